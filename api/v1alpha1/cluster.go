@@ -1,0 +1,180 @@
+package v1alpha1
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Conditions of a Cluster, beside those of every kind, in the order in which they come true.
+const (
+	// ConditionAccepted is true when the provisioner and the version are there to be used.
+	ConditionAccepted = "Accepted"
+	// ConditionProvisioned is true while the provisioner reports the cluster as made and serving.
+	ConditionProvisioned = "Provisioned"
+	// ConditionKubeconfigReady is true when the Secret with the admin kubeconfig is written.
+	ConditionKubeconfigReady = "KubeconfigReady"
+)
+
+// Reasons of a Cluster's conditions.
+const (
+	// ReasonAccepted: the provisioner and the version are there to be used.
+	ReasonAccepted = "Accepted"
+	// ReasonProvisionerNotFound: no Provisioner of that name is in the namespace that the reference means.
+	ReasonProvisionerNotFound = "ProvisionerNotFound"
+	// ReasonProvisionerNotReady: the Provisioner is there but its driver does not take it.
+	ReasonProvisionerNotReady = "ProvisionerNotReady"
+	// ReasonReleaseNotFound: the provisioner does not know that version.
+	ReasonReleaseNotFound = "ReleaseNotFound"
+	// ReasonReleaseNotReady: the Release is known but its programs are not there yet.
+	ReasonReleaseNotReady = "ReleaseNotReady"
+	// ReasonProvisioned: the provisioner reports the cluster as made and serving.
+	ReasonProvisioned = "Provisioned"
+	// ReasonProvisioning: the provisioner is at work; the message names the step.
+	ReasonProvisioning = "Provisioning"
+	// ReasonDegraded: the cluster is made but does not serve as it should.
+	ReasonDegraded = "Degraded"
+	// ReasonProvisionerFailed: the provisioner refuses; only a change of the spec helps.
+	ReasonProvisionerFailed = "ProvisionerFailed"
+	// ReasonDeprovisioning: what the provisioner made is being removed.
+	ReasonDeprovisioning = "Deprovisioning"
+	// ReasonKubeconfigPublished: the Secret with the admin kubeconfig is written.
+	ReasonKubeconfigPublished = "KubeconfigPublished"
+	// ReasonKubeconfigPending: the provisioner has not given a kubeconfig yet.
+	ReasonKubeconfigPending = "KubeconfigPending"
+)
+
+// Cluster is one Kubernetes cluster, however it is made.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=kc,categories=kqueen
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
+// +kubebuilder:printcolumn:name="Provisioner",type=string,JSONPath=`.spec.provisionerRef.name`
+// +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=`.status.endpoint`,priority=1
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a DNS label of at most 40 characters: lower-case letters, digits and '-', beginning with a letter and ending with a letter or digit"
+type Cluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusterSpec `json:"spec"`
+	// +optional
+	Status ClusterStatus `json:"status,omitempty"`
+}
+
+// ClusterSpec is what somebody wants of a cluster.
+type ClusterSpec struct {
+	// ProvisionerRef names the Provisioner that makes the cluster.
+	// +optional
+	// +kubebuilder:default={}
+	ProvisionerRef ProvisionerReference `json:"provisionerRef,omitempty"`
+	// Version of Kubernetes, such as "v1.36.3". It may be raised by a patch or by one minor, and not lowered.
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
+	Version string `json:"version"`
+	// Network is the cluster's addressing. It cannot be changed later, but for extraSANs.
+	// +optional
+	// +kubebuilder:default={}
+	Network Network `json:"network,omitempty"`
+	// Parameters are settings for this one cluster that only its driver knows.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	Parameters *apiextensionsv1.JSON `json:"parameters,omitempty"`
+}
+
+// ProvisionerReference names a Provisioner.
+//
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="provisionerRef cannot be changed; make a new Cluster instead"
+type ProvisionerReference struct {
+	// Name of the Provisioner.
+	// +optional
+	// +kubebuilder:default=hosted
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// Namespace of the Provisioner: the cluster's own, or kqueen-system for one that all organizations share.
+	// +optional
+	// +kubebuilder:default=kqueen-system
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// Network is a cluster's addressing.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.podCIDR) || !has(self.serviceCIDR) || !isCIDR(self.podCIDR) || !isCIDR(self.serviceCIDR) || (!cidr(self.podCIDR).containsIP(cidr(self.serviceCIDR).ip()) && !cidr(self.serviceCIDR).containsIP(cidr(self.podCIDR).ip()))",message="podCIDR and serviceCIDR overlap; choose two ranges that share no address, such as 10.244.0.0/16 and 10.96.0.0/16"
+// +kubebuilder:validation:XValidation:rule="!has(self.podCIDR) || !has(oldSelf.podCIDR) || (self.podCIDR == oldSelf.podCIDR && self.serviceCIDR == oldSelf.serviceCIDR && self.dnsDomain == oldSelf.dnsDomain)",message="podCIDR, serviceCIDR and dnsDomain cannot be changed; make a new cluster instead"
+type Network struct {
+	// PodCIDR is the range of pod addresses, in CIDR notation.
+	// +optional
+	// +kubebuilder:default="10.244.0.0/16"
+	// +kubebuilder:validation:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self) == cidr(self).masked()",message="must be a network in CIDR notation with no host bits set, such as 10.244.0.0/16"
+	PodCIDR string `json:"podCIDR,omitempty"`
+	// ServiceCIDR is the range of Service addresses, in CIDR notation, of 12 to 28 bits (IPv4) or 108 to 124 bits (IPv6).
+	// +optional
+	// +kubebuilder:default="10.96.0.0/16"
+	// +kubebuilder:validation:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self) == cidr(self).masked()",message="must be a network in CIDR notation with no host bits set, such as 10.96.0.0/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || (cidr(self).ip().family() == 4 ? cidr(self).prefixLength() >= 12 && cidr(self).prefixLength() <= 28 : cidr(self).prefixLength() >= 108 && cidr(self).prefixLength() <= 124)",message="must have a prefix of /12 to /28 (IPv4) or /108 to /124 (IPv6)"
+	ServiceCIDR string `json:"serviceCIDR,omitempty"`
+	// DNSDomain is the suffix of names inside the cluster.
+	// +optional
+	// +kubebuilder:default="cluster.local"
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	DNSDomain string `json:"dnsDomain,omitempty"`
+	// ExtraSANs are further host names and addresses under which the API server may be called.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?|[0-9a-f:]+)$`
+	ExtraSANs []string `json:"extraSANs,omitempty"`
+}
+
+// ClusterStatus is what is known of a cluster.
+type ClusterStatus struct {
+	Status `json:",inline"`
+	// Version of Kubernetes that the cluster runs.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Endpoint is the URL of the API server.
+	// +optional
+	Endpoint string `json:"endpoint,omitempty"`
+	// Steps are the provisioner's steps in their order, for progress displays.
+	// +optional
+	// +listType=atomic
+	Steps []Step `json:"steps,omitempty"`
+}
+
+// Step is one step of long work.
+type Step struct {
+	// Name of the step, for people.
+	Name string `json:"name"`
+	// Done says that the step is behind us.
+	Done bool `json:"done"`
+	// Message says what is being waited for while the step is not done.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+
+// ClusterList is a list of clusters.
+type ClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Cluster `json:"items"`
+}
+
+// Shared returns the part of the status that all kinds have.
+func (c *Cluster) Shared() *Status { return &c.Status.Status }
+
+// KubeconfigSecret is the name of the Secret with the admin kubeconfig, in the
+// cluster's namespace, under the key KubeconfigKey.
+func (c *Cluster) KubeconfigSecret() string { return c.Name + "-kubeconfig" }
+
+// KubeconfigKey is the key under which a Secret holds a kubeconfig; the name is Cluster API's.
+const KubeconfigKey = "value"

@@ -1,0 +1,148 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Conditions of a ControlPlane, beside those of every kind, in the order in which they come true.
+const (
+	// ConditionKeysReady is true when all keys and certificates are there and none is due for renewal.
+	ConditionKeysReady = "KeysReady"
+	// ConditionStoreReady is true when the control plane's keyspace is in the data store.
+	ConditionStoreReady = "StoreReady"
+	// ConditionEndpointReady is true when the API server has its port and its name at the gateway.
+	ConditionEndpointReady = "EndpointReady"
+	// ConditionComponentsReady is true while all components run and answer their probes.
+	ConditionComponentsReady = "ComponentsReady"
+)
+
+// Reasons of a ControlPlane's conditions.
+const (
+	// ReasonKeysIssued: all keys and certificates are there.
+	ReasonKeysIssued = "KeysIssued"
+	// ReasonKeysUnusable: an authority's key or certificate cannot be used; it is never replaced silently, because every node and user trusts it.
+	ReasonKeysUnusable = "KeysUnusable"
+	// ReasonKeyspaceReady: user, role and prefix are in the data store.
+	ReasonKeyspaceReady = "KeyspaceReady"
+	// ReasonDataStoreNotFound: there is no DataStore of that name.
+	ReasonDataStoreNotFound = "DataStoreNotFound"
+	// ReasonDataStoreUnavailable: the data store does not answer or refuses.
+	ReasonDataStoreUnavailable = "DataStoreUnavailable"
+	// ReasonKeyspaceRemaining: keys, user or role are still in the data store.
+	ReasonKeyspaceRemaining = "KeyspaceRemaining"
+	// ReasonComponentsServing: all components run and answer their probes.
+	ReasonComponentsServing = "ComponentsServing"
+	// ReasonComponentsStarting: components are being started; the message names them.
+	ReasonComponentsStarting = "ComponentsStarting"
+	// ReasonComponentsFailing: a component ended or does not answer; the message has its last words.
+	ReasonComponentsFailing = "ComponentsFailing"
+	// ReasonComponentsRemaining: processes or files of the components are still there.
+	ReasonComponentsRemaining = "ComponentsRemaining"
+	// ReasonVersionRefused: the version is unknown, its programs are not there, or the step to it is not allowed.
+	ReasonVersionRefused = "VersionRefused"
+	// ReasonEndpointServing: the API server has its port and its name.
+	ReasonEndpointServing = "EndpointServing"
+	// ReasonEndpointPending: the port or the name could not be given yet.
+	ReasonEndpointPending = "EndpointPending"
+)
+
+// ControlPlane is a Kubernetes control plane that KQueen itself hosts: API server,
+// controller manager and scheduler over a keyspace of their own in a shared data store.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=cp,categories=kqueen
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
+// +kubebuilder:printcolumn:name="Port",type=integer,JSONPath=`.status.endpoint.port`
+// +kubebuilder:printcolumn:name="Store",type=string,JSONPath=`.spec.dataStore`,priority=1
+// +kubebuilder:printcolumn:name="Host",type=string,JSONPath=`.status.endpoint.serverName`,priority=1
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a DNS label of at most 40 characters: lower-case letters, digits and '-', beginning with a letter and ending with a letter or digit"
+type ControlPlane struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ControlPlaneSpec `json:"spec"`
+	// +optional
+	Status ControlPlaneStatus `json:"status,omitempty"`
+}
+
+// ControlPlaneSpec is what somebody wants of a control plane.
+type ControlPlaneSpec struct {
+	// Version of Kubernetes, such as "v1.36.3": a Release of that name must be ready.
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
+	Version string `json:"version"`
+	// DataStore names the DataStore that holds the keyspace. It cannot be changed yet.
+	// +optional
+	// +kubebuilder:default=default
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="dataStore cannot be changed"
+	DataStore string `json:"dataStore,omitempty"`
+	// Network is the cluster's addressing.
+	// +optional
+	// +kubebuilder:default={}
+	Network Network `json:"network,omitempty"`
+}
+
+// ControlPlaneStatus is what is known of a control plane.
+type ControlPlaneStatus struct {
+	Status `json:",inline"`
+	// Version of Kubernetes that the components run.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Endpoint is where the API server is.
+	// +optional
+	Endpoint *ControlPlaneEndpoint `json:"endpoint,omitempty"`
+	// Components are the programs of the control plane. Their use of memory and processor is not
+	// here, because it changes all the time: see `kqueen status`.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Components []ComponentStatus `json:"components,omitempty"`
+	// RenewAt is when the first certificate is due for renewal.
+	// +optional
+	RenewAt *metav1.Time `json:"renewAt,omitempty"`
+}
+
+// ControlPlaneEndpoint is where an API server is.
+type ControlPlaneEndpoint struct {
+	// ServerName is the name to send in the TLS handshake with the gateway.
+	ServerName string `json:"serverName"`
+	// Gateway is host:port of the gateway that all control planes share.
+	Gateway string `json:"gateway"`
+	// Address on which the API server itself listens.
+	Address string `json:"address"`
+	// Port on which the API server itself listens, for nodes and clients that cannot send the server name.
+	Port int32 `json:"port"`
+}
+
+// ComponentStatus is what is known of one program of a control plane.
+type ComponentStatus struct {
+	// Name of the program, such as "kube-apiserver".
+	Name string `json:"name"`
+	// State is one of Waiting, Starting, Ready, NotReady, Backoff, Stopping, Adopted, Exited.
+	State string `json:"state"`
+	// Restarts counts the ends that nobody asked for since KQueen found or started the program.
+	// +optional
+	Restarts int32 `json:"restarts,omitempty"`
+	// LastExit says how the program last ended.
+	// +optional
+	LastExit string `json:"lastExit,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+
+// ControlPlaneList is a list of control planes.
+type ControlPlaneList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ControlPlane `json:"items"`
+}
+
+// Shared returns the part of the status that all kinds have.
+func (c *ControlPlane) Shared() *Status { return &c.Status.Status }
+
+// KeysSecret is the name of the Secret, in the control plane's namespace, that holds its keys
+// and certificates under their file names.
+func (c *ControlPlane) KeysSecret() string { return "controlplane-" + string(c.UID) }

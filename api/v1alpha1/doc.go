@@ -1,0 +1,37 @@
+// Package v1alpha1 holds the nouns of KQueen: what somebody wants, and what is
+// known of it, as Kubernetes custom resources of the group kqueen.io.
+//
+// It is the public face of the project. Custom resource definitions and the
+// pages in docs/kinds are generated from here. It imports nothing of KQueen;
+// everybody may import it.
+//
+// +kubebuilder:object:generate=true
+// +groupName=kqueen.io
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+//go:generate go tool -modfile=../../tools/go.mod controller-gen object paths=. crd:crdVersions=v1 output:crd:artifacts:config=../crds
+//go:generate go run ../../docs/generate -crds ../crds -types . -out ../../docs/kinds
+
+// GroupVersion is the API group and version of all kinds of this package.
+var GroupVersion = schema.GroupVersion{Group: "kqueen.io", Version: "v1alpha1"}
+
+// AddToScheme registers all kinds of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion,
+		&Organization{}, &OrganizationList{},
+		&Provisioner{}, &ProvisionerList{},
+		&Cluster{}, &ClusterList{},
+		&ControlPlane{}, &ControlPlaneList{},
+		&DataStore{}, &DataStoreList{},
+		&Release{}, &ReleaseList{},
+	)
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}

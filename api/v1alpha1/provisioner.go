@@ -1,0 +1,73 @@
+package v1alpha1
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Conditions of a Provisioner, beside those of every kind.
+const (
+	// ConditionDriverReady is true when the driver is known and takes the parameters.
+	ConditionDriverReady = "DriverReady"
+)
+
+// Reasons of a Provisioner's conditions.
+const (
+	// ReasonDriverAccepted: the driver is known and takes the parameters.
+	ReasonDriverAccepted = "DriverAccepted"
+	// ReasonDriverUnknown: this installation has no driver of that name.
+	ReasonDriverUnknown = "DriverUnknown"
+	// ReasonParametersInvalid: the driver does not take the parameters; the message names the field.
+	ReasonParametersInvalid = "ParametersInvalid"
+)
+
+// Provisioner is a configured way to get clusters: a driver and its parameters. One that
+// stands in the namespace kqueen-system can be used by every organization.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=prov,categories=kqueen
+// +kubebuilder:printcolumn:name="Driver",type=string,JSONPath=`.spec.driver`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Provisioner struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ProvisionerSpec `json:"spec"`
+	// +optional
+	Status ProvisionerStatus `json:"status,omitempty"`
+}
+
+// ProvisionerSpec is what a provisioner is made of.
+type ProvisionerSpec struct {
+	// Driver is the name of the driver, such as "hosted". It cannot be changed, because the
+	// clusters that it made would be left behind.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="driver cannot be changed; make a new Provisioner instead"
+	Driver string `json:"driver"`
+	// Parameters are the driver's own settings. Their schema is the driver's: see `kqueen provisioner describe`.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	Parameters *apiextensionsv1.JSON `json:"parameters,omitempty"`
+}
+
+// ProvisionerStatus is what is known of a provisioner.
+type ProvisionerStatus struct {
+	Status `json:",inline"`
+}
+
+// +kubebuilder:object:root=true
+
+// ProvisionerList is a list of provisioners.
+type ProvisionerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Provisioner `json:"items"`
+}
+
+// Shared returns the part of the status that all kinds have.
+func (p *Provisioner) Shared() *Status { return &p.Status.Status }
