@@ -1,0 +1,250 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxDownload is above the largest upstream program (about 150 MB) with room to grow.
+	maxDownload = 512 << 20
+	// downloadTimeout is for one program: 150 MB at 1.4 Mbit/s.
+	downloadTimeout = 15 * time.Minute
+	// tempMark stands between version and random part in the name of a temporary
+	// folder. No version has it, so v1.36.3_1 cannot be one of v1.36.3-rc.1.
+	tempMark = "_"
+)
+
+// Store keeps the programs of Kubernetes versions in a folder:
+//
+//	<dir>/<version>/kube-apiserver …    the programs, for a build links to one file
+//	<dir>/<version>/release.json        hashes, sizes, origin; written last
+//	<dir>/.<version>.lock               who makes this version now
+//	<dir>/.<version>_<random>/          a release in the making; never used
+//
+// A version appears by one rename, so what Lookup finds is whole, whatever crashed.
+// Any number of processes may share the folder.
+type Store struct {
+	dir             string
+	client          *http.Client
+	maxDownload     int64
+	downloadTimeout time.Duration
+}
+
+// NewStore gives the store in a folder, which [Store.Ensure] creates when it is missing.
+func NewStore(dir string) *Store {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs // children are started in other folders
+	}
+	return &Store{
+		dir:             dir,
+		client:          &http.Client{CheckRedirect: sameScheme},
+		maxDownload:     maxDownload,
+		downloadTimeout: downloadTimeout,
+	}
+}
+
+// maker makes the programs of one version in an empty folder.
+type maker interface {
+	origin() Origin
+	build(ctx context.Context, dir string, report func(Step)) (map[string]Component, error)
+}
+
+// Ensure provides the programs of a version and blocks until they are there: minutes
+// for a first build, no time when they are there already. It makes them anew when the
+// source changed since (for a build: the module's go.mod, go.sum or Go files, the Go
+// toolchain or the build command; for a download: the pins, or without pins the
+// address) and when they are damaged. Of several processes one works, the others wait
+// for it until their ctx ends.
+//
+// report hears about every step, about once a second while a long one moves, and always
+// from the calling goroutine; it may be nil. Where a build finds no Go toolchain, the
+// error wraps exec.ErrNotFound of os/exec; programs made before can still be had by
+// Lookup.
+func (s *Store) Ensure(ctx context.Context, v Version, src Source, report func(Step)) (Binaries, error) {
+	if report == nil {
+		report = func(Step) {}
+	}
+	if v.IsZero() {
+		return Binaries{}, fmt.Errorf("version is not set: %s", versionExample)
+	}
+	if err := src.check(); err != nil {
+		return Binaries{}, fmt.Errorf("release %s: %w", v, err)
+	}
+	b, err := s.ensure(ctx, v, src, report)
+	if err != nil {
+		return Binaries{}, fmt.Errorf("release %s: %w", v, err)
+	}
+	return b, nil
+}
+
+func (s *Store) ensure(ctx context.Context, v Version, src Source, report func(Step)) (Binaries, error) {
+	unlock, err := s.lock(ctx, v, report)
+	if err != nil {
+		return Binaries{}, err
+	}
+	defer unlock()
+	if err := s.sweep(v); err != nil {
+		return Binaries{}, err
+	}
+	work, err := s.maker(ctx, v, src)
+	if err != nil {
+		return Binaries{}, err
+	}
+	have, ok, err := s.Lookup(v)
+	if err != nil && !errors.Is(err, ErrDamaged) {
+		return Binaries{}, err
+	}
+	if ok && have.Origin.sameAs(work.origin()) {
+		return have, nil
+	}
+	if err != nil {
+		report(Step{Name: "make it anew: " + err.Error()})
+	}
+	if err := s.build(ctx, v, work, report); err != nil {
+		return Binaries{}, err
+	}
+	have, ok, err = s.Lookup(v)
+	if err == nil && !ok {
+		err = errors.New("it went away while it was being made")
+	}
+	return have, err
+}
+
+func (s *Store) maker(ctx context.Context, v Version, src Source) (maker, error) {
+	if src.Build != nil {
+		return newBuilder(ctx, v, src.Build)
+	}
+	return newDownloader(s, v, src.Download)
+}
+
+// build makes the release in a temporary folder and moves it into place. The lock of
+// the version is held.
+func (s *Store) build(ctx context.Context, v Version, work maker, report func(Step)) error {
+	temp, err := os.MkdirTemp(s.dir, "."+v.String()+tempMark)
+	if err != nil {
+		return fmt.Errorf("create temporary folder: %w", err)
+	}
+	// After the move this is the release that was replaced, or nothing.
+	defer os.RemoveAll(temp) //nolint:errcheck // the next Ensure sweeps again
+	components, err := work.build(ctx, temp, report)
+	if err != nil {
+		return err
+	}
+	err = writeManifest(temp, manifest{Version: v, Arch: runtime.GOARCH, Origin: work.origin(), Components: components})
+	if err != nil {
+		return err
+	}
+	if err := replaceDir(temp, s.path(v)); err != nil {
+		return err
+	}
+	return syncFile(s.dir)
+}
+
+// replaceDir moves a folder into place in one step. A folder that is there already
+// changes places with it, so that no moment has none.
+func replaceDir(from, to string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_EXCHANGE)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = os.Rename(from, to)
+	}
+	if err != nil {
+		return fmt.Errorf("move %s into place: %w", filepath.Base(to), err)
+	}
+	return nil
+}
+
+// Lookup finds the programs of a version without network or build. It checks that the
+// manifest is complete and the sizes are right; [Binaries.Verify] checks the hashes.
+// What is not there is false without error; what is there but unusable is an error
+// that wraps [ErrDamaged].
+func (s *Store) Lookup(v Version) (Binaries, bool, error) {
+	if v.IsZero() {
+		return Binaries{}, false, fmt.Errorf("version is not set: %s", versionExample)
+	}
+	return readRelease(s.path(v), v)
+}
+
+// List gives the usable releases in the store, oldest version first. A damaged one
+// does not hide the others: they are returned together with the error. A store that
+// does not exist is empty.
+func (s *Store) List() ([]Binaries, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list releases: %w", err)
+	}
+	var found []Binaries
+	var damaged []error
+	for _, entry := range entries {
+		v, err := ParseVersion(entry.Name())
+		if err != nil {
+			continue // locks, temporary folders, what others left here
+		}
+		b, ok, err := s.Lookup(v)
+		if err != nil {
+			damaged = append(damaged, err)
+		}
+		if ok {
+			found = append(found, b)
+		}
+	}
+	slices.SortFunc(found, func(a, b Binaries) int { return a.Version.Compare(b.Version) })
+	return found, errors.Join(damaged...)
+}
+
+// Remove deletes the programs of a version, also damaged ones. Running processes go on,
+// but cannot be started again: the caller knows that nobody needs the version. Nothing
+// there is no error.
+func (s *Store) Remove(ctx context.Context, v Version) error {
+	if v.IsZero() {
+		return fmt.Errorf("version is not set: %s", versionExample)
+	}
+	unlock, err := s.lock(ctx, v, func(Step) {})
+	if err != nil {
+		return fmt.Errorf("remove release %s: %w", v, err)
+	}
+	defer unlock()
+	if err := s.sweep(v); err != nil {
+		return fmt.Errorf("remove release %s: %w", v, err)
+	}
+	// The rename takes it out of sight at once; deleting takes several steps.
+	err = os.Rename(s.path(v), filepath.Join(s.dir, "."+v.String()+tempMark+"removed"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove release %s: %w", v, err)
+	}
+	if err := s.sweep(v); err != nil {
+		return fmt.Errorf("remove release %s: %w", v, err)
+	}
+	return nil
+}
+
+func (s *Store) path(v Version) string { return filepath.Join(s.dir, v.String()) }
+
+// sweep deletes what a crash left of earlier tries. The lock of the version is held, so
+// nobody works in there.
+func (s *Store) sweep(v Version) error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return fmt.Errorf("sweep: %w", err)
+	}
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), "."+v.String()+tempMark) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(s.dir, entry.Name())); err != nil {
+			return fmt.Errorf("sweep: %w", err)
+		}
+	}
+	return nil
+}
