@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// TLS alerts that are sent in clear, before any key is agreed on (RFC 8446, section 6).
+const (
+	alertInternalError    = 80
+	alertUnrecognizedName = 112
+)
+
+// A peer that is gone without a word is noticed after Idle + Count*Interval: watches are silent for a long time, so there is no idle limit.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 4}
+
+// lingerTimeout is how long a refused client may take to read why.
+const lingerTimeout = time.Second
+
+// handle takes a connection from its hello to its end.
+func (g *Gateway) handle(ctx context.Context, client net.Conn) {
+	defer func() { _ = client.Close() }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer closeWhenDone(ctx, client)()
+	log := g.c.Log.With("client", client.RemoteAddr())
+
+	keepAlives(client)
+	_ = client.SetReadDeadline(time.Now().Add(g.c.HelloTimeout))
+	hello, host, err := readHello(client)
+	if err != nil {
+		log.DebugContext(ctx, "refused", "err", err)
+		return
+	}
+	_ = client.SetReadDeadline(time.Time{})
+
+	backend, leave, err := g.join(host, &link{cut: cancel})
+	if err != nil {
+		log.DebugContext(ctx, "refused", "host", host, "err", err)
+		refuse(client, alertOf(err))
+		return
+	}
+	defer leave()
+
+	server, err := g.dial(ctx, backend.String(), hello)
+	if err != nil {
+		log.WarnContext(ctx, "API server does not answer", "host", host, "backend", backend, "err", err)
+		refuse(client, alertInternalError)
+		return
+	}
+	defer func() { _ = server.Close() }()
+	defer closeWhenDone(ctx, server)()
+
+	var up sync.WaitGroup
+	up.Go(func() { pass(server, client, cancel) })
+	pass(client, server, cancel)
+	up.Wait()
+}
+
+// dial connects to an API server and hands it the hello, both within DialTimeout.
+func (g *Gateway) dial(ctx context.Context, backend string, hello []byte) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.c.DialTimeout)
+	defer cancel()
+	dialer := net.Dialer{KeepAliveConfig: keepAlive}
+	server, err := dialer.DialContext(ctx, "tcp", backend)
+	if err != nil {
+		return nil, err
+	}
+	stop := closeWhenDone(ctx, server)
+	_, err = server.Write(hello)
+	stop()
+	if err := errors.Join(err, ctx.Err()); err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	return server, nil
+}
+
+// pass copies until from ends and then tells to that nothing more comes, while the other direction goes on. A broken connection cuts both directions.
+// Between two TCP connections the kernel moves the bytes (splice), so neither must be wrapped.
+func pass(to, from net.Conn, cut context.CancelFunc) {
+	if _, err := io.Copy(to, from); err != nil {
+		cut()
+		return
+	}
+	half, ok := to.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		cut()
+	}
+}
+
+// closeWhenDone closes c as soon as ctx ends, which ends everything that waits on it. stop takes that back or, when it is too late for that, waits
+// until c is really closed: a second Close returns at once, while the first may not have given the socket back yet.
+func closeWhenDone(ctx context.Context, c io.Closer) (stop func()) {
+	closed := make(chan struct{})
+	after := context.AfterFunc(ctx, func() {
+		defer close(closed)
+		_ = c.Close()
+	})
+	return func() {
+		if !after() {
+			<-closed
+		}
+	}
+}
+
+func keepAlives(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetKeepAliveConfig(keepAlive)
+	}
+}
+
+func alertOf(err error) byte {
+	if errors.Is(err, errNoRoute) {
+		return alertUnrecognizedName
+	}
+	return alertInternalError
+}
+
+// refuse sends a fatal alert and gives the client the time to read it: closing a socket with unread bytes would throw the alert away.
+func refuse(c net.Conn, alert byte) {
+	_ = c.SetDeadline(time.Now().Add(lingerTimeout))
+	if _, err := c.Write([]byte{21, 3, 1, 0, 2, 2, alert}); err != nil {
+		return
+	}
+	if half, ok := c.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_, _ = io.CopyN(io.Discard, c, maxHello)
+	}
+}
