@@ -1,0 +1,56 @@
+package operator
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+// change is a condition that has another status or reason than before.
+type change struct {
+	condition metav1.Condition
+	warning   bool
+}
+
+// changes returns the conditions worth an event: something happened, and it was not said before.
+// Ready repeats what another condition says, and Reconciling would announce every step twice.
+func changes(before, after []metav1.Condition) []change {
+	stuck := apimeta.IsStatusConditionTrue(after, v1alpha1.ConditionStalled)
+	reconciling := apimeta.FindStatusCondition(after, v1alpha1.ConditionReconciling)
+	failing := stuck || reconciling != nil && reconciling.Reason == v1alpha1.ReasonRetrying
+	var out []change
+	for _, c := range after {
+		if c.Type == v1alpha1.ConditionReconciling || c.Type == v1alpha1.ConditionStalled {
+			continue
+		}
+		old := apimeta.FindStatusCondition(before, c.Type)
+		if old != nil && old.Status == c.Status && old.Reason == c.Reason {
+			continue
+		}
+		if c.Type == v1alpha1.ConditionReady && c.Status != metav1.ConditionTrue {
+			continue
+		}
+		out = append(out, change{condition: c, warning: failing && c.Status != metav1.ConditionTrue})
+	}
+	return out
+}
+
+// announce records an event for each change.
+func (r *Reconciler[T]) announce(obj T, before, after []metav1.Condition) {
+	if r.Recorder == nil {
+		return
+	}
+	for _, c := range changes(before, after) {
+		kind := corev1.EventTypeNormal
+		if c.warning {
+			kind = corev1.EventTypeWarning
+		}
+		note := c.condition.Message
+		if note == "" {
+			note = c.condition.Type + " is " + string(c.condition.Status)
+		}
+		r.Recorder.Eventf(obj, nil, kind, c.condition.Reason, c.condition.Type, "%s", note)
+	}
+}

@@ -1,0 +1,62 @@
+package operator
+
+import (
+	"fmt"
+	"time"
+)
+
+// kind orders outcomes by what is to be done next.
+type kind int
+
+const (
+	done kind = iota
+	waiting
+	retrying
+	stalled
+)
+
+// Outcome is how one run of a phase ended. Make one with Done, Wait, Retry or Stalled.
+type Outcome struct {
+	kind    kind
+	reason  string
+	message string
+	after   time.Duration
+}
+
+// Done says that the phase's part of the object is as wanted. The condition becomes true.
+func Done(reason, message string) Outcome {
+	return Outcome{kind: done, reason: reason, message: message}
+}
+
+// DoneUntil is Done, and asks to be run again after the given time, for what ages, such as a certificate.
+func DoneUntil(reason, message string, after time.Duration) Outcome {
+	return Outcome{kind: done, reason: reason, message: message, after: after}
+}
+
+// Wait says that nothing is wrong and something else has to happen first. The phase is run again
+// when a watch says so, and at the latest after the given time; zero leaves it to the watch alone.
+func Wait(reason, message string, after time.Duration) Outcome {
+	return Outcome{kind: waiting, reason: reason, message: message, after: after}
+}
+
+// Retry says that a try did not succeed and that another may. The time between tries grows from
+// one try to the next. The error's text becomes the condition's message, so it must be for people,
+// and the same from try to try.
+func Retry(reason string, err error) Outcome {
+	return Outcome{kind: retrying, reason: reason, message: err.Error()}
+}
+
+// Stalled says that only a human or a change of the spec helps. It is not tried again until
+// something that the reconciler watches changes.
+func Stalled(reason, format string, args ...any) Outcome {
+	return Outcome{kind: stalled, reason: reason, message: fmt.Sprintf(format, args...)}
+}
+
+// IsDone says whether the phases after this one may run.
+func (o Outcome) IsDone() bool { return o.kind == done }
+
+// String is for test output.
+func (o Outcome) String() string {
+	name := [...]string{"done", "wait", "retry", "stalled"}[o.kind]
+	return fmt.Sprintf("%s %s: %s", name, o.reason, o.message)
+}
