@@ -9,10 +9,11 @@ import (
 const (
 	// ConditionAccepted is true when the provisioner and the version are there to be used.
 	ConditionAccepted = "Accepted"
+	// ConditionKubeconfigReady is true when the Secret with the admin kubeconfig is written. The
+	// cluster may not serve yet.
+	ConditionKubeconfigReady = "KubeconfigReady"
 	// ConditionProvisioned is true while the provisioner reports the cluster as made and serving.
 	ConditionProvisioned = "Provisioned"
-	// ConditionKubeconfigReady is true when the Secret with the admin kubeconfig is written.
-	ConditionKubeconfigReady = "KubeconfigReady"
 )
 
 // Reasons of a Cluster's conditions.

@@ -12,6 +12,9 @@ const (
 	ConditionEndpointReady = "EndpointReady"
 	// ConditionComponentsReady is true while all components run and answer their probes.
 	ConditionComponentsReady = "ComponentsReady"
+	// ConditionInitialized is true once the controllers have begun their work: the first
+	// ServiceAccount is there. It does not become false again.
+	ConditionInitialized = "Initialized"
 )
 
 // Reasons of a ControlPlane's conditions.
@@ -36,6 +39,10 @@ const (
 	ReasonComponentsFailing = "ComponentsFailing"
 	// ReasonComponentsRemaining: processes or files of the components are still there.
 	ReasonComponentsRemaining = "ComponentsRemaining"
+	// ReasonInitialized: the controllers have begun their work.
+	ReasonInitialized = "Initialized"
+	// ReasonInitializing: the controllers have not made the first ServiceAccount yet.
+	ReasonInitializing = "Initializing"
 	// ReasonVersionRefused: the version is unknown, its programs are not there, or the step to it is not allowed.
 	ReasonVersionRefused = "VersionRefused"
 	// ReasonEndpointServing: the API server has its port and its name.

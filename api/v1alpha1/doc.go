@@ -10,14 +10,14 @@
 package v1alpha1
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-//go:generate go tool -modfile=../../tools/go.mod controller-gen object paths=. crd:crdVersions=v1 output:crd:artifacts:config=../crds
-//go:generate go run ../../docs/generate -crds ../crds -types . -out ../../docs/kinds
+// "make generate" does the same, and builds controller-gen first where it is not built.
+//go:generate ../../bin/tools/controller-gen object paths=. crd:crdVersions=v1 output:crd:artifacts:config=../crds
+//go:generate go run -trimpath -buildvcs=false ../../docs/generate -crds ../crds -types . -out ../../docs/kinds
 
 // GroupVersion is the API group and version of all kinds of this package.
 var GroupVersion = schema.GroupVersion{Group: "kqueen.io", Version: "v1alpha1"}

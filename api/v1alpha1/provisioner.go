@@ -58,6 +58,23 @@ type ProvisionerSpec struct {
 // ProvisionerStatus is what is known of a provisioner.
 type ProvisionerStatus struct {
 	Status `json:",inline"`
+	// Driver is what the driver says of itself.
+	// +optional
+	Driver *DriverDescription `json:"driver,omitempty"`
+}
+
+// DriverDescription is what a driver says of itself.
+type DriverDescription struct {
+	// Summary is one sentence.
+	Summary string `json:"summary"`
+	// ParametersSchema is the JSON Schema of spec.parameters.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	ParametersSchema apiextensionsv1.JSON `json:"parametersSchema"`
+	// ClusterParametersSchema is the JSON Schema of spec.parameters of the clusters.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	ClusterParametersSchema apiextensionsv1.JSON `json:"clusterParametersSchema"`
 }
 
 // +kubebuilder:object:root=true
