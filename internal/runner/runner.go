@@ -82,6 +82,9 @@ type Component struct {
 	// Ports names reserved ports the program binds. They are looked at before
 	// a start, so that a foreign listener is reported as [ReasonPortTaken].
 	Ports []string
+	// Heavy says that a start keeps a processor busy. A runner may let only a
+	// few of them start at once; a restart after a crash does not wait.
+	Heavy bool
 	// Probe tells when it is ready; nil: running is ready.
 	Probe *Probe
 	// StopGrace is the time between SIGTERM and SIGKILL; 0 means 10 s.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"kqueen.io/kqueen/internal/runner"
@@ -22,6 +23,8 @@ type Config struct {
 	Log    *slog.Logger    // nil: silent
 	Timing Timing          // zero fields get their defaults
 	Rotate Rotation        // zero fields get their defaults
+	// StartsAtOnce is how many heavy components may start at the same time; default one for each processor.
+	StartsAtOnce int
 }
 
 // PortRange is the first and the last TCP port that may be reserved.
@@ -70,6 +73,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Ports.First == 0 || c.Ports.Last < c.Ports.First {
 		return c, &runner.InvalidError{Field: "ports", Problem: "is no range; want 0 < first <= last"}
+	}
+	if c.StartsAtOnce <= 0 {
+		c.StartsAtOnce = runtime.NumCPU()
 	}
 	if c.Notify == nil {
 		c.Notify = func(string) {}

@@ -57,6 +57,7 @@ type keeper struct {
 	reason   string // why the last start failed
 	crashed  bool   // the next start is a restart
 	restarts int
+	queued   bool // waits for its turn to start
 
 	client     *http.Client // only while starting
 	answer     chan error   // of the probe under way, or nil
@@ -95,6 +96,7 @@ func (k *keeper) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			k.drop()
+			k.r.turns.give(k)
 			return
 		case <-gone:
 			k.onExit()
@@ -127,7 +129,12 @@ func (k *keeper) step(ctx context.Context) bool {
 		k.adjust(o)
 	}
 	k.due = time.Now().Add(time.Hour)
+	k.queued = false
 	state, message := k.act(ctx, o)
+	// A start that takes very long must not hold up all others.
+	if !k.queued && (state != runner.StateStarting || time.Since(k.proc.startedAt) > k.r.conf.Timing.FastStart) {
+		k.r.turns.give(k)
+	}
 	if o.kind == orderStop && k.proc == nil {
 		return k.retire(o)
 	}
@@ -172,6 +179,11 @@ func (k *keeper) begin(ctx context.Context, o order) (runner.State, string) {
 	if time.Now().Before(k.nextTry) {
 		k.at(k.nextTry)
 		return runner.StateBackoff, k.failure()
+	}
+	// A restart does not queue: its users are waiting.
+	if o.comp.Heavy && !k.crashed && !k.r.turns.take(k) {
+		k.queued = true
+		return runner.StateWaiting, "for its turn to start"
 	}
 	if port := firstTaken(ctx, k.r.conf.Listen, o.ports); port != 0 {
 		return k.fail(runner.ReasonPortTaken, fmt.Errorf("port %d is in use by another process of this host", port))

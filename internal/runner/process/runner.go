@@ -23,6 +23,7 @@ type Runner struct {
 	instance string // mark of this runner's processes
 	lock     *os.File
 	ports    *portBook
+	turns    *turns
 	ctx      context.Context // ends with Close; the life of the keepers
 	cancel   context.CancelFunc
 	keepers  sync.WaitGroup
@@ -51,7 +52,7 @@ func New(conf Config) (*Runner, error) {
 	}
 	// The runner's life is its own: it ends by Close, not with whoever made it.
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Runner{conf: conf, instance: instanceOf(conf.Dir), ctx: ctx, cancel: cancel, workloads: map[string]*workload{}}
+	r := &Runner{conf: conf, instance: instanceOf(conf.Dir), ctx: ctx, cancel: cancel, workloads: map[string]*workload{}, turns: newTurns(conf.StartsAtOnce)}
 	wait, stop := context.WithTimeout(ctx, conf.Timing.LockWait)
 	defer stop()
 	if r.lock, err = takeLock(wait, conf.Dir, filepath.Join(conf.Dir, "lock")); err != nil {
