@@ -1,0 +1,261 @@
+//go:build linux
+
+// Package app is the one place that wires KQueen: from a Config it makes
+// everything, runs it, and closes it in reverse. The command line starts it,
+// and tests start it in-process.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/internal/gateway"
+	"kqueen.io/kqueen/internal/kube"
+	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/runner/process"
+	"kqueen.io/kqueen/internal/standalone"
+)
+
+// Config says how an installation runs. Program and Dir are required.
+type Config struct {
+	// Dir is the data directory.
+	Dir string
+	// Program is the path of kqueen itself.
+	Program string
+	// Version of kqueen, for status.
+	Version string
+	// Releases is the folder with the Kubernetes programs.
+	Releases string
+	// Listen is the address on which API servers and the gateway listen; the zero Addr takes the one
+	// of last time, or 127.0.0.1.
+	Listen netip.Addr
+	// GatewayPort is the gateway's port; 0 takes the one of last time, or 6443, or a free one.
+	GatewayPort int
+	// Domain is the suffix of server names at the gateway; empty takes the one of last time, or "kqueen.internal".
+	Domain string
+	Log    *slog.Logger
+	// Report is called when a step of the start begins and when it has ended. Nil for nobody.
+	Report func(standalone.Step)
+}
+
+// App is an installation. It exists from New to Close and serves while Run runs.
+type App struct {
+	Config
+	settings *settings
+	runner   *process.Runner
+	wakes    *wakes
+	gateway  *gateway.Gateway
+	front    net.Listener
+	began    time.Time
+	// admin reads the admin plane; nil until it serves.
+	admin atomic.Pointer[client.Reader]
+}
+
+// New checks the data directory, takes its lock and finds what runs. It fails with a
+// *process.LockedError when another kqueen serves the same data directory.
+func New(c Config) (*App, error) {
+	if c.Report == nil {
+		c.Report = func(standalone.Step) {}
+	}
+	if err := prepareDir(c.Dir); err != nil {
+		return nil, err
+	}
+	settings, err := loadSettings(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	c = settings.merge(c)
+	a := &App{Config: c, settings: settings, wakes: newWakes(), began: time.Now()}
+	a.runner, err = process.New(process.Config{
+		Dir:    runDir(c.Dir),
+		Listen: c.Listen,
+		Log:    c.Log.With("part", "runner"),
+		Notify: a.wakes.changed,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if a.front, err = a.listenFront(); err != nil {
+		return nil, errors.Join(err, a.runner.Close())
+	}
+	a.gateway = gateway.New(gateway.Config{Log: c.Log.With("part", "gateway")})
+	ctrl.SetLogger(logr.FromSlogHandler(c.Log.Handler()))
+	klog.SetSlogLogger(c.Log)
+	return a, nil
+}
+
+// Run serves until ctx ends. ready is called once, when everything serves. What the runner has
+// started runs on after Run.
+func (a *App) Run(ctx context.Context, ready func()) error {
+	binaries, installed, err := a.programs()
+	if err != nil {
+		return err
+	}
+	own := standalone.Config{
+		Dir:              a.Dir,
+		Program:          a.Program,
+		Binaries:         binaries,
+		Runner:           a.runner,
+		Changed:          a.wakes.own,
+		Domain:           a.Domain,
+		AdvertiseAddress: advertiseAddress(a.Listen),
+		Report:           a.Report,
+	}
+	plane, err := standalone.Up(ctx, own)
+	if err != nil {
+		return err
+	}
+	config, err := kube.Config(kube.Target{Kubeconfig: plane.Kubeconfig, Version: a.Version})
+	if err != nil {
+		return fmt.Errorf("read the admin kubeconfig: %w", err)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.gateway.Serve(ctx, a.front) })
+	group.Go(func() error { return a.serveStatus(ctx) })
+	group.Go(func() error { return a.keepUp(ctx, own) })
+	group.Go(func() error { return a.control(ctx, config, plane, installed, ready) })
+	return group.Wait()
+}
+
+// renewInterval is the time between two looks at the plane's own certificates, which are due months
+// before they expire.
+const renewInterval = 12 * time.Hour
+
+// keepUp renews what ages in the plane itself. Up changes nothing else on a plane that runs.
+func (a *App) keepUp(ctx context.Context, own standalone.Config) error {
+	own.Report = func(standalone.Step) {}
+	tick := time.NewTicker(renewInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if _, err := standalone.Up(ctx, own); err != nil {
+				a.Log.Error("renew the admin plane's certificates", "error", err)
+			}
+		}
+	}
+}
+
+// Close lets the lock go. Everything that was started runs on; see Down.
+func (a *App) Close() error {
+	err := a.front.Close()
+	if errors.Is(err, net.ErrClosed) { // the gateway has closed it already
+		err = nil
+	}
+	return errors.Join(err, a.runner.Close())
+}
+
+// programs picks the Kubernetes of the admin plane: the newest to which the one that ran last may be raised.
+func (a *App) programs() (release.Binaries, []release.Binaries, error) {
+	installed, err := release.NewStore(a.Releases).List()
+	if err != nil {
+		return release.Binaries{}, nil, fmt.Errorf("list releases: %w", err)
+	}
+	chosen, err := chooseAdmin(a.settings.AdminVersion, installed)
+	if err != nil {
+		return release.Binaries{}, nil, fmt.Errorf("%w; build one with: kqueen release build (in %s)", err, a.Releases)
+	}
+	a.settings.AdminVersion = chosen.Version.String()
+	return chosen, installed, a.settings.save(a.Dir)
+}
+
+// chooseAdmin is pure. installed may be in any order.
+func chooseAdmin(last string, installed []release.Binaries) (release.Binaries, error) {
+	var chosen release.Binaries
+	for _, b := range installed {
+		if last != "" {
+			from, err := release.ParseVersion(last)
+			if err != nil {
+				return release.Binaries{}, fmt.Errorf("version of the admin plane: %w", err)
+			}
+			if from.Compare(b.Version) != 0 && release.CheckUpgrade(from, b.Version) != nil {
+				continue
+			}
+		}
+		if chosen.Version.IsZero() || b.Version.Compare(chosen.Version) > 0 {
+			chosen = b
+		}
+	}
+	if chosen.Version.IsZero() && last != "" {
+		return chosen, fmt.Errorf("no Kubernetes that can follow %s of the admin plane is on this machine", last)
+	}
+	if chosen.Version.IsZero() {
+		return chosen, errors.New("no Kubernetes is on this machine")
+	}
+	return chosen, nil
+}
+
+// listenFront opens the gateway's port and remembers it.
+func (a *App) listenFront() (net.Listener, error) {
+	wish, flag := a.GatewayPort, " (--gateway-port)"
+	if wish == 0 {
+		wish, flag = a.settings.GatewayPort, ""
+	}
+	if wish == 0 {
+		return a.firstFront()
+	}
+	l, err := net.Listen("tcp", a.frontAddress(wish))
+	if err != nil {
+		return nil, fmt.Errorf("open the gateway's port %d%s: %w; stop the program that listens there, or choose another with --gateway-port", wish, flag, err)
+	}
+	return l, a.rememberFront(l)
+}
+
+// firstGatewayPort is what users of Kubernetes expect.
+const firstGatewayPort = 6443
+
+func (a *App) firstFront() (net.Listener, error) {
+	l, err := net.Listen("tcp", a.frontAddress(firstGatewayPort))
+	if err != nil {
+		l, err = net.Listen("tcp", a.frontAddress(0))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open a port for the gateway: %w", err)
+	}
+	return l, a.rememberFront(l)
+}
+
+func (a *App) frontAddress(port int) string {
+	return net.JoinHostPort(a.Listen.String(), strconv.Itoa(port))
+}
+
+func (a *App) rememberFront(l net.Listener) error {
+	a.settings.GatewayPort = l.Addr().(*net.TCPAddr).Port
+	return a.settings.save(a.Dir)
+}
+
+// gatewayAddress is what clients on this host dial.
+func (a *App) gatewayAddress() string {
+	host := a.Listen
+	if host.IsUnspecified() {
+		host = advertiseAddress(host)
+	}
+	return net.JoinHostPort(host.String(), strconv.Itoa(a.settings.GatewayPort))
+}
+
+func runDir(dir string) string { return filepath.Join(dir, "run") }
+
+// prepareDir makes the data directory, or says why it cannot be used.
+func prepareDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the data directory: %w; choose another with --data-dir", err)
+	}
+	return checkDir(dir)
+}

@@ -1,0 +1,201 @@
+//go:build linux
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cluster"
+	"kqueen.io/kqueen/internal/controlplane"
+	"kqueen.io/kqueen/internal/kube"
+	"kqueen.io/kqueen/internal/organization"
+	"kqueen.io/kqueen/internal/provision"
+	"kqueen.io/kqueen/internal/provision/all"
+	"kqueen.io/kqueen/internal/provision/hosted"
+	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/standalone"
+)
+
+// uidIndex finds a ControlPlane by its UID, which is all that the runner knows of it.
+const uidIndex = "metadata.uid"
+
+// parallel is how many objects of one kind are worked on at once. The work is waiting for the API
+// and the store, not computing.
+const parallel = 8
+
+// control installs what every installation has and runs the reconcilers.
+func (a *App) control(ctx context.Context, config *rest.Config, plane *standalone.Plane, installed []release.Binaries, ready func()) error {
+	scheme, err := newScheme()
+	if err != nil {
+		return fmt.Errorf("make the scheme: %w", err)
+	}
+	direct, err := kube.Connect(config, scheme)
+	if err != nil {
+		return err
+	}
+	err = standalone.Run(ctx, a.Report, "Kinds and first objects", func(ctx context.Context) error {
+		if err := standalone.InstallKinds(ctx, direct); err != nil {
+			return err
+		}
+		return standalone.InstallObjects(ctx, direct, plane, installed)
+	})
+	if err != nil {
+		return err
+	}
+	reader := client.Reader(direct)
+	a.admin.Store(&reader)
+	mgr, err := a.manager(config, scheme)
+	if err != nil {
+		return fmt.Errorf("make the manager: %w", err)
+	}
+	drivers, looks, err := a.addReconcilers(ctx, mgr)
+	if err != nil {
+		return fmt.Errorf("add reconcilers: %w", err)
+	}
+	if err := a.sweep(ctx, direct); err != nil {
+		return fmt.Errorf("sweep orphans: %w", err)
+	}
+	hook := &admissionHook{client: direct, validator: &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}, log: a.Log}
+	stop, err := hook.serve(ctx)
+	if err != nil {
+		return fmt.Errorf("serve admission: %w", err)
+	}
+	defer stop()
+	go func() {
+		err := standalone.Run(ctx, a.Report, "Reconcilers", func(ctx context.Context) error { return a.serving(ctx, mgr, direct, looks) })
+		if err == nil {
+			ready()
+		}
+	}()
+	return mgr.Start(ctx)
+}
+
+func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = -1, 0 // the API server's own fairness is the limit
+	return ctrl.NewManager(config, ctrl.Options{
+		Scheme:  scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache:   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		// Secrets are read when needed and not kept: they are many, large and secret.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		// Tests start several installations in one process; the names need to be unique in each alone.
+		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
+	})
+}
+
+// serving waits until the caches are filled, the first provisioner and organization are ready and what
+// is said of clusters is true, so that whoever is told "ready" can create and trust.
+func (a *App) serving(ctx context.Context, mgr ctrl.Manager, direct client.WithWatch, looks *firstLooks) error {
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		return fmt.Errorf("wait for the caches: %w", context.Cause(ctx))
+	}
+	if err := waitReady(ctx, direct); err != nil {
+		return err
+	}
+	return waitTruth(ctx, direct, looks)
+}
+
+func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager) (map[string]provision.Driver, *firstLooks, error) {
+	c, secrets := mgr.GetClient(), mgr.GetAPIReader()
+	index := func(o client.Object) []string { return []string{string(o.GetUID())} }
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.ControlPlane{}, uidIndex, index); err != nil {
+		return nil, nil, err
+	}
+	drivers := all.Drivers(all.Config{Hosted: hosted.Config{Client: c, Secrets: secrets}})
+	releases := release.NewStore(a.Releases)
+	stores := controlplane.NewDataStores(c, secrets)
+	recorder := mgr.GetEventRecorder("kqueen")
+
+	planes := newFirstLooks(controlplane.New(controlplane.Config{
+		Client: c, Secrets: secrets, Stores: stores, Releases: releases, Runner: a.runner, Routes: a.gateway, Ask: kube.Ask,
+		Recorder: recorder, Domain: a.Domain, GatewayAddress: a.gatewayAddress(),
+		AdvertiseAddress: advertiseAddress(a.Listen), Now: time.Now,
+	}))
+	fetches := controlplane.NewReleaseReconciler(ctx, controlplane.ReleaseConfig{
+		Client: c, Store: releases, Recorder: recorder, Wake: a.wakes.fetched, Log: a.Log,
+	})
+	clusters := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Cluster{}).WithOptions(options())
+	for _, d := range drivers {
+		for _, owned := range d.Describe().Owns {
+			clusters = clusters.Owns(owned)
+		}
+	}
+	builds := []func() error{
+		func() error {
+			return clusters.Complete(cluster.New(cluster.Config{Client: c, Secrets: secrets, Drivers: drivers, Recorder: recorder}))
+		},
+		func() error {
+			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.ControlPlane{}).WithOptions(options()).
+				WatchesRawSource(source.Channel(a.wakes.controlPlanes, a.byUID(c))).Complete(planes)
+		},
+		func() error {
+			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Release{}).
+				WatchesRawSource(source.Channel(a.wakes.releases, &handler.TypedEnqueueRequestForObject[*v1alpha1.Release]{})).Complete(fetches)
+		},
+		func() error {
+			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.DataStore{}).Complete(controlplane.NewDataStoreReconciler(c, stores, recorder))
+		},
+		func() error {
+			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Provisioner{}).Complete(cluster.NewProvisionerReconciler(c, drivers, recorder))
+		},
+		func() error {
+			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Organization{}).Owns(&corev1.Namespace{}).Complete(organization.New(c, recorder))
+		},
+	}
+	for _, build := range builds {
+		if err := build(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return drivers, planes, nil
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+}
+
+func options() controller.Options { return controller.Options{MaxConcurrentReconciles: parallel} }
+
+// byUID finds the ControlPlane that the runner speaks of.
+func (a *App) byUID(c client.Reader) handler.TypedEventHandler[*v1alpha1.ControlPlane, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, cp *v1alpha1.ControlPlane) []reconcile.Request {
+		list := &v1alpha1.ControlPlaneList{}
+		if err := c.List(ctx, list, client.MatchingFields{uidIndex: string(cp.UID)}); err != nil {
+			a.Log.Warn("find the control plane of a workload", "workload", cp.UID, "error", err)
+			return nil
+		}
+		var requests []reconcile.Request
+		for i := range list.Items {
+			key := types.NamespacedName{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name}
+			requests = append(requests, reconcile.Request{NamespacedName: key})
+		}
+		return requests
+	})
+}

@@ -1,0 +1,124 @@
+//go:build linux
+
+package app
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/standalone"
+)
+
+// leastDisk is what etcd, with its write-ahead log preallocated in steps of 64 MiB, the logs and a
+// handful of control planes need to live.
+const leastDisk = 1 << 30
+
+// checkDir refuses a data directory that others can read or that belongs to somebody else, and a full disk.
+func checkDir(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("look at the data directory: %w", err)
+	}
+	owner, me := info.Sys().(*syscall.Stat_t).Uid, os.Geteuid()
+	if int(owner) != me {
+		return fmt.Errorf("data directory %s belongs to user %d and you are user %d; choose another with --data-dir, or run kqueen as that user", dir, owner, me)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("data directory %s can be entered by others (mode %04o) and is to hold keys; run: chmod 700 %s", dir, info.Mode().Perm(), dir)
+	}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(dir, &disk); err != nil {
+		return fmt.Errorf("look at the disk of %s: %w", dir, err)
+	}
+	if free := disk.Bavail * uint64(disk.Bsize); free < leastDisk {
+		return fmt.Errorf("not enough disk: %s has %d MiB free and KQueen needs %d MiB; free some, or choose another place with --data-dir", dir, free>>20, leastDisk>>20)
+	}
+	return nil
+}
+
+// settings are what was chosen once and has to stay the same.
+type settings struct {
+	Listen       netip.Addr `json:"listen"`
+	Domain       string     `json:"domain"`
+	GatewayPort  int        `json:"gatewayPort,omitempty"`
+	AdminVersion string     `json:"adminVersion,omitempty"`
+}
+
+// What an installation gets when nobody says otherwise.
+const defaultDomain = "kqueen.internal"
+
+var defaultListen = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// merge takes what c says into the settings, and what c leaves open from them.
+func (s *settings) merge(c Config) Config {
+	if !c.Listen.IsValid() {
+		c.Listen = s.Listen
+	}
+	if !c.Listen.IsValid() {
+		c.Listen = defaultListen
+	}
+	c.Domain = cmp.Or(c.Domain, s.Domain, defaultDomain)
+	s.Listen, s.Domain = c.Listen, c.Domain
+	return c
+}
+
+func settingsFile(dir string) string { return filepath.Join(dir, "settings.json") }
+
+func loadSettings(dir string) (*settings, error) {
+	s := &settings{}
+	data, err := os.ReadFile(settingsFile(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read settings: %w", err)
+	}
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, fmt.Errorf("read %s: %w; correct it, or delete it to have new ports chosen", settingsFile(dir), err)
+	}
+	return s, nil
+}
+
+func (s *settings) save(dir string) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode settings: %w", err)
+	}
+	return standalone.WriteFile(settingsFile(dir), append(data, '\n'))
+}
+
+// noAddress stands in for a host without any address but loopback, which upstream refuses as the
+// API server's advertised address. It is from the range for documentation and leads nowhere (RFC 5737).
+var noAddress = netip.AddrFrom4([4]byte{192, 0, 2, 1})
+
+// advertiseAddress is how others reach this host: the address it listens on, or its first address that is not loopback.
+func advertiseAddress(listen netip.Addr) netip.Addr {
+	if listen.IsValid() && !listen.IsUnspecified() && !listen.IsLoopback() {
+		return listen
+	}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return noAddress
+	}
+	for _, a := range addrs {
+		ipnet, ok := a.(*net.IPNet)
+		if !ok {
+			continue
+		}
+		addr, ok := netip.AddrFromSlice(ipnet.IP)
+		if addr = addr.Unmap(); ok && addr.Is4() && addr.IsGlobalUnicast() {
+			return addr
+		}
+	}
+	return noAddress
+}

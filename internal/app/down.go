@@ -1,0 +1,89 @@
+//go:build linux
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"kqueen.io/kqueen/internal/runner/process"
+	"kqueen.io/kqueen/internal/standalone"
+)
+
+// Down stops everything that the installation in dir runs and keeps all data. It must not be called
+// while a kqueen serves it: a *process.LockedError says so. It works also after a kqueen was killed.
+func Down(ctx context.Context, dir string, log *slog.Logger, report func(standalone.Step)) error {
+	r, err := process.New(process.Config{Dir: runDir(dir), Log: log})
+	if err != nil {
+		return err
+	}
+	err = stopAll(ctx, r, report)
+	return errors.Join(err, r.Close())
+}
+
+// stopAll stops the tenants first: an API server that outlives its etcd writes nothing but errors.
+func stopAll(ctx context.Context, r *process.Runner, report func(standalone.Step)) error {
+	ids, err := r.List(ctx)
+	if err != nil {
+		return err
+	}
+	tenants := 0
+	stop := func(ctx context.Context, wanted func(id string) bool) error {
+		group, ctx := errgroup.WithContext(ctx)
+		for _, id := range ids {
+			if wanted(id) {
+				group.Go(func() error { return r.Stop(ctx, id) })
+			}
+		}
+		return group.Wait()
+	}
+	for _, id := range ids {
+		if !standalone.IsOwn(id) {
+			tenants++
+		}
+	}
+	for _, s := range []struct {
+		name   string
+		wanted func(string) bool
+	}{
+		{fmt.Sprintf("Stop %d control planes", tenants), func(id string) bool { return !standalone.IsOwn(id) }},
+		{"Stop the admin API server", func(id string) bool { return id == standalone.WorkloadAdmin }},
+		{"Stop the data store (etcd)", func(id string) bool { return id == standalone.WorkloadStore }},
+	} {
+		run := func(ctx context.Context) error { return stop(ctx, s.wanted) }
+		if err := standalone.Run(ctx, report, s.name, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contents are everything that KQueen puts into a data directory.
+var contents = []string{"run", "etcd", "keys", "logs", "admin.kubeconfig", "settings.json", socketName}
+
+// Reset stops everything and deletes all that KQueen has put into dir. What others have put there stays.
+func Reset(ctx context.Context, dir string, log *slog.Logger, report func(standalone.Step)) error {
+	if err := Down(ctx, dir, log, report); err != nil {
+		return err
+	}
+	return standalone.Run(ctx, report, "Delete all data", func(context.Context) error {
+		for _, name := range contents {
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				return fmt.Errorf("delete %s: %w", name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Used says whether dir holds an installation.
+func Used(dir string) bool {
+	_, err := os.Stat(settingsFile(dir))
+	return err == nil
+}

@@ -1,0 +1,57 @@
+//go:build linux
+
+package app
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/standalone"
+)
+
+// wakeQueue is how many wakes may wait. Beyond it one is dropped, which costs no more than the time
+// until the reconciler's own next look.
+const wakeQueue = 4096
+
+// wakes brings what happens outside the API to those who wait for it.
+type wakes struct {
+	own           chan struct{} // the plane's own workloads
+	controlPlanes chan event.TypedGenericEvent[*v1alpha1.ControlPlane]
+	releases      chan event.TypedGenericEvent[*v1alpha1.Release]
+}
+
+func newWakes() *wakes {
+	return &wakes{
+		own:           make(chan struct{}, 1),
+		controlPlanes: make(chan event.TypedGenericEvent[*v1alpha1.ControlPlane], wakeQueue),
+		releases:      make(chan event.TypedGenericEvent[*v1alpha1.Release], wakeQueue),
+	}
+}
+
+// changed takes the runner's word that a component's state changed. It does not block.
+func (w *wakes) changed(id string) {
+	if standalone.IsOwn(id) {
+		select {
+		case w.own <- struct{}{}:
+		default:
+		}
+		return
+	}
+	cp := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{UID: types.UID(id)}}
+	select {
+	case w.controlPlanes <- event.TypedGenericEvent[*v1alpha1.ControlPlane]{Object: cp}:
+	default:
+	}
+}
+
+// fetched takes word that a download has ended.
+func (w *wakes) fetched(name string) {
+	r := &v1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	select {
+	case w.releases <- event.TypedGenericEvent[*v1alpha1.Release]{Object: r}:
+	default:
+	}
+}
