@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/kube"
+)
+
+const (
+	dataDirVariable      = "KQUEEN_DATA_DIR"
+	organizationVariable = "KQUEEN_ORG"
+	defaultOrganization  = "default"
+	// adminKubeconfig is the file in the data directory by which the admin plane is reached.
+	adminKubeconfig = "admin.kubeconfig"
+)
+
+// env is what a command gets from outside: streams, and the flags that all commands share.
+type env struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	globals        globals
+}
+
+// globals are the flags that all commands share.
+type globals struct {
+	dataDir, kubeconfig, context, organization string
+}
+
+func newEnv(stdin io.Reader, stdout, stderr io.Writer) *env {
+	return &env{stdin: stdin, stdout: stdout, stderr: stderr}
+}
+
+// register adds the flags. Their defaults are empty, so that help is the same for every user.
+func (g *globals) register(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	flags.StringVar(&g.dataDir, "data-dir", "", "folder that holds everything KQueen keeps (env "+dataDirVariable+"; default /var/lib/kqueen for root, ~/.local/share/kqueen otherwise)")
+	flags.StringVar(&g.kubeconfig, "kubeconfig", "", "kubeconfig of another admin plane than the one in the data directory")
+	flags.StringVar(&g.context, "context", "", "context of the admin plane's kubeconfig (default its current one)")
+	flags.StringVar(&g.organization, "org", "", "organization (env "+organizationVariable+"; default \""+defaultOrganization+"\")")
+}
+
+// dataDir is the folder that holds everything KQueen keeps.
+func (e *env) dataDir() (string, error) {
+	if e.globals.dataDir != "" {
+		return e.globals.dataDir, nil
+	}
+	if dir := os.Getenv(dataDirVariable); dir != "" {
+		return dir, nil
+	}
+	if os.Geteuid() == 0 {
+		return "/var/lib/kqueen", nil
+	}
+	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
+		return filepath.Join(dir, "kqueen"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the data directory: %w; name it with --data-dir", err)
+	}
+	return filepath.Join(home, ".local", "share", "kqueen"), nil
+}
+
+// organization is the organization that commands speak of.
+func (e *env) organization() string {
+	if e.globals.organization != "" {
+		return e.globals.organization
+	}
+	if name := os.Getenv(organizationVariable); name != "" {
+		return name
+	}
+	return defaultOrganization
+}
+
+// namespace is where the organization's objects live.
+func (e *env) namespace() string { return v1alpha1.NamespacePrefix + e.organization() }
+
+// config returns how to reach the admin plane.
+func (e *env) config() (*rest.Config, error) {
+	target := kube.Target{Kubeconfig: e.globals.kubeconfig, Context: e.globals.context, Version: programVersion(), Warn: func(text string) { e.say("warning: %s", text) }}
+	if target.Kubeconfig == "" {
+		dir, err := e.dataDir()
+		if err != nil {
+			return nil, err
+		}
+		target.Kubeconfig = filepath.Join(dir, adminKubeconfig)
+		if _, err := os.Stat(target.Kubeconfig); os.IsNotExist(err) {
+			return nil, fmt.Errorf("KQueen is not set up in %s; start it with: kqueen up --data-dir %s", dir, shellQuote(dir))
+		}
+	}
+	return kube.Config(target)
+}
+
+// connect returns a client of the admin plane. No call has been made yet.
+func (e *env) connect() (client.WithWatch, error) {
+	config, err := e.config()
+	if err != nil {
+		return nil, err
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	return kube.Connect(config, scheme)
+}
+
+// newScheme knows the kinds that this package speaks of.
+func newScheme() (*k8sruntime.Scheme, error) {
+	scheme := k8sruntime.NewScheme()
+	for _, add := range []func(*k8sruntime.Scheme) error{corev1.AddToScheme, eventsv1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register kinds: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// say tells the user something that is not data.
+func (e *env) say(text string, args ...any) {
+	fmt.Fprintln(e.stderr, clean(fmt.Sprintf(text, args...)))
+}
+
+// command returns a command line for hints: it repeats the global flags that were given, so that it
+// speaks of the same admin plane and organization when it is copied.
+func (e *env) command(line string) string {
+	for _, flag := range []struct{ name, value string }{
+		{"data-dir", e.globals.dataDir},
+		{"kubeconfig", e.globals.kubeconfig},
+		{"context", e.globals.context},
+		{"org", e.globals.organization},
+	} {
+		if flag.value != "" {
+			line += " --" + flag.name + " " + shellQuote(flag.value)
+		}
+	}
+	return "kqueen " + line
+}
+
+// shellQuote returns a word as a shell takes it.
+func shellQuote(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:@%+=,", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// isTerminal says whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// canRedraw says whether lines that are already on a stream can be drawn again. Old Windows consoles print
+// the control sequences instead.
+func canRedraw(stream any) bool {
+	return isTerminal(stream) && os.Getenv("TERM") != "dumb" && runtime.GOOS != "windows"
+}
+
+// canColor says whether a stream shows colours and its user wants them (https://no-color.org).
+func canColor(stream any) bool {
+	return canRedraw(stream) && os.Getenv("NO_COLOR") == ""
+}

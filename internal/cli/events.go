@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+// newEventsCommand returns `cluster events`.
+func newEventsCommand(e *env) *cobra.Command {
+	l := &listing{env: e, noun: eventNoun, sort: oldestFirst}
+	cmd := &cobra.Command{
+		Use:   "events NAME",
+		Short: "Show what happened to a cluster",
+		Long: `Show what happened to a cluster and its control plane, oldest first. The admin
+plane forgets events after an hour.`,
+		Example:           "  kqueen cluster events demo\n  kqueen cluster events demo --watch",
+		Args:              names(1, 1),
+		ValidArgsFunction: e.completeNames(clusterNoun, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return l.events(cmd.Context(), args[0])
+		},
+	}
+	l.register(cmd)
+	return cmd
+}
+
+// events shows the events of a cluster. A cluster that is gone may still have some.
+func (l *listing) events(ctx context.Context, name string) error {
+	c, err := l.env.connect()
+	if err != nil {
+		return err
+	}
+	s := l.env.eventsOf(name)
+	found, _, err := fetch(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		if _, err := l.env.find(ctx, c, clusterNoun, name); err != nil {
+			return err
+		}
+	}
+	return l.show(ctx, c, []source{s})
+}
+
+// eventsOf is the source of the events of a cluster and of its control plane, which has its name.
+func (e *env) eventsOf(name string) source {
+	return source{
+		noun:      eventNoun,
+		namespace: e.namespace(),
+		options:   []client.ListOption{client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("regarding.name", name)}},
+		keep: func(object client.Object) bool {
+			event, ok := object.(*eventsv1.Event)
+			return ok && event.Regarding.APIVersion == v1alpha1.GroupVersion.String() &&
+				(event.Regarding.Kind == clusterNoun.kind || event.Regarding.Kind == "ControlPlane")
+		},
+	}
+}
+
+// oldestFirst sorts events by when they were last seen.
+func oldestFirst(events []client.Object) {
+	slices.SortStableFunc(events, func(a, b client.Object) int {
+		first, ok1 := a.(*eventsv1.Event)
+		second, ok2 := b.(*eventsv1.Event)
+		if !ok1 || !ok2 {
+			return 0
+		}
+		return seenAt(first).Compare(seenAt(second))
+	})
+}

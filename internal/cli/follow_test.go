@@ -1,0 +1,127 @@
+//go:build linux
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/testplane"
+)
+
+// testEvent is an event about a cluster, or about its control plane.
+func testEvent(cluster *v1alpha1.Cluster, kind, reason string, ago time.Duration, note string) *eventsv1.Event {
+	return &eventsv1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: cluster.Namespace, GenerateName: cluster.Name + "-"},
+		EventTime:           metav1.NewMicroTime(time.Now().Add(-ago)),
+		ReportingController: "kqueen.io/test",
+		ReportingInstance:   "test",
+		Action:              "Test",
+		Type:                corev1.EventTypeNormal,
+		Reason:              reason,
+		Note:                note,
+		Regarding: corev1.ObjectReference{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: cluster.Namespace, Name: cluster.Name,
+		},
+	}
+}
+
+// testCluster is a cluster that can be made.
+func testCluster(namespace, name string) *v1alpha1.Cluster {
+	return &v1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       v1alpha1.ClusterSpec{Version: "v1.36.10"},
+	}
+}
+
+// TestFollowSurvivesBrokenWatches breaks every watch before it can tell anything, once by refusing the
+// connection, and wants every change to be seen all the same.
+func TestFollowSurvivesBrokenWatches(t *testing.T) {
+	c := testplane.Client(t)
+	namespace := testplane.Namespace(t, c)
+	if err := c.Create(t.Context(), testCluster(namespace, "kept")); err != nil {
+		t.Fatal(err)
+	}
+	doomed := testCluster(namespace, "doomed")
+	if err := c.Create(t.Context(), doomed); err != nil {
+		t.Fatal(err)
+	}
+
+	var watches, lost atomic.Int32
+	broken := interceptor.NewClient(c, interceptor.Funcs{
+		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
+			if watches.Add(1) == 2 {
+				return nil, syscall.ECONNREFUSED
+			}
+			w := watch.NewFake()
+			w.Stop()
+			return w, nil
+		},
+	})
+	var seen []string
+	f := &follower{
+		client: broken,
+		source: source{noun: clusterNoun, namespace: namespace},
+		lost:   func(error) { lost.Add(1) },
+		see: func(changes []change) (bool, error) {
+			for _, change := range changes {
+				word := "is "
+				if change.gone {
+					word = "gone "
+				}
+				seen = append(seen, word+change.object.GetName())
+			}
+			switch len(seen) {
+			case 2:
+				return false, c.Delete(t.Context(), doomed)
+			case 3:
+				return false, c.Create(t.Context(), testCluster(namespace, "late"))
+			}
+			return len(seen) == 4, nil
+		},
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := f.run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"is doomed", "is kept", "gone doomed", "is late"}
+	for i := range want {
+		if seen[i] != want[i] {
+			t.Fatalf("saw %q, want %q", seen, want)
+		}
+	}
+	if lost.Load() != 1 {
+		t.Errorf("an outage was told %d times, want once", lost.Load())
+	}
+}
+
+// TestFollowEnds wants the reason why the context ended.
+func TestFollowEnds(t *testing.T) {
+	c := testplane.Client(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	f := &follower{
+		client: c,
+		source: source{noun: clusterNoun, namespace: testplane.Namespace(t, c)},
+		see: func([]change) (bool, error) {
+			cancel(errTimedOut)
+			return false, nil
+		},
+	}
+	if err := f.run(ctx); !errors.Is(err, errTimedOut) {
+		t.Errorf("got %v, want the reason why the context ended", err)
+	}
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kqueen.io/kqueen/internal/release"
+)
+
+func newReleaseBuildCommand(e *env) *cobra.Command {
+	source := "."
+	cmd := &cobra.Command{
+		Use:   "build [VERSION...]",
+		Short: "Build the programs of a release from source",
+		Long: `Build upstream Kubernetes from the modules in the folder kubernetes of KQueen's
+source, and keep the programs for all installations of this user on this machine.
+What is built already is not built again. Without a version all are built.
+
+The first build takes minutes and needs the Go toolchain. A running KQueen learns
+of the new release at its next start.`,
+		Example: `  kqueen release build
+  kqueen release build v1.36.3 --source ~/src/kqueen`,
+		RunE: func(cmd *cobra.Command, versions []string) error {
+			return e.buildReleases(cmd.Context(), source, versions)
+		},
+	}
+	cmd.Flags().StringVar(&source, "source", source, "folder of KQueen's source, which holds the folder kubernetes")
+	return cmd
+}
+
+func (e *env) buildReleases(ctx context.Context, source string, versions []string) error {
+	modules, err := release.Discover(ctx, source)
+	if err != nil {
+		return fmt.Errorf("%w; name the folder of KQueen's source with --source", err)
+	}
+	chosen, err := chooseModules(modules, versions)
+	if err != nil {
+		return err
+	}
+	dir, err := release.DefaultDir()
+	if err != nil {
+		return err
+	}
+	store := release.NewStore(dir)
+	for _, m := range chosen {
+		begin := time.Now()
+		printer := &buildPrinter{e: e, name: "Kubernetes " + m.Version.String(), redraw: canRedraw(e.stderr)}
+		binaries, err := store.Ensure(ctx, m.Version, release.Source{Build: &release.Build{Module: m.Dir}}, printer.step)
+		if err != nil {
+			return fmt.Errorf("build %s: %w", m.Version, err)
+		}
+		e.say("  ✓ Kubernetes %s in %s   %.1fs", m.Version, binaries.Dir, time.Since(begin).Seconds())
+	}
+	return nil
+}
+
+// chooseModules picks the modules of the given versions, or all.
+func chooseModules(modules []release.ModuleInfo, versions []string) ([]release.ModuleInfo, error) {
+	if len(versions) == 0 {
+		return modules, nil
+	}
+	known := map[string]release.ModuleInfo{}
+	names := ""
+	for _, m := range modules {
+		known[m.Version.String()] = m
+		names += " " + m.Version.String()
+	}
+	var chosen []release.ModuleInfo
+	for _, v := range versions {
+		m, ok := known[v]
+		if !ok {
+			return nil, fail(codeNotFound, "the source has no module for %s; it has:%s; add a minor with: go run ./kubernetes/generate %s", v, names, v)
+		}
+		chosen = append(chosen, m)
+	}
+	return chosen, nil
+}
+
+// buildPrinter shows that a build goes on: in place on a terminal, elsewhere a line every half minute.
+type buildPrinter struct {
+	e       *env
+	name    string
+	redraw  bool
+	printed time.Duration
+}
+
+const buildLineInterval = 30 * time.Second
+
+func (p *buildPrinter) step(s release.Step) {
+	count := ""
+	if s.Total > 0 {
+		count = fmt.Sprintf("   %d/%d %s", s.Done, s.Total, s.Unit)
+	}
+	line := fmt.Sprintf("  … %s: %s   %.0fs%s", p.name, s.Name, s.Elapsed.Seconds(), count)
+	if p.redraw {
+		fmt.Fprintf(p.e.stderr, "\r%s\x1b[K", line)
+		return
+	}
+	if p.printed == 0 || s.Elapsed < p.printed || s.Elapsed-p.printed >= buildLineInterval {
+		p.printed = max(s.Elapsed, 1)
+		p.e.say("%s", line)
+	}
+}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"kqueen.io/kqueen/internal/release"
+)
+
+func newReleasePathCommand(e *env) *cobra.Command {
+	version := ""
+	cmd := &cobra.Command{
+		Use:   "path PROGRAM",
+		Short: "Show where a program of Kubernetes is on this machine",
+		Example: `  kqueen release path kubectl
+  kqueen release path kubeadm --version v1.36.3`,
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: release.Components,
+		RunE: func(_ *cobra.Command, args []string) error {
+			path, err := programPath(args[0], version)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(e.stdout, path)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&version, "version", "", "version of Kubernetes (default the newest that is built)")
+	return cmd
+}
+
+func programPath(program, version string) (string, error) {
+	dir, err := release.DefaultDir()
+	if err != nil {
+		return "", err
+	}
+	built, err := release.NewStore(dir).List()
+	if err != nil {
+		return "", err
+	}
+	var chosen *release.Binaries
+	for i, b := range built {
+		if version != "" && b.Version.String() != version {
+			continue
+		}
+		if chosen == nil || b.Version.Compare(chosen.Version) > 0 {
+			chosen = &built[i]
+		}
+	}
+	if chosen == nil {
+		return "", fail(codeNotFound, "no such release is built in %s; build one with: kqueen release build", dir)
+	}
+	if _, ok := chosen.Components[program]; !ok {
+		return "", fail(codeNotFound, "release %s has no program %q", chosen.Version, program)
+	}
+	return chosen.Path(program), nil
+}

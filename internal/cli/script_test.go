@@ -1,0 +1,300 @@
+//go:build linux
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/testplane"
+)
+
+var update = flag.Bool("update", false, "write what the scripts print into them")
+
+// TestMain makes this test binary kqueen when it is called so, which is how scripts run it.
+func TestMain(m *testing.M) {
+	testscript.Main(withPlane{m}, map[string]func(){
+		"kqueen": func() { os.Exit(Main(os.Args, os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// withPlane runs tests and stops the plane after them.
+type withPlane struct{ m *testing.M }
+
+func (w withPlane) Run() int { return testplane.Run(w.m) }
+
+// TestScripts runs each script in an organization of its own, which has the script's name. All share the
+// releases v1.35.4, v1.36.9 and v1.36.10, which are ready, v1.37.0, which is not, and the provisioner "hosted".
+// Nobody reconciles: a script makes things ready itself.
+func TestScripts(t *testing.T) {
+	config := testplane.Config(t)
+	c := testplane.Client(t)
+	makeShared(t, c)
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       *update,
+		Setup:               func(env *testscript.Env) error { return setUp(t.Context(), c, config, env) },
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":    exits,
+			"accepted": clusterCommand(t.Context(), c, accepted),
+			"steps":    clusterCommand(t.Context(), c, steps),
+			"ready":    clusterCommand(t.Context(), c, ready),
+			"stalled":  clusterCommand(t.Context(), c, stalled),
+			"hold":     clusterCommand(t.Context(), c, hold),
+			"let-go":   clusterCommand(t.Context(), c, letGo),
+			"event":    clusterCommand(t.Context(), c, happened),
+			"hosted":   clusterCommand(t.Context(), c, hosted),
+		},
+	})
+}
+
+// makeShared makes what all scripts share.
+func makeShared(t *testing.T, c client.Client) {
+	t.Helper()
+	create := func(object client.Object) {
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace}})
+	create(&v1alpha1.Provisioner{
+		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "hosted"},
+		Spec:       v1alpha1.ProvisionerSpec{Driver: "hosted"},
+	})
+	for version, status := range map[string]metav1.ConditionStatus{
+		"v1.35.4": metav1.ConditionTrue, "v1.36.9": metav1.ConditionTrue, "v1.36.10": metav1.ConditionTrue, "v1.37.0": metav1.ConditionFalse,
+	} {
+		release := &v1alpha1.Release{
+			ObjectMeta: metav1.ObjectMeta{Name: version},
+			Spec:       v1alpha1.ReleaseSpec{Source: v1alpha1.ReleaseSource{Build: &v1alpha1.ReleaseBuild{}}},
+		}
+		create(release)
+		release.Status.Conditions = []metav1.Condition{{
+			Type: v1alpha1.ConditionReady, Status: status, Reason: v1alpha1.ReasonReady, Message: "for tests", LastTransitionTime: metav1.Now(),
+		}}
+		if err := c.Status().Update(t.Context(), release); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// setUp makes a script's organization, and a data directory by which the plane is found.
+func setUp(ctx context.Context, c client.Client, config *rest.Config, env *testscript.Env) error {
+	named, ok := env.T().(interface{ Name() string })
+	if !ok {
+		return errors.New("the test has no name")
+	}
+	organization := filepath.Base(named.Name())
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.NamespacePrefix + organization}}
+	if err := c.Create(ctx, namespace); err != nil {
+		return err
+	}
+	data, home := filepath.Join(env.WorkDir, "data"), filepath.Join(env.WorkDir, "home")
+	for _, dir := range []string{data, home} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	env.Setenv(dataDirVariable, data)
+	env.Setenv(organizationVariable, organization)
+	env.Setenv("HOME", home)
+	env.Setenv("USERPROFILE", home)
+	return clientcmd.WriteToFile(planeKubeconfig(config), filepath.Join(data, adminKubeconfig))
+}
+
+// planeKubeconfig reaches the plane as its administrator, and in the context "nobody" as one without rights.
+func planeKubeconfig(config *rest.Config) clientcmdapi.Config {
+	kubeconfig := *clientcmdapi.NewConfig()
+	kubeconfig.Clusters["plane"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	admin := &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+	nobody := admin.DeepCopy()
+	nobody.Impersonate = "nobody"
+	kubeconfig.AuthInfos["admin"], kubeconfig.AuthInfos["nobody"] = admin, nobody
+	for _, user := range []string{"admin", "nobody"} {
+		kubeconfig.Contexts[user] = &clientcmdapi.Context{Cluster: "plane", AuthInfo: user}
+	}
+	kubeconfig.CurrentContext = "admin"
+	return kubeconfig
+}
+
+// exits CODE COMMAND ARGUMENT... runs a command that has to end with that exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARGUMENT...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("run %s: %v", args[1], err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code is %d, want %d", got, want)
+	}
+}
+
+// clusterCommand is a script command whose first argument is a cluster. It waits until there is one, because
+// the command that makes it may run in the background.
+func clusterCommand(ctx context.Context, c client.Client, do func(context.Context, client.Client, *v1alpha1.Cluster, []string) error) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) == 0 {
+			ts.Fatalf("usage: COMMAND CLUSTER ARGUMENT...")
+		}
+		cluster := &v1alpha1.Cluster{}
+		key := client.ObjectKey{Namespace: v1alpha1.NamespacePrefix + ts.Getenv(organizationVariable), Name: args[0]}
+		ts.Check(wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			err := c.Get(ctx, key, cluster)
+			return err == nil, client.IgnoreNotFound(err)
+		}))
+		ts.Check(do(ctx, c, cluster, args[1:]))
+	}
+}
+
+// setCondition sets a condition in memory.
+func setCondition(cluster *v1alpha1.Cluster, name string, status metav1.ConditionStatus, reason, message string) {
+	kept := cluster.Status.Conditions[:0]
+	for _, c := range cluster.Status.Conditions {
+		if c.Type != name {
+			kept = append(kept, c)
+		}
+	}
+	cluster.Status.ObservedGeneration = cluster.Generation
+	kept = append(kept, metav1.Condition{
+		Type: name, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: cluster.Generation, LastTransitionTime: metav1.Now(),
+	})
+	cluster.Status.Conditions = kept
+}
+
+func accepted(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, _ []string) error {
+	setCondition(cluster, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "provisioner and version are there")
+	setCondition(cluster, v1alpha1.ConditionProvisioned, metav1.ConditionFalse, v1alpha1.ReasonProvisioning, "waiting for the API server")
+	setCondition(cluster, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonProgressing, "waiting for the API server")
+	return c.Status().Update(ctx, cluster)
+}
+
+// steps CLUSTER NAME[=MESSAGE]... sets the steps; one without a message is done.
+func steps(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, args []string) error {
+	cluster.Status.Steps = nil
+	for _, arg := range args {
+		name, message, pending := strings.Cut(arg, "=")
+		cluster.Status.Steps = append(cluster.Status.Steps, v1alpha1.Step{Name: name, Done: !pending, Message: message})
+	}
+	return c.Status().Update(ctx, cluster)
+}
+
+// ready makes a cluster ready, and its kubeconfig.
+func ready(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, _ []string) error {
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters["there"] = &clientcmdapi.Cluster{Server: "https://demo.example:6443", CertificateAuthorityData: []byte("authority")}
+	kubeconfig.AuthInfos["boss"] = &clientcmdapi.AuthInfo{Token: "secret"}
+	kubeconfig.Contexts["boss@there"] = &clientcmdapi.Context{Cluster: "there", AuthInfo: "boss"}
+	kubeconfig.CurrentContext = "boss@there"
+	data, err := clientcmd.Write(*kubeconfig)
+	if err != nil {
+		return err
+	}
+	err = c.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: cluster.KubeconfigSecret()},
+		Data:       map[string][]byte{v1alpha1.KubeconfigKey: data},
+	})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	for i := range cluster.Status.Steps {
+		cluster.Status.Steps[i] = v1alpha1.Step{Name: cluster.Status.Steps[i].Name, Done: true}
+	}
+	cluster.Status.Version = cluster.Spec.Version
+	cluster.Status.Endpoint = "https://demo.example:6443"
+	for _, name := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionProvisioned, v1alpha1.ConditionKubeconfigReady, v1alpha1.ConditionReady} {
+		setCondition(cluster, name, metav1.ConditionTrue, v1alpha1.ReasonReady, "all is well")
+	}
+	return c.Status().Update(ctx, cluster)
+}
+
+// stalled CLUSTER MESSAGE makes only a human help.
+func stalled(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, args []string) error {
+	message := strings.Join(args, " ")
+	setCondition(cluster, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonProvisionerFailed, message)
+	setCondition(cluster, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonProvisionerFailed, message)
+	return c.Status().Update(ctx, cluster)
+}
+
+const testFinalizer = "kqueen.io/test"
+
+// hold keeps a cluster from going away when it is deleted.
+func hold(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, _ []string) error {
+	cluster.Finalizers = []string{testFinalizer}
+	return c.Update(ctx, cluster)
+}
+
+// letGo CLUSTER MESSAGE waits until a held cluster is being deleted, says what remains, and lets it go.
+func letGo(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, args []string) error {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := c.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
+		return cluster.DeletionTimestamp != nil, err
+	})
+	if err != nil {
+		return err
+	}
+	setCondition(cluster, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting, strings.Join(args, " "))
+	if err := c.Status().Update(ctx, cluster); err != nil {
+		return err
+	}
+	cluster.Finalizers = nil
+	return c.Update(ctx, cluster)
+}
+
+// happened CLUSTER KIND REASON AGE NOTE makes an event that long ago.
+func happened(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, args []string) error {
+	if len(args) != 4 {
+		return fmt.Errorf("usage: event CLUSTER KIND REASON AGE NOTE")
+	}
+	ago, err := time.ParseDuration(args[2])
+	if err != nil {
+		return err
+	}
+	return c.Create(ctx, testEvent(cluster, args[0], args[1], ago, args[3]))
+}
+
+// hosted makes the control plane of a cluster.
+func hosted(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, _ []string) error {
+	plane := &v1alpha1.ControlPlane{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: cluster.Name},
+		Spec:       v1alpha1.ControlPlaneSpec{Version: cluster.Spec.Version},
+	}
+	if err := c.Create(ctx, plane); err != nil {
+		return err
+	}
+	plane.Status.Components = []v1alpha1.ComponentStatus{
+		{Name: "kube-apiserver", State: "Ready"},
+		{Name: "kube-scheduler", State: "BackOff", Restarts: 3, LastExit: "exit status 1"},
+	}
+	return c.Status().Update(ctx, plane)
+}

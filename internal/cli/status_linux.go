@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/yaml"
+
+	"kqueen.io/kqueen/internal/app"
+)
+
+func newStatusCommand(e *env) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show what KQueen runs on this machine, and what it uses",
+		Example: `  kqueen status
+  kqueen status -o json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := e.absoluteDataDir()
+			if err != nil {
+				return err
+			}
+			status, err := app.ReadStatus(cmd.Context(), dir)
+			if errors.Is(err, app.ErrNotRunning) {
+				return fail(codeError, "KQueen is not running in %s; start it with: %s", dir, e.command("up"))
+			}
+			if err != nil {
+				return err
+			}
+			return printStatus(e.stdout, cmd, output, status)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
+	return cmd
+}
+
+func printStatus(out io.Writer, cmd *cobra.Command, format string, s *app.Status) error {
+	switch format {
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(s)
+	case "yaml":
+		data, err := yaml.Marshal(s)
+		if err != nil {
+			return fmt.Errorf("encode the status: %w", err)
+		}
+		_, err = out.Write(data)
+		return err
+	case "table":
+	default:
+		return usageError(cmd, "--output: %q is not one of table, json, yaml", format)
+	}
+	fmt.Fprintf(out, "KQueen %s   pid %d   up %s   %s\n", s.Version, s.PID, duration.HumanDuration(time.Since(s.StartedAt)), mebibytes(s.MemoryBytes))
+	fmt.Fprintf(out, "data %s   gateway %s\n\n", s.DataDir, s.Gateway)
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "WORKLOAD\tCOMPONENT\tSTATE\tPID\tRESTARTS\tMEMORY\tCPU")
+	for _, workload := range s.Workloads {
+		for _, c := range workload.Components {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%.1fs\n", clean(workload.Name), c.Name, c.State, c.PID, c.Restarts, mebibytes(c.MemoryBytes), c.CPUSeconds)
+		}
+	}
+	return w.Flush()
+}
+
+func mebibytes(n uint64) string { return fmt.Sprintf("%d MiB", n>>20) }

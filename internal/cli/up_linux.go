@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kqueen.io/kqueen/internal/app"
+	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/runner/process"
+	"kqueen.io/kqueen/internal/standalone"
+)
+
+// upFlags are the flags of `up`.
+type upFlags struct {
+	foreground  bool
+	listen      string
+	gatewayPort int
+	domain      string
+	timeout     time.Duration
+}
+
+func newUpCommand(e *env) *cobra.Command {
+	var flags upFlags
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start KQueen on this machine",
+		Long: `Start KQueen on this machine, or find it running, and return when everything
+serves. The server goes on in the background; see "kqueen status", and stop it
+with "kqueen down". What runs is found again and data is kept.
+
+With --foreground it stays, for service managers. It then ends on SIGTERM and
+leaves the control planes running, so that it can be restarted or upgraded
+without anybody noticing.`,
+		Example: `  kqueen up
+  kqueen up --data-dir ~/kqueen --gateway-port 7443
+  kqueen up --foreground`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if flags.foreground {
+				return e.serve(cmd.Context(), flags)
+			}
+			return e.startInBackground(cmd.Context(), flags)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&flags.foreground, "foreground", false, "stay, and log to standard error")
+	f.StringVar(&flags.listen, "listen", "", "address on which the gateway and the API servers listen; 0.0.0.0 for all (default the one of last time, at first 127.0.0.1)")
+	f.IntVar(&flags.gatewayPort, "gateway-port", 0, "port of the gateway (default the one of last time, at first 6443 or a free one)")
+	f.StringVar(&flags.domain, "domain", "", "suffix of the API servers' names at the gateway (default the one of last time, at first kqueen.internal)")
+	f.DurationVar(&flags.timeout, "timeout", 3*time.Minute, "how long to wait until everything serves")
+	return cmd
+}
+
+// serve is the server. It reports its steps to the parent, if there is one.
+func (e *env) serve(ctx context.Context, flags upFlags) error {
+	dir, err := e.absoluteDataDir()
+	if err != nil {
+		return err
+	}
+	config, err := flags.config(dir)
+	if err != nil {
+		return err
+	}
+	report, err := openReport()
+	if err != nil {
+		return err
+	}
+	config.Log = slog.New(slog.NewJSONHandler(report.log(e.stderr, dir), nil))
+	config.Report = report.step
+	err = e.serveWith(ctx, config, report)
+	report.end(err)
+	return err
+}
+
+func (e *env) serveWith(ctx context.Context, config app.Config, report *report) error {
+	a, err := app.New(config)
+	if err != nil {
+		return explainLocked(err, config.Dir)
+	}
+	err = a.Run(ctx, func() {
+		config.Log.Info("serving", "dir", config.Dir)
+		report.ready()
+	})
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = nil
+	}
+	return errors.Join(err, a.Close())
+}
+
+func (flags upFlags) config(dir string) (app.Config, error) {
+	var listen netip.Addr
+	if flags.listen != "" {
+		var err error
+		if listen, err = netip.ParseAddr(flags.listen); err != nil {
+			return app.Config{}, fail(codeUsage, "--listen: %q is not an IP address; write one such as 127.0.0.1 or 0.0.0.0", flags.listen)
+		}
+	}
+	if flags.gatewayPort < 0 || flags.gatewayPort > 65535 {
+		return app.Config{}, fail(codeUsage, "--gateway-port: %d is not between 1 and 65535", flags.gatewayPort)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return app.Config{}, fmt.Errorf("find this program: %w", err)
+	}
+	releases, err := release.DefaultDir()
+	if err != nil {
+		return app.Config{}, err
+	}
+	return app.Config{
+		Dir: dir, Program: program, Version: programVersion(), Releases: releases,
+		Listen: listen, GatewayPort: flags.gatewayPort, Domain: flags.domain,
+	}, nil
+}
+
+// absoluteDataDir does not change when the server goes to another folder.
+func (e *env) absoluteDataDir() (string, error) {
+	dir, err := e.dataDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(dir)
+}
+
+// explainLocked says what to do when another kqueen serves the data directory.
+func explainLocked(err error, dir string) error {
+	var locked *process.LockedError
+	if !errors.As(err, &locked) {
+		return err
+	}
+	return fail(codeError, "another kqueen serves %s (%w); see: kqueen status --data-dir %s", dir, err, shellQuote(dir))
+}
+
+// stepPrinter prints the steps of starting and stopping, a line each, with their times.
+func stepPrinter(out io.Writer) func(standalone.Step) {
+	return func(s standalone.Step) {
+		if s.Done {
+			fmt.Fprintf(out, "  ✓ %-28s %6.1fs\n", clean(s.Name), s.Elapsed.Seconds())
+		}
+	}
+}

@@ -1,0 +1,90 @@
+//go:build linux
+
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/testplane"
+)
+
+// TestWatchUntilInterrupted runs `cluster list --watch` as a program, sees a cluster come and go, and wants
+// the exit code that says that it was interrupted.
+func TestWatchUntilInterrupted(t *testing.T) {
+	const organization = "watched"
+	c := testplane.Client(t)
+	namespace := v1alpha1.NamespacePrefix + organization
+	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	first, second := testCluster(namespace, "first"), testCluster(namespace, "second")
+	if err := c.Create(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(planeKubeconfig(testplane.Config(t)), kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "kqueen", "cluster", "list", "--watch", "--kubeconfig", kubeconfig, "--org", organization)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, talk, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close()
+	cmd.Stderr = talk
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	talk.Close()
+
+	rows, words := bufio.NewScanner(stdout), bufio.NewScanner(stderr)
+	expect(t, rows, "NAME ")
+	expect(t, rows, "first ")
+	if err := c.Create(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, rows, "second ")
+	if err := c.Delete(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, words, "cluster second is gone")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, words, "interrupted")
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != codeInterrupted {
+		t.Errorf("ended with %v, want exit code %d", err, codeInterrupted)
+	}
+}
+
+// expect wants the next line to begin so.
+func expect(t *testing.T, lines *bufio.Scanner, begin string) {
+	t.Helper()
+	if !lines.Scan() {
+		t.Fatalf("no line, want one that begins with %q: %v", begin, lines.Err())
+	}
+	if !strings.HasPrefix(lines.Text(), begin) {
+		t.Fatalf("got the line %q, want one that begins with %q", lines.Text(), begin)
+	}
+}
