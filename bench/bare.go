@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/controlplane"
+	"kqueen.io/kqueen/internal/datastore"
+	"kqueen.io/kqueen/internal/pki"
+	"kqueen.io/kqueen/internal/runner"
+)
+
+// bareStart measures the same kube-apiserver with the same arguments on the same etcd, started by
+// hand: keys, keyspace and files are made before the clock starts.
+func bareStart(ctx context.Context, inst *installation, n int) (time.Duration, error) {
+	store, err := openStore(ctx, inst)
+	if err != nil {
+		return 0, err
+	}
+	keyspace, err := datastore.NewKeyspace(fmt.Sprintf("bbbbbbbb-0000-4000-8000-%012d", n))
+	if err != nil {
+		return 0, errors.Join(err, store.Close())
+	}
+	if err := store.Ensure(ctx, keyspace); err != nil {
+		return 0, errors.Join(err, store.Close())
+	}
+	took, err := bareRun(ctx, inst, keyspace)
+	return took, errors.Join(err, store.Remove(context.WithoutCancel(ctx), keyspace), store.Close())
+}
+
+func bareRun(ctx context.Context, inst *installation, keyspace datastore.Keyspace) (time.Duration, error) {
+	dir, err := os.MkdirTemp(inst.dir, "bare-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	workload, keys, port, err := bareWorkload(inst, keyspace, dir)
+	if err != nil {
+		return 0, err
+	}
+	for name, file := range workload.Files {
+		if err := os.WriteFile(filepath.Join(dir, name), file.Data, 0o600); err != nil {
+			return 0, err
+		}
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(keys["ca.crt"])
+	caller := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}, DisableKeepAlives: true}}
+
+	server := workload.Components[0]
+	cmd := exec.CommandContext(ctx, server.Path, server.Args...)
+	cmd.Dir = dir
+	begin := time.Now()
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	err = awaitOK(ctx, caller, fmt.Sprintf("https://127.0.0.1:%d/readyz", port))
+	took := time.Since(begin)
+	killErr := cmd.Process.Kill()
+	_ = cmd.Wait() // it was killed, which is all that it would say
+	return took, errors.Join(err, killErr)
+}
+
+func bareWorkload(inst *installation, keyspace datastore.Keyspace, dir string) (runner.Workload, pki.Bundle, int, error) {
+	fail := func(err error) (runner.Workload, pki.Bundle, int, error) { return runner.Workload{}, nil, 0, err }
+	port, err := freePort()
+	if err != nil {
+		return fail(err)
+	}
+	network := v1alpha1.Network{PodCIDR: "10.244.0.0/16", ServiceCIDR: "10.96.0.0/16", DNSDomain: "cluster.local"}
+	set, err := pki.ControlPlane(pki.ControlPlaneParams{
+		UID: keyspace.UID(), DNSDomain: network.DNSDomain, ServiceCIDR: network.ServiceCIDR, SNIHost: "bare.bench",
+		StoreAuthority: "store-ca", StoreUser: keyspace.User(),
+	})
+	if err != nil {
+		return fail(err)
+	}
+	keys, _, err := pki.Issue(nil, set, inst.store.Signer("ca", "store-ca"), time.Now())
+	if err != nil {
+		return fail(err)
+	}
+	workload, err := controlplane.Describe(controlplane.Description{
+		ID: keyspace.UID(), Network: network, ServerName: "bare.bench", AdvertiseAddress: netip.MustParseAddr("192.0.2.1"),
+		Place: runner.Place{Dir: dir, Addr: netip.MustParseAddr("127.0.0.1"), Port: map[string]int{controlplane.PortAPI: port}},
+		Keys:  keys, EncryptionKey: make([]byte, 32),
+		Store:   controlplane.StoreAccess{Endpoints: []string{inst.endpoint}, CA: inst.store["ca.crt"], Keyspace: keyspace},
+		Program: inst.binaries.Path,
+	})
+	return workload, keys, port, err
+}
+
+func openStore(ctx context.Context, inst *installation) (*datastore.Store, error) {
+	root, err := tls.X509KeyPair(inst.store["root.crt"], inst.store["root.key"])
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(inst.store["ca.crt"])
+	return datastore.Open(ctx, datastore.Config{
+		Endpoints: []string{inst.endpoint},
+		TLS:       &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{root}, RootCAs: pool},
+	})
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"kqueen.io/kqueen/internal/app"
+)
+
+// cost is what idle tenants take.
+type cost struct {
+	Tenants int `json:"tenants"`
+	// MemoryMiB is the anonymous memory of one tenant's component, the mean over all tenants.
+	MemoryMiB map[string]float64 `json:"memoryMiB"`
+	// IdlePercent is the share of one core that one tenant's component takes while nobody asks for anything.
+	IdlePercent map[string]float64 `json:"idlePercent"`
+	// ManagerMiB is what each tenant adds to the anonymous memory of kqueen itself.
+	ManagerMiB float64 `json:"managerMiB"`
+	// StoreIdlePercent is etcd's share of one core, for all tenants.
+	StoreIdlePercent float64 `json:"storeIdlePercent"`
+}
+
+// costs measures the clusters that atOnce has left, and then kqueen itself without them.
+func costs(ctx context.Context, inst *installation, tenants int, idle time.Duration) (cost, error) {
+	before, err := settled(ctx, inst, idle)
+	if err != nil {
+		return cost{}, err
+	}
+	after, err := settled(ctx, inst, idle)
+	if err != nil {
+		return cost{}, err
+	}
+	c := cost{Tenants: tenants, MemoryMiB: map[string]float64{}, IdlePercent: map[string]float64{}}
+	then, now := sum(before), sum(after)
+	for name, use := range now {
+		cpu := 100 * (use.cpu - then[name].cpu) / idle.Seconds()
+		if name == "etcd" {
+			c.StoreIdlePercent = cpu
+			continue
+		}
+		c.MemoryMiB[name] = use.memory / float64(tenants)
+		c.IdlePercent[name] = cpu / float64(tenants)
+	}
+	err = managerCost(ctx, inst, &c)
+	return c, err
+}
+
+// managerCost measures a fresh kqueen with the tenants and a fresh one without: memory that Go keeps
+// after a deletion would make the difference too small.
+func managerCost(ctx context.Context, inst *installation, c *cost) error {
+	with, err := restarted(ctx, inst)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for n := range c.Tenants {
+		names = append(names, fmt.Sprintf("together-%d", n))
+	}
+	if err := inst.deleteAll(ctx, names); err != nil {
+		return err
+	}
+	without, err := restarted(ctx, inst)
+	if err != nil {
+		return err
+	}
+	c.ManagerMiB = (float64(with.MemoryBytes) - float64(without.MemoryBytes)) / (1 << 20) / float64(c.Tenants)
+	return nil
+}
+
+// managerSettles is how long a fresh kqueen gets to look at every object once.
+const managerSettles = 10 * time.Second
+
+// restarted ends kqueen, not what it runs, starts it again and looks at it once it has come to rest.
+func restarted(ctx context.Context, inst *installation) (*app.Status, error) {
+	status, err := app.ReadStatus(ctx, inst.dir)
+	if err != nil {
+		return nil, err
+	}
+	server, err := os.FindProcess(status.PID)
+	if err != nil {
+		return nil, err
+	}
+	if err := server.Kill(); err != nil {
+		return nil, err
+	}
+	// The next one waits for the lock of the one that is being killed.
+	if err := inst.kqueen(ctx, "up"); err != nil {
+		return nil, err
+	}
+	return settled(ctx, inst, managerSettles)
+}
+
+type use struct{ memory, cpu float64 }
+
+// sum adds up the components of all tenants, by name; etcd is all of the store.
+func sum(s *app.Status) map[string]use {
+	total := map[string]use{}
+	for _, w := range s.Workloads {
+		for _, c := range w.Components {
+			if w.Own && c.Name != "etcd" {
+				continue
+			}
+			u := total[c.Name]
+			total[c.Name] = use{u.memory + float64(c.MemoryBytes)/(1<<20), u.cpu + c.CPUSeconds}
+		}
+	}
+	return total
+}
+
+// settled waits and then looks: what has just started is not idle.
+func settled(ctx context.Context, inst *installation, wait time.Duration) (*app.Status, error) {
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return app.ReadStatus(ctx, inst.dir)
+}
+
+func (r result) print(out io.Writer, o options) {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "TIME TO THE FIRST ANSWER\tKQUEEN p50\tp100\tBARE p50\tp100\tRATIO p50")
+	row := func(name string, p pair) {
+		fmt.Fprintf(w, "%s\t%.2fs\t%.2fs\t%.2fs\t%.2fs\t%.2f\n", name,
+			median(p.KQueen), slices.Max(p.KQueen), median(p.Bare), slices.Max(p.Bare), median(p.KQueen)/median(p.Bare))
+	}
+	row(fmt.Sprintf("one cluster, %d runs", o.runs), r.One)
+	row(fmt.Sprintf("%d at once", o.together), r.Together)
+	fmt.Fprintf(w, "\nIDLE COST PER TENANT, %d tenants\tMEMORY\tPROCESSOR\n", r.Cost.Tenants)
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+		fmt.Fprintf(w, "%s\t%.0f MiB\t%.2f%%\n", name, r.Cost.MemoryMiB[name], r.Cost.IdlePercent[name])
+	}
+	fmt.Fprintf(w, "kqueen\t%.2f MiB\t\n", r.Cost.ManagerMiB)
+	fmt.Fprintf(w, "etcd, for all\t\t%.2f%%\n", r.Cost.StoreIdlePercent)
+	_ = w.Flush()
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/app"
+	"kqueen.io/kqueen/internal/kube"
+	"kqueen.io/kqueen/internal/pki"
+	"kqueen.io/kqueen/internal/release"
+)
+
+const namespace = v1alpha1.NamespacePrefix + "default"
+
+// installation is a KQueen of the benchmark's own.
+type installation struct {
+	program  string
+	dir      string
+	admin    client.WithWatch
+	binaries release.Binaries
+	// store are the endpoint and the keys of the data store.
+	endpoint string
+	store    pki.Bundle
+}
+
+func start(ctx context.Context, program string) (*installation, error) {
+	dir, err := os.MkdirTemp("", "kqueen-bench-")
+	if err != nil {
+		return nil, err
+	}
+	inst := &installation{program: program, dir: dir}
+	if err := inst.begin(ctx); err != nil {
+		return nil, errors.Join(err, inst.remove(context.WithoutCancel(ctx)))
+	}
+	return inst, nil
+}
+
+func (i *installation) begin(ctx context.Context) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	if err := i.kqueen(ctx, "up", "--gateway-port", strconv.Itoa(port)); err != nil {
+		return err
+	}
+	config, err := kube.Config(kube.Target{Kubeconfig: filepath.Join(i.dir, "admin.kubeconfig"), Version: "bench"})
+	if err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	if i.admin, err = kube.Connect(config, scheme); err != nil {
+		return err
+	}
+	return i.readParts(ctx)
+}
+
+// readParts finds what is needed to start an API server by hand on the same etcd.
+func (i *installation) readParts(ctx context.Context) error {
+	ds, secret := &v1alpha1.DataStore{}, &corev1.Secret{}
+	if err := i.admin.Get(ctx, client.ObjectKey{Name: "default"}, ds); err != nil {
+		return err
+	}
+	ref := ds.Spec.CredentialsRef
+	if err := i.admin.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, secret); err != nil {
+		return err
+	}
+	i.endpoint, i.store = ds.Spec.Endpoints[0], pki.Bundle(secret.Data)
+	dir, err := release.DefaultDir()
+	if err != nil {
+		return err
+	}
+	all, err := release.NewStore(dir).List()
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return errors.New("no Kubernetes is built; run: make kubernetes")
+	}
+	i.binaries = all[len(all)-1]
+	return nil
+}
+
+func (i *installation) kqueen(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, i.program, append(args, "--data-dir", i.dir)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("kqueen %s: %w: %s", args[0], err, out)
+	}
+	return nil
+}
+
+func (i *installation) remove(ctx context.Context) error {
+	var err error
+	if app.Used(i.dir) {
+		err = i.kqueen(ctx, "reset", "--yes")
+	}
+	return errors.Join(err, os.RemoveAll(i.dir))
+}
+
+// version is the newest that the installation offers.
+func (i *installation) version() string { return i.binaries.Version.String() }
+
+func (i *installation) create(ctx context.Context, name string) error {
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	c.Spec.Version = i.version()
+	return i.admin.Create(ctx, c)
+}
+
+// deleteAll deletes clusters and waits until they are gone.
+func (i *installation) deleteAll(ctx context.Context, names []string) error {
+	args := append([]string{"cluster", "delete", "--yes"}, names...)
+	return i.kqueen(ctx, args...)
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}

@@ -1,0 +1,80 @@
+// Command bench measures what KQueen promises of speed and cost, on this machine:
+//
+//   - the time from creating a cluster to the first authenticated answer of its API, as a ratio to
+//     the time that the same kube-apiserver takes to /readyz when it is started by hand on the same
+//     etcd, one after the other in the same run;
+//   - the same for several at once;
+//   - memory and idle processor time per tenant, and the manager's memory per tenant.
+//
+// It starts an installation of its own in a temporary folder and removes it at the end. Figures are
+// printed, never judged: machines differ, ratios less so.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+)
+
+func main() {
+	var o options
+	flag.IntVar(&o.runs, "runs", 10, "how many clusters are created one after the other")
+	flag.IntVar(&o.together, "together", 10, "how many clusters are created at once")
+	flag.DurationVar(&o.idle, "idle", 30*time.Second, "how long idle processor time is measured")
+	flag.StringVar(&o.program, "program", "bin/kqueen", "path of kqueen")
+	flag.BoolVar(&o.json, "json", false, "print JSON")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	runs, together int
+	idle           time.Duration
+	program        string
+	json           bool
+}
+
+// result is everything that is measured.
+type result struct {
+	// One is the time to the first answer, one cluster at a time.
+	One pair `json:"one"`
+	// Together is the same with several at once.
+	Together pair `json:"together"`
+	Cost     cost `json:"cost"`
+}
+
+func run(ctx context.Context, o options) (err error) {
+	inst, err := start(ctx, o.program)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopErr := inst.remove(context.WithoutCancel(ctx)); err == nil {
+			err = stopErr
+		}
+	}()
+	var r result
+	if r.One, err = oneByOne(ctx, inst, o.runs); err != nil {
+		return err
+	}
+	if r.Together, err = atOnce(ctx, inst, o.together); err != nil {
+		return err
+	}
+	if r.Cost, err = costs(ctx, inst, o.together, o.idle); err != nil {
+		return err
+	}
+	if o.json {
+		return json.NewEncoder(os.Stdout).Encode(r)
+	}
+	r.print(os.Stdout, o)
+	return nil
+}
