@@ -1,0 +1,67 @@
+# KQueen. On a bare Debian 12 with Go, `make up` and `make test` do everything that is needed.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+# One set of flags everywhere: another set would fill the build cache a second time.
+export CGO_ENABLED ?= 0
+GO_FLAGS    := -trimpath -buildvcs=false
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS     := -s -w -X kqueen.io/kqueen/internal/cli.version=$(VERSION)
+BIN         := bin
+TOOLS       := $(BIN)/tools
+SECONDS_OF  = @begin=$$SECONDS; $(1); echo "  ✓ $(2)   $$((SECONDS - begin))s"
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+.PHONY: up
+up: build kubernetes ## Build what is missing and start KQueen on this machine
+	@$(BIN)/kqueen up
+
+.PHONY: down
+down: ## Stop KQueen on this machine; data is kept
+	@$(BIN)/kqueen down
+
+.PHONY: build
+build: $(BIN)/etcd ## Build the kqueen program
+	@echo "Building kqueen (the first time takes minutes)"
+	$(call SECONDS_OF,go build $(GO_FLAGS) -ldflags "$(LDFLAGS)" -o $(BIN)/kqueen ./cmd/kqueen,$(BIN)/kqueen)
+
+# Under the name etcd, kqueen is etcd.
+$(BIN)/etcd:
+	@mkdir -p $(BIN) && ln -sfn kqueen $@
+
+.PHONY: kubernetes
+kubernetes: build ## Build upstream Kubernetes where it is not built yet, and link kubectl
+	@echo "Building Kubernetes (the first time takes up to 20 minutes, later nothing)"
+	@$(BIN)/kqueen release build --source .
+	@ln -sfn "$$($(BIN)/kqueen release path kubectl)" $(BIN)/kubectl
+
+.PHONY: packages
+packages: ## Install the Debian packages that tests and development need
+	@./hack/packages
+
+.PHONY: test
+test: packages kubernetes ## Run all tests
+	@echo "Testing"
+	$(call SECONDS_OF,CGO_ENABLED=1 go test -trimpath -race -shuffle=on -timeout 40m ./...,all tests)
+
+.PHONY: generate
+generate: $(TOOLS)/controller-gen ## Write everything that is generated from the Go types
+	@cd api/v1alpha1 && ../../$(TOOLS)/controller-gen object paths=. crd:crdVersions=v1 output:crd:artifacts:config=../crds
+	@go run $(GO_FLAGS) ./docs/generate
+
+.PHONY: lint
+lint: $(TOOLS)/golangci-lint ## Check form: vet, linters
+	@$(TOOLS)/golangci-lint run ./...
+
+.PHONY: bench
+bench: kubernetes ## Measure what the promises are about
+	@go run $(GO_FLAGS) ./bench
+
+$(TOOLS)/%: tools/go.mod tools/go.sum
+	@echo "Building $(@F) (the first time takes a minute)"
+	@cd tools && go build $(GO_FLAGS) -o ../$@ $$(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' tool | grep '/$(@F)$$')
