@@ -24,17 +24,15 @@ const (
 	ReasonProvisionerNotFound = "ProvisionerNotFound"
 	// ReasonProvisionerNotReady: the Provisioner is there but its driver does not take it.
 	ReasonProvisionerNotReady = "ProvisionerNotReady"
-	// ReasonReleaseNotFound: the provisioner does not know that version.
-	ReasonReleaseNotFound = "ReleaseNotFound"
-	// ReasonReleaseNotReady: the Release is known but its programs are not there yet.
-	ReasonReleaseNotReady = "ReleaseNotReady"
+	// ReasonRefused: the provisioner does not take the cluster; the message names the field.
+	ReasonRefused = "Refused"
 	// ReasonProvisioned: the provisioner reports the cluster as made and serving.
 	ReasonProvisioned = "Provisioned"
 	// ReasonProvisioning: the provisioner is at work; the message names the step.
 	ReasonProvisioning = "Provisioning"
 	// ReasonDegraded: the cluster is made but does not serve as it should.
 	ReasonDegraded = "Degraded"
-	// ReasonProvisionerFailed: the provisioner refuses; only a change of the spec helps.
+	// ReasonProvisionerFailed: the provisioner reports a failure; the message has its cause.
 	ReasonProvisionerFailed = "ProvisionerFailed"
 	// ReasonDeprovisioning: what the provisioner made is being removed.
 	ReasonDeprovisioning = "Deprovisioning"

@@ -1,0 +1,241 @@
+package v1alpha1_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/testplane"
+)
+
+func TestMain(m *testing.M) { os.Exit(testplane.Run(m)) }
+
+// object is an object of a kind, as somebody would write it.
+type object struct{ kind, name, spec string }
+
+func cluster(spec string) object { return object{"Cluster", "demo", spec} }
+
+// network is a good cluster but for its network.
+func network(fields string) object {
+	return cluster(`{"version": "v1.36.3", "network": {` + fields + `}}`)
+}
+
+// rejection is what an API server says of bad input.
+type rejection struct {
+	field string   // that it names
+	says  []string // what is wrong and what would be right
+}
+
+// schemaTests are objects by the name of the test.
+type schemaTests map[string]struct {
+	object
+	want rejection
+}
+
+// run asks a real API server for what the schema must take or refuse.
+func (tests schemaTests) run(t *testing.T) {
+	t.Helper()
+	c := client.WithFieldValidation(testplane.Client(t), client.FieldValidation(metav1.FieldValidationStrict))
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			// A dry run is validated like a real one and leaves nothing behind.
+			tc.want.check(t, c.Create(t.Context(), tc.object.build(t, testplane.Namespace(t, c)), client.DryRunAll))
+		})
+	}
+}
+
+var taken = rejection{}
+
+func refused(field string, says ...string) rejection { return rejection{field, says} }
+
+const (
+	overlap   = "podCIDR and serviceCIDR overlap; choose two ranges that share no address"
+	rightName = "must be a DNS label of at most 40 characters"
+)
+
+func TestSchemaOfNew(t *testing.T) {
+	const build = `{"source": {"build": {}}}`
+	schemaTests{
+		"Cluster":               {cluster(`{"version": "v1.36.3"}`), taken},
+		"ClusterLongestName":    {object{"Cluster", strings.Repeat("a", 40), `{"version": "v1.36.3"}`}, taken},
+		"ClusterNameTooLong":    {object{"Cluster", strings.Repeat("a", 41), `{"version": "v1.36.3"}`}, refused("metadata.name", rightName)},
+		"ClusterNameDots":       {object{"Cluster", "a.b", `{"version": "v1.36.3"}`}, refused("metadata.name", rightName)},
+		"ClusterNameDigit":      {object{"Cluster", "1a", `{"version": "v1.36.3"}`}, refused("metadata.name", rightName)},
+		"ClusterNameUpper":      {object{"Cluster", "Demo", `{"version": "v1.36.3"}`}, refused("metadata.name", "lowercase")},
+		"ClusterNameHyphen":     {object{"Cluster", "demo-", `{"version": "v1.36.3"}`}, refused("metadata.name", "end with")},
+		"VersionMissing":        {cluster(`{}`), refused("spec.version", "Required")},
+		"VersionNoV":            {cluster(`{"version": "1.36.3"}`), refused("spec.version", `^v[0-9]+`)},
+		"VersionMinorOnly":      {cluster(`{"version": "v1.36"}`), refused("spec.version", `^v[0-9]+`)},
+		"VersionPrerelease":     {cluster(`{"version": "v1.36.0-rc.1"}`), refused("spec.version", `^v[0-9]+`)},
+		"VersionTooLong":        {cluster(`{"version": "v1.36.` + strings.Repeat("1", 32) + `"}`), refused("spec.version", "32")},
+		"UnknownField":          {cluster(`{"version": "v1.36.3", "versoin": "v1.36.3"}`), refused("spec.versoin", "unknown field")},
+		"ParametersAreFree":     {cluster(`{"version": "v1.36.3", "parameters": {"any": {"thing": [1]}}}`), taken},
+		"ParametersNoObject":    {cluster(`{"version": "v1.36.3", "parameters": "x"}`), refused("spec.parameters", "object")},
+		"ControlPlane":          {object{"ControlPlane", "demo", `{"version": "v1.36.3"}`}, taken},
+		"ControlPlaneNameDots":  {object{"ControlPlane", "a.b", `{"version": "v1.36.3"}`}, refused("metadata.name", rightName)},
+		"ControlPlaneOverlap":   {object{"ControlPlane", "demo", `{"version": "v1.36.3", "network": {"podCIDR": "10.96.0.0/16"}}`}, refused("spec.network", overlap)},
+		"Organization":          {object{"Organization", "acme", `{}`}, taken},
+		"OrganizationNameDots":  {object{"Organization", "a.b", `{}`}, refused("metadata.name", rightName)},
+		"OrganizationTooLong":   {object{"Organization", strings.Repeat("o", 41), `{}`}, refused("metadata.name", rightName)},
+		"OrganizationDisplay":   {object{"Organization", "acme", `{"displayName": "` + strings.Repeat("x", 101) + `"}`}, refused("spec.displayName", "100")},
+		"Provisioner":           {object{"Provisioner", "p", `{"driver": "hosted"}`}, taken},
+		"ProvisionerNoDriver":   {object{"Provisioner", "p", `{"driver": ""}`}, refused("spec.driver", "1")},
+		"Release":               {object{"Release", "v1.36.3", build}, taken},
+		"ReleaseName":           {object{"Release", "newest", build}, refused("metadata.name", "must be a Kubernetes version such as v1.36.3")},
+		"ReleaseNoSource":       {object{"Release", "v1.36.3", `{"source": {}}`}, refused("spec.source", "exactly one of build and download must be set")},
+		"ReleaseTwoSources":     {object{"Release", "v1.36.3", `{"source": {"build": {}, "download": {"baseURL": "https://dl.k8s.io/release"}}}`}, refused("spec.source", "exactly one of build and download must be set")},
+		"ReleaseBadURL":         {object{"Release", "v1.36.3", `{"source": {"download": {"baseURL": "dl.k8s.io"}}}`}, refused("spec.source.download.baseURL", "https?://")},
+		"DataStore":             {object{"DataStore", "d", `{"endpoints": ["https://192.0.2.1:2379"], "credentialsRef": {"namespace": "kqueen-system", "name": "d"}}`}, taken},
+		"DataStoreNoEndpoint":   {object{"DataStore", "d", `{"endpoints": [], "credentialsRef": {"namespace": "kqueen-system", "name": "d"}}`}, refused("spec.endpoints", "at least 1")},
+		"DataStorePlainHTTP":    {object{"DataStore", "d", `{"endpoints": ["http://192.0.2.1:2379"], "credentialsRef": {"namespace": "kqueen-system", "name": "d"}}`}, refused("spec.endpoints[0]", "https://")},
+		"DataStoreNoCredential": {object{"DataStore", "d", `{"endpoints": ["https://192.0.2.1:2379"]}`}, refused("spec.credentialsRef", "Required")},
+	}.run(t)
+}
+
+func TestSchemaOfNetwork(t *testing.T) {
+	const (
+		rightCIDR = "must be a network in CIDR notation with no host bits set"
+		prefix    = "must have a prefix of /12 to /28 (IPv4) or /108 to /124 (IPv6)"
+	)
+	schemaTests{
+		"UnknownNested":       {network(`"podCidr": "10.0.0.0/16"`), refused("spec.network.podCidr", "unknown field")},
+		"NetworkIPv4":         {network(`"podCIDR": "10.8.0.0/14", "serviceCIDR": "10.96.0.0/12"`), taken},
+		"NetworkIPv6":         {network(`"podCIDR": "fd00:10:244::/56", "serviceCIDR": "fd00:10:96::/112"`), taken},
+		"NetworkMixed":        {network(`"podCIDR": "fd00:10:244::/56", "serviceCIDR": "10.96.0.0/16"`), taken},
+		"NetworksTouch":       {network(`"podCIDR": "10.0.0.0/16", "serviceCIDR": "10.1.0.0/16"`), taken},
+		"PodInService":        {network(`"podCIDR": "10.96.0.0/24", "serviceCIDR": "10.96.0.0/12"`), refused("spec.network", overlap)},
+		"PodInsideService":    {network(`"podCIDR": "10.100.5.0/24", "serviceCIDR": "10.96.0.0/12"`), refused("spec.network", overlap)},
+		"ServiceInPod":        {network(`"podCIDR": "10.0.0.0/8", "serviceCIDR": "10.96.0.0/16"`), refused("spec.network", overlap)},
+		"CIDRsEqual":          {network(`"podCIDR": "10.96.0.0/16", "serviceCIDR": "10.96.0.0/16"`), refused("spec.network", overlap)},
+		"OverlapWithDefault":  {network(`"podCIDR": "10.96.0.0/16"`), refused("spec.network", overlap)},
+		"OverlapIPv6":         {network(`"podCIDR": "fd00::/64", "serviceCIDR": "fd00::1:0/112"`), refused("spec.network", overlap)},
+		"PodHostBits":         {network(`"podCIDR": "10.244.0.1/16"`), refused("spec.network.podCIDR", rightCIDR, "10.244.0.0/16")},
+		"ServiceHostBits":     {network(`"serviceCIDR": "10.96.0.5/16"`), refused("spec.network.serviceCIDR", rightCIDR, "10.96.0.0/16")},
+		"PodNoCIDR":           {network(`"podCIDR": "10.244.0.0"`), refused("spec.network.podCIDR", rightCIDR)},
+		"PodNonsense":         {network(`"podCIDR": "all of them"`), refused("spec.network.podCIDR", rightCIDR)},
+		"ServiceTooLarge":     {network(`"serviceCIDR": "10.0.0.0/11", "podCIDR": "192.168.0.0/16"`), refused("spec.network.serviceCIDR", prefix)},
+		"ServiceTooSmall":     {network(`"serviceCIDR": "10.96.0.0/29"`), refused("spec.network.serviceCIDR", prefix)},
+		"ServiceIPv6TooLarge": {network(`"serviceCIDR": "fd00:10:96::/107"`), refused("spec.network.serviceCIDR", prefix)},
+		"ServiceIPv6TooSmall": {network(`"serviceCIDR": "fd00:10:96::/125"`), refused("spec.network.serviceCIDR", prefix)},
+		"DNSDomainUpper":      {network(`"dnsDomain": "Cluster.Local"`), refused("spec.network.dnsDomain", "should match")},
+		"DNSDomainDotAtEnd":   {network(`"dnsDomain": "cluster.local."`), refused("spec.network.dnsDomain", "should match")},
+		"SANs":                {network(`"extraSANs": ["api.example.com", "192.0.2.7", "2001:db8::7"]`), taken},
+		"SANWithSpace":        {network(`"extraSANs": ["api example"]`), refused("spec.network.extraSANs[0]", "should match")},
+		"SANIsURL":            {network(`"extraSANs": ["ok.example.com", "https://api.example.com"]`), refused("spec.network.extraSANs[1]", "should match")},
+		"SANTwice":            {network(`"extraSANs": ["a.example.com", "a.example.com"]`), refused("spec.network.extraSANs[1]", "Duplicate")},
+	}.run(t)
+}
+
+// TestSchemaOfChanges asks a real API server for which changes the schema must take or refuse.
+func TestSchemaOfChanges(t *testing.T) {
+	const networkIsFixed = "podCIDR, serviceCIDR and dnsDomain cannot be changed; make a new cluster instead"
+	tests := map[string]struct {
+		object
+		patch string // of the spec
+		want  rejection
+	}{
+		"Version":             {cluster(`{"version": "v1.36.2"}`), `{"version": "v1.36.3"}`, rejection{}},
+		"ExtraSANs":           {cluster(`{"version": "v1.36.2"}`), `{"network": {"extraSANs": ["a.example.com"]}}`, rejection{}},
+		"PodCIDR":             {cluster(`{"version": "v1.36.2"}`), `{"network": {"podCIDR": "10.200.0.0/16"}}`, rejection{"spec.network", []string{networkIsFixed}}},
+		"PodCIDRRemoved":      {network(`"podCIDR": "10.200.0.0/16"`), `{"network": {"podCIDR": null}}`, rejection{"spec.network", []string{networkIsFixed}}},
+		"NetworkRemoved":      {network(`"podCIDR": "10.200.0.0/16"`), `{"network": null}`, rejection{"spec.network", []string{networkIsFixed}}},
+		"ServiceCIDR":         {cluster(`{"version": "v1.36.2"}`), `{"network": {"serviceCIDR": "10.97.0.0/16"}}`, rejection{"spec.network", []string{networkIsFixed}}},
+		"DNSDomain":           {cluster(`{"version": "v1.36.2"}`), `{"network": {"dnsDomain": "other.local"}}`, rejection{"spec.network", []string{networkIsFixed}}},
+		"ProvisionerName":     {cluster(`{"version": "v1.36.2"}`), `{"provisionerRef": {"name": "other"}}`, rejection{"spec.provisionerRef", []string{"cannot be changed; make a new Cluster instead"}}},
+		"ProvisionerSpace":    {cluster(`{"version": "v1.36.2"}`), `{"provisionerRef": {"namespace": "other"}}`, rejection{"spec.provisionerRef", []string{"cannot be changed; make a new Cluster instead"}}},
+		"ProvisionerRemoved":  {cluster(`{"version": "v1.36.2", "provisionerRef": {"name": "mine"}}`), `{"provisionerRef": null}`, rejection{"spec.provisionerRef", []string{"cannot be changed; make a new Cluster instead"}}},
+		"Driver":              {object{"Provisioner", "p", `{"driver": "hosted"}`}, `{"driver": "gke"}`, rejection{"spec.driver", []string{"driver cannot be changed; make a new Provisioner instead"}}},
+		"ProvisionerSettings": {object{"Provisioner", "p", `{"driver": "hosted"}`}, `{"parameters": {"dataStore": "x"}}`, rejection{}},
+		"DataStore":           {object{"ControlPlane", "demo", `{"version": "v1.36.3"}`}, `{"dataStore": "other"}`, rejection{"spec.dataStore", []string{"dataStore cannot be changed"}}},
+		"ControlPlaneNetwork": {object{"ControlPlane", "demo", `{"version": "v1.36.3"}`}, `{"network": {"podCIDR": "10.200.0.0/16"}}`, rejection{"spec.network", []string{networkIsFixed}}},
+		"DataStoreRemoved":    {object{"ControlPlane", "demo", `{"version": "v1.36.3", "dataStore": "mine"}`}, `{"dataStore": null}`, rejection{"spec.dataStore", []string{"dataStore cannot be changed"}}},
+	}
+	c := testplane.Client(t)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			obj := tc.object.build(t, testplane.Namespace(t, c))
+			if err := c.Create(t.Context(), obj); err != nil {
+				t.Fatalf("create: %v", err)
+			}
+			tc.want.check(t, c.Patch(t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(`{"spec": `+tc.patch+`}`))))
+		})
+	}
+}
+
+// TestDefaults: what is left out is written, so that a later default does not change what runs.
+func TestDefaults(t *testing.T) {
+	c := testplane.Client(t)
+	obj := cluster(`{"version": "v1.36.3"}`).build(t, testplane.Namespace(t, c))
+	if err := c.Create(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+	got := &v1alpha1.Cluster{}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(obj), got); err != nil {
+		t.Fatal(err)
+	}
+	want := v1alpha1.ClusterSpec{
+		Version:        "v1.36.3",
+		ProvisionerRef: v1alpha1.ProvisionerReference{Name: "hosted", Namespace: "kqueen-system"},
+		Network:        v1alpha1.Network{PodCIDR: "10.244.0.0/16", ServiceCIDR: "10.96.0.0/16", DNSDomain: "cluster.local"},
+	}
+	if fmt.Sprint(got.Spec) != fmt.Sprint(want) {
+		t.Errorf("want %+v, got %+v", want, got.Spec)
+	}
+}
+
+func (o object) build(t *testing.T, namespace string) *unstructured.Unstructured {
+	t.Helper()
+	var spec any
+	if err := json.Unmarshal([]byte(o.spec), &spec); err != nil {
+		t.Fatalf("the test's own spec: %v", err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(o.kind))
+	u.SetName(o.name)
+	switch o.kind {
+	case "Organization", "Release", "DataStore":
+	default:
+		u.SetNamespace(namespace)
+	}
+	return u
+}
+
+func (r rejection) check(t *testing.T, err error) {
+	t.Helper()
+	if r.field == "" {
+		if err != nil {
+			t.Errorf("want it to be taken, got %v", err)
+		}
+		return
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		t.Fatalf("want it to be refused for %s, got %v", r.field, err)
+	}
+	// An unknown field is said by the decoder, which gives no list of causes.
+	text := status.Status().Message
+	if status.Status().Details != nil {
+		for _, cause := range status.Status().Details.Causes {
+			// The root of an object has no name; a message of the schema about metadata.name names it itself.
+			if cause.Field == r.field || strings.Contains(cause.Message, r.field) {
+				text = cause.Field + ": " + cause.Message
+				break
+			}
+		}
+	}
+	for _, part := range append([]string{r.field}, r.says...) {
+		if !strings.Contains(text, part) {
+			t.Errorf("want %q in %q", part, text)
+		}
+	}
+}
