@@ -1,4 +1,5 @@
 // Command kqueen is KQueen: the server, the command line and everything they start.
+// It only hands the arguments and streams of the process to package cli.
 package main
 
 import (

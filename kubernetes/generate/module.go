@@ -58,7 +58,7 @@ func generate(ctx context.Context, out string, v release.Version, stdout io.Writ
 	if err != nil {
 		return fmt.Errorf("create temporary folder: %w", err)
 	}
-	defer os.RemoveAll(temp) //nolint:errcheck // the system cleans its temporary folder
+	defer os.RemoveAll(temp) // and what stays, the system cleans
 	fmt.Fprintf(stdout, "go mod tidy (%d staging modules; downloads may take minutes)\n", len(up.Staging))
 	if err := tidyModule(ctx, temp, v, up); err != nil {
 		return fmt.Errorf("make the module of %s: %w", v, err)
@@ -186,10 +186,11 @@ func compareMod(have release.GoMod, v release.Version, up upstream) []string {
 	if want := modulePrefix + v.MinorString(); have.Module.Path != want {
 		differences = append(differences, fmt.Sprintf("go.mod: module is %s, want %s", have.Module.Path, want))
 	}
-	godebug := ""
+	var settings []string
 	for _, setting := range have.Godebug {
-		godebug += setting.Key + "=" + setting.Value
+		settings = append(settings, setting.Key+"="+setting.Value)
 	}
+	godebug := strings.Join(settings, ",")
 	want := ""
 	if up.Godebug != "" {
 		want = "default=" + up.Godebug
