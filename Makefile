@@ -40,12 +40,18 @@ kubernetes: build ## Build upstream Kubernetes where it is not built yet, and li
 	@$(BIN)/kqueen release build --source .
 	@ln -sfn "$$($(BIN)/kqueen release path kubectl)" $(BIN)/kubectl
 
+.PHONY: clients
+clients: ## Build the command line for macOS and Windows
+	@echo "Building clients for other platforms (the first time takes minutes)"
+	$(call SECONDS_OF,GOOS=darwin GOARCH=arm64 go build $(GO_FLAGS) -o $(BIN)/kqueen-darwin-arm64 ./cmd/kqueen,$(BIN)/kqueen-darwin-arm64)
+	$(call SECONDS_OF,GOOS=windows GOARCH=amd64 go build $(GO_FLAGS) -o $(BIN)/kqueen-windows-amd64.exe ./cmd/kqueen,$(BIN)/kqueen-windows-amd64.exe)
+
 .PHONY: packages
 packages: ## Install the Debian packages that tests and development need
 	@./hack/packages
 
 .PHONY: test
-test: packages kubernetes ## Run all tests
+test: packages lint clients kubernetes ## Check form, build for all platforms and run all tests
 	@echo "Testing"
 	$(call SECONDS_OF,CGO_ENABLED=1 go test -trimpath -race -shuffle=on -timeout 40m ./...,all tests)
 
@@ -56,7 +62,8 @@ generate: $(TOOLS)/controller-gen ## Write everything that is generated from the
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint ## Check form: vet, linters
-	@$(TOOLS)/golangci-lint run ./...
+	@echo "Linting (the first time takes minutes)"
+	$(call SECONDS_OF,$(TOOLS)/golangci-lint run ./...,lint)
 
 .PHONY: bench
 bench: kubernetes ## Measure what the promises are about

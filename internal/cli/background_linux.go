@@ -66,9 +66,11 @@ func serverLog(dir string) string { return filepath.Join(dir, "logs", "kqueen.lo
 
 // send drops what cannot be sent: the parent was interrupted, and the server goes on without it.
 func (r *report) send(line reportLine) {
-	if r.out != nil {
-		_ = json.NewEncoder(r.out).Encode(line)
+	data, err := json.Marshal(line)
+	if r.out == nil || err != nil {
+		return
 	}
+	_, _ = r.out.Write(append(data, '\n'))
 }
 
 func (r *report) step(s standalone.Step) { r.send(reportLine{Step: &s}) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -113,6 +114,7 @@ func causes(all []metav1.StatusCause) string {
 		}
 		lines = append(lines, line)
 	}
+	slices.Sort(lines) // the API server gives them in any order
 	return strings.Join(lines, "\n")
 }
 

@@ -131,21 +131,21 @@ func TestStepsOf(t *testing.T) {
 				c.Status.Conditions = conditions("Accepted", "True", "fine", "Ready", "False", "wait")
 				c.Status.Steps = []v1alpha1.Step{{Name: "Keys", Done: true}, {Name: "Run\x1b", Message: "a\nb"}}
 			}),
-			[]step{{name: "Accepted", state: stepDone}, {name: "Keys", state: stepDone}, {name: "Run", message: "a b"}, {name: "KubeconfigReady"}, {name: "Ready", message: "wait"}},
+			[]step{{name: "Accepted", state: stepDone}, {name: "KubeconfigReady"}, {name: "Keys", state: stepDone}, {name: "Run", message: "a b"}, {name: "Ready", message: "wait"}},
 		},
 		"stalled": {
 			cluster(func(c *v1alpha1.Cluster) {
-				c.Status.Conditions = conditions("Accepted", "True", "", "Stalled", "True", "no such region")
+				c.Status.Conditions = conditions("Accepted", "True", "", "KubeconfigReady", "True", "", "Stalled", "True", "no such region")
 				c.Status.Steps = []v1alpha1.Step{{Name: "Keys"}}
 			}),
-			[]step{{name: "Accepted", state: stepDone}, {name: "Keys", state: stepFailed, message: "no such region"}, {name: "KubeconfigReady"}, {name: "Ready"}},
+			[]step{{name: "Accepted", state: stepDone}, {name: "KubeconfigReady", state: stepDone}, {name: "Keys", state: stepFailed, message: "no such region"}, {name: "Ready"}},
 		},
 		"being deleted": {
 			cluster(func(c *v1alpha1.Cluster) {
 				c.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 				c.Status.Conditions = conditions("Ready", "False", "2 processes remain")
 			}),
-			[]step{{name: "Deleted", message: "2 processes remain"}},
+			[]step{{name: "Deletion", message: "2 processes remain"}},
 		},
 	}
 	for name, c := range cases {

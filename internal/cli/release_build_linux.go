@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,16 +64,16 @@ func chooseModules(modules []release.ModuleInfo, versions []string) ([]release.M
 		return modules, nil
 	}
 	known := map[string]release.ModuleInfo{}
-	names := ""
+	var names []string
 	for _, m := range modules {
 		known[m.Version.String()] = m
-		names += " " + m.Version.String()
+		names = append(names, m.Version.String())
 	}
 	var chosen []release.ModuleInfo
 	for _, v := range versions {
 		m, ok := known[v]
 		if !ok {
-			return nil, fail(codeNotFound, "the source has no module for %s; it has:%s; add a minor with: go run ./kubernetes/generate %s", v, names, v)
+			return nil, fail(codeNotFound, "the source has no module for %s; it has %s; add a minor with: go run ./kubernetes/generate %s", v, strings.Join(names, ", "), v)
 		}
 		chosen = append(chosen, m)
 	}

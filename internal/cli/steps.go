@@ -27,7 +27,11 @@ type step struct {
 // and that all is well. When only a human helps, the first step that is not done has failed.
 func stepsOf(c *v1alpha1.Cluster) []step {
 	if c.DeletionTimestamp != nil {
-		return []step{{name: "Deleted", message: cleanLine(readyMessage(c))}}
+		deletion := step{name: "Deletion"}
+		if readyStatus(c) != string(metav1.ConditionTrue) { // else it still says why all was well
+			deletion.message = cleanLine(readyMessage(c))
+		}
+		return []step{deletion}
 	}
 	steps := []step{conditionStep(c, v1alpha1.ConditionAccepted), conditionStep(c, v1alpha1.ConditionKubeconfigReady)}
 	for _, s := range c.Status.Steps {

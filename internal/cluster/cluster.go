@@ -65,7 +65,7 @@ func (v *verb) accept(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome
 		have = &running
 	}
 	if err := t.check(ctx, have); err != nil {
-		return refusal(err, v1alpha1.ReasonReleaseNotFound)
+		return refusal(err, v1alpha1.ReasonRefused)
 	}
 	if err := t.Ensure(ctx, t.want); err != nil {
 		return refusal(err, v1alpha1.ReasonProvisionerFailed)
@@ -89,6 +89,10 @@ func (v *verb) provision(ctx context.Context, c *v1alpha1.Cluster) operator.Outc
 	c.Status.Steps, c.Status.Endpoint = observed.Steps, observed.Endpoint
 	if observed.Version != "" {
 		c.Status.Version = observed.Version
+	}
+	// A driver that reads through a cache may still see the cluster as it was before Ensure.
+	if observed.State == provision.Serving && observed.Version != "" && observed.Version != c.Spec.Version {
+		return operator.Wait(v1alpha1.ReasonProvisioning, "the cluster still runs "+observed.Version, observeInterval)
 	}
 	return judge(observed)
 }

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -38,7 +39,7 @@ func Ask(ctx context.Context, kubeconfig []byte, path string) (int, error) {
 	}
 	defer resp.Body.Close()
 	_, err = io.CopyN(io.Discard, resp.Body, askedBytes)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, fmt.Errorf("read the answer of %s: %w", config.Host, err)
 	}
 	return resp.StatusCode, nil

@@ -77,7 +77,7 @@ func (v *verb) removeNamespace(ctx context.Context, o *v1alpha1.Organization) op
 		return operator.Retry(v1alpha1.ReasonClustersRemain, fmt.Errorf("list clusters: %w", err))
 	}
 	if n := len(clusters.Items); n > 0 {
-		return operator.Wait(v1alpha1.ReasonClustersRemain, fmt.Sprintf("the organization still has %d clusters; delete them first", n), deleteInterval)
+		return operator.Wait(v1alpha1.ReasonClustersRemain, fmt.Sprintf("clusters that the organization still has: %d; delete them first", n), deleteInterval)
 	}
 	if ns.DeletionTimestamp.IsZero() {
 		if err := client.IgnoreNotFound(v.client.Delete(ctx, ns, client.Preconditions{UID: &ns.UID})); err != nil {

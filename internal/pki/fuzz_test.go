@@ -43,9 +43,8 @@ func FuzzEntry(f *testing.F) {
 			c := good.copy()
 			c.bundle[name] = data
 			got, _, err := Issue(c.bundle, c.want, c.signers, now)
-			var trust *TrustError
 			if err != nil {
-				if !errors.As(err, &trust) {
+				if _, ok := errors.AsType[*TrustError](err); !ok {
 					t.Errorf("%s: want a TrustError, got %v", name, err)
 				}
 				continue

@@ -26,9 +26,8 @@ func CheckParameters(field string, schema, parameters json.RawMessage) error {
 	if err != nil {
 		return &InvalidError{Field: field, Problem: "is not JSON: " + err.Error()}
 	}
-	var invalid *jsonschema.ValidationError
 	err = compiled.Validate(value)
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		return describe(field, invalid)
 	}
 	return err

@@ -99,7 +99,7 @@ func (d *downloader) wantedHash(ctx context.Context, name string, from *url.URL)
 	if err != nil {
 		return "", err
 	}
-	defer resp.Body.Close() //nolint:errcheck // only read
+	defer resp.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(resp.Body, maxSumFile))
 	if err != nil {
 		return "", bodyError(ctx, &sumURL, err)
@@ -119,7 +119,7 @@ func (d *downloader) fetch(ctx context.Context, from *url.URL, to string, seen *
 	if err != nil {
 		return Component{}, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // only read
+	defer resp.Body.Close()
 	tooLarge := fmt.Errorf("%s is larger than the allowed %d bytes: it is no program of Kubernetes", from.Redacted(), d.max)
 	if resp.ContentLength > d.max {
 		return Component{}, tooLarge
@@ -128,7 +128,7 @@ func (d *downloader) fetch(ctx context.Context, from *url.URL, to string, seen *
 	if err != nil {
 		return Component{}, fmt.Errorf("create file: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // closed below; this is for the errors before
+	defer file.Close() // again after errors
 	sum := sha256.New()
 	seen.start, seen.total = time.Now(), max(resp.ContentLength, 0)
 	size, err := io.Copy(io.MultiWriter(file, sum, seen), io.LimitReader(resp.Body, d.max+1))

@@ -225,9 +225,9 @@ func TestDownloadRefuses(t *testing.T) {
 				w.Header().Set("Content-Length", "100000")
 			}}},
 		"OtherScheme": {reason: "a redirect does not change the scheme", want: []string{"redirect from http to ftp refused"},
-			handlers: map[string]http.HandlerFunc{"kubelet": http.RedirectHandler("ftp://127.0.0.1/kubelet", 302).ServeHTTP}},
+			handlers: map[string]http.HandlerFunc{"kubelet": http.RedirectHandler("ftp://127.0.0.1/kubelet", http.StatusFound).ServeHTTP}},
 		"RedirectLoop": {reason: "redirects end", want: []string{"stopped after 10 redirects"},
-			handlers: map[string]http.HandlerFunc{"kubelet": http.RedirectHandler("kubelet", 302).ServeHTTP}},
+			handlers: map[string]http.HandlerFunc{"kubelet": http.RedirectHandler("kubelet", http.StatusFound).ServeHTTP}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMirror(t, tc.handlers)

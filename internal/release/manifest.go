@@ -162,7 +162,7 @@ func hashFile(ctx context.Context, path string) (Component, error) {
 	if err != nil {
 		return Component{}, fmt.Errorf("hash: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	sum := sha256.New()
 	size, err := io.Copy(sum, contextReader{ctx, file})
 	if err != nil {

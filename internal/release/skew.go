@@ -138,9 +138,9 @@ func UpgradableFrom(v Version) string {
 	if v.minor > 0 {
 		ranges = append(ranges, fmt.Sprintf("v%d.%d.x", v.major, v.minor-1))
 	}
-	switch first, last := v.MinorString()+".0", v.patch-1; {
-	case v.patch == 0:
-	case v.patch == 1:
+	switch first, last := v.MinorString()+".0", v.patch-1; v.patch {
+	case 0:
+	case 1:
 		ranges = append(ranges, first)
 	default:
 		ranges = append(ranges, fmt.Sprintf("%s-%s.%d", first, v.MinorString(), last))

@@ -137,7 +137,7 @@ func (s *Store) build(ctx context.Context, v Version, work maker, report func(St
 		return fmt.Errorf("create temporary folder: %w", err)
 	}
 	// After the move this is the release that was replaced, or nothing.
-	defer os.RemoveAll(temp) //nolint:errcheck // the next Ensure sweeps again
+	defer os.RemoveAll(temp) // what stays, the next Ensure sweeps
 	components, err := work.build(ctx, temp, report)
 	if err != nil {
 		return err

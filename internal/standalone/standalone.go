@@ -160,7 +160,7 @@ func (u *bringUp) wait(ctx context.Context, id string) error {
 		if status.Ready() {
 			return nil
 		}
-		if err := givesUp(id, status); err != nil {
+		if err := givesUp(status); err != nil {
 			return err
 		}
 		select {
@@ -175,7 +175,7 @@ func (u *bringUp) wait(ctx context.Context, id string) error {
 const tries = 3
 
 // givesUp says why a workload will not come up without help, or nil.
-func givesUp(id string, status runner.Status) error {
+func givesUp(status runner.Status) error {
 	for _, c := range status.Components {
 		if c.Reason == runner.ReasonPortTaken {
 			return fmt.Errorf("start %s: %s; stop the program that listens there and try again", c.Name, c.Message)

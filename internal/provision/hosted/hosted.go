@@ -8,8 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -118,15 +121,17 @@ func (d *Driver) unknownVersion(ctx context.Context, version string) error {
 	if err := d.Client.List(ctx, list); err != nil {
 		return fmt.Errorf("list releases: %w", err)
 	}
-	names := "none"
+	names := make([]string, 0, len(list.Items))
 	for i := range list.Items {
-		if i == 0 {
-			names = list.Items[i].Name
-			continue
-		}
-		names += ", " + list.Items[i].Name
+		names = append(names, list.Items[i].Name)
 	}
-	return &provision.InvalidError{Field: "spec.version", Problem: fmt.Sprintf("%q is not a version that KQueen can run; known: %s", version, names)}
+	// A cache lists in no order, and the message must be the same from try to try.
+	slices.Sort(names)
+	known := "none"
+	if len(names) > 0 {
+		known = strings.Join(names, ", ")
+	}
+	return &provision.InvalidError{Field: "spec.version", Problem: fmt.Sprintf("%q is not a version that KQueen can run; known: %s", version, known)}
 }
 
 // Ensure writes the ControlPlane.
@@ -150,6 +155,9 @@ func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
 	}
 	base := have.DeepCopy()
 	have.Spec.Version, have.Spec.Network = spec.Version, spec.Network
+	if equality.Semantic.DeepEqual(base.Spec, have.Spec) {
+		return nil
+	}
 	if err := d.Client.Patch(ctx, have, client.MergeFrom(base)); err != nil {
 		return fmt.Errorf("update control plane %s: %w", want.Name, err)
 	}
@@ -199,8 +207,7 @@ func (d *Driver) Delete(ctx context.Context, ref provision.Ref) (bool, error) {
 	if errors.Is(err, provision.ErrNotFound) {
 		return true, nil
 	}
-	var foreign *provision.InvalidError
-	if errors.As(err, &foreign) {
+	if _, foreign := errors.AsType[*provision.InvalidError](err); foreign {
 		return true, nil
 	}
 	if err != nil || !cp.DeletionTimestamp.IsZero() {

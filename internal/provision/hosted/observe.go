@@ -1,7 +1,8 @@
 package hosted
 
 import (
-	"fmt"
+	"net"
+	"strconv"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,7 @@ func observe(cp *v1alpha1.ControlPlane) provision.Observed {
 	status := cp.Status
 	o := provision.Observed{State: provision.Creating, Version: status.Version, Steps: stepsOf(status.Conditions)}
 	if status.Endpoint != nil {
-		o.Endpoint = fmt.Sprintf("https://%s:%d", status.Endpoint.Address, status.Endpoint.Port)
+		o.Endpoint = "https://" + net.JoinHostPort(status.Endpoint.Address, strconv.Itoa(int(status.Endpoint.Port)))
 	}
 	ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {

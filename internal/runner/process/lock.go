@@ -52,8 +52,7 @@ func takeLock(ctx context.Context, dir, path string) (*os.File, error) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			defer f.Close()
-			return nil, &LockedError{Dir: dir, PID: lockHolder(f)}
+			return nil, errors.Join(&LockedError{Dir: dir, PID: lockHolder(f)}, f.Close())
 		}
 	}
 	// The pid is only for the message of whoever comes second; it may be torn.

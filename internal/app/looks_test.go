@@ -1,0 +1,40 @@
+//go:build linux
+
+package app
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+func TestFirstLooks(t *testing.T) {
+	looks := newFirstLooks(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		return reconcile.Result{}, errors.New("a look that failed is a look")
+	}))
+	a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
+	look := func(name types.NamespacedName) {
+		if _, err := looks.Reconcile(t.Context(), reconcile.Request{NamespacedName: name}); err == nil {
+			t.Error("the reconciler's error was lost")
+		}
+	}
+	look(a)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := looks.wait(ended, []types.NamespacedName{a, b}); !errors.Is(err, context.Canceled) {
+		t.Errorf("wait before all were looked at: %v, want that it goes on until its context ends", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- looks.wait(t.Context(), []types.NamespacedName{a, b}) }()
+	look(b)
+	if err := <-done; err != nil {
+		t.Errorf("wait after all were looked at: %v", err)
+	}
+	look(a) // nobody waits any more
+	if err := newFirstLooks(looks).wait(t.Context(), nil); err != nil {
+		t.Errorf("wait for nobody: %v", err)
+	}
+}
