@@ -118,7 +118,7 @@ type ControlPlaneEndpoint struct {
 	ServerName string `json:"serverName"`
 	// Gateway is host:port of the gateway that all control planes share.
 	Gateway string `json:"gateway"`
-	// Address on which the API server itself listens.
+	// Address at which the API server itself is reached.
 	Address string `json:"address"`
 	// Port on which the API server itself listens, for nodes and clients that cannot send the server name.
 	Port int32 `json:"port"`

@@ -152,7 +152,7 @@ func (l *listing) nothing(ctx context.Context, c client.Client) error {
 func (e *env) checkOrganization(ctx context.Context, c client.Client) error {
 	err := c.Get(ctx, client.ObjectKey{Name: e.namespace()}, &corev1.Namespace{})
 	if apierrors.IsNotFound(err) {
-		return fail(codeNotFound, "organization %q does not exist", e.organization())
+		return fail(codeNotFound, "organization %q does not exist; see which there are with: kubectl get organizations", e.organization())
 	}
 	if apierrors.IsForbidden(err) {
 		return nil

@@ -132,8 +132,7 @@ func (e *env) absoluteDataDir() (string, error) {
 
 // explainLocked says what to do when another kqueen serves the data directory.
 func explainLocked(err error, dir string) error {
-	var locked *process.LockedError
-	if !errors.As(err, &locked) {
+	if _, ok := errors.AsType[*process.LockedError](err); !ok {
 		return err
 	}
 	return fail(codeError, "another kqueen serves %s (%w); see: kqueen status --data-dir %s", dir, err, shellQuote(dir))

@@ -113,9 +113,12 @@ func judge(o provision.Observed) operator.Outcome {
 }
 
 func (v *verb) deprovision(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
-	t, refused := v.resolve(ctx, c)
-	if refused != nil {
-		return *refused
+	t, err := find(ctx, v.Client, v.Drivers, c)
+	if gone, ok := errors.AsType[*missingError](err); ok && gone.never {
+		return operator.Done(v1alpha1.ReasonIdle, "")
+	}
+	if err != nil {
+		return refusal(err, v1alpha1.ReasonProvisionerNotReady)
 	}
 	gone, err := t.Delete(ctx, refOf(c))
 	if err != nil {

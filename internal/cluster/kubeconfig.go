@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,11 @@ func pending(o provision.Observed) operator.Outcome {
 	if o.State == provision.Failed {
 		return operator.Stalled(v1alpha1.ReasonProvisionerFailed, "%s", o.Message)
 	}
-	return operator.Wait(v1alpha1.ReasonKubeconfigPending, "the provisioner has not given a kubeconfig yet: "+o.Message, observeInterval)
+	message := "the provisioner has not given a kubeconfig yet"
+	if o.Message != "" {
+		message += ": " + o.Message
+	}
+	return operator.Wait(v1alpha1.ReasonKubeconfigPending, message, observeInterval)
 }
 
 func (v *verb) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, kubeconfig []byte) error {
@@ -71,7 +76,7 @@ func (v *verb) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, kubecon
 	if !metav1.IsControlledBy(secret, c) {
 		return fmt.Errorf("write kubeconfig: a Secret %s is there and does not belong to this cluster; delete it", key.Name)
 	}
-	if string(secret.Data[v1alpha1.KubeconfigKey]) == string(kubeconfig) {
+	if bytes.Equal(secret.Data[v1alpha1.KubeconfigKey], kubeconfig) {
 		return nil
 	}
 	secret.Data = map[string][]byte{v1alpha1.KubeconfigKey: kubeconfig}

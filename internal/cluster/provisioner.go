@@ -44,8 +44,7 @@ func judgeDriver(drivers map[string]provision.Driver, p *v1alpha1.Provisioner) o
 		ClusterParametersSchema: apiextensionsv1.JSON{Raw: about.ClusterSchema},
 	}
 	err := provision.CheckParameters("spec.parameters", about.ProvisionerSchema, rawOf(p.Spec.Parameters))
-	var invalid *provision.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*provision.InvalidError](err); ok {
 		return operator.Stalled(v1alpha1.ReasonParametersInvalid, "%v", invalid)
 	}
 	if err != nil {

@@ -37,11 +37,13 @@ func (v *verb) resolve(ctx context.Context, c *v1alpha1.Cluster) (target, *opera
 // missingError says that a cluster's provisioner cannot be used, and why.
 type missingError struct {
 	reason string
+	// never says that no cluster can ever have been made by it.
+	never bool
 	provision.InvalidError
 }
 
 func missing(reason, format string, args ...any) error {
-	return &missingError{reason, provision.InvalidError{Field: "spec.provisionerRef", Problem: fmt.Sprintf(format, args...)}}
+	return &missingError{reason: reason, InvalidError: provision.InvalidError{Field: "spec.provisionerRef", Problem: fmt.Sprintf(format, args...)}}
 }
 
 // find returns the driver that a cluster's provisioner names, and what is wanted of it. A
@@ -49,7 +51,10 @@ func missing(reason, format string, args ...any) error {
 func find(ctx context.Context, reader client.Reader, drivers map[string]provision.Driver, c *v1alpha1.Cluster) (target, error) {
 	ref := c.Spec.ProvisionerRef
 	if ref.Namespace != v1alpha1.SystemNamespace && ref.Namespace != c.Namespace {
-		return target{}, missing(v1alpha1.ReasonProvisionerNotFound, "namespace %q is neither the cluster's own nor %s", ref.Namespace, v1alpha1.SystemNamespace)
+		return target{}, &missingError{reason: v1alpha1.ReasonProvisionerNotFound, never: true, InvalidError: provision.InvalidError{
+			Field:   "spec.provisionerRef",
+			Problem: fmt.Sprintf("namespace %q is neither the cluster's own nor %s", ref.Namespace, v1alpha1.SystemNamespace),
+		}}
 	}
 	p := &v1alpha1.Provisioner{}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, p)
@@ -84,8 +89,7 @@ func (t target) check(ctx context.Context, have *provision.Desired) error {
 
 // refusal says what an error of a provisioner or its driver means. reason is for those that have none.
 func refusal(err error, reason string) operator.Outcome {
-	var gone *missingError
-	if errors.As(err, &gone) {
+	if gone, ok := errors.AsType[*missingError](err); ok {
 		return operator.Retry(gone.reason, gone)
 	}
 	return operator.Retry(reason, err)

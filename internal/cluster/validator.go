@@ -44,8 +44,7 @@ func (v *Validator) ValidateDelete(context.Context, *v1alpha1.Cluster) (admissio
 func (v *Validator) validate(ctx context.Context, old, c *v1alpha1.Cluster) error {
 	err := v.check(ctx, old, c)
 	var invalid *provision.InvalidError
-	var missing *missingError
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*missingError](err); ok {
 		invalid = &missing.InvalidError
 	} else if !errors.As(err, &invalid) {
 		return err

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/datastore"
@@ -129,6 +130,8 @@ func (d Description) apiServer() runner.Component {
 		RestartOn: []string{"sa.key", "sa.pub", fileStoreCA, fileEncryption},
 		Ports:     []string{PortAPI},
 		Heavy:     true,
+		// An open watch keeps it from ending by itself. Whatever it has acknowledged is in the store.
+		StopGrace: 3 * time.Second,
 		Probe:     d.probe(PortAPI, "/readyz"),
 	}
 }

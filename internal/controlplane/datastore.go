@@ -71,7 +71,7 @@ func (v *dataStoreVerb) disconnect(ctx context.Context, ds *v1alpha1.DataStore) 
 		}
 	}
 	if users > 0 {
-		return operator.Wait(v1alpha1.ReasonKeyspacesRemain, fmt.Sprintf("%d control planes still have a keyspace here; delete them first", users), storeCheckInterval)
+		return operator.Wait(v1alpha1.ReasonKeyspacesRemain, fmt.Sprintf("control planes that still have a keyspace here: %d; delete them first", users), storeCheckInterval)
 	}
 	if err := v.stores.Forget(ds.UID); err != nil {
 		return operator.Retry(v1alpha1.ReasonUnreachable, fmt.Errorf("close the connection: %w", err))

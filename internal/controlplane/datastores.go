@@ -56,8 +56,14 @@ const storeAuthority = "store-ca"
 type DataStores struct {
 	client  client.Client
 	secrets client.Reader
-	mu      sync.Mutex
-	open    map[types.UID]*connection
+	mu      sync.Mutex // guards the map, never held during a call: a dead store must not hold up the others
+	slots   map[types.UID]*slot
+}
+
+// slot is the place of one data store's connection.
+type slot struct {
+	mu   sync.Mutex
+	conn *connection // nil while there is none
 }
 
 // connection is an open store and what it was opened from.
@@ -70,7 +76,7 @@ type connection struct {
 
 // NewDataStores returns an empty pool. secrets reads Secrets without a cache.
 func NewDataStores(c client.Client, secrets client.Reader) *DataStores {
-	return &DataStores{client: c, secrets: secrets, open: map[types.UID]*connection{}}
+	return &DataStores{client: c, secrets: secrets, slots: map[types.UID]*slot{}}
 }
 
 // Open returns the data store of that name. ErrStoreNotFound, a *CredentialsError and a
@@ -88,49 +94,53 @@ func (d *DataStores) Open(ctx context.Context, name string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Opening happens under the lock: whoever else wants this store would only open it again.
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if have := d.open[ds.UID]; have != nil {
-		if slices.Equal(have.endpoints, ds.Spec.Endpoints) && maps.EqualFunc(have.credentials, secret, bytes.Equal) {
-			return have.store, nil
-		}
-		// A tenant's phase may still be using the old connection; it then fails and is tried again.
-		delete(d.open, ds.UID)
-		if err := have.close(); err != nil {
-			return nil, fmt.Errorf("close the old connection to data store %s: %w", name, err)
-		}
+	slot := d.slot(ds.UID)
+	// Opening happens under the slot's lock: whoever else wants this store would only open it again.
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+	if have := slot.conn; have != nil && slices.Equal(have.endpoints, ds.Spec.Endpoints) && maps.EqualFunc(have.credentials, secret, bytes.Equal) {
+		return have.store, nil
+	}
+	// A tenant's phase may still be using the old connection; it then fails and is tried again.
+	if err := slot.close(); err != nil {
+		return nil, fmt.Errorf("close the old connection to data store %s: %w", name, err)
 	}
 	made, err := connect(ctx, ds.Spec.Endpoints, secret)
 	if err != nil {
 		return nil, fmt.Errorf("connect to data store %s: %w", name, err)
 	}
-	d.open[ds.UID] = made
+	slot.conn = made
 	return made.store, nil
+}
+
+func (d *DataStores) slot(uid types.UID) *slot {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.slots[uid] == nil {
+		d.slots[uid] = &slot{}
+	}
+	return d.slots[uid]
+}
+
+// close is called with the slot's lock held.
+func (s *slot) close() error {
+	if s.conn == nil {
+		return nil
+	}
+	conn := s.conn
+	s.conn = nil
+	return conn.close()
 }
 
 // Forget closes the connection to a data store that is gone.
 func (d *DataStores) Forget(uid types.UID) error {
+	slot := d.slot(uid)
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	have := d.open[uid]
-	if have == nil {
-		return nil
-	}
-	delete(d.open, uid)
-	return have.close()
-}
-
-// Close closes all connections.
-func (d *DataStores) Close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var errs []error
-	for uid, c := range d.open {
-		errs = append(errs, c.close())
-		delete(d.open, uid)
-	}
-	return errors.Join(errs...)
+	delete(d.slots, uid)
+	d.mu.Unlock()
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+	return slot.close()
 }
 
 func (d *DataStores) credentials(ctx context.Context, ds *v1alpha1.DataStore) (map[string][]byte, error) {

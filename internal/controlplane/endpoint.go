@@ -22,7 +22,7 @@ func (v *verb) ensureEndpoint(ctx context.Context, cp *v1alpha1.ControlPlane) op
 	cp.Status.Endpoint = &v1alpha1.ControlPlaneEndpoint{
 		ServerName: name,
 		Gateway:    v.GatewayAddress,
-		Address:    place.Addr.String(),
+		Address:    v.reachable(place.Addr).String(),
 		Port:       int32(port),
 	}
 	return operator.Done(v1alpha1.ReasonEndpointServing, "the API server is "+name+" at the gateway")
@@ -32,6 +32,14 @@ func (v *verb) removeEndpoint(_ context.Context, cp *v1alpha1.ControlPlane) oper
 	v.Routes.RemoveRoute(serverName(cp, v.Domain))
 	cp.Status.Endpoint = nil
 	return operator.Done(v1alpha1.ReasonIdle, "")
+}
+
+// reachable is how others reach what listens on addr.
+func (v *verb) reachable(addr netip.Addr) netip.Addr {
+	if addr.IsUnspecified() {
+		return v.AdvertiseAddress
+	}
+	return addr
 }
 
 // loopback is how this host reaches what listens on addr.

@@ -65,7 +65,7 @@ func (p *plane) reconciler(inj *operatortest.Injector) reconcile.Reconciler {
 	l := lines{p.outside, inj}
 	c := inj.Client(p.client)
 	return New(Config{
-		Client: c, Secrets: c, Stores: storeLines{l}, Releases: releaseLines{l}, Runner: l, Routes: l,
+		Client: c, Secrets: c, Stores: storeLines{l}, Releases: releaseLines{l}, Runner: l, Routes: l, Ask: l.ask,
 		Domain: "kqueen.test", GatewayAddress: "192.0.2.1:6443",
 		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"), Now: func() time.Time { return p.now },
 	})
@@ -104,6 +104,9 @@ type end struct {
 func (p *plane) snapshot(ctx context.Context) (any, error) {
 	own := strings.NewReplacer(p.uid, "UID", p.key.Namespace, "NAMESPACE")
 	var e end
+	if len(p.early) > 0 {
+		return nil, fmt.Errorf("too early: %v", p.early)
+	}
 	secrets := &corev1.SecretList{}
 	if err := p.client.List(ctx, secrets, client.InNamespace(p.key.Namespace)); err != nil {
 		return nil, err

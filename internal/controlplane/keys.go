@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,8 +42,7 @@ func (v *verb) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) operat
 	}
 	have, encryption := splitKeys(secret.Data)
 	got, changes, err := pki.Issue(have, set, store.Signers, v.Now())
-	var broken *pki.TrustError
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*pki.TrustError](err); ok {
 		return operator.Stalled(v1alpha1.ReasonKeysUnusable, "%v", broken)
 	}
 	if err != nil {
@@ -142,8 +142,6 @@ func splitKeys(data map[string][]byte) (pki.Bundle, []byte) {
 
 func joinKeys(bundle pki.Bundle, encryption []byte) map[string][]byte {
 	data := map[string][]byte{encryptionKey: encryption}
-	for name, value := range bundle {
-		data[name] = value
-	}
+	maps.Copy(data, bundle)
 	return data
 }

@@ -1,12 +1,15 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -29,12 +32,14 @@ type outside struct {
 	keyspaces map[datastore.Keyspace]int // how often it was made anew
 	routes    map[string]netip.AddrPort  // in the reconciler's process: a crash empties it
 	nextPort  int
+	early     []string // what was taken away while programs still used it
 }
 
 type workload struct {
 	runner.Workload
 	place    runner.Place
 	ready    bool
+	begun    bool // the controllers have made the first ServiceAccount
 	stopping bool
 	trusted  map[string]bool // every ca.crt that ever ran
 }
@@ -56,7 +61,9 @@ func (o *outside) step() bool {
 		}
 		if len(w.Components) > 0 && !w.ready {
 			w.ready, moved = true, true
+			continue
 		}
+		w.begun = w.ready // nobody watches that
 	}
 	return moved
 }
@@ -157,6 +164,20 @@ func (l lines) List(context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(l.workloads)), nil
 }
 
+// ask is a question to the tenant's API server.
+func (l lines) ask(_ context.Context, kubeconfig []byte, path string) (int, error) {
+	return operatortest.ReadValue(l.inj, "tenant.Ask", func() (int, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, w := range l.workloads {
+			if w.begun && path == firstServiceAccount && bytes.Contains(kubeconfig, []byte(strconv.Itoa(w.place.Port[PortAPI]))) {
+				return http.StatusOK, nil
+			}
+		}
+		return http.StatusNotFound, nil
+	})
+}
+
 func (l lines) SetRoute(host string, backend netip.AddrPort) error {
 	l.inj.Certain("routes.Set", func() {
 		l.mu.Lock()
@@ -195,7 +216,7 @@ func (s storeLines) Open(_ context.Context, name string) (*Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Store{Keyspaces: keyspaceLines{s.lines}, Endpoints: []string{"https://127.0.0.1:2379"}, Signers: authority.Signer("ca", storeAuthority), CA: authority["ca.crt"]}, nil
+		return &Store{Keyspaces: keyspaceLines(s), Endpoints: []string{"https://127.0.0.1:2379"}, Signers: authority.Signer("ca", storeAuthority), CA: authority["ca.crt"]}, nil
 	})
 }
 
@@ -224,6 +245,9 @@ func (k keyspaceLines) Remove(_ context.Context, space datastore.Keyspace) error
 	return k.inj.Call("keyspaces.Remove", func() error {
 		k.mu.Lock()
 		defer k.mu.Unlock()
+		if k.workloads[space.UID()] != nil {
+			k.early = append(k.early, "the keyspace went while programs still wrote to it")
+		}
 		delete(k.keyspaces, space)
 		return nil
 	})

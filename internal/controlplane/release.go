@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,9 +32,8 @@ type releaseVerb struct {
 	life   context.Context //nolint:containedctx // ends the downloads when the program ends, not when one reconcile does
 	log    *slog.Logger
 
-	mu      sync.Mutex
-	running map[string]bool
-	failed  map[string]error
+	mu       sync.Mutex
+	attempts map[string]attempt
 }
 
 // ReleaseConfig is what the reconciler of Release is made of. All fields but Recorder are required.
@@ -48,7 +48,7 @@ type ReleaseConfig struct {
 
 // NewReleaseReconciler returns the reconciler of Release. Downloads end with life.
 func NewReleaseReconciler(life context.Context, c ReleaseConfig) *operator.Reconciler[*v1alpha1.Release] {
-	v := &releaseVerb{client: c.Client, store: c.Store, wake: c.Wake, life: life, log: c.Log, running: map[string]bool{}, failed: map[string]error{}}
+	v := &releaseVerb{client: c.Client, store: c.Store, wake: c.Wake, life: life, log: c.Log, attempts: map[string]attempt{}}
 	return operator.New(operator.Config[*v1alpha1.Release]{
 		Client:    c.Client,
 		Recorder:  c.Recorder,
@@ -81,19 +81,32 @@ func (v *releaseVerb) fetch(_ context.Context, r *v1alpha1.Release) operator.Out
 	return v.download(version, r.Spec.Source.Download)
 }
 
-// download begins a download, or says how the one that was begun goes.
+// fetchRetry is the time between the end of a download that did not succeed and the next.
+const fetchRetry = time.Minute
+
+// attempt is what is known of a version's download.
+type attempt struct {
+	running bool
+	err     error     // of the last one that ended
+	next    time.Time // before it no other begins
+}
+
+// download begins a download, or says how the one that was begun goes. After a failure its cause stays
+// to be read until the next one has ended.
 func (v *releaseVerb) download(version release.Version, from *v1alpha1.ReleaseDownload) operator.Outcome {
 	name := version.String()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.failed[name]; err != nil {
-		delete(v.failed, name)
-		return operator.Retry(v1alpha1.ReasonFetchFailed, err)
-	}
-	if !v.running[name] {
-		v.running[name] = true
+	a := v.attempts[name]
+	wait := time.Until(a.next)
+	if !a.running && wait <= 0 {
+		a.running = true
+		v.attempts[name] = a
 		source := release.Source{Download: &release.Download{BaseURL: from.BaseURL, SHA256: from.SHA256}}
 		go v.run(version, source)
+	}
+	if a.err != nil {
+		return operator.Wait(v1alpha1.ReasonFetchFailed, a.err.Error(), max(wait, time.Second))
 	}
 	return operator.Wait(v1alpha1.ReasonProgressing, "the programs are being downloaded from "+from.BaseURL, 0)
 }
@@ -105,10 +118,7 @@ func (v *releaseVerb) run(version release.Version, source release.Source) {
 		v.log.Warn("download release", "version", name, "error", err)
 	}
 	v.mu.Lock()
-	delete(v.running, name)
-	if err != nil {
-		v.failed[name] = err
-	}
+	v.attempts[name] = attempt{err: err, next: time.Now().Add(fetchRetry)}
 	v.mu.Unlock()
 	v.wake(name)
 }

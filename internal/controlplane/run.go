@@ -20,6 +20,8 @@ const (
 	componentsCheck = 30 * time.Second
 	// longestMessage keeps a program's last words, which a condition's message quotes, readable.
 	longestMessage = 400
+	// longestMessages is for those of all components together.
+	longestMessages = 1000
 )
 
 // ensureComponents hands the description to the runner and says what the components do.
@@ -137,7 +139,10 @@ func judge(status runner.Status) operator.Outcome {
 		}
 	}
 	if len(failing) > 0 {
-		return operator.Wait(v1alpha1.ReasonComponentsFailing, strings.Join(failing, "; "), componentsCheck)
+		return operator.Wait(v1alpha1.ReasonComponentsFailing, cut(strings.Join(failing, "; "), longestMessages), componentsCheck)
+	}
+	if len(starting) == 0 {
+		starting = []string{"the runner to start the components"}
 	}
 	return operator.Wait(v1alpha1.ReasonComponentsStarting, "waiting for "+strings.Join(starting, ", "), componentsCheck)
 }
@@ -169,12 +174,28 @@ func ended(c runner.ComponentStatus) string {
 	if c.State == runner.StateStarting || c.State == runner.StateWaiting {
 		text += " and is being restarted"
 	}
-	return text[:min(len(text), longestMessage)]
+	return cut(strings.Join(strings.Fields(text), " "), longestMessage)
 }
 
+// cut shortens a text to at most so many bytes, not within a letter.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(text[:most], ""))
+}
+
+// lastLine returns the last line of a program's log without the head that klog puts before it, such as
+// "E0203 04:05:06.000007    4711 run.go:72] ": its time and number differ from one end to the next.
 func lastLine(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
-	return lines[len(lines)-1]
+	line := lines[len(lines)-1]
+	head, rest, found := strings.Cut(line, "] ")
+	const severity, monthAndDay = 1, 4
+	if found && len(head) > severity+monthAndDay && strings.ContainsRune("IWEF", rune(head[0])) && head[severity+monthAndDay] == ' ' {
+		return rest
+	}
+	return line
 }
 
 func componentsOf(status runner.Status) []v1alpha1.ComponentStatus {

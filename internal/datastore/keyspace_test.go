@@ -50,8 +50,7 @@ func TestZeroKeyspaceIsRefused(t *testing.T) {
 	ctx := deadline(t)
 	_, usage := env.store.Usage(ctx, zero)
 	for act, err := range map[string]error{"ensure": env.store.Ensure(ctx, zero), "remove": env.store.Remove(ctx, zero), "usage": usage} {
-		var typed *datastore.KeyspaceError
-		if !errors.As(err, &typed) {
+		if _, ok := errors.AsType[*datastore.KeyspaceError](err); !ok {
 			t.Errorf("%s: got %v, want a KeyspaceError", act, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -135,7 +136,7 @@ func exchange(c net.Conn, what []byte) error {
 	if _, err := io.ReadFull(c, got); err != nil {
 		return err
 	}
-	if string(got) != string(what) {
+	if !bytes.Equal(got, what) {
 		return fmt.Errorf("got %q back, sent %q", got, what)
 	}
 	return nil

@@ -46,8 +46,8 @@ func Retry(reason string, err error) Outcome {
 	return Outcome{kind: retrying, reason: reason, message: err.Error()}
 }
 
-// Stalled says that only a human or a change of the spec helps. It is not tried again until
-// something that the reconciler watches changes.
+// Stalled says that only a human or a change of the spec helps. It is looked at again when something
+// that the reconciler watches changes, and now and then.
 func Stalled(reason, format string, args ...any) Outcome {
 	return Outcome{kind: stalled, reason: reason, message: fmt.Sprintf(format, args...)}
 }

@@ -60,6 +60,8 @@ type Reconciler[T Object] struct {
 const (
 	firstBackoff = 200 * time.Millisecond
 	lastBackoff  = time.Minute
+	// stalledLook is when a stalled object is looked at again: what helped may be nothing that is watched.
+	stalledLook = time.Minute
 )
 
 // New returns a reconciler of the phases in c.
@@ -133,7 +135,14 @@ func (r *Reconciler[T]) run(ctx context.Context, obj T, deleting bool) ([]result
 // schedule decides when the object is looked at again and says so in its status.
 func (r *Reconciler[T]) schedule(req reconcile.Request, obj T, results []result, after time.Duration) time.Duration {
 	obj.Shared().NextTry = nil
-	if len(results) == 0 || results[len(results)-1].outcome.kind != retrying {
+	last := Outcome{}
+	if len(results) > 0 {
+		last = results[len(results)-1].outcome
+	}
+	if last.kind == stalled {
+		after = stalledLook
+	}
+	if last.kind != retrying {
 		r.forget(req)
 		return after
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
@@ -124,25 +125,48 @@ func (p *plane) start(ctx context.Context) (*rest.Config, error) {
 	return p.env.Start()
 }
 
-// Kqueen builds the kqueen program and returns its path. Beside it stands a link named etcd,
-// under which it is etcd.
+// Kqueen builds the kqueen program and returns its path, which is not the one that make builds: that
+// one may be running, and carries its version. Beside it stands a link named etcd, under which it is
+// etcd. Test binaries that build at the same time take turns.
 func Kqueen(ctx context.Context) (string, error) {
 	root, err := Root()
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(root, "bin", "kqueen")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "./cmd/kqueen")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build kqueen: %w: %s", err, strings.TrimSpace(string(out)))
+	dir := filepath.Join(root, "bin", "test")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make the folder for test programs: %w", err)
 	}
-	link := filepath.Join(root, "bin", "etcd")
-	if err := os.Symlink("kqueen", link); err != nil && !os.IsExist(err) {
+	lock, err := os.Create(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", fmt.Errorf("lock the test programs: %w", err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return "", fmt.Errorf("lock the test programs: %w", err)
+	}
+	path := filepath.Join(dir, "kqueen")
+	if err := build(ctx, root, path); err != nil {
+		return "", err
+	}
+	if err := os.Symlink("kqueen", filepath.Join(dir, "etcd")); err != nil && !os.IsExist(err) {
 		return "", fmt.Errorf("link etcd: %w", err)
 	}
 	return path, nil
+}
+
+// build builds beside the target and moves: a program that runs cannot be written.
+func build(ctx context.Context, root, path string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", path+".new", "./cmd/kqueen")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build kqueen: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("move kqueen into place: %w", err)
+	}
+	return nil
 }
 
 // Kubernetes returns the newest Kubernetes of the repository and builds it when it was never built on

@@ -3,11 +3,11 @@ package operatortest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Fault is a way in which a call goes wrong.
@@ -33,7 +33,7 @@ var (
 	reading = []Fault{FailBefore, CrashBefore}
 	acting  = []Fault{FailBefore, LostReply, CrashBefore, CrashAfter}
 	// writing is acting on an object that has a version.
-	writing = append(acting[:len(acting):len(acting)], Conflict)
+	writing = append(slices.Clip(acting), Conflict)
 	// certain calls return no error.
 	certain = []Fault{CrashBefore, CrashAfter}
 )
@@ -50,7 +50,7 @@ type call struct {
 	faults []Fault
 }
 
-// Injector counts the calls of a reconciler and breaks one of them. It is safe for concurrent use,
+// Injector counts the calls of a reconciler and breaks one of them; the zero value breaks none. It is safe for concurrent use,
 // but calls from several goroutines have no order that could be replayed.
 type Injector struct {
 	mu     sync.Mutex

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,18 +99,11 @@ func dryRun(ctx context.Context, w World) ([]call, any, error) {
 func faultRun(ctx context.Context, w World, inj *Injector, name string) (any, error) {
 	d := &drive{World: w, inj: inj}
 	d.start()
-	over := w.Done
-	if w.Then != nil {
-		over = func(ctx context.Context) (bool, error) {
-			if inj.hasFired() {
-				return true, nil
-			}
-			return w.Done(ctx)
-		}
-	}
-	if err := d.until(ctx, over); err != nil {
+	d.stop = func() bool { return w.Then != nil && inj.hasFired() }
+	if err := d.until(ctx, w.Done); err != nil {
 		return nil, err
 	}
+	d.stop = nil
 	if !inj.hasFired() || inj.called(inj.at) != name {
 		return nil, fmt.Errorf("call %d was %s and is now %s: the order of calls is not the same from run to run", inj.at, name, inj.called(inj.at))
 	}
@@ -124,11 +118,13 @@ type drive struct {
 	World
 	inj        *Injector
 	reconciler reconcile.Reconciler
+	fresh      bool        // the process has just started and has not looked at the object yet
+	stop       func() bool // ends until early; nil for never
 }
 
 func (d *drive) start() {
 	d.inj.revive()
-	d.reconciler = d.Reconciler(d.inj)
+	d.reconciler, d.fresh = d.Reconciler(d.inj), true
 }
 
 func (d *drive) then(ctx context.Context) error {
@@ -146,11 +142,14 @@ func (d *drive) then(ctx context.Context) error {
 func (d *drive) until(ctx context.Context, done func(context.Context) (bool, error)) error {
 	asleep := false
 	for range mostRuns {
+		if d.stop != nil && d.stop() {
+			return nil
+		}
 		over, err := done(ctx)
 		if err != nil {
 			return fmt.Errorf("ask whether it is done: %w", err)
 		}
-		if over {
+		if over && !d.fresh {
 			return nil
 		}
 		if asleep {
@@ -174,17 +173,17 @@ func (d *drive) until(ctx context.Context, done func(context.Context) (bool, err
 
 // once runs the reconciler and says whether it will run again by itself. A crash makes a new one.
 func (d *drive) once(ctx context.Context) (bool, error) {
-	result, err, crashed := d.reconcile(ctx)
-	if crashed {
+	d.fresh = false
+	r := d.reconcile(ctx)
+	if r.crashed {
 		d.start() // a new process looks at every object
-		return true, nil
 	}
-	if err != nil {
-		return true, nil // run again by the controller
+	if r.crashed || r.failed { // the controller runs it again after an error
+		return true, nil
 	}
 	obj, err := d.Object(ctx)
 	if apierrors.IsNotFound(err) {
-		return result.RequeueAfter > 0, nil
+		return r.again, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("read the object: %w", err)
@@ -192,22 +191,29 @@ func (d *drive) once(ctx context.Context) (bool, error) {
 	if problems := Lint(obj); len(problems) > 0 {
 		return false, fmt.Errorf("the status is not as it must be: %w", errors.Join(problems...))
 	}
-	return result.RequeueAfter > 0, nil
+	return r.again, nil
 }
 
-func (d *drive) reconcile(ctx context.Context) (result reconcile.Result, err error, crashed bool) {
+// ended is how a run ended.
+type ended struct {
+	again   bool // the reconciler asked for another run
+	failed  bool // it returned an error
+	crashed bool
+}
+
+func (d *drive) reconcile(ctx context.Context) (e ended) {
 	defer func() {
 		r := recover()
 		if _, ours := r.(crash); ours {
-			crashed = true
+			e = ended{crashed: true}
 			return
 		}
 		if r != nil {
 			panic(r)
 		}
 	}()
-	result, err = d.reconciler.Reconcile(ctx, d.Request)
-	return result, err, false
+	result, err := d.reconciler.Reconcile(ctx, d.Request)
+	return ended{again: result.RequeueAfter > 0, failed: err != nil}
 }
 
 // quiet fails when a reconciler that has nothing to do writes nevertheless.
@@ -232,11 +238,12 @@ func (d *drive) describe(ctx context.Context) string {
 	if err != nil {
 		return err.Error()
 	}
-	text := fmt.Sprintf("finalizers %v", obj.GetFinalizers())
+	var text strings.Builder
+	fmt.Fprintf(&text, "finalizers %v", obj.GetFinalizers())
 	for _, c := range obj.Shared().Conditions {
-		text += fmt.Sprintf("\n  %s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+		fmt.Fprintf(&text, "\n  %s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
 	}
-	return text
+	return text.String()
 }
 
 // Converge runs the World's reconciler without a fault until it is done.

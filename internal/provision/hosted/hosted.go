@@ -109,7 +109,7 @@ func checkStep(from string, to release.Version) error {
 	}
 	var skew *release.SkewError
 	if err := release.CheckUpgrade(version, to); errors.As(err, &skew) {
-		return &provision.InvalidError{Field: "spec.version", Problem: skew.Error()}
+		return &provision.InvalidError{Field: "spec.version", Problem: skew.Reason + ": " + skew.Fix}
 	} else if err != nil {
 		return err
 	}

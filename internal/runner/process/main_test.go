@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"os"
 	"sync/atomic"
@@ -57,7 +58,7 @@ func clean(t *testing.T, r *Runner) {
 		t.Error(err)
 	}
 	for _, id := range ids {
-		if gone, err := r.Remove(ctx, id, 0); (err != nil || !gone) && err != ErrClosed {
+		if gone, err := r.Remove(ctx, id, 0); (err != nil || !gone) && !errors.Is(err, ErrClosed) {
 			t.Errorf("remove %s: %v, %v", id, gone, err)
 		}
 	}

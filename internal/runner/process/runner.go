@@ -239,7 +239,12 @@ func (r *Runner) Status(ctx context.Context, id string) (runner.Status, error) {
 	starts := map[string]uint64{}
 	wl.mu.Lock()
 	for name, k := range wl.keepers {
-		s.Components, starts[name] = append(s.Components, k.status), k.start
+		c := k.status
+		// The keeper has not taken its new order yet: what runs is not what was described last.
+		if k.want.kind == orderRun && k.want.spec != k.ran && c.State == runner.StateReady {
+			c.State = runner.StateStopping
+		}
+		s.Components, starts[name] = append(s.Components, c), k.start
 	}
 	wl.mu.Unlock()
 	for i := range s.Components {

@@ -1,0 +1,366 @@
+//go:build linux
+
+// Package e2e uses the kqueen program as its users do: it starts whole
+// installations, speaks to them with kqueen, kubectl and client-go, hurts them,
+// and looks at what is left in /proc, in etcd and on disk.
+//
+// Every test has an installation of its own and leaves no process and no file
+// behind. Nothing here looks inside the program but for the marks that the
+// runner puts on processes and the prefixes of the keyspaces.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/internal/testplane"
+)
+
+const (
+	// patience is for one thing to come true on a machine that is busy with other tests.
+	patience = 3 * time.Minute
+	// commandTimeout is for one command. No command of these tests needs a tenth of it on an idle machine.
+	commandTimeout = 10 * time.Minute
+	look           = 100 * time.Millisecond
+)
+
+// programs are what the tests start: a copy of kqueen that no other test builds over, and upstream's.
+var programs struct{ kqueen, kubectl, releases, version string }
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	ctrl.SetLogger(logr.Discard()) // what the clients would say comes back as errors
+	dir, err := os.MkdirTemp("", "kqueen-e2e-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = prepare(context.Background(), dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "prepare the programs:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+func prepare(ctx context.Context, dir string) error {
+	kqueen, err := testplane.Kqueen(ctx)
+	if err != nil {
+		return err
+	}
+	built, err := testplane.Kubernetes(ctx)
+	if err != nil {
+		return err
+	}
+	programs.kubectl, programs.version = built.Path("kubectl"), built.Version.String()
+	programs.releases = filepath.Dir(filepath.Dir(programs.kubectl))
+	programs.kqueen = filepath.Join(dir, "kqueen")
+	return errors.Join(os.Chmod(dir, 0o755), copyFile(kqueen, programs.kqueen, 0o755))
+}
+
+func copyFile(from, to string, mode os.FileMode) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// installation is one KQueen and how it is spoken to.
+type installation struct {
+	t        *testing.T
+	base     string // what the test itself keeps beside the data directory
+	dir      string // the data directory
+	releases string
+	as       *syscall.Credential // nil: who runs the tests
+}
+
+// newInstallation makes one that is not started. Its end is part of the test.
+func newInstallation(t *testing.T) *installation {
+	t.Helper()
+	base, err := os.MkdirTemp("", "kqe2e-") //nolint:usetesting // another user has to get to it, and t.TempDir's parent is closed
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &installation{t: t, base: base, dir: filepath.Join(base, "data"), releases: programs.releases}
+	t.Cleanup(i.end)
+	return i
+}
+
+// started makes one that serves.
+func started(t *testing.T) *installation {
+	t.Helper()
+	i := newInstallation(t)
+	i.up()
+	return i
+}
+
+func (i *installation) end() {
+	if i.t.Failed() {
+		i.logTail()
+	}
+	if _, err := os.Stat(filepath.Join(i.dir, "settings.json")); err == nil {
+		if r := i.kqueen("reset", "--yes"); r.code != 0 {
+			i.t.Errorf("reset: %s", r.stderr)
+		}
+	}
+	for _, p := range i.leftBehind() {
+		i.t.Errorf("process left behind: %s", p)
+		_ = syscall.Kill(p.pid, syscall.SIGKILL)
+	}
+	if err := os.RemoveAll(i.base); err != nil {
+		i.t.Error(err)
+	}
+}
+
+// leftBehind are the processes that do not end. A server that could not start has said so a moment before it ends.
+func (i *installation) leftBehind() []process {
+	again := time.NewTicker(look)
+	defer again.Stop()
+	for begin := time.Now(); ; <-again.C {
+		if left := i.processes(); len(left) == 0 || time.Since(begin) > 5*time.Second {
+			return left
+		}
+	}
+}
+
+// up starts it, the first time on a gateway port that is free and that nobody gets by chance.
+func (i *installation) up() {
+	i.t.Helper()
+	args := []string{"up", "--timeout", "5m"}
+	if _, err := os.Stat(filepath.Join(i.dir, "settings.json")); err != nil {
+		args = append(args, "--gateway-port", strconv.Itoa(freePort(i.t)))
+	}
+	i.ok(args...)
+}
+
+// freePort is between the runner's ports and those that the kernel gives away.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for range 1000 {
+		port := 30000 + rand.IntN(2700)
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return 0
+}
+
+// result is what a command said.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// kqueen runs a command to its end.
+func (i *installation) kqueen(args ...string) result {
+	i.t.Helper()
+	return i.run(i.command(programs.kqueen, append(args, "--data-dir", i.dir)...))
+}
+
+// ok runs a command that has to succeed and returns what it printed.
+func (i *installation) ok(args ...string) string {
+	i.t.Helper()
+	r := i.kqueen(args...)
+	if r.code != 0 {
+		i.t.Fatalf("kqueen %s: exit code %d:\n%s", strings.Join(args, " "), r.code, r.stderr)
+	}
+	return r.stdout
+}
+
+// kubectl runs upstream's kubectl with a kubeconfig and standard input, and has to succeed.
+func (i *installation) kubectl(kubeconfig, stdin string, args ...string) string {
+	i.t.Helper()
+	r := i.tryKubectl(kubeconfig, stdin, args...)
+	if r.code != 0 {
+		i.t.Fatalf("kubectl %s: exit code %d:\n%s", strings.Join(args, " "), r.code, r.stderr)
+	}
+	return r.stdout
+}
+
+func (i *installation) tryKubectl(kubeconfig, stdin string, args ...string) result {
+	i.t.Helper()
+	cmd := i.command(filepath.Join(i.releases, programs.version, "kubectl"), append(args, "--kubeconfig", kubeconfig)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	return i.run(cmd)
+}
+
+// command is not bound to the test's context, which has ended when the installation is cleaned up.
+func (i *installation) command(program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + i.base, "KQUEEN_RELEASES=" + i.releases}
+	cmd.Dir = "/"
+	if i.as != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: i.as}
+	}
+	return cmd
+}
+
+// run runs a command to its end. One that could not be run has the code -1. It does not end the test, so
+// that it may be called beside it.
+func (i *installation) run(cmd *exec.Cmd) result {
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		return result{stderr: err.Error(), code: -1}
+	}
+	tooLong := time.AfterFunc(commandTimeout, func() { _ = cmd.Process.Kill() })
+	defer tooLong.Stop()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return result{stderr: err.Error(), code: -1}
+	}
+	return result{stdout: stdout.String(), stderr: stderr.String(), code: cmd.ProcessState.ExitCode()}
+}
+
+// status is what `kqueen status -o json` promises.
+type status struct {
+	PID       int `json:"pid"`
+	Workloads []struct {
+		ID, Name   string
+		Own        bool
+		Components []struct {
+			Name, State string
+			PID         int
+			Restarts    int
+			MemoryBytes uint64
+		}
+	} `json:"workloads"`
+}
+
+func (i *installation) status() status {
+	i.t.Helper()
+	var s status
+	if err := json.Unmarshal([]byte(i.ok("status", "-o", "json")), &s); err != nil {
+		i.t.Fatalf("read the status: %v", err)
+	}
+	return s
+}
+
+// pid is the process of a component. name is namespace/name of the control plane, or the plane's own workload.
+func (i *installation) pid(name, component string) int {
+	i.t.Helper()
+	for _, w := range i.status().Workloads {
+		for _, c := range w.Components {
+			if w.Name == name && c.Name == component && c.PID > 0 {
+				return c.PID
+			}
+		}
+	}
+	i.t.Fatalf("no %s of %s runs", component, name)
+	return 0
+}
+
+// adminKubeconfig is the administrator's way into the admin plane.
+func (i *installation) adminKubeconfig() string { return filepath.Join(i.dir, "admin.kubeconfig") }
+
+// admin is a client of the admin plane.
+func (i *installation) admin() client.WithWatch {
+	i.t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", i.adminKubeconfig())
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: testplane.Scheme(i.t)})
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return c
+}
+
+// kubeconfig writes a cluster's kubeconfig to a file and returns its path.
+func (i *installation) kubeconfig(organization, cluster string) string {
+	i.t.Helper()
+	file := filepath.Join(i.base, organization+"."+cluster+".kubeconfig")
+	data := i.ok("cluster", "kubeconfig", cluster, "--org", organization)
+	if err := os.WriteFile(file, []byte(data), 0o600); err != nil {
+		i.t.Fatal(err)
+	}
+	if i.as != nil {
+		if err := os.Chown(file, int(i.as.Uid), int(i.as.Gid)); err != nil {
+			i.t.Fatal(err)
+		}
+	}
+	return file
+}
+
+// tenant is how the administrator of a cluster reaches it, through the gateway.
+func (i *installation) tenant(organization, cluster string) *rest.Config {
+	i.t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", i.kubeconfig(organization, cluster))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	config.Timeout = 20 * time.Second
+	config.QPS = -1
+	return config
+}
+
+func clientset(t *testing.T, config *rest.Config) *kubernetes.Clientset {
+	t.Helper()
+	c, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// eventually looks until there is no error any more.
+func eventually(t *testing.T, what string, see func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	again := time.NewTicker(look)
+	defer again.Stop()
+	for {
+		err := see(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			t.Fatalf("%s: not within %s: %v", what, patience, err)
+		}
+	}
+}
+
+// logTail shows what the server said last.
+func (i *installation) logTail() {
+	data, err := os.ReadFile(filepath.Join(i.dir, "logs", "kqueen.log"))
+	if err == nil {
+		i.t.Logf("the end of the log of %s:\n%s", i.dir, data[max(0, len(data)-6<<10):])
+	}
+}

@@ -1,0 +1,131 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// process is a living process of an installation.
+type process struct {
+	pid                 int
+	start               string // of the process, after boot; with pid its identity
+	workload, component string // empty for kqueen itself
+	args                []string
+	environ             []byte
+}
+
+func (p process) String() string {
+	return fmt.Sprintf("%d (%s %s) %.200s", p.pid, p.workload, p.component, strings.Join(p.args, " "))
+}
+
+// processes finds all living ones: those with the installation's mark, and those that name its folder.
+func (i *installation) processes() []process {
+	i.t.Helper()
+	// The runner marks its processes with the hash of its own folder, so that it finds them again.
+	sum := sha256.Sum256([]byte(filepath.Join(i.dir, "run")))
+	mark := []byte("KQUEEN_INSTANCE=" + hex.EncodeToString(sum[:16]))
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	var all []process
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		// A process that ends meanwhile is none, and a dead one that nobody has reaped has no arguments.
+		arguments, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		environ, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		if !bytes.Contains(environ, mark) && !bytes.Contains(arguments, []byte(i.dir)) {
+			continue
+		}
+		p := process{pid: pid, start: startOf(pid), environ: environ, args: strings.Split(strings.TrimRight(string(arguments), "\x00"), "\x00")}
+		for entry := range strings.SplitSeq(string(environ), "\x00") {
+			if v, ok := strings.CutPrefix(entry, "KQUEEN_WORKLOAD="); ok {
+				p.workload = v
+			}
+			if v, ok := strings.CutPrefix(entry, "KQUEEN_COMPONENT="); ok {
+				p.component = v
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// startOf is field 22 of /proc/<pid>/stat; empty for a process that is gone.
+func startOf(pid int) string {
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return ""
+	}
+	_, behind, _ := strings.Cut(string(data), ") ") // the name may hold anything but comes in brackets
+	fields := strings.Fields(behind)
+	if len(fields) < 20 {
+		return ""
+	}
+	return fields[19]
+}
+
+// running are the identities of the processes that a runner started, as "workload component pid start", in order.
+func (i *installation) running(wanted func(process) bool) []string {
+	i.t.Helper()
+	var out []string
+	for _, p := range i.processes() {
+		if p.component != "" && wanted(p) {
+			out = append(out, fmt.Sprintf("%s %s %d %s", p.workload, p.component, p.pid, p.start))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// servers are the kqueen processes that serve, or are about to.
+func (i *installation) servers() []int {
+	i.t.Helper()
+	var pids []int
+	for _, p := range i.processes() {
+		if p.component == "" && slices.Contains(p.args, "--foreground") {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+// kill ends a process as a power failure would, and waits until it has ended.
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err == unix.ESRCH {
+		return
+	}
+	if err != nil {
+		t.Fatalf("find process %d: %v", pid, err)
+	}
+	defer unix.Close(fd)
+	if err := unix.PidfdSendSignal(fd, syscall.SIGKILL, nil, 0); err != nil && err != unix.ESRCH {
+		t.Fatalf("kill %d: %v", pid, err)
+	}
+	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	for begin := time.Now(); time.Since(begin) < patience; {
+		if n, _ := unix.Poll(poll, 1000); n > 0 {
+			return
+		}
+	}
+	t.Fatalf("process %d does not die", pid)
+}

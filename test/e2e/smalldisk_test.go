@@ -1,0 +1,52 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// testSmallDisk starts KQueen on a disk of 64 MiB.
+func testSmallDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a small disk")
+	}
+	i := newInstallation(t)
+	if err := os.Mkdir(i.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var said result
+	ended := make(chan error, 1)
+	go func() {
+		// Never unlocked: the thread ends with this goroutine, and with it the namespace and the disk in it.
+		runtime.LockOSThread()
+		err := mountSmall(i.dir)
+		if err == nil {
+			said = i.kqueen("up")
+		}
+		ended <- err
+	}()
+	if err := <-ended; err != nil {
+		t.Skipf("this machine lets nobody mount: %v", err)
+	}
+	golden(t, i, "not-enough-disk", i.replaced(said))
+}
+
+// mountSmall mounts a small disk where only this thread and its children see it.
+func mountSmall(dir string) error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("make a mount namespace: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("keep mounts private: %w", err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m,mode=0700"); err != nil {
+		return fmt.Errorf("mount a small disk: %w", err)
+	}
+	return nil
+}

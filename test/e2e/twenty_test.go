@@ -1,0 +1,105 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+func TestTwentyAtOnce(t *testing.T) {
+	const count = 20
+	i := started(t)
+	before := holdings(t, i)
+	var names []string
+	var documents strings.Builder
+	for n := range count {
+		name := fmt.Sprintf("many-%02d", n)
+		names = append(names, name)
+		fmt.Fprintf(&documents, "---\napiVersion: kqueen.io/v1alpha1\nkind: Cluster\nmetadata: {name: %s}\nspec: {version: %s}\n", name, programs.version)
+	}
+	file := filepath.Join(i.base, "clusters.yaml")
+	if err := os.WriteFile(file, []byte(documents.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i.ok("cluster", "create", "-f", file, "--wait", "--timeout", "9m")
+	if got := strings.Count(i.ok("cluster", "list", "-o", "name"), "many-"); got != count {
+		t.Fatalf("%d clusters are listed, want %d", got, count)
+	}
+	made := i.tenants()
+	if len(made.uids) != count {
+		t.Fatalf("%d control planes, want %d", len(made.uids), count)
+	}
+	if got := i.running(func(p process) bool { return slices.Contains(made.uids, p.workload) }); len(got) != 3*count {
+		t.Errorf("%d processes of tenants, want three for each of %d", len(got), count)
+	}
+	for _, name := range []string{names[0], names[count-1]} {
+		i.kubectl(i.kubeconfig("default", name), "", "get", "ns", "kube-system")
+	}
+	if len(i.traces(made)) < 20*count {
+		t.Fatal("living clusters leave hardly a trace: the search sees nothing")
+	}
+
+	i.ok(slices.Concat([]string{"cluster", "delete", "--yes", "--timeout", "9m"}, names)...)
+	if left := i.traces(made); len(left) > 0 {
+		t.Errorf("%d traces are left of deleted clusters:\n%s", len(left), strings.Join(left, "\n"))
+	}
+	if diff := cmp.Diff(before, holdings(t, i)); diff != "" {
+		t.Errorf("what the installation holds, before (-) and after (+) twenty clusters:\n%s", diff)
+	}
+}
+
+// held is what an installation holds for tenants and for itself.
+type held struct {
+	TenantKeys int64 // keys in etcd outside the admin plane's keyspace
+	Users      []string
+	Roles      []string
+	Workloads  []string
+	Ports      []string // files with reserved ports
+	Processes  []string
+	Files      []string // outside etcd's own and logs
+}
+
+func holdings(t *testing.T, i *installation) held {
+	t.Helper()
+	etcd, h := i.store(), held{}
+	for _, r := range [][2]string{{"\x00", adminPrefix}, {clientv3.GetPrefixRangeEnd(adminPrefix), "\x00"}} {
+		keys, err := etcd.Get(t.Context(), r[0], clientv3.WithRange(r[1]), clientv3.WithCountOnly())
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.TenantKeys += keys.Count
+	}
+	users, err := etcd.UserList(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles, err := etcd.RoleList(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Users, h.Roles = slices.Sorted(slices.Values(users.Users)), slices.Sorted(slices.Values(roles.Roles))
+	if want := []string{"kqueen-admin", "root"}; !slices.Equal(h.Users, want) || !slices.Equal(h.Roles, want) || h.TenantKeys != 0 {
+		t.Errorf("without tenants etcd has users %v, roles %v and %d keys outside the admin plane, want users and roles %v and no key", h.Users, h.Roles, h.TenantKeys, want)
+	}
+	for _, w := range i.status().Workloads {
+		h.Workloads = append(h.Workloads, w.ID)
+	}
+	h.Processes = i.running(func(process) bool { return true })
+	for _, file := range files(t, i.dir) {
+		if filepath.Base(file) == "ports.json" {
+			h.Ports = append(h.Ports, file)
+		}
+		if !strings.HasPrefix(file, filepath.Join(i.dir, "etcd")) && !strings.Contains(file, "/logs/") {
+			h.Files = append(h.Files, file)
+		}
+	}
+	return h
+}
