@@ -20,6 +20,7 @@ import (
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -81,12 +82,16 @@ func (a *App) control(ctx context.Context, config *rest.Config, plane *standalon
 		return fmt.Errorf("serve admission: %w", err)
 	}
 	defer stop()
-	go func() {
+	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		err := standalone.Run(ctx, a.Report, "Reconcilers", func(ctx context.Context) error { return a.serving(ctx, mgr, direct, looks) })
 		if err == nil {
 			ready()
 		}
-	}()
+		return err
+	}))
+	if err != nil {
+		return err
+	}
 	return mgr.Start(ctx)
 }
 
@@ -133,7 +138,7 @@ func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager) (map[string]
 		AdvertiseAddress: advertiseAddress(a.Listen), Now: time.Now,
 	}))
 	fetches := controlplane.NewReleaseReconciler(ctx, controlplane.ReleaseConfig{
-		Client: c, Store: releases, Recorder: recorder, Wake: a.wakes.fetched, Log: a.Log,
+		Client: c, Store: releases, Retry: time.Minute, Recorder: recorder, Wake: a.wakes.fetched, Log: a.Log,
 	})
 	clusters := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Cluster{}).WithOptions(options())
 	for _, d := range drivers {

@@ -28,6 +28,7 @@ type Releases interface {
 type releaseVerb struct {
 	client client.Client
 	store  Releases
+	retry  time.Duration
 	wake   func(name string)
 	life   context.Context //nolint:containedctx // ends the downloads when the program ends, not when one reconcile does
 	log    *slog.Logger
@@ -41,6 +42,8 @@ type ReleaseConfig struct {
 	Client   client.Client
 	Store    Releases
 	Recorder events.EventRecorder
+	// Retry is the time between the end of a download that did not succeed and the next.
+	Retry time.Duration
 	// Wake asks for another look at the Release of that name. It must not block.
 	Wake func(name string)
 	Log  *slog.Logger
@@ -48,7 +51,7 @@ type ReleaseConfig struct {
 
 // NewReleaseReconciler returns the reconciler of Release. Downloads end with life.
 func NewReleaseReconciler(life context.Context, c ReleaseConfig) *operator.Reconciler[*v1alpha1.Release] {
-	v := &releaseVerb{client: c.Client, store: c.Store, wake: c.Wake, life: life, log: c.Log, attempts: map[string]attempt{}}
+	v := &releaseVerb{client: c.Client, store: c.Store, retry: c.Retry, wake: c.Wake, life: life, log: c.Log, attempts: map[string]attempt{}}
 	return operator.New(operator.Config[*v1alpha1.Release]{
 		Client:    c.Client,
 		Recorder:  c.Recorder,
@@ -81,9 +84,6 @@ func (v *releaseVerb) fetch(_ context.Context, r *v1alpha1.Release) operator.Out
 	return v.download(version, r.Spec.Source.Download)
 }
 
-// fetchRetry is the time between the end of a download that did not succeed and the next.
-const fetchRetry = time.Minute
-
 // attempt is what is known of a version's download.
 type attempt struct {
 	running bool
@@ -106,7 +106,7 @@ func (v *releaseVerb) download(version release.Version, from *v1alpha1.ReleaseDo
 		go v.run(version, source)
 	}
 	if a.err != nil {
-		return operator.Wait(v1alpha1.ReasonFetchFailed, a.err.Error(), max(wait, time.Second))
+		return operator.RetryAfter(v1alpha1.ReasonFetchFailed, a.err, max(wait, time.Second))
 	}
 	return operator.Wait(v1alpha1.ReasonProgressing, "the programs are being downloaded from "+from.BaseURL, 0)
 }
@@ -118,7 +118,7 @@ func (v *releaseVerb) run(version release.Version, source release.Source) {
 		v.log.Warn("download release", "version", name, "error", err)
 	}
 	v.mu.Lock()
-	v.attempts[name] = attempt{err: err, next: time.Now().Add(fetchRetry)}
+	v.attempts[name] = attempt{err: err, next: time.Now().Add(v.retry)}
 	v.mu.Unlock()
 	v.wake(name)
 }

@@ -46,6 +46,11 @@ func Retry(reason string, err error) Outcome {
 	return Outcome{kind: retrying, reason: reason, message: err.Error()}
 }
 
+// RetryAfter is Retry for work that keeps its own time between tries.
+func RetryAfter(reason string, err error, after time.Duration) Outcome {
+	return Outcome{kind: retrying, reason: reason, message: err.Error(), after: after}
+}
+
 // Stalled says that only a human or a change of the spec helps. It is looked at again when something
 // that the reconciler watches changes, and now and then.
 func Stalled(reason, format string, args ...any) Outcome {

@@ -146,7 +146,10 @@ func (r *Reconciler[T]) schedule(req reconcile.Request, obj T, results []result,
 		r.forget(req)
 		return after
 	}
-	due := r.nextTry(req)
+	due := time.Now().Add(last.after)
+	if last.after == 0 {
+		due = r.nextTry(req)
+	}
 	if delay := time.Until(due); after == 0 || delay < after {
 		after = max(delay, time.Millisecond)
 	}

@@ -264,11 +264,23 @@ func TestBackoffGrows(t *testing.T) {
 	want(t, "failures in a row", 5, backoff.NumRequeues(s.request))
 }
 
-func TestStalledIsNotTriedAgain(t *testing.T) {
+func TestOwnTimeBetweenTries(t *testing.T) {
+	s := newSubject(t)
+	r := operator.New(s.config(s.phase("A", func() operator.Outcome { return operator.RetryAfter("Refused", errors.New("no"), time.Hour) }, nil)))
+	p, result := s.run(t, r)
+	if p.Status.NextTry == nil || time.Until(p.Status.NextTry.Time) < 59*time.Minute {
+		t.Errorf("nextTry is %v, want it in an hour", p.Status.NextTry)
+	}
+	if result.RequeueAfter < 59*time.Minute {
+		t.Errorf("it is looked at after %v, want an hour", result.RequeueAfter)
+	}
+}
+
+func TestStalledIsLookedAtNowAndThen(t *testing.T) {
 	s := newSubject(t)
 	r := operator.New(s.config(s.phase("A", func() operator.Outcome { return operator.Stalled("Broken", "mend it") }, nil)))
 	p, result := s.run(t, r)
-	want(t, "result", reconcile.Result{}, result)
+	want(t, "result", reconcile.Result{RequeueAfter: time.Minute}, result)
 	want(t, "nextTry", nil, p.Status.NextTry)
 	if !apimeta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionStalled) {
 		t.Error("Stalled is not true")

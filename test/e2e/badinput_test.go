@@ -126,7 +126,7 @@ func (i *installation) replaced(r result, more ...string) result {
 	return r
 }
 
-// withoutCause cuts off why a release is not there: at one moment it is being tried again, at another it has failed.
+// withoutCause cuts off why a release is not there: its first download goes on, or has failed.
 func withoutCause(r result) result {
 	if before, cause, found := strings.Cut(r.stderr, "cannot be used yet: "); found && strings.Contains(cause, "http://127.0.0.1:1/release") {
 		r.stderr = before + "cannot be used yet: CAUSE\n"
