@@ -22,53 +22,71 @@ import (
 
 // bareStart measures the same kube-apiserver with the same arguments on the same etcd, started by
 // hand: keys, keyspace and files are made before the clock starts.
-func bareStart(ctx context.Context, inst *installation, n int) (time.Duration, error) {
+func bareStart(ctx context.Context, inst *installation, n int) (times, error) {
 	store, err := openStore(ctx, inst)
 	if err != nil {
-		return 0, err
+		return times{}, err
 	}
 	keyspace, err := datastore.NewKeyspace(fmt.Sprintf("bbbbbbbb-0000-4000-8000-%012d", n))
 	if err != nil {
-		return 0, errors.Join(err, store.Close())
+		return times{}, errors.Join(err, store.Close())
 	}
 	if err := store.Ensure(ctx, keyspace); err != nil {
-		return 0, errors.Join(err, store.Close())
+		return times{}, errors.Join(err, store.Close())
 	}
 	took, err := bareRun(ctx, inst, keyspace)
 	return took, errors.Join(err, store.Remove(context.WithoutCancel(ctx), keyspace), store.Close())
 }
 
-func bareRun(ctx context.Context, inst *installation, keyspace datastore.Keyspace) (time.Duration, error) {
+func bareRun(ctx context.Context, inst *installation, keyspace datastore.Keyspace) (times, error) {
 	dir, err := os.MkdirTemp(inst.dir, "bare-")
 	if err != nil {
-		return 0, err
+		return times{}, err
 	}
 	defer os.RemoveAll(dir)
 	workload, keys, port, err := bareWorkload(inst, keyspace, dir)
 	if err != nil {
-		return 0, err
+		return times{}, err
 	}
 	for name, file := range workload.Files {
 		if err := os.WriteFile(filepath.Join(dir, name), file.Data, 0o600); err != nil {
-			return 0, err
+			return times{}, err
 		}
 	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(keys["ca.crt"])
-	caller := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}, DisableKeepAlives: true}}
+	caller, err := adminCaller(keys)
+	if err != nil {
+		return times{}, err
+	}
 
 	server := workload.Components[0]
 	cmd := exec.CommandContext(ctx, server.Path, server.Args...)
 	cmd.Dir = dir
 	begin := time.Now()
 	if err := cmd.Start(); err != nil {
-		return 0, err
+		return times{}, err
 	}
-	err = awaitOK(ctx, caller, fmt.Sprintf("https://127.0.0.1:%d/readyz", port))
-	took := time.Since(begin)
+	var took times
+	url := fmt.Sprintf("https://127.0.0.1:%d", port)
+	if err = awaitOK(ctx, caller, url+namespacesPath); err == nil {
+		took.Answer = time.Since(begin).Seconds()
+		err = awaitOK(ctx, caller, url+"/readyz")
+		took.Ready = time.Since(begin).Seconds()
+	}
 	killErr := cmd.Process.Kill()
 	_ = cmd.Wait() // it was killed, which is all that it would say
 	return took, errors.Join(err, killErr)
+}
+
+// adminCaller makes requests as the administrator that the keys know.
+func adminCaller(keys pki.Bundle) (*http.Client, error) {
+	admin, err := tls.X509KeyPair(keys["admin.crt"], keys["admin.key"])
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(keys["ca.crt"])
+	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, Certificates: []tls.Certificate{admin}}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: config}}, nil
 }
 
 func bareWorkload(inst *installation, keyspace datastore.Keyspace, dir string) (runner.Workload, pki.Bundle, int, error) {

@@ -124,20 +124,38 @@ func settled(ctx context.Context, inst *installation, wait time.Duration) (*app.
 
 func (r result) print(out io.Writer, o options) {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "TIME TO THE FIRST ANSWER\tKQUEEN p50\tp100\tBARE p50\tp100\tRATIO p50")
-	row := func(name string, p pair) {
-		fmt.Fprintf(w, "%s\t%.2fs\t%.2fs\t%.2fs\t%.2fs\t%.2f\n", name,
-			median(p.KQueen), slices.Max(p.KQueen), median(p.Bare), slices.Max(p.Bare), median(p.KQueen)/median(p.Bare))
+	one, many := fmt.Sprintf("one cluster, %d runs", o.runs), fmt.Sprintf("%d at once", o.together)
+	answer, ready := func(t times) float64 { return t.Answer }, func(t times) float64 { return t.Ready }
+	table := func(title string, kqueen, bare func(times) float64) {
+		fmt.Fprintf(w, "%s\tKQUEEN p50\tp100\tBARE p50\tp100\tRATIO p50\n", title)
+		for _, row := range []struct {
+			name string
+			pair
+		}{{one, r.One}, {many, r.Together}} {
+			ours, theirs := pick(row.KQueen, kqueen), pick(row.Bare, bare)
+			fmt.Fprintf(w, "%s\t%.2fs\t%.2fs\t%.2fs\t%.2fs\t%.2f\n", row.name,
+				median(ours), slices.Max(ours), median(theirs), slices.Max(theirs), median(ours)/median(theirs))
+		}
+		fmt.Fprintln(w)
 	}
-	row(fmt.Sprintf("one cluster, %d runs", o.runs), r.One)
-	row(fmt.Sprintf("%d at once", o.together), r.Together)
-	fmt.Fprintf(w, "\nIDLE COST PER TENANT, %d tenants\tMEMORY\tPROCESSOR\n", r.Cost.Tenants)
+	table("FIRST ANSWER, bare /readyz", answer, ready)
+	table("FIRST ANSWER, bare first answer", answer, answer)
+	table("CLUSTER READY, bare /readyz", ready, ready)
+	fmt.Fprintf(w, "IDLE COST PER TENANT, %d tenants\tMEMORY\tPROCESSOR\n", r.Cost.Tenants)
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		fmt.Fprintf(w, "%s\t%.0f MiB\t%.2f%%\n", name, r.Cost.MemoryMiB[name], r.Cost.IdlePercent[name])
 	}
 	fmt.Fprintf(w, "kqueen\t%.2f MiB\t\n", r.Cost.ManagerMiB)
 	fmt.Fprintf(w, "etcd, for all\t\t%.2f%%\n", r.Cost.StoreIdlePercent)
 	_ = w.Flush()
+}
+
+func pick(all []times, field func(times) float64) []float64 {
+	var values []float64
+	for _, t := range all {
+		values = append(values, field(t))
+	}
+	return values
 }
 
 func median(values []float64) float64 {

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -18,10 +20,18 @@ import (
 // askInterval is the time between two questions whether something answers; it bounds the error of a measurement.
 const askInterval = 10 * time.Millisecond
 
-// pair is KQueen's time beside the bare program's, in seconds.
+// times are what one start took, in seconds.
+type times struct {
+	// Answer is until an administrator's request for the list of namespaces was answered.
+	Answer float64 `json:"answer"`
+	// Ready is until the API server's /readyz, or the Cluster, said so.
+	Ready float64 `json:"ready"`
+}
+
+// pair is KQueen's times beside the bare program's.
 type pair struct {
-	KQueen []float64 `json:"kqueen"`
-	Bare   []float64 `json:"bare"`
+	KQueen []times `json:"kqueen"`
+	Bare   []times `json:"bare"`
 }
 
 // oneByOne measures in turn, so that a machine whose speed drifts treats both alike.
@@ -33,26 +43,26 @@ func oneByOne(ctx context.Context, inst *installation, runs int) (pair, error) {
 			return p, fmt.Errorf("start a bare API server: %w", err)
 		}
 		name := fmt.Sprintf("one-%d", n)
-		took, err := firstAnswer(ctx, inst, name)
+		took, err := clusterStart(ctx, inst, name)
 		if err != nil {
 			return p, fmt.Errorf("create cluster %s: %w", name, err)
 		}
 		if err := inst.deleteAll(ctx, []string{name}); err != nil {
 			return p, err
 		}
-		p.Bare, p.KQueen = append(p.Bare, bare.Seconds()), append(p.KQueen, took.Seconds())
+		p.Bare, p.KQueen = append(p.Bare, bare), append(p.KQueen, took)
 	}
 	return p, nil
 }
 
 // atOnce leaves the clusters running: their cost is measured next.
 func atOnce(ctx context.Context, inst *installation, count int) (pair, error) {
-	bare, err := together(count, func(n int) (time.Duration, error) { return bareStart(ctx, inst, 1000+n) })
+	bare, err := together(count, func(n int) (times, error) { return bareStart(ctx, inst, 1000+n) })
 	if err != nil {
 		return pair{}, fmt.Errorf("start %d bare API servers: %w", count, err)
 	}
-	kqueen, err := together(count, func(n int) (time.Duration, error) {
-		return firstAnswer(ctx, inst, fmt.Sprintf("together-%d", n))
+	kqueen, err := together(count, func(n int) (times, error) {
+		return clusterStart(ctx, inst, fmt.Sprintf("together-%d", n))
 	})
 	if err != nil {
 		return pair{}, fmt.Errorf("create %d clusters: %w", count, err)
@@ -60,51 +70,62 @@ func atOnce(ctx context.Context, inst *installation, count int) (pair, error) {
 	return pair{KQueen: kqueen, Bare: bare}, nil
 }
 
-func together(count int, measure func(n int) (time.Duration, error)) ([]float64, error) {
-	type one struct {
-		took time.Duration
-		err  error
-	}
-	results := make(chan one)
+func together(count int, measure func(n int) (times, error)) ([]times, error) {
+	results := make([]times, count)
+	var group errgroup.Group
 	for n := range count {
-		go func() {
-			took, err := measure(n)
-			results <- one{took, err}
-		}()
+		group.Go(func() error {
+			var err error
+			results[n], err = measure(n)
+			return err
+		})
 	}
-	var seconds []float64
-	var failed error
-	for range count {
-		r := <-results
-		if r.err != nil {
-			failed = r.err
-		}
-		seconds = append(seconds, r.took.Seconds())
-	}
-	return seconds, failed
+	return results, group.Wait()
 }
 
-// firstAnswer creates a cluster and measures until its namespaces can be listed through the gateway,
-// with the kubeconfig that KQueen gives.
-func firstAnswer(ctx context.Context, inst *installation, name string) (time.Duration, error) {
+// clusterStart creates a cluster and asks it through the gateway, with the kubeconfig that KQueen gives.
+func clusterStart(ctx context.Context, inst *installation, name string) (times, error) {
 	begin := time.Now()
 	if err := inst.create(ctx, name); err != nil {
-		return 0, err
+		return times{}, err
 	}
 	kubeconfig, err := awaitKubeconfig(ctx, inst, name+"-kubeconfig")
 	if err != nil {
-		return 0, err
+		return times{}, err
 	}
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
-		return 0, err
+		return times{}, err
 	}
 	caller, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return 0, err
+		return times{}, err
 	}
-	err = awaitOK(ctx, caller, config.Host+"/api/v1/namespaces")
-	return time.Since(begin), err
+	if err := awaitOK(ctx, caller, config.Host+namespacesPath); err != nil {
+		return times{}, err
+	}
+	answer := time.Since(begin)
+	if err := awaitReady(ctx, inst, name); err != nil {
+		return times{}, err
+	}
+	return times{Answer: answer.Seconds(), Ready: time.Since(begin).Seconds()}, nil
+}
+
+// namespacesPath is what "kubectl get namespaces" asks for.
+const namespacesPath = "/api/v1/namespaces"
+
+func awaitReady(ctx context.Context, inst *installation, name string) error {
+	w, err := inst.admin.Watch(ctx, &v1alpha1.ClusterList{}, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		if c, ok := event.Object.(*v1alpha1.Cluster); ok && apimeta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady) {
+			return nil
+		}
+	}
+	return fmt.Errorf("wait for cluster %s: the watch ended", name)
 }
 
 func awaitKubeconfig(ctx context.Context, inst *installation, name string) ([]byte, error) {

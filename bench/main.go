@@ -1,8 +1,8 @@
 // Command bench measures what KQueen promises of speed and cost, on this machine:
 //
-//   - the time from creating a cluster to the first authenticated answer of its API, as a ratio to
-//     the time that the same kube-apiserver takes to /readyz when it is started by hand on the same
-//     etcd, one after the other in the same run;
+//   - the time from creating a cluster to the first authenticated answer of its API, and until the
+//     whole cluster is ready, as ratios to the time that the same kube-apiserver takes to its first
+//     answer and to /readyz when it is started by hand on the same etcd, in turn in the same run;
 //   - the same for several at once;
 //   - memory and idle processor time per tenant, and the manager's memory per tenant.
 //
@@ -46,7 +46,7 @@ type options struct {
 
 // result is everything that is measured.
 type result struct {
-	// One is the time to the first answer, one cluster at a time.
+	// One is one cluster at a time.
 	One pair `json:"one"`
 	// Together is the same with several at once.
 	Together pair `json:"together"`
