@@ -86,6 +86,7 @@ func (a *admin) step(ctx context.Context, ref provision.Ref) error {
 	}
 	cp.Status.ObservedGeneration, cp.Status.Version = cp.Generation, cp.Spec.Version
 	cp.Status.Endpoint = &v1alpha1.ControlPlaneEndpoint{ServerName: "demo.test", Gateway: "192.0.2.1:6443", Address: "192.0.2.1", Port: 20001}
+	apimeta.SetStatusCondition(&cp.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionInitialized, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInitialized})
 	apimeta.SetStatusCondition(&cp.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady})
 	return a.Status().Update(ctx, cp)
 }

@@ -47,7 +47,7 @@ func observe(cp *v1alpha1.ControlPlane) provision.Observed {
 	case ready.Status == metav1.ConditionTrue:
 		o.State = provision.Serving
 	}
-	if o.State == provision.Creating && status.Version != "" {
+	if o.State == provision.Creating && apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionInitialized) {
 		o.State = provision.Degraded
 	}
 	return o
