@@ -118,14 +118,9 @@ func bareWorkload(inst *installation, keyspace datastore.Keyspace, dir string) (
 }
 
 func openStore(ctx context.Context, inst *installation) (*datastore.Store, error) {
-	root, err := tls.X509KeyPair(inst.store["root.crt"], inst.store["root.key"])
+	root, err := datastore.RootTLS(inst.store["ca.crt"], inst.store["root.crt"], inst.store["root.key"])
 	if err != nil {
 		return nil, err
 	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(inst.store["ca.crt"])
-	return datastore.Open(ctx, datastore.Config{
-		Endpoints: []string{inst.endpoint},
-		TLS:       &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{root}, RootCAs: pool},
-	})
+	return datastore.Open(ctx, datastore.Config{Endpoints: []string{inst.endpoint}, TLS: root})
 }

@@ -3,8 +3,6 @@ package controlplane
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,7 +31,6 @@ func (e *CredentialsError) Error() string { return e.Problem }
 type Keyspaces interface {
 	Ensure(ctx context.Context, k datastore.Keyspace) error
 	Remove(ctx context.Context, k datastore.Keyspace) error
-	Keyspaces(ctx context.Context) ([]datastore.Keyspace, error)
 	Health(ctx context.Context) (datastore.Health, error)
 }
 
@@ -165,18 +162,11 @@ const (
 )
 
 func connect(ctx context.Context, endpoints []string, secret map[string][]byte) (*connection, error) {
-	root, err := tls.X509KeyPair(secret[credentialRoot], secret[credentialRootKey])
+	root, err := datastore.RootTLS(secret[credentialCA], secret[credentialRoot], secret[credentialRootKey])
 	if err != nil {
-		return nil, &CredentialsError{fmt.Sprintf("the credentials' %s and %s are not a certificate and its key: %v", credentialRoot, credentialRootKey, err)}
+		return nil, &CredentialsError{"the credentials cannot be used: " + err.Error()}
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(secret[credentialCA]) {
-		return nil, &CredentialsError{fmt.Sprintf("the credentials' %s holds no certificate", credentialCA)}
-	}
-	store, err := datastore.Open(ctx, datastore.Config{
-		Endpoints: endpoints,
-		TLS:       &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{root}, RootCAs: pool},
-	})
+	store, err := datastore.Open(ctx, datastore.Config{Endpoints: endpoints, TLS: root})
 	if err != nil {
 		return nil, err
 	}

@@ -253,12 +253,6 @@ func (k keyspaceLines) Remove(_ context.Context, space datastore.Keyspace) error
 	})
 }
 
-func (k keyspaceLines) Keyspaces(context.Context) ([]datastore.Keyspace, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return slices.Collect(maps.Keys(k.keyspaces)), nil
-}
-
 func (k keyspaceLines) Health(context.Context) (datastore.Health, error) {
 	return datastore.Health{}, nil
 }

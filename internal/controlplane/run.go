@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/datastore"
 	"kqueen.io/kqueen/internal/operator"
 	"kqueen.io/kqueen/internal/release"
 	"kqueen.io/kqueen/internal/runner"
@@ -210,5 +209,3 @@ func componentsOf(status runner.Status) []v1alpha1.ComponentStatus {
 	slices.SortFunc(out, func(a, b v1alpha1.ComponentStatus) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
-
-var _ Keyspaces = (*datastore.Store)(nil)

@@ -4,8 +4,6 @@ package standalone
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -92,16 +90,11 @@ func (u *bringUp) describeStore(place runner.Place) (runner.Workload, error) {
 }
 
 func (u *bringUp) openStore(ctx context.Context) (*datastore.Store, error) {
-	root, err := tls.X509KeyPair(u.storeKeys["root.crt"], u.storeKeys["root.key"])
+	root, err := datastore.RootTLS(u.storeKeys["ca.crt"], u.storeKeys["root.crt"], u.storeKeys["root.key"])
 	if err != nil {
 		return nil, err
 	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(u.storeKeys["ca.crt"])
-	return datastore.Open(ctx, datastore.Config{
-		Endpoints: []string{u.plane.Store.Endpoint},
-		TLS:       &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{root}, RootCAs: pool},
-	})
+	return datastore.Open(ctx, datastore.Config{Endpoints: []string{u.plane.Store.Endpoint}, TLS: root})
 }
 
 // admin runs the API server and writes the administrator's kubeconfig.
