@@ -14,6 +14,9 @@ const (
 	ConditionKubeconfigReady = "KubeconfigReady"
 	// ConditionProvisioned is true while the provisioner reports the cluster as made and serving.
 	ConditionProvisioned = "Provisioned"
+	// ConditionWorkersGone is false while the cluster is being deleted and still has node pools or machines,
+	// which go first.
+	ConditionWorkersGone = "WorkersGone"
 )
 
 // Reasons of a Cluster's conditions.
@@ -36,6 +39,8 @@ const (
 	ReasonProvisionerFailed = "ProvisionerFailed"
 	// ReasonDeprovisioning: what the provisioner made is being removed.
 	ReasonDeprovisioning = "Deprovisioning"
+	// ReasonWorkersRemaining: node pools or machines are still being removed; the message names them.
+	ReasonWorkersRemaining = "WorkersRemaining"
 	// ReasonKubeconfigPublished: the Secret with the admin kubeconfig is written.
 	ReasonKubeconfigPublished = "KubeconfigPublished"
 	// ReasonKubeconfigPending: the provisioner has not given a kubeconfig yet.
@@ -77,6 +82,13 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Network Network `json:"network,omitempty"`
+	// CNI is what makes the network of the pods: routes (between machines that KQueen makes itself) or none
+	// (you bring your own; nodes become ready when it runs). It cannot be changed later.
+	// +optional
+	// +kubebuilder:default=routes
+	// +kubebuilder:validation:Enum=routes;none
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cni cannot be changed; make a new cluster instead"
+	CNI string `json:"cni,omitempty"`
 	// Parameters are settings for this one cluster that only its driver knows.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -142,10 +154,29 @@ type ClusterStatus struct {
 	// Endpoint is the URL of the API server.
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
+	// Join is how nodes reach the API server. It is absent when the provisioner makes the nodes itself.
+	// +optional
+	Join *JoinEndpoint `json:"join,omitempty"`
 	// Steps are the provisioner's steps in their order, for progress displays.
 	// +optional
 	// +listType=atomic
 	Steps []Step `json:"steps,omitempty"`
+}
+
+// Values of spec.cni.
+const (
+	// CNIRoutes is routes between the machines that KQueen makes itself.
+	CNIRoutes = "routes"
+	// CNINone is for users who bring their own.
+	CNINone = "none"
+)
+
+// JoinEndpoint is how nodes reach an API server.
+type JoinEndpoint struct {
+	// Server is host:port.
+	Server string `json:"server"`
+	// CA is the PEM of the authority that signs the server's certificate.
+	CA []byte `json:"ca"`
 }
 
 // Step is one step of long work.

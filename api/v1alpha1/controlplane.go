@@ -120,6 +120,10 @@ type ControlPlaneEndpoint struct {
 	Gateway string `json:"gateway"`
 	// Address at which the API server itself is reached.
 	Address string `json:"address"`
+	// NodeAddress is the address at which nodes and pods reach the API server, on the same port. On a host that
+	// listens only to itself it is one that the machines carry to it.
+	// +optional
+	NodeAddress string `json:"nodeAddress,omitempty"`
 	// Port on which the API server itself listens, for nodes and clients that cannot send the server name.
 	Port int32 `json:"port"`
 }

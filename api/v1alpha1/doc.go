@@ -29,6 +29,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&Provisioner{}, &ProvisionerList{},
 		&Cluster{}, &ClusterList{},
 		&ControlPlane{}, &ControlPlaneList{},
+		&NodePool{}, &NodePoolList{},
+		&Machine{}, &MachineList{},
 		&DataStore{}, &DataStoreList{},
 		&Release{}, &ReleaseList{},
 	)

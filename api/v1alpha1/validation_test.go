@@ -7,11 +7,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -102,6 +105,101 @@ func TestSchemaOfNew(t *testing.T) {
 	}.run(t)
 }
 
+func pool(fields string) object {
+	return object{"NodePool", "workers", `{"clusterName": "demo"` + fields + `}`}
+}
+
+func machine(fields string) object {
+	return object{"Machine", "workers-x7k2p", `{"clusterName": "demo", "version": "v1.36.3", "provider": "local"` + fields + `}`}
+}
+
+func TestSchemaOfNodePool(t *testing.T) {
+	const (
+		rightName = "must be a DNS label of at most 50 characters"
+		number    = "must be a number of machines up to 1000 or a percentage such as"
+		neither   = "maxSurge and maxUnavailable are both 0, so no machine could ever be replaced; raise one of them"
+		least     = "must be at least 1s"
+		effect    = "effect must be NoSchedule, PreferNoSchedule or NoExecute"
+	)
+	health := func(fields string) object { return pool(`, "health": {` + fields + `}`) }
+	rollout := func(fields string) object { return pool(`, "rollout": {` + fields + `}`) }
+	template := func(fields string) object { return pool(`, "template": {` + fields + `}`) }
+	schemaTests{
+		"Smallest":          {pool(``), taken},
+		"LongestName":       {object{"NodePool", strings.Repeat("a", 50), `{"clusterName": "demo"}`}, taken},
+		"NameTooLong":       {object{"NodePool", strings.Repeat("a", 51), `{"clusterName": "demo"}`}, refused("metadata.name", rightName)},
+		"NameDots":          {object{"NodePool", "a.b", `{"clusterName": "demo"}`}, refused("metadata.name", rightName)},
+		"NameDigit":         {object{"NodePool", "1a", `{"clusterName": "demo"}`}, refused("metadata.name", rightName)},
+		"NoCluster":         {object{"NodePool", "workers", `{}`}, refused("spec.clusterName", "Required")},
+		"EmptyCluster":      {object{"NodePool", "workers", `{"clusterName": ""}`}, refused("spec.clusterName", "1")},
+		"UnknownField":      {pool(`, "replica": 3`), refused("spec.replica", "unknown field")},
+		"None":              {pool(`, "replicas": 0`), taken},
+		"Negative":          {pool(`, "replicas": -1`), refused("spec.replicas", "0")},
+		"TooMany":           {pool(`, "replicas": 1001`), refused("spec.replicas", "1000")},
+		"Bounds":            {pool(`, "replicas": 2, "minReplicas": 2, "maxReplicas": 2`), taken},
+		"BoundsCrossed":     {pool(`, "replicas": 3, "minReplicas": 4, "maxReplicas": 2`), refused("spec", "minReplicas is above maxReplicas; choose minReplicas <= maxReplicas")},
+		"BelowMin":          {pool(`, "replicas": 1, "minReplicas": 2`), refused("spec", "replicas is below minReplicas; raise replicas or lower minReplicas")},
+		"DefaultBelowMin":   {pool(`, "minReplicas": 2`), refused("spec", "replicas is below minReplicas")},
+		"AboveMax":          {pool(`, "replicas": 3, "maxReplicas": 2`), refused("spec", "replicas is above maxReplicas; lower replicas or raise maxReplicas")},
+		"Version":           {pool(`, "version": "v1.36.3"`), taken},
+		"VersionNoV":        {pool(`, "version": "1.36.3"`), refused("spec.version", `^v[0-9]+`)},
+		"Provider":          {template(`"provider": "manual"`), taken},
+		"ProviderUnknown":   {template(`"provider": "warp"`), refused("spec.template.provider", "local", "manual")},
+		"Parameters":        {template(`"parameters": {"cpus": 2}`), taken},
+		"ParametersNoMap":   {template(`"parameters": 2`), refused("spec.template.parameters", "object")},
+		"Labels":            {template(`"labels": {"tier": "web", "example.org/zone": "", "a_b.c": "A.b-1"}`), taken},
+		"Taints":            {template(`"taints": [{"key": "example.org/gpu", "value": "yes", "effect": "NoSchedule"}, {"key": "x", "effect": "NoExecute"}]`), taken},
+		"TaintEffect":       {template(`"taints": [{"key": "gpu", "effect": "Never"}]`), refused("spec.template.taints", effect)},
+		"Drain":             {template(`"drain": {"timeout": "1h30m"}`), taken},
+		"DrainForEver":      {template(`"drain": {"timeout": "0s"}`), taken},
+		"DrainZero":         {template(`"drain": {"timeout": "0"}`), taken},
+		"DrainFraction":     {template(`"drain": {"timeout": "1.5s"}`), taken},
+		"DrainNonsense":     {template(`"drain": {"timeout": "soon"}`), refused("spec.template.drain.timeout", "should match")},
+		"DrainNoUnit":       {template(`"drain": {"timeout": "10"}`), refused("spec.template.drain.timeout", "should match")},
+		"DrainDays":         {template(`"drain": {"timeout": "1d"}`), refused("spec.template.drain.timeout", "should match")},
+		"DrainNegative":     {template(`"drain": {"timeout": "-1m"}`), refused("spec.template.drain.timeout", "should match")},
+		"DrainEmpty":        {template(`"drain": {"timeout": ""}`), refused("spec.template.drain.timeout", "should match")},
+		"Timeouts":          {health(`"unreadyTimeout": "1s", "startupTimeout": "1h0m0s"`), taken},
+		"UnreadyNonsense":   {health(`"unreadyTimeout": "soon"`), refused("spec.health.unreadyTimeout", "should match")},
+		"UnreadyZero":       {health(`"unreadyTimeout": "0s"`), refused("spec.health.unreadyTimeout", least)},
+		"UnreadyTooShort":   {health(`"unreadyTimeout": "999ms"`), refused("spec.health.unreadyTimeout", least)},
+		"StartupBareZero":   {health(`"startupTimeout": "0"`), refused("spec.health.startupTimeout", "should match")},
+		"StartupNonsense":   {health(`"startupTimeout": "15 min"`), refused("spec.health.startupTimeout", "should match")},
+		"Unhealthy":         {health(`"maxUnhealthy": 0`), taken},
+		"UnhealthyAll":      {health(`"maxUnhealthy": "100%"`), taken},
+		"UnhealthyOver":     {health(`"maxUnhealthy": "101%"`), refused("spec.health.maxUnhealthy", number)},
+		"UnhealthyNegative": {health(`"maxUnhealthy": -1`), refused("spec.health.maxUnhealthy", number)},
+		"UnhealthyText":     {health(`"maxUnhealthy": "2"`), refused("spec.health.maxUnhealthy", number)},
+		"UnhealthyHuge":     {health(`"maxUnhealthy": 2147483648`), refused("spec.health.maxUnhealthy", number)},
+		"Surge":             {rollout(`"maxSurge": "25%", "maxUnavailable": 2`), taken},
+		"SurgeHuge":         {rollout(`"maxSurge": 1001`), refused("spec.rollout.maxSurge", number)},
+		"SurgeFraction":     {rollout(`"maxSurge": "2.5%"`), refused("spec.rollout.maxSurge", number)},
+		"UnavailableText":   {rollout(`"maxUnavailable": "some"`), refused("spec.rollout.maxUnavailable", number)},
+		"NeitherNumber":     {rollout(`"maxSurge": 0, "maxUnavailable": 0`), refused("spec.rollout", neither)},
+		"NeitherPercent":    {rollout(`"maxSurge": "0%", "maxUnavailable": "0%"`), refused("spec.rollout", neither)},
+		"NeitherLeadZero":   {rollout(`"maxSurge": "00%", "maxUnavailable": 0`), refused("spec.rollout.maxSurge", number)},
+		"NeitherByDefault":  {rollout(`"maxSurge": 0`), refused("spec.rollout", neither)},
+	}.run(t)
+}
+
+func TestSchemaOfMachine(t *testing.T) {
+	const rightName = "must be a DNS label: lower-case letters, digits and '-'"
+	schemaTests{
+		"Smallest":        {machine(``), taken},
+		"LongestName":     {object{"Machine", strings.Repeat("a", 63), machine(``).spec}, taken},
+		"NameTooLong":     {object{"Machine", strings.Repeat("a", 64), machine(``).spec}, refused("metadata.name", rightName)},
+		"NameDots":        {object{"Machine", "a.b", machine(``).spec}, refused("metadata.name", rightName)},
+		"NoVersion":       {object{"Machine", "m", `{"clusterName": "demo", "provider": "local"}`}, refused("spec.version", "Required")},
+		"NoProvider":      {object{"Machine", "m", `{"clusterName": "demo", "version": "v1.36.3"}`}, refused("spec.provider", "Required")},
+		"ProviderUnknown": {object{"Machine", "m", `{"clusterName": "demo", "version": "v1.36.3", "provider": "warp"}`}, refused("spec.provider", "local", "manual")},
+		"NoCluster":       {object{"Machine", "m", `{"version": "v1.36.3", "provider": "local"}`}, refused("spec.clusterName", "Required")},
+		"Labels":          {machine(`, "labels": {"tier": "web"}`), taken},
+		"TaintEffect":     {machine(`, "taints": [{"key": "gpu", "effect": "Never"}]`), refused("spec.taints", "effect must be NoSchedule")},
+		"DrainNonsense":   {machine(`, "drain": {"timeout": "soon"}`), refused("spec.drain.timeout", "should match")},
+		"UnknownField":    {machine(`, "taint": []`), refused("spec.taint", "unknown field")},
+	}.run(t)
+}
+
 func TestSchemaOfNetwork(t *testing.T) {
 	const (
 		rightCIDR = "must be a network in CIDR notation with no host bits set"
@@ -158,6 +256,16 @@ func TestSchemaOfChanges(t *testing.T) {
 		"ProvisionerSettings": {object{"Provisioner", "p", `{"driver": "hosted"}`}, `{"parameters": {"dataStore": "x"}}`, rejection{}},
 		"DataStore":           {object{"ControlPlane", "demo", `{"version": "v1.36.3"}`}, `{"dataStore": "other"}`, rejection{"spec.dataStore", []string{"dataStore cannot be changed"}}},
 		"ControlPlaneNetwork": {object{"ControlPlane", "demo", `{"version": "v1.36.3"}`}, `{"network": {"podCIDR": "10.200.0.0/16"}}`, rejection{"spec.network", []string{networkIsFixed}}},
+		"PoolScaled":          {pool(``), `{"replicas": 5}`, rejection{}},
+		"PoolCluster":         {pool(``), `{"clusterName": "other"}`, rejection{"spec", []string{"clusterName cannot be changed; make a new pool in the other cluster instead"}}},
+		"PoolProvider":        {pool(``), `{"template": {"provider": "manual"}}`, rejection{}},
+		"PoolVersionRemoved":  {pool(`, "version": "v1.36.2"`), `{"version": null}`, rejection{}},
+		"PoolBelowMin":        {pool(`, "replicas": 2, "minReplicas": 2`), `{"replicas": 1}`, rejection{"spec", []string{"replicas is below minReplicas"}}},
+		"MachineLabels":       {machine(``), `{"labels": {"a": "b"}}`, rejection{}},
+		"MachineDrain":        {machine(``), `{"drain": {"timeout": "1s"}}`, rejection{}},
+		"MachineVersion":      {machine(``), `{"version": "v1.36.4"}`, rejection{"spec", []string{"clusterName, version and provider cannot be changed; a machine is replaced instead"}}},
+		"MachineProvider":     {machine(``), `{"provider": "manual"}`, rejection{"spec", []string{"cannot be changed; a machine is replaced instead"}}},
+		"MachineCluster":      {machine(``), `{"clusterName": "other"}`, rejection{"spec", []string{"cannot be changed; a machine is replaced instead"}}},
 		"DataStoreRemoved":    {object{"ControlPlane", "demo", `{"version": "v1.36.3", "dataStore": "mine"}`}, `{"dataStore": null}`, rejection{"spec.dataStore", []string{"dataStore cannot be changed"}}},
 	}
 	c := testplane.Client(t)
@@ -187,9 +295,33 @@ func TestDefaults(t *testing.T) {
 		Version:        "v1.36.3",
 		ProvisionerRef: v1alpha1.ProvisionerReference{Name: "hosted", Namespace: "kqueen-system"},
 		Network:        v1alpha1.Network{PodCIDR: "10.244.0.0/16", ServiceCIDR: "10.96.0.0/16", DNSDomain: "cluster.local"},
+		CNI:            v1alpha1.CNIRoutes,
 	}
 	if fmt.Sprint(got.Spec) != fmt.Sprint(want) {
 		t.Errorf("want %+v, got %+v", want, got.Spec)
+	}
+}
+
+// TestPoolDefaults: the smallest pool has the policies that the page of the kind names.
+func TestPoolDefaults(t *testing.T) {
+	c := testplane.Client(t)
+	obj := pool(``).build(t, testplane.Namespace(t, c))
+	if err := c.Create(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+	got := &v1alpha1.NodePool{}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(obj), got); err != nil {
+		t.Fatal(err)
+	}
+	minutes := func(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Minute} }
+	want := v1alpha1.NodePoolSpec{
+		ClusterName: "demo", Replicas: 1,
+		Template: v1alpha1.MachineTemplate{Provider: "local", Drain: v1alpha1.DrainPolicy{Timeout: minutes(10)}},
+		Health:   v1alpha1.HealthPolicy{UnreadyTimeout: minutes(5), StartupTimeout: minutes(15), MaxUnhealthy: intstr.FromString("40%")},
+		Rollout:  v1alpha1.RolloutPolicy{MaxSurge: intstr.FromInt32(1), MaxUnavailable: intstr.FromInt32(0)},
+	}
+	if diff := cmp.Diff(want, got.Spec); diff != "" {
+		t.Errorf("the defaults (-want +got):\n%s", diff)
 	}
 }
 

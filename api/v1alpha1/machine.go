@@ -1,0 +1,156 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Conditions of a Machine, beside those of every kind, in the order in which they come true.
+const (
+	// ConditionBootstrapped is true when the machine has, or no longer needs, what it takes to join.
+	ConditionBootstrapped = "Bootstrapped"
+	// ConditionMachineReady is true while the provider reports the machine as made and running.
+	ConditionMachineReady = "MachineReady"
+	// ConditionNodeReady is true while the machine's node is ready in the cluster.
+	ConditionNodeReady = "NodeReady"
+	// ConditionDrained is false while pods are leaving the node before the machine is removed.
+	ConditionDrained = "Drained"
+)
+
+// Reasons of a Machine's conditions.
+const (
+	// ReasonBootstrapped: what it takes to join is there.
+	ReasonBootstrapped = "Bootstrapped"
+	// ReasonJoined: the node is in the cluster; nothing to join with is kept.
+	ReasonJoined = "Joined"
+	// ReasonBootstrapPending: what it takes to join cannot be made yet.
+	ReasonBootstrapPending = "BootstrapPending"
+	// ReasonMachineRunning: the provider reports the machine as made and running.
+	ReasonMachineRunning = "MachineRunning"
+	// ReasonMachineCreating: the machine is being made; the message names what is waited for.
+	ReasonMachineCreating = "MachineCreating"
+	// ReasonMachineFailed: the provider cannot make the machine or keep it running.
+	ReasonMachineFailed = "MachineFailed"
+	// ReasonMachineRemaining: something of the machine is still there.
+	ReasonMachineRemaining = "MachineRemaining"
+	// ReasonAwaitingJoin: somebody has to run the join command on the machine.
+	ReasonAwaitingJoin = "AwaitingJoin"
+	// ReasonNodeReady: the node is ready.
+	ReasonNodeReady = "NodeReady"
+	// ReasonNodeMissing: there is no node of this name in the cluster yet, or any more.
+	ReasonNodeMissing = "NodeMissing"
+	// ReasonNodeNotReady: the node is not ready; the message has the node's own words.
+	ReasonNodeNotReady = "NodeNotReady"
+	// ReasonClusterUnreachable: the cluster's API server does not answer, so nobody can tell how the node is.
+	ReasonClusterUnreachable = "ClusterUnreachable"
+	// ReasonNodeRefused: the cluster refuses what KQueen wants to set on the node.
+	ReasonNodeRefused = "NodeRefused"
+	// ReasonNodeForeign: the node of this name belongs to something else.
+	ReasonNodeForeign = "NodeForeign"
+	// ReasonDraining: pods are leaving the node; the message names what keeps them.
+	ReasonDraining = "Draining"
+	// ReasonDrainTimedOut: the time for draining is over; the message names what goes with the machine.
+	ReasonDrainTimedOut = "DrainTimedOut"
+	// ReasonDrained: no pod that can leave is on the node.
+	ReasonDrained = "Drained"
+)
+
+// Machine is one worker of a cluster, and the node that it becomes. Pools make machines; deleting one
+// by hand drains and removes exactly it, and its pool makes another.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=ma,categories=kqueen
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterName`
+// +kubebuilder:printcolumn:name="Pool",type=string,JSONPath=`.metadata.labels.kqueen\.io/nodepool`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
+// +kubebuilder:printcolumn:name="Address",type=string,JSONPath=`.status.address`
+// +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.provider`,priority=1
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a DNS label: lower-case letters, digits and '-', beginning with a letter and ending with a letter or digit; the node gets this name"
+type Machine struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec MachineSpec `json:"spec"`
+	// +optional
+	Status MachineStatus `json:"status,omitempty"`
+}
+
+// MachineSpec is what a machine is made from.
+//
+// +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.version == oldSelf.version && self.provider == oldSelf.provider",message="clusterName, version and provider cannot be changed; a machine is replaced instead"
+type MachineSpec struct {
+	// ClusterName names the Cluster, in the same namespace.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	ClusterName string `json:"clusterName"`
+	// Version of Kubernetes on the machine.
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
+	Version string `json:"version"`
+	// Provider makes the machine: local or manual.
+	// +kubebuilder:validation:Enum=local;manual
+	Provider string `json:"provider"`
+	// Parameters are settings that only the provider knows.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	Parameters *apiextensionsv1.JSON `json:"parameters,omitempty"`
+	// Labels of the node.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Labels map[string]string `json:"labels,omitempty"`
+	// Taints of the node.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(t, t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="effect must be NoSchedule, PreferNoSchedule or NoExecute"
+	Taints []corev1.Taint `json:"taints,omitempty"`
+	// Drain says how pods leave the node before the machine is removed.
+	// +optional
+	// +kubebuilder:default={}
+	Drain DrainPolicy `json:"drain,omitempty"`
+}
+
+// MachineStatus is what is known of a machine. What a node says of itself all the time is not here:
+// ask the cluster.
+type MachineStatus struct {
+	Status `json:",inline"`
+	// ProviderID names the machine for good; it is the node's spec.providerID.
+	// +optional
+	ProviderID string `json:"providerID,omitempty"`
+	// Address of the machine, at which the API server reaches its kubelet.
+	// +optional
+	Address string `json:"address,omitempty"`
+	// PodCIDR is the range of the node's pods.
+	// +optional
+	PodCIDR string `json:"podCIDR,omitempty"`
+	// Version of Kubernetes that the node reports.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// JoinedAt is when the node was first seen ready.
+	// +optional
+	JoinedAt *metav1.Time `json:"joinedAt,omitempty"`
+	// DrainBegan is when pods were first asked to leave.
+	// +optional
+	DrainBegan *metav1.Time `json:"drainBegan,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+
+// MachineList is a list of machines.
+type MachineList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Machine `json:"items"`
+}
+
+// Shared returns the part of the status that all kinds have.
+func (m *Machine) Shared() *Status { return &m.Status.Status }
+
+// JoinSecret is the name of the Secret with what the machine joins with, in the machine's namespace.
+func (m *Machine) JoinSecret() string { return "join-" + string(m.UID) }

@@ -1,0 +1,259 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Conditions of a NodePool, beside those of every kind, in the order in which they are decided.
+const (
+	// ConditionClusterReady is true when the cluster can take nodes: it serves, and what every node
+	// needs (network, proxy, name service) is in it.
+	ConditionClusterReady = "ClusterReady"
+	// ConditionHealthy is false when machines are unhealthy and are not replaced, because too many are
+	// at once; the message names them.
+	ConditionHealthy = "Healthy"
+	// ConditionScaled is true when there are as many machines as wanted, all of them ready.
+	ConditionScaled = "Scaled"
+	// ConditionUpdated is true when all machines are made from the present template and version.
+	ConditionUpdated = "Updated"
+)
+
+// Reasons of a NodePool's conditions.
+const (
+	// ReasonClusterReady: the cluster can take nodes.
+	ReasonClusterReady = "ClusterReady"
+	// ReasonClusterNotFound: no Cluster of that name is in the namespace.
+	ReasonClusterNotFound = "ClusterNotFound"
+	// ReasonClusterNotReady: the cluster does not serve yet, or not now.
+	ReasonClusterNotReady = "ClusterNotReady"
+	// ReasonAllHealthy: no machine is unhealthy.
+	ReasonAllHealthy = "AllHealthy"
+	// ReasonReplacing: unhealthy machines are being replaced; the message names them.
+	ReasonReplacing = "Replacing"
+	// ReasonTooManyUnhealthy: more machines are unhealthy than spec.health.maxUnhealthy allows, so none is
+	// replaced: the cause is probably not the machines.
+	ReasonTooManyUnhealthy = "TooManyUnhealthy"
+	// ReasonNotReplaced: machines are unhealthy and are not replaced, because somebody has to bring others, or
+	// because none could be made.
+	ReasonNotReplaced = "NotReplaced"
+	// ReasonScaled: there are as many ready machines as wanted.
+	ReasonScaled = "Scaled"
+	// ReasonScaling: machines are being made or removed; the message says how many.
+	ReasonScaling = "Scaling"
+	// ReasonUpdated: all machines are made from the present template and version.
+	ReasonUpdated = "Updated"
+	// ReasonUpdating: machines are being replaced by ones of the present template and version.
+	ReasonUpdating = "Updating"
+)
+
+// Names of machine providers.
+const (
+	// ProviderLocal makes machines on the host of KQueen.
+	ProviderLocal = "local"
+	// ProviderManual takes machines that somebody brings and joins with a command.
+	ProviderManual = "manual"
+)
+
+// Labels and annotations on Machines and Nodes.
+const (
+	// LabelCluster on a Machine names its Cluster.
+	LabelCluster = "kqueen.io/cluster"
+	// LabelNodePool on a Machine and on its Node names the NodePool.
+	LabelNodePool = "kqueen.io/nodepool"
+	// LabelProvider on a Node names the machine provider.
+	LabelProvider = "kqueen.io/machine-provider"
+	// AnnotationDeleteFirst on a Machine asks that scaling down takes it before others.
+	AnnotationDeleteFirst = "kqueen.io/delete-first"
+)
+
+// NodePool is a set of like workers of one cluster.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:shortName=np,categories=kqueen
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterName`
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`
+// +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`
+// +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`,priority=1
+// +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.template.provider`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 50 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a DNS label of at most 50 characters: lower-case letters, digits and '-', beginning with a letter and ending with a letter or digit"
+type NodePool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec NodePoolSpec `json:"spec"`
+	// +optional
+	Status NodePoolStatus `json:"status,omitempty"`
+}
+
+// NodePoolSpec is what somebody wants of a pool of workers.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",message="minReplicas is above maxReplicas; choose minReplicas <= maxReplicas"
+// +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.replicas >= self.minReplicas",message="replicas is below minReplicas; raise replicas or lower minReplicas"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxReplicas) || self.replicas <= self.maxReplicas",message="replicas is above maxReplicas; lower replicas or raise maxReplicas"
+// +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName",message="clusterName cannot be changed; make a new pool in the other cluster instead"
+type NodePoolSpec struct {
+	// ClusterName names the Cluster, in the same namespace.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	ClusterName string `json:"clusterName"`
+	// Replicas is how many machines there should be.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Replicas int32 `json:"replicas"`
+	// MinReplicas bounds replicas from below, for whoever scales the pool.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	MinReplicas *int32 `json:"minReplicas,omitempty"`
+	// MaxReplicas bounds replicas from above, for whoever scales the pool.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
+	// Version of Kubernetes on the machines; empty follows the cluster. It may be up to three minors
+	// older than the cluster's and not newer.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
+	Version string `json:"version,omitempty"`
+	// Template is what each machine is made from.
+	// +optional
+	// +kubebuilder:default={}
+	Template MachineTemplate `json:"template,omitempty"`
+	// Health says when a machine is given up and replaced.
+	// +optional
+	// +kubebuilder:default={}
+	Health HealthPolicy `json:"health,omitempty"`
+	// Rollout says how machines are replaced when version or template change.
+	// +optional
+	// +kubebuilder:default={}
+	Rollout RolloutPolicy `json:"rollout,omitempty"`
+}
+
+// MachineTemplate is what each machine of a pool is made from.
+type MachineTemplate struct {
+	// Provider makes the machines: local (on the host of KQueen) or manual (brought by somebody and
+	// joined with a command). A change replaces the machines.
+	// +optional
+	// +kubebuilder:default=local
+	// +kubebuilder:validation:Enum=local;manual
+	Provider string `json:"provider,omitempty"`
+	// Parameters are settings that only the provider knows. A change replaces the machines.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	Parameters *apiextensionsv1.JSON `json:"parameters,omitempty"`
+	// Labels of the nodes. A change is made on the nodes that are there.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Labels map[string]string `json:"labels,omitempty"`
+	// Taints of the nodes. A change is made on the nodes that are there.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(t, t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="effect must be NoSchedule, PreferNoSchedule or NoExecute"
+	Taints []corev1.Taint `json:"taints,omitempty"`
+	// Drain says how pods leave a node before its machine is removed.
+	// +optional
+	// +kubebuilder:default={}
+	Drain DrainPolicy `json:"drain,omitempty"`
+}
+
+// DrainPolicy says how pods leave a node.
+type DrainPolicy struct {
+	// Timeout is how long pods may take to leave, and PodDisruptionBudgets may refuse. After it the
+	// machine is removed with the pods that are left. 0 waits for ever.
+	// +optional
+	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^(0|([0-9]{1,5}(\.[0-9]{1,9})?(h|m|s|ms)){1,4})$`
+	Timeout metav1.Duration `json:"timeout,omitempty"`
+}
+
+// HealthPolicy says when a machine is given up and replaced.
+type HealthPolicy struct {
+	// UnreadyTimeout is how long a node that was ready may be unready.
+	// +optional
+	// +kubebuilder:default="5m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,9})?(h|m|s|ms)){1,4}$`
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms)){1,4}$') || duration(self) >= duration('1s')",message="must be at least 1s"
+	UnreadyTimeout metav1.Duration `json:"unreadyTimeout,omitempty"`
+	// StartupTimeout is how long a new machine may take to become a ready node. It does not count for
+	// machines that somebody brings.
+	// +optional
+	// +kubebuilder:default="15m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,9})?(h|m|s|ms)){1,4}$`
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms)){1,4}$') || duration(self) >= duration('1s')",message="must be at least 1s"
+	StartupTimeout metav1.Duration `json:"startupTimeout,omitempty"`
+	// MaxUnhealthy is how many machines, as a number or in percent of spec.replicas (rounded down, at
+	// least one), may be unhealthy at once. When more are, none is replaced.
+	// +optional
+	// +kubebuilder:default="40%"
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a number of machines up to 1000 or a percentage such as 40%"
+	MaxUnhealthy intstr.IntOrString `json:"maxUnhealthy,omitempty"`
+}
+
+// RolloutPolicy says how machines are replaced when version or template change.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable) && (self.maxSurge == 0 || self.maxSurge == '0%') && (self.maxUnavailable == 0 || self.maxUnavailable == '0%'))",message="maxSurge and maxUnavailable are both 0, so no machine could ever be replaced; raise one of them"
+type RolloutPolicy struct {
+	// MaxSurge is how many machines, as a number or in percent of spec.replicas (rounded up), there may be
+	// above spec.replicas.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a number of machines up to 1000 or a percentage such as 25%"
+	MaxSurge intstr.IntOrString `json:"maxSurge,omitempty"`
+	// MaxUnavailable is how many machines, as a number or in percent of spec.replicas (rounded down), may
+	// be missing or unready.
+	// +optional
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a number of machines up to 1000 or a percentage such as 25%"
+	MaxUnavailable intstr.IntOrString `json:"maxUnavailable,omitempty"`
+}
+
+// NodePoolStatus is what is known of a pool.
+type NodePoolStatus struct {
+	Status `json:",inline"`
+	// Replicas is how many machines there are, those being removed not counted.
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+	// ReadyReplicas is how many of them are ready nodes.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+	// UpdatedReplicas is how many of them are made from the present template and version.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
+	// Selector selects the pool's machines, for the scale subresource.
+	// +optional
+	Selector string `json:"selector,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+
+// NodePoolList is a list of pools.
+type NodePoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NodePool `json:"items"`
+}
+
+// Shared returns the part of the status that all kinds have.
+func (p *NodePool) Shared() *Status { return &p.Status.Status }
