@@ -10,14 +10,17 @@ type kind int
 
 const (
 	done kind = iota
+	warned
 	waiting
 	retrying
 	stalled
 )
 
-// Outcome is how one run of a phase ended. Make one with Done, Wait, Retry or Stalled.
+// Outcome is how one run of a phase ended. Make one with Done, Warn, Wait, Retry, Unknown or Stalled.
 type Outcome struct {
-	kind    kind
+	kind kind
+	// unknown: nobody can tell how the phase's part is.
+	unknown bool
 	reason  string
 	message string
 	after   time.Duration
@@ -31,6 +34,14 @@ func Done(reason, message string) Outcome {
 // DoneUntil is Done, and asks to be run again after the given time, for what ages, such as a certificate.
 func DoneUntil(reason, message string, after time.Duration) Outcome {
 	return Outcome{kind: done, reason: reason, message: message, after: after}
+}
+
+// Warn says that the phase's part is not as wanted, and that the phases after it run nevertheless: they
+// can still tell the truth, or mend it. The condition is false, and so is Ready, which repeats the first
+// such phase. When the phase is run again is left to the watch and to the other phases. While the object
+// is being deleted the rest waits, as with Wait.
+func Warn(reason, message string) Outcome {
+	return Outcome{kind: warned, reason: reason, message: message}
 }
 
 // Wait says that nothing is wrong and something else has to happen first. The phase is run again
@@ -51,17 +62,26 @@ func RetryAfter(reason string, err error, after time.Duration) Outcome {
 	return Outcome{kind: retrying, reason: reason, message: err.Error(), after: after}
 }
 
+// Unknown is RetryAfter for a look that did not succeed: how the phase's part is cannot be told, so the
+// condition is Unknown and not false, and Ready with it. Zero grows the time as Retry does.
+func Unknown(reason string, err error, after time.Duration) Outcome {
+	return Outcome{kind: retrying, unknown: true, reason: reason, message: err.Error(), after: after}
+}
+
 // Stalled says that only a human or a change of the spec helps. It is looked at again when something
 // that the reconciler watches changes, and now and then.
 func Stalled(reason, format string, args ...any) Outcome {
 	return Outcome{kind: stalled, reason: reason, message: fmt.Sprintf(format, args...)}
 }
 
-// IsDone says whether the phases after this one may run.
+// IsDone says whether the phase's part is as wanted.
 func (o Outcome) IsDone() bool { return o.kind == done }
 
 // String is for test output.
 func (o Outcome) String() string {
-	name := [...]string{"done", "wait", "retry", "stalled"}[o.kind]
+	name := [...]string{"done", "warn", "wait", "retry", "stalled"}[o.kind]
+	if o.unknown {
+		name = "unknown"
+	}
 	return fmt.Sprintf("%s %s: %s", name, o.reason, o.message)
 }

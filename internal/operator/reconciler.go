@@ -31,6 +31,9 @@ type Phase[T Object] struct {
 	Ensure func(context.Context, T) Outcome
 	// Remove removes what Ensure made. Nil when there is nothing to remove.
 	Remove func(context.Context, T) Outcome
+	// Leaving says that the condition is about what Remove does: it becomes true when that is done.
+	// Conditions of other phases say that something is there, and are false from then on.
+	Leaving bool
 }
 
 // Config is what a Reconciler is made of. All fields but Recorder and Backoff are required.
@@ -107,7 +110,7 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// run runs the phases until one is not done, and returns the soonest time at which one wants to run again.
+// run runs the phases until one ends the run, and returns the soonest time at which one wants to run again.
 func (r *Reconciler[T]) run(ctx context.Context, obj T, deleting bool) ([]result, time.Duration) {
 	var results []result
 	var soonest time.Duration
@@ -121,11 +124,11 @@ func (r *Reconciler[T]) run(ctx context.Context, obj T, deleting bool) ([]result
 			continue
 		}
 		outcome := act(ctx, obj)
-		results = append(results, result{phase.Condition, outcome})
+		results = append(results, result{phase.Condition, outcome, phase.Leaving})
 		if outcome.after > 0 && (soonest == 0 || outcome.after < soonest) {
 			soonest = outcome.after
 		}
-		if !outcome.IsDone() {
+		if !outcome.IsDone() && (deleting || outcome.kind != warned) {
 			break
 		}
 	}

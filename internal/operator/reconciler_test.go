@@ -208,6 +208,41 @@ func TestRemoveRunsInReverseUntilOneIsNotDone(t *testing.T) {
 	}
 }
 
+func TestWarnLetsLaterPhasesRun(t *testing.T) {
+	s := newSubject(t)
+	limps := func() operator.Outcome { return operator.Warn("Limping", "it limps") }
+	later := func() operator.Outcome { return operator.DoneUntil("Done", "", time.Minute) }
+	r := operator.New(s.config(s.phase("A", nil, nil), s.phase("B", limps, limps), s.phase("C", later, nil)))
+	p, result := s.run(t, r)
+	want(t, "phases that ran", []string{"ensure A", "ensure B", "ensure C"}, s.log)
+	want(t, "result", reconcile.Result{RequeueAfter: time.Minute}, result)
+	want(t, "message of Ready", "it limps", apimeta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady).Message)
+	if apimeta.IsStatusConditionTrue(p.Status.Conditions, "B") || !apimeta.IsStatusConditionTrue(p.Status.Conditions, "C") {
+		t.Errorf("want B false and C true, got %v", p.Status.Conditions)
+	}
+	s.run(t, r)
+	want(t, "writes when nothing changed", nil, s.writes)
+
+	s.delete(t)
+	p, _ = s.run(t, r)
+	want(t, "removed while B warns", []string{"remove C", "remove B"}, s.log)
+	want(t, "finalizers", []string{finalizer}, p.Finalizers)
+}
+
+func TestUnknownIsTriedAgain(t *testing.T) {
+	s := newSubject(t)
+	r := operator.New(s.config(s.phase("A", func() operator.Outcome { return operator.Unknown("Unreachable", errors.New("no answer"), 0) }, nil)))
+	p, result := s.run(t, r)
+	if result.RequeueAfter <= 0 || p.Status.NextTry == nil {
+		t.Errorf("it is looked at after %v, next try %v: want both", result.RequeueAfter, p.Status.NextTry)
+	}
+	for _, kind := range []string{"A", v1alpha1.ConditionReady} {
+		if c := apimeta.FindStatusCondition(p.Status.Conditions, kind); c == nil || c.Status != metav1.ConditionUnknown {
+			t.Errorf("condition %s is %v, want Unknown", kind, c)
+		}
+	}
+}
+
 // steps is a backoff that counts its questions.
 type steps struct {
 	workqueue.TypedRateLimiter[reconcile.Request]

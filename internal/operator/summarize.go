@@ -13,10 +13,11 @@ import (
 type result struct {
 	condition string
 	outcome   Outcome
+	leaving   bool
 }
 
 // summarize returns the conditions that follow from the results of the phases that ran, which are
-// in the order of running: only the last of them can be other than done. have are the conditions
+// in the order of running: only the last of them can be other than done or warned. have are the conditions
 // so far; those of phases that did not run stay as they were, because the phase would have said
 // the same again or is not reached yet. generation is the spec's.
 func summarize(have []metav1.Condition, results []result, generation int64, deleting bool) []metav1.Condition {
@@ -26,11 +27,21 @@ func summarize(have []metav1.Condition, results []result, generation int64, dele
 			Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: generation,
 		})
 	}
-	last := Done(v1alpha1.ReasonReady, "")
+	// cause is what Ready repeats: the first thing that is not as wanted. last is what goes on.
+	last, cause := Done(v1alpha1.ReasonReady, ""), Done(v1alpha1.ReasonReady, "")
 	for _, r := range results {
-		last = r.outcome
-		// While deleting, "done" means removed: the condition that said the thing is there is false now.
-		set(r.condition, truth(last.IsDone() && !deleting), last.reason, last.message)
+		if last = r.outcome; cause.IsDone() {
+			cause = last
+		}
+		state := judged(last)
+		if deleting {
+			// "Done" means removed: the condition that said the thing is there is false now.
+			state = truth(last.IsDone() && r.leaving)
+		}
+		set(r.condition, state, last.reason, last.message)
+	}
+	if last.IsDone() {
+		last = cause
 	}
 	idle := func(kind string) { set(kind, metav1.ConditionFalse, v1alpha1.ReasonIdle, "") }
 	switch {
@@ -47,7 +58,7 @@ func summarize(have []metav1.Condition, results []result, generation int64, dele
 		idle(v1alpha1.ConditionReconciling)
 		idle(v1alpha1.ConditionStalled)
 	default:
-		set(v1alpha1.ConditionReady, metav1.ConditionFalse, last.reason, last.message)
+		set(v1alpha1.ConditionReady, judged(cause), cause.reason, cause.message)
 		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, progress(last), last.message)
 		idle(v1alpha1.ConditionStalled)
 	}
@@ -59,6 +70,13 @@ func progress(o Outcome) string {
 		return v1alpha1.ReasonRetrying
 	}
 	return v1alpha1.ReasonProgressing
+}
+
+func judged(o Outcome) metav1.ConditionStatus {
+	if o.unknown {
+		return metav1.ConditionUnknown
+	}
+	return truth(o.IsDone())
 }
 
 func truth(b bool) metav1.ConditionStatus {

@@ -11,7 +11,7 @@ import (
 
 // Client counts and breaks the calls that a reconciler makes through c. Reads through it are named
 // Kind.Get and Kind.List, writes Kind.Create, Kind.Update, Kind.Patch and Kind.Delete, and those of
-// the status Kind.StatusPatch and Kind.StatusUpdate.
+// the status Kind.StatusPatch and Kind.StatusUpdate; evictions are Pod.EvictionCreate.
 func (i *Injector) Client(c client.WithWatch) client.WithWatch {
 	return interceptor.NewClient(c, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -31,6 +31,9 @@ func (i *Injector) Client(c client.WithWatch) client.WithWatch {
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			return i.write(call{name(obj, "Patch"), writing}, func() error { return c.Patch(ctx, obj, patch, opts...) })
+		},
+		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, obj, made client.Object, opts ...client.SubResourceCreateOption) error {
+			return i.write(call{name(obj, title(sub)+"Create"), acting}, func() error { return c.SubResource(sub).Create(ctx, obj, made, opts...) })
 		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 			return i.write(call{name(obj, title(sub)+"Update"), writing}, func() error { return c.SubResource(sub).Update(ctx, obj, opts...) })
