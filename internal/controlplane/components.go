@@ -120,6 +120,8 @@ func (d Description) apiServer() runner.Component {
 			"--kubelet-client-certificate=" + d.path("apiserver-kubelet-client.crt"),
 			"--kubelet-client-key=" + d.path("apiserver-kubelet-client.key"),
 			"--kubelet-preferred-address-types=InternalIP,Hostname",
+			// Kubelets serve with certificates of the cluster, which KQueen approves machine by machine.
+			"--kubelet-certificate-authority=" + d.path("ca.crt"),
 
 			"--service-account-issuer=" + issuer,
 			"--api-audiences=" + issuer,

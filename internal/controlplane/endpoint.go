@@ -20,10 +20,11 @@ func (v *verb) ensureEndpoint(ctx context.Context, cp *v1alpha1.ControlPlane) op
 		return operator.Stalled(v1alpha1.ReasonEndpointPending, "give %s a route: %v", name, err)
 	}
 	cp.Status.Endpoint = &v1alpha1.ControlPlaneEndpoint{
-		ServerName: name,
-		Gateway:    v.GatewayAddress,
-		Address:    v.reachable(place.Addr).String(),
-		Port:       int32(port),
+		ServerName:  name,
+		Gateway:     v.GatewayAddress,
+		Address:     v.reachable(place.Addr).String(),
+		NodeAddress: v.AdvertiseAddress.String(),
+		Port:        int32(port),
 	}
 	return operator.Done(v1alpha1.ReasonEndpointServing, "the API server is "+name+" at the gateway")
 }

@@ -17,8 +17,6 @@ import (
 const (
 	// componentsCheck is the longest time between two looks at components of which the runner says nothing.
 	componentsCheck = 30 * time.Second
-	// longestMessage keeps a program's last words, which a condition's message quotes, readable.
-	longestMessage = 400
 	// longestMessages is for those of all components together.
 	longestMessages = 1000
 )
@@ -129,16 +127,16 @@ func judge(status runner.Status) operator.Outcome {
 		case runner.StateReady:
 		case runner.StateWaiting, runner.StateStarting, runner.StateAdopted, runner.StateStopping:
 			if c.LastExit != nil {
-				failing = append(failing, c.Name+" "+ended(c))
+				failing = append(failing, c.Name+" "+c.Trouble())
 				continue
 			}
 			starting = append(starting, strings.TrimSpace(c.Name+" "+turn(c)))
 		default:
-			failing = append(failing, c.Name+" "+ended(c))
+			failing = append(failing, c.Name+" "+c.Trouble())
 		}
 	}
 	if len(failing) > 0 {
-		return operator.Wait(v1alpha1.ReasonComponentsFailing, cut(strings.Join(failing, "; "), longestMessages), componentsCheck)
+		return operator.Wait(v1alpha1.ReasonComponentsFailing, runner.Cut(strings.Join(failing, "; "), longestMessages), componentsCheck)
 	}
 	if len(starting) == 0 {
 		starting = []string{"the runner to start the components"}
@@ -154,55 +152,12 @@ func turn(c runner.ComponentStatus) string {
 	return ""
 }
 
-// ended says in words how a component last ended or why it does not answer, without times.
-func ended(c runner.ComponentStatus) string {
-	text := "does not answer"
-	switch {
-	case c.State == runner.StateNotReady && c.Message != "":
-		text += ": " + c.Message
-	case c.LastExit == nil && c.Message != "":
-		text = c.Message
-	case c.LastExit == nil:
-	case c.LastExit.Error != "":
-		text = "could not be started: " + c.LastExit.Error
-	case c.LastExit.Signal != "":
-		text = "was ended by signal: " + c.LastExit.Signal
-	default:
-		text = fmt.Sprintf("ended with code %d: %s", c.LastExit.Code, lastLine(c.LastExit.Log))
-	}
-	if c.State == runner.StateStarting || c.State == runner.StateWaiting {
-		text += " and is being restarted"
-	}
-	return cut(strings.Join(strings.Fields(text), " "), longestMessage)
-}
-
-// cut shortens a text to at most so many bytes, not within a letter.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.TrimSpace(strings.ToValidUTF8(text[:most], ""))
-}
-
-// lastLine returns the last line of a program's log without the head that klog puts before it, such as
-// "E0203 04:05:06.000007    4711 run.go:72] ": its time and number differ from one end to the next.
-func lastLine(log string) string {
-	lines := strings.Split(strings.TrimSpace(log), "\n")
-	line := lines[len(lines)-1]
-	head, rest, found := strings.Cut(line, "] ")
-	const severity, monthAndDay = 1, 4
-	if found && len(head) > severity+monthAndDay && strings.ContainsRune("IWEF", rune(head[0])) && head[severity+monthAndDay] == ' ' {
-		return rest
-	}
-	return line
-}
-
 func componentsOf(status runner.Status) []v1alpha1.ComponentStatus {
 	out := make([]v1alpha1.ComponentStatus, 0, len(status.Components))
 	for _, c := range status.Components {
 		s := v1alpha1.ComponentStatus{Name: c.Name, State: string(c.State), Restarts: int32(c.Restarts)}
 		if c.LastExit != nil {
-			s.LastExit = ended(runner.ComponentStatus{LastExit: c.LastExit})
+			s.LastExit = runner.ComponentStatus{LastExit: c.LastExit}.Trouble()
 		}
 		out = append(out, s)
 	}

@@ -13,6 +13,7 @@ import (
 	"context"
 	"io/fs"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -76,6 +77,12 @@ type Component struct {
 	// After names components that must be ready before this one starts. It
 	// orders starts only: when one of them fails later, this one goes on.
 	After []string
+	// Isolated gives the program processes, mounts, a host name and IPC of its own: it is process 1
+	// there. When it ends, whatever runs within it ends too, and its mounts are gone.
+	Isolated bool
+	// Within names an isolated component, in all of whose namespaces this one runs, those that it has
+	// made itself (such as a network) included. It is also started after it.
+	Within string
 	// RestartOn names entries of Workload.Files whose content is part of this
 	// component's identity: a change restarts it. Programs re-read others.
 	RestartOn []string
@@ -89,6 +96,14 @@ type Component struct {
 	Probe *Probe
 	// StopGrace is the time between SIGTERM and SIGKILL; 0 means 10 s.
 	StopGrace time.Duration
+}
+
+// Predecessors are the components that must be ready before this one starts.
+func (c Component) Predecessors() []string {
+	if c.Within == "" {
+		return c.After
+	}
+	return append(slices.Clone(c.After), c.Within)
 }
 
 // Probe is a GET whose answer 200 means ready. File names are relative to the

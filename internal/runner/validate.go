@@ -117,7 +117,32 @@ func (w Workload) checkComponent(c Component) error {
 	if c.StopGrace < 0 {
 		return invalid(field("stopGrace"), "%v is negative", c.StopGrace)
 	}
+	if err := w.checkWithin(field("within"), c); err != nil {
+		return err
+	}
 	return checkProbe(field("probe"), c.Probe)
+}
+
+func (w Workload) checkWithin(field string, c Component) error {
+	if c.Within == "" {
+		return nil
+	}
+	if c.Isolated {
+		return invalid(field, "an isolated component cannot run within another; choose one of the two")
+	}
+	if !w.isolated(c.Within) {
+		return invalid(field, "%q is not an isolated component of the workload", c.Within)
+	}
+	return nil
+}
+
+func (w Workload) isolated(name string) bool {
+	for _, c := range w.Components {
+		if c.Name == name {
+			return c.Isolated
+		}
+	}
+	return false
 }
 
 func checkProbe(field string, p *Probe) error {
@@ -148,7 +173,7 @@ func (w Workload) checkOrder(known map[string]bool) error {
 	for range w.Components {
 		for _, c := range w.Components {
 			free := true
-			for _, a := range c.After {
+			for _, a := range c.Predecessors() {
 				if !known[a] {
 					return invalid(fmt.Sprintf("components[%s].after", c.Name), "%q is not a component of the workload", a)
 				}

@@ -52,6 +52,14 @@ func TestValidate(t *testing.T) {
 		"RestartOn":     {"an unknown file is a typing error", func(_ *runner.Workload, c *runner.Component) { c.RestartOn = []string{"x"} }, "components[api].restartOn"},
 		"AfterUnknown":  {"it would never start", func(_ *runner.Workload, c *runner.Component) { c.After = []string{"etcd"} }, "components[api].after"},
 		"AfterCircle":   {"it would never start", func(_ *runner.Workload, c *runner.Component) { c.After = []string{"api"} }, "components[api].after"},
+		"WithinNone":    {"it would never start", func(_ *runner.Workload, c *runner.Component) { c.Within = "x" }, "components[api].within"},
+		"WithinPlain": {"there are no namespaces to join", func(w *runner.Workload, c *runner.Component) {
+			w.Components = append(w.Components, runner.Component{Name: "in", Path: "/bin/in", Within: "api"})
+		}, "components[in].within"},
+		"WithinBoth": {"it can be in one only", func(w *runner.Workload, c *runner.Component) {
+			c.Isolated = true
+			w.Components = append(w.Components, runner.Component{Name: "in", Path: "/bin/in", Within: "api", Isolated: true})
+		}, "components[in].within"},
 		"ProbeURL":      {"only http is spoken", func(_ *runner.Workload, c *runner.Component) { c.Probe.URL = "tcp://x" }, "components[api].probe.url"},
 		"ProbeFile":     {"files stay below the directory", func(_ *runner.Workload, c *runner.Component) { c.Probe.CAFile = "../ca" }, "components[api].probe.file"},
 		"ProbeHalfPair": {"a certificate needs its key", func(_ *runner.Workload, c *runner.Component) { c.Probe.CertFile = "a" }, "components[api].probe.certFile"},

@@ -18,7 +18,7 @@ var ErrClosed = errors.New("runner is closed")
 type Config struct {
 	Dir    string          // where everything lives; made when missing
 	Listen netip.Addr      // where programs listen and ports are tried; zero: 127.0.0.1
-	Ports  PortRange       // zero: 20000-29999, below the kernel's ephemeral ports (32768)
+	Ports  PortRange       // zero: DefaultPorts
 	Notify func(id string) // called after a component's state changed; must not block; may be nil
 	Log    *slog.Logger    // nil: silent
 	Timing Timing          // zero fields get their defaults
@@ -29,6 +29,9 @@ type Config struct {
 
 // PortRange is the first and the last TCP port that may be reserved.
 type PortRange struct{ First, Last uint16 }
+
+// DefaultPorts are below those that the kernel gives away by itself (from 32768).
+func DefaultPorts() PortRange { return PortRange{First: 20000, Last: 29999} }
 
 // Rotation bounds the logs of one component to about (Keep+1) * Limit bytes.
 type Rotation struct {
@@ -69,7 +72,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Listen = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	if c.Ports == (PortRange{}) {
-		c.Ports = PortRange{First: 20000, Last: 29999}
+		c.Ports = DefaultPorts()
 	}
 	if c.Ports.First == 0 || c.Ports.Last < c.Ports.First {
 		return c, &runner.InvalidError{Field: "ports", Problem: "is no range; want 0 < first <= last"}

@@ -114,6 +114,13 @@ func specOf(c runner.Component, files map[string]runner.File) string {
 	list([]string{c.Path})
 	list(c.Args)
 	list(c.Env)
+	// Added only where set: the identity of everything else must not change.
+	if c.Isolated {
+		add([]byte("isolated"))
+	}
+	if c.Within != "" {
+		add([]byte("within " + c.Within))
+	}
 	for _, name := range slices.Sorted(slices.Values(c.RestartOn)) {
 		add([]byte(name))
 		add(files[name].Data)

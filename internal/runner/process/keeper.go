@@ -173,7 +173,7 @@ func (k *keeper) act(ctx context.Context, o order) (runner.State, string) {
 
 // begin starts the process when the time has come.
 func (k *keeper) begin(ctx context.Context, o order) (runner.State, string) {
-	if other := k.wl.unready(o.comp.After); other != "" {
+	if other := k.wl.unready(o.comp.Predecessors()); other != "" {
 		return runner.StateWaiting, "for " + other + " to be ready"
 	}
 	if time.Now().Before(k.nextTry) {
@@ -190,7 +190,7 @@ func (k *keeper) begin(ctx context.Context, o order) (runner.State, string) {
 	}
 	p, err := start(launch{
 		path: o.comp.Path, args: o.comp.Args, dir: k.wl.dir, log: k.log(), spec: o.spec,
-		env: k.r.environ(k.wl, k.name, o),
+		env: k.r.environ(k.wl, k.name, o), isolated: o.comp.Isolated, within: k.wl.process(o.comp.Within),
 	})
 	if err != nil {
 		return k.fail(runner.ReasonStartFailed, err)

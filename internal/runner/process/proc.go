@@ -36,6 +36,8 @@ type launch struct {
 	path, dir, log string
 	args, env      []string // args without argv[0]; env complete, with the marks
 	spec           string
+	isolated       bool      // in new namespaces
+	within         *identity // in the namespaces of that process; nil for ours
 }
 
 // start runs a program in its own session, so that no terminal's signals and no
@@ -54,12 +56,16 @@ func start(l launch) (*proc, error) {
 	}
 	defer log.Close()
 	fd := -1
-	pid, _, err := syscall.StartProcess(l.path, append([]string{l.path}, l.args...), &syscall.ProcAttr{
+	attr := &syscall.ProcAttr{
 		Dir:   l.dir,
 		Env:   l.env,
 		Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true, PidFD: &fd},
-	})
+	}
+	if l.isolated {
+		attr.Sys.Cloneflags = newNamespaces
+	}
+	pid, err := execute(l.within, l.path, append([]string{l.path}, l.args...), attr)
 	if err != nil {
 		return nil, fmt.Errorf("execute %s: %w", l.path, err)
 	}
