@@ -35,8 +35,8 @@ $(BIN)/etcd:
 	@mkdir -p $(BIN) && ln -sfn kqueen $@
 
 .PHONY: kubernetes
-kubernetes: build ## Build upstream Kubernetes where it is not built yet, and link kubectl
-	@echo "Building Kubernetes (the first time takes up to 20 minutes, later nothing)"
+kubernetes: packages build ## Build upstream Kubernetes and the parts of nodes where they are not built yet
+	@echo "Building Kubernetes and the parts of nodes (the first time takes up to 25 minutes, later nothing)"
 	@$(BIN)/kqueen release build --source .
 	@ln -sfn "$$($(BIN)/kqueen release path kubectl)" $(BIN)/kubectl
 
@@ -51,9 +51,14 @@ packages: ## Install the Debian packages that tests and development need
 	@./hack/packages
 
 .PHONY: test
-test: packages lint clients kubernetes ## Check form, build for all platforms and run all tests
+test: packages lint clients kubernetes test-node ## Check form, build for all platforms and run all tests
 	@echo "Testing"
 	$(call SECONDS_OF,CGO_ENABLED=1 go test -trimpath -race -shuffle=on -timeout 40m ./...,all tests)
+
+.PHONY: test-node
+test-node: packages $(TOOLS)/golangci-lint ## Check form and test what becomes images for nodes
+	@for m in node node/coredns; do (cd $$m && "$(abspath $(TOOLS))/golangci-lint" run ./...); done
+	$(call SECONDS_OF,cd node && CGO_ENABLED=1 go test -trimpath -race ./images ./pause,tests of node)
 
 .PHONY: generate
 generate: $(TOOLS)/controller-gen ## Write everything that is generated from the Go types

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,20 +17,22 @@ func newReleaseBuildCommand(e *env) *cobra.Command {
 	source := "."
 	cmd := &cobra.Command{
 		Use:   "build [VERSION...]",
-		Short: "Build the programs of a release from source",
+		Short: "Build the programs of a release, and of nodes, from source",
 		Long: `Build upstream Kubernetes from the modules in the folder kubernetes of KQueen's
 source, and keep the programs for all installations of this user on this machine.
-What is built already is not built again. Without a version all are built.
+What is built already is not built again. Without a version all are built, and what
+nodes are made of (containerd, runc, CNI plugins, images) from the folder node.
 
-The first build takes minutes and needs the Go toolchain. A running KQueen learns
-of the new release at its next start.`,
+The first build takes minutes and needs the Go toolchain, and for nodes the Debian
+packages gcc, libc6-dev, libseccomp-dev, pkg-config and busybox-static. A running
+KQueen learns of the new release at its next start.`,
 		Example: `  kqueen release build
   kqueen release build v1.36.3 --source ~/src/kqueen`,
 		RunE: func(cmd *cobra.Command, versions []string) error {
 			return e.buildReleases(cmd.Context(), source, versions)
 		},
 	}
-	cmd.Flags().StringVar(&source, "source", source, "folder of KQueen's source, which holds the folder kubernetes")
+	cmd.Flags().StringVar(&source, "source", source, "folder of KQueen's source, which holds the folders kubernetes and node")
 	return cmd
 }
 
@@ -47,14 +51,33 @@ func (e *env) buildReleases(ctx context.Context, source string, versions []strin
 	}
 	store := release.NewStore(dir)
 	for _, m := range chosen {
-		begin := time.Now()
-		printer := &buildPrinter{e: e, name: "Kubernetes " + m.Version.String(), redraw: canRedraw(e.stderr)}
-		binaries, err := store.Ensure(ctx, m.Version, release.Source{Build: &release.Build{Module: m.Dir}}, printer.step)
+		err := e.buildStep("Kubernetes "+m.Version.String(), func(report func(release.Step)) (string, error) {
+			binaries, err := store.Ensure(ctx, m.Version, release.Source{Build: &release.Build{Module: m.Dir}}, report)
+			return binaries.Dir, err
+		})
 		if err != nil {
-			return fmt.Errorf("build %s: %w", m.Version, err)
+			return err
 		}
-		e.say("  ✓ Kubernetes %s in %s   %.1fs", m.Version, binaries.Dir, time.Since(begin).Seconds())
 	}
+	module := filepath.Join(source, "node")
+	if _, err := os.Stat(module); err != nil || len(versions) > 0 {
+		return nil //nolint:nilerr // a source without the folder node has nothing to build there
+	}
+	return e.buildStep("node parts", func(report func(release.Step)) (string, error) {
+		parts, err := store.EnsureNodeParts(ctx, module, report)
+		return parts.Dir, err
+	})
+}
+
+// buildStep makes one thing, which says in which folder it is, and shows how that goes on and what it took.
+func (e *env) buildStep(name string, build func(report func(release.Step)) (string, error)) error {
+	begin := time.Now()
+	printer := &buildPrinter{e: e, name: name, redraw: canRedraw(e.stderr)}
+	dir, err := build(printer.step)
+	if err != nil {
+		return fmt.Errorf("build %s: %w", name, err)
+	}
+	e.say("  ✓ %s in %s   %.1fs", name, dir, time.Since(begin).Seconds())
 	return nil
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -12,11 +13,12 @@ func newReleasePathCommand(e *env) *cobra.Command {
 	version := ""
 	cmd := &cobra.Command{
 		Use:   "path PROGRAM",
-		Short: "Show where a program of Kubernetes is on this machine",
+		Short: "Show where a program of Kubernetes or of nodes is on this machine",
 		Example: `  kqueen release path kubectl
-  kqueen release path kubeadm --version v1.36.3`,
+  kqueen release path kubeadm --version v1.36.3
+  kqueen release path ctr`,
 		Args:      cobra.ExactArgs(1),
-		ValidArgs: release.Components,
+		ValidArgs: slices.Concat(release.Components, release.NodePrograms),
 		RunE: func(_ *cobra.Command, args []string) error {
 			path, err := programPath(args[0], version)
 			if err != nil {
@@ -35,7 +37,11 @@ func programPath(program, version string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	built, err := release.NewStore(dir).List()
+	store := release.NewStore(dir)
+	if slices.Contains(release.NodePrograms, program) {
+		return nodeProgramPath(store, dir, program, version)
+	}
+	built, err := store.List()
 	if err != nil {
 		return "", err
 	}
@@ -55,4 +61,19 @@ func programPath(program, version string) (string, error) {
 		return "", fail(codeNotFound, "release %s has no program %q", chosen.Version, program)
 	}
 	return chosen.Path(program), nil
+}
+
+// nodeProgramPath finds a program of nodes, which is the same for every version of Kubernetes.
+func nodeProgramPath(store *release.Store, dir, program, version string) (string, error) {
+	if version != "" {
+		return "", fail(codeUsage, "%s has no version of Kubernetes: leave out --version", program)
+	}
+	parts, ok, err := store.LookupNodeParts()
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "", fail(codeNotFound, "no node parts are built in %s; build them with: kqueen release build", dir)
+	}
+	return parts.Program(program), nil
 }

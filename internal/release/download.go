@@ -56,16 +56,16 @@ func (d *downloader) origin() Origin {
 	return Origin{Kind: "download", From: d.base.Redacted(), Fingerprint: hex.EncodeToString(sum.Sum(nil))}
 }
 
-func (d *downloader) build(ctx context.Context, dir string, report func(Step)) (map[string]Component, error) {
+func (d *downloader) build(ctx context.Context, dir string, report func(Step)) (made, error) {
 	components := map[string]Component{}
 	for _, name := range Components {
 		got, err := d.component(ctx, name, dir, report)
 		if err != nil {
-			return nil, fmt.Errorf("download %s: %w", name, err)
+			return made{}, fmt.Errorf("download %s: %w", name, err)
 		}
 		components[name] = got
 	}
-	return components, nil
+	return made{files: components}, nil
 }
 
 func (d *downloader) component(ctx context.Context, name, dir string, report func(Step)) (Component, error) {

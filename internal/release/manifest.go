@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 )
 
 const manifestName = "release.json"
@@ -20,7 +21,7 @@ const manifestName = "release.json"
 // makes it anew; anybody else should not start its programs.
 var ErrDamaged = errors.New("release is damaged")
 
-// Component is one program of a release in the store.
+// Component is one file in the store.
 type Component struct {
 	// SHA256 is the hash of the file in lower-case hex.
 	SHA256 string `json:"sha256"`
@@ -51,65 +52,82 @@ func (b Binaries) Path(component string) string {
 // seconds. An error that wraps [ErrDamaged] names the component; [Store.Remove] and
 // [Store.Ensure] then bring a good one.
 func (b Binaries) Verify(ctx context.Context) error {
-	hashed := map[string]Component{} // by real file: a build has one for all
-	for _, name := range sortedKeys(b.Components) {
-		file, err := filepath.EvalSymlinks(b.Path(name))
+	return verify(ctx, b.Dir, b.Components)
+}
+
+func verify(ctx context.Context, dir string, files map[string]Component) error {
+	hashed := map[string]Component{} // by real file: a build of Kubernetes has one for all
+	for _, name := range sortedKeys(files) {
+		what := filepath.Base(dir) + " " + name
+		file, err := filepath.EvalSymlinks(filepath.Join(dir, name))
 		if err != nil {
-			return fmt.Errorf("verify %s %s: %w: %w", b.Version, name, ErrDamaged, err)
+			return fmt.Errorf("verify %s: %w: %w", what, ErrDamaged, err)
 		}
 		got, ok := hashed[file]
 		if !ok {
 			if got, err = hashFile(ctx, file); err != nil {
-				return fmt.Errorf("verify %s %s: %w", b.Version, name, err)
+				return fmt.Errorf("verify %s: %w", what, err)
 			}
 			hashed[file] = got
 		}
-		if got != b.Components[name] {
-			return fmt.Errorf("verify %s %s: %w: the file has another hash than when it was made", b.Version, name, ErrDamaged)
+		if got != files[name] {
+			return fmt.Errorf("verify %s: %w: the file has another hash than when it was made", what, ErrDamaged)
 		}
 	}
 	return nil
 }
 
-// manifest is release.json. It is the last thing written into a release.
+// manifest is release.json. It is the last thing written into a folder.
 type manifest struct {
-	Version    Version              `json:"version"`
-	Arch       string               `json:"arch"`
-	Origin     Origin               `json:"origin"`
+	Version Version `json:"version"`
+	Arch    string  `json:"arch"`
+	Origin  Origin  `json:"origin"`
+	// Components are the files, by path relative to the folder.
 	Components map[string]Component `json:"components"`
+	// Images are the archives among them, and the name of the image in each.
+	Images map[string]string `json:"images,omitempty"`
 }
 
-// readRelease reads and checks the release in a folder. A folder without a manifest is
-// no release: false, nil. Errors wrap [ErrDamaged] where making it anew would help.
-func readRelease(dir string, v Version) (Binaries, bool, error) {
+func binariesOf(dir string, m manifest) Binaries {
+	b := Binaries{Version: m.Version, Dir: dir, Origin: m.Origin, Components: map[string]Component{}}
+	for _, name := range Components {
+		b.Components[name] = m.Components[name]
+	}
+	return b
+}
+
+// readManifest reads and checks what was made in a folder: that the manifest is complete,
+// for that version (any when it is not set), and the sizes are right. Without a manifest
+// nothing is there: false, nil. Errors wrap [ErrDamaged] where making it anew would help.
+func readManifest(dir string, v Version, files []string) (manifest, bool, error) {
+	folder := filepath.Base(dir)
 	data, err := os.ReadFile(filepath.Join(dir, manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Binaries{}, false, nil
+		return manifest{}, false, nil
 	}
 	if err != nil {
-		return Binaries{}, false, fmt.Errorf("read release %s: %w", v, err)
+		return manifest{}, false, fmt.Errorf("read release %s: %w", folder, err)
 	}
 	var m manifest
 	if err := json.Unmarshal(data, &m); err != nil {
-		return Binaries{}, false, fmt.Errorf("%w: read %s of %s: %w", ErrDamaged, manifestName, v, err)
+		return manifest{}, false, fmt.Errorf("%w: read %s of %s: %w", ErrDamaged, manifestName, folder, err)
 	}
-	if m.Version != v {
-		return Binaries{}, false, fmt.Errorf("%w: %s of %s says version %s", ErrDamaged, manifestName, v, m.Version)
+	if m.Version != v && !v.IsZero() {
+		return manifest{}, false, fmt.Errorf("%w: %s of %s says version %s", ErrDamaged, manifestName, folder, m.Version)
 	}
 	if m.Arch != runtime.GOARCH {
-		return Binaries{}, false, fmt.Errorf("%w: %s was made for %q, this machine is %s", ErrDamaged, v, m.Arch, runtime.GOARCH)
+		return manifest{}, false, fmt.Errorf("%w: %s was made for %q, this machine is %s", ErrDamaged, folder, m.Arch, runtime.GOARCH)
 	}
-	b := Binaries{Version: v, Dir: dir, Origin: m.Origin, Components: map[string]Component{}}
-	for _, name := range Components {
-		if err := checkProgram(filepath.Join(dir, name), m.Components[name]); err != nil {
-			return Binaries{}, false, fmt.Errorf("%w: %s of %s: %w", ErrDamaged, name, v, err)
+	for _, name := range slices.Concat(files, sortedKeys(m.Images)) {
+		_, isImage := m.Images[name]
+		if err := checkFile(filepath.Join(dir, name), m.Components[name], !isImage); err != nil {
+			return manifest{}, false, fmt.Errorf("%w: %s of %s: %w", ErrDamaged, name, folder, err)
 		}
-		b.Components[name] = m.Components[name]
 	}
-	return b, true, nil
+	return m, true, nil
 }
 
-func checkProgram(file string, want Component) error {
+func checkFile(file string, want Component, program bool) error {
 	if _, ok := parseSHA256(want.SHA256); !ok {
 		return fmt.Errorf("has no hash in %s", manifestName)
 	}
@@ -117,7 +135,7 @@ func checkProgram(file string, want Component) error {
 	switch {
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular() || info.Mode().Perm()&0o100 == 0:
+	case program && (!info.Mode().IsRegular() || info.Mode().Perm()&0o100 == 0):
 		return errors.New("is not an executable file")
 	case info.Size() != want.Size:
 		return fmt.Errorf("has %d bytes instead of %d", info.Size(), want.Size)

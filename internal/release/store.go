@@ -26,15 +26,17 @@ const (
 	tempMark = "_"
 )
 
-// Store keeps the programs of Kubernetes versions in a folder:
+// Store keeps the programs of Kubernetes versions, and what nodes are made of, in a folder:
 //
 //	<dir>/<version>/kube-apiserver …    the programs, for a build links to one file
 //	<dir>/<version>/release.json        hashes, sizes, origin; written last
 //	<dir>/.<version>.lock               who makes this version now
 //	<dir>/.<version>_<random>/          a release in the making; never used
+//	<dir>/node-<version>-<fingerprint>/ the parts of a node, under the version of containerd
+//	<dir>/.node.lock, .node_<random>/   as above
 //
-// A version appears by one rename, so what Lookup finds is whole, whatever crashed.
-// Any number of processes may share the folder.
+// A folder appears by one rename, so what Lookup finds is whole, whatever crashed.
+// Any number of processes may share the store.
 type Store struct {
 	dir             string
 	client          *http.Client
@@ -55,10 +57,28 @@ func NewStore(dir string) *Store {
 	}
 }
 
-// maker makes the programs of one version in an empty folder.
+// slot is the place in the store of one thing that is made as a whole.
+type slot struct {
+	name    string   // of its lock and its temporary folders
+	folder  string   // where it appears
+	version Version  // of what is in it
+	files   []string // what must be in it, relative to the folder
+}
+
+func releaseSlot(v Version) slot {
+	return slot{name: v.String(), folder: v.String(), version: v, files: Components}
+}
+
+// maker makes what belongs into a slot, in an empty folder.
 type maker interface {
 	origin() Origin
-	build(ctx context.Context, dir string, report func(Step)) (map[string]Component, error)
+	build(ctx context.Context, dir string, report func(Step)) (made, error)
+}
+
+// made is what a maker put into its folder.
+type made struct {
+	files  map[string]Component // by path relative to the folder
+	images map[string]string    // archives among the files, to the image's name
 }
 
 // Ensure provides the programs of a version and blocks until they are there: minutes
@@ -90,36 +110,21 @@ func (s *Store) Ensure(ctx context.Context, v Version, src Source, report func(S
 }
 
 func (s *Store) ensure(ctx context.Context, v Version, src Source, report func(Step)) (Binaries, error) {
-	unlock, err := s.lock(ctx, v, report)
+	at := releaseSlot(v)
+	unlock, err := s.lock(ctx, at.name, report)
 	if err != nil {
 		return Binaries{}, err
 	}
 	defer unlock()
-	if err := s.sweep(v); err != nil {
-		return Binaries{}, err
-	}
 	work, err := s.maker(ctx, v, src)
 	if err != nil {
 		return Binaries{}, err
 	}
-	have, ok, err := s.Lookup(v)
-	if err != nil && !errors.Is(err, ErrDamaged) {
-		return Binaries{}, err
-	}
-	if ok && have.Origin.sameAs(work.origin()) {
-		return have, nil
-	}
+	have, err := s.fill(ctx, at, work, report)
 	if err != nil {
-		report(Step{Name: "make it anew: " + err.Error()})
-	}
-	if err := s.build(ctx, v, work, report); err != nil {
 		return Binaries{}, err
 	}
-	have, ok, err = s.Lookup(v)
-	if err == nil && !ok {
-		err = errors.New("it went away while it was being made")
-	}
-	return have, err
+	return binariesOf(s.path(v), have), nil
 }
 
 func (s *Store) maker(ctx context.Context, v Version, src Source) (maker, error) {
@@ -129,24 +134,49 @@ func (s *Store) maker(ctx context.Context, v Version, src Source) (maker, error)
 	return newDownloader(s, v, src.Download)
 }
 
-// build makes the release in a temporary folder and moves it into place. The lock of
-// the version is held.
-func (s *Store) build(ctx context.Context, v Version, work maker, report func(Step)) error {
-	temp, err := os.MkdirTemp(s.dir, "."+v.String()+tempMark)
+// fill gives what is in a slot, made anew where it is missing, damaged or of another
+// origin than work would make. The lock of the slot is held.
+func (s *Store) fill(ctx context.Context, at slot, work maker, report func(Step)) (manifest, error) {
+	dir := filepath.Join(s.dir, at.folder)
+	have, ok, err := readManifest(dir, at.version, at.files)
+	if err != nil && !errors.Is(err, ErrDamaged) {
+		return manifest{}, err
+	}
+	if ok && have.Origin.sameAs(work.origin()) {
+		return have, nil
+	}
+	if err != nil {
+		report(Step{Name: "make it anew: " + err.Error()})
+	}
+	if err := s.build(ctx, at, work, report); err != nil {
+		return manifest{}, err
+	}
+	have, ok, err = readManifest(dir, at.version, at.files)
+	if err == nil && !ok {
+		err = errors.New("it went away while it was being made")
+	}
+	return have, err
+}
+
+// build makes what belongs into a slot in a temporary folder and moves it into place.
+func (s *Store) build(ctx context.Context, at slot, work maker, report func(Step)) error {
+	temp, err := os.MkdirTemp(s.dir, "."+at.name+tempMark)
 	if err != nil {
 		return fmt.Errorf("create temporary folder: %w", err)
 	}
-	// After the move this is the release that was replaced, or nothing.
-	defer os.RemoveAll(temp) // what stays, the next Ensure sweeps
-	components, err := work.build(ctx, temp, report)
+	// After the move this is what was replaced, or nothing.
+	defer os.RemoveAll(temp) // what stays, the next one to lock sweeps
+	got, err := work.build(ctx, temp, report)
 	if err != nil {
 		return err
 	}
-	err = writeManifest(temp, manifest{Version: v, Arch: runtime.GOARCH, Origin: work.origin(), Components: components})
+	err = writeManifest(temp, manifest{
+		Version: at.version, Arch: runtime.GOARCH, Origin: work.origin(), Components: got.files, Images: got.images,
+	})
 	if err != nil {
 		return err
 	}
-	if err := replaceDir(temp, s.path(v)); err != nil {
+	if err := replaceDir(temp, filepath.Join(s.dir, at.folder)); err != nil {
 		return err
 	}
 	return syncFile(s.dir)
@@ -173,7 +203,11 @@ func (s *Store) Lookup(v Version) (Binaries, bool, error) {
 	if v.IsZero() {
 		return Binaries{}, false, fmt.Errorf("version is not set: %s", versionExample)
 	}
-	return readRelease(s.path(v), v)
+	have, ok, err := readManifest(s.path(v), v, Components)
+	if err != nil || !ok {
+		return Binaries{}, false, err
+	}
+	return binariesOf(s.path(v), have), true, nil
 }
 
 // List gives the usable releases in the store, oldest version first. A damaged one
@@ -210,20 +244,17 @@ func (s *Store) Remove(ctx context.Context, v Version) error {
 	if v.IsZero() {
 		return fmt.Errorf("version is not set: %s", versionExample)
 	}
-	unlock, err := s.lock(ctx, v, func(Step) {})
+	unlock, err := s.lock(ctx, v.String(), func(Step) {})
 	if err != nil {
 		return fmt.Errorf("remove release %s: %w", v, err)
 	}
 	defer unlock()
-	if err := s.sweep(v); err != nil {
-		return fmt.Errorf("remove release %s: %w", v, err)
-	}
 	// The rename takes it out of sight at once; deleting takes several steps.
 	err = os.Rename(s.path(v), filepath.Join(s.dir, "."+v.String()+tempMark+"removed"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove release %s: %w", v, err)
 	}
-	if err := s.sweep(v); err != nil {
+	if err := s.sweep(v.String()); err != nil {
 		return fmt.Errorf("remove release %s: %w", v, err)
 	}
 	return nil
@@ -231,15 +262,15 @@ func (s *Store) Remove(ctx context.Context, v Version) error {
 
 func (s *Store) path(v Version) string { return filepath.Join(s.dir, v.String()) }
 
-// sweep deletes what a crash left of earlier tries. The lock of the version is held, so
+// sweep deletes what a crash left of earlier tries. The lock of that name is held, so
 // nobody works in there.
-func (s *Store) sweep(v Version) error {
+func (s *Store) sweep(name string) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}
 	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), "."+v.String()+tempMark) {
+		if !strings.HasPrefix(entry.Name(), "."+name+tempMark) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(s.dir, entry.Name())); err != nil {

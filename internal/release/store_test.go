@@ -200,7 +200,7 @@ func TestLeftovers(t *testing.T) {
 
 func TestLockWaitEndsWithContext(t *testing.T) {
 	store, v := NewStore(t.TempDir()), mustVersion(t, testVersion)
-	unlock, err := store.lock(t.Context(), v, func(Step) {})
+	unlock, err := store.lock(t.Context(), v.String(), func(Step) {})
 	if err != nil {
 		t.Fatal(err)
 	}

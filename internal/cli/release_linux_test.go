@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kqueen.io/kqueen/internal/release"
+)
+
+const sourceRoot = "../.." // of this repository
+
+// TestBuildAndPath builds what this source describes, which takes no time when the store of this user has it,
+// and finds programs of both kinds.
+func TestBuildAndPath(t *testing.T) {
+	var stderr bytes.Buffer
+	e := newEnv(nil, nil, &stderr)
+	if err := e.buildReleases(t.Context(), sourceRoot, nil); err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	for _, want := range []string{"✓ Kubernetes v1.", "✓ node parts in "} {
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("%q does not say %q", stderr.String(), want)
+		}
+	}
+	for _, program := range []string{"kubectl", "containerd", "containerd-shim-runc-v2", "ctr", "runc"} {
+		path, err := programPath(program, "")
+		if err != nil {
+			t.Errorf("%s: %v", program, err)
+			continue
+		}
+		if info, err := os.Stat(path); err != nil || !filepath.IsAbs(path) || filepath.Base(path) != program || info.Mode().Perm()&0o100 == 0 {
+			t.Errorf("%s is at %q: %v", program, path, err)
+		}
+	}
+}
+
+// TestBuildChosen: who names a version wants that, and a source without the folder node has no node parts.
+func TestBuildChosen(t *testing.T) {
+	modules, err := release.Discover(t.Context(), sourceRoot)
+	if err != nil || len(modules) == 0 {
+		t.Fatalf("%d modules: %v", len(modules), err)
+	}
+	bare := t.TempDir()
+	if err := os.Mkdir(filepath.Join(bare, "kubernetes"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		source   string
+		versions []string
+	}{
+		"Version": {sourceRoot, []string{modules[0].Version.String()}},
+		"NoNode":  {bare, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stderr bytes.Buffer
+			if err := newEnv(nil, nil, &stderr).buildReleases(t.Context(), tc.source, tc.versions); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(stderr.String(), "node parts") {
+				t.Errorf("node parts were built: %s", stderr.String())
+			}
+		})
+	}
+}
+
+func TestPathRefuses(t *testing.T) {
+	t.Setenv("KQUEEN_RELEASES", t.TempDir())
+	for name, tc := range map[string]struct {
+		program, version string
+		code             int
+		want             string
+	}{
+		"NoNodeParts": {"ctr", "", codeNotFound, "no node parts are built in "},
+		"NoRelease":   {"kubelet", "", codeNotFound, "no such release is built in "},
+		"NodeVersion": {"runc", "v1.36.3", codeUsage, "leave out --version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := programPath(tc.program, tc.version)
+			if err == nil || exitCode(err) != tc.code || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

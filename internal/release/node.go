@@ -1,0 +1,183 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// nodeName is the lock of all node parts, whatever their fingerprint.
+	nodeName = "node"
+	// fingerprintLength is how much of it stands in a folder's name: 48 bits keep apart
+	// what one machine will ever build.
+	fingerprintLength = 12
+
+	binFolder    = "bin"
+	cniFolder    = "cni"
+	imagesFolder = "images"
+	pauseArchive = imagesFolder + "/pause.tar"
+)
+
+// NodePrograms are what [NodeParts.Program] knows.
+var NodePrograms = []string{"containerd", "containerd-shim-runc-v2", "ctr", "runc"}
+
+// nodeFiles are the files without which no node runs.
+var nodeFiles = []string{
+	"bin/containerd", "bin/containerd-shim-runc-v2", "bin/ctr", "bin/runc",
+	"cni/bridge", "cni/host-local", "cni/loopback", "cni/portmap",
+}
+
+// NodeParts are what a node is made of beside the kubelet and kube-proxy: a container
+// runtime, CNI plugins, and the images that a cluster needs where no registry can be
+// reached. They lie in a folder of their own, which no later build replaces or removes:
+// a machine keeps the folder that it was made with.
+type NodeParts struct {
+	// Dir holds the parts.
+	Dir string
+	// Containerd is the version of containerd, as in v2.4.2.
+	Containerd string
+	Origin     Origin
+
+	files  map[string]Component
+	images []Image
+}
+
+// Image is one image as an OCI archive, which "ctr images import" gives its name.
+type Image struct {
+	// Name is the whole reference, as in kqueen.internal/pause:1.0.0.
+	Name string
+	// Archive is a file.
+	Archive string
+}
+
+// Program is the absolute path of one of [NodePrograms]. All lie in one folder, which
+// containerd needs in its PATH to find its shim and runc.
+func (p NodeParts) Program(name string) string { return filepath.Join(p.Dir, binFolder, name) }
+
+// CNI is the folder with the plugins bridge, host-local, loopback and portmap.
+func (p NodeParts) CNI() string { return filepath.Join(p.Dir, cniFolder) }
+
+// Images are those that a node should have, the one that holds pods' namespaces (pause)
+// first, the others by name. Their names do not exist in any registry, so a node should
+// keep them when it clears images away (label io.cri-containerd.pinned=pinned).
+func (p NodeParts) Images() []Image { return slices.Clone(p.images) }
+
+// Verify reads every part and compares its hash with the recorded one, which takes a
+// second. An error that wraps [ErrDamaged] names the part.
+func (p NodeParts) Verify(ctx context.Context) error { return verify(ctx, p.Dir, p.files) }
+
+// EnsureNodeParts provides the parts that a module such as the folder node of KQueen's
+// source builds, and blocks until they are there: minutes for a first build, no time
+// when they are there already. It makes them when nothing in the store was made of the
+// same: the Go files and requirements of the module, the Go toolchain, the build
+// commands, and the C libraries and the busybox of this machine. Of several processes
+// one works, the others wait for it until their ctx ends.
+//
+// report is as for [Store.Ensure]. Where a build finds no Go toolchain, the error wraps
+// exec.ErrNotFound of os/exec; where a Debian package is missing, it names the package.
+func (s *Store) EnsureNodeParts(ctx context.Context, module string, report func(Step)) (NodeParts, error) {
+	if report == nil {
+		report = func(Step) {}
+	}
+	parts, err := s.ensureNodeParts(ctx, module, report)
+	if err != nil {
+		return NodeParts{}, fmt.Errorf("node parts: %w", err)
+	}
+	return parts, nil
+}
+
+func (s *Store) ensureNodeParts(ctx context.Context, module string, report func(Step)) (NodeParts, error) {
+	unlock, err := s.lock(ctx, nodeName, report)
+	if err != nil {
+		return NodeParts{}, err
+	}
+	defer unlock()
+	work, err := newNodeBuilder(ctx, module)
+	if err != nil {
+		return NodeParts{}, err
+	}
+	at := work.slot()
+	have, err := s.fill(ctx, at, work, report)
+	if err != nil {
+		return NodeParts{}, err
+	}
+	dir := filepath.Join(s.dir, at.folder)
+	// Who goes back to an older source wants its parts to be found again.
+	now := time.Now()
+	if err := os.Chtimes(filepath.Join(dir, manifestName), now, now); err != nil {
+		return NodeParts{}, fmt.Errorf("mark as the newest: %w", err)
+	}
+	return nodePartsOf(dir, have), nil
+}
+
+// LookupNodeParts finds the parts that [Store.EnsureNodeParts] provided last, without
+// network or build. It checks that the manifest is complete and the sizes are right;
+// [NodeParts.Verify] checks the hashes. A store that has none is false without error;
+// when the newest are unusable, the error wraps [ErrDamaged].
+func (s *Store) LookupNodeParts() (NodeParts, bool, error) {
+	folder, err := s.newestNode()
+	if err != nil || folder == "" {
+		return NodeParts{}, false, err
+	}
+	return s.NodePartsAt(folder)
+}
+
+// NodePartsAt finds the parts that have the given [NodeParts.Dir], which is how a machine
+// finds those that it was made with again. Otherwise it is as [Store.LookupNodeParts].
+func (s *Store) NodePartsAt(dir string) (NodeParts, bool, error) {
+	if !filepath.IsAbs(dir) {
+		return NodeParts{}, false, fmt.Errorf("find node parts: folder %q is not absolute: give the one that they were provided in", dir)
+	}
+	have, ok, err := readManifest(dir, Version{}, nodeFiles)
+	if err != nil || !ok {
+		return NodeParts{}, false, err
+	}
+	return nodePartsOf(dir, have), true, nil
+}
+
+// newestNode is the folder with the parts that were provided last; empty when there is none.
+func (s *Store) newestNode() (string, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("find node parts: %w", err)
+	}
+	newest, when := "", time.Time{}
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), nodeName+"-") {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(s.dir, entry.Name(), manifestName))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("find node parts: %w", err)
+		}
+		if newest == "" || info.ModTime().After(when) {
+			newest, when = filepath.Join(s.dir, entry.Name()), info.ModTime()
+		}
+	}
+	return newest, nil
+}
+
+func nodePartsOf(dir string, m manifest) NodeParts {
+	parts := NodeParts{Dir: dir, Containerd: m.Version.String(), Origin: m.Origin, files: m.Components}
+	for archive, name := range m.Images {
+		parts.images = append(parts.images, Image{Name: name, Archive: filepath.Join(dir, archive)})
+	}
+	rank := func(i Image) string { // no name begins with a zero byte
+		if i.Archive == filepath.Join(dir, pauseArchive) {
+			return "\x00"
+		}
+		return i.Name
+	}
+	slices.SortFunc(parts.images, func(a, b Image) int { return strings.Compare(rank(a), rank(b)) })
+	return parts
+}

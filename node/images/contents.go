@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+var (
+	pauseVersion   = regexp.MustCompile(`^(\d+\.\d+\.\d+)\n$`)
+	corednsVersion = regexp.MustCompile(`^CoreDNS-(\d+\.\d+\.\d+)\n`)
+	busyboxVersion = regexp.MustCompile(`^BusyBox v(\d+\.\d+\.\d+) `)
+)
+
+const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// contents is an image: its tag, its files and how it is started.
+type contents struct {
+	tag    string
+	files  []file
+	config v1.Config
+}
+
+func pauseContents(ctx context.Context, program string) (contents, error) {
+	said, err := ask(ctx, program, "--version")
+	if err != nil {
+		return contents{}, err
+	}
+	tag, err := versionIn(said, pauseVersion)
+	if err != nil {
+		return contents{}, err
+	}
+	binary, err := executable("pause", program)
+	return contents{
+		tag: tag, files: []file{binary},
+		// The user of upstream's image: nobody, but not the nobody of other images.
+		config: v1.Config{Entrypoint: []string{"/pause"}, User: "65535:65535", WorkingDir: "/"},
+	}, err
+}
+
+// corednsContents is like upstream's image: user nonroot, by number, so that a kubelet can
+// see that it is not root. Upstream also gives the file the capability to bind port 53;
+// containerd lets every pod do that.
+func corednsContents(ctx context.Context, program string) (contents, error) {
+	said, err := ask(ctx, program, "-version")
+	if err != nil {
+		return contents{}, err
+	}
+	version, err := versionIn(said, corednsVersion)
+	if err != nil {
+		return contents{}, err
+	}
+	binary, err := executable("coredns", program)
+	return contents{
+		tag: "v" + version, files: []file{binary},
+		config: v1.Config{
+			Entrypoint: []string{"/coredns"}, User: "65532:65532", WorkingDir: "/",
+			ExposedPorts: map[string]struct{}{"53/tcp": {}, "53/udp": {}},
+		},
+	}, err
+}
+
+// busyboxContents is an image to test with: a shell, and whatever else the program can be.
+func busyboxContents(ctx context.Context, program string) (contents, error) {
+	said, err := ask(ctx, program, "--help")
+	if err != nil {
+		return contents{}, err
+	}
+	tag, err := versionIn(said, busyboxVersion)
+	if err != nil {
+		return contents{}, err
+	}
+	applets, err := ask(ctx, program, "--list")
+	if err != nil {
+		return contents{}, err
+	}
+	binary, err := executable("bin/busybox", program)
+	if err != nil {
+		return contents{}, err
+	}
+	files := []file{
+		folder("bin", 0o755), binary,
+		folder("etc", 0o755),
+		text("etc/group", "root:x:0:\nnogroup:x:65534:\n"),
+		text("etc/passwd", "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
+		folder("root", 0o700),
+		folder("tmp", 0o1777),
+		folder("usr", 0o755), folder("usr/bin", 0o755), link("usr/bin/env", "/bin/busybox"),
+	}
+	count := 0
+	for name := range strings.FieldsSeq(applets) {
+		if name != "busybox" {
+			files = append(files, link("bin/"+name, "busybox"))
+			count++
+		}
+	}
+	if count == 0 {
+		return contents{}, errors.New("it lists no applets")
+	}
+	return contents{
+		tag: tag, files: files,
+		config: v1.Config{Cmd: []string{"sh"}, Env: []string{searchPath}, WorkingDir: "/"},
+	}, nil
+}
+
+// executable is a program as a file of an image. It must be static, because there is no loader and no library in
+// the images; a container of another one ends with "no such file or directory".
+func executable(name, from string) (file, error) {
+	program, err := elf.Open(from)
+	if err != nil {
+		return file{}, fmt.Errorf("read %s: %w", from, err)
+	}
+	defer program.Close()
+	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return file{}, fmt.Errorf("%s is linked dynamically: give one that is static", from)
+	}
+	content, err := os.ReadFile(from)
+	return file{name: name, mode: 0o755, content: content}, err
+}

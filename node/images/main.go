@@ -1,0 +1,99 @@
+// Command images packs the few images that a cluster needs where no registry can be
+// reached, each as an OCI archive that containerd imports:
+//
+//	images -out DIR -pause FILE -coredns FILE -busybox FILE
+//
+// Each program is asked for its version, which becomes the tag. The names begin with
+// kqueen.internal, because these images are ours and not what upstream's registry has.
+// For each archive a line is printed: its file, a tab, the image's name. The same
+// programs give the same bytes.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+const (
+	// registry is what the images' names begin with. The domain is reserved for private
+	// use (ICANN, 2024-07-29), so nobody else's registry answers to it.
+	registry = "kqueen.internal"
+	// askTimeout is for a program that prints its version or its applets.
+	askTimeout = time.Minute
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "images:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	flags := flag.NewFlagSet("images", flag.ContinueOnError)
+	out := flags.String("out", "", "folder for the archives, which is there already")
+	pause := flags.String("pause", "", "the program pause of this module")
+	coredns := flags.String("coredns", "", "the program coredns of this module")
+	busybox := flags.String("busybox", "", "a static busybox, as in Debian's package busybox-static")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *out == "" || *pause == "" || *coredns == "" || *busybox == "" || flags.NArg() > 0 {
+		return errors.New("name -out, -pause, -coredns and -busybox, and nothing else")
+	}
+	for _, program := range []*string{pause, coredns, busybox} {
+		abs, err := filepath.Abs(*program) // without a slash it would be looked for in PATH
+		if err != nil {
+			return err
+		}
+		*program = abs
+	}
+	for _, img := range []struct {
+		name     string
+		contents func() (contents, error)
+	}{
+		{"pause", func() (contents, error) { return pauseContents(ctx, *pause) }},
+		{"coredns", func() (contents, error) { return corednsContents(ctx, *coredns) }},
+		{"busybox", func() (contents, error) { return busyboxContents(ctx, *busybox) }},
+	} {
+		made, err := img.contents()
+		if err != nil {
+			return fmt.Errorf("%s: %w", img.name, err)
+		}
+		file, reference := img.name+".tar", registry+"/"+img.name+":"+made.tag
+		if err := pack(filepath.Join(*out, file), reference, made); err != nil {
+			return fmt.Errorf("%s: %w", img.name, err)
+		}
+		fmt.Fprintf(stdout, "%s\t%s\n", file, reference)
+	}
+	return nil
+}
+
+// ask runs a program with arguments that make it print something and end.
+func ask(ctx context.Context, program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("ask %s %s: %w: %.500s", program, strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
+}
+
+// versionIn finds the version in what a program says about itself.
+func versionIn(said string, pattern *regexp.Regexp) (string, error) {
+	found := pattern.FindStringSubmatch(said)
+	if found == nil {
+		return "", fmt.Errorf("it does not say its version: %.200q", said)
+	}
+	return found[1], nil
+}
