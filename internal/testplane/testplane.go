@@ -115,12 +115,13 @@ func (p *plane) start(ctx context.Context) (*rest.Config, error) {
 		return nil, err
 	}
 	etcd := &envtest.Etcd{Path: filepath.Join(filepath.Dir(kqueen), "etcd")}
+	apiServer := &envtest.APIServer{Path: kubernetes.Path("kube-apiserver")}
+	apiServer.Configure().
+		Set("enable-bootstrap-token-auth", "true").                     // as in every hosted cluster
+		Set("service-cluster-ip-range", "10.0.0.0/24,fd00:10:96::/112") // Services of either family can be made
 	p.env = &envtest.Environment{
-		CRDs: definitions,
-		ControlPlane: envtest.ControlPlane{
-			Etcd:      etcd,
-			APIServer: &envtest.APIServer{Path: kubernetes.Path("kube-apiserver")},
-		},
+		CRDs:         definitions,
+		ControlPlane: envtest.ControlPlane{Etcd: etcd, APIServer: apiServer},
 	}
 	return p.env.Start()
 }
@@ -190,6 +191,20 @@ func Kubernetes(ctx context.Context) (release.Binaries, error) {
 	}
 	source := release.Source{Build: &release.Build{Module: newest.Dir}}
 	return release.NewStore(dir).Ensure(ctx, newest.Version, source, func(release.Step) {})
+}
+
+// NodeParts returns what nodes of the repository are made of, and builds it when it was never built on this
+// machine, which takes minutes.
+func NodeParts(ctx context.Context) (release.NodeParts, error) {
+	root, err := Root()
+	if err != nil {
+		return release.NodeParts{}, err
+	}
+	dir, err := release.DefaultDir()
+	if err != nil {
+		return release.NodeParts{}, err
+	}
+	return release.NewStore(dir).EnsureNodeParts(ctx, filepath.Join(root, "node"), nil)
 }
 
 // Root is the top of the repository: the nearest folder above the test's own with a kubernetes folder

@@ -1,0 +1,150 @@
+// Package addons says what a hosted cluster must contain before nodes can join and pods can run:
+// what kubeadm reads and is allowed, kube-proxy for machines that do not run it by themselves, and the
+// cluster's name service.
+//
+// It hides the manifests, which are upstream's wherever there is no reason to differ. It is pure and
+// calls nobody: package kube applies what it returns. Everybody above the mechanisms may enter.
+package addons
+
+import (
+	"bytes"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+// Groups of those who join.
+const (
+	// TokenGroup is the group of KQueen's own bootstrap tokens. It may do what joining takes, but its
+	// certificates are approved by KQueen alone, which knows the machine.
+	TokenGroup = "system:bootstrappers:kqueen"
+	// KubeadmTokenGroup is the group of tokens that an administrator of the cluster makes with "kubeadm
+	// token create". Its certificates are approved by the cluster itself, as upstream does.
+	KubeadmTokenGroup = "system:bootstrappers:kubeadm:default-node-token"
+)
+
+// Manager is the field manager under which the objects are meant to be applied.
+const Manager = "kqueen-addons"
+
+// LabelManagedBy is on every object, with the value "kqueen".
+const LabelManagedBy = "app.kubernetes.io/managed-by"
+
+// Params is what the contents of a cluster depend on.
+type Params struct {
+	// Version of Kubernetes that the cluster runs, such as "v1.36.3".
+	Version string
+	// Server is host:port at which nodes and pods reach the API server, and CA (PEM) what signs its certificate.
+	Server string
+	CA     []byte
+	// PodCIDR and ServiceCIDR are the cluster's ranges.
+	PodCIDR, ServiceCIDR netip.Prefix
+	// DNS is the address of the cluster's name service, in ServiceCIDR, and DNSDomain the suffix of its names.
+	DNS       netip.Addr
+	DNSDomain string
+	// Routed says that pods reach each other by routes between the machines, which no NetworkPolicy stops.
+	Routed bool
+	// ClusterName is the name in the kubeconfigs of joined machines.
+	ClusterName string
+	// Images are what the pods run.
+	Images Images
+}
+
+// Images are references of container images, as a container runtime takes them. CoreDNS's entry point is
+// CoreDNS; kube-proxy's holds /usr/local/bin/kube-proxy, iptables and nft.
+type Images struct {
+	CoreDNS, KubeProxy string
+}
+
+//go:embed manifests/*.yaml
+var manifests embed.FS
+
+// files in the order in which their objects are made. The last object of all is cluster-info: who finds
+// it finds everything else that joining takes.
+var files = []string{"routes.yaml", "kube-proxy.yaml", "coredns.yaml", "kubeadm.yaml"}
+
+// Objects returns the contents of a cluster, in the order in which they have to be made. The namespaces
+// are not among them: every API server makes kube-system and kube-public itself, within seconds of its
+// first start. It is pure: the same parameters give the same objects.
+func Objects(p Params) ([]client.Object, error) {
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	all, err := template.New("").Funcs(template.FuncMap{
+		"quote":  quote,
+		"base64": base64.StdEncoding.EncodeToString,
+	}).Option("missingkey=error").ParseFS(manifests, "manifests/*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("read the manifests: %w", err)
+	}
+	var objects []client.Object
+	for _, file := range files {
+		if file == "routes.yaml" && !p.Routed {
+			continue
+		}
+		var text bytes.Buffer
+		if err := all.ExecuteTemplate(&text, file, p.values()); err != nil {
+			return nil, fmt.Errorf("fill in %s: %w", file, err)
+		}
+		found, err := parse(text.String())
+		if err != nil {
+			return nil, fmt.Errorf("parse %s: %w", file, err)
+		}
+		objects = append(objects, found...)
+	}
+	return objects, nil
+}
+
+// values are what the templates may use.
+func (p Params) values() map[string]any {
+	bindAddress := netip.IPv4Unspecified()
+	if p.PodCIDR.Addr().Is6() {
+		bindAddress = netip.IPv6Unspecified()
+	}
+	return map[string]any{
+		"Params":            p,
+		"BindAddress":       bindAddress.String(),
+		"TokenGroup":        TokenGroup,
+		"KubeadmTokenGroup": KubeadmTokenGroup,
+		"ProviderLabel":     v1alpha1.LabelProvider,
+		"LocalProvider":     v1alpha1.ProviderLocal,
+	}
+}
+
+// quote writes a value as text, whatever YAML would read in it: 1.5 or true can be a name.
+func quote(value any) (string, error) {
+	text, err := json.Marshal(fmt.Sprint(value))
+	return string(text), err
+}
+
+// parse reads a file of several objects and marks each as ours.
+func parse(text string) ([]client.Object, error) {
+	var objects []client.Object
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		data, err := yaml.YAMLToJSONStrict([]byte(document + "\n")) // a text at the end keeps its last line whole
+		if err != nil {
+			return nil, err
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(data); err != nil {
+			return nil, err
+		}
+		labels := object.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[LabelManagedBy] = "kqueen"
+		object.SetLabels(labels)
+		objects = append(objects, object)
+	}
+	return objects, nil
+}

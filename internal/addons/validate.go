@@ -1,0 +1,108 @@
+package addons
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// validate says everything that is wrong with the parameters. They are filled into templates, so what is
+// no name, address or reference must not get that far.
+func (p Params) validate() error {
+	return errors.Join(
+		invalid("Version", validVersion(p.Version)),
+		invalid("Server", validServer(p.Server)),
+		invalid("CA", validCA(p.CA)),
+		invalid("PodCIDR", validRange(p.PodCIDR)),
+		invalid("ServiceCIDR", validRange(p.ServiceCIDR)),
+		invalid("DNS", p.validDNS()),
+		invalid("DNSDomain", validName(validation.IsDNS1123Subdomain(p.DNSDomain))),
+		invalid("ClusterName", validName(validation.IsDNS1123Label(p.ClusterName))),
+		invalid("Images.CoreDNS", validImage(p.Images.CoreDNS)),
+		invalid("Images.KubeProxy", validImage(p.Images.KubeProxy)),
+	)
+}
+
+func invalid(field string, problem error) error {
+	if problem == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", field, problem)
+}
+
+func validVersion(version string) error {
+	number, ok := strings.CutPrefix(version, "v")
+	if _, err := semver.StrictNewVersion(number); !ok || err != nil {
+		return fmt.Errorf("%q is not a version; must be such as v1.36.3", version)
+	}
+	return nil
+}
+
+func validServer(server string) error {
+	host, port, err := net.SplitHostPort(server)
+	if err != nil {
+		return fmt.Errorf("%q must be host:port", server)
+	}
+	if _, err := netip.ParseAddr(host); err != nil && len(validation.IsDNS1123Subdomain(host)) > 0 {
+		return fmt.Errorf("%q is neither an address nor a host name", host)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return fmt.Errorf("%q is not a port; must be a number from 1 to 65535", port)
+	}
+	return nil
+}
+
+func validCA(ca []byte) error {
+	block, _ := pem.Decode(ca)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return errors.New("must be a certificate in PEM")
+	}
+	if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+		return fmt.Errorf("must be a certificate in PEM: %w", err)
+	}
+	return nil
+}
+
+func validRange(r netip.Prefix) error {
+	if !r.IsValid() {
+		return errors.New("is missing; must be a range such as 10.244.0.0/16")
+	}
+	if r != r.Masked() {
+		return fmt.Errorf("%s has host bits set; must be %s", r, r.Masked())
+	}
+	return nil
+}
+
+func (p Params) validDNS() error {
+	if p.ServiceCIDR.IsValid() && !p.ServiceCIDR.Contains(p.DNS) {
+		return fmt.Errorf("%s must be an address in ServiceCIDR %s", p.DNS, p.ServiceCIDR)
+	}
+	return nil
+}
+
+func validName(problems []string) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(problems, "; "))
+}
+
+// validImage leaves the grammar of references to the container runtime and holds off what is none for sure.
+func validImage(reference string) error {
+	odd := func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsPrint(r) || strings.ContainsRune(" \"'\\{}", r)
+	}
+	if reference == "" || strings.ContainsFunc(reference, odd) {
+		return fmt.Errorf("%q is not a reference of an image; must be such as registry.k8s.io/coredns/coredns:v1.14.2", reference)
+	}
+	return nil
+}
