@@ -1,0 +1,36 @@
+package machine
+
+import (
+	"fmt"
+	"net/netip"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+// dnsHost is the number of the name service's address in the range of Services; kubeadm's is the same.
+const dnsHost = 10
+
+// ClusterOf says what a machine has to know of a cluster whose status.join is set. It is pure.
+func ClusterOf(cluster *v1alpha1.Cluster) (Cluster, error) {
+	network := cluster.Spec.Network
+	pods, err := netip.ParsePrefix(network.PodCIDR)
+	if err != nil {
+		return Cluster{}, fmt.Errorf("spec.network.podCIDR of cluster %s: %w", cluster.Name, err)
+	}
+	services, err := netip.ParsePrefix(network.ServiceCIDR)
+	if err != nil {
+		return Cluster{}, fmt.Errorf("spec.network.serviceCIDR of cluster %s: %w", cluster.Name, err)
+	}
+	dns := services.Masked().Addr()
+	for range dnsHost {
+		dns = dns.Next()
+	}
+	if !services.Contains(dns) {
+		return Cluster{}, fmt.Errorf("spec.network.serviceCIDR of cluster %s: %s has no %dth address for the name service", cluster.Name, services, dnsHost)
+	}
+	return Cluster{
+		Name: cluster.Name, Server: cluster.Status.Join.Server, CA: cluster.Status.Join.CA,
+		PodCIDR: pods, ServiceCIDR: services, DNS: dns, DNSDomain: network.DNSDomain,
+		Routed: cluster.Spec.CNI == v1alpha1.CNIRoutes,
+	}, nil
+}

@@ -1,0 +1,102 @@
+//go:build linux
+
+package local
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// subnetBits is the size of a cluster's subnet: 254 addresses, of which the bridge takes the first.
+	subnetBits = 24
+	// Interface names have at most 15 letters.
+	bridgePrefix, linkPrefix = "kqb", "kqv"
+)
+
+func bridgeOf(cluster types.UID) string { return bridgePrefix + short(cluster) }
+func linkOf(machine types.UID) string   { return linkPrefix + short(machine) }
+
+// cgroupOf is the cgroup of a machine's pods, below each hierarchy.
+func cgroupOf(machine types.UID) string { return "/kqueen/" + string(machine) }
+
+// short is a name of ten letters; forty bits of a hash, which no two of some thousand machines share.
+func short(uid types.UID) string {
+	sum := sha256.Sum256([]byte(uid))
+	return hex.EncodeToString(sum[:5])
+}
+
+// gateway is the first address of the subnet: the host's, on the cluster's bridge.
+func gateway(address netip.Prefix) netip.Prefix {
+	return netip.PrefixFrom(address.Masked().Addr().Next(), address.Bits())
+}
+
+// choose picks a free address for a machine: in the subnet that the cluster has, or in the first one that no
+// cluster has and that overlaps nothing in use. It is pure.
+func choose(from netip.Prefix, cluster types.UID, records map[types.UID]record, inUse []netip.Prefix) (netip.Prefix, error) {
+	taken := map[netip.Addr]bool{}
+	subnets := map[netip.Prefix]bool{}
+	for _, r := range records {
+		taken[r.Address.Addr()] = true
+		subnets[r.Address.Masked()] = true
+		if r.Cluster == cluster {
+			inUse = nil // the subnet was free when it was chosen, and now its own bridge is in use
+			from = r.Address.Masked()
+		}
+	}
+	if from.Bits() == subnetBits && subnets[from] {
+		return chooseIn(from, taken)
+	}
+	for _, s := range subnetsOf(from, cluster) {
+		if !subnets[s] && !overlaps(s, inUse) {
+			return chooseIn(s, taken)
+		}
+	}
+	return netip.Prefix{}, fmt.Errorf("no subnet of %s is free for the machines of another cluster; give them another range with --machine-network", from)
+}
+
+// subnetsOf cuts the range into subnets and begins with one that the cluster's name leads to: two installations
+// on one host that choose at the same moment see each other's choice only later.
+func subnetsOf(from netip.Prefix, cluster types.UID) []netip.Prefix {
+	var all []netip.Prefix
+	for s := netip.PrefixFrom(from.Masked().Addr(), subnetBits); from.Contains(s.Addr()); s = netip.PrefixFrom(after(s), subnetBits) {
+		all = append(all, s)
+	}
+	sum := sha256.Sum256([]byte(cluster))
+	first := int(binary.BigEndian.Uint16(sum[:])) % len(all)
+	return append(all[first:], all[:first]...)
+}
+
+func chooseIn(subnet netip.Prefix, taken map[netip.Addr]bool) (netip.Prefix, error) {
+	first := subnet.Addr().Next().Next() // after the network's own and the gateway's
+	last := after(subnet).Prev()         // the broadcast address
+	for a := first; a.Less(last); a = a.Next() {
+		if !taken[a] {
+			return netip.PrefixFrom(a, subnetBits), nil
+		}
+	}
+	return netip.Prefix{}, fmt.Errorf("all addresses of %s are taken: a cluster has at most 253 machines on one host", subnet)
+}
+
+// after is the first address behind a subnet.
+func after(p netip.Prefix) netip.Addr {
+	a := p.Addr().As4()
+	const third = 2
+	for i := third; i >= 0; i-- {
+		a[i]++
+		if a[i] != 0 {
+			break
+		}
+	}
+	return netip.AddrFrom4(a)
+}
+
+func overlaps(p netip.Prefix, others []netip.Prefix) bool {
+	return slices.ContainsFunc(others, p.Overlaps)
+}

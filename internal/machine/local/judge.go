@@ -1,0 +1,35 @@
+//go:build linux
+
+package local
+
+import (
+	"strings"
+
+	"kqueen.io/kqueen/internal/machine"
+	"kqueen.io/kqueen/internal/runner"
+)
+
+// judge says what the components' states mean. It is pure.
+func judge(status runner.Status) machine.Observed {
+	if status.Ready() {
+		return machine.Observed{State: machine.Running, Message: "all programs of the machine run"}
+	}
+	var starting, failing []string
+	for _, c := range status.Components {
+		switch c.State {
+		case runner.StateReady:
+		case runner.StateStarting, runner.StateWaiting, runner.StateAdopted, runner.StateStopping:
+			if c.LastExit == nil {
+				starting = append(starting, c.Name)
+				continue
+			}
+			failing = append(failing, c.Name+" "+c.Trouble())
+		default:
+			failing = append(failing, c.Name+" "+c.Trouble())
+		}
+	}
+	if len(failing) > 0 {
+		return machine.Observed{State: machine.Failing, Message: strings.Join(failing, "; ")}
+	}
+	return machine.Observed{State: machine.Creating, Message: "waiting for " + strings.Join(starting, ", ")}
+}

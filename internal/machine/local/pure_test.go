@@ -1,0 +1,189 @@
+//go:build linux
+
+package local
+
+import (
+	"encoding/json"
+	"flag"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kqueen.io/kqueen/internal/machine"
+	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/runner"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestChoose(t *testing.T) {
+	whole := netip.MustParsePrefix("10.223.0.0/16")
+	small := netip.MustParsePrefix("10.223.4.0/23") // two subnets
+	at := func(cluster types.UID, address string) record {
+		return record{Cluster: cluster, Address: netip.MustParsePrefix(address)}
+	}
+	full := map[types.UID]record{}
+	for i := range 253 {
+		full[types.UID(rune(i))] = record{Cluster: "a", Address: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 223, 4, byte(2 + i)}), 24)}
+	}
+	cases := map[string]struct {
+		reason  string
+		from    netip.Prefix
+		records map[types.UID]record
+		inUse   []string
+		want    string
+		problem string
+	}{
+		"second machine":        {"a cluster has one subnet", whole, map[types.UID]record{"m": at("a", "10.223.7.2/24")}, nil, "10.223.7.3/24", ""},
+		"gap":                   {"addresses are used again", whole, map[types.UID]record{"m": at("a", "10.223.7.3/24")}, nil, "10.223.7.2/24", ""},
+		"own bridge is in use":  {"it was free when it was chosen", whole, map[types.UID]record{"m": at("a", "10.223.7.2/24")}, []string{"10.223.7.0/24"}, "10.223.7.3/24", ""},
+		"other cluster's":       {"clusters share no subnet", small, map[types.UID]record{"m": at("b", "10.223.4.2/24")}, nil, "10.223.5.2/24", ""},
+		"host's":                {"the host's networks stay reachable", small, nil, []string{"10.223.4.128/25"}, "10.223.5.2/24", ""},
+		"wider network in use":  {"a subnet of a network in use is in use", small, nil, []string{"10.0.0.0/8"}, "", "--machine-network"},
+		"all subnets are taken": {"the error says what helps", small, map[types.UID]record{"m": at("b", "10.223.4.2/24"), "n": at("c", "10.223.5.2/24")}, nil, "", "--machine-network"},
+		"subnet is full":        {"the last address is the broadcast's", small, full, nil, "", "at most 253"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var inUse []netip.Prefix
+			for _, p := range c.inUse {
+				inUse = append(inUse, netip.MustParsePrefix(p))
+			}
+			got, err := choose(c.from, "a", c.records, inUse)
+			if c.problem != "" {
+				if err == nil || !strings.Contains(err.Error(), c.problem) {
+					t.Fatalf("%s: got %v, %v, want an error with %q", c.reason, got, err, c.problem)
+				}
+				return
+			}
+			if err != nil || got.String() != c.want {
+				t.Errorf("%s: got %v, %v, want %s", c.reason, got, err, c.want)
+			}
+		})
+	}
+}
+
+// TestChooseSpreads: two installations on one host do not know each other's choice at first.
+func TestChooseSpreads(t *testing.T) {
+	seen := map[netip.Prefix]bool{}
+	for _, cluster := range []types.UID{"a", "b", "c", "d"} {
+		got, err := choose(netip.MustParsePrefix("10.223.0.0/16"), cluster, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[got] = true
+	}
+	if len(seen) < 2 {
+		t.Errorf("four clusters of four installations begin with the same subnet: %v", seen)
+	}
+}
+
+func TestReachableServers(t *testing.T) {
+	got := reachableServers("# made by hand\nnameserver 127.0.0.53\nsearch a.example\nnameserver 10.0.0.1\nnameserver ::1\nnameserver fd00::1\nnameserver\n")
+	if diff := cmp.Diff("nameserver 10.0.0.1\nnameserver fd00::1\n", got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := reachableServers("nameserver 127.0.0.53\n"); got != noServers {
+		t.Errorf("a host with nothing but itself gives %q; an empty file would make containerd copy the host's", got)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	ready := runner.ComponentStatus{Name: "machine", State: runner.StateReady}
+	cases := map[string]struct {
+		status []runner.ComponentStatus
+		want   machine.Observed
+	}{
+		"all ready": {[]runner.ComponentStatus{ready}, machine.Observed{State: machine.Running, Message: "all programs of the machine run"}},
+		"starting": {[]runner.ComponentStatus{ready, {Name: "kubelet", State: runner.StateStarting}},
+			machine.Observed{State: machine.Creating, Message: "waiting for kubelet"}},
+		"crashed once": {[]runner.ComponentStatus{ready, {Name: "kubelet", State: runner.StateStarting, LastExit: &runner.Exit{Signal: "killed"}}},
+			machine.Observed{State: machine.Failing, Message: "kubelet was ended by signal: killed and is being restarted"}},
+		"does not answer": {[]runner.ComponentStatus{{Name: "kubelet", State: runner.StateNotReady, Message: "timeout"}},
+			machine.Observed{State: machine.Failing, Message: "kubelet does not answer: timeout"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, judge(runner.Status{Components: c.status}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDescribe shows everything that runs for a machine.
+func TestDescribe(t *testing.T) {
+	d := description{
+		Desired: machine.Desired{
+			Ref:     machine.Ref{UID: "11111111-1111-1111-1111-111111111111", Cluster: "22222222-2222-2222-2222-222222222222", Name: "pool-abcde"},
+			Version: "v1.36.3", Token: "abcdef.0123456789abcdef",
+			Taints: []corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}},
+			Cluster: machine.Cluster{
+				Name: "demo", Server: "192.0.2.1:20001", CA: []byte("CA\n"), DNS: netip.MustParseAddr("10.96.0.10"), DNSDomain: "cluster.local", Routed: true,
+				PodCIDR: netip.MustParsePrefix("10.244.0.0/16"), ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"),
+			},
+			Peers: []machine.Peer{
+				{Address: netip.MustParseAddr("10.223.7.4"), PodCIDR: netip.MustParsePrefix("10.244.2.0/24")},
+				{Address: netip.MustParseAddr("10.223.7.3"), PodCIDR: netip.MustParsePrefix("10.244.1.0/24")},
+			},
+		},
+		record:   record{Cluster: "22222222-2222-2222-2222-222222222222", Address: netip.MustParsePrefix("10.223.7.2/24"), Parts: "/parts", Program: "/usr/bin/kqueen"},
+		facts:    facts{root: true, proxyMode: "nftables", resolvConf: noServers},
+		dir:      "/data/machine",
+		parts:    release.NodeParts{Dir: "/parts"},
+		binaries: release.Binaries{Dir: "/releases/v1.36.3", Components: map[string]release.Component{"kubelet": {}, "kube-proxy": {}}},
+		listen:   netip.MustParseAddr("127.0.0.1"),
+	}
+	compare(t, "loopback", d)
+	d.listen, d.Token, d.Cluster.Routed, d.facts.mayLowerOOM = netip.MustParseAddr("198.51.100.7"), "", false, true
+	d.Cluster.Server = "198.51.100.7:20001"
+	d.hostPorts.First, d.hostPorts.Last = 20000, 29999
+	compare(t, "reachable", d)
+}
+
+func compare(t *testing.T, name string, d description) {
+	t.Helper()
+	w, err := describe(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Validate(); err != nil {
+		t.Error(err)
+	}
+	var text strings.Builder
+	for _, c := range w.Components {
+		data, err := json.MarshalIndent(c, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(append(data, '\n'))
+	}
+	var files []string
+	for file := range w.Files {
+		files = append(files, file)
+	}
+	slices.Sort(files)
+	for _, file := range files {
+		text.WriteString("--- " + file + "\n" + string(w.Files[file].Data) + "\n")
+	}
+	golden := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(golden, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text.String()); diff != "" {
+		t.Errorf("%s (-want +got); -update writes it:\n%s", name, diff)
+	}
+}

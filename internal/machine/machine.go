@@ -1,0 +1,141 @@
+// Package machine says how one worker of a cluster is made, whatever makes it: on this host
+// (package local) or by a person who brings it (package manual).
+//
+// It hides nothing but the rules that all providers share. Package nodepool decides which machines
+// there should be and hands each to its provider; it knows none of them.
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Provider makes machines of one sort. No method blocks for long; long work goes on outside and is
+// seen by the next Ensure. Every method is idempotent, and safe after a crash of KQueen at any
+// instruction of an earlier call.
+type Provider interface {
+	// Describe says what the provider is. It is pure.
+	Describe() Description
+	// Ensure begins or goes on to make the machine so, and says how it is. Bad input is an
+	// *InvalidError and changes nothing.
+	Ensure(ctx context.Context, want Desired) (Observed, error)
+	// Delete begins or goes on to remove the machine, and says whether nothing of it is left. Its pods
+	// have left before, or are given up.
+	Delete(ctx context.Context, ref Ref) (gone bool, err error)
+	// List names the machines of which something is there, so that orphans can be found.
+	List(ctx context.Context) ([]types.UID, error)
+}
+
+// Description is what a provider is.
+type Description struct {
+	// Name by which a NodePool asks for the provider.
+	Name string
+	// Summary is one sentence for people.
+	Summary string
+	// ParametersSchema is the JSON Schema (2020-12) of spec.template.parameters of a NodePool.
+	ParametersSchema json.RawMessage
+	// Brought says that a person brings the machine: nobody knows when it joins, and KQueen cannot
+	// switch it off.
+	Brought bool
+	// Routed says that the provider itself carries packets between the pods of its machines.
+	Routed bool
+}
+
+// Ref names a machine for good.
+type Ref struct {
+	// UID of the Machine, and of its Cluster.
+	UID, Cluster types.UID
+	// Name of the machine and of its node.
+	Name string
+}
+
+// Desired is the machine that somebody wants.
+type Desired struct {
+	Ref
+	// Version of Kubernetes, such as "v1.36.3".
+	Version string
+	// Labels and Taints with which the node registers.
+	Labels map[string]string
+	Taints []corev1.Taint
+	// Parameters are what the provider's schema describes; nil for none.
+	Parameters json.RawMessage
+	// Cluster says what the machine joins.
+	Cluster Cluster
+	// Token is a bootstrap token that is good for this one machine; empty once the node has joined.
+	Token string
+	// Peers are the cluster's other machines that have joined, in any order.
+	Peers []Peer
+}
+
+// Cluster is what a machine has to know of the cluster that it joins.
+type Cluster struct {
+	// Name of the cluster, for people.
+	Name string
+	// Server is host:port at which nodes and pods reach the API server, and CA (PEM) what signs its certificate.
+	Server string
+	CA     []byte
+	// PodCIDR and ServiceCIDR are the cluster's ranges.
+	PodCIDR, ServiceCIDR netip.Prefix
+	// DNS is the address of the cluster's name service, and DNSDomain the suffix of its names.
+	DNS       netip.Addr
+	DNSDomain string
+	// Routed says that pods reach each other by the provider's routes. Otherwise something that runs in
+	// the cluster makes its network.
+	Routed bool
+}
+
+// Peer is another machine of the same cluster.
+type Peer struct {
+	Address netip.Addr
+	PodCIDR netip.Prefix
+}
+
+// State is how far a machine is.
+type State string
+
+// The states of a machine.
+const (
+	// Creating: not made yet, or not running for the first time yet.
+	Creating State = "Creating"
+	// Awaiting: somebody has to do something; the message says what.
+	Awaiting State = "Awaiting"
+	// Running: made, and what makes it a node runs.
+	Running State = "Running"
+	// Failing: made, but something of it does not run; the provider goes on trying.
+	Failing State = "Failing"
+)
+
+// Observed is how a machine is.
+type Observed struct {
+	State State
+	// Message says, for people and without times, what is waited for or what is wrong.
+	Message string
+	// ProviderID names the machine for good, such as "kqueen://local/<uid>".
+	ProviderID string
+	// Address at which the kubelet is reached; invalid while nobody knows it.
+	Address netip.Addr
+}
+
+// ProviderID returns the name for good of a machine.
+func ProviderID(provider string, uid types.UID) string {
+	return "kqueen://" + provider + "/" + string(uid)
+}
+
+// ErrUnsupported says that a provider cannot work on this host; its text says why.
+var ErrUnsupported = errors.New("this host cannot run machines")
+
+// InvalidError says what is wrong with the input, in which field, and what would be right.
+type InvalidError struct {
+	// Field is the path in the NodePool, such as "spec.template.parameters".
+	Field string
+	// Problem says what is wrong and what would be right.
+	Problem string
+}
+
+func (e *InvalidError) Error() string { return fmt.Sprintf("%s: %s", e.Field, e.Problem) }
