@@ -26,7 +26,7 @@ const observeInterval = time.Minute
 type Config struct {
 	// Client of the admin plane.
 	Client client.Client
-	// Secrets reads Secrets of the admin plane, without a cache.
+	// Secrets reads the admin plane without a cache: Secrets, and what a deletion depends on.
 	Secrets client.Reader
 	// Drivers by name.
 	Drivers  map[string]provision.Driver
@@ -48,6 +48,8 @@ func New(c Config) *operator.Reconciler[*v1alpha1.Cluster] {
 			{Condition: v1alpha1.ConditionAccepted, Ensure: v.accept},
 			{Condition: v1alpha1.ConditionKubeconfigReady, Ensure: v.publish, Remove: v.unpublish},
 			{Condition: v1alpha1.ConditionProvisioned, Ensure: v.provision, Remove: v.deprovision},
+			// Removed first: a machine whose control plane is gone would not know what to leave.
+			{Condition: v1alpha1.ConditionWorkersGone, Remove: v.removeWorkers, Leaving: true},
 		},
 	})
 }
@@ -86,7 +88,7 @@ func (v *verb) provision(ctx context.Context, c *v1alpha1.Cluster) operator.Outc
 	if err != nil {
 		return refusal(err, v1alpha1.ReasonProvisionerFailed)
 	}
-	c.Status.Steps, c.Status.Endpoint = observed.Steps, observed.Endpoint
+	c.Status.Steps, c.Status.Endpoint, c.Status.Join = observed.Steps, observed.Endpoint, observed.Join
 	if observed.Version != "" {
 		c.Status.Version = observed.Version
 	}

@@ -30,7 +30,7 @@ func (v *verb) publish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcom
 	if err != nil {
 		return refusal(err, v1alpha1.ReasonKubeconfigPending)
 	}
-	c.Status.Steps, c.Status.Endpoint = observed.Steps, observed.Endpoint
+	c.Status.Steps, c.Status.Endpoint, c.Status.Join = observed.Steps, observed.Endpoint, observed.Join
 	if len(observed.Kubeconfig) == 0 {
 		return pending(observed)
 	}

@@ -97,6 +97,8 @@ type Observed struct {
 	Endpoint string
 	// Kubeconfig is for the cluster's administrator; nil while there is none. It is a secret.
 	Kubeconfig []byte
+	// Join is how nodes reach the API server; nil while nobody knows, and where the driver makes the nodes itself.
+	Join *v1alpha1.JoinEndpoint
 }
 
 // ErrNotFound says that there is no such cluster.

@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -196,6 +198,10 @@ func (d *Driver) Observe(ctx context.Context, ref provision.Ref) (provision.Obse
 	keys := &corev1.Secret{}
 	if err := d.Secrets.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: cp.KeysSecret()}, keys); err != nil {
 		return provision.Observed{}, fmt.Errorf("read the keys of control plane %s: %w", ref.Name, err)
+	}
+	if cp.Status.Endpoint.NodeAddress != "" {
+		server := net.JoinHostPort(cp.Status.Endpoint.NodeAddress, strconv.Itoa(int(cp.Status.Endpoint.Port)))
+		observed.Join = &v1alpha1.JoinEndpoint{Server: server, CA: keys.Data["ca.crt"]}
 	}
 	observed.Kubeconfig, err = adminKubeconfig(cp, keys.Data)
 	return observed, err
