@@ -28,8 +28,12 @@ const importTable = `
 	# Mechanisms: each can be used and tested alone.
 	NONE < internal/pki, internal/datastore, internal/release, internal/gateway, internal/kube, internal/runner;
 	internal/runner < internal/runner/process;
-	API < internal/operator;
-	API, internal/pki, internal/datastore, internal/release, internal/gateway, internal/kube, internal/operator, internal/runner < MECHANISMS;
+	API < internal/operator, internal/addons, internal/machine;
+	API, internal/pki, internal/datastore, internal/release, internal/gateway, internal/kube, internal/operator, internal/runner, internal/addons, internal/machine < MECHANISMS;
+
+	# Providers of machines are described to a runner, as control planes are, and know no runner.
+	NONE < internal/machine/local/guest;
+	internal/machine, internal/machine/local/guest, internal/release, internal/runner < internal/machine/local;
 
 	# The plug and its drivers. A driver does not know another one; only "all" knows them.
 	API < internal/provision;
@@ -37,13 +41,14 @@ const importTable = `
 
 	# Verbs: they meet through nouns in the API. They know the plug but no driver: a new driver changes no verb.
 	# They know the face of the runner but no runner.
-	MECHANISMS, internal/provision < internal/organization, internal/cluster, internal/controlplane;
+	MECHANISMS, internal/provision < internal/organization, internal/cluster, internal/controlplane, internal/nodepool, internal/worker;
 
 	# The admin plane of one machine is described with the table of components that a tenant's is.
 	internal/controlplane < internal/standalone;
 
 	# The one place that wires, and what stands before it.
-	internal/organization, internal/cluster, internal/standalone, internal/provision/all, internal/runner/process < internal/app;
+	internal/organization, internal/cluster, internal/standalone, internal/provision/all, internal/runner/process,
+	internal/nodepool, internal/worker, internal/machine/local < internal/app;
 	internal/app < internal/cli < cmd/kqueen;
 
 	# Programs for developers.
@@ -62,6 +67,7 @@ const importTable = `
 // testImports are the rooms that the tests of a room may import beside those that importTable allows.
 var testImports = map[string]map[string]string{
 	"internal/cluster": {"internal/provision/hosted": "the verb is tested with a real driver, not with a fake alone"},
+	"internal/addons":  {"internal/kube": "what it says is applied to a real API server as it is in a cluster"},
 }
 
 // testRooms are the rooms that only tests may import.
@@ -97,6 +103,9 @@ var guards = []guard{
 			"internal/cli":        "starts itself in the background",
 			"kubernetes/generate": "runs the go command to read upstream's go.mod",
 			"bench":               "starts the programs that it measures",
+
+			"internal/machine/local":       "looks whether nft or iptables is there",
+			"internal/machine/local/guest": "runs containerd's client to import images, before the kubelet starts",
 		},
 	},
 	{

@@ -9,8 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -37,7 +37,7 @@ import (
 	"kqueen.io/kqueen/internal/standalone"
 )
 
-// uidIndex finds a ControlPlane by its UID, which is all that the runner knows of it.
+// uidIndex finds a ControlPlane or a Machine by its UID, which is all that the runner knows of it.
 const uidIndex = "metadata.uid"
 
 // parallel is how many objects of one kind are worked on at once. The work is waiting for the API
@@ -69,11 +69,18 @@ func (a *App) control(ctx context.Context, config *rest.Config, plane *standalon
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
+	machines, err := a.localMachines(ctx)
+	if err != nil {
+		return err
+	}
 	drivers, looks, err := a.addReconcilers(ctx, mgr)
 	if err != nil {
 		return fmt.Errorf("add reconcilers: %w", err)
 	}
-	if err := a.sweep(ctx, direct); err != nil {
+	if err := a.addWorkers(ctx, mgr, machines); err != nil {
+		return fmt.Errorf("add the reconcilers of workers: %w", err)
+	}
+	if err := a.sweep(ctx, direct, machines); err != nil {
 		return fmt.Errorf("sweep orphans: %w", err)
 	}
 	hook := &admissionHook{client: direct, validator: &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}, log: a.Log}
@@ -152,7 +159,7 @@ func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager) (map[string]
 		},
 		func() error {
 			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.ControlPlane{}).WithOptions(options()).
-				WatchesRawSource(source.Channel(a.wakes.controlPlanes, a.byUID(c))).Complete(planes)
+				WatchesRawSource(source.Channel(a.wakes.controlPlanes, byUID[*v1alpha1.ControlPlane](a, c, func() client.ObjectList { return &v1alpha1.ControlPlaneList{} }))).Complete(planes)
 		},
 		func() error {
 			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Release{}).
@@ -188,19 +195,19 @@ func newScheme() (*runtime.Scheme, error) {
 
 func options() controller.Options { return controller.Options{MaxConcurrentReconciles: parallel} }
 
-// byUID finds the ControlPlane that the runner speaks of.
-func (a *App) byUID(c client.Reader) handler.TypedEventHandler[*v1alpha1.ControlPlane, reconcile.Request] {
-	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, cp *v1alpha1.ControlPlane) []reconcile.Request {
-		list := &v1alpha1.ControlPlaneList{}
-		if err := c.List(ctx, list, client.MatchingFields{uidIndex: string(cp.UID)}); err != nil {
-			a.Log.Warn("find the control plane of a workload", "workload", cp.UID, "error", err)
+// byUID finds the object that the runner speaks of; newList makes a list of its kind.
+func byUID[T client.Object](a *App, c client.Reader, newList func() client.ObjectList) handler.TypedEventHandler[T, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, named T) []reconcile.Request {
+		list := newList()
+		if err := c.List(ctx, list, client.MatchingFields{uidIndex: string(named.GetUID())}); err != nil {
+			a.Log.Warn("find the object of a workload", "workload", named.GetUID(), "error", err)
 			return nil
 		}
 		var requests []reconcile.Request
-		for i := range list.Items {
-			key := types.NamespacedName{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name}
-			requests = append(requests, reconcile.Request{NamespacedName: key})
-		}
+		_ = apimeta.EachListItem(list, func(o runtime.Object) error {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o.(client.Object))})
+			return nil
+		})
 		return requests
 	})
 }

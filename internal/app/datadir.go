@@ -97,13 +97,18 @@ func (s *settings) save(dir string) error {
 	return standalone.WriteFile(settingsFile(dir), append(data, '\n'))
 }
 
-// noAddress stands in for a host without any address but loopback, which upstream refuses as the
-// API server's advertised address. It is from the range for documentation and leads nowhere (RFC 5737).
+// noAddress stands in for the address of a host that listens on loopback alone, which upstream refuses as the API
+// server's advertised address. It is from the range for documentation and leads nowhere (RFC 5737), but in
+// machines on this host, which carry what is sent to it.
 var noAddress = netip.AddrFrom4([4]byte{192, 0, 2, 1})
 
-// advertiseAddress is how others reach this host: the address it listens on, or its first address that is not loopback.
+// advertiseAddress is how nodes reach the API servers of this host: by the address that it listens on or, when
+// that is all of them, by its first one that is not loopback.
 func advertiseAddress(listen netip.Addr) netip.Addr {
-	if listen.IsValid() && !listen.IsUnspecified() && !listen.IsLoopback() {
+	if listen.IsLoopback() {
+		return noAddress
+	}
+	if listen.IsValid() && !listen.IsUnspecified() {
 		return listen
 	}
 	addrs, err := net.InterfaceAddrs()

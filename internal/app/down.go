@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"kqueen.io/kqueen/internal/machine/local"
 	"kqueen.io/kqueen/internal/runner/process"
 	"kqueen.io/kqueen/internal/standalone"
 )
@@ -27,9 +28,13 @@ func Down(ctx context.Context, dir string, log *slog.Logger, report func(standal
 	return errors.Join(err, r.Close())
 }
 
-// stopAll stops the tenants first: an API server that outlives its etcd writes nothing but errors.
+// stopAll stops the machines first and then the tenants: an API server that outlives its etcd writes nothing but errors.
 func stopAll(ctx context.Context, r *process.Runner, report func(standalone.Step)) error {
 	ids, err := r.List(ctx)
+	if err != nil {
+		return err
+	}
+	machines, err := local.Find(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -44,7 +49,7 @@ func stopAll(ctx context.Context, r *process.Runner, report func(standalone.Step
 		return group.Wait()
 	}
 	for _, id := range ids {
-		if !standalone.IsOwn(id) {
+		if !standalone.IsOwn(id) && !machines.Has(id) {
 			tenants++
 		}
 	}
@@ -52,7 +57,8 @@ func stopAll(ctx context.Context, r *process.Runner, report func(standalone.Step
 		name   string
 		wanted func(string) bool
 	}{
-		{fmt.Sprintf("Stop %d control planes", tenants), func(id string) bool { return !standalone.IsOwn(id) }},
+		{fmt.Sprintf("Stop %d machines", len(machines)), machines.Has},
+		{fmt.Sprintf("Stop %d control planes", tenants), func(id string) bool { return !standalone.IsOwn(id) && !machines.Has(id) }},
 		{"Stop the admin API server", func(id string) bool { return id == standalone.WorkloadAdmin }},
 		{"Stop the data store (etcd)", func(id string) bool { return id == standalone.WorkloadStore }},
 	} {
@@ -61,7 +67,7 @@ func stopAll(ctx context.Context, r *process.Runner, report func(standalone.Step
 			return err
 		}
 	}
-	return nil
+	return machines.LeaveHost()
 }
 
 // contents are everything that KQueen puts into a data directory.

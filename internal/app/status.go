@@ -15,6 +15,10 @@ import (
 	"strings"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/runner"
 	"kqueen.io/kqueen/internal/standalone"
@@ -35,7 +39,7 @@ type Status struct {
 // WorkloadStatus is what one workload does and uses.
 type WorkloadStatus struct {
 	ID string `json:"id"`
-	// Name is namespace/name of the control plane; for KQueen's own workloads the ID.
+	// Name is namespace/name of the control plane or machine; for KQueen's own workloads the ID.
 	Name       string            `json:"name"`
 	Own        bool              `json:"own"`
 	Components []ComponentStatus `json:"components"`
@@ -124,7 +128,7 @@ func (a *App) status(ctx context.Context) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := a.controlPlaneNames(ctx)
+	names := a.workloadNames(ctx)
 	for _, id := range ids {
 		status, err := a.runner.Status(ctx, id)
 		if err != nil {
@@ -137,19 +141,22 @@ func (a *App) status(ctx context.Context) (*Status, error) {
 	return s, nil
 }
 
-// controlPlaneNames are namespace/name by UID; empty while the admin plane does not serve yet.
-func (a *App) controlPlaneNames(ctx context.Context) map[string]string {
+// workloadNames are namespace/name by UID; empty while the admin plane does not serve yet.
+func (a *App) workloadNames(ctx context.Context) map[string]string {
 	names := map[string]string{}
 	admin := a.admin.Load()
 	if admin == nil {
 		return names
 	}
-	list := &v1alpha1.ControlPlaneList{}
-	if err := (*admin).List(ctx, list); err != nil {
-		a.Log.Warn("list control planes for the status", "error", err)
-	}
-	for i := range list.Items {
-		names[string(list.Items[i].UID)] = list.Items[i].Namespace + "/" + list.Items[i].Name
+	for _, list := range []client.ObjectList{&v1alpha1.ControlPlaneList{}, &v1alpha1.MachineList{}} {
+		if err := (*admin).List(ctx, list); err != nil {
+			a.Log.Warn("list objects for the status", "list", fmt.Sprintf("%T", list), "error", err)
+		}
+		_ = apimeta.EachListItem(list, func(o runtime.Object) error {
+			obj := o.(client.Object)
+			names[string(obj.GetUID())] = obj.GetNamespace() + "/" + obj.GetName()
+			return nil
+		})
 	}
 	return names
 }

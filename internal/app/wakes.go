@@ -19,6 +19,7 @@ const wakeQueue = 4096
 type wakes struct {
 	own           chan struct{} // the plane's own workloads
 	controlPlanes chan event.TypedGenericEvent[*v1alpha1.ControlPlane]
+	machines      chan event.TypedGenericEvent[*v1alpha1.Machine]
 	releases      chan event.TypedGenericEvent[*v1alpha1.Release]
 }
 
@@ -26,6 +27,7 @@ func newWakes() *wakes {
 	return &wakes{
 		own:           make(chan struct{}, 1),
 		controlPlanes: make(chan event.TypedGenericEvent[*v1alpha1.ControlPlane], wakeQueue),
+		machines:      make(chan event.TypedGenericEvent[*v1alpha1.Machine], wakeQueue),
 		releases:      make(chan event.TypedGenericEvent[*v1alpha1.Release], wakeQueue),
 	}
 }
@@ -39,9 +41,14 @@ func (w *wakes) changed(id string) {
 		}
 		return
 	}
-	cp := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{UID: types.UID(id)}}
+	// The runner does not know what it runs: whoever has an object of that UID finds it.
+	uid := metav1.ObjectMeta{UID: types.UID(id)}
 	select {
-	case w.controlPlanes <- event.TypedGenericEvent[*v1alpha1.ControlPlane]{Object: cp}:
+	case w.controlPlanes <- event.TypedGenericEvent[*v1alpha1.ControlPlane]{Object: &v1alpha1.ControlPlane{ObjectMeta: uid}}:
+	default:
+	}
+	select {
+	case w.machines <- event.TypedGenericEvent[*v1alpha1.Machine]{Object: &v1alpha1.Machine{ObjectMeta: uid}}:
 	default:
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // completionDeadline bounds what a user waits after pressing tab.
@@ -42,14 +43,14 @@ func (e *env) completeNames(n *noun, most int) cobra.CompletionFunc {
 		if most >= 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		found := slices.DeleteFunc(e.namesOf(cmd, n, begun), func(name string) bool { return slices.Contains(args, name) })
+		found := slices.DeleteFunc(e.namesOf(cmd, n, begun, nil), func(name string) bool { return slices.Contains(args, name) })
 		return found, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// namesOf returns the names of a noun's objects that begin so. A completion cannot show errors: without an
+// namesOf returns the names of a noun's objects that begin so; keep, when set, leaves some out. A completion cannot show errors: without an
 // answer in time there is none.
-func (e *env) namesOf(cmd *cobra.Command, n *noun, begun string) []string {
+func (e *env) namesOf(cmd *cobra.Command, n *noun, begun string, keep func(client.Object) bool) []string {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionDeadline)
 	defer cancel()
 	c, err := e.connect()
@@ -58,7 +59,7 @@ func (e *env) namesOf(cmd *cobra.Command, n *noun, begun string) []string {
 	}
 	var found []string
 	for _, namespace := range e.namespaces(n, false) {
-		objects, _, err := fetch(ctx, c, source{noun: n, namespace: namespace})
+		objects, _, err := fetch(ctx, c, source{noun: n, namespace: namespace, keep: keep})
 		if err != nil {
 			continue
 		}
@@ -69,6 +70,11 @@ func (e *env) namesOf(cmd *cobra.Command, n *noun, begun string) []string {
 		}
 	}
 	return found
+}
+
+// oneOf completes one of a few words.
+func oneOf(words ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
 // noCompletion is for words that nobody can guess.

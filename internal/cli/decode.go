@@ -11,31 +11,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// readClusters decodes every cluster of a file, or of standard input when the path is "-".
-func (e *env) readClusters(path string) ([]*v1alpha1.Cluster, error) {
+// readObjects decodes every object of a file, or of standard input when the path is "-". All have to be of
+// the noun.
+func (e *env) readObjects(n *noun, path string) ([]client.Object, error) {
 	if path == "-" {
-		return decodeClusters("standard input", e.stdin)
+		return decodeObjects(n, "standard input", e.stdin)
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read clusters: %w", err)
+		return nil, fmt.Errorf("read %s: %w", n.plural, err)
 	}
 	defer func() { _ = file.Close() }() // It was only read.
-	return decodeClusters(path, file)
+	return decodeObjects(n, path, file)
 }
 
-// decodeClusters decodes YAML or JSON documents that are each a Cluster, or a List of them as `cluster list
+// decodeObjects decodes YAML or JSON documents that are each one of the noun, or a List of them as `NOUN list
 // -o yaml` prints it. It is strict: a field that nobody knows is an error that names the file, the
 // document, counted from 1, and the field.
-func decodeClusters(name string, from io.Reader) ([]*v1alpha1.Cluster, error) {
+func decodeObjects(n *noun, name string, from io.Reader) ([]client.Object, error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(from))
-	var clusters []*v1alpha1.Cluster
+	var objects []client.Object
 	for number := 1; ; number++ {
 		document, err := reader.Read()
 		if errors.Is(err, io.EOF) {
@@ -44,16 +46,16 @@ func decodeClusters(name string, from io.Reader) ([]*v1alpha1.Cluster, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
-		some, err := decodeDocument(document)
+		some, err := decodeDocument(n, document)
 		if err != nil {
 			return nil, fmt.Errorf("%s, document %d: %w", name, number, err)
 		}
-		clusters = append(clusters, some...)
+		objects = append(objects, some...)
 	}
-	if len(clusters) == 0 {
-		return nil, fmt.Errorf("%s holds no cluster", name)
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("%s holds no %s", name, n.singular)
 	}
-	return clusters, nil
+	return objects, nil
 }
 
 // listDocument is a List whose items are not decoded yet.
@@ -63,8 +65,8 @@ type listDocument struct {
 	Items           []runtime.RawExtension `json:"items"`
 }
 
-// decodeDocument decodes one YAML document. One that is empty or only comments holds no cluster.
-func decodeDocument(document []byte) ([]*v1alpha1.Cluster, error) {
+// decodeDocument decodes one YAML document. One that is empty or only comments holds nothing.
+func decodeDocument(n *noun, document []byte) ([]client.Object, error) {
 	data, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
 		return nil, err
@@ -77,44 +79,60 @@ func decodeDocument(document []byte) ([]*v1alpha1.Cluster, error) {
 		return nil, typeProblem(err)
 	}
 	if kind.APIVersion != "v1" || kind.Kind != "List" {
-		cluster, err := decodeCluster(data, kind)
-		return []*v1alpha1.Cluster{cluster}, err
+		object, err := decodeObject(n, data, kind)
+		return []client.Object{object}, err
 	}
 	var list listDocument
 	if err := decodeStrict(data, &list); err != nil {
 		return nil, err
 	}
-	var clusters []*v1alpha1.Cluster
+	var objects []client.Object
 	for i, item := range list.Items {
 		var kind metav1.TypeMeta
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(item.Raw, &kind); err != nil {
 			return nil, fmt.Errorf("items[%d]: %w", i, typeProblem(err))
 		}
-		cluster, err := decodeCluster(item.Raw, kind)
+		object, err := decodeObject(n, item.Raw, kind)
 		if err != nil {
 			return nil, fmt.Errorf("items[%d]: %w", i, err)
 		}
-		clusters = append(clusters, cluster)
+		objects = append(objects, object)
 	}
-	return clusters, nil
+	return objects, nil
 }
 
-// decodeCluster decodes one cluster and forgets what only the server that it was read from knows.
-func decodeCluster(data []byte, kind metav1.TypeMeta) (*v1alpha1.Cluster, error) {
+// decodeObject decodes one object and forgets what only the server that it was read from knows.
+func decodeObject(n *noun, data []byte, kind metav1.TypeMeta) (client.Object, error) {
 	if want := v1alpha1.GroupVersion.String(); kind.APIVersion != want {
 		return nil, fmt.Errorf("apiVersion: is %q and has to be %q", kind.APIVersion, want)
 	}
-	if kind.Kind != clusterNoun.kind {
-		return nil, fmt.Errorf("kind: is %q and has to be %q", kind.Kind, clusterNoun.kind)
+	if kind.Kind != n.kind {
+		return nil, fmt.Errorf("kind: is %q and has to be %q", kind.Kind, n.kind)
 	}
-	cluster := &v1alpha1.Cluster{}
-	if err := decodeStrict(data, cluster); err != nil {
+	object := blank(n)
+	if err := decodeStrict(data, object); err != nil {
 		return nil, err
 	}
-	cluster.Status = v1alpha1.ClusterStatus{}
-	cluster.ResourceVersion, cluster.UID, cluster.Generation = "", "", 0
-	cluster.CreationTimestamp, cluster.ManagedFields = metav1.Time{}, nil
-	return cluster, nil
+	object.SetResourceVersion("")
+	object.SetUID("")
+	object.SetGeneration(0)
+	object.SetCreationTimestamp(metav1.Time{})
+	object.SetManagedFields(nil)
+	switch o := object.(type) {
+	case *v1alpha1.Cluster:
+		o.Status = v1alpha1.ClusterStatus{}
+	case *v1alpha1.NodePool:
+		o.Status = v1alpha1.NodePoolStatus{}
+	}
+	return object, nil
+}
+
+// blank returns what a document of the noun is decoded into: what it leaves open stays as it is there.
+func blank(n *noun) client.Object {
+	if n == nodePoolNoun {
+		return newNodePool()
+	}
+	return n.object()
 }
 
 // decodeStrict decodes JSON; every field has to be known, and has to be there once.

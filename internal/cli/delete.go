@@ -11,38 +11,64 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// deletion is one run of `cluster delete`.
+// deletion is one run of a delete command.
 type deletion struct {
-	env     *env
+	env  *env
+	noun *noun
+	// content is what goes with the objects, for the question whether they shall go.
+	content string
 	wait    bool
 	sure    bool
 	timeout time.Duration
 }
 
-// newDeleteCommand returns `cluster delete`.
-func newDeleteCommand(e *env) *cobra.Command {
-	d := &deletion{env: e}
+// newDeleteClusterCommand returns `cluster delete`.
+func newDeleteClusterCommand(e *env) *cobra.Command {
+	d := &deletion{env: e, noun: clusterNoun, content: "data"}
 	cmd := &cobra.Command{
 		Use:     "delete NAME...",
 		Aliases: []string{"rm"},
 		Short:   "Delete clusters and all their data",
-		Long: `Delete clusters and all their data.
+		Long: `Delete clusters and all their data. Their nodepools and nodes go with them.
 
 A terminal is asked first. Without one, --yes is required.`,
 		Example: `  kqueen cluster delete demo
   kqueen cluster delete demo test --yes --wait=false`,
-		Args:              names(1, -1),
-		ValidArgsFunction: e.completeNames(clusterNoun, -1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return d.run(cmd, args)
-		},
 	}
+	d.register(cmd)
+	return cmd
+}
+
+// newDeleteNodePoolCommand returns `nodepool delete`.
+func newDeleteNodePoolCommand(e *env) *cobra.Command {
+	d := &deletion{env: e, noun: nodePoolNoun, content: "nodes"}
+	cmd := &cobra.Command{
+		Use:     "delete NAME...",
+		Aliases: []string{"rm"},
+		Short:   "Delete nodepools and all their nodes",
+		Long: `Delete nodepools and all their nodes. Pods leave a node before it is removed;
+what is only on the node itself is lost.
+
+A terminal is asked first. Without one, --yes is required.`,
+		Example: `  kqueen nodepool delete gpu
+  kqueen nodepool delete gpu spare --yes --wait=false`,
+	}
+	d.register(cmd)
+	return cmd
+}
+
+// register adds what all delete commands share.
+func (d *deletion) register(cmd *cobra.Command) {
+	cmd.Args = names(1, -1)
+	cmd.ValidArgsFunction = d.env.completeNames(d.noun, -1)
+	cmd.RunE = d.run
 	cmd.Flags().BoolVar(&d.wait, "wait", true, "wait until they are gone")
 	cmd.Flags().BoolVarP(&d.sure, "yes", "y", false, "do not ask")
 	registerTimeout(cmd, &d.timeout)
-	return cmd
 }
 
 func (d *deletion) run(cmd *cobra.Command, names []string) error {
@@ -57,14 +83,17 @@ func (d *deletion) run(cmd *cobra.Command, names []string) error {
 	}
 	var doomed []client.Object
 	for _, name := range names {
-		cluster, err := d.env.find(ctx, c, clusterNoun, name)
+		object, err := d.env.find(ctx, c, d.noun, name)
 		if err != nil {
 			return err
 		}
-		doomed = append(doomed, cluster)
+		doomed = append(doomed, object)
+	}
+	if err := d.sayLosses(ctx, c, doomed); err != nil {
+		return err
 	}
 	if !d.sure {
-		yes, err := confirm(ctx, d.env.stdin, d.env.stderr, deleteQuestion(names))
+		yes, err := confirm(ctx, d.env.stdin, d.env.stderr, deleteQuestion(d.noun, names, d.content))
 		if err != nil {
 			return err
 		}
@@ -75,37 +104,73 @@ func (d *deletion) run(cmd *cobra.Command, names []string) error {
 	return d.delete(ctx, c, doomed)
 }
 
+// sayLosses tells what goes with clusters that is not seen at them.
+func (d *deletion) sayLosses(ctx context.Context, c client.Client, doomed []client.Object) error {
+	for _, object := range doomed {
+		if d.noun != clusterNoun {
+			return nil
+		}
+		pools, err := d.env.poolsOf(ctx, c, object.GetName())
+		if err != nil {
+			return err
+		}
+		if len(pools) > 0 {
+			d.env.say("cluster %s has %s, which go with it", object.GetName(), poolsInWords(pools))
+		}
+	}
+	return nil
+}
+
+// poolsInWords says which pools, with how many nodes in all.
+func poolsInWords(pools []*v1alpha1.NodePool) string {
+	var count int32
+	words := make([]string, 0, len(pools))
+	for _, pool := range pools {
+		count += pool.Status.Replicas
+		words = append(words, pool.Name)
+	}
+	if len(pools) == 1 {
+		return fmt.Sprintf("nodepool %s with %s", words[0], nodes(count))
+	}
+	return fmt.Sprintf("nodepools %s with %s", list(words), nodes(count))
+}
+
 // delete deletes exactly the objects that it is given: one of the same name that came after them stays.
 func (d *deletion) delete(ctx context.Context, c client.WithWatch, doomed []client.Object) error {
 	begun := time.Now()
-	for _, cluster := range doomed {
-		uid := cluster.GetUID()
-		err := c.Delete(ctx, cluster, client.Preconditions{UID: &uid})
+	for _, object := range doomed {
+		uid := object.GetUID()
+		err := c.Delete(ctx, object, client.Preconditions{UID: &uid})
 		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
-			return fmt.Errorf("delete cluster %s: %w", cluster.GetName(), err)
+			return fmt.Errorf("delete %s %s: %w", d.noun.singular, object.GetName(), err)
 		}
 		if !d.wait {
-			d.env.say("cluster %s is being deleted", cluster.GetName())
+			d.env.say("%s %s is being deleted", d.noun.singular, object.GetName())
 		}
 	}
 	if !d.wait {
 		return nil
 	}
-	for _, cluster := range doomed {
-		goal := waiting{name: cluster.GetName(), goal: goalDeleted, uid: cluster.GetUID(), timeout: d.timeout, since: begun}
-		if err := d.env.await(ctx, c, goal); err != nil {
+	return d.env.awaitGone(ctx, c, doomed, d.timeout, begun)
+}
+
+// awaitGone waits until exactly these objects are gone.
+func (e *env) awaitGone(ctx context.Context, c client.WithWatch, doomed []client.Object, timeout time.Duration, begun time.Time) error {
+	for _, object := range doomed {
+		goal := waiting{noun: nounOf(object), name: object.GetName(), goal: goalDeleted, uid: object.GetUID(), timeout: timeout, since: begun}
+		if err := e.await(ctx, c, goal); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// deleteQuestion asks whether clusters of these names shall go.
-func deleteQuestion(names []string) string {
+// deleteQuestion asks whether objects of these names shall go, with all that is in them.
+func deleteQuestion(n *noun, names []string, content string) string {
 	if len(names) == 1 {
-		return fmt.Sprintf("Delete cluster %s and all its data?", names[0])
+		return fmt.Sprintf("Delete %s %s and all its %s?", n.singular, names[0], content)
 	}
-	return fmt.Sprintf("Delete clusters %s and all their data?", list(names))
+	return fmt.Sprintf("Delete %s %s and all their %s?", n.plural, list(names), content)
 }
 
 // confirm asks a question whose answer is no unless it is yes. The end of the input is a no.

@@ -56,7 +56,10 @@ func (e *env) describeCluster(ctx context.Context, name string) error {
 	if err := e.describeComponents(ctx, c, p, name); err != nil {
 		return err
 	}
-	if err := e.describeEvents(ctx, c, p, name); err != nil {
+	if err := e.describePools(ctx, c, p, name); err != nil {
+		return err
+	}
+	if err := e.describeEvents(ctx, c, p, e.eventsOf(name, clusterNoun.kind, "ControlPlane")); err != nil {
 		return err
 	}
 	return p.print(e.stdout)
@@ -64,21 +67,13 @@ func (e *env) describeCluster(ctx context.Context, name string) error {
 
 // describeSpec adds what somebody wants of a cluster, and where it is.
 func describeSpec(p *page, organization string, c *v1alpha1.Cluster) {
-	wanted := c.Spec.Version
-	if c.Status.Version != "" && c.Status.Version != wanted {
-		wanted = fmt.Sprintf("%s, on the way to %s", c.Status.Version, wanted)
-	}
-	deleting := ""
-	if c.DeletionTimestamp != nil {
-		deleting = "since " + age(c.DeletionTimestamp.Time)
-	}
 	p.fields("",
 		"Name", c.Name,
 		"Organization", organization,
 		"Labels", pairs(c.Labels),
 		"Age", age(c.CreationTimestamp.Time),
-		"Deleting", deleting,
-		"Version", wanted,
+		"Deleting", deletingSince(c),
+		"Version", versionOnTheWay(c.Status.Version, c.Spec.Version),
 		"Provisioner", c.Spec.ProvisionerRef.Name+" in "+c.Spec.ProvisionerRef.Namespace,
 		"Endpoint", c.Status.Endpoint,
 		"Next try", nextTry(c.Status.NextTry),
@@ -90,8 +85,22 @@ func describeSpec(p *page, organization string, c *v1alpha1.Cluster) {
 		"Services", network.ServiceCIDR,
 		"DNS domain", network.DNSDomain,
 		"Further names", strings.Join(network.ExtraSANs, ", "),
+		"CNI", c.Spec.CNI,
 	)
 	describeParameters(p, c.Spec.Parameters)
+}
+
+// versionOnTheWay says which version there is, and which there will be.
+func versionOnTheWay(present, wanted string) string {
+	if present != "" && present != wanted {
+		return fmt.Sprintf("%s, on the way to %s", present, wanted)
+	}
+	return wanted
+}
+
+// deletingSince says for how long an object is being deleted, or nothing.
+func deletingSince(o client.Object) string {
+	return since(o.GetDeletionTimestamp())
 }
 
 // describeParameters adds what only a driver knows, as YAML.
@@ -162,31 +171,47 @@ func (e *env) describeComponents(ctx context.Context, c client.Client, p *page, 
 }
 
 // describeEvents adds the last events.
-func (e *env) describeEvents(ctx context.Context, c client.Client, p *page, name string) error {
-	events, _, err := fetch(ctx, c, e.eventsOf(name))
+func (e *env) describeEvents(ctx context.Context, c client.Client, p *page, of source) error {
+	events, _, err := fetch(ctx, c, of)
 	if err != nil {
 		return err
 	}
-	if len(events) == 0 {
-		return nil
-	}
 	oldestFirst(events)
-	p.heading("Events")
-	var rows [][]string
-	header := make([]string, 0, len(eventNoun.columns))
-	for _, column := range eventNoun.columns {
+	describeObjects(p, "Events", eventNoun, events[max(0, len(events)-lastEvents):])
+	return nil
+}
+
+// describePools adds the pools of nodes that a cluster has, if it has any.
+func (e *env) describePools(ctx context.Context, c client.Client, p *page, cluster string) error {
+	pools, err := e.poolsOf(ctx, c, cluster)
+	objects := make([]client.Object, 0, len(pools))
+	for _, pool := range pools {
+		objects = append(objects, pool)
+	}
+	describeObjects(p, "Nodepools", nodePoolNoun, objects)
+	return err
+}
+
+// describeObjects adds a table of objects, with the columns that list shows. None add nothing.
+func describeObjects(p *page, heading string, n *noun, objects []client.Object) {
+	if len(objects) == 0 {
+		return
+	}
+	columns := slices.DeleteFunc((&output{noun: n}).columns(), func(c column) bool { return c.wide && c.name != messageColumn.name })
+	header := make([]string, 0, len(columns))
+	for _, column := range columns {
 		header = append(header, strings.ToUpper(column.name))
 	}
-	rows = append(rows, header)
-	for _, event := range events[max(0, len(events)-lastEvents):] {
-		row := make([]string, 0, len(eventNoun.columns))
-		for _, column := range eventNoun.columns {
-			row = append(row, column.value(event))
+	rows := [][]string{header}
+	for _, object := range objects {
+		row := make([]string, 0, len(columns))
+		for _, column := range columns {
+			row = append(row, column.value(object))
 		}
 		rows = append(rows, row)
 	}
+	p.heading(heading)
 	p.table(rows)
-	return nil
 }
 
 // pairs returns labels as kubectl writes them.

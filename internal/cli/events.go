@@ -37,7 +37,7 @@ func (l *listing) events(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	s := l.env.eventsOf(name)
+	s := l.env.eventsOf(name, clusterNoun.kind, "ControlPlane")
 	found, _, err := fetch(ctx, c, s)
 	if err != nil {
 		return err
@@ -50,8 +50,8 @@ func (l *listing) events(ctx context.Context, name string) error {
 	return l.show(ctx, c, []source{s})
 }
 
-// eventsOf is the source of the events of a cluster and of its control plane, which has its name.
-func (e *env) eventsOf(name string) source {
+// eventsOf is the source of the events of the objects of that name that are of one of the kinds.
+func (e *env) eventsOf(name string, kinds ...string) source {
 	return source{
 		noun:      eventNoun,
 		namespace: e.namespace(),
@@ -59,7 +59,7 @@ func (e *env) eventsOf(name string) source {
 		keep: func(object client.Object) bool {
 			event, ok := object.(*eventsv1.Event)
 			return ok && event.Regarding.APIVersion == v1alpha1.GroupVersion.String() &&
-				(event.Regarding.Kind == clusterNoun.kind || event.Regarding.Kind == "ControlPlane")
+				slices.Contains(kinds, event.Regarding.Kind)
 		},
 	}
 }

@@ -21,10 +21,10 @@ import (
 	"kqueen.io/kqueen/internal/testplane"
 )
 
-// testEvent is an event about a cluster, or about its control plane.
-func testEvent(cluster *v1alpha1.Cluster, kind, reason string, ago time.Duration, note string) *eventsv1.Event {
+// testEvent is an event about an object, or about one of another kind with its name.
+func testEvent(about client.Object, kind, reason string, ago time.Duration, note string) *eventsv1.Event {
 	return &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: cluster.Namespace, GenerateName: cluster.Name + "-"},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: about.GetNamespace(), GenerateName: about.GetName() + "-"},
 		EventTime:           metav1.NewMicroTime(time.Now().Add(-ago)),
 		ReportingController: "kqueen.io/test",
 		ReportingInstance:   "test",
@@ -33,7 +33,7 @@ func testEvent(cluster *v1alpha1.Cluster, kind, reason string, ago time.Duration
 		Reason:              reason,
 		Note:                note,
 		Regarding: corev1.ObjectReference{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: cluster.Namespace, Name: cluster.Name,
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: about.GetNamespace(), Name: about.GetName(),
 		},
 	}
 }

@@ -24,6 +24,8 @@ type listing struct {
 	watch   bool
 	// selector is a label selector, as written by the user.
 	selector string
+	// cluster, when set, leaves out what is of other clusters.
+	cluster string
 	// sort orders what is printed; nil leaves it ordered by namespace and name.
 	sort func([]client.Object)
 }
@@ -43,6 +45,10 @@ func newListCommand(e *env, n *noun) *cobra.Command {
 	}
 	l.register(cmd)
 	cmd.Flags().StringVarP(&l.selector, "selector", "l", "", "only those with these labels, such as team=blue,stage!=test")
+	if n == nodePoolNoun || n == machineNoun {
+		cmd.Flags().StringVar(&l.cluster, "cluster", "", "only those of this cluster")
+		_ = cmd.RegisterFlagCompletionFunc("cluster", e.completeNames(clusterNoun, -1))
+	}
 	if n.scope != installation {
 		cmd.Flags().BoolVarP(&l.options.everywhere, "all-organizations", "A", false, "those of all organizations")
 	}
@@ -98,9 +104,25 @@ func (l *listing) list(ctx context.Context) error {
 	}
 	var sources []source
 	for _, namespace := range l.env.namespaces(l.noun, l.options.everywhere) {
-		sources = append(sources, source{noun: l.noun, namespace: namespace, options: options})
+		sources = append(sources, source{noun: l.noun, namespace: namespace, options: options, keep: l.keep})
 	}
 	return l.show(ctx, c, sources)
+}
+
+// keep says whether an object is of the cluster that the user wants.
+func (l *listing) keep(object client.Object) bool {
+	return l.cluster == "" || clusterOf(object) == l.cluster
+}
+
+// clusterOf is the name of the cluster that a pool or a machine is of.
+func clusterOf(object client.Object) string {
+	switch o := object.(type) {
+	case *v1alpha1.NodePool:
+		return o.Spec.ClusterName
+	case *v1alpha1.Machine:
+		return o.Spec.ClusterName
+	}
+	return object.GetName()
 }
 
 // show prints sources, and what changes in them when the user watches.
@@ -139,6 +161,12 @@ func (l *listing) nothing(ctx context.Context, c client.Client) error {
 			return err
 		}
 		where = " in organization " + l.env.organization()
+	}
+	if l.cluster != "" {
+		if _, err := l.env.find(ctx, c, clusterNoun, l.cluster); err != nil && !l.options.everywhere {
+			return err
+		}
+		where = " of cluster " + l.cluster + where
 	}
 	l.env.say("no %s%s", l.noun.plural, where)
 	if l.noun.none != "" && l.selector == "" {

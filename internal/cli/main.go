@@ -60,7 +60,7 @@ Start it on this machine with "kqueen up", then make a cluster with
 		return usageError(cmd, "%w", err)
 	})
 	e.globals.register(root)
-	root.AddCommand(newClusterCommand(e), newReleaseCommand(e), newProvisionerCommand(e), newVersionCommand(e), newExitCodesTopic())
+	root.AddCommand(newClusterCommand(e), newNodePoolCommand(e), newNodeCommand(e), newReleaseCommand(e), newProvisionerCommand(e), newVersionCommand(e), newExitCodesTopic())
 	root.AddCommand(serverCommands(e)...)
 	return root
 }

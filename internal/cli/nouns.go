@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"strconv"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
@@ -109,6 +110,52 @@ var eventNoun = &noun{
 		{name: "Object", value: of(func(e *eventsv1.Event) string { return e.Regarding.Kind + "/" + e.Regarding.Name })},
 		{name: "Note", value: of(func(e *eventsv1.Event) string { return e.Note })},
 	},
+}
+
+var nodePoolNoun = &noun{
+	kind: "NodePool", singular: "nodepool", plural: "nodepools", scope: organization,
+	object: func() client.Object { return &v1alpha1.NodePool{} },
+	list:   func() client.ObjectList { return &v1alpha1.NodePoolList{} },
+	columns: []column{
+		{name: "Cluster", value: of(func(p *v1alpha1.NodePool) string { return p.Spec.ClusterName })},
+		{name: "Desired", value: of(func(p *v1alpha1.NodePool) string { return strconv.Itoa(int(p.Spec.Replicas)) })},
+		{name: "Ready", value: of(func(p *v1alpha1.NodePool) string { return strconv.Itoa(int(p.Status.ReadyReplicas)) })},
+		{name: "Updated", value: of(func(p *v1alpha1.NodePool) string { return strconv.Itoa(int(p.Status.UpdatedReplicas)) })},
+		{name: "Version", wide: true, value: of(func(p *v1alpha1.NodePool) string { return p.Spec.Version })},
+		{name: "Provider", value: of(func(p *v1alpha1.NodePool) string { return p.Spec.Template.Provider })},
+		messageColumn,
+		ageColumn,
+	},
+	none: "nodepool create NAME --cluster CLUSTER",
+}
+
+// machineNoun is called node on the command line: a Machine is KQueen's side of a node and has its name.
+var machineNoun = &noun{
+	kind: "Machine", singular: "node", plural: "nodes", scope: organization,
+	object: func() client.Object { return &v1alpha1.Machine{} },
+	list:   func() client.ObjectList { return &v1alpha1.MachineList{} },
+	columns: []column{
+		{name: "Cluster", value: of(func(m *v1alpha1.Machine) string { return m.Spec.ClusterName })},
+		{name: "Pool", value: of(func(m *v1alpha1.Machine) string { return m.Labels[v1alpha1.LabelNodePool] })},
+		readyColumn,
+		{name: "Version", value: of(func(m *v1alpha1.Machine) string { return m.Status.Version })},
+		{name: "Address", value: of(func(m *v1alpha1.Machine) string { return m.Status.Address })},
+		{name: "Provider", wide: true, value: of(func(m *v1alpha1.Machine) string { return m.Spec.Provider })},
+		messageColumn,
+		ageColumn,
+	},
+	none: "nodepool create NAME --cluster CLUSTER",
+}
+
+// nounOf returns the noun of an object that a command makes or deletes.
+func nounOf(o client.Object) *noun {
+	switch o.(type) {
+	case *v1alpha1.NodePool:
+		return nodePoolNoun
+	case *v1alpha1.Machine:
+		return machineNoun
+	}
+	return clusterNoun
 }
 
 // of makes a column's value from a function of the noun's own type.

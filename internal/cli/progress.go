@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"kqueen.io/kqueen/api/v1alpha1"
 )
 
 // progress shows the steps of long work.
@@ -49,10 +47,10 @@ func (p *progress) update(steps []step, now time.Time) {
 	fmt.Fprint(p.out, p.frame(steps, now))
 }
 
-// redraw shows a cluster's steps, once there is a cluster.
-func (p *progress) redraw(cluster *v1alpha1.Cluster, now time.Time) {
-	if cluster != nil {
-		p.update(stepsOf(cluster), now)
+// redraw shows an object's steps, once there is an object.
+func (p *progress) redraw(object conditioned, now time.Time) {
+	if object != nil {
+		p.update(stepsOf(object), now)
 	}
 }
 

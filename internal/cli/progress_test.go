@@ -111,9 +111,16 @@ func TestStepsOf(t *testing.T) {
 		}
 		return all
 	}
+	pool := func(observed int64, ready, wanted int32, pairs ...string) *v1alpha1.NodePool {
+		p := &v1alpha1.NodePool{}
+		p.Generation, p.Status.ObservedGeneration = 2, observed
+		p.Spec.Replicas, p.Status.ReadyReplicas = wanted, ready
+		p.Status.Conditions = conditions(pairs...)
+		return p
+	}
 	cases := map[string]struct {
-		cluster *v1alpha1.Cluster
-		want    []step
+		object conditioned
+		want   []step
 	}{
 		"nothing is known": {
 			cluster(func(*v1alpha1.Cluster) {}),
@@ -140,6 +147,26 @@ func TestStepsOf(t *testing.T) {
 			}),
 			[]step{{name: "Accepted", state: stepDone}, {name: "KubeconfigReady", state: stepDone}, {name: "Keys", state: stepFailed, message: "no such region"}, {name: "Ready"}},
 		},
+		"a pool on the way": {
+			pool(2, 1, 3, "ClusterReady", "True", "", "Scaled", "False", "waiting for demo-a", "Ready", "False", "not all nodes are ready"),
+			[]step{{name: "ClusterReady", state: stepDone}, {name: "Nodes", message: "1/3 ready, waiting for demo-a"}, {name: "Ready", message: "not all nodes are ready"}},
+		},
+		"a pool of which nothing is said": {
+			pool(2, 1, 3, "Scaled", "False", ""),
+			[]step{{name: "ClusterReady"}, {name: "Nodes", message: "1/3 ready"}, {name: "Ready"}},
+		},
+		"a pool that nobody looked at since it scaled": {
+			pool(1, 3, 3, "ClusterReady", "True", "", "Scaled", "True", "", "Ready", "True", ""),
+			[]step{{name: "ClusterReady"}, {name: "Nodes"}, {name: "Ready"}},
+		},
+		"a pool that is stalled": {
+			pool(2, 0, 3, "ClusterReady", "False", "no such cluster", "Stalled", "True", "no such cluster"),
+			[]step{{name: "ClusterReady", state: stepFailed, message: "no such cluster"}, {name: "Nodes"}, {name: "Ready"}},
+		},
+		"a machine": {
+			&v1alpha1.Machine{Status: v1alpha1.MachineStatus{Status: v1alpha1.Status{Conditions: conditions("Ready", "False", "wait")}}},
+			[]step{{name: "Ready", message: "wait"}},
+		},
 		"being deleted": {
 			cluster(func(c *v1alpha1.Cluster) {
 				c.DeletionTimestamp = &metav1.Time{Time: time.Now()}
@@ -150,7 +177,7 @@ func TestStepsOf(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, stepsOf(c.cluster), cmp.AllowUnexported(step{})); diff != "" {
+			if diff := cmp.Diff(c.want, stepsOf(c.object), cmp.AllowUnexported(step{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -168,12 +195,20 @@ func TestMet(t *testing.T) {
 	}
 	going := cluster(1, "Ready", "False")
 	going.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	scaled := func(generation int64) *v1alpha1.NodePool {
+		p := &v1alpha1.NodePool{}
+		p.Generation, p.Status.ObservedGeneration = generation, 1
+		p.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True"}}
+		return p
+	}
 	cases := map[string]struct {
-		goal    string
-		cluster *v1alpha1.Cluster
-		want    bool
-		code    int
+		goal   string
+		object conditioned
+		want   bool
+		code   int
 	}{
+		"a pool that is ready":                         {"Ready", scaled(1), true, 0},
+		"a pool that nobody looked at since it scaled": {"Ready", scaled(2), false, 0},
 		"ready":                           {"Ready", cluster(1, "Ready", "True"), true, 0},
 		"ready for an older spec":         {"Ready", cluster(2, "Ready", "True"), false, 0},
 		"not yet":                         {"Ready", cluster(1, "Ready", "False"), false, 0},
@@ -186,7 +221,7 @@ func TestMet(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			met, err := waiting{name: "demo", goal: c.goal}.met(c.cluster)
+			met, err := waiting{noun: clusterNoun, name: "demo", goal: c.goal}.met(c.object)
 			code := 0
 			if err != nil {
 				code = exitCode(err)

@@ -37,7 +37,7 @@ func TestColumns(t *testing.T) {
 			want[definition.Spec.Names.Kind] = append(want[definition.Spec.Names.Kind], shape{c.Name, c.Priority > 0})
 		}
 	}
-	for _, n := range []*noun{clusterNoun, releaseNoun, provisionerNoun} {
+	for _, n := range []*noun{clusterNoun, nodePoolNoun, machineNoun, releaseNoun, provisionerNoun} {
 		var got []shape
 		for _, c := range n.columns {
 			got = append(got, shape{c.name, c.wide})
@@ -189,7 +189,7 @@ func TestConfirm(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			got, err := confirm(t.Context(), strings.NewReader(c.answer), &out, deleteQuestion([]string{"a", "b", "c"}))
+			got, err := confirm(t.Context(), strings.NewReader(c.answer), &out, deleteQuestion(clusterNoun, []string{"a", "b", "c"}, "data"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -249,18 +249,21 @@ func TestClean(t *testing.T) {
 	}
 }
 
-func FuzzDecodeClusters(f *testing.F) {
+func FuzzDecodeObjects(f *testing.F) {
 	f.Add([]byte("apiVersion: kqueen.io/v1alpha1\nkind: Cluster\nmetadata: {name: a}\nspec: {version: v1.36.3}\n---\n# none\n"))
 	f.Add([]byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: kqueen.io/v1alpha1, kind: Cluster}]\n"))
+	f.Add([]byte("apiVersion: kqueen.io/v1alpha1\nkind: NodePool\nspec: {clusterName: a, health: {maxUnhealthy: 40%}}\nstatus: {replicas: 1}\n"))
 	f.Add([]byte("{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		clusters, err := decodeClusters("f", bytes.NewReader(data))
-		if err == nil && len(clusters) == 0 {
-			t.Error("neither clusters nor an error")
-		}
-		for _, cluster := range clusters {
-			if cluster == nil || cluster.ResourceVersion != "" || cluster.UID != "" {
-				t.Errorf("cluster %v cannot be made", cluster)
+		for _, n := range []*noun{clusterNoun, nodePoolNoun} {
+			objects, err := decodeObjects(n, "f", bytes.NewReader(data))
+			if err == nil && len(objects) == 0 {
+				t.Error("neither objects nor an error")
+			}
+			for _, object := range objects {
+				if object == nil || object.GetResourceVersion() != "" || object.GetUID() != "" {
+					t.Errorf("%v cannot be made", object)
+				}
 			}
 		}
 	})

@@ -57,15 +57,25 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		Setup:               func(env *testscript.Env) error { return setUp(t.Context(), c, config, env) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":    exits,
-			"accepted": clusterCommand(t.Context(), c, accepted),
-			"steps":    clusterCommand(t.Context(), c, steps),
-			"ready":    clusterCommand(t.Context(), c, ready),
-			"stalled":  clusterCommand(t.Context(), c, stalled),
-			"hold":     clusterCommand(t.Context(), c, hold),
-			"let-go":   clusterCommand(t.Context(), c, letGo),
-			"event":    clusterCommand(t.Context(), c, happened),
-			"hosted":   clusterCommand(t.Context(), c, hosted),
+			"exits":       exits,
+			"accepted":    objectCommand(t.Context(), c, accepted),
+			"steps":       objectCommand(t.Context(), c, steps),
+			"ready":       objectCommand(t.Context(), c, ready),
+			"stalled":     objectCommand(t.Context(), c, stalled),
+			"hold":        objectCommand(t.Context(), c, hold),
+			"let-go":      objectCommand(t.Context(), c, letGo),
+			"event":       objectCommand(t.Context(), c, happened),
+			"hosted":      objectCommand(t.Context(), c, hosted),
+			"reachable":   objectCommand(t.Context(), c, reachable(config)),
+			"pool-status": objectCommand(t.Context(), c, poolStatus),
+			"machine":     objectCommand(t.Context(), c, machineIn),
+			"joined":      objectCommand(t.Context(), c, joined),
+			"pod":         objectCommand(t.Context(), c, podOn),
+			"end-pods":    objectCommand(t.Context(), c, endPods),
+			"budget":      objectCommand(t.Context(), c, budget),
+			"resized":     objectCommand(t.Context(), c, resized),
+			"removed":     objectCommand(t.Context(), c, removed),
+			"full":        objectCommand(t.Context(), c, full),
 		},
 	})
 }
@@ -159,37 +169,47 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// clusterCommand is a script command whose first argument is a cluster. It waits until there is one, because
-// the command that makes it may run in the background.
-func clusterCommand(ctx context.Context, c client.Client, do func(context.Context, client.Client, *v1alpha1.Cluster, []string) error) func(*testscript.TestScript, bool, []string) {
+// objectCommand is a script command whose first argument is an object: the name of a cluster, or nodepool/NAME
+// or node/NAME. It waits until there is one, because the command that makes it may run in the background.
+func objectCommand[T conditioned](ctx context.Context, c client.Client, do func(context.Context, client.Client, T, []string) error) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg || len(args) == 0 {
-			ts.Fatalf("usage: COMMAND CLUSTER ARGUMENT...")
+			ts.Fatalf("usage: COMMAND OBJECT ARGUMENT...")
 		}
-		cluster := &v1alpha1.Cluster{}
-		key := client.ObjectKey{Namespace: v1alpha1.NamespacePrefix + ts.Getenv(organizationVariable), Name: args[0]}
+		n, name := clusterNoun, args[0]
+		for _, other := range []*noun{nodePoolNoun, machineNoun} {
+			if after, ok := strings.CutPrefix(name, other.singular+"/"); ok {
+				n, name = other, after
+			}
+		}
+		object, ok := n.object().(T)
+		if !ok {
+			ts.Fatalf("%s is a %s, which this command is not for", args[0], n.singular)
+		}
+		key := client.ObjectKey{Namespace: v1alpha1.NamespacePrefix + ts.Getenv(organizationVariable), Name: name}
 		ts.Check(wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			err := c.Get(ctx, key, cluster)
+			err := c.Get(ctx, key, object)
 			return err == nil, client.IgnoreNotFound(err)
 		}))
-		ts.Check(do(ctx, c, cluster, args[1:]))
+		ts.Check(do(ctx, c, object, args[1:]))
 	}
 }
 
 // setCondition sets a condition in memory.
-func setCondition(cluster *v1alpha1.Cluster, name string, status metav1.ConditionStatus, reason, message string) {
-	kept := cluster.Status.Conditions[:0]
-	for _, c := range cluster.Status.Conditions {
+func setCondition(object conditioned, name string, status metav1.ConditionStatus, reason, message string) {
+	shared := object.Shared()
+	kept := shared.Conditions[:0]
+	for _, c := range shared.Conditions {
 		if c.Type != name {
 			kept = append(kept, c)
 		}
 	}
-	cluster.Status.ObservedGeneration = cluster.Generation
+	shared.ObservedGeneration = object.GetGeneration()
 	kept = append(kept, metav1.Condition{
 		Type: name, Status: status, Reason: reason, Message: message,
-		ObservedGeneration: cluster.Generation, LastTransitionTime: metav1.Now(),
+		ObservedGeneration: object.GetGeneration(), LastTransitionTime: metav1.Now(),
 	})
-	cluster.Status.Conditions = kept
+	shared.Conditions = kept
 }
 
 func accepted(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, _ []string) error {
@@ -238,43 +258,43 @@ func ready(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, _ []
 	return c.Status().Update(ctx, cluster)
 }
 
-// stalled CLUSTER MESSAGE makes only a human help.
-func stalled(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, args []string) error {
+// stalled OBJECT MESSAGE makes only a human help.
+func stalled(ctx context.Context, c client.Client, object conditioned, args []string) error {
 	message := strings.Join(args, " ")
-	setCondition(cluster, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonProvisionerFailed, message)
-	setCondition(cluster, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonProvisionerFailed, message)
-	return c.Status().Update(ctx, cluster)
+	setCondition(object, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonProvisionerFailed, message)
+	setCondition(object, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonProvisionerFailed, message)
+	return c.Status().Update(ctx, object)
 }
 
 const testFinalizer = "kqueen.io/test"
 
-// hold keeps a cluster from going away when it is deleted.
-func hold(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, _ []string) error {
-	cluster.Finalizers = []string{testFinalizer}
-	return c.Update(ctx, cluster)
+// hold keeps an object from going away when it is deleted.
+func hold(ctx context.Context, c client.Client, object conditioned, _ []string) error {
+	object.SetFinalizers([]string{testFinalizer})
+	return c.Update(ctx, object)
 }
 
-// letGo CLUSTER MESSAGE waits until a held cluster is being deleted, says what remains, and lets it go.
-func letGo(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, args []string) error {
+// letGo OBJECT MESSAGE waits until a held object is being deleted, says what remains, and lets it go.
+func letGo(ctx context.Context, c client.Client, object conditioned, args []string) error {
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		err := c.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
-		return cluster.DeletionTimestamp != nil, err
+		err := c.Get(ctx, client.ObjectKeyFromObject(object), object)
+		return object.GetDeletionTimestamp() != nil, err
 	})
 	if err != nil {
 		return err
 	}
-	setCondition(cluster, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting, strings.Join(args, " "))
-	if err := c.Status().Update(ctx, cluster); err != nil {
+	setCondition(object, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting, strings.Join(args, " "))
+	if err := c.Status().Update(ctx, object); err != nil {
 		return err
 	}
-	cluster.Finalizers = nil
-	return c.Update(ctx, cluster)
+	object.SetFinalizers(nil)
+	return c.Update(ctx, object)
 }
 
-// happened CLUSTER KIND REASON AGE NOTE makes an event that long ago.
-func happened(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, args []string) error {
+// happened OBJECT KIND REASON AGE NOTE makes an event that long ago.
+func happened(ctx context.Context, c client.Client, cluster conditioned, args []string) error {
 	if len(args) != 4 {
-		return fmt.Errorf("usage: event CLUSTER KIND REASON AGE NOTE")
+		return fmt.Errorf("usage: event OBJECT KIND REASON AGE NOTE")
 	}
 	ago, err := time.ParseDuration(args[2])
 	if err != nil {

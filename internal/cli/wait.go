@@ -26,39 +26,46 @@ var errTimedOut = errors.New("timed out")
 const (
 	// defaultPatience is how long commands wait unless they are told otherwise.
 	defaultPatience = 5 * time.Minute
-	// goalDeleted is the word for waiting until a cluster is gone.
+	// goalDeleted is the word for waiting until an object is gone.
 	goalDeleted = "deleted"
 	// redrawEvery is how often the seconds on a terminal move on.
 	redrawEvery = 100 * time.Millisecond
 )
 
-// waiting is one wait for one cluster.
+// waiting is one wait for one object.
 type waiting struct {
+	noun *noun
 	name string
 	// goal is a condition that has to be true, or goalDeleted.
 	goal string
-	// uid, when set, is the cluster that is meant: another one of the same name is as good as none.
-	uid     types.UID
+	// also, when set, has to hold beside the goal. It is asked when the goal is met.
+	also func(context.Context) (bool, error)
+	// uid, when set, is the object that is meant: another one of the same name is as good as none.
+	uid types.UID
+	// timeout bounds the wait from since on.
 	timeout time.Duration
 	// since is when the work began that is waited for; zero when nobody knows.
 	since time.Time
+	// quiet leaves out what to do next with what is ready.
+	quiet bool
 }
 
-// newWaitCommand returns `cluster wait`.
-func newWaitCommand(e *env) *cobra.Command {
-	w := waiting{}
+// newWaitCommand returns `NOUN wait`. The goals are the conditions that are worth waiting for beside Ready;
+// one of them is in the example.
+func newWaitCommand(e *env, n *noun, goals ...string) *cobra.Command {
+	w := waiting{noun: n}
 	cmd := &cobra.Command{
 		Use:   "wait NAME",
-		Short: "Wait until a cluster is ready, gone, or something else is true of it",
-		Long: `Wait until a condition of a cluster is true, showing the steps on the way.
+		Short: fmt.Sprintf("Wait until a %s is ready, gone, or something else is true of it", n.singular),
+		Long: fmt.Sprintf(`Wait until a condition of a %[1]s is true, showing the steps on the way.
 
-The wait ends at once with exit code 1 when the cluster is stalled, which is
-when only a change of its spec helps, and with exit code 5 when its time is up.`,
-		Example: `  kqueen cluster wait demo
-  kqueen cluster wait demo --for KubeconfigReady --timeout 1m
-  kqueen cluster wait demo --for deleted`,
+The wait ends at once with exit code 1 when the %[1]s is stalled, which is
+when only a change of its spec helps, and with exit code 5 when its time is up.`, n.singular),
+		Example: fmt.Sprintf(`  kqueen %[1]s wait demo
+  kqueen %[1]s wait demo --for %[2]s --timeout 1m
+  kqueen %[1]s wait demo --for deleted`, n.singular, goals[len(goals)-1]),
 		Args:              names(1, 1),
-		ValidArgsFunction: e.completeNames(clusterNoun, 1),
+		ValidArgsFunction: e.completeNames(n, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.name = args[0]
 			c, err := e.connect()
@@ -70,11 +77,8 @@ when only a change of its spec helps, and with exit code 5 when its time is up.`
 	}
 	cmd.Flags().StringVar(&w.goal, "for", v1alpha1.ConditionReady, "condition that has to be true, or \"deleted\"")
 	registerTimeout(cmd, &w.timeout)
-	goals := []string{
-		v1alpha1.ConditionReady, v1alpha1.ConditionAccepted, v1alpha1.ConditionProvisioned,
-		v1alpha1.ConditionKubeconfigReady, v1alpha1.ConditionStalled, goalDeleted,
-	}
-	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(goals, cobra.ShellCompDirectiveNoFileComp))
+	all := append([]string{v1alpha1.ConditionReady, v1alpha1.ConditionStalled, goalDeleted}, goals...)
+	_ = cmd.RegisterFlagCompletionFunc("for", oneOf(all...))
 	return cmd
 }
 
@@ -86,11 +90,12 @@ func registerTimeout(cmd *cobra.Command, timeout *time.Duration) {
 
 // await waits, showing the steps, and tells at the end how long it took.
 func (e *env) await(parent context.Context, c client.WithWatch, w waiting) error {
-	ctx, cancel := context.WithTimeoutCause(parent, w.timeout, errTimedOut)
+	start := cmp.Or(w.since, time.Now())
+	ctx, cancel := context.WithDeadlineCause(parent, start.Add(w.timeout), errTimedOut)
 	defer cancel()
-	looks, outages := make(chan *v1alpha1.Cluster), make(chan error)
+	looks, outages := make(chan conditioned), make(chan error)
 	ended := make(chan error, 1)
-	f := &follower{client: c, source: e.clusterNamed(w.name)}
+	f := &follower{client: c, source: e.named(w.noun, w.name)}
 	f.see = func(changes []change) (bool, error) {
 		err := hand(ctx, looks, latest(changes, w.uid))
 		return err != nil, err
@@ -99,10 +104,10 @@ func (e *env) await(parent context.Context, c client.WithWatch, w waiting) error
 	f.lost = func(err error) { _ = hand(ctx, outages, err) }
 	go func() { ended <- f.run(ctx) }()
 
-	shown := e.newProgress(w.since)
+	shown := e.newProgress(start)
 	redraw := time.NewTicker(redrawEvery)
 	defer redraw.Stop()
-	var last *v1alpha1.Cluster
+	var last conditioned
 	for first := true; ; {
 		select {
 		case err := <-ended:
@@ -112,15 +117,18 @@ func (e *env) await(parent context.Context, c client.WithWatch, w waiting) error
 			shown.drawn = 0
 		case now := <-redraw.C:
 			shown.redraw(last, now)
-		case cluster := <-looks:
-			last = cmp.Or(cluster, last)
+		case object := <-looks:
+			last = cmp.Or(object, last)
 			shown.redraw(last, time.Now())
-			met, err := w.met(cluster)
+			met, err := w.met(object)
+			if met && w.also != nil {
+				met, err = w.also(ctx)
+			}
 			if err != nil {
 				return err
 			}
 			if met {
-				e.sayMet(w, first && w.since.IsZero(), time.Since(shown.start))
+				e.sayMet(w, last, first && w.since.IsZero(), time.Since(start))
 				return nil
 			}
 			first = false
@@ -138,46 +146,48 @@ func hand[T any](ctx context.Context, to chan<- T, value T) error {
 	}
 }
 
-// clusterNamed is the source of one cluster.
-func (e *env) clusterNamed(name string) source {
-	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace(), Name: name}}
-	return only(clusterNoun, []client.Object{cluster})[0]
+// named is the source of one object of the organization's.
+func (e *env) named(n *noun, name string) source {
+	object := n.object()
+	object.SetNamespace(e.namespace())
+	object.SetName(name)
+	return only(n, []client.Object{object})[0]
 }
 
-// latest returns the cluster that changes leave, or nil when they leave none.
-func latest(changes []change, uid types.UID) *v1alpha1.Cluster {
+// latest returns the object that changes leave, or nil when they leave none.
+func latest(changes []change, uid types.UID) conditioned {
 	for _, change := range slices.Backward(changes) {
-		cluster, ok := change.object.(*v1alpha1.Cluster)
-		if ok && !change.gone && (uid == "" || cluster.UID == uid) {
-			return cluster
+		object, ok := change.object.(conditioned)
+		if ok && !change.gone && (uid == "" || object.GetUID() == uid) {
+			return object
 		}
 	}
 	return nil
 }
 
-// met says whether a wait is over with this cluster, which is nil when there is none. The error says that
+// met says whether a wait is over with this object, which is nil when there is none. The error says that
 // it never will be.
-func (w waiting) met(cluster *v1alpha1.Cluster) (bool, error) {
+func (w waiting) met(object conditioned) (bool, error) {
 	if w.goal == goalDeleted {
-		return cluster == nil, nil
+		return object == nil, nil
 	}
-	if cluster == nil {
-		return false, fail(codeNotFound, "there is no cluster %q", w.name)
+	if object == nil {
+		return false, fail(codeNotFound, "there is no %s %q", w.noun.singular, w.name)
 	}
-	if found := condition(cluster, w.goal); found != nil && found.Status == metav1.ConditionTrue {
+	if found := condition(object, w.goal); found != nil && found.Status == metav1.ConditionTrue {
 		return true, nil
 	}
-	if cluster.DeletionTimestamp != nil {
-		return false, fail(codeError, "cluster %s is being deleted", w.name)
+	if object.GetDeletionTimestamp() != nil {
+		return false, fail(codeError, "%s %s is being deleted", w.noun.singular, w.name)
 	}
-	if stalled := condition(cluster, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
-		return false, fail(codeError, "cluster %s is stalled: %s", w.name, cleanLine(stalled.Message))
+	if stalled := condition(object, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+		return false, fail(codeError, "%s %s is stalled: %s", w.noun.singular, w.name, cleanLine(stalled.Message))
 	}
 	return false, nil
 }
 
 // givenUp returns the error for a wait that ended before its goal.
-func (w waiting) givenUp(e *env, last *v1alpha1.Cluster, err error) error {
+func (w waiting) givenUp(e *env, last conditioned, err error) error {
 	if !errors.Is(err, errTimedOut) {
 		return err
 	}
@@ -185,17 +195,17 @@ func (w waiting) givenUp(e *env, last *v1alpha1.Cluster, err error) error {
 	if w.goal != v1alpha1.ConditionReady && w.goal != goalDeleted {
 		goal = "for " + w.goal
 	}
-	text := fmt.Sprintf("timed out after %s waiting for cluster %s %s", duration.HumanDuration(w.timeout), w.name, goal)
+	text := fmt.Sprintf("timed out after %s waiting for %s %s %s", duration.HumanDuration(w.timeout), w.noun.singular, w.name, goal)
 	if last != nil {
 		if message := cleanLine(readyMessage(last)); message != "" {
 			text += ": " + message
 		}
 	}
-	return fail(codeTimedOut, "%s\nsee: %s", text, e.command("cluster describe "+w.name))
+	return fail(codeTimedOut, "%s\nsee: %s", text, e.command(w.noun.singular+" describe "+w.name))
 }
 
-// sayMet tells that a wait is over and, for a ready cluster, how to use it.
-func (e *env) sayMet(w waiting, atOnce bool, took time.Duration) {
+// sayMet tells that a wait is over and, when somebody waited until an object is ready, what to do next.
+func (e *env) sayMet(w waiting, object conditioned, atOnce bool, took time.Duration) {
 	what := map[string]string{v1alpha1.ConditionReady: "is ready", goalDeleted: "is gone"}[w.goal]
 	if what == "" {
 		what = "has " + w.goal
@@ -204,15 +214,15 @@ func (e *env) sayMet(w waiting, atOnce bool, took time.Duration) {
 	if atOnce {
 		after = ""
 	}
-	e.say("cluster %s %s%s", w.name, what, after)
-	if w.goal == v1alpha1.ConditionReady {
-		e.say("next: kubectl --kubeconfig <(%s) get namespaces", e.command("cluster kubeconfig "+w.name))
+	e.say("%s %s %s%s", w.noun.singular, w.name, what, after)
+	if w.goal == v1alpha1.ConditionReady && !w.quiet {
+		e.say("next: %s", e.nextFor(object))
 	}
 }
 
-// newProgress returns what shows steps on standard error, with times since a moment; zero means now.
+// newProgress returns what shows steps on standard error, with times since a moment.
 func (e *env) newProgress(since time.Time) *progress {
-	p := &progress{out: e.stderr, start: cmp.Or(since, time.Now()), color: canColor(e.stderr)}
+	p := &progress{out: e.stderr, start: since, color: canColor(e.stderr)}
 	if file, ok := e.stderr.(*os.File); ok && canRedraw(file) {
 		p.width = func() int {
 			width, _, err := term.GetSize(int(file.Fd()))

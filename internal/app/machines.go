@@ -1,0 +1,95 @@
+//go:build linux
+
+package app
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/kube"
+	"kqueen.io/kqueen/internal/machine"
+	"kqueen.io/kqueen/internal/machine/local"
+	"kqueen.io/kqueen/internal/machine/local/guest"
+	"kqueen.io/kqueen/internal/nodepool"
+	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/runner/process"
+	"kqueen.io/kqueen/internal/worker"
+)
+
+// defaultMachineNetwork holds 256 clusters with 253 machines each.
+var defaultMachineNetwork = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 223, 0, 0}), 16)
+
+// localMachines finds the machines on this host.
+func (a *App) localMachines(ctx context.Context) (*local.Provider, error) {
+	ports := process.DefaultPorts()
+	return local.New(ctx, local.Config{
+		Runner:    a.runner,
+		Releases:  release.NewStore(a.Releases),
+		Program:   a.Program,
+		Range:     defaultMachineNetwork,
+		Listen:    a.Listen,
+		HostPorts: guest.PortRange{First: ports.First, Last: ports.Last},
+		InUse:     local.HostNetworks,
+	})
+}
+
+// addWorkers adds the reconcilers of NodePool and Machine.
+func (a *App) addWorkers(ctx context.Context, mgr ctrl.Manager, here *local.Provider) error {
+	c, direct, recorder := mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("kqueen")
+	index := func(o client.Object) []string { return []string{string(o.GetUID())} }
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Machine{}, uidIndex, index); err != nil {
+		return err
+	}
+	access := clusters{kube.NewRemotes(direct, mgr.GetScheme(), a.Version)}
+	prepares := &preparer{clusters: access, releases: release.NewStore(a.Releases), done: map[types.UID]prepared{}}
+	pools := nodepool.New(nodepool.Config{Client: c, Reader: direct, Prepare: prepares.prepare, Now: time.Now, Recorder: recorder})
+	err := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.NodePool{}).Owns(&v1alpha1.Machine{}).
+		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(nodepool.PoolsOf(c))).
+		WithOptions(options()).Complete(pools)
+	if err != nil {
+		return err
+	}
+	workers := worker.New(worker.Config{
+		Client: c, Reader: direct, Clusters: access, Recorder: recorder, Now: time.Now,
+		Providers: map[string]machine.Provider{v1alpha1.ProviderLocal: here},
+	})
+	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Machine{}).
+		Watches(&v1alpha1.Cluster{}, machinesOf(c, worker.OfCluster)).
+		Watches(&v1alpha1.Machine{}, machinesOf(c, worker.Peers), builder.WithPredicates(moved())).
+		WatchesRawSource(source.Channel(a.wakes.machines, byUID[*v1alpha1.Machine](a, c, func() client.ObjectList { return &v1alpha1.MachineList{} }))).
+		WithOptions(options()).Complete(workers)
+}
+
+// machinesOf finds the machines of the object's namespace that choose picks.
+func machinesOf[T client.Object](c client.Reader, choose func([]v1alpha1.Machine, T) []reconcile.Request) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		list := &v1alpha1.MachineList{}
+		// It fails only when the cache is not there yet, and then every machine is looked at anyhow.
+		if err := c.List(ctx, list, client.InNamespace(o.GetNamespace())); err != nil {
+			return nil
+		}
+		return choose(list.Items, o.(T))
+	})
+}
+
+// moved lets pass what a machine's peers have to know.
+func moved() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return worker.Moved(e.ObjectOld.(*v1alpha1.Machine), e.ObjectNew.(*v1alpha1.Machine))
+		},
+	}
+}

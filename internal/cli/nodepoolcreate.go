@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+// newNodePool returns a pool with the defaults of the kind's definition. The server fills in only what is
+// absent, and Go writes the zero of a duration or number as a value: a pool would never wait for a node.
+func newNodePool() *v1alpha1.NodePool {
+	return &v1alpha1.NodePool{Spec: v1alpha1.NodePoolSpec{
+		Replicas: 1,
+		Template: v1alpha1.MachineTemplate{
+			Provider: v1alpha1.ProviderLocal,
+			Drain:    v1alpha1.DrainPolicy{Timeout: metav1.Duration{Duration: 10 * time.Minute}},
+		},
+		Health: v1alpha1.HealthPolicy{
+			UnreadyTimeout: metav1.Duration{Duration: 5 * time.Minute},
+			StartupTimeout: metav1.Duration{Duration: 15 * time.Minute},
+			MaxUnhealthy:   intstr.FromString("40%"),
+		},
+		Rollout: v1alpha1.RolloutPolicy{MaxSurge: intstr.FromInt32(1), MaxUnavailable: intstr.FromInt32(0)},
+	}}
+}
+
+// poolCreation is one run of `nodepool create`.
+type poolCreation struct {
+	creation
+	// pool is what the flags say.
+	pool           *v1alpha1.NodePool
+	least, most    int32
+	labels, taints []string
+}
+
+// newCreateNodePoolCommand returns `nodepool create`.
+func newCreateNodePoolCommand(e *env) *cobra.Command {
+	c := &poolCreation{creation: creation{env: e, noun: nodePoolNoun}, pool: newNodePool()}
+	c.fromFlags = c.build
+	cmd := &cobra.Command{
+		Use:   "create [NAME]",
+		Short: "Make a nodepool",
+		Long: `Make a nodepool, which is a set of like nodes of one cluster, from flags or from
+files.
+
+With --filename every document of the file has to be a NodePool; all are checked
+before the first is made.
+
+A node that is unready for longer than --unready-timeout is replaced, unless
+more than --max-unhealthy are unhealthy at once: then the cause is probably not
+the nodes, and none is. Pods leave a node before it is removed; those that a
+PodDisruptionBudget holds back may take --drain-timeout, where 0 is for ever.`,
+		Example: `  kqueen nodepool create workers --cluster demo --nodes 2 --wait
+  kqueen nodepool create gpu --cluster demo --label gpu=yes --taint gpu=yes:NoSchedule
+  kqueen nodepool create busy --cluster demo --min 2 --max 10 --max-surge 25%
+  kqueen nodepool create -f nodepools.yaml --dry-run=server`,
+		Args:              names(0, 1),
+		ValidArgsFunction: noCompletion,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.checkFlags(cmd, args); err != nil {
+				return err
+			}
+			return c.run(cmd.Context(), args)
+		},
+	}
+	c.registerFlags(cmd)
+	return cmd
+}
+
+// registerFlags adds the flags.
+func (c *poolCreation) registerFlags(cmd *cobra.Command) {
+	flags, spec := cmd.Flags(), &c.pool.Spec
+	flags.StringVar(&spec.ClusterName, "cluster", "", "cluster that the nodes are for")
+	flags.Int32Var(&spec.Replicas, "nodes", spec.Replicas, "how many nodes to make; without it and with --min, as many as that")
+	flags.Int32Var(&c.least, "min", 0, "fewest nodes that the nodepool may be scaled to")
+	flags.Int32Var(&c.most, "max", 0, "most nodes that the nodepool may be scaled to")
+	flags.StringVar(&spec.Version, "version", "", "version of Kubernetes on the nodes, such as v1.36.3 (default that of the cluster)")
+	flags.StringVar(&spec.Template.Provider, "provider", spec.Template.Provider, "what makes the machines: local, or manual for machines that you bring")
+	flags.StringArrayVar(&c.labels, "label", nil, "label of the nodes, as KEY=VALUE; may be repeated")
+	flags.StringArrayVar(&c.taints, "taint", nil, "taint of the nodes, as KEY[=VALUE]:EFFECT; may be repeated")
+	flags.DurationVar(&spec.Health.UnreadyTimeout.Duration, "unready-timeout", spec.Health.UnreadyTimeout.Duration, "how long a node may be unready before it is replaced")
+	flags.DurationVar(&spec.Health.StartupTimeout.Duration, "startup-timeout", spec.Health.StartupTimeout.Duration, "how long a new node may take before it is replaced")
+	flags.DurationVar(&spec.Template.Drain.Timeout.Duration, "drain-timeout", spec.Template.Drain.Timeout.Duration, "how long pods may take to leave a node; 0 is for ever")
+	flags.Var(share{&spec.Health.MaxUnhealthy}, "max-unhealthy", "how many nodes may be unhealthy at once and still be replaced")
+	flags.Var(share{&spec.Rollout.MaxSurge}, "max-surge", "how many nodes more there may be while nodes are replaced by newer ones")
+	flags.Var(share{&spec.Rollout.MaxUnavailable}, "max-unavailable", "how many nodes fewer there may be while nodes are replaced by newer ones")
+	complete := map[string]cobra.CompletionFunc{
+		"cluster":  c.env.completeNames(clusterNoun, -1),
+		"version":  c.env.completeNames(releaseNoun, -1),
+		"provider": oneOf(v1alpha1.ProviderLocal, v1alpha1.ProviderManual),
+	}
+	for _, name := range []string{
+		"cluster", "nodes", "min", "max", "version", "provider", "label", "taint", "unready-timeout", "startup-timeout",
+		"drain-timeout", "max-unhealthy", "max-surge", "max-unavailable",
+	} {
+		c.excludes = append(c.excludes, name)
+		if complete[name] == nil {
+			complete[name] = noCompletion
+		}
+		_ = cmd.RegisterFlagCompletionFunc(name, complete[name])
+	}
+	c.register(cmd)
+}
+
+// checkFlags refuses command lines that contradict themselves, and reads the flags that have a language of
+// their own.
+func (c *poolCreation) checkFlags(cmd *cobra.Command, args []string) error {
+	if err := c.check(cmd, args); err != nil || c.file != "" {
+		return err
+	}
+	spec := &c.pool.Spec
+	if spec.ClusterName == "" {
+		return usageError(cmd, "say with --cluster which cluster the nodes are for")
+	}
+	if !slices.Contains([]string{v1alpha1.ProviderLocal, v1alpha1.ProviderManual}, spec.Template.Provider) {
+		return usageError(cmd, "--provider: %q has to be %s or %s", spec.Template.Provider, v1alpha1.ProviderLocal, v1alpha1.ProviderManual)
+	}
+	for flag, timeout := range map[string]time.Duration{
+		"unready-timeout": spec.Health.UnreadyTimeout.Duration, "startup-timeout": spec.Health.StartupTimeout.Duration,
+		"drain-timeout": spec.Template.Drain.Timeout.Duration,
+	} {
+		if timeout < 0 {
+			return usageError(cmd, "--%s: %s is below 0", flag, timeout)
+		}
+	}
+	if err := checkVersion(cmd, spec.Version); err != nil {
+		return err
+	}
+	if err := c.checkSize(cmd); err != nil {
+		return err
+	}
+	var err error
+	if spec.Template.Labels, err = parseLabels(c.labels); err != nil {
+		return usageError(cmd, "--label: %w", err)
+	}
+	if spec.Template.Taints, err = parseTaints(c.taints); err != nil {
+		return usageError(cmd, "--taint: %w", err)
+	}
+	return nil
+}
+
+// checkSize reads how many nodes there shall be, and between which bounds.
+func (c *poolCreation) checkSize(cmd *cobra.Command) error {
+	spec, changed := &c.pool.Spec, cmd.Flags().Changed
+	if changed("min") {
+		spec.MinReplicas = &c.least
+	}
+	if changed("max") {
+		spec.MaxReplicas = &c.most
+	}
+	if !changed("nodes") {
+		spec.Replicas = max(spec.Replicas, c.least)
+		if spec.MaxReplicas != nil {
+			spec.Replicas = min(spec.Replicas, c.most)
+		}
+	}
+	for _, size := range []struct {
+		flag  string
+		count int32
+	}{{"nodes", spec.Replicas}, {"min", c.least}, {"max", c.most}} {
+		if err := checkNodes(cmd, size.flag, size.count); err != nil {
+			return err
+		}
+	}
+	switch {
+	case changed("max") && c.least > c.most:
+		return usageError(cmd, "--min %d is above --max %d", c.least, c.most)
+	case spec.Replicas < c.least:
+		return usageError(cmd, "--nodes %d is below --min %d", spec.Replicas, c.least)
+	case changed("max") && spec.Replicas > c.most:
+		return usageError(cmd, "--nodes %d is above --max %d", spec.Replicas, c.most)
+	}
+	return nil
+}
+
+// build returns the pool that the flags say. That its cluster is there is checked now, so that a slip of the
+// pen is not found in a condition.
+func (c *poolCreation) build(ctx context.Context, connected client.Client, _ error, name string) ([]client.Object, error) {
+	c.pool.Name = name
+	if c.dryRun == dryRunClient {
+		return []client.Object{c.pool}, nil
+	}
+	if absent := c.env.checkOrganization(ctx, connected); absent != nil {
+		return nil, absent
+	}
+	_, err := c.env.find(ctx, connected, clusterNoun, c.pool.Spec.ClusterName)
+	if apierrors.IsForbidden(err) { // who may not look is believed
+		err = nil
+	}
+	return []client.Object{c.pool}, err
+}
