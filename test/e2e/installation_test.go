@@ -211,7 +211,7 @@ func (i *installation) kubectl(kubeconfig, stdin string, args ...string) string 
 
 func (i *installation) tryKubectl(kubeconfig, stdin string, args ...string) result {
 	i.t.Helper()
-	cmd := i.command(filepath.Join(i.releases, programs.version, "kubectl"), append(args, "--kubeconfig", kubeconfig)...)
+	cmd := i.command(filepath.Join(i.releases, programs.version, "kubectl"), append([]string{"--kubeconfig", kubeconfig}, args...)...)
 	cmd.Stdin = strings.NewReader(stdin)
 	return i.run(cmd)
 }
@@ -269,17 +269,26 @@ func (i *installation) status() status {
 	return s
 }
 
-// pid is the process of a component. name is namespace/name of the control plane, or the plane's own workload.
+// pid is the process of a component. name is namespace/name of the control plane or machine, or the plane's own workload.
 func (i *installation) pid(name, component string) int {
+	i.t.Helper()
+	pid := i.pidOf(name, component)
+	if pid == 0 {
+		i.t.Fatalf("no %s of %s runs", component, name)
+	}
+	return pid
+}
+
+// pidOf is pid, and 0 when the component does not run.
+func (i *installation) pidOf(name, component string) int {
 	i.t.Helper()
 	for _, w := range i.status().Workloads {
 		for _, c := range w.Components {
-			if w.Name == name && c.Name == component && c.PID > 0 {
+			if w.Name == name && c.Name == component {
 				return c.PID
 			}
 		}
 	}
-	i.t.Fatalf("no %s of %s runs", component, name)
 	return 0
 }
 

@@ -1,0 +1,150 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+// TestWorkersDie lets one machine of four die, and then three at once.
+func TestWorkersDie(t *testing.T) {
+	needRoot(t)
+	i := started(t)
+	i.ok("cluster", "create", "demo", "--wait")
+	i.ok("nodepool", "create", "demo", "--cluster", "demo", "--nodes", "4", "--unready-timeout", "5s", "--max-unhealthy", "40%", "--wait")
+	w := i.workers("demo")
+	w.apply("spread.yaml")
+	w.kube("rollout", "status", "deployment/spread", "--timeout=3m")
+	first := w.machines()
+
+	// Its kubelet and containerd are killed whenever they come back: a machine that is not to be mended.
+	one := w.keepKilling(t, first[:1])
+	eventually(t, "the dead machine is replaced", func(context.Context) error {
+		return w.replaced(first[:1], first[1:])
+	})
+	one()
+	w.kube("rollout", "status", "deployment/spread", "--timeout=3m")
+	if out := w.kube("get", "pods", "-o", "jsonpath={.items[*].spec.nodeName}"); strings.Contains(out, first[0].Name) {
+		t.Errorf("pods are still on the node that is gone: %s", out)
+	}
+	w.ok("nodepool", "wait", "demo")
+
+	second := w.machines()
+	three := w.keepKilling(t, second[:3])
+	defer three()
+	eventually(t, "the pool says that too many are dead", func(ctx context.Context) error {
+		c := w.condition(ctx, "demo", v1alpha1.ConditionHealthy)
+		if c == "" || !strings.HasPrefix(c, v1alpha1.ReasonTooManyUnhealthy) {
+			return fmt.Errorf("condition Healthy is %q", c)
+		}
+		for _, m := range second[:3] {
+			if !strings.Contains(c, m.Name) {
+				return fmt.Errorf("%s is not named in %q", m.Name, c)
+			}
+		}
+		return nil
+	})
+	// Beyond the time after which one of them alone would have been given up.
+	w.stays(t, second, 15*time.Second)
+	three()
+	w.ok("nodepool", "wait", "demo")
+	w.stays(t, second, 0)
+}
+
+// keepKilling kills the kubelet and containerd of machines whenever they run, until the returned function is called.
+func (w *workers) keepKilling(t *testing.T, machines []v1alpha1.Machine) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		again := time.NewTicker(look)
+		defer again.Stop()
+		for {
+			for _, p := range w.processes() {
+				dies := slices.ContainsFunc(machines, func(m v1alpha1.Machine) bool { return string(m.UID) == p.workload })
+				// The shims of the pods carry containerd's mark too, and are left alone.
+				if dies && (p.component == "kubelet" || strings.HasSuffix(p.args[0], "/containerd")) {
+					_ = syscall.Kill(p.pid, syscall.SIGKILL) // it may have ended meanwhile
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-again.C:
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// replaced says whether the gone machines are gone, the others are as they were, and the nodes are four again.
+func (w *workers) replaced(gone, stay []v1alpha1.Machine) error {
+	have := map[types.UID]bool{}
+	for _, m := range w.machines() {
+		have[m.UID] = true
+	}
+	for _, m := range gone {
+		if have[m.UID] {
+			return fmt.Errorf("%s is there", m.Name)
+		}
+	}
+	for _, m := range stay {
+		if !have[m.UID] {
+			w.t.Fatalf("%s was healthy and is gone", m.Name)
+		}
+	}
+	if out := w.kube("get", "nodes", "--no-headers"); strings.Count(out, " Ready ") != len(gone)+len(stay) {
+		return fmt.Errorf("nodes:\n%s", out)
+	}
+	return nil
+}
+
+// stays wants that the machines are the same for as long.
+func (w *workers) stays(t *testing.T, want []v1alpha1.Machine, long time.Duration) {
+	t.Helper()
+	uids := func(all []v1alpha1.Machine) (out []string) {
+		for _, m := range all {
+			out = append(out, string(m.UID))
+		}
+		return out
+	}
+	again := time.NewTicker(look)
+	defer again.Stop()
+	for begin := time.Now(); ; <-again.C {
+		if diff := cmp.Diff(uids(want), uids(w.machines())); diff != "" {
+			t.Fatalf("machines changed (-want +got):\n%s", diff)
+		}
+		if time.Since(begin) >= long {
+			return
+		}
+	}
+}
+
+// condition is a condition of a pool that is not true, as "reason: message".
+func (w *workers) condition(ctx context.Context, pool, name string) string {
+	w.t.Helper()
+	p := &v1alpha1.NodePool{}
+	if err := w.admin().Get(ctx, types.NamespacedName{Namespace: "org-default", Name: pool}, p); err != nil {
+		w.t.Fatal(err)
+	}
+	c := apimeta.FindStatusCondition(p.Status.Conditions, name)
+	if c == nil || c.Status != "False" {
+		return ""
+	}
+	return c.Reason + ": " + c.Message
+}

@@ -1,0 +1,121 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+// streams reads a log, runs a command and opens a port, all of which go from the API server to the kubelet.
+func (w *workers) streams(t *testing.T) {
+	if got := w.kube("logs", "deployment/web"); got != "serving\n" {
+		t.Errorf("the log is %q", got)
+	}
+	if got := w.kubectl(w.config, "hello", "exec", "-i", "db-1", "--", "cat"); got != "hello" {
+		t.Errorf("what was written to a command comes back as %q", got)
+	}
+	forward := w.command(filepath.Join(w.releases, programs.version, "kubectl"), "port-forward", "service/web", ":80", "--kubeconfig", w.config)
+	out, err := forward.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := forward.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = forward.Process.Signal(syscall.SIGTERM)
+		_ = forward.Wait() // it was told to end
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n') // Forwarding from 127.0.0.1:40000 -> 8080
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, _, _ := strings.Cut(strings.TrimPrefix(line, "Forwarding from "), " ")
+	resp, err := http.Get("http://" + address + "/")
+	if err != nil {
+		t.Fatalf("%q: %v", line, err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err != nil || !strings.HasPrefix(string(body), "web-") {
+		t.Errorf("through the forwarded port comes %q, %v", body, err)
+	}
+}
+
+// surviveKill kills KQueen and starts it again, as an upgrade does.
+func (w *workers) surviveKill() {
+	w.t.Helper()
+	before := w.containers()
+	processes := w.running(func(process) bool { return true })
+	for _, pid := range w.servers() {
+		kill(w.t, pid)
+	}
+	w.up()
+	if diff := cmp.Diff(before, w.containers()); diff != "" {
+		w.t.Errorf("pods were restarted (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(processes, w.running(func(process) bool { return true })); diff != "" {
+		w.t.Errorf("programs were restarted (-before +after):\n%s", diff)
+	}
+}
+
+// surviveCrash kills the kubelet and containerd of a machine: they come back, and the pods never went.
+func (w *workers) surviveCrash(m v1alpha1.Machine) {
+	w.t.Helper()
+	before := w.containers()
+	var old []int
+	for _, component := range []string{"kubelet", "containerd", "kube-proxy"} {
+		pid := w.pid(m.Namespace+"/"+m.Name, component)
+		old = append(old, pid)
+		kill(w.t, pid)
+	}
+	eventually(w.t, "the programs of the machine run again", func(context.Context) error {
+		for n, component := range []string{"kubelet", "containerd", "kube-proxy"} {
+			if pid := w.pidOf(m.Namespace+"/"+m.Name, component); pid == 0 || pid == old[n] {
+				return fmt.Errorf("%s does not", component)
+			}
+		}
+		return nil
+	})
+	w.ok("nodepool", "wait", "demo")
+	w.kube("wait", "--for=condition=Ready", "pod", "-l", "app in (web, db, agent)", "--timeout=3m")
+	if diff := cmp.Diff(before, w.containers()); diff != "" {
+		w.t.Errorf("pods were restarted (-before +after):\n%s", diff)
+	}
+}
+
+// comeBack stops everything and starts it again.
+func (w *workers) comeBack(t *testing.T) {
+	w.ok("down")
+	if left := w.processes(); len(left) > 0 {
+		t.Errorf("still runs: %v", left)
+	}
+	if left := w.traces(t); len(left) > 0 {
+		t.Errorf("left on the host: %v", left)
+	}
+	w.up()
+	w.ok("nodepool", "wait", "demo")
+	w.kube("wait", "--for=condition=Ready", "pod", "-l", "app in (web, db, agent)", "--timeout=3m")
+	w.reach(t)
+}
+
+// scale goes down, to nothing, and up again.
+func (w *workers) scale() {
+	w.t.Helper()
+	for _, n := range []int{1, 3, 1, 0, 2} {
+		w.ok("nodepool", "scale", "demo", "--nodes", fmt.Sprint(n), "--wait")
+		w.wantNodes(n)
+	}
+	w.kube("rollout", "status", "deployment/web", "--timeout=3m")
+}

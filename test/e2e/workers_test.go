@@ -1,0 +1,200 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/testplane"
+)
+
+// TestWorkers does what a user does with a cluster that has nodes, and takes its nodes, KQueen and the whole host
+// away beneath it.
+func TestWorkers(t *testing.T) {
+	needRoot(t)
+	i := started(t)
+	i.ok("cluster", "create", "demo", "--nodes", "2", "--wait")
+	w := i.workers("demo")
+	machines := w.machines()
+	w.wantNodes(2)
+	w.apply("workloads.yaml")
+	t.Run("Workloads", w.runAll)
+	t.Run("Network", w.reach)
+	t.Run("Streams", w.streams)
+	t.Run("KQueen is killed", func(*testing.T) { w.surviveKill() })
+	t.Run("Programs of a node are killed", func(*testing.T) { w.surviveCrash(machines[0]) })
+	t.Run("Everything stops", func(t *testing.T) { w.comeBack(t) })
+	t.Run("Scale", func(*testing.T) { w.scale() })
+	traces := w.traces(t)
+	i.ok("cluster", "delete", "demo", "--yes", "--wait")
+	if left := w.traces(t); len(left) > 0 {
+		t.Errorf("left on the host: %v", left)
+	}
+	if len(traces) == 0 {
+		t.Error("nothing was found on the host while there were machines, so nothing was looked for")
+	}
+}
+
+// workers is a cluster with nodes.
+type workers struct {
+	*installation
+	config string         // kubeconfig of the cluster
+	lived  map[lived]bool // every machine that was seen
+}
+
+func (i *installation) workers(cluster string) *workers {
+	return &workers{installation: i, config: i.kubeconfig("default", cluster), lived: map[lived]bool{}}
+}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes machines on this host")
+	}
+}
+
+func (w *workers) kube(args ...string) string { return w.kubectl(w.config, "", args...) }
+
+// apply creates what a file of testdata/workers says. IMAGE in it is the test image of the machines.
+func (w *workers) apply(file string) {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "workers", file))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.kubectl(w.config, strings.ReplaceAll(string(data), "IMAGE", testImage(w.t)), "apply", "-f", "-")
+}
+
+// testImage is the one with a shell that comes with every machine.
+func testImage(t *testing.T) string {
+	t.Helper()
+	parts, err := testplane.NodeParts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, image := range parts.Images() {
+		if strings.Contains(image.Name, "/busybox:") {
+			return image.Name
+		}
+	}
+	t.Fatal("no test image comes with the machines")
+	return ""
+}
+
+// machines are the cluster's, by name.
+func (w *workers) machines() []v1alpha1.Machine {
+	w.t.Helper()
+	list := &v1alpha1.MachineList{}
+	if err := w.admin().List(w.t.Context(), list); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, m := range list.Items {
+		cluster := &v1alpha1.Cluster{}
+		if err := w.admin().Get(w.t.Context(), types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}, cluster); err != nil {
+			w.t.Fatal(err)
+		}
+		w.lived[lived{m.UID, cluster.UID}] = true
+	}
+	slices.SortFunc(list.Items, func(a, b v1alpha1.Machine) int { return strings.Compare(a.Name, b.Name) })
+	return list.Items
+}
+
+// wantNodes wants so many nodes, all of them ready, and a machine for each.
+func (w *workers) wantNodes(n int) {
+	w.t.Helper()
+	out := w.kube("get", "nodes", "--no-headers")
+	if got := strings.Count(out, " Ready "); got != n || strings.Count(out, "\n") != n {
+		w.t.Errorf("want %d ready nodes, got:\n%s", n, out)
+	}
+	if got := len(w.machines()); got != n {
+		w.t.Errorf("want %d machines, got %d", n, got)
+	}
+}
+
+// runAll waits for every kind of workload.
+func (w *workers) runAll(t *testing.T) {
+	w.kube("rollout", "status", "deployment/web", "--timeout=3m")
+	w.kube("rollout", "status", "statefulset/db", "--timeout=3m")
+	w.kube("rollout", "status", "daemonset/agent", "--timeout=3m")
+	w.kube("wait", "--for=condition=Complete", "job/once", "--timeout=3m")
+	w.kube("wait", "--for=condition=Ready", "pod/placed", "--timeout=3m")
+	w.kube("rollout", "status", "deployment/coredns", "-n", "kube-system", "--timeout=3m")
+	eventually(t, "the CronJob's first Job", func(context.Context) error {
+		if out := w.kube("get", "jobs", "-l", "cron=yes", "--no-headers"); !strings.Contains(out, "Complete") {
+			return fmt.Errorf("jobs: %s", out)
+		}
+		return nil
+	})
+	nodes := strings.Fields(w.kube("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].spec.nodeName}"))
+	slices.Sort(nodes)
+	if len(nodes) != 6 || len(slices.Compact(nodes)) != 2 {
+		t.Errorf("six pods are not over both nodes: %v", nodes)
+	}
+	placed := w.kube("get", "pod", "placed", "-o", "jsonpath={.spec.nodeName}")
+	if labelled := w.kube("get", "nodes", "-l", "kubernetes.io/hostname="+placed, "-o", "name"); labelled != "node/"+placed+"\n" {
+		t.Errorf("the pod with an affinity is on %s, nodes are %s", placed, labelled)
+	}
+	if got := w.kube("exec", "db-0", "--", "cat", "/data/written"); got != "db-0\n" {
+		t.Errorf("the volume of the StatefulSet holds %q", got)
+	}
+}
+
+// reach goes by name, Service and NodePort from everywhere to everywhere.
+func (w *workers) reach(t *testing.T) {
+	for from := range strings.FieldsSeq(w.kube("get", "pods", "-l", "app=agent", "-o", "jsonpath={.items[*].metadata.name}")) {
+		out := w.kube("exec", from, "--", "nslookup", "kubernetes.default.svc.cluster.local")
+		if !strings.Contains(out, "10.96.0.1") {
+			t.Errorf("%s asks for kubernetes.default and hears:\n%s", from, out)
+		}
+		// Each pod behind the Service, on whichever node, directly and through the Service.
+		for ip := range strings.FieldsSeq(w.kube("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].status.podIP}")) {
+			w.get(t, from, ip, "8080")
+		}
+		w.get(t, from, "web.default.svc.cluster.local", "80")
+		w.kube("exec", from, "--", "sh", "-c", "nc -w 3 kubernetes.default 443 </dev/null")
+	}
+	for _, m := range w.machines() {
+		resp, err := http.Get("http://" + m.Status.Address + ":30080/")
+		if err != nil {
+			t.Errorf("NodePort of %s: %v", m.Name, err)
+			continue
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err := resp.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		if err != nil || !strings.HasPrefix(string(body), "web-") {
+			t.Errorf("NodePort of %s answers %q, %v", m.Name, body, err)
+		}
+	}
+}
+
+// get fetches a page of the Deployment from within a pod.
+func (w *workers) get(t *testing.T, pod, host, port string) {
+	t.Helper()
+	r := w.tryKubectl(w.config, "GET / HTTP/1.0\r\n\r\n", "exec", "-i", pod, "--", "nc", "-w", "5", host, port)
+	if r.code != 0 || !strings.Contains(r.stdout, "web-") {
+		t.Errorf("%s asks %s:%s and hears %q %s", pod, host, port, r.stdout, r.stderr)
+	}
+}
+
+// containers are the containers of all pods that last, as "pod id".
+func (w *workers) containers() []string {
+	w.t.Helper()
+	out := w.kube("get", "pods", "-A", "-l", "!batch.kubernetes.io/job-name",
+		"-o", `jsonpath={range .items[*]}{.metadata.name} {.status.containerStatuses[*].containerID}{"\n"}{end}`)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	slices.Sort(lines)
+	return lines
+}
