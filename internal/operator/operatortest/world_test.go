@@ -129,6 +129,7 @@ func TestKitFindsFaults(t *testing.T) {
 }
 
 func TestRunPassesAGoodReconciler(t *testing.T) {
+	t.Setenv("KQUEEN_FAULTS", "all")
 	worlds := 0
 	Run(t, func(*testing.T) World {
 		worlds++
@@ -136,8 +137,21 @@ func TestRunPassesAGoodReconciler(t *testing.T) {
 		return o.world(good(o))
 	})
 	// Has a, Make a, Has b, Make b: two faults for each question and four for each act, and the dry run.
-	if want := 1 + 2*2 + 2*4; worlds != want && !testing.Short() {
+	if want := 1 + 2*2 + 2*4; worlds != want {
 		t.Errorf("%d worlds were made, want %d: faults were left out", worlds, want)
+	}
+}
+
+func TestRunPicksOneFaultForEachCall(t *testing.T) {
+	t.Setenv("KQUEEN_FAULTS", "")
+	worlds := 0
+	Run(t, func(*testing.T) World {
+		worlds++
+		o := &outside{}
+		return o.world(good(o))
+	})
+	if want := 1 + 4; worlds != want {
+		t.Errorf("%d worlds were made, want %d", worlds, want)
 	}
 }
 
