@@ -97,26 +97,21 @@ func TestColoredLines(t *testing.T) {
 	}
 }
 
+// conditions are made of their types, statuses and messages, in turn.
+func conditions(words ...string) []metav1.Condition {
+	var all []metav1.Condition
+	for i := 0; i < len(words); i += 3 {
+		all = append(all, metav1.Condition{Type: words[i], Status: metav1.ConditionStatus(words[i+1]), Message: words[i+2]})
+	}
+	return all
+}
+
 func TestStepsOf(t *testing.T) {
 	cluster := func(change func(*v1alpha1.Cluster)) *v1alpha1.Cluster {
 		c := &v1alpha1.Cluster{}
 		c.Generation, c.Status.ObservedGeneration = 2, 2
 		change(c)
 		return c
-	}
-	conditions := func(pairs ...string) []metav1.Condition {
-		var all []metav1.Condition
-		for i := 0; i < len(pairs); i += 3 {
-			all = append(all, metav1.Condition{Type: pairs[i], Status: metav1.ConditionStatus(pairs[i+1]), Message: pairs[i+2]})
-		}
-		return all
-	}
-	pool := func(observed int64, ready, wanted int32, pairs ...string) *v1alpha1.NodePool {
-		p := &v1alpha1.NodePool{}
-		p.Generation, p.Status.ObservedGeneration = 2, observed
-		p.Spec.Replicas, p.Status.ReadyReplicas = wanted, ready
-		p.Status.Conditions = conditions(pairs...)
-		return p
 	}
 	cases := map[string]struct {
 		object conditioned
@@ -147,6 +142,35 @@ func TestStepsOf(t *testing.T) {
 			}),
 			[]step{{name: "Accepted", state: stepDone}, {name: "KubeconfigReady", state: stepDone}, {name: "Keys", state: stepFailed, message: "no such region"}, {name: "Ready"}},
 		},
+		"being deleted": {
+			cluster(func(c *v1alpha1.Cluster) {
+				c.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+				c.Status.Conditions = conditions("Ready", "False", "2 processes remain")
+			}),
+			[]step{{name: "Deletion", message: "2 processes remain"}},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, stepsOf(c.object), cmp.AllowUnexported(step{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStepsOfNodes(t *testing.T) {
+	pool := func(observed int64, ready, wanted int32, pairs ...string) *v1alpha1.NodePool {
+		p := &v1alpha1.NodePool{}
+		p.Generation, p.Status.ObservedGeneration = 2, observed
+		p.Spec.Replicas, p.Status.ReadyReplicas = wanted, ready
+		p.Status.Conditions = conditions(pairs...)
+		return p
+	}
+	cases := map[string]struct {
+		object conditioned
+		want   []step
+	}{
 		"a pool on the way": {
 			pool(2, 1, 3, "ClusterReady", "True", "", "Scaled", "False", "waiting for demo-a", "Ready", "False", "not all nodes are ready"),
 			[]step{{name: "ClusterReady", state: stepDone}, {name: "Nodes", message: "1/3 ready, waiting for demo-a"}, {name: "Ready", message: "not all nodes are ready"}},
@@ -166,13 +190,6 @@ func TestStepsOf(t *testing.T) {
 		"a machine": {
 			&v1alpha1.Machine{Status: v1alpha1.MachineStatus{Status: v1alpha1.Status{Conditions: conditions("Ready", "False", "wait")}}},
 			[]step{{name: "Ready", message: "wait"}},
-		},
-		"being deleted": {
-			cluster(func(c *v1alpha1.Cluster) {
-				c.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-				c.Status.Conditions = conditions("Ready", "False", "2 processes remain")
-			}),
-			[]step{{name: "Deletion", message: "2 processes remain"}},
 		},
 	}
 	for name, c := range cases {

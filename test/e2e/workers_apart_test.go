@@ -123,14 +123,11 @@ func tokensApart(t *testing.T, one, two *workers) {
 func nodesApart(t *testing.T, w *workers) {
 	holder := strings.TrimSpace(w.kube("get", "pod", "keeper", "-o", "jsonpath={.spec.nodeName}"))
 	for _, m := range w.of("one") {
-		identity, err := os.ReadFile(filepath.Join(w.dir, "run", "workloads", string(m.UID), "root", "lib", "kubelet", "pki", "kubelet-client-current.pem"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		identity := identityOf(t, filepath.Join(w.dir, "run", "workloads", string(m.UID)))
 		config := w.tenant("default", "one")
 		config.CertData, config.KeyData = identity, identity
 		node := clientset(t, config)
-		_, err = node.CoreV1().Secrets("default").Get(t.Context(), "kept", metav1.GetOptions{})
+		_, err := node.CoreV1().Secrets("default").Get(t.Context(), "kept", metav1.GetOptions{})
 		if allowed := err == nil; allowed != (m.Name == holder) {
 			t.Errorf("node %s reads the secret of a pod on %s: %v", m.Name, holder, err)
 		}
@@ -145,6 +142,21 @@ func nodesApart(t *testing.T, w *workers) {
 		}
 		w.neverApproved(t, made.Name)
 	}
+}
+
+// identityOf is the certificate and key of a machine's node. The name that it has in the machine is a link that
+// leads nowhere outside.
+func identityOf(t *testing.T, machine string) []byte {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(machine, "root", "lib", "kubelet", "pki", "kubelet-client-2*.pem"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no identity in %s: %v", machine, err)
+	}
+	data, err := os.ReadFile(files[len(files)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // identityRequest asks for the identity of a node.
