@@ -178,13 +178,17 @@ func (p *Provider) Delete(ctx context.Context, ref machine.Ref) (bool, error) {
 	if err != nil || !gone {
 		return false, err
 	}
-	if err := guest.RemoveCgroups(cgroupOf(ref.UID)); err != nil {
-		return false, err
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r, ok := p.records[ref.UID]; ok {
+	r, known := p.records[ref.UID]
+	if known {
 		ref.Cluster = r.Cluster
+	}
+	if ref.Cluster == "" || !p.facts.root { // never was a machine: it has left nothing on the host
+		return true, nil
+	}
+	if err := guest.RemoveCgroups(cgroupOf(ref.UID)); err != nil {
+		return false, err
 	}
 	delete(p.records, ref.UID)
 	for _, r := range p.records {
