@@ -34,6 +34,7 @@ const importTable = `
 	# Providers of machines are described to a runner, as control planes are, and know no runner.
 	NONE < internal/machine/local/guest;
 	internal/machine, internal/machine/local/guest, internal/release, internal/runner < internal/machine/local;
+	internal/machine, internal/release < internal/machine/manual;
 
 	# The plug and its drivers. A driver does not know another one; only "all" knows them.
 	API < internal/provision;
@@ -48,7 +49,7 @@ const importTable = `
 
 	# The one place that wires, and what stands before it.
 	internal/organization, internal/cluster, internal/standalone, internal/provision/all, internal/runner/process,
-	internal/nodepool, internal/worker, internal/machine/local < internal/app;
+	internal/nodepool, internal/worker, internal/machine/local, internal/machine/manual < internal/app;
 	internal/app < internal/cli < cmd/kqueen;
 
 	# Programs for developers.
@@ -61,6 +62,7 @@ const importTable = `
 	internal/runner < internal/runner/runnertest;
 	internal/operator < internal/operator/operatortest;
 	internal/provision < internal/provision/provisiontest;
+	internal/machine < internal/machine/machinetest;
 	API < test/e2e;
 `
 
@@ -68,6 +70,8 @@ const importTable = `
 var testImports = map[string]map[string]string{
 	"internal/cluster": {"internal/provision/hosted": "the verb is tested with a real driver, not with a fake alone"},
 	"internal/addons":  {"internal/kube": "what it says is applied to a real API server as it is in a cluster"},
+
+	"internal/machine/local": {"internal/runner/process": "machines are real processes, which a real runner finds again"},
 }
 
 // testRooms are the rooms that only tests may import.
@@ -76,6 +80,7 @@ var testRooms = []string{
 	"internal/runner/runnertest",
 	"internal/operator/operatortest",
 	"internal/provision/provisiontest",
+	"internal/machine/machinetest",
 	"test/e2e",
 }
 

@@ -48,7 +48,10 @@ type Config struct {
 	GatewayPort int
 	// Domain is the suffix of server names at the gateway; empty takes the one of last time, or "kqueen.internal".
 	Domain string
-	Log    *slog.Logger
+	// MachineNetwork is cut into a subnet for the machines of each cluster on this host; the zero Prefix takes the
+	// one of last time, or 10.223.0.0/16. Machines that are there keep their addresses.
+	MachineNetwork netip.Prefix
+	Log            *slog.Logger
 	// Report is called when a step of the start begins and when it has ended. Nil for nobody.
 	Report func(standalone.Step)
 }

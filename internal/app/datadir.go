@@ -48,16 +48,21 @@ func checkDir(dir string) error {
 
 // settings are what was chosen once and has to stay the same.
 type settings struct {
-	Listen       netip.Addr `json:"listen"`
-	Domain       string     `json:"domain"`
-	GatewayPort  int        `json:"gatewayPort,omitempty"`
-	AdminVersion string     `json:"adminVersion,omitempty"`
+	Listen         netip.Addr   `json:"listen"`
+	Domain         string       `json:"domain"`
+	GatewayPort    int          `json:"gatewayPort,omitempty"`
+	AdminVersion   string       `json:"adminVersion,omitempty"`
+	MachineNetwork netip.Prefix `json:"machineNetwork,omitzero"`
 }
 
 // What an installation gets when nobody says otherwise.
 const defaultDomain = "kqueen.internal"
 
-var defaultListen = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+var (
+	defaultListen = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	// defaultMachineNetwork holds 256 clusters with 253 machines each.
+	defaultMachineNetwork = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 223, 0, 0}), 16)
+)
 
 // merge takes what c says into the settings, and what c leaves open from them.
 func (s *settings) merge(c Config) Config {
@@ -68,7 +73,13 @@ func (s *settings) merge(c Config) Config {
 		c.Listen = defaultListen
 	}
 	c.Domain = cmp.Or(c.Domain, s.Domain, defaultDomain)
-	s.Listen, s.Domain = c.Listen, c.Domain
+	if !c.MachineNetwork.IsValid() {
+		c.MachineNetwork = s.MachineNetwork
+	}
+	if !c.MachineNetwork.IsValid() {
+		c.MachineNetwork = defaultMachineNetwork
+	}
+	s.Listen, s.Domain, s.MachineNetwork = c.Listen, c.Domain, c.MachineNetwork
 	return c
 }
 

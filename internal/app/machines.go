@@ -4,7 +4,6 @@ package app
 
 import (
 	"context"
-	"net/netip"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -22,14 +21,12 @@ import (
 	"kqueen.io/kqueen/internal/machine"
 	"kqueen.io/kqueen/internal/machine/local"
 	"kqueen.io/kqueen/internal/machine/local/guest"
+	"kqueen.io/kqueen/internal/machine/manual"
 	"kqueen.io/kqueen/internal/nodepool"
 	"kqueen.io/kqueen/internal/release"
 	"kqueen.io/kqueen/internal/runner/process"
 	"kqueen.io/kqueen/internal/worker"
 )
-
-// defaultMachineNetwork holds 256 clusters with 253 machines each.
-var defaultMachineNetwork = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 223, 0, 0}), 16)
 
 // localMachines finds the machines on this host.
 func (a *App) localMachines(ctx context.Context) (*local.Provider, error) {
@@ -38,7 +35,7 @@ func (a *App) localMachines(ctx context.Context) (*local.Provider, error) {
 		Runner:    a.runner,
 		Releases:  release.NewStore(a.Releases),
 		Program:   a.Program,
-		Range:     defaultMachineNetwork,
+		Range:     a.MachineNetwork,
 		Listen:    a.Listen,
 		HostPorts: guest.PortRange{First: ports.First, Last: ports.Last},
 		InUse:     local.HostNetworks,
@@ -63,7 +60,10 @@ func (a *App) addWorkers(ctx context.Context, mgr ctrl.Manager, here *local.Prov
 	}
 	workers := worker.New(worker.Config{
 		Client: c, Reader: direct, Clusters: access, Recorder: recorder, Now: time.Now,
-		Providers: map[string]machine.Provider{v1alpha1.ProviderLocal: here},
+		Providers: map[string]machine.Provider{
+			v1alpha1.ProviderLocal:  here,
+			v1alpha1.ProviderManual: manual.New(manual.Config{Reachable: advertiseAddress(a.Listen) != noAddress}),
+		},
 	})
 	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Machine{}).
 		Watches(&v1alpha1.Cluster{}, machinesOf(c, worker.OfCluster)).

@@ -33,6 +33,7 @@ says of itself all the time is in its cluster: see "kubectl get nodes" there.`,
 		newDrainCommand(e),
 		newUncordonCommand(e),
 		newReplaceCommand(e),
+		newJoinCommand(e),
 	)
 	return cmd
 }

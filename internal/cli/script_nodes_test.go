@@ -72,12 +72,12 @@ func machineIn(ctx context.Context, c client.Client, pool *v1alpha1.NodePool, ar
 		ObjectMeta: metav1.ObjectMeta{Namespace: pool.Namespace, Name: args[0], Labels: map[string]string{
 			v1alpha1.LabelCluster: pool.Spec.ClusterName, v1alpha1.LabelNodePool: pool.Name,
 		}},
-		Spec: v1alpha1.MachineSpec{ClusterName: pool.Spec.ClusterName, Version: "v1.36.9", Provider: v1alpha1.ProviderLocal, Drain: pool.Spec.Template.Drain},
+		Spec: v1alpha1.MachineSpec{ClusterName: pool.Spec.ClusterName, Version: "v1.36.9", Provider: pool.Spec.Template.Provider, Drain: pool.Spec.Template.Drain},
 	}
 	if err := c.Create(ctx, machine); err != nil {
 		return err
 	}
-	machine.Status.Address, machine.Status.Version, machine.Status.ProviderID = "10.9.0.2", "v1.36.9", "kqueen://local/"+args[0]
+	machine.Status.Address, machine.Status.Version, machine.Status.ProviderID = "10.9.0.2", "v1.36.9", "kqueen://"+machine.Spec.Provider+"/"+args[0]
 	status, reason := metav1.ConditionTrue, v1alpha1.ReasonReady
 	if len(args) > 1 {
 		status, reason = metav1.ConditionFalse, v1alpha1.ReasonProgressing

@@ -76,6 +76,9 @@ func TestScripts(t *testing.T) {
 			"resized":     objectCommand(t.Context(), c, resized),
 			"removed":     objectCommand(t.Context(), c, removed),
 			"full":        objectCommand(t.Context(), c, full),
+			"joinable":    objectCommand(t.Context(), c, joinable(config)),
+			"token":       objectCommand(t.Context(), c, token),
+			"in-cluster":  objectCommand(t.Context(), c, inCluster),
 		},
 	})
 }

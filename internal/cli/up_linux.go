@@ -21,11 +21,12 @@ import (
 
 // upFlags are the flags of `up`.
 type upFlags struct {
-	foreground  bool
-	listen      string
-	gatewayPort int
-	domain      string
-	timeout     time.Duration
+	foreground     bool
+	listen         string
+	gatewayPort    int
+	domain         string
+	machineNetwork string
+	timeout        time.Duration
 }
 
 func newUpCommand(e *env) *cobra.Command {
@@ -56,6 +57,7 @@ without anybody noticing.`,
 	f.StringVar(&flags.listen, "listen", "", "address on which the gateway and the API servers listen; 0.0.0.0 for all (default the one of last time, at first 127.0.0.1)")
 	f.IntVar(&flags.gatewayPort, "gateway-port", 0, "port of the gateway (default the one of last time, at first 6443 or a free one)")
 	f.StringVar(&flags.domain, "domain", "", "suffix of the API servers' names at the gateway (default the one of last time, at first kqueen.internal)")
+	f.StringVar(&flags.machineNetwork, "machine-network", "", "IPv4 network from which each cluster gets a /24 for its machines on this host (default the one of last time, at first 10.223.0.0/16)")
 	f.DurationVar(&flags.timeout, "timeout", 3*time.Minute, "how long to wait until everything serves")
 	return cmd
 }
@@ -104,6 +106,10 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 			return app.Config{}, fail(codeUsage, "--listen: %q is not an IP address; write one such as 127.0.0.1 or 0.0.0.0", flags.listen)
 		}
 	}
+	machines, err := flags.machines()
+	if err != nil {
+		return app.Config{}, err
+	}
 	if flags.gatewayPort < 0 || flags.gatewayPort > 65535 {
 		return app.Config{}, fail(codeUsage, "--gateway-port: %d is not between 1 and 65535", flags.gatewayPort)
 	}
@@ -117,8 +123,21 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	}
 	return app.Config{
 		Dir: dir, Program: program, Version: programVersion(), Releases: releases,
-		Listen: listen, GatewayPort: flags.gatewayPort, Domain: flags.domain,
+		Listen: listen, GatewayPort: flags.gatewayPort, Domain: flags.domain, MachineNetwork: machines,
 	}, nil
+}
+
+// machines is the network of machines; the zero Prefix when nobody says.
+func (flags upFlags) machines() (netip.Prefix, error) {
+	if flags.machineNetwork == "" {
+		return netip.Prefix{}, nil
+	}
+	const subnet, smallest = 24, 8
+	p, err := netip.ParsePrefix(flags.machineNetwork)
+	if err != nil || !p.Addr().Is4() || p != p.Masked() || p.Bits() > subnet || p.Bits() < smallest {
+		return p, fail(codeUsage, "--machine-network: %q is not an IPv4 network of /%d to /%d with no host bits set; write one such as 10.223.0.0/16", flags.machineNetwork, smallest, subnet)
+	}
+	return p, nil
 }
 
 // absoluteDataDir does not change when the server goes to another folder.

@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"fmt"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -134,7 +133,7 @@ func (d Description) apiServer() runner.Component {
 		Heavy:     true,
 		// An open watch keeps it from ending by itself. Whatever it has acknowledged is in the store.
 		StopGrace: 3 * time.Second,
-		Probe:     d.probe(PortAPI, "/readyz"),
+		Probe:     &runner.Probe{URL: LocalServer(d.Place) + "/readyz", CAFile: "ca.crt"},
 	}
 }
 
@@ -208,7 +207,7 @@ func (d Description) path(file string) string { return filepath.Join(d.Place.Dir
 
 func (d Description) port(name string) string { return strconv.Itoa(d.Place.Port[name]) }
 
-// loopbackServer is the API server's URL for the components beside it.
-func (d Description) loopbackServer() string {
-	return fmt.Sprintf("https://127.0.0.1:%d", d.Place.Port[PortAPI])
+// LocalServer is the URL of the API server for programs of this host: it listens on one address, or on all.
+func LocalServer(place runner.Place) string {
+	return "https://" + net.JoinHostPort(loopback(place.Addr).String(), strconv.Itoa(place.Port[PortAPI]))
 }

@@ -36,7 +36,7 @@ func (d Description) files() (map[string]runner.File, error) {
 	}
 	for name, user := range map[string]string{fileControllerManager: "controller-manager", fileScheduler: "scheduler"} {
 		data, err := pki.Kubeconfig(pki.KubeconfigParams{
-			Cluster: d.ID, Context: user, User: user, Server: d.loopbackServer(),
+			Cluster: d.ID, Context: user, User: user, Server: LocalServer(d.Place),
 			CA: d.Keys["ca.crt"], ClientCert: d.Keys[user+".crt"], ClientKey: d.Keys[user+".key"],
 		})
 		if err != nil {

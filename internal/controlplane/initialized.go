@@ -3,9 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"strconv"
 	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -60,10 +58,9 @@ func (v *verb) adminKubeconfig(ctx context.Context, cp *v1alpha1.ControlPlane) (
 	if err != nil {
 		return nil, fmt.Errorf("read the port: %w", err)
 	}
-	address := net.JoinHostPort(loopback(place.Addr).String(), strconv.Itoa(place.Port[PortAPI]))
 	return pki.Kubeconfig(pki.KubeconfigParams{
 		Cluster: cp.Name, Context: cp.Name, User: "kqueen",
-		Server: "https://" + address, TLSServerName: serverName(cp, v.Domain),
+		Server: LocalServer(place), TLSServerName: serverName(cp, v.Domain),
 		CA: secret.Data["ca.crt"], ClientCert: secret.Data["admin.crt"], ClientKey: secret.Data["admin.key"],
 	})
 }

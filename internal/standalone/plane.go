@@ -129,7 +129,7 @@ func (u *bringUp) admin(ctx context.Context) error {
 	}
 	kubeconfig, err := pki.Kubeconfig(pki.KubeconfigParams{
 		Cluster: "kqueen", Context: "kqueen", User: "kqueen-admin",
-		Server: endpoint(place.Port[controlplane.PortAPI]), Namespace: v1alpha1.NamespacePrefix + "default",
+		Server: controlplane.LocalServer(place), Namespace: v1alpha1.NamespacePrefix + "default",
 		CA: u.adminKeys["ca.crt"], ClientCert: u.adminKeys["admin.crt"], ClientKey: u.adminKeys["admin.key"],
 	})
 	if err != nil {

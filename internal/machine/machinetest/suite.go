@@ -1,5 +1,6 @@
 // Package machinetest holds what every provider of machines must pass. Its tests make real machines that
-// find no API server: a machine is a machine before it is a node.
+// find no API server: a machine is a machine before it is a node. Machines that a person brings are not made;
+// of their provider it asks that it waits, tells nobody the token, and keeps nothing.
 //
 // Tests of providers enter here; nobody else.
 package machinetest
@@ -10,6 +11,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +45,7 @@ func Run(t *testing.T, make func(t *testing.T) Subject) {
 		"DeleteLeavesNothing":    deleteLeavesNothing,
 		"DeleteOfNothing":        deleteOfNothing,
 		"BadInputIsRefused":      badInputIsRefused,
+		"BroughtMachinesWait":    broughtMachinesWait,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -176,12 +179,15 @@ func deleteOfNothing(t *testing.T, s Subject) {
 }
 
 func badInputIsRefused(t *testing.T, s Subject) {
-	for name, change := range map[string]func(*machine.Desired){
+	bad := map[string]func(*machine.Desired){
 		"version that is none":       func(d *machine.Desired) { d.Version = "latest" },
-		"version that is not there":  func(d *machine.Desired) { d.Version = "v1.2.3" },
 		"parameter nobody knows":     func(d *machine.Desired) { d.Parameters = json.RawMessage(`{"gpu":1}`) },
 		"parameters that are no map": func(d *machine.Desired) { d.Parameters = json.RawMessage(`[]`) },
-	} {
+	}
+	if !s.Describe().Brought { // what is on a machine that somebody brings, nobody can tell
+		bad["version that is not there"] = func(d *machine.Desired) { d.Version = "v1.2.3" }
+	}
+	for name, change := range bad {
 		want := s.Want("c-bad", "bad")
 		change(&want)
 		_, err := s.Ensure(t.Context(), want)
@@ -192,11 +198,35 @@ func badInputIsRefused(t *testing.T, s Subject) {
 	s.wantList(t, s.Provider)
 }
 
+// broughtMachinesWait until somebody has joined them, and then run.
+func broughtMachinesWait(t *testing.T, s Subject) {
+	if !s.Describe().Brought {
+		return // when it runs is its own business
+	}
+	want := s.Want("c-"+uuid.NewUUID(), "one")
+	waits := s.ensure(t, want)
+	if waits.State != machine.Awaiting || waits.Message == "" || strings.Contains(waits.Message, want.Token) || waits.Address.IsValid() {
+		t.Errorf("before it has joined it is %+v; want that it waits, says for what, and does not tell the token", waits)
+	}
+	want.Token = ""
+	runs, err := s.Ensure(t.Context(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runs.State != machine.Running || runs.ProviderID != waits.ProviderID {
+		t.Errorf("it was %+v and is, after it has joined, %+v", waits, runs)
+	}
+}
+
+// wantList wants that these machines are found, where there is something of a machine to find.
 func (s Subject) wantList(t *testing.T, p machine.Provider, want ...types.UID) {
 	t.Helper()
 	got, err := p.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.Describe().Brought {
+		want = nil
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -27,7 +27,7 @@ type networks struct {
 }
 
 func openNetworks(host int) (*networks, error) {
-	here, err := unix.Open("/proc/self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	here, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the machine's network: %w", err)
 	}

@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	bootstraputil "k8s.io/cluster-bootstrap/token/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+// joinCommand is what a machine joins with, as `node join-command -o json` promises it.
+type joinCommand struct {
+	Machine string `json:"machine"`
+	Cluster string `json:"cluster"`
+	// Version of Kubernetes that the machine is to have.
+	Version string `json:"version"`
+	// Server is host:port of the API server.
+	Server string `json:"server"`
+	// Token is good for this one machine until Expires. It is a secret.
+	Token   string    `json:"token"`
+	Expires time.Time `json:"expires"`
+	// CACertHashes are those of the public keys that may sign the server's certificate.
+	CACertHashes []string `json:"caCertHashes"`
+	// Command joins the machine when it is run there.
+	Command string `json:"command"`
+}
+
+// joining is one run of `node join-command`.
+type joining struct {
+	env          *env
+	pool, format string
+}
+
+// newJoinCommand returns `node join-command`.
+func newJoinCommand(e *env) *cobra.Command {
+	j := &joining{env: e}
+	cmd := &cobra.Command{
+		Use:   "join-command [NAME]",
+		Short: "Print the command that joins a machine which you bring",
+		Long: `Print the command that joins a machine which you bring to a nodepool of provider
+manual: a "kubeadm join" that upstream's kubeadm understands. Without a NAME it
+is for the first machine that waits.
+
+The command holds a secret, which is good for this one machine until it has
+joined or a day is over; then this prints another.`,
+		Example: `  kqueen nodepool create hand --cluster demo --provider manual --nodes 1
+  kqueen node join-command --pool hand
+  kqueen node join-command hand-x7k2f -o json`,
+		Args: names(0, 1),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return e.namesOf(cmd, machineNoun, begun, awaitsJoin), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && j.pool != "" {
+				return usageError(cmd, "say NAME or --pool, not both")
+			}
+			return j.run(cmd.Context(), args)
+		},
+	}
+	cmd.Flags().StringVar(&j.pool, "pool", "", "the first machine of this nodepool that waits")
+	_ = cmd.RegisterFlagCompletionFunc("pool", e.completeNames(nodePoolNoun, -1))
+	registerOutput(cmd, &j.format, "text", []string{"text", "json", "yaml"})
+	return cmd
+}
+
+func (j *joining) run(ctx context.Context, args []string) error {
+	c, err := j.env.connect()
+	if err != nil {
+		return err
+	}
+	machine, err := j.choose(ctx, c, args)
+	if err != nil {
+		return err
+	}
+	found, err := j.env.joinCommandOf(ctx, c, machine)
+	if err != nil {
+		return err
+	}
+	return j.print(found)
+}
+
+// awaitsJoin says whether somebody has to join the machine.
+func awaitsJoin(o client.Object) bool {
+	m, ok := o.(*v1alpha1.Machine)
+	return ok && m.Spec.Provider == v1alpha1.ProviderManual && m.Status.JoinedAt == nil && m.DeletionTimestamp == nil
+}
+
+// choose finds the machine that the user names, or the first that waits.
+func (j *joining) choose(ctx context.Context, c client.Client, args []string) (*v1alpha1.Machine, error) {
+	if len(args) == 0 {
+		return j.first(ctx, c)
+	}
+	m, err := j.env.findMachine(ctx, c, args[0])
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Spec.Provider != v1alpha1.ProviderManual:
+		return nil, fail(codeError, "node %s is made by the provider %s, which joins it; a command is only for machines that you bring (nodepool create --provider %s)",
+			m.Name, m.Spec.Provider, v1alpha1.ProviderManual)
+	case m.DeletionTimestamp != nil:
+		return nil, fail(codeError, "node %s is being removed", m.Name)
+	case m.Status.JoinedAt != nil:
+		return nil, fail(codeError, "node %s has joined already", m.Name)
+	}
+	return m, nil
+}
+
+// first returns the first machine, by name, that waits.
+func (j *joining) first(ctx context.Context, c client.Client) (*v1alpha1.Machine, error) {
+	from, where := source{noun: machineNoun, namespace: j.env.namespace()}, ""
+	if j.pool != "" {
+		if _, err := j.env.findPool(ctx, c, j.pool); err != nil {
+			return nil, err
+		}
+		from, where = j.env.machinesOf(j.pool), " of nodepool "+j.pool
+	}
+	machines, _, err := fetch(ctx, c, from)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range machines {
+		if m, ok := o.(*v1alpha1.Machine); ok && awaitsJoin(m) {
+			return m, nil
+		}
+	}
+	return nil, fail(codeNotFound, "no machine%s waits to be joined; see: %s", where, j.env.command("node list"))
+}
+
+// joinCommandOf reads what a machine joins with.
+func (e *env) joinCommandOf(ctx context.Context, c client.Client, m *v1alpha1.Machine) (*joinCommand, error) {
+	cluster := &v1alpha1.Cluster{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}, cluster); err != nil {
+		return nil, fmt.Errorf("get cluster %s: %w", m.Spec.ClusterName, err)
+	}
+	if cluster.Status.Join == nil {
+		return nil, fail(codeError, "cluster %s cannot be joined yet\nwait for it with: %s", cluster.Name, e.command("cluster wait "+cluster.Name))
+	}
+	if err := checkReachable(cluster.Status.Join.Server); err != nil {
+		return nil, err
+	}
+	hashes, err := keyHashes(cluster.Status.Join.CA)
+	if err != nil {
+		return nil, fmt.Errorf("status.join.ca of cluster %s: %w", cluster.Name, err)
+	}
+	secret := &corev1.Secret{}
+	err = c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.JoinSecret()}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("get what node %s joins with: %w", m.Name, err)
+	}
+	data := secret.Data
+	token := bootstraputil.TokenFromIDAndSecret(string(data[bootstrapapi.BootstrapTokenIDKey]), string(data[bootstrapapi.BootstrapTokenSecretKey]))
+	expires, unread := time.Parse(time.RFC3339, string(data[bootstrapapi.BootstrapTokenExpirationKey]))
+	if apierrors.IsNotFound(err) || unread != nil || !bootstraputil.IsValidBootstrapToken(token) || !time.Now().Before(expires) {
+		return nil, fail(codeError, "what node %s joins with is not there yet: %s; try again in a moment", m.Name, missingToken(m))
+	}
+	found := &joinCommand{
+		Machine: m.Name, Cluster: cluster.Name, Version: m.Spec.Version,
+		Server: cluster.Status.Join.Server, Token: token, Expires: expires.UTC(), CACertHashes: hashes,
+	}
+	found.Command = found.line()
+	return found, nil
+}
+
+// missingToken says what a machine's token waits for.
+func missingToken(m *v1alpha1.Machine) string {
+	found := condition(m, v1alpha1.ConditionBootstrapped)
+	if found == nil {
+		return "its condition " + v1alpha1.ConditionBootstrapped + " is not known yet"
+	}
+	return fmt.Sprintf("its condition %s is %s: %s", v1alpha1.ConditionBootstrapped, found.Status, cleanLine(found.Message))
+}
+
+// line is the stock command, for a shell.
+func (j *joinCommand) line() string {
+	words := []string{"kubeadm", "join", j.Server, "--token", j.Token}
+	for _, hash := range j.CACertHashes {
+		words = append(words, "--discovery-token-ca-cert-hash", hash)
+	}
+	words = append(words, "--node-name", j.Machine)
+	for i := range words {
+		words[i] = shellQuote(words[i])
+	}
+	return strings.Join(words, " ")
+}
+
+// checkReachable refuses the address that stands in for that of a KQueen which listens on loopback alone (see
+// docs/adr/0008): a command with it would wait for nothing, on every machine.
+func checkReachable(server string) error {
+	host, _, err := net.SplitHostPort(server)
+	if err != nil {
+		return fmt.Errorf("read the address of the API server: %w", err)
+	}
+	if host == netip.AddrFrom4([4]byte{192, 0, 2, 1}).String() {
+		return fail(codeError, "machines elsewhere cannot reach this KQueen, which listens on this host alone; start it with: kqueen up --listen ADDRESS, with an address that they reach")
+	}
+	return nil
+}
+
+// keyHashes returns "sha256:<hex>" of the public keys of certificates in PEM, as kubeadm pins them: of the
+// DER of SubjectPublicKeyInfo.
+func keyHashes(data []byte) ([]string, error) {
+	var hashes []string
+	for {
+		var block *pem.Block
+		if block, data = pem.Decode(data); block == nil {
+			break
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("read a certificate: %w", err)
+		}
+		sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
+		hashes = append(hashes, "sha256:"+hex.EncodeToString(sum[:]))
+	}
+	if len(hashes) == 0 {
+		return nil, errors.New("it holds no certificate in PEM")
+	}
+	return hashes, nil
+}
+
+func (j *joining) print(found *joinCommand) error {
+	var data []byte
+	var err error
+	switch j.format {
+	case "text":
+		data = []byte(found.Command + "\n")
+	case "json":
+		data, err = json.MarshalIndent(found, "", "    ")
+		data = append(data, '\n')
+	case "yaml":
+		data, err = yaml.Marshal(found)
+	default:
+		return fail(codeUsage, "--output: %q is no format; choose one of text, json, yaml", j.format)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := j.env.stdout.Write(data); err != nil {
+		return err
+	}
+	j.env.say("run it as root on the machine that becomes node %s; it is a secret, and good until %s", found.Machine, found.Expires.Format(time.RFC3339))
+	j.env.say("the machine needs containerd, and kubeadm and kubelet %s; KQueen does not install them", found.Version)
+	return nil
+}
