@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -38,8 +39,9 @@ func requests(ctx context.Context, c client.Reader, signer string) ([]certificat
 	return all, nil
 }
 
-// approve decides the machine's requests for certificates.
-func (v *verb) approve(ctx context.Context, c client.Client, who applicant) error {
+// approve decides the machine's requests for certificates, and says whether its node may serve: whether it has
+// been granted a serving certificate. Requests are kept for an hour after that.
+func (v *verb) approve(ctx context.Context, c client.Client, who applicant) (serves bool, err error) {
 	signers := []string{certificatesv1.KubeletServingSignerName}
 	if who.token != "" {
 		signers = append(signers, certificatesv1.KubeAPIServerClientKubeletSignerName)
@@ -47,15 +49,22 @@ func (v *verb) approve(ctx context.Context, c client.Client, who applicant) erro
 	for _, signer := range signers {
 		all, err := requests(ctx, c, signer)
 		if err != nil {
-			return err
+			return false, err
 		}
 		for i := range all {
 			if err := v.decide(ctx, c, &all[i], who); err != nil {
-				return err
+				return false, err
 			}
+			serves = serves || signer == certificatesv1.KubeletServingSignerName && all[i].Spec.Username == nodeUser+who.name && granted(&all[i])
 		}
 	}
-	return nil
+	return serves, nil
+}
+
+func granted(csr *certificatesv1.CertificateSigningRequest) bool {
+	return slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
+		return c.Type == certificatesv1.CertificateApproved
+	})
 }
 
 // decide writes the verdict on one request. What a request asks for cannot change after it was made.

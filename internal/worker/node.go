@@ -47,7 +47,8 @@ func (v *verb) attend(ctx context.Context, m *v1alpha1.Machine) operator.Outcome
 		return v.displace(ctx, c, cluster, m, node)
 	}
 	remark := v.note(m, node, limits)
-	if err := v.approve(ctx, c, v.applicant(m, token, node, limits)); err != nil && !apierrors.IsConflict(err) {
+	serves, err := v.approve(ctx, c, v.applicant(m, token, node, limits))
+	if err != nil && !apierrors.IsConflict(err) {
 		return operator.Unknown(v1alpha1.ReasonClusterUnreachable, unreachable(cluster, err), 0)
 	}
 	verdict := v.judge(m, node, remark)
@@ -56,6 +57,9 @@ func (v *verb) attend(ctx context.Context, m *v1alpha1.Machine) operator.Outcome
 	}
 	if refused := v.sync(ctx, c, cluster, m, node); refused != nil && verdict.IsDone() {
 		return *refused
+	}
+	if verdict.IsDone() && m.Status.JoinedAt == nil && !serves {
+		return operator.Wait(v1alpha1.ReasonNodeNotReady, "the node is ready, and its kubelet has not asked for its serving certificate yet: no logs and no exec", joiningLook)
 	}
 	if verdict.IsDone() && m.Status.JoinedAt == nil {
 		now := metav1.NewTime(v.Now().Truncate(time.Second))
