@@ -58,13 +58,19 @@ func (v *verb) attend(ctx context.Context, m *v1alpha1.Machine) operator.Outcome
 	if refused := v.sync(ctx, c, cluster, m, node); refused != nil && verdict.IsDone() {
 		return *refused
 	}
-	if verdict.IsDone() && m.Status.JoinedAt == nil && !serves {
+	if !verdict.IsDone() || m.Status.JoinedAt != nil {
+		return verdict
+	}
+	return v.join(m, verdict, serves)
+}
+
+// join notes that a node that is ready has joined, once its kubelet may serve.
+func (v *verb) join(m *v1alpha1.Machine, verdict operator.Outcome, serves bool) operator.Outcome {
+	if !serves {
 		return operator.Wait(v1alpha1.ReasonNodeNotReady, "the node is ready, and its kubelet has not asked for its serving certificate yet: no logs and no exec", joiningLook)
 	}
-	if verdict.IsDone() && m.Status.JoinedAt == nil {
-		now := metav1.NewTime(v.Now().Truncate(time.Second))
-		m.Status.JoinedAt = &now
-	}
+	now := metav1.NewTime(v.Now().Truncate(time.Second))
+	m.Status.JoinedAt = &now
 	return verdict
 }
 
