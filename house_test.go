@@ -27,12 +27,13 @@ const importTable = `
 
 	# Mechanisms: each can be used and tested alone.
 	NONE < internal/pki, internal/datastore, internal/release, internal/gateway, internal/kube, internal/runner;
-	internal/runner < internal/runner/process;
+	NONE < internal/osthread;
+	internal/runner, internal/osthread < internal/runner/process;
 	API < internal/operator, internal/addons, internal/machine;
 	API, internal/pki, internal/datastore, internal/release, internal/gateway, internal/kube, internal/operator, internal/runner, internal/addons, internal/machine < MECHANISMS;
 
 	# Providers of machines are described to a runner, as control planes are, and know no runner.
-	NONE < internal/machine/local/guest;
+	internal/osthread < internal/machine/local/guest;
 	internal/machine, internal/machine/local/guest, internal/release, internal/runner < internal/machine/local;
 	internal/machine, internal/release < internal/machine/manual;
 

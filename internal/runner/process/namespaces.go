@@ -3,10 +3,11 @@ package process
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/osthread"
 )
 
 const (
@@ -34,16 +35,14 @@ func execute(within *identity, path string, argv []string, attr *syscall.ProcAtt
 		err error
 	}
 	answer := make(chan started, 1)
-	go func() {
-		// Never unlocked: the thread is in foreign namespaces and ends with this goroutine.
-		runtime.LockOSThread()
+	osthread.Spend(func() {
 		if err := within.join(); err != nil {
 			answer <- started{0, err}
 			return
 		}
 		pid, _, err := syscall.StartProcess(path, argv, attr)
 		answer <- started{pid, err}
-	}()
+	})
 	a := <-answer
 	return a.pid, a.err
 }

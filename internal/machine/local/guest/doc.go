@@ -3,7 +3,7 @@
 // that fills the machine with images before the kubelet starts.
 //
 // It hides namespaces, mounts and netlink. Package local writes its configuration; the command line
-// starts it. It imports nothing of ours, and keeps no state: a new life begins from the configuration.
+// starts it. It keeps no state: a new life begins from the configuration.
 package guest
 
 import (

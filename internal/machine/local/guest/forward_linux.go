@@ -7,11 +7,12 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"runtime"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/osthread"
 )
 
 const (
@@ -38,13 +39,12 @@ type dialed struct {
 
 func newHostDialer(ctx context.Context, host int) *hostDialer {
 	d := &hostDialer{asked: make(chan dialing)}
-	go d.serve(ctx, host)
+	osthread.Spend(func() { d.serve(ctx, host) })
 	return d
 }
 
-// serve never unlocks its thread, which ends with it.
+// serve has a thread of its own: the machine's programs join the network of the process's first one.
 func (d *hostDialer) serve(ctx context.Context, host int) {
-	runtime.LockOSThread()
 	moved := unix.Setns(host, unix.CLONE_NEWNET)
 	for {
 		select {

@@ -9,11 +9,12 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/osthread"
 )
 
 // place is a network of the test's own, and the one thread that is in it.
@@ -27,8 +28,7 @@ func newPlace(t *testing.T) *place {
 	t.Helper()
 	p := &place{do: make(chan func())}
 	made := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the test
+	osthread.Spend(func() {
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		if err == nil {
 			p.fd, err = unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -37,7 +37,7 @@ func newPlace(t *testing.T) *place {
 		for f := range p.do {
 			f()
 		}
-	}()
+	})
 	if err := <-made; err != nil {
 		t.Fatalf("make a network: %v", err)
 	}
