@@ -6,8 +6,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -43,13 +41,8 @@ func (w *workers) streams(t *testing.T) {
 		t.Fatal(err)
 	}
 	address, _, _ := strings.Cut(strings.TrimPrefix(line, "Forwarding from "), " ")
-	resp, err := http.Get("http://" + address + "/")
-	if err != nil {
-		t.Fatalf("%q: %v", line, err)
-	}
-	defer resp.Body.Close()
-	if body, err := io.ReadAll(resp.Body); err != nil || !strings.HasPrefix(string(body), "web-") {
-		t.Errorf("through the forwarded port comes %q, %v", body, err)
+	if err := page("http://" + address + "/"); err != nil {
+		t.Errorf("through the forwarded port (%q): %v", line, err)
 	}
 }
 
@@ -107,7 +100,8 @@ func (w *workers) comeBack(t *testing.T) {
 	w.up()
 	w.ok("nodepool", "wait", "demo")
 	w.kube("wait", "--for=condition=Ready", "pod", "-l", "app in (web, db, agent)", "--timeout=3m")
-	w.reach(t)
+	// What Kubernetes says of pods is at first what it said before everything stopped.
+	eventually(t, "everything is reached again", func(context.Context) error { return w.reach() })
 }
 
 // scale goes down, to nothing, and up again.

@@ -30,7 +30,11 @@ func TestWorkers(t *testing.T) {
 	w.wantNodes(2)
 	w.apply("workloads.yaml")
 	t.Run("Workloads", w.runAll)
-	t.Run("Network", w.reach)
+	t.Run("Network", func(t *testing.T) {
+		if err := w.reach(); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("Streams", w.streams)
 	t.Run("KQueen is killed", func(*testing.T) { w.surviveKill() })
 	t.Run("Programs of a node are killed", func(*testing.T) { w.surviveCrash(machines[0]) })
@@ -150,43 +154,56 @@ func (w *workers) runAll(t *testing.T) {
 	}
 }
 
-// reach goes by name, Service and NodePort from everywhere to everywhere.
-func (w *workers) reach(t *testing.T) {
+// reach goes by name, Service and NodePort from everywhere to everywhere, and says what cannot be reached.
+func (w *workers) reach() error {
+	ips := strings.Fields(w.kube("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].status.podIP}"))
 	for from := range strings.FieldsSeq(w.kube("get", "pods", "-l", "app=agent", "-o", "jsonpath={.items[*].metadata.name}")) {
-		out := w.kube("exec", from, "--", "nslookup", "kubernetes.default.svc.cluster.local")
-		if !strings.Contains(out, "10.96.0.1") {
-			t.Errorf("%s asks for kubernetes.default and hears:\n%s", from, out)
+		r := w.tryKubectl(w.config, "", "exec", from, "--", "nslookup", "kubernetes.default.svc.cluster.local")
+		if !strings.Contains(r.stdout, "10.96.0.1") {
+			return fmt.Errorf("%s asks for kubernetes.default and hears %s%s", from, r.stdout, r.stderr)
 		}
 		// Each pod behind the Service, on whichever node, directly and through the Service.
-		for ip := range strings.FieldsSeq(w.kube("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].status.podIP}")) {
-			w.get(t, from, ip, "8080")
+		for _, ip := range ips {
+			if err := w.get(from, ip, "8080"); err != nil {
+				return err
+			}
 		}
-		w.get(t, from, "web.default.svc.cluster.local", "80")
-		w.kube("exec", from, "--", "sh", "-c", "nc -w 3 kubernetes.default 443 </dev/null")
+		if err := w.get(from, "web.default.svc.cluster.local", "80"); err != nil {
+			return err
+		}
+		if r := w.tryKubectl(w.config, "", "exec", from, "--", "sh", "-c", "nc -w 3 kubernetes.default 443 </dev/null"); r.code != 0 {
+			return fmt.Errorf("%s does not reach the API server: %s", from, r.stderr)
+		}
 	}
 	for _, m := range w.machines() {
-		resp, err := http.Get("http://" + m.Status.Address + ":30080/")
-		if err != nil {
-			t.Errorf("NodePort of %s: %v", m.Name, err)
-			continue
-		}
-		body, err := io.ReadAll(resp.Body)
-		if err := resp.Body.Close(); err != nil {
-			t.Error(err)
-		}
-		if err != nil || !strings.HasPrefix(string(body), "web-") {
-			t.Errorf("NodePort of %s answers %q, %v", m.Name, body, err)
+		if err := page("http://" + m.Status.Address + ":30080/"); err != nil {
+			return fmt.Errorf("NodePort of %s: %w", m.Name, err)
 		}
 	}
+	return nil
+}
+
+// page fetches a page of the Deployment from this host.
+func page(url string) error {
+	resp, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && !strings.HasPrefix(string(body), "web-") {
+		err = fmt.Errorf("answers %q", body)
+	}
+	return err
 }
 
 // get fetches a page of the Deployment from within a pod.
-func (w *workers) get(t *testing.T, pod, host, port string) {
-	t.Helper()
+func (w *workers) get(pod, host, port string) error {
 	r := w.tryKubectl(w.config, "GET / HTTP/1.0\r\n\r\n", "exec", "-i", pod, "--", "nc", "-w", "5", host, port)
 	if r.code != 0 || !strings.Contains(r.stdout, "web-") {
-		t.Errorf("%s asks %s:%s and hears %q %s", pod, host, port, r.stdout, r.stderr)
+		return fmt.Errorf("%s asks %s:%s and hears %q %s", pod, host, port, r.stdout, r.stderr)
 	}
+	return nil
 }
 
 // containers are the containers of all pods that last, as "pod id".
