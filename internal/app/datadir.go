@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kqueen.io/kqueen/internal/machine"
 	"kqueen.io/kqueen/internal/standalone"
 )
 
@@ -108,23 +109,18 @@ func (s *settings) save(dir string) error {
 	return standalone.WriteFile(settingsFile(dir), append(data, '\n'))
 }
 
-// noAddress stands in for the address of a host that listens on loopback alone, which upstream refuses as the API
-// server's advertised address. It is from the range for documentation and leads nowhere (RFC 5737), but in
-// machines on this host, which carry what is sent to it.
-var noAddress = netip.AddrFrom4([4]byte{192, 0, 2, 1})
-
 // advertiseAddress is how nodes reach the API servers of this host: by the address that it listens on or, when
 // that is all of them, by its first one that is not loopback.
 func advertiseAddress(listen netip.Addr) netip.Addr {
 	if listen.IsLoopback() {
-		return noAddress
+		return machine.NoAddress()
 	}
 	if listen.IsValid() && !listen.IsUnspecified() {
 		return listen
 	}
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
-		return noAddress
+		return machine.NoAddress()
 	}
 	for _, a := range addrs {
 		ipnet, ok := a.(*net.IPNet)
@@ -136,5 +132,5 @@ func advertiseAddress(listen netip.Addr) netip.Addr {
 			return addr
 		}
 	}
-	return noAddress
+	return machine.NoAddress()
 }

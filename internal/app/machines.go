@@ -62,7 +62,7 @@ func (a *App) addWorkers(ctx context.Context, mgr ctrl.Manager, here *local.Prov
 		Client: c, Reader: direct, Clusters: access, Recorder: recorder, Now: time.Now,
 		Providers: map[string]machine.Provider{
 			v1alpha1.ProviderLocal:  here,
-			v1alpha1.ProviderManual: manual.New(manual.Config{Reachable: advertiseAddress(a.Listen) != noAddress}),
+			v1alpha1.ProviderManual: manual.New(manual.Config{Reachable: advertiseAddress(a.Listen) != machine.NoAddress()}),
 		},
 	})
 	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Machine{}).

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/machine"
 )
 
 // joinCommand is what a machine joins with, as `node join-command -o json` promises it.
@@ -210,7 +210,7 @@ func checkReachable(server string) error {
 	if err != nil {
 		return fmt.Errorf("read the address of the API server: %w", err)
 	}
-	if host == netip.AddrFrom4([4]byte{192, 0, 2, 1}).String() {
+	if host == machine.NoAddress().String() {
 		return fail(codeError, "machines elsewhere cannot reach this KQueen, which listens on this host alone; start it with: kqueen up --listen ADDRESS, with an address that they reach")
 	}
 	return nil

@@ -10,6 +10,11 @@ import (
 // dnsHost is the number of the name service's address in the range of Services; kubeadm's is the same.
 const dnsHost = 10
 
+// NoAddress stands in for the address of a host that listens on loopback alone, which upstream refuses as the API
+// server's advertised address. It is from the range for documentation and leads nowhere (RFC 5737), but in
+// machines on this host, which carry what is sent to it.
+func NoAddress() netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, 1}) }
+
 // ClusterOf says what a machine has to know of a cluster whose status.join is set. It is pure.
 func ClusterOf(cluster *v1alpha1.Cluster) (Cluster, error) {
 	network := cluster.Spec.Network

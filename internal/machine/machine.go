@@ -60,8 +60,7 @@ type Desired struct {
 	Ref
 	// Version of Kubernetes, such as "v1.36.3".
 	Version string
-	// Labels and Taints with which the node registers.
-	Labels map[string]string
+	// Taints with which the node registers. Its labels come from KQueen once it is there.
 	Taints []corev1.Taint
 	// Parameters are what the provider's schema describes; nil for none.
 	Parameters json.RawMessage

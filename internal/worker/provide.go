@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"net/netip"
-	"strings"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/machine"
@@ -85,7 +84,6 @@ func (v *verb) desired(ctx context.Context, m *v1alpha1.Machine, cluster *v1alph
 	want := machine.Desired{
 		Ref:     machine.Ref{UID: m.UID, Cluster: cluster.UID, Name: m.Name},
 		Version: m.Spec.Version,
-		Labels:  selfLabels(nodeLabels(m)),
 		Taints:  m.Spec.Taints,
 		Cluster: to,
 		Peers:   peers(others),
@@ -130,18 +128,6 @@ func nodeLabels(m *v1alpha1.Machine) map[string]string {
 		labels[v1alpha1.LabelNodePool] = pool
 	}
 	return labels
-}
-
-// selfLabels are those that a kubelet may set on its own node: it does not start when it is told others.
-// See https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction.
-func selfLabels(labels map[string]string) map[string]string {
-	own := maps.Clone(labels)
-	maps.DeleteFunc(own, func(key, _ string) bool {
-		domain, _, ok := strings.Cut(key, "/")
-		return ok && (domain == "kubernetes.io" || domain == "k8s.io" ||
-			strings.HasSuffix(domain, ".kubernetes.io") || strings.HasSuffix(domain, ".k8s.io"))
-	})
-	return own
 }
 
 // unprovide has the provider remove the machine.

@@ -150,13 +150,6 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-func TestSelfLabels(t *testing.T) {
-	got := selfLabels(map[string]string{"disk": "fast", "kqueen.io/nodepool": "a", "node-role.kubernetes.io/worker": "", "kubernetes.io/x": "", "a.k8s.io/y": "", "notkubernetes.io/z": ""})
-	if diff := cmp.Diff(map[string]string{"disk": "fast", "kqueen.io/nodepool": "a", "notkubernetes.io/z": ""}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestJudgeMachine(t *testing.T) {
 	for state, wanted := range map[machine.State]string{
 		machine.Running: "done MachineRunning: x", machine.Creating: "warn MachineCreating: x", machine.Awaiting: "warn AwaitingJoin: x", machine.Failing: "warn MachineFailed: x",

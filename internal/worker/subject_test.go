@@ -294,7 +294,7 @@ func (s *subject) register(ctx context.Context, t *testing.T, m *made) error {
 		return err
 	}
 	return s.cluster.Create(ctx, &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: s.name, Labels: m.want.Labels},
+		ObjectMeta: metav1.ObjectMeta{Name: s.name, Labels: map[string]string{v1alpha1.LabelProvider: "local"}},
 		Spec: corev1.NodeSpec{PodCIDR: "10.244.7.0/24", Taints: append(slices.Clone(m.want.Taints),
 			corev1.Taint{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoSchedule})},
 	})
