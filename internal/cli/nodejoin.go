@@ -88,11 +88,11 @@ func (j *joining) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	machine, err := j.choose(ctx, c, args)
+	chosen, err := j.choose(ctx, c, args)
 	if err != nil {
 		return err
 	}
-	found, err := j.env.joinCommandOf(ctx, c, machine)
+	found, err := j.env.joinCommandOf(ctx, c, chosen)
 	if err != nil {
 		return err
 	}
