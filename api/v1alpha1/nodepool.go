@@ -183,7 +183,8 @@ type DrainPolicy struct {
 
 // HealthPolicy says when a machine is given up and replaced.
 type HealthPolicy struct {
-	// UnreadyTimeout is how long a node that was ready may be unready.
+	// UnreadyTimeout is how long a node that was ready may be unready. Kubernetes notices nodes that die together
+	// up to ten seconds apart; with less time than that some may be replaced before MaxUnhealthy counts the others.
 	// +optional
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:Type=string

@@ -18,12 +18,17 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
+// unready is for how long a node may be not ready. Kubernetes notices nodes that die together up to some 10
+// seconds apart, the time between two signs of life of each: with less patience the first one is replaced
+// before it can be seen that many are dead.
+const unready = 20 * time.Second
+
 // TestWorkersDie lets one machine of four die, and then three at once.
 func TestWorkersDie(t *testing.T) {
 	needRoot(t)
 	i := started(t)
 	i.ok("cluster", "create", "demo", "--wait")
-	i.ok("nodepool", "create", "demo", "--cluster", "demo", "--nodes", "4", "--unready-timeout", "5s", "--max-unhealthy", "40%", "--wait")
+	i.ok("nodepool", "create", "demo", "--cluster", "demo", "--nodes", "4", "--unready-timeout", unready.String(), "--max-unhealthy", "40%", "--wait")
 	w := i.workers("demo")
 	w.apply("spread.yaml")
 	w.kube("rollout", "status", "deployment/spread", "--timeout=3m")
@@ -57,7 +62,7 @@ func TestWorkersDie(t *testing.T) {
 		return nil
 	})
 	// Beyond the time after which one of them alone would have been given up.
-	w.stays(t, second, 15*time.Second)
+	w.stays(t, second, unready+10*time.Second)
 	three()
 	// They come back one after the other; a last one may be given up while the others are well again.
 	w.ok("nodepool", "wait", "demo")
