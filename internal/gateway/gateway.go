@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"kqueen.io/kqueen/internal/relay"
 )
 
 // Defaults of [Config].
@@ -146,7 +148,7 @@ func canonical(host string) string { return strings.ToLower(strings.TrimSuffix(h
 // It returns earlier, with an error, when l breaks. Serve may run on several listeners at once.
 func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	inner, cancel := context.WithCancel(ctx)
-	stop := closeWhenDone(inner, l)
+	stop := relay.CloseWhenDone(inner, l)
 	var conns sync.WaitGroup
 	err := g.accept(inner, l, &conns)
 	cancel()

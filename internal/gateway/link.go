@@ -5,8 +5,9 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync"
 	"time"
+
+	"kqueen.io/kqueen/internal/relay"
 )
 
 // TLS alerts that are sent in clear, before any key is agreed on (RFC 8446, section 6).
@@ -26,7 +27,7 @@ func (g *Gateway) handle(ctx context.Context, client net.Conn) {
 	defer func() { _ = client.Close() }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer closeWhenDone(ctx, client)()
+	defer relay.CloseWhenDone(ctx, client)()
 	log := g.c.Log.With("client", client.RemoteAddr())
 
 	keepAlives(client)
@@ -52,13 +53,7 @@ func (g *Gateway) handle(ctx context.Context, client net.Conn) {
 		refuse(client, alertInternalError)
 		return
 	}
-	defer func() { _ = server.Close() }()
-	defer closeWhenDone(ctx, server)()
-
-	var up sync.WaitGroup
-	up.Go(func() { pass(server, client, cancel) })
-	pass(client, server, cancel)
-	up.Wait()
+	relay.Both(ctx, client, server)
 }
 
 // dial connects to an API server and hands it the hello, both within DialTimeout.
@@ -70,41 +65,13 @@ func (g *Gateway) dial(ctx context.Context, backend string, hello []byte) (net.C
 	if err != nil {
 		return nil, err
 	}
-	stop := closeWhenDone(ctx, server)
+	stop := relay.CloseWhenDone(ctx, server)
 	_, err = server.Write(hello)
 	stop()
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
 	return server, nil
-}
-
-// pass copies until from ends and then tells to that nothing more comes, while the other direction goes on. A broken connection cuts both directions.
-// Between two TCP connections the kernel moves the bytes (splice), so neither must be wrapped.
-func pass(to, from net.Conn, cut context.CancelFunc) {
-	if _, err := io.Copy(to, from); err != nil {
-		cut()
-		return
-	}
-	half, ok := to.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil {
-		cut()
-	}
-}
-
-// closeWhenDone closes c as soon as ctx ends, which ends everything that waits on it. stop takes that back or, when it is too late for that, waits
-// until c is really closed: a second Close returns at once, while the first may not have given the socket back yet.
-func closeWhenDone(ctx context.Context, c io.Closer) (stop func()) {
-	closed := make(chan struct{})
-	after := context.AfterFunc(ctx, func() {
-		defer close(closed)
-		_ = c.Close()
-	})
-	return func() {
-		if !after() {
-			<-closed
-		}
-	}
 }
 
 func keepAlives(c net.Conn) {
