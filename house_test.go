@@ -26,14 +26,15 @@ const importTable = `
 	NONE < api/v1alpha1, api/crds < API;
 
 	# Mechanisms: each can be used and tested alone.
-	NONE < internal/pki, internal/datastore, internal/release, internal/gateway, internal/kube, internal/runner;
-	NONE < internal/osthread;
+	NONE < internal/pki, internal/datastore, internal/release, internal/kube, internal/runner;
+	NONE < internal/osthread, internal/relay;
+	internal/relay < internal/gateway, internal/egress;
 	internal/runner, internal/osthread < internal/runner/process;
 	API < internal/operator, internal/addons, internal/machine;
-	API, internal/pki, internal/datastore, internal/release, internal/gateway, internal/kube, internal/operator, internal/runner, internal/addons, internal/machine < MECHANISMS;
+	API, internal/pki, internal/datastore, internal/release, internal/gateway, internal/egress, internal/kube, internal/operator, internal/runner, internal/addons, internal/machine < MECHANISMS;
 
 	# Providers of machines are described to a runner, as control planes are, and know no runner.
-	internal/osthread < internal/machine/local/guest;
+	internal/osthread, internal/relay, internal/egress < internal/machine/local/guest;
 	internal/machine, internal/machine/local/guest, internal/release, internal/runner < internal/machine/local;
 	internal/machine, internal/release < internal/machine/manual;
 
@@ -51,7 +52,7 @@ const importTable = `
 	# The one place that wires, and what stands before it.
 	internal/organization, internal/cluster, internal/standalone, internal/provision/all, internal/runner/process,
 	internal/nodepool, internal/worker, internal/machine/local, internal/machine/manual < internal/app;
-	internal/app < internal/cli < cmd/kqueen;
+	internal/egress, internal/app < internal/cli < cmd/kqueen;
 
 	# Programs for developers.
 	NONE < docs/generate;

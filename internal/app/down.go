@@ -59,6 +59,7 @@ func stopAll(ctx context.Context, r *process.Runner, report func(standalone.Step
 	}{
 		{fmt.Sprintf("Stop %d machines", len(machines)), machines.Has},
 		{fmt.Sprintf("Stop %d control planes", tenants), func(id string) bool { return !standalone.IsOwn(id) && !machines.Has(id) }},
+		{"Stop the ways into clusters (egress)", func(id string) bool { return id == standalone.WorkloadEgress }},
 		{"Stop the admin API server", func(id string) bool { return id == standalone.WorkloadAdmin }},
 		{"Stop the data store (etcd)", func(id string) bool { return id == standalone.WorkloadStore }},
 	} {

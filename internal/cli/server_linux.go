@@ -7,7 +7,7 @@ import (
 
 // serverCommands returns the commands that need this machine to be a server.
 func serverCommands(e *env) []*cobra.Command {
-	return []*cobra.Command{newUpCommand(e), newDownCommand(e), newStatusCommand(e), newResetCommand(e), newMachineCommand(), newEtcdCommand()}
+	return []*cobra.Command{newUpCommand(e), newDownCommand(e), newStatusCommand(e), newResetCommand(e), newMachineCommand(), newEgressCommand(), newEtcdCommand()}
 }
 
 // releaseServerCommands returns the commands about releases that need this machine to be a server.

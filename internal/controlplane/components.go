@@ -46,6 +46,9 @@ type Description struct {
 	Place runner.Place
 	// Keys are the keys and certificates of pki.ControlPlane.
 	Keys pki.Bundle
+	// Cluster is the UID of the cluster whose nodes and pods the API server calls through an egress; empty for a
+	// plane without nodes.
+	Cluster string
 	// EncryptionKey encrypts Secrets at rest: 32 bytes.
 	EncryptionKey []byte
 	// Store is where the keyspace is.
@@ -82,7 +85,7 @@ func Describe(d Description) (runner.Workload, error) {
 
 func (d Description) apiServer() runner.Component {
 	issuer := "https://" + d.ServerName
-	return runner.Component{
+	c := runner.Component{
 		Name: APIServer,
 		Path: d.Program(APIServer),
 		Args: []string{
@@ -135,6 +138,15 @@ func (d Description) apiServer() runner.Component {
 		StopGrace: 3 * time.Second,
 		Probe:     &runner.Probe{URL: LocalServer(d.Place) + "/readyz", CAFile: "ca.crt"},
 	}
+	if d.Cluster != "" {
+		c.Args = append(c.Args,
+			"--egress-selector-config-file="+d.path(fileEgress),
+			// Pods that serve webhooks and APIs are called themselves, whether a node knows their Service or not.
+			"--enable-aggregator-routing=true",
+		)
+		c.RestartOn = append(c.RestartOn, fileEgress)
+	}
+	return c
 }
 
 func (d Description) controllerManager() runner.Component {

@@ -3,11 +3,14 @@ package controlplane
 import (
 	"encoding/base64"
 	"fmt"
+	"net/netip"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+	apiserverv1beta1 "k8s.io/apiserver/pkg/apis/apiserver/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	"kqueen.io/kqueen/internal/egress"
 	"kqueen.io/kqueen/internal/pki"
 	"kqueen.io/kqueen/internal/runner"
 )
@@ -19,6 +22,7 @@ const (
 	fileAuthentication    = "authentication.yaml"
 	fileControllerManager = "controller-manager.conf"
 	fileScheduler         = "scheduler.conf"
+	fileEgress            = "egress.yaml"
 )
 
 // publicPaths are all that a caller without a name may ask for: whether the API server is well, and
@@ -44,7 +48,16 @@ func (d Description) files() (map[string]runner.File, error) {
 		}
 		files[name] = runner.File{Data: data}
 	}
-	for name, object := range map[string]any{fileEncryption: encryption(d.EncryptionKey), fileAuthentication: authentication()} {
+	objects := map[string]any{fileEncryption: encryption(d.EncryptionKey), fileAuthentication: authentication()}
+	if d.Cluster != "" {
+		entry, err := d.entry()
+		if err != nil {
+			return nil, err
+		}
+		files[egress.MarkFile] = runner.File{Data: entry}
+		objects[fileEgress] = egressSelection()
+	}
+	for name, object := range objects {
 		data, err := yaml.Marshal(object)
 		if err != nil {
 			return nil, fmt.Errorf("write %s: %w", name, err)
@@ -52,6 +65,34 @@ func (d Description) files() (map[string]runner.File, error) {
 		files[name] = runner.File{Data: data}
 	}
 	return files, nil
+}
+
+// egressSelection sends calls to nodes, pods and Services to the egress. The API server runs in the directory
+// that the socket is in; a whole path could be longer than the kernel takes.
+func egressSelection() apiserverv1beta1.EgressSelectorConfiguration {
+	return apiserverv1beta1.EgressSelectorConfiguration{
+		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1beta1.SchemeGroupVersion.String(), Kind: "EgressSelectorConfiguration"},
+		EgressSelections: []apiserverv1beta1.EgressSelection{{
+			Name: "cluster",
+			Connection: apiserverv1beta1.Connection{
+				ProxyProtocol: apiserverv1beta1.ProtocolHTTPConnect,
+				Transport:     &apiserverv1beta1.Transport{UDS: &apiserverv1beta1.UDSTransport{UDSName: egress.Socket}},
+			},
+		}},
+	}
+}
+
+// entry marks the socket by which the API server calls into its cluster.
+func (d Description) entry() ([]byte, error) {
+	mark := egress.Mark{Cluster: d.Cluster}
+	for _, cidr := range []string{d.Network.PodCIDR, d.Network.ServiceCIDR} {
+		p, err := netip.ParsePrefix(cidr)
+		if err != nil {
+			return nil, fmt.Errorf("ranges of the cluster: %w", err)
+		}
+		mark.Ranges = append(mark.Ranges, p)
+	}
+	return mark.Encode()
 }
 
 // encryption keeps Secrets unreadable in the store. The last provider reads what was written before.

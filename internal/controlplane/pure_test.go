@@ -48,6 +48,7 @@ func description(t *testing.T) Description {
 	}
 	return Description{
 		ID:               uid,
+		Cluster:          "0f6b7c5e-6a3f-4c63-9b6a-3a6a0f2f7a10",
 		Network:          v1alpha1.Network{PodCIDR: "10.244.0.0/16", ServiceCIDR: "10.96.0.0/16", DNSDomain: "cluster.local"},
 		ServerName:       "demo.acme.kqueen.test",
 		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"),
@@ -70,7 +71,7 @@ func TestDescribe(t *testing.T) {
 	}{
 		"cluster": {"A whole cluster.", func(*Description) {}},
 		"admin": {"A plane on which no pod runs.", func(d *Description) {
-			d.WithoutScheduler, d.Controllers = true, []string{"namespace", "garbagecollector"}
+			d.Cluster, d.WithoutScheduler, d.Controllers = "", true, []string{"namespace", "garbagecollector"}
 			d.Place.Addr = netip.MustParseAddr("127.0.0.1")
 		}},
 		"ipv6": {"A cluster of IPv6.", func(d *Description) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/operator"
 	"kqueen.io/kqueen/internal/release"
@@ -93,6 +95,7 @@ func (v *verb) describe(ctx context.Context, cp *v1alpha1.ControlPlane, binaries
 	keys, encryption := splitKeys(secret.Data)
 	return Description{
 		ID:               string(cp.UID),
+		Cluster:          clusterOf(cp),
 		Network:          cp.Spec.Network,
 		ServerName:       serverName(cp, v.Domain),
 		AdvertiseAddress: v.AdvertiseAddress,
@@ -102,6 +105,15 @@ func (v *verb) describe(ctx context.Context, cp *v1alpha1.ControlPlane, binaries
 		Store:            StoreAccess{Endpoints: store.Endpoints, CA: store.CA, Keyspace: keyspace},
 		Program:          binaries.Path,
 	}, nil
+}
+
+// clusterOf returns the UID of the Cluster that a control plane was made for; empty for none.
+func clusterOf(cp *v1alpha1.ControlPlane) string {
+	owner := metav1.GetControllerOf(cp)
+	if owner == nil || owner.Kind != "Cluster" {
+		return ""
+	}
+	return string(owner.UID)
 }
 
 // removeComponents kills at once: what they would still write is deleted next.

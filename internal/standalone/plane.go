@@ -9,6 +9,7 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/controlplane"
@@ -136,6 +137,26 @@ func (u *bringUp) admin(ctx context.Context) error {
 		return err
 	}
 	return WriteFile(u.plane.Kubeconfig, kubeconfig)
+}
+
+// egress runs what carries the calls of tenants' API servers into their clusters. Without KQueen it goes on, as
+// the API servers do.
+func (u *bringUp) egress(ctx context.Context) error {
+	place, err := u.Runner.Reserve(ctx, WorkloadEgress, nil)
+	if err != nil {
+		return fmt.Errorf("reserve the directory of egress: %w", err)
+	}
+	err = u.Runner.Apply(ctx, runner.Workload{ID: WorkloadEgress, Components: []runner.Component{{
+		Name: "egress",
+		Path: u.Program,
+		Args: []string{"egress", "--workloads", filepath.Dir(place.Dir)},
+		// Whoever is connected has to connect again, whenever it ends.
+		StopGrace: time.Second,
+	}}})
+	if err != nil {
+		return fmt.Errorf("start egress: %w", err)
+	}
+	return u.wait(ctx, WorkloadEgress)
 }
 
 func endpoint(port int) string {

@@ -31,18 +31,21 @@ import (
 
 // Workloads of the plane itself. No control plane's UID is one of them.
 const (
-	WorkloadStore = "etcd"
-	WorkloadAdmin = "admin"
+	WorkloadStore  = "etcd"
+	WorkloadAdmin  = "admin"
+	WorkloadEgress = "egress"
 )
 
 // IsOwn says whether a workload is the plane's own and not a tenant's.
-func IsOwn(id string) bool { return id == WorkloadStore || id == WorkloadAdmin }
+func IsOwn(id string) bool {
+	return id == WorkloadStore || id == WorkloadAdmin || id == WorkloadEgress
+}
 
 // Config is what the plane is made of. All fields are required.
 type Config struct {
 	// Dir is the data directory.
 	Dir string
-	// Program is the path of kqueen itself, which is etcd under its subcommand of that name.
+	// Program is the path of kqueen itself, which is etcd and egress under its subcommands of those names.
 	Program string
 	// Binaries are the Kubernetes programs of the admin plane.
 	Binaries release.Binaries
@@ -90,6 +93,7 @@ func Up(ctx context.Context, c Config) (*Plane, error) {
 		{"Keys", up.keys},
 		{"Data store (etcd)", up.store},
 		{"Admin API server", up.admin},
+		{"Ways into clusters (egress)", up.egress},
 	}
 	for _, s := range steps {
 		if err := Run(ctx, c.Report, s.name, s.run); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/egress"
 	"kqueen.io/kqueen/internal/machine"
 	"kqueen.io/kqueen/internal/machine/local/guest"
 	"kqueen.io/kqueen/internal/release"
@@ -172,6 +173,8 @@ func (d description) guest() (guest.Config, error) {
 		Keep:       []string{d.dir, d.record.Program, filepath.Dir(d.binaries.Dir), d.parts.Dir},
 		Cgroup:     cgroupOf(d.UID),
 		Health:     netip.AddrPortFrom(d.address(), portMachineHealth),
+		Exit:       d.dir,
+		Ranges:     d.ranges(),
 		RoutesFile: d.path(fileRoutes),
 	}
 	if !d.listen.IsLoopback() {
@@ -184,6 +187,11 @@ func (d description) guest() (guest.Config, error) {
 	}
 	c.Forward = []guest.Forward{{Listen: server, Connect: netip.AddrPortFrom(d.listen, server.Port())}}
 	return c, nil
+}
+
+// ranges are those of pods and Services.
+func (d description) ranges() []netip.Prefix {
+	return []netip.Prefix{d.Cluster.PodCIDR, d.Cluster.ServiceCIDR}
 }
 
 // mounts make of the host's files those of a machine: what belongs to one node is the machine's own.
@@ -244,5 +252,10 @@ func (d description) files() (map[string]runner.File, error) {
 		}
 		files[name] = runner.File{Data: data}
 	}
+	exit, err := egress.Mark{Cluster: string(d.Ref.Cluster), Machine: d.address()}.Encode()
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", egress.MarkFile, err)
+	}
+	files[egress.MarkFile] = runner.File{Data: exit}
 	return files, nil
 }

@@ -1,5 +1,5 @@
 // Package guest is what runs inside a machine that is made on this host: process 1 of its namespaces,
-// which makes the machine's mounts and network and carries its calls to the API server, and the step
+// which makes the machine's mounts and network and carries calls to the API server and from it, and the step
 // that fills the machine with images before the kubelet starts.
 //
 // It hides namespaces, mounts and netlink. Package local writes its configuration; the command line
@@ -30,6 +30,10 @@ type Config struct {
 	Cgroup string `json:"cgroup"`
 	// Forward are the connections that the machine carries to the host.
 	Forward []Forward `json:"forward,omitempty"`
+	// Exit is the machine's directory, where the calls of the API server come in; empty for none. They go to pods and
+	// Services, which are in Ranges.
+	Exit   string         `json:"exit,omitempty"`
+	Ranges []netip.Prefix `json:"ranges,omitempty"`
 	// Health is where "GET /healthz" answers 200 once the machine is made.
 	Health netip.AddrPort `json:"health"`
 	// RoutesFile holds a JSON list of Route; it is read again when it has changed.

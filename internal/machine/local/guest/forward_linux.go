@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"kqueen.io/kqueen/internal/egress"
 	"kqueen.io/kqueen/internal/osthread"
+	"kqueen.io/kqueen/internal/relay"
 )
 
 const (
@@ -96,36 +98,29 @@ func forward(ctx context.Context, l net.Listener, to netip.AddrPort, dialer *hos
 			return fmt.Errorf("accept: %w", err)
 		}
 		carriers.Go(func() error {
-			carry(ctx, conn.(*net.TCPConn), to, dialer)
+			carry(ctx, conn, to, dialer)
 			return nil
 		})
 	}
 }
 
-// carry copies both ways until both sides have ended.
-func carry(ctx context.Context, caller *net.TCPConn, to netip.AddrPort, dialer *hostDialer) {
-	defer caller.Close()
-	server, err := dialer.dial(ctx, to)
-	if err != nil {
-		return // the caller sees its connection closed, as if the server had refused
+// dialInside connects to pods and Services from within the machine's network, and to nothing else: pods of other
+// machines are reached by its routes.
+func dialInside(ranges []netip.Prefix) egress.Dial {
+	return func(ctx context.Context, target netip.AddrPort) (net.Conn, error) {
+		if !slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(target.Addr()) }) {
+			return nil, fmt.Errorf("%s is neither a pod nor a Service", target)
+		}
+		return (&net.Dialer{}).DialContext(ctx, "tcp", target.String())
 	}
-	defer server.Close()
-	stop := context.AfterFunc(ctx, func() { _ = errors.Join(caller.Close(), server.Close()) })
-	defer stop()
-	back := make(chan struct{})
-	go func() {
-		defer close(back)
-		pour(caller, server)
-	}()
-	pour(server, caller)
-	<-back
 }
 
-// pour copies until the end of from, and hands the end on.
-func pour(to, from *net.TCPConn) {
-	if _, err := io.Copy(to, from); err != nil {
-		_ = errors.Join(to.Close(), from.Close())
+// carry joins a caller with the host.
+func carry(ctx context.Context, caller net.Conn, to netip.AddrPort, dialer *hostDialer) {
+	server, err := dialer.dial(ctx, to)
+	if err != nil {
+		_ = caller.Close() // as if the server had refused
 		return
 	}
-	_ = to.CloseWrite()
+	relay.Both(ctx, caller, server)
 }

@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/egress"
 )
 
 // hostNetworkFlag hands the host's network to the second life of the process, as an open file.
@@ -69,6 +71,13 @@ func Run(ctx context.Context, c Config, host int, log *slog.Logger) error {
 			return fmt.Errorf("listen for the API server's callers: %w", err)
 		}
 		group.Go(func() error { return forward(ctx, l, f.Connect, dialer) })
+	}
+	if c.Exit != "" {
+		l, err := egress.Listen(c.Exit)
+		if err != nil {
+			return fmt.Errorf("make the way in for the API server: %w", err)
+		}
+		group.Go(func() error { return egress.Serve(ctx, l, dialInside(c.Ranges)) })
 	}
 	group.Go(func() error { return serveHealth(ctx, c.Health.String()) })
 	log.Info("machine is made", "address", c.Network.Address.Addr(), "bridge", c.Network.Bridge)

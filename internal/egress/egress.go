@@ -1,0 +1,100 @@
+// Package egress carries the calls that an API server makes into its cluster: to kubelets, to pods and to
+// Services (logs and exec, webhooks, aggregated APIs, the proxy subresources).
+//
+// Pods have addresses that mean something within their cluster only; every cluster may use the same. So the API
+// server hands each call to an entry, a socket beside its own files, and the entry hands those to pods to an exit,
+// a socket that a machine of the same cluster listens at. Entries and exits are found by the [Mark] that lies
+// beside them: nobody has to tell the [Server] about clusters that come and go.
+//
+// It hides the protocol (HTTP CONNECT, https://kubernetes.io/docs/concepts/architecture/control-plane-node-communication/)
+// and the rule of who may be called from where. Who describes an API server or a machine writes a mark; whoever
+// makes machines serves exits; the command line runs the server.
+package egress
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// MarkFile is the name of the file with a Mark, and Socket that of the socket beside it.
+const (
+	MarkFile = "egress.json"
+	Socket   = "egress.sock"
+)
+
+// Mark says what the socket beside it is: the entry of an API server, or a machine's exit.
+type Mark struct {
+	// Cluster is the UID of the cluster that both belong to.
+	Cluster string `json:"cluster"`
+	// Ranges are those of the cluster's pods and Services. An entry alone needs them.
+	Ranges []netip.Prefix `json:"ranges,omitempty"`
+	// Machine is the machine's address, which the host reaches. It is what makes an exit of it.
+	Machine netip.Addr `json:"machine,omitzero"`
+}
+
+// Encode writes a mark.
+func (m Mark) Encode() ([]byte, error) { return json.Marshal(m) }
+
+// parseMark reads a mark.
+func parseMark(data []byte) (Mark, error) {
+	var m Mark
+	if err := json.Unmarshal(data, &m); err != nil {
+		return Mark{}, err
+	}
+	if m.Cluster == "" {
+		return Mark{}, errors.New("cluster: is empty")
+	}
+	if !m.exit() && len(m.Ranges) == 0 {
+		return Mark{}, errors.New("ranges: an entry needs those of its cluster")
+	}
+	return m, nil
+}
+
+func (m Mark) exit() bool { return m.Machine.IsValid() }
+
+// kubeletPort is upstream's. At addresses that KQueen did not give away nothing else is called.
+const kubeletPort = 10250
+
+// refusedError says that a call goes where an API server has no business.
+type refusedError struct {
+	target netip.AddrPort
+	reason string
+}
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("calls from this API server to %s are refused: %s", e.target, e.reason)
+}
+
+// inside says whether a call from an entry goes to a pod or a Service, and so through an exit. A call that is not
+// may be refused: an administrator of a cluster can make its API server call any address, by objects such as Nodes
+// and Endpoints, and must reach nothing thereby that is not the cluster's. It is pure. machines are those of all
+// clusters on this host, own are the host's own addresses.
+func inside(entry Mark, target netip.AddrPort, machines []Mark, own []netip.Addr) (bool, error) {
+	refuse := func(reason string) (bool, error) { return false, &refusedError{target, reason} }
+	addr := target.Addr()
+	if addr.IsLoopback() || addr.IsUnspecified() || addr.IsMulticast() || addr.IsLinkLocalUnicast() {
+		return refuse("the address is special")
+	}
+	if slices.ContainsFunc(entry.Ranges, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+		return true, nil
+	}
+	if slices.Contains(own, addr) {
+		return refuse("it is an address of the host")
+	}
+	for _, m := range machines {
+		if m.Machine != addr {
+			continue
+		}
+		if m.Cluster != entry.Cluster {
+			return refuse("it is a machine of another cluster")
+		}
+		return false, nil
+	}
+	if target.Port() != kubeletPort {
+		return refuse(fmt.Sprintf("it is neither a pod, a Service nor a machine of this host, of which nothing but a kubelet (port %d) is called", kubeletPort))
+	}
+	return false, nil
+}

@@ -1,0 +1,95 @@
+package egress
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestInside(t *testing.T) {
+	entry := Mark{Cluster: "a", Ranges: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("10.96.0.0/16")}}
+	machines := []Mark{
+		{Cluster: "a", Machine: netip.MustParseAddr("10.223.0.2")},
+		{Cluster: "b", Machine: netip.MustParseAddr("10.223.1.2")},
+	}
+	own := []netip.Addr{netip.MustParseAddr("10.223.0.1"), netip.MustParseAddr("203.0.113.7")}
+	for target, want := range map[string]string{
+		"10.244.1.5:8443":    "inside",
+		"10.96.0.10:53":      "inside",
+		"10.223.0.2:10250":   "direct",
+		"10.223.0.2:30080":   "direct",
+		"198.51.100.4:10250": "direct", // a machine that somebody has brought
+		"198.51.100.4:22":    "refused: it is neither a pod, a Service nor a machine of this host, of which nothing but a kubelet (port 10250) is called",
+		"10.223.1.2:10250":   "refused: it is a machine of another cluster",
+		"10.223.0.1:10250":   "refused: it is an address of the host",
+		"203.0.113.7:10250":  "refused: it is an address of the host",
+		"127.0.0.1:10250":    "refused: the address is special",
+		"[::1]:10250":        "refused: the address is special",
+		"0.0.0.0:10250":      "refused: the address is special",
+		"169.254.169.254:80": "refused: the address is special",
+		"224.0.0.1:10250":    "refused: the address is special",
+	} {
+		t.Run(target, func(t *testing.T) {
+			within, err := inside(entry, netip.MustParseAddrPort(target), machines, own)
+			got := "direct"
+			if within {
+				got = "inside"
+			}
+			if refused, ok := errors.AsType[*refusedError](err); ok {
+				got = "refused: " + refused.reason
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestParseMark(t *testing.T) {
+	for _, c := range []struct {
+		name, data, err string
+		want            Mark
+	}{
+		{name: "entry", data: `{"cluster":"a","ranges":["10.244.0.0/16"]}`, want: Mark{Cluster: "a", Ranges: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}}},
+		{name: "exit", data: `{"cluster":"a","machine":"10.223.0.2"}`, want: Mark{Cluster: "a", Machine: netip.MustParseAddr("10.223.0.2")}},
+		{name: "nobody's", data: `{"machine":"10.223.0.2"}`, err: "cluster: is empty"},
+		{name: "an entry to nothing", data: `{"cluster":"a"}`, err: "ranges: an entry needs those of its cluster"},
+		{name: "cut off", data: `{"cluster":"a`, err: "unexpected end of JSON input"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := parseMark([]byte(c.data))
+			said := ""
+			if err != nil {
+				said = err.Error()
+			}
+			if said != c.err {
+				t.Fatalf("got error %q, want %q", said, c.err)
+			}
+			if diff := cmp.Diff(c.want, got, cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzParseMark(f *testing.F) {
+	f.Add([]byte(`{"cluster":"a","ranges":["10.244.0.0/16"],"machine":"10.223.0.2"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := parseMark(data)
+		if err != nil {
+			return
+		}
+		again, err := m.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parseMark(again); err != nil {
+			t.Fatalf("%s became %s: %v", data, again, err)
+		}
+	})
+}

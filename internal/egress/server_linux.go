@@ -1,0 +1,218 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// interval is the time between two looks for marks. A look is one call to the kernel when nothing was
+	// added or removed.
+	interval = 500 * time.Millisecond
+	// settled is how long after the directory has changed the marks in it are in place.
+	settled = 5 * time.Second
+	// reread is how many looks pass until every mark is looked at again, whatever the directory says.
+	reread = 20
+)
+
+// Server serves the entries of all API servers of a host.
+type Server struct {
+	// Dir holds a directory for each workload.
+	Dir string
+	Log *slog.Logger
+
+	mu    sync.Mutex
+	marks map[string]known // by the name of the directory
+}
+
+// known is a mark that was found.
+type known struct {
+	Mark
+	changed time.Time
+	cancel  context.CancelFunc // of an entry that is served
+}
+
+// Run serves until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	s.marks = map[string]known{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		var last time.Time
+		for look := 0; ; look++ {
+			info, err := os.Stat(s.Dir)
+			if err != nil {
+				return fmt.Errorf("look for clusters: %w", err)
+			}
+			if look%reread == 0 || info.ModTime().Add(settled).After(last) {
+				last = time.Now()
+				if err := s.look(ctx, group); err != nil {
+					return err
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+		}
+	})
+	return group.Wait()
+}
+
+// look brings what is served to what the marks say.
+func (s *Server) look(ctx context.Context, group *errgroup.Group) error {
+	dirs, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return fmt.Errorf("look for clusters: %w", err)
+	}
+	there := map[string]bool{}
+	for _, dir := range dirs {
+		name := dir.Name()
+		info, err := os.Stat(filepath.Join(s.Dir, name, MarkFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		there[name] = true
+		if err == nil && s.get(name).changed.Equal(info.ModTime()) {
+			continue
+		}
+		if err == nil {
+			err = s.take(ctx, group, name, info.ModTime())
+		}
+		if err != nil {
+			s.Log.Error("a way into a cluster is closed; it is tried again", "workload", name, "error", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, k := range s.marks {
+		if !there[name] {
+			k.stop()
+			delete(s.marks, name)
+		}
+	}
+	return nil
+}
+
+// take reads a mark that is new or has changed and serves it, if it is an entry.
+func (s *Server) take(ctx context.Context, group *errgroup.Group, name string, changed time.Time) error {
+	s.get(name).stop()
+	var found known
+	defer func() { s.set(name, found) }()
+	dir := filepath.Join(s.Dir, name)
+	data, err := os.ReadFile(filepath.Join(dir, MarkFile))
+	if err != nil {
+		return err
+	}
+	mark, err := parseMark(data)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", MarkFile, err)
+	}
+	if mark.exit() {
+		found = known{Mark: mark, changed: changed}
+		return nil
+	}
+	l, err := Listen(dir)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	found = known{Mark: mark, changed: changed, cancel: cancel}
+	group.Go(func() error {
+		if err := Serve(ctx, l, func(ctx context.Context, to netip.AddrPort) (net.Conn, error) { return s.dial(ctx, mark, to) }); err != nil {
+			s.Log.Error("an entry is closed", "cluster", mark.Cluster, "error", err)
+		}
+		return nil
+	})
+	return nil
+}
+
+func (k known) stop() {
+	if k.cancel != nil {
+		k.cancel()
+	}
+}
+
+func (s *Server) get(name string) known {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.marks[name]
+}
+
+func (s *Server) set(name string, k known) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.marks[name] = k
+}
+
+// dial connects an API server with target.
+func (s *Server) dial(ctx context.Context, entry Mark, target netip.AddrPort) (net.Conn, error) {
+	own, err := hostAddresses()
+	if err != nil {
+		return nil, err
+	}
+	machines, exits := s.exits(entry.Cluster)
+	within, err := inside(entry, target, machines, own)
+	if err != nil {
+		s.Log.Warn("refused", "cluster", entry.Cluster, "error", err)
+		return nil, err
+	}
+	if !within {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", target.String())
+	}
+	err = errors.New("the cluster has no machine on this host")
+	for _, exit := range exits {
+		conn, reached, failed := dialThrough(ctx, exit, target)
+		if failed == nil {
+			return conn, nil
+		}
+		if err = failed; reached {
+			break
+		}
+	}
+	return nil, fmt.Errorf("no way to %s: %w", target, err)
+}
+
+// exits returns the machines of all clusters, and the directories with the exits of one. Their order changes from
+// call to call, as that of a map does: no machine carries it all.
+func (s *Server) exits(cluster string) (machines []Mark, dirs []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, k := range s.marks {
+		if !k.exit() {
+			continue
+		}
+		machines = append(machines, k.Mark)
+		if k.Cluster == cluster {
+			dirs = append(dirs, filepath.Join(s.Dir, name))
+		}
+	}
+	return machines, dirs
+}
+
+func hostAddresses() ([]netip.Addr, error) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("list the host's addresses: %w", err)
+	}
+	var own []netip.Addr
+	for _, a := range all {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			own = append(own, p.Addr().Unmap())
+		}
+	}
+	return own, nil
+}

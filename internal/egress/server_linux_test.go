@@ -1,0 +1,190 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// echo says to whom it speaks, and then everything that it hears, once the caller has ended.
+func echo(greeting string) Dial {
+	return func(_ context.Context, target netip.AddrPort) (net.Conn, error) {
+		if target.Port() == 1 {
+			return nil, errors.New("connection refused")
+		}
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix"})
+		if err != nil {
+			return nil, err
+		}
+		go func() {
+			defer l.Close()
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			_, _ = fmt.Fprintf(conn, "%s %s\n", greeting, target)
+			_, _ = io.Copy(conn, conn)
+		}()
+		return net.DialUnix("unix", nil, l.Addr().(*net.UnixAddr))
+	}
+}
+
+// host is a directory of workloads with a server that serves it.
+type host struct {
+	t   *testing.T
+	dir string
+}
+
+func newHost(t *testing.T) *host {
+	t.Helper()
+	// Longer than any name of a socket may be.
+	h := &host{t, filepath.Join(t.TempDir(), strings.Repeat("long/", 30))}
+	if err := os.MkdirAll(h.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Dir: h.dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	run(t, func(ctx context.Context) error { return s.Run(ctx) })
+	return h
+}
+
+// run runs something until the test ends.
+func run(t *testing.T, f func(context.Context) error) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f(ctx) }()
+	done := false
+	stop = func() {
+		if done {
+			return
+		}
+		done = true
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func (h *host) mark(name string, m Mark) (dir string) {
+	h.t.Helper()
+	dir = filepath.Join(h.dir, name)
+	data, err := m.Encode()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, MarkFile), data, 0o600)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return dir
+}
+
+// exit makes a machine of a cluster, which answers with greeting.
+func (h *host) exit(name, cluster, greeting string) (stop func()) {
+	h.t.Helper()
+	dir := h.mark(name, Mark{Cluster: cluster, Machine: netip.MustParseAddr("10.223.0.2")})
+	l, err := Listen(dir)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return run(h.t, func(ctx context.Context) error { return Serve(ctx, l, echo(greeting)) })
+}
+
+// call says "hello" to target by way of an entry, as an API server does, and returns what comes back.
+func (h *host) call(entry, target string) (string, error) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Second)
+	defer cancel()
+	conn, _, err := dialThrough(ctx, filepath.Join(h.dir, entry), netip.MustParseAddrPort(target))
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "hello"); err != nil {
+		return "", err
+	}
+	if err := conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		return "", err
+	}
+	all, err := io.ReadAll(conn)
+	return string(all), err
+}
+
+// eventually calls until the answer is there, or the error that is wanted.
+func (h *host) eventually(entry, target, want string) {
+	h.t.Helper()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	late := time.After(20 * time.Second)
+	for {
+		got, err := h.call(entry, target)
+		if err != nil {
+			got = err.Error()
+		}
+		if strings.Contains(got, want) {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-late:
+			h.t.Fatalf("from %s to %s: got %q, want %q", entry, target, got, want)
+		}
+	}
+}
+
+var pods = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}
+
+func TestServer(t *testing.T) {
+	h := newHost(t)
+	h.mark("plane-a", Mark{Cluster: "a", Ranges: pods})
+	h.mark("plane-b", Mark{Cluster: "b", Ranges: pods})
+	h.eventually("plane-a", "10.244.0.5:80", "the cluster has no machine on this host")
+
+	stop := h.exit("machine-a", "a", "pod of a")
+	h.exit("machine-b", "b", "pod of b")
+	h.eventually("plane-a", "10.244.0.5:80", "pod of a 10.244.0.5:80\nhello")
+	h.eventually("plane-b", "10.244.0.5:80", "pod of b 10.244.0.5:80\nhello")
+	h.eventually("plane-a", "10.244.0.5:1", "connection refused")
+	h.eventually("plane-a", "169.254.169.254:80", "403 Forbidden: calls from this API server to 169.254.169.254:80 are refused")
+
+	stop()
+	h.eventually("plane-a", "10.244.0.5:80", "no way to 10.244.0.5:80")
+	h.exit("another-a", "a", "another of a")
+	h.eventually("plane-a", "10.244.0.5:80", "another of a 10.244.0.5:80\nhello")
+
+	if err := os.RemoveAll(filepath.Join(h.dir, "plane-a")); err != nil {
+		t.Fatal(err)
+	}
+	h.eventually("plane-a", "10.244.0.5:80", "no such file")
+	h.mark("plane-a", Mark{Cluster: "b", Ranges: pods})
+	h.eventually("plane-a", "10.244.0.5:80", "pod of b")
+}
+
+// A mark that cannot be read closes nothing but its own entry.
+func TestServerBadMark(t *testing.T) {
+	h := newHost(t)
+	dir := h.mark("plane-a", Mark{Cluster: "a", Ranges: pods})
+	h.mark("plane-b", Mark{Cluster: "b", Ranges: pods})
+	h.eventually("plane-a", "10.244.0.5:80", "no machine")
+	if err := os.WriteFile(filepath.Join(dir, MarkFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.mark("plane-c", Mark{Cluster: "c", Ranges: pods}) // what makes the server look again
+	h.eventually("plane-a", "10.244.0.5:80", "connection refused")
+	h.eventually("plane-b", "10.244.0.5:80", "no machine")
+}
