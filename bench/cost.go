@@ -147,6 +147,7 @@ func (r result) print(out io.Writer, o options) {
 	}
 	fmt.Fprintf(w, "kqueen\t%.2f MiB\t\n", r.Cost.ManagerMiB)
 	fmt.Fprintf(w, "etcd, for all\t\t%.2f%%\n", r.Cost.StoreIdlePercent)
+	r.Workers.print(w)
 	_ = w.Flush()
 }
 

@@ -28,6 +28,7 @@ const namespace = v1alpha1.NamespacePrefix + "default"
 type installation struct {
 	program  string
 	dir      string
+	releases string
 	admin    client.WithWatch
 	binaries release.Binaries
 	// store are the endpoint and the keys of the data store.
@@ -80,11 +81,11 @@ func (i *installation) readParts(ctx context.Context) error {
 		return err
 	}
 	i.endpoint, i.store = ds.Spec.Endpoints[0], pki.Bundle(secret.Data)
-	dir, err := release.DefaultDir()
-	if err != nil {
+	var err error
+	if i.releases, err = release.DefaultDir(); err != nil {
 		return err
 	}
-	all, err := release.NewStore(dir).List()
+	all, err := release.NewStore(i.releases).List()
 	if err != nil {
 		return err
 	}

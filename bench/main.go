@@ -4,6 +4,8 @@
 //     whole cluster is ready, as ratios to the time that the same kube-apiserver takes to its first
 //     answer and to /readyz when it is started by hand on the same etcd, in turn in the same run;
 //   - the same for several at once;
+//   - the time from creating a cluster with two nodes until six pods run on them, as a ratio to that of the
+//     same programs started by hand, and the memory of a node's programs;
 //   - memory and idle processor time per tenant, and the manager's memory per tenant.
 //
 // It starts an installation of its own in a temporary folder and removes it at the end. Figures are
@@ -24,6 +26,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.runs, "runs", 10, "how many clusters are created one after the other")
 	flag.IntVar(&o.together, "together", 10, "how many clusters are created at once")
+	flag.IntVar(&o.workers, "workers", 5, "how many clusters with nodes are created one after the other; 0 where nobody is root")
 	flag.DurationVar(&o.idle, "idle", 30*time.Second, "how long idle processor time is measured")
 	flag.StringVar(&o.program, "program", "bin/kqueen", "path of kqueen")
 	flag.BoolVar(&o.json, "json", false, "print JSON")
@@ -38,10 +41,10 @@ func main() {
 }
 
 type options struct {
-	runs, together int
-	idle           time.Duration
-	program        string
-	json           bool
+	runs, together, workers int
+	idle                    time.Duration
+	program                 string
+	json                    bool
 }
 
 // result is everything that is measured.
@@ -51,6 +54,8 @@ type result struct {
 	// Together is the same with several at once.
 	Together pair `json:"together"`
 	Cost     cost `json:"cost"`
+	// Workers is a cluster with nodes.
+	Workers workersResult `json:"workers"`
 }
 
 func run(ctx context.Context, o options) (err error) {
@@ -64,6 +69,9 @@ func run(ctx context.Context, o options) (err error) {
 		}
 	}()
 	var r result
+	if r.Workers, err = workers(ctx, inst, o.workers); err != nil {
+		return err
+	}
 	if r.One, err = oneByOne(ctx, inst, o.runs); err != nil {
 		return err
 	}
