@@ -178,7 +178,7 @@ type DrainPolicy struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^(0|([0-9]{1,5}(\.[0-9]{1,9})?(h|m|s|ms)){1,4})$`
-	Timeout metav1.Duration `json:"timeout,omitempty"`
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }
 
 // HealthPolicy says when a machine is given up and replaced.
@@ -191,7 +191,7 @@ type HealthPolicy struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,9})?(h|m|s|ms)){1,4}$`
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms)){1,4}$') || duration(self) >= duration('1s')",message="must be at least 1s"
-	UnreadyTimeout metav1.Duration `json:"unreadyTimeout,omitempty"`
+	UnreadyTimeout *metav1.Duration `json:"unreadyTimeout,omitempty"`
 	// StartupTimeout is how long a new machine may take to become a ready node. It does not count for
 	// machines that somebody brings.
 	// +optional
@@ -200,14 +200,14 @@ type HealthPolicy struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,9})?(h|m|s|ms)){1,4}$`
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms)){1,4}$') || duration(self) >= duration('1s')",message="must be at least 1s"
-	StartupTimeout metav1.Duration `json:"startupTimeout,omitempty"`
+	StartupTimeout *metav1.Duration `json:"startupTimeout,omitempty"`
 	// MaxUnhealthy is how many machines, as a number or in percent of spec.replicas (rounded down, at
 	// least one), may be unhealthy at once. When more are, none is replaced.
 	// +optional
 	// +kubebuilder:default="40%"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a number of machines up to 1000 or a percentage such as 40%"
-	MaxUnhealthy intstr.IntOrString `json:"maxUnhealthy,omitempty"`
+	MaxUnhealthy *intstr.IntOrString `json:"maxUnhealthy,omitempty"`
 }
 
 // RolloutPolicy says how machines are replaced when version or template change.
@@ -220,14 +220,14 @@ type RolloutPolicy struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a number of machines up to 1000 or a percentage such as 25%"
-	MaxSurge intstr.IntOrString `json:"maxSurge,omitempty"`
+	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 	// MaxUnavailable is how many machines, as a number or in percent of spec.replicas (rounded down), may
 	// be missing or unready.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a number of machines up to 1000 or a percentage such as 25%"
-	MaxUnavailable intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 
 // NodePoolStatus is what is known of a pool.

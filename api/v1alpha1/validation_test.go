@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -313,15 +314,20 @@ func TestPoolDefaults(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(obj), got); err != nil {
 		t.Fatal(err)
 	}
-	minutes := func(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Minute} }
+	minutes := func(n int) *metav1.Duration { return &metav1.Duration{Duration: time.Duration(n) * time.Minute} }
 	want := v1alpha1.NodePoolSpec{
 		ClusterName: "demo", Replicas: 1,
 		Template: v1alpha1.MachineTemplate{Provider: "local", Drain: v1alpha1.DrainPolicy{Timeout: minutes(10)}},
-		Health:   v1alpha1.HealthPolicy{UnreadyTimeout: minutes(5), StartupTimeout: minutes(15), MaxUnhealthy: intstr.FromString("40%")},
-		Rollout:  v1alpha1.RolloutPolicy{MaxSurge: intstr.FromInt32(1), MaxUnavailable: intstr.FromInt32(0)},
+		Health:   v1alpha1.HealthPolicy{UnreadyTimeout: minutes(5), StartupTimeout: minutes(15), MaxUnhealthy: ptr.To(intstr.FromString("40%"))},
+		Rollout:  v1alpha1.RolloutPolicy{MaxSurge: ptr.To(intstr.FromInt32(1)), MaxUnavailable: ptr.To(intstr.FromInt32(0))},
 	}
 	if diff := cmp.Diff(want, got.Spec); diff != "" {
 		t.Errorf("the defaults (-want +got):\n%s", diff)
+	}
+	said := v1alpha1.NodePoolSpec{ClusterName: "demo", Replicas: 1}
+	said.Default()
+	if diff := cmp.Diff(said, got.Spec); diff != "" {
+		t.Errorf("Default and the schema differ (-Default +schema):\n%s", diff)
 	}
 }
 

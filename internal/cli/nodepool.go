@@ -116,7 +116,7 @@ func describePoolSpec(p *page, organization string, pool *v1alpha1.NodePool) {
 }
 
 // patience says how long pods may take to leave a node.
-func patience(timeout metav1.Duration) string {
+func patience(timeout *metav1.Duration) string {
 	if timeout.Duration == 0 {
 		return "none, it waits for ever"
 	}

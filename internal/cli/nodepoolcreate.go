@@ -7,29 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// newNodePool returns a pool with the defaults of the kind's definition. The server fills in only what is
-// absent, and Go writes the zero of a duration or number as a value: a pool would never wait for a node.
+// newNodePool returns a pool with the kind's defaults, so that flags show them.
 func newNodePool() *v1alpha1.NodePool {
-	return &v1alpha1.NodePool{Spec: v1alpha1.NodePoolSpec{
-		Replicas: 1,
-		Template: v1alpha1.MachineTemplate{
-			Provider: v1alpha1.ProviderLocal,
-			Drain:    v1alpha1.DrainPolicy{Timeout: metav1.Duration{Duration: 10 * time.Minute}},
-		},
-		Health: v1alpha1.HealthPolicy{
-			UnreadyTimeout: metav1.Duration{Duration: 5 * time.Minute},
-			StartupTimeout: metav1.Duration{Duration: 15 * time.Minute},
-			MaxUnhealthy:   intstr.FromString("40%"),
-		},
-		Rollout: v1alpha1.RolloutPolicy{MaxSurge: intstr.FromInt32(1), MaxUnavailable: intstr.FromInt32(0)},
-	}}
+	pool := &v1alpha1.NodePool{Spec: v1alpha1.NodePoolSpec{Replicas: 1}}
+	pool.Spec.Default()
+	return pool
 }
 
 // poolCreation is one run of `nodepool create`.
@@ -89,9 +76,9 @@ func (c *poolCreation) registerFlags(cmd *cobra.Command) {
 	flags.DurationVar(&spec.Health.UnreadyTimeout.Duration, "unready-timeout", spec.Health.UnreadyTimeout.Duration, "how long a node may be unready before it is replaced")
 	flags.DurationVar(&spec.Health.StartupTimeout.Duration, "startup-timeout", spec.Health.StartupTimeout.Duration, "how long a new node may take before it is replaced")
 	flags.DurationVar(&spec.Template.Drain.Timeout.Duration, "drain-timeout", spec.Template.Drain.Timeout.Duration, "how long pods may take to leave a node; 0 is for ever")
-	flags.Var(share{&spec.Health.MaxUnhealthy}, "max-unhealthy", "how many nodes may be unhealthy at once and still be replaced")
-	flags.Var(share{&spec.Rollout.MaxSurge}, "max-surge", "how many nodes more there may be while nodes are replaced by newer ones")
-	flags.Var(share{&spec.Rollout.MaxUnavailable}, "max-unavailable", "how many nodes fewer there may be while nodes are replaced by newer ones")
+	flags.Var(share{spec.Health.MaxUnhealthy}, "max-unhealthy", "how many nodes may be unhealthy at once and still be replaced")
+	flags.Var(share{spec.Rollout.MaxSurge}, "max-surge", "how many nodes more there may be while nodes are replaced by newer ones")
+	flags.Var(share{spec.Rollout.MaxUnavailable}, "max-unavailable", "how many nodes fewer there may be while nodes are replaced by newer ones")
 	complete := map[string]cobra.CompletionFunc{
 		"cluster":  c.env.completeNames(clusterNoun, -1),
 		"version":  c.env.completeNames(releaseNoun, -1),

@@ -94,6 +94,7 @@ func (v *verb) abandon(ctx context.Context, p *v1alpha1.NodePool, reason, why st
 
 // wishOf says what the machines of a pool shall be like in its cluster.
 func (v *verb) wishOf(p *v1alpha1.NodePool, c *v1alpha1.Cluster) wish {
+	p.Spec.Default()
 	w := wish{pool: p, version: p.Spec.Version, since: v.began}
 	if w.version == "" {
 		w.version = c.Status.Version

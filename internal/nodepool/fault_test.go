@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/operator/operatortest"
@@ -18,10 +19,10 @@ func pooled(replicas int32) v1alpha1.NodePoolSpec {
 	return v1alpha1.NodePoolSpec{
 		Replicas: replicas, Template: v1alpha1.MachineTemplate{Provider: "local"},
 		Health: v1alpha1.HealthPolicy{
-			StartupTimeout: metav1.Duration{Duration: time.Hour}, UnreadyTimeout: metav1.Duration{Duration: 30 * time.Second},
-			MaxUnhealthy: intstr.FromString("40%"),
+			StartupTimeout: &metav1.Duration{Duration: time.Hour}, UnreadyTimeout: &metav1.Duration{Duration: 30 * time.Second},
+			MaxUnhealthy: ptr.To(intstr.FromString("40%")),
 		},
-		Rollout: v1alpha1.RolloutPolicy{MaxSurge: intstr.FromInt32(1)},
+		Rollout: v1alpha1.RolloutPolicy{MaxSurge: ptr.To(intstr.FromInt32(1)), MaxUnavailable: ptr.To(intstr.FromInt32(0))},
 	}
 }
 

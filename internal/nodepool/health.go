@@ -41,7 +41,7 @@ func (p members) healing(now time.Time) (step, time.Duration) {
 	}
 	down = append(down, p.unseen()...)
 	s := step{say: saying{done: true, reason: v1alpha1.ReasonAllHealthy, message: "no machine is unhealthy"}}
-	switch allowed := atMost(policy.MaxUnhealthy, p.pool.Spec.Replicas); {
+	switch allowed := atMost(*policy.MaxUnhealthy, p.pool.Spec.Replicas); {
 	case len(dead)+len(stranded) == 0:
 	case len(down) > allowed:
 		s.say = saying{reason: v1alpha1.ReasonTooManyUnhealthy, message: fmt.Sprintf(

@@ -48,7 +48,7 @@ func follow(p *v1alpha1.NodePool, m *v1alpha1.Machine) {
 func differs(p *v1alpha1.NodePool, m *v1alpha1.Machine) bool {
 	template, same := &p.Spec.Template, equality.Semantic.DeepEqual // none are like an empty list
 	return m.Labels[v1alpha1.LabelCluster] != p.Spec.ClusterName || m.Labels[v1alpha1.LabelNodePool] != p.Name ||
-		m.Spec.Drain != template.Drain || !same(m.Spec.Labels, template.Labels) || !same(m.Spec.Taints, template.Taints)
+		!same(m.Spec.Drain, template.Drain) || !same(m.Spec.Labels, template.Labels) || !same(m.Spec.Taints, template.Taints)
 }
 
 // suffix makes names of a pool's machines differ: a letter and four letters or digits.

@@ -11,6 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 )
@@ -33,6 +34,7 @@ func made(name string, changes ...change) v1alpha1.Machine {
 		Spec:       v1alpha1.MachineSpec{ClusterName: "demo", Version: "v1.36.3", Provider: "local"},
 		Status:     v1alpha1.MachineStatus{JoinedAt: &joined},
 	}
+	m.Spec.Drain.Default()
 	nodeIs(&m, metav1.ConditionTrue, joined)
 	for _, c := range changes {
 		c(&m)
@@ -72,12 +74,8 @@ func want(replicas int32, shapes ...shape) wish {
 	p := &v1alpha1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}}
 	p.Spec = v1alpha1.NodePoolSpec{
 		ClusterName: "demo", Replicas: replicas, Template: v1alpha1.MachineTemplate{Provider: "local"},
-		Health: v1alpha1.HealthPolicy{
-			UnreadyTimeout: metav1.Duration{Duration: 5 * time.Minute}, StartupTimeout: metav1.Duration{Duration: 15 * time.Minute},
-			MaxUnhealthy: intstr.FromString("40%"),
-		},
-		Rollout: v1alpha1.RolloutPolicy{MaxSurge: intstr.FromInt32(1)},
 	}
+	p.Spec.Default()
 	w := wish{pool: p, version: "v1.36.3"}
 	for _, s := range shapes {
 		s(&w)
@@ -87,12 +85,12 @@ func want(replicas int32, shapes ...shape) wish {
 
 func rollout(surge, unavailable string) shape {
 	return func(w *wish) {
-		w.pool.Spec.Rollout = v1alpha1.RolloutPolicy{MaxSurge: intstr.Parse(surge), MaxUnavailable: intstr.Parse(unavailable)}
+		w.pool.Spec.Rollout = rolls(surge, unavailable)
 	}
 }
 
 func unhealthy(most string) shape {
-	return func(w *wish) { w.pool.Spec.Health.MaxUnhealthy = intstr.Parse(most) }
+	return func(w *wish) { w.pool.Spec.Health.MaxUnhealthy = ptr.To(intstr.Parse(most)) }
 }
 
 func refusing(w *wish) { w.refused = "spec.version: too new" }

@@ -17,8 +17,8 @@ type bounds struct {
 // bounds reads spec.rollout. Nothing is above spec.replicas when nothing is to be replaced, or can be.
 func (p members) bounds() bounds {
 	replicas := p.pool.Spec.Replicas
-	surge := scaled(p.pool.Spec.Rollout.MaxSurge, replicas, true)
-	missing := scaled(p.pool.Spec.Rollout.MaxUnavailable, replicas, false)
+	surge := scaled(*p.pool.Spec.Rollout.MaxSurge, replicas, true)
+	missing := scaled(*p.pool.Spec.Rollout.MaxUnavailable, replicas, false)
 	if surge == 0 && missing == 0 {
 		missing = 1 // a percentage of few machines can be none, and then nothing would ever be replaced
 	}

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 )
@@ -28,7 +29,7 @@ func TestWalks(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := &walk{Rand: rand.New(rand.NewPCG(seed, 1)), wish: want(3), now: noon}
-			w.pool.Spec.Health.MaxUnhealthy = intstr.FromString("100%")
+			w.pool.Spec.Health.MaxUnhealthy = ptr.To(intstr.FromString("100%"))
 			for range 60 {
 				w.happen()
 				w.act(t)
@@ -45,6 +46,10 @@ func TestWalks(t *testing.T) {
 	}
 }
 
+func rolls(surge, unavailable string) v1alpha1.RolloutPolicy {
+	return v1alpha1.RolloutPolicy{MaxSurge: ptr.To(intstr.Parse(surge)), MaxUnavailable: ptr.To(intstr.Parse(unavailable))}
+}
+
 // happen lets something happen.
 func (w *walk) happen() {
 	w.now = w.now.Add(time.Duration(w.IntN(120)) * time.Second)
@@ -55,11 +60,10 @@ func (w *walk) happen() {
 		w.version = []string{"v1.36.2", "v1.36.3", "v1.36.4"}[w.IntN(3)]
 	case 2:
 		w.pool.Spec.Rollout = [...]v1alpha1.RolloutPolicy{
-			{MaxSurge: intstr.FromInt32(1)}, {MaxUnavailable: intstr.FromInt32(1)},
-			{MaxSurge: intstr.FromString("50%"), MaxUnavailable: intstr.FromString("25%")}, {MaxUnavailable: intstr.FromString("10%")},
+			rolls("1", "0"), rolls("0", "1"), rolls("50%", "25%"), rolls("0", "10%"),
 		}[w.IntN(4)]
 	case 3:
-		w.pool.Spec.Health.MaxUnhealthy = intstr.FromString([]string{"0%", "40%", "100%"}[w.IntN(3)])
+		w.pool.Spec.Health.MaxUnhealthy = ptr.To(intstr.FromString([]string{"0%", "40%", "100%"}[w.IntN(3)]))
 	}
 	if len(w.machines) == 0 {
 		return
@@ -87,7 +91,7 @@ func (w *walk) happen() {
 // settle lets what is under way end well.
 func (w *walk) settle() {
 	w.now = w.now.Add(time.Minute)
-	w.pool.Spec.Health.MaxUnhealthy = intstr.FromString("100%")
+	w.pool.Spec.Health.MaxUnhealthy = ptr.To(intstr.FromString("100%"))
 	w.machines = slices.DeleteFunc(w.machines, func(m v1alpha1.Machine) bool { return m.DeletionTimestamp != nil })
 	for i := range w.machines {
 		w.join(&w.machines[i])

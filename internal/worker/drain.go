@@ -83,7 +83,9 @@ func (v *verb) judgeDrain(m *v1alpha1.Machine, node *corev1.Node, left []kube.Bl
 
 // drainOver says whether the time for draining is over. A timeout of 0 never is.
 func (v *verb) drainOver(m *v1alpha1.Machine) bool {
-	timeout := m.Spec.Drain.Timeout.Duration
+	drain := m.Spec.Drain
+	drain.Default()
+	timeout := drain.Timeout.Duration
 	return timeout > 0 && m.Status.DrainBegan != nil && v.Now().Sub(m.Status.DrainBegan.Time) >= timeout
 }
 

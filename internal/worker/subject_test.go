@@ -151,7 +151,7 @@ func newSubject(t *testing.T) *subject {
 		Spec: v1alpha1.MachineSpec{
 			ClusterName: "demo", Version: "v1.36.2", Provider: "local", Labels: map[string]string{"disk": "fast", "node-role.kubernetes.io/worker": ""},
 			Taints: []corev1.Taint{{Key: "only", Value: "batch", Effect: corev1.TaintEffectNoSchedule}},
-			Drain:  v1alpha1.DrainPolicy{Timeout: metav1.Duration{Duration: 10 * time.Minute}},
+			Drain:  v1alpha1.DrainPolicy{Timeout: &metav1.Duration{Duration: 10 * time.Minute}},
 		},
 	}
 	create(t, s.admin, m)
