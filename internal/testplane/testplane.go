@@ -147,7 +147,7 @@ func Kqueen(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("lock the test programs: %w", err)
 	}
 	path := filepath.Join(dir, "kqueen")
-	if err := build(ctx, root, path); err != nil {
+	if err := build(ctx, root, path, "test"); err != nil {
 		return "", err
 	}
 	if err := os.Symlink("kqueen", filepath.Join(dir, "etcd")); err != nil && !os.IsExist(err) {
@@ -156,9 +156,20 @@ func Kqueen(ctx context.Context) (string, error) {
 	return path, nil
 }
 
+// Upgrade builds the kqueen program with another version and puts it in the place of the one at path, as who
+// upgrades does.
+func Upgrade(ctx context.Context, path, version string) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	return build(ctx, root, path, version)
+}
+
 // build builds beside the target and moves: a program that runs cannot be written.
-func build(ctx context.Context, root, path string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", path+".new", "./cmd/kqueen")
+func build(ctx context.Context, root, path, version string) error {
+	named := "-X kqueen.io/kqueen/internal/cli.version=" + version
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", named, "-o", path+".new", "./cmd/kqueen")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -37,7 +37,7 @@ func TestBadInput(t *testing.T) {
 	}
 	file := func(content string) func() result {
 		return func() result {
-			cmd := i.command(programs.kqueen, "cluster", "create", "-f", "-", "--data-dir", i.dir)
+			cmd := i.command(i.program, "cluster", "create", "-f", "-", "--data-dir", i.dir)
 			cmd.Stdin = strings.NewReader(content)
 			return i.run(cmd)
 		}

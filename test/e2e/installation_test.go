@@ -98,6 +98,7 @@ type installation struct {
 	t        *testing.T
 	base     string // what the test itself keeps beside the data directory
 	dir      string // the data directory
+	program  string // kqueen
 	releases string
 	as       *syscall.Credential // nil: who runs the tests
 }
@@ -109,7 +110,7 @@ func newInstallation(t *testing.T) *installation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &installation{t: t, base: base, dir: filepath.Join(base, "data"), releases: programs.releases}
+	i := &installation{t: t, base: base, dir: filepath.Join(base, "data"), program: programs.kqueen, releases: programs.releases}
 	t.Cleanup(i.end)
 	return i
 }
@@ -186,7 +187,7 @@ type result struct {
 // kqueen runs a command to its end.
 func (i *installation) kqueen(args ...string) result {
 	i.t.Helper()
-	return i.run(i.command(programs.kqueen, append(args, "--data-dir", i.dir)...))
+	return i.run(i.command(i.program, append(args, "--data-dir", i.dir)...))
 }
 
 // ok runs a command that has to succeed and returns what it printed.

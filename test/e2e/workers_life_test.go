@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/testplane"
 )
 
 // streams reads a log, runs a command and opens a port, all of which go from the API server to the kubelet.
@@ -46,15 +47,22 @@ func (w *workers) streams(t *testing.T) {
 	}
 }
 
-// surviveKill kills KQueen and starts it again, as an upgrade does.
-func (w *workers) surviveKill() {
+// surviveUpgrade kills KQueen, puts another build in its place and starts that.
+func (w *workers) surviveUpgrade() {
 	w.t.Helper()
+	const version = "v0.0.0-next"
 	before := w.containers()
 	processes := w.running(func(process) bool { return true })
 	for _, pid := range w.servers() {
 		kill(w.t, pid)
 	}
+	if err := testplane.Upgrade(w.t.Context(), w.program, version); err != nil {
+		w.t.Fatal(err)
+	}
 	w.up()
+	if out := w.ok("status"); !strings.Contains(out, version) {
+		w.t.Errorf("not upgraded to %s: %s", version, out)
+	}
 	if diff := cmp.Diff(before, w.containers()); diff != "" {
 		w.t.Errorf("pods were restarted (-before +after):\n%s", diff)
 	}

@@ -23,7 +23,12 @@ import (
 // away beneath it.
 func TestWorkers(t *testing.T) {
 	needRoot(t)
-	i := started(t)
+	i := newInstallation(t)
+	i.program = filepath.Join(i.base, "kqueen") // one that can be upgraded
+	if err := copyFile(programs.kqueen, i.program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	i.up()
 	i.ok("cluster", "create", "demo", "--nodes", "2", "--wait")
 	w := i.workers("demo")
 	machines := w.machines()
@@ -36,7 +41,8 @@ func TestWorkers(t *testing.T) {
 		}
 	})
 	t.Run("Streams", w.streams)
-	t.Run("KQueen is killed", func(*testing.T) { w.surviveKill() })
+	t.Run("KQueen is killed and upgraded", func(*testing.T) { w.surviveUpgrade() })
+	t.Run("NetworkPolicy", func(*testing.T) { w.warnOfPolicies() })
 	t.Run("Programs of a node are killed", func(*testing.T) { w.surviveCrash(machines[0]) })
 	t.Run("Everything stops", func(t *testing.T) { w.comeBack(t) })
 	t.Run("Scale", func(*testing.T) { w.scale() })
@@ -213,6 +219,17 @@ func (w *workers) get(pod, host, port string) error {
 		return fmt.Errorf("%s asks %s:%s and hears %q %s", pod, host, port, r.stdout, r.stderr)
 	}
 	return nil
+}
+
+// warnOfPolicies makes a NetworkPolicy, which nothing in this cluster enforces.
+func (w *workers) warnOfPolicies() {
+	w.t.Helper()
+	policy := `{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"closed"},"spec":{"podSelector":{}}}`
+	r := w.tryKubectl(w.config, policy, "create", "-f", "-")
+	want := "does not enforce NetworkPolicies (spec.cni of the Cluster is routes): nothing is blocked"
+	if r.code != 0 || !strings.Contains(r.stderr, "Warning: ") || !strings.Contains(r.stderr, want) {
+		w.t.Errorf("who makes a NetworkPolicy hears (exit code %d) %q, want a warning with %q", r.code, r.stderr, want)
+	}
 }
 
 // containers are the containers of all pods that last, as "pod id".
