@@ -50,8 +50,17 @@ clients: ## Build the command line for macOS and Windows
 packages: ## Install the Debian packages that tests and development need
 	@./hack/packages
 
+.PHONY: conformance-tests
+conformance-tests: kubernetes ## Build upstream's conformance tests and their images where they are not built yet
+	@echo "Building conformance tests (the first time takes up to 10 minutes, later nothing)"
+	@go run $(GO_FLAGS) ./test/conformance -build
+
+.PHONY: conformance
+conformance: conformance-tests ## Run upstream's conformance tests, all that can run here, and write docs/conformance.md
+	@go run $(GO_FLAGS) ./test/conformance -page docs/conformance.md
+
 .PHONY: test
-test: packages lint clients kubernetes test-node ## Check form, build for all platforms and run all tests
+test: packages lint clients kubernetes conformance-tests test-node ## Check form, build for all platforms and run all tests
 	@echo "Testing"
 	$(call SECONDS_OF,CGO_ENABLED=1 go test -trimpath -race -shuffle=on -timeout 40m ./...,all tests)
 

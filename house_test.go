@@ -57,7 +57,7 @@ const importTable = `
 	# Programs for developers.
 	NONE < docs/generate;
 	internal/release < kubernetes/generate;
-	internal/app < bench;
+	internal/app < bench, test/conformance;
 
 	# Rooms that are for tests. Only tests and each other may import them.
 	internal/release, API < internal/testplane;
@@ -110,6 +110,7 @@ var guards = []guard{
 			"internal/cli":        "starts itself in the background",
 			"kubernetes/generate": "runs the go command to read upstream's go.mod",
 			"bench":               "starts the programs that it measures",
+			"test/conformance":    "starts kqueen and upstream's tests",
 
 			"internal/machine/local":       "looks whether nft or iptables is there",
 			"internal/machine/local/guest": "runs containerd's client to import images, before the kubelet starts",

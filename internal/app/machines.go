@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +39,7 @@ func (a *App) localMachines(ctx context.Context) (*local.Provider, error) {
 		Range:     a.MachineNetwork,
 		Listen:    a.Listen,
 		HostPorts: guest.PortRange{First: ports.First, Last: ports.Last},
+		Images:    filepath.Join(a.Dir, "images"),
 		InUse:     local.HostNetworks,
 	})
 }

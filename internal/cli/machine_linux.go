@@ -44,11 +44,11 @@ func newMachineRunCommand() *cobra.Command {
 func newMachineStartCommand() *cobra.Command {
 	var s guest.Start
 	cmd := &cobra.Command{
-		Use:   "start [--socket PATH] [--path PATH] [--importer PROGRAM --image ARCHIVE]... -- PROGRAM [ARGUMENT]...",
+		Use:   "start [--socket PATH] [--path PATH] [--importer PROGRAM [--image ARCHIVE]... [--images FOLDER]] -- PROGRAM [ARGUMENT]...",
 		Short: "Wait for what a program of the machine needs, then become it",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s.Program = args
+			s.Program, s.Root, s.Log = args, guest.ContainerdRoot, slog.New(slog.NewTextHandler(os.Stderr, nil))
 			return s.Exec(cmd.Context())
 		},
 	}
@@ -56,5 +56,6 @@ func newMachineStartCommand() *cobra.Command {
 	cmd.Flags().StringVar(&s.Path, "path", "", "path that has to exist")
 	cmd.Flags().StringVar(&s.Importer, "importer", "", "containerd's own client")
 	cmd.Flags().StringArrayVar(&s.Images, "image", nil, "archive to import first")
+	cmd.Flags().StringVar(&s.Folder, "images", "", "folder with more archives, which may be broken")
 	return cmd
 }

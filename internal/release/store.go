@@ -34,6 +34,7 @@ const (
 //	<dir>/.<version>_<random>/          a release in the making; never used
 //	<dir>/node-<version>-<fingerprint>/ the parts of a node, under the version of containerd
 //	<dir>/.node.lock, .node_<random>/   as above
+//	<dir>/conformance-<version>/        upstream's conformance tests, for developers
 //
 // A folder appears by one rename, so what Lookup finds is whole, whatever crashed.
 // Any number of processes may share the store.

@@ -46,13 +46,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func command(stdout io.Writer) *cobra.Command {
-	var out string
+	var out, testsOut string
 	var check bool
+	programs, tests := kinds()
 	cmd := &cobra.Command{
 		Use:   "generate <version> | --check",
-		Short: "Write the Go module that builds the programs of a Kubernetes minor",
-		Long: `Write the Go module that builds the programs of a Kubernetes minor: main.go from a
-template, go.mod with the replacements that upstream's own go.mod asks for, and go.sum
+		Short: "Write the Go modules that build the programs and the tests of a Kubernetes minor",
+		Long: `Write the Go modules that build the programs of a Kubernetes minor and its conformance
+tests: a Go file, go.mod with the replacements that upstream's own go.mod asks for, and go.sum
 by "go mod tidy", which downloads the modules. Nothing is compiled.`,
 		Example:       example,
 		SilenceErrors: true,
@@ -68,16 +69,22 @@ by "go mod tidy", which downloads the modules. Nothing is compiled.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if check {
-				return checkAll(cmd.Context(), out, stdout)
+				return errors.Join(programs.checkAll(cmd.Context(), out, stdout), tests.checkAll(cmd.Context(), testsOut, stdout))
 			}
 			v, err := release.ParseVersion(args[0])
 			if err != nil {
 				return err
 			}
-			return generate(cmd.Context(), out, v, stdout)
+			fmt.Fprintf(stdout, "read %s %s\n", release.KubernetesModule, v)
+			up, err := readUpstream(cmd.Context(), v)
+			if err != nil {
+				return err
+			}
+			return errors.Join(programs.generate(cmd.Context(), out, v, up, stdout), tests.generate(cmd.Context(), testsOut, v, up, stdout))
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "kubernetes", "folder that has a folder for every minor")
+	cmd.Flags().StringVar(&testsOut, "tests-out", "test/conformance", "folder that has a folder with the conformance tests of every minor")
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing, fail if a module differs from what would be written")
 	return cmd
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -16,14 +15,6 @@ import (
 	"kqueen.io/kqueen/internal/release"
 )
 
-// mainGo is the program of every minor. It is no Go file here, because its imports are
-// not those of this module.
-//
-//go:embed main.go.tmpl
-var mainGo []byte
-
-const modulePrefix = "kqueen.io/kubernetes/"
-
 // stagingVersion is the version of the staging modules: v0.36.3 goes with v1.36.3.
 func stagingVersion(v release.Version) string {
 	return "v0" + strings.TrimPrefix(v.String(), fmt.Sprintf("v%d", v.Major()))
@@ -32,11 +23,14 @@ func stagingVersion(v release.Version) string {
 // ownMod is the part of go.mod that this command decides; "go mod tidy" adds the rest.
 // Go ignores the replacements and the godebug setting of required modules, so those of
 // upstream are repeated here.
-func ownMod(v release.Version, up upstream) []byte {
+func (k kind) ownMod(v release.Version, up upstream) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "module %s%s\n\ngo %s\n\n", modulePrefix, v.MinorString(), up.Go)
+	fmt.Fprintf(&b, "module %s%s\n\ngo %s\n\n", k.prefix, v.MinorString(), up.Go)
 	if up.Godebug != "" {
 		fmt.Fprintf(&b, "godebug default=%s\n\n", up.Godebug)
+	}
+	for _, tool := range k.tools {
+		fmt.Fprintf(&b, "tool %s\n\n", tool)
 	}
 	fmt.Fprintf(&b, "require %s %s\n\nreplace (\n", release.KubernetesModule, v)
 	for _, path := range up.Staging {
@@ -48,26 +42,21 @@ func ownMod(v release.Version, up upstream) []byte {
 
 // generate makes the module in a temporary folder and moves its files into place when
 // all went well; running it again after a crash gives the same files.
-func generate(ctx context.Context, out string, v release.Version, stdout io.Writer) error {
-	fmt.Fprintf(stdout, "read the go.mod of %s %s\n", release.KubernetesModule, v)
-	up, err := readUpstream(ctx, v)
-	if err != nil {
-		return err
-	}
+func (k kind) generate(ctx context.Context, out string, v release.Version, up upstream, stdout io.Writer) error {
 	temp, err := os.MkdirTemp("", "kubernetes-module-")
 	if err != nil {
 		return fmt.Errorf("create temporary folder: %w", err)
 	}
 	defer os.RemoveAll(temp) // and what stays, the system cleans
 	fmt.Fprintf(stdout, "go mod tidy (%d staging modules; downloads may take minutes)\n", len(up.Staging))
-	if err := tidyModule(ctx, temp, v, up); err != nil {
+	if err := k.tidy(ctx, temp, v, up); err != nil {
 		return fmt.Errorf("make the module of %s: %w", v, err)
 	}
 	dir := filepath.Join(out, v.MinorString())
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create module folder: %w", err)
 	}
-	for _, name := range []string{"go.sum", "go.mod", "main.go"} {
+	for _, name := range []string{"go.sum", "go.mod", k.file} {
 		if err := install(filepath.Join(temp, name), filepath.Join(dir, name)); err != nil {
 			return err
 		}
@@ -76,14 +65,14 @@ func generate(ctx context.Context, out string, v release.Version, stdout io.Writ
 	return nil
 }
 
-// tidyModule writes the module into an empty folder and lets the Go command complete it.
+// tidy writes the module into an empty folder and lets the Go command complete it.
 //
-// While it does, Kubernetes is pinned by a replacement as well: where main.go imports a
+// While it does, Kubernetes is pinned by a replacement as well: where the Go file imports a
 // package that the version does not have, "go mod tidy" would otherwise quietly require
 // a newer Kubernetes that has it.
-func tidyModule(ctx context.Context, dir string, v release.Version, up upstream) error {
+func (k kind) tidy(ctx context.Context, dir string, v release.Version, up upstream) error {
 	pin := fmt.Sprintf("replace %s => %s %s\n", release.KubernetesModule, release.KubernetesModule, v)
-	for name, content := range map[string]string{"main.go": string(mainGo), "go.mod": string(ownMod(v, up)) + pin} {
+	for name, content := range map[string]string{k.file: string(k.source(up)), "go.mod": string(k.ownMod(v, up)) + pin} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			return fmt.Errorf("write temporary %s: %w", name, err)
 		}
@@ -121,7 +110,7 @@ func install(from, to string) error {
 }
 
 // checkAll checks every module below a folder and names all differences at once.
-func checkAll(ctx context.Context, out string, stdout io.Writer) error {
+func (k kind) checkAll(ctx context.Context, out string, stdout io.Writer) error {
 	entries, err := os.ReadDir(out)
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
@@ -133,7 +122,7 @@ func checkAll(ctx context.Context, out string, stdout io.Writer) error {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); !entry.IsDir() || err != nil {
 			continue
 		}
-		differences, err := checkModule(ctx, dir)
+		differences, err := k.check(ctx, dir)
 		if err != nil {
 			return fmt.Errorf("check: %w", err)
 		}
@@ -152,9 +141,9 @@ func checkAll(ctx context.Context, out string, stdout io.Writer) error {
 	return nil
 }
 
-// checkModule compares main.go and our own part of go.mod with what generate would
+// check compares main.go and our own part of go.mod with what generate would
 // write for the version that the module requires.
-func checkModule(ctx context.Context, dir string) ([]string, error) {
+func (k kind) check(ctx context.Context, dir string) ([]string, error) {
 	info, err := release.ReadModule(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -163,7 +152,7 @@ func checkModule(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := os.ReadFile(filepath.Join(dir, "main.go"))
+	program, err := os.ReadFile(filepath.Join(dir, k.file))
 	if err != nil {
 		return nil, err
 	}
@@ -172,18 +161,18 @@ func checkModule(ctx context.Context, dir string) ([]string, error) {
 		return nil, err
 	}
 	var differences []string
-	if !bytes.Equal(program, mainGo) {
-		differences = append(differences, "main.go is not the template kubernetes/generate/main.go.tmpl")
+	if !bytes.Equal(program, k.source(up)) {
+		differences = append(differences, k.file+" is not "+k.origin)
 	}
 	if minor := info.Version.MinorString(); filepath.Base(dir) != minor {
 		differences = append(differences, fmt.Sprintf("the folder should be %s, as it requires %s", minor, info.Version))
 	}
-	return append(differences, compareMod(have, info.Version, up)...), nil
+	return append(differences, k.compareMod(have, info.Version, up)...), nil
 }
 
-func compareMod(have release.GoMod, v release.Version, up upstream) []string {
+func (k kind) compareMod(have release.GoMod, v release.Version, up upstream) []string {
 	var differences []string
-	if want := modulePrefix + v.MinorString(); have.Module.Path != want {
+	if want := k.prefix + v.MinorString(); have.Module.Path != want {
 		differences = append(differences, fmt.Sprintf("go.mod: module is %s, want %s", have.Module.Path, want))
 	}
 	var settings []string

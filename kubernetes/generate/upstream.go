@@ -5,8 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"kqueen.io/kqueen/internal/release"
@@ -19,7 +25,12 @@ type upstream struct {
 	// Staging are the modules that live in the repository of Kubernetes and are
 	// published with every release of it: k8s.io/api and others.
 	Staging []string
+	// TestImports are the packages that upstream's program of end-to-end tests imports, and its own.
+	TestImports []string
 }
+
+// testsFile is where upstream's program of end-to-end tests has its imports.
+const testsFile = "test/e2e/e2e_test.go"
 
 // readUpstream fetches no more than the go.mod of a version.
 func readUpstream(ctx context.Context, v release.Version) (upstream, error) {
@@ -46,7 +57,34 @@ func readUpstream(ctx context.Context, v release.Version) (upstream, error) {
 	if len(up.Staging) == 0 {
 		return upstream{}, fmt.Errorf("upstream's go.mod of %s has no replacement with ./staging/: its layout changed, and this command must learn the new one", v)
 	}
+	if up.TestImports, err = readTestImports(ctx, v); err != nil {
+		return upstream{}, fmt.Errorf("upstream's %s of %s: %w", testsFile, v, err)
+	}
 	return up, nil
+}
+
+// readTestImports leaves out the standard library.
+func readTestImports(ctx context.Context, v release.Version) ([]string, error) {
+	var found struct{ Dir string }
+	if err := goJSON(ctx, &found, "mod", "download", "-json", release.KubernetesModule+"@"+v.String()); err != nil {
+		return nil, err
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(found.Dir, testsFile), nil, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	all := []string{release.KubernetesModule + "/" + path.Dir(testsFile)}
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		if domain, _, _ := strings.Cut(imported, "/"); strings.Contains(domain, ".") {
+			all = append(all, imported)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
 }
 
 // explainMissing tells a version that is not published from a network that is not there.

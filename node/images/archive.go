@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"runtime"
@@ -71,17 +72,28 @@ func writeTar(w io.Writer, files []file) error {
 	return archive.Close()
 }
 
+// named is an image and its whole name.
+type named struct {
+	reference string
+	img       v1.Image
+}
+
 // pack writes the archive of an image of one layer.
 func pack(to, reference string, c contents) error {
-	var layer bytes.Buffer
-	if err := writeTar(&layer, c.files); err != nil {
-		return err
-	}
-	img, err := image(layer.Bytes(), c.config)
+	layer, err := newLayer(c.files)
 	if err != nil {
 		return err
 	}
-	files, err := layoutFiles(img, reference)
+	img, err := image([]v1.Layer{layer}, c.config)
+	if err != nil {
+		return err
+	}
+	return writeArchive(to, []named{{reference, img}})
+}
+
+// writeArchive writes images into one archive, in which layers that several of them have are there once.
+func writeArchive(to string, images []named) error {
+	files, err := layoutFiles(images)
 	if err != nil {
 		return err
 	}
@@ -92,8 +104,24 @@ func pack(to, reference string, c contents) error {
 	return errors.Join(writeTar(out, files), out.Close())
 }
 
+// newLayer is compressed, because every node keeps the layer beside what it unpacks from it. Unpacking takes the
+// same time.
+func newLayer(files []file) (v1.Layer, error) {
+	var content bytes.Buffer
+	if err := writeTar(&content, files); err != nil {
+		return nil, err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(content.Bytes())), nil
+	}, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
+	if err != nil {
+		return nil, fmt.Errorf("compress a layer: %w", err)
+	}
+	return layer, nil
+}
+
 // image is for this machine's architecture, because that is what the programs in it are for.
-func image(layer []byte, config v1.Config) (v1.Image, error) {
+func image(layers []v1.Layer, config v1.Config) (v1.Image, error) {
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	img, err := mutate.ConfigFile(img, &v1.ConfigFile{
 		OS: "linux", Architecture: runtime.GOARCH, Config: config, Created: v1.Time{Time: beginning()},
@@ -102,34 +130,36 @@ func image(layer []byte, config v1.Config) (v1.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set the configuration: %w", err)
 	}
-	// Compressed, because every node keeps the layer beside what it unpacks from it. Unpacking takes the same time.
-	compressed, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(layer)), nil
-	}, tarball.WithMediaType(types.OCILayer))
-	if err != nil {
-		return nil, fmt.Errorf("compress the layer: %w", err)
-	}
-	img, err = mutate.Append(img, mutate.Addendum{
-		Layer:   compressed,
-		History: v1.History{Created: v1.Time{Time: beginning()}, CreatedBy: "kqueen.io/kqueen/node/images"},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("add the layer: %w", err)
+	for _, layer := range layers {
+		img, err = mutate.Append(img, mutate.Addendum{
+			Layer:   layer,
+			History: v1.History{Created: v1.Time{Time: beginning()}, CreatedBy: "kqueen.io/kqueen/node/images"},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("add a layer: %w", err)
+		}
 	}
 	return img, nil
 }
 
-// layoutFiles returns the files of an OCI image layout with one image in it
+// layoutFiles returns the files of an OCI image layout with these images in it
 // (https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md).
-func layoutFiles(img v1.Image, reference string) ([]file, error) {
-	index := mutate.IndexMediaType(mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{
-		Platform: &v1.Platform{OS: "linux", Architecture: runtime.GOARCH},
-		Annotations: map[string]string{
-			nameAnnotation: reference,
-			tagAnnotation:  reference[strings.LastIndexByte(reference, ':')+1:],
-		},
-	}}), types.OCIImageIndex)
-	indexJSON, err := index.RawManifest()
+func layoutFiles(images []named) ([]file, error) {
+	var index v1.ImageIndex = empty.Index
+	blobs := map[string]file{}
+	for _, i := range images {
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: i.img, Descriptor: v1.Descriptor{
+			Platform: &v1.Platform{OS: "linux", Architecture: runtime.GOARCH},
+			Annotations: map[string]string{
+				nameAnnotation: i.reference,
+				tagAnnotation:  i.reference[strings.LastIndexByte(i.reference, ':')+1:],
+			},
+		}})
+		if err := addBlobs(blobs, i.img); err != nil {
+			return nil, fmt.Errorf("%s: %w", i.reference, err)
+		}
+	}
+	indexJSON, err := mutate.IndexMediaType(index, types.OCIImageIndex).RawManifest()
 	if err != nil {
 		return nil, fmt.Errorf("make the index: %w", err)
 	}
@@ -138,42 +168,44 @@ func layoutFiles(img v1.Image, reference string) ([]file, error) {
 		text("index.json", string(indexJSON)),
 		text("oci-layout", `{"imageLayoutVersion":"1.0.0"}`),
 	}
-	layers, err := img.Layers()
-	if err != nil {
-		return nil, fmt.Errorf("list the layers: %w", err)
-	}
-	for _, layer := range layers {
-		content, err := layer.Compressed()
-		if err != nil {
-			return nil, fmt.Errorf("read a layer: %w", err)
-		}
-		f, err := blob(layer.Digest, func() ([]byte, error) { return io.ReadAll(content) })
-		if err := errors.Join(err, content.Close()); err != nil {
-			return nil, err
-		}
-		files = append(files, f)
-	}
-	for _, part := range []struct {
-		digest  func() (v1.Hash, error)
-		content func() ([]byte, error)
-	}{{img.ConfigName, img.RawConfigFile}, {img.Digest, img.RawManifest}} {
-		f, err := blob(part.digest, part.content)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, f)
-	}
-	return files, nil
+	return slices.AppendSeq(files, maps.Values(blobs)), nil
 }
 
-func blob(digest func() (v1.Hash, error), content func() ([]byte, error)) (file, error) {
-	name, err := digest()
+// addBlobs adds the parts of an image, by the names of their files.
+func addBlobs(blobs map[string]file, img v1.Image) error {
+	layers, err := img.Layers()
 	if err != nil {
-		return file{}, fmt.Errorf("hash a part: %w", err)
+		return fmt.Errorf("list the layers: %w", err)
+	}
+	for _, layer := range layers {
+		err := addBlob(blobs, layer.Digest, func() ([]byte, error) {
+			content, err := layer.Compressed()
+			if err != nil {
+				return nil, err
+			}
+			data, err := io.ReadAll(content)
+			return data, errors.Join(err, content.Close())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(addBlob(blobs, img.ConfigName, img.RawConfigFile), addBlob(blobs, img.Digest, img.RawManifest))
+}
+
+func addBlob(blobs map[string]file, digest func() (v1.Hash, error), content func() ([]byte, error)) error {
+	hash, err := digest()
+	if err != nil {
+		return fmt.Errorf("hash a part: %w", err)
+	}
+	name := path.Join("blobs", hash.Algorithm, hash.Hex)
+	if _, ok := blobs[name]; ok {
+		return nil
 	}
 	data, err := content()
 	if err != nil {
-		return file{}, fmt.Errorf("read a part: %w", err)
+		return fmt.Errorf("read a part: %w", err)
 	}
-	return file{name: path.Join("blobs", name.Algorithm, name.Hex), mode: 0o644, content: data}, nil
+	blobs[name] = file{name: name, mode: 0o644, content: data}
+	return nil
 }

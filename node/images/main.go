@@ -2,11 +2,13 @@
 // reached, each as an OCI archive that containerd imports:
 //
 //	images -out DIR -pause FILE -coredns FILE -busybox FILE
+//	images -out DIR -plan FILE
 //
-// Each program is asked for its version, which becomes the tag. The names begin with
+// In the first form, each program is asked for its version, which becomes the tag. The names begin with
 // kqueen.internal, because these images are ours and not what upstream's registry has.
 // For each archive a line is printed: its file, a tab, the image's name. The same
-// programs give the same bytes.
+// programs give the same bytes. In the second form, a file says which images, of which files, go into which
+// archives: see [plan].
 package main
 
 import (
@@ -44,13 +46,22 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	pause := flags.String("pause", "", "the program pause of this module")
 	coredns := flags.String("coredns", "", "the program coredns of this module")
 	busybox := flags.String("busybox", "", "a static busybox, as in Debian's package busybox-static")
+	planFile := flags.String("plan", "", "a file that says what to pack, in place of the three programs")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *out == "" || *pause == "" || *coredns == "" || *busybox == "" || flags.NArg() > 0 {
-		return errors.New("name -out, -pause, -coredns and -busybox, and nothing else")
+	if *out != "" && *planFile != "" && flags.NFlag() == 2 && flags.NArg() == 0 {
+		return packPlan(ctx, *out, *planFile, stdout)
 	}
-	for _, program := range []*string{pause, coredns, busybox} {
+	if *out == "" || *pause == "" || *coredns == "" || *busybox == "" || *planFile != "" || flags.NArg() > 0 {
+		return errors.New("name -out, -pause, -coredns and -busybox, or -out and -plan, and nothing else")
+	}
+	return packPrograms(ctx, *out, *pause, *coredns, *busybox, stdout)
+}
+
+// packPrograms packs the images that every node has.
+func packPrograms(ctx context.Context, out, pause, coredns, busybox string, stdout io.Writer) error {
+	for _, program := range []*string{&pause, &coredns, &busybox} {
 		abs, err := filepath.Abs(*program) // without a slash it would be looked for in PATH
 		if err != nil {
 			return err
@@ -61,16 +72,16 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		name     string
 		contents func() (contents, error)
 	}{
-		{"pause", func() (contents, error) { return pauseContents(ctx, *pause) }},
-		{"coredns", func() (contents, error) { return corednsContents(ctx, *coredns) }},
-		{"busybox", func() (contents, error) { return busyboxContents(ctx, *busybox) }},
+		{"pause", func() (contents, error) { return pauseContents(ctx, pause) }},
+		{"coredns", func() (contents, error) { return corednsContents(ctx, coredns) }},
+		{"busybox", func() (contents, error) { return busyboxContents(ctx, busybox) }},
 	} {
 		made, err := img.contents()
 		if err != nil {
 			return fmt.Errorf("%s: %w", img.name, err)
 		}
 		file, reference := img.name+".tar", registry+"/"+img.name+":"+made.tag
-		if err := pack(filepath.Join(*out, file), reference, made); err != nil {
+		if err := pack(filepath.Join(out, file), reference, made); err != nil {
 			return fmt.Errorf("%s: %w", img.name, err)
 		}
 		fmt.Fprintf(stdout, "%s\t%s\n", file, reference)

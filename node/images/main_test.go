@@ -118,8 +118,8 @@ func read(t *testing.T, file string) []byte {
 	return content
 }
 
-// open unpacks an archive and returns the one image in it, which has to have that name.
-func open(t *testing.T, archive []byte, name string) v1.Image {
+// unpack unpacks an archive into a folder.
+func unpack(t *testing.T, archive []byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	reader := tar.NewReader(bytes.NewReader(archive))
@@ -142,7 +142,13 @@ func open(t *testing.T, archive []byte, name string) v1.Image {
 			t.Fatal(err)
 		}
 	}
-	index, err := layout.ImageIndexFromPath(dir)
+	return dir
+}
+
+// open returns the one image in an archive, which has to have that name.
+func open(t *testing.T, archive []byte, name string) v1.Image {
+	t.Helper()
+	index, err := layout.ImageIndexFromPath(unpack(t, archive))
 	if err != nil {
 		t.Fatal(err)
 	}

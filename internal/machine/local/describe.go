@@ -59,6 +59,7 @@ type description struct {
 	record    record
 	facts     facts
 	dir       string
+	images    string
 	parts     release.NodeParts
 	binaries  release.Binaries
 	listen    netip.Addr
@@ -101,13 +102,13 @@ func (d description) containerd() runner.Component {
 	}
 }
 
-// kubelet waits for containerd and gives it the images that cannot be pulled, before any pod asks for them.
+// kubelet waits for containerd and gives it the images that cannot be pulled and those of the host's administrator, before any pod asks for them.
 func (d description) kubelet() runner.Component {
 	args := []string{"machine", "start", "--socket", containerdSocket, "--importer", d.parts.Program("ctr")}
 	for _, image := range d.parts.Images() {
 		args = append(args, "--image", image.Archive)
 	}
-	args = append(args, "--", d.binaries.Path("kubelet"),
+	args = append(args, "--images", d.images, "--", d.binaries.Path("kubelet"),
 		"--config="+d.path(fileKubelet),
 		"--kubeconfig="+kubeletKubeconfig,
 		"--bootstrap-kubeconfig="+d.path(fileBootstrap),
@@ -170,7 +171,7 @@ func (d description) guest() (guest.Config, error) {
 			Link: linkOf(d.UID), Address: d.record.Address,
 		},
 		Mounts:     d.mounts(),
-		Keep:       []string{d.dir, d.record.Program, filepath.Dir(d.binaries.Dir), d.parts.Dir},
+		Keep:       []string{d.dir, d.record.Program, filepath.Dir(d.binaries.Dir), d.parts.Dir, d.images},
 		Cgroup:     cgroupOf(d.UID),
 		Health:     netip.AddrPortFrom(d.address(), portMachineHealth),
 		Exit:       d.dir,

@@ -39,6 +39,9 @@ type Config struct {
 	Listen netip.Addr
 	// HostPorts are the ports of the host that machines may call when Listen is no loopback address.
 	HostPorts guest.PortRange
+	// Images is a folder of the host. What archives of images (*.tar) are in it, each machine imports when its
+	// kubelet starts.
+	Images string
 	// InUse returns the host's own networks, which no subnet may overlap.
 	InUse func() ([]netip.Prefix, error)
 }
@@ -104,8 +107,12 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	if err != nil {
 		return machine.Observed{}, err
 	}
+	// A machine shows the folder as it was when it began, so that it has to be there.
+	if err := os.MkdirAll(p.Images, 0o700); err != nil {
+		return machine.Observed{}, fmt.Errorf("make the folder for images: %w", err)
+	}
 	workload, err := describe(description{
-		Desired: want, record: r, facts: p.facts, dir: place.Dir, parts: parts, binaries: binaries,
+		Desired: want, record: r, facts: p.facts, dir: place.Dir, parts: parts, binaries: binaries, images: p.Images,
 		listen: p.Listen, hostPorts: p.HostPorts,
 	})
 	if err != nil {

@@ -69,7 +69,7 @@ func (h *host) open(t *testing.T) *local.Provider {
 	p, err := local.New(t.Context(), local.Config{
 		Runner: h.runner, Releases: release.NewStore(releases), Program: program,
 		Range:  netip.MustParsePrefix("10.222.0.0/16"), // not that of the product: a real installation may run here
-		Listen: netip.MustParseAddr("127.0.0.1"), InUse: local.HostNetworks,
+		Listen: netip.MustParseAddr("127.0.0.1"), Images: filepath.Join(h.dir, "images"), InUse: local.HostNetworks,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +27,11 @@ type Start struct {
 	// Importer is containerd's own client, and Images are the archives that it imports first.
 	Importer string
 	Images   []string
+	// Folder holds more archives, *.tar, which somebody put there. Empty: there is none.
+	Folder string
+	// Root is containerd's directory, in which it is noted what was imported: so that goes with the images.
+	Root string
+	Log  *slog.Logger
 	// Program is executed, with its arguments, in place of the caller.
 	Program []string
 }
@@ -42,6 +49,7 @@ func (s Start) Exec(ctx context.Context) error {
 			return err
 		}
 	}
+	s.loadFolder(ctx)
 	return fmt.Errorf("execute %s: %w", s.Program[0], unix.Exec(s.Program[0], s.Program, os.Environ()))
 }
 
@@ -79,25 +87,57 @@ func (s Start) ready(ctx context.Context) bool {
 // loadTimeout bounds the import of one image.
 const loadTimeout = 5 * time.Minute
 
-// importMark says that an archive was imported. It is in containerd's own directory, so that it goes with the images.
-func importMark(archive string) string {
-	sum := sha256.Sum256([]byte(archive))
-	return filepath.Join(ContainerdRoot, "imported-"+hex.EncodeToString(sum[:8]))
+// pinned is the label by which containerd tells the kubelet never to remove an image: it could not be pulled again.
+const pinned = "io.cri-containerd.pinned=pinned"
+
+// loadFolder imports what somebody put into the folder. Nothing that is wrong with it keeps the program from starting.
+func (s Start) loadFolder(ctx context.Context) {
+	if s.Folder == "" {
+		return
+	}
+	archives, err := filepath.Glob(filepath.Join(escapePattern(s.Folder), "*.tar"))
+	if err != nil {
+		s.Log.Error("images of this host are not imported", "folder", s.Folder, "error", err)
+	}
+	for _, archive := range archives {
+		if err := s.load(ctx, archive); err != nil {
+			s.Log.Error("images of this host are not imported; the next start of this machine's kubelet tries again", "error", err)
+		}
+	}
 }
 
-// load imports an archive, once.
+// escapePattern makes of a path a pattern that matches it alone.
+func escapePattern(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// load imports an archive, once as long as it stays the same file.
 func (s Start) load(ctx context.Context, archive string) error {
-	mark := importMark(archive)
-	if _, err := os.Stat(mark); !errors.Is(err, fs.ErrNotExist) {
+	var st unix.Stat_t
+	if err := unix.Stat(archive, &st); err != nil {
+		return fmt.Errorf("look at %s: %w", archive, err)
+	}
+	name := sha256.Sum256([]byte(archive))
+	mark := filepath.Join(s.Root, "imported-"+hex.EncodeToString(name[:8]))
+	// Whatever writes to the file or takes its place changes this; copying a whole data directory does too, and costs an import.
+	now := fmt.Sprintf("%d %d %d.%d\n", st.Ino, st.Size, st.Ctim.Sec, st.Ctim.Nsec)
+	then, err := os.ReadFile(mark)
+	if err == nil && string(then) == now {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	begin := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.Importer, "--address", s.Socket, "--namespace", "k8s.io", "images", "import", "--local", archive)
+	cmd := exec.CommandContext(ctx, s.Importer, "--address", s.Socket, "--namespace", "k8s.io",
+		"images", "import", "--local", "--label", pinned, archive)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.Discard, &said
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("import %s: %w: %.500s", archive, err, said.String())
 	}
-	return os.WriteFile(mark, nil, 0o600)
+	s.Log.Info("images are imported", "archive", archive, "took", time.Since(begin).Round(time.Millisecond))
+	return os.WriteFile(mark, []byte(now), 0o600)
 }

@@ -1,0 +1,184 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// spec is one test of a run.
+type spec struct {
+	Name    string
+	State   string // one of ginkgo's
+	Message string // of a failure, or why the test skipped itself
+	Took    time.Duration
+}
+
+// States of ginkgo; every other one is a failure.
+const (
+	statePassed  = "passed"
+	stateSkipped = "skipped"
+)
+
+// report is what one of ginkgo's tells.
+type report struct {
+	begin, end time.Time
+	specs      []spec // all that there are
+}
+
+// ran is what several reports tell.
+type ran struct {
+	begin time.Time
+	took  time.Duration
+	// specs are the tests that ran, or were left out.
+	specs []spec
+	// known are the names of all tests that there are.
+	known map[string]bool
+}
+
+// add adds the report of a phase.
+func (r *ran) add(p phase, one report) {
+	if r.begin.IsZero() {
+		r.begin = one.begin
+	}
+	r.took += one.end.Sub(one.begin)
+	for _, s := range one.specs {
+		r.known[s.Name] = true
+		if p.has(s.Name) {
+			r.specs = append(r.specs, s)
+		}
+	}
+}
+
+// readReport reads ginkgo's JSON report.
+func readReport(file string) (report, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return report{}, fmt.Errorf("read the report: %w", err)
+	}
+	var reports []struct {
+		StartTime, EndTime time.Time
+		SpecReports        []struct {
+			ContainerHierarchyTexts    []string
+			LeafNodeType, LeafNodeText string
+			State                      string
+			RunTime                    time.Duration
+			Failure                    struct{ Message string }
+		}
+	}
+	if err := json.Unmarshal(data, &reports); err != nil {
+		return report{}, fmt.Errorf("read the report: %w", err)
+	}
+	var all report
+	for _, r := range reports {
+		all.begin, all.end = r.StartTime, r.EndTime
+		for _, s := range r.SpecReports {
+			name := strings.Join(append(s.ContainerHierarchyTexts, s.LeafNodeText), " ")
+			if s.LeafNodeType == "It" {
+				all.specs = append(all.specs, spec{Name: name, State: s.State, Message: s.Failure.Message, Took: s.RunTime})
+				continue
+			}
+			if s.State != statePassed && s.State != stateSkipped {
+				return report{}, fmt.Errorf("%s failed, so that the tests did not run: %s", s.LeafNodeType, s.Failure.Message)
+			}
+		}
+	}
+	return all, nil
+}
+
+// result is what became of all tests.
+type result struct {
+	Version      string
+	Nodes, Procs int
+	Date         time.Time
+	Took         time.Duration
+	Passed       []spec
+	Failed       []spec
+	// NotRunnable are the names of tests that cannot run here, and what is missing.
+	NotRunnable map[string]string
+	// Left are how many were not chosen.
+	Left int
+}
+
+// judge sorts what ran. missing says which tests cannot run here and why; a name in it that is not known is an error,
+// and so is that of a test that ran and passed.
+func judge(all ran, missing map[string]string) (result, error) {
+	r := result{NotRunnable: map[string]string{}, Date: all.begin, Took: all.took}
+	var errs []error
+	for _, s := range all.specs {
+		why, cannot := missing[s.Name]
+		switch {
+		case cannot && s.State == statePassed:
+			errs = append(errs, fmt.Errorf("%q passed and is said not to be able to run (%s); take it from the table", s.Name, why))
+		case cannot:
+			r.NotRunnable[s.Name] = why
+		case s.State == statePassed:
+			r.Passed = append(r.Passed, s)
+		case s.State == stateSkipped && s.Message == "":
+			r.Left++
+		case s.State == stateSkipped:
+			s.Message = "it skipped itself, and no reason stands in the table: " + s.Message
+			r.Failed = append(r.Failed, s)
+		default:
+			r.Failed = append(r.Failed, s)
+		}
+	}
+	for _, name := range sortedKeys(missing) {
+		if !all.known[name] {
+			errs = append(errs, fmt.Errorf("%q is said not to be able to run, and is no test of this version; take it from the table", name))
+		}
+	}
+	byName := func(a, b spec) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortFunc(r.Passed, byName)
+	slices.SortFunc(r.Failed, byName)
+	if len(r.Passed)+len(r.Failed) == 0 {
+		errs = append(errs, errors.New("no test ran"))
+	}
+	return r, errors.Join(errs...)
+}
+
+// err is what makes the command fail.
+func (r result) err() error {
+	if len(r.Failed) > 0 {
+		return fmt.Errorf("%d tests failed", len(r.Failed))
+	}
+	return nil
+}
+
+func (r result) print(out io.Writer) {
+	for _, s := range r.Failed {
+		fmt.Fprintf(out, "  ✗ %s\n      %s\n", s.Name, firstLine(s.Message))
+	}
+	for _, name := range sortedKeys(r.NotRunnable) {
+		fmt.Fprintf(out, "  - %s\n      not runnable: %s\n", name, r.NotRunnable[name])
+	}
+	fmt.Fprintf(out, "%s after %s\n", r.counts(), r.Took.Round(time.Second))
+}
+
+func (r result) counts() string {
+	text := fmt.Sprintf("%d passed, %d failed, %d not runnable", len(r.Passed), len(r.Failed), len(r.NotRunnable))
+	if r.Left > 0 {
+		text += fmt.Sprintf(", %d not chosen", r.Left)
+	}
+	return text
+}
+
+// firstLine is what a person reads first of a message of many lines.
+func firstLine(message string) string {
+	const most = 300
+	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	if runes := []rune(line); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return line
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

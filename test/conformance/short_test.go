@@ -1,0 +1,111 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kqueen.io/kqueen/internal/testplane"
+)
+
+// short are quick tests, each of which needs something else of a cluster.
+func short() []string {
+	return []string{
+		"[sig-api-machinery] AdmissionWebhook [Privileged:ClusterAdmin] should mutate configmap [Conformance]",
+		"[sig-api-machinery] CustomResourceDefinition resources [Privileged:ClusterAdmin] Simple CustomResourceDefinition listing custom resource definition objects works  [Conformance]",
+		"[sig-apps] Deployment RollingUpdateDeployment should delete old pods and create new ones [Conformance]",
+		"[sig-auth] ServiceAccounts ServiceAccountIssuerDiscovery should support OIDC discovery of service account issuer [Conformance]",
+		"[sig-auth] ServiceAccounts should mount an API token into pods [Conformance]",
+		"[sig-cli] Kubectl logs logs should be able to retrieve and filter logs [Conformance]",
+		"[sig-network] DNS should provide DNS for the cluster [Conformance]",
+		"[sig-network] Networking Granular Checks: Pods should function for intra-pod communication: udp [NodeConformance] [Conformance]",
+		"[sig-network] Proxy version v1 should proxy through a service and a pod [Conformance]",
+		"[sig-network] Services should be able to create a functioning NodePort service [Conformance]",
+		"[sig-node] Pods should support remote command execution over websockets [NodeConformance] [Conformance]",
+		"[sig-storage] Projected combined should project all components that make up the projection API [Projection] [NodeConformance] [Conformance]",
+	}
+}
+
+// TestShort runs a few of upstream's tests on a cluster with two nodes. "make conformance" runs all.
+func TestShort(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes machines on this host")
+	}
+	root, err := testplane.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options{source: root, results: t.TempDir(), procs: 3, nodes: 2, focus: focusOf(short()), phase: "parallel"}
+	if o.program, err = testplane.Kqueen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, build := range []func() error{
+		func() error { _, err := testplane.Kubernetes(t.Context()); return err },
+		func() error { _, err := testplane.NodeParts(t.Context()); return err },
+	} {
+		if err := build(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var said strings.Builder
+	suite, err := ensureSuite(t.Context(), root, &said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := runAll(t.Context(), o, suite, &said)
+	t.Log(said.String())
+	if err != nil {
+		showLog(t, o.results)
+		t.Fatal(err)
+	}
+	for name := range missing() {
+		if !all.known[name] {
+			t.Errorf("%q is said not to be able to run, and is no test of %s", name, suite.Version)
+		}
+	}
+	var names []string
+	for _, s := range all.specs {
+		if s.State == stateSkipped && s.Message == "" {
+			continue
+		}
+		names = append(names, s.Name)
+		if s.State != statePassed {
+			t.Errorf("%s: %s: %s", s.Name, s.State, s.Message)
+		}
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff(short(), names); diff != "" {
+		t.Errorf("tests that ran (-want +got):\n%s", diff)
+	}
+	if t.Failed() {
+		showLog(t, o.results)
+	}
+}
+
+// focusOf is a regular expression that matches these names alone.
+func focusOf(names []string) string {
+	var quoted []string
+	for _, name := range names {
+		quoted = append(quoted, regexp.QuoteMeta(name))
+	}
+	return "^(" + strings.Join(quoted, "|") + ")"
+}
+
+// showLog shows the end of what the tests said; the folder goes with this test.
+func showLog(t *testing.T, results string) {
+	t.Helper()
+	const most = 20 << 10
+	log, err := os.ReadFile(filepath.Join(results, "parallel.log"))
+	if err != nil {
+		t.Log(err)
+		return
+	}
+	t.Logf("%s", log[max(0, len(log)-most):])
+}
