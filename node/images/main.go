@@ -1,7 +1,7 @@
 // Command images packs the few images that a cluster needs where no registry can be
 // reached, each as an OCI archive that containerd imports:
 //
-//	images -out DIR -pause FILE -coredns FILE -busybox FILE
+//	images -out DIR -pause FILE -coredns FILE -flannel FILE -plugins DIR -busybox FILE
 //
 // Each program is asked for its version, which becomes the tag. The names begin with
 // kqueen.internal, because these images are ours and not what upstream's registry has.
@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -43,14 +44,16 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	out := flags.String("out", "", "folder for the archives, which is there already")
 	pause := flags.String("pause", "", "the program pause of this module")
 	coredns := flags.String("coredns", "", "the program coredns of this module")
+	flannel := flags.String("flannel", "", "the program flannel of this module")
+	plugins := flags.String("plugins", "", "folder with CNI plugins, which go with flannel")
 	busybox := flags.String("busybox", "", "a static busybox, as in Debian's package busybox-static")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *out == "" || *pause == "" || *coredns == "" || *busybox == "" || flags.NArg() > 0 {
-		return errors.New("name -out, -pause, -coredns and -busybox, and nothing else")
+	if slices.Contains([]string{*out, *pause, *coredns, *flannel, *plugins, *busybox}, "") || flags.NArg() > 0 {
+		return errors.New("name -out, -pause, -coredns, -flannel, -plugins and -busybox, and nothing else")
 	}
-	for _, program := range []*string{pause, coredns, busybox} {
+	for _, program := range []*string{pause, coredns, flannel, busybox} {
 		abs, err := filepath.Abs(*program) // without a slash it would be looked for in PATH
 		if err != nil {
 			return err
@@ -63,6 +66,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	}{
 		{"pause", func() (contents, error) { return pauseContents(ctx, *pause) }},
 		{"coredns", func() (contents, error) { return corednsContents(ctx, *coredns) }},
+		{"flannel", func() (contents, error) { return flannelContents(ctx, *flannel, *plugins) }},
 		{"busybox", func() (contents, error) { return busyboxContents(ctx, *busybox) }},
 	} {
 		made, err := img.contents()
