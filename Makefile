@@ -66,8 +66,8 @@ test: packages lint clients kubernetes conformance-tests test-node ## Check form
 
 .PHONY: test-node
 test-node: packages $(TOOLS)/golangci-lint ## Check form and test what becomes images for nodes
-	@for m in node node/coredns; do (cd $$m && "$(abspath $(TOOLS))/golangci-lint" run ./...); done
-	$(call SECONDS_OF,cd node && CGO_ENABLED=1 go test -trimpath -race ./images ./pause,tests of node)
+	@for m in node node/coredns node/flannel; do (cd $$m && "$(abspath $(TOOLS))/golangci-lint" run ./...); done
+	$(call SECONDS_OF,cd node && CGO_ENABLED=1 go test -trimpath -race ./images ./pause && cd flannel && CGO_ENABLED=1 go test -trimpath -race .,tests of node)
 
 .PHONY: generate
 generate: $(TOOLS)/controller-gen ## Write everything that is generated from the Go types

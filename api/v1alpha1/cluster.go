@@ -69,6 +69,8 @@ type Cluster struct {
 }
 
 // ClusterSpec is what somebody wants of a cluster.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.cni) || self.cni != 'flannel' || !has(self.network) || !has(self.network.podCIDR) || !isCIDR(self.network.podCIDR) || cidr(self.network.podCIDR).ip().family() == 4",message="cni flannel needs an IPv4 range of pods in network.podCIDR, such as 10.244.0.0/16"
 type ClusterSpec struct {
 	// ProvisionerRef names the Provisioner that makes the cluster.
 	// +optional
@@ -82,11 +84,12 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Network Network `json:"network,omitempty"`
-	// CNI is what makes the network of the pods: routes (between machines that KQueen makes itself) or none
-	// (you bring your own; nodes become ready when it runs). It cannot be changed later.
+	// CNI is what makes the network of the pods: routes (between machines that KQueen makes itself), flannel (VXLAN
+	// between machines that reach each other, for IPv4) or none (you bring your own; nodes become ready when it
+	// runs). It cannot be changed later.
 	// +optional
 	// +kubebuilder:default=routes
-	// +kubebuilder:validation:Enum=routes;none
+	// +kubebuilder:validation:Enum=routes;flannel;none
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cni cannot be changed; make a new cluster instead"
 	CNI string `json:"cni,omitempty"`
 	// Parameters are settings for this one cluster that only its driver knows.
@@ -163,13 +166,18 @@ type ClusterStatus struct {
 	Steps []Step `json:"steps,omitempty"`
 }
 
-// Values of spec.cni.
+// Values of spec.cni. [CNIs] lists them.
 const (
 	// CNIRoutes is routes between the machines that KQueen makes itself.
 	CNIRoutes = "routes"
+	// CNIFlannel is flannel with VXLAN, which KQueen puts into the cluster.
+	CNIFlannel = "flannel"
 	// CNINone is for users who bring their own.
 	CNINone = "none"
 )
+
+// CNIs are the values of spec.cni, the default first.
+func CNIs() []string { return []string{CNIRoutes, CNIFlannel, CNINone} }
 
 // JoinEndpoint is how nodes reach an API server.
 type JoinEndpoint struct {

@@ -69,6 +69,7 @@ const (
 
 func TestSchemaOfNew(t *testing.T) {
 	const build = `{"source": {"build": {}}}`
+	const ipv6 = `{"podCIDR": "fd00:1::/56", "serviceCIDR": "fd00:2::/112"}`
 	schemaTests{
 		"Cluster":               {cluster(`{"version": "v1.36.3"}`), taken},
 		"ClusterLongestName":    {object{"Cluster", strings.Repeat("a", 40), `{"version": "v1.36.3"}`}, taken},
@@ -85,6 +86,11 @@ func TestSchemaOfNew(t *testing.T) {
 		"UnknownField":          {cluster(`{"version": "v1.36.3", "versoin": "v1.36.3"}`), refused("spec.versoin", "unknown field")},
 		"ParametersAreFree":     {cluster(`{"version": "v1.36.3", "parameters": {"any": {"thing": [1]}}}`), taken},
 		"ParametersNoObject":    {cluster(`{"version": "v1.36.3", "parameters": "x"}`), refused("spec.parameters", "object")},
+		"CNIFlannel":            {cluster(`{"version": "v1.36.3", "cni": "flannel"}`), taken},
+		"CNIUnknown":            {cluster(`{"version": "v1.36.3", "cni": "calico"}`), refused("spec.cni", `"routes", "flannel", "none"`)},
+		"CNIFlannelIPv6":        {cluster(`{"version": "v1.36.3", "cni": "flannel", "network": ` + ipv6 + `}`), refused("spec", "cni flannel needs an IPv4 range of pods in network.podCIDR")},
+		"CNINoneIPv6":           {cluster(`{"version": "v1.36.3", "cni": "none", "network": ` + ipv6 + `}`), taken},
+		"CNIFlannelNoCIDR":      {cluster(`{"version": "v1.36.3", "cni": "flannel", "network": {"podCIDR": "many"}}`), refused("spec.network.podCIDR", "must be a network in CIDR notation")},
 		"ControlPlane":          {object{"ControlPlane", "demo", `{"version": "v1.36.3"}`}, taken},
 		"ControlPlaneNameDots":  {object{"ControlPlane", "a.b", `{"version": "v1.36.3"}`}, refused("metadata.name", rightName)},
 		"ControlPlaneOverlap":   {object{"ControlPlane", "demo", `{"version": "v1.36.3", "network": {"podCIDR": "10.96.0.0/16"}}`}, refused("spec.network", overlap)},

@@ -1,6 +1,6 @@
 // Package addons says what a hosted cluster must contain before nodes can join and pods can run:
-// what kubeadm reads and is allowed, kube-proxy for machines that do not run it by themselves, and the
-// cluster's name service.
+// what kubeadm reads and is allowed, kube-proxy for machines that do not run it by themselves, the
+// cluster's name service, and flannel where that makes the network of pods.
 //
 // It hides the manifests, which are upstream's wherever there is no reason to differ. It is pure and
 // calls nobody: package kube applies what it returns. Everybody above the mechanisms may enter.
@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"text/template"
@@ -51,8 +52,8 @@ type Params struct {
 	// DNS is the address of the cluster's name service, in ServiceCIDR, and DNSDomain the suffix of its names.
 	DNS       netip.Addr
 	DNSDomain string
-	// Routed says that pods reach each other by routes between the machines, which no NetworkPolicy stops.
-	Routed bool
+	// CNI is what makes the network of pods, as spec.cni of a Cluster.
+	CNI string
 	// ClusterName is the name in the kubeconfigs of joined machines.
 	ClusterName string
 	// Images are what the pods run.
@@ -61,16 +62,28 @@ type Params struct {
 
 // Images are references of container images, as a container runtime takes them. CoreDNS's entry point is
 // CoreDNS; kube-proxy's holds /usr/local/bin/kube-proxy, iptables and nft.
+//
+// Flannel is asked for where the CNI is flannel. By itself it is KQueen's build, which configures the machine's
+// network alone. With FlannelPlugin, the image of flannel's CNI plugin, both are upstream's.
 type Images struct {
-	CoreDNS, KubeProxy string
+	CoreDNS, KubeProxy, Flannel, FlannelPlugin string
 }
 
 //go:embed manifests/*.yaml
 var manifests embed.FS
 
-// files in the order in which their objects are made. The last object of all is cluster-info: who finds
+// files are in the order in which their objects are made. The last object of all is cluster-info: who finds
 // it finds everything else that joining takes.
-var files = []string{"routes.yaml", "kube-proxy.yaml", "coredns.yaml", "kubeadm.yaml"}
+func (p Params) files() []string {
+	network := map[string][]string{
+		v1alpha1.CNIRoutes:  {"networkpolicies.yaml"},
+		v1alpha1.CNIFlannel: {"networkpolicies.yaml", "flannel.yaml", "flannel-bundled.yaml"},
+	}[p.CNI]
+	if p.CNI == v1alpha1.CNIFlannel && p.Images.FlannelPlugin != "" {
+		network = []string{"networkpolicies.yaml", "flannel.yaml", "flannel-upstream.yaml"}
+	}
+	return append(network, "kube-proxy.yaml", "coredns.yaml", "kubeadm.yaml")
+}
 
 // Objects returns the contents of a cluster, in the order in which they have to be made. The namespaces
 // are not among them: every API server makes kube-system and kube-public itself, within seconds of its
@@ -87,10 +100,7 @@ func Objects(p Params) ([]client.Object, error) {
 		return nil, fmt.Errorf("read the manifests: %w", err)
 	}
 	var objects []client.Object
-	for _, file := range files {
-		if file == "routes.yaml" && !p.Routed {
-			continue
-		}
+	for _, file := range p.files() {
 		var text bytes.Buffer
 		if err := all.ExecuteTemplate(&text, file, p.values()); err != nil {
 			return nil, fmt.Errorf("fill in %s: %w", file, err)
@@ -110,8 +120,11 @@ func (p Params) values() map[string]any {
 	if p.PodCIDR.Addr().Is6() {
 		bindAddress = netip.IPv6Unspecified()
 	}
+	host, port, _ := net.SplitHostPort(p.Server) // it is valid
 	return map[string]any{
 		"Params":            p,
+		"ServerHost":        host,
+		"ServerPort":        port,
 		"BindAddress":       bindAddress.String(),
 		"TokenGroup":        TokenGroup,
 		"KubeadmTokenGroup": KubeadmTokenGroup,

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/kube"
 	"kqueen.io/kqueen/internal/testplane"
 )
@@ -40,7 +41,7 @@ func params() Params {
 		Server:  "192.0.2.1:20001", CA: []byte(testCA),
 		PodCIDR: netip.MustParsePrefix("10.244.0.0/16"), ServiceCIDR: netip.MustParsePrefix("10.0.0.0/24"),
 		DNS: netip.MustParseAddr("10.0.0.10"), DNSDomain: "cluster.local",
-		ClusterName: "demo", Routed: true,
+		ClusterName: "demo", CNI: v1alpha1.CNIRoutes,
 		Images: Images{CoreDNS: "registry.k8s.io/coredns/coredns:v1.14.2", KubeProxy: "registry.k8s.io/kube-proxy:v1.36.3"},
 	}
 }
@@ -49,7 +50,18 @@ func params() Params {
 func ipv6(p *Params) {
 	p.Server = "[2001:db8::1]:20001"
 	p.PodCIDR, p.ServiceCIDR = netip.MustParsePrefix("fd00:10:244::/56"), netip.MustParsePrefix("fd00:10:96::/112")
-	p.DNS, p.Routed = netip.MustParseAddr("fd00:10:96::a"), false
+	p.DNS, p.CNI = netip.MustParseAddr("fd00:10:96::a"), v1alpha1.CNINone
+}
+
+// flannel turns parameters into those of a cluster with flannel of KQueen's.
+func flannel(p *Params) {
+	p.CNI, p.Images.Flannel = v1alpha1.CNIFlannel, "kqueen.internal/flannel:v0.28.10"
+}
+
+// flannelUpstream turns them into those of a cluster with upstream's flannel.
+func flannelUpstream(p *Params) {
+	p.CNI = v1alpha1.CNIFlannel
+	p.Images.Flannel, p.Images.FlannelPlugin = "ghcr.io/flannel-io/flannel:v0.28.10", "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel3"
 }
 
 func objects(t *testing.T, p Params) []client.Object {
@@ -67,9 +79,11 @@ func TestObjects(t *testing.T) {
 		reason string
 		change func(*Params)
 	}{
-		"cluster": {"A whole cluster.", func(*Params) {}},
-		"ipv6":    {"A cluster of IPv6.", ipv6},
-		"names":   {"Names that YAML would read as something else.", func(p *Params) { p.ClusterName, p.DNSDomain, p.Server = "true", "1.5", "null:443" }},
+		"cluster":          {"A whole cluster.", func(*Params) {}},
+		"ipv6":             {"A cluster of IPv6.", ipv6},
+		"flannel":          {"A cluster with flannel.", flannel},
+		"flannel-upstream": {"A cluster with flannel from upstream's registry.", flannelUpstream},
+		"names":            {"Names that YAML would read as something else.", func(p *Params) { p.ClusterName, p.DNSDomain, p.Server = "true", "1.5", "null:443" }},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -154,6 +168,11 @@ func TestObjectsRefuse(t *testing.T) {
 		"ClusterName":    {func(p *Params) { p.ClusterName = "" }, "ClusterName: "},
 		"CoreDNS":        {func(p *Params) { p.Images.CoreDNS = "" }, "Images.CoreDNS: "},
 		"KubeProxy":      {func(p *Params) { p.Images.KubeProxy = "a\"\nb" }, "Images.KubeProxy: "},
+		"CNI":            {func(p *Params) { p.CNI = "calico" }, "CNI: "},
+		"CNINone":        {func(p *Params) { p.CNI = "" }, "CNI: "},
+		"FlannelIPv6":    {func(p *Params) { flannel(p); ipv6(p); p.CNI = v1alpha1.CNIFlannel }, "CNI: flannel is for IPv4"},
+		"Flannel":        {func(p *Params) { p.CNI = v1alpha1.CNIFlannel }, "Images.Flannel: "},
+		"FlannelPlugin":  {func(p *Params) { flannelUpstream(p); p.Images.FlannelPlugin = "a b" }, "Images.FlannelPlugin: "},
 		"KubeProxySpace": {func(p *Params) { p.Images.KubeProxy = "a b" }, "Images.KubeProxy: "},
 	}
 	for name, tc := range tests {
@@ -168,7 +187,7 @@ func TestObjectsRefuse(t *testing.T) {
 	}
 	t.Run("All", func(t *testing.T) {
 		_, err := Objects(Params{})
-		for _, field := range []string{"Version", "Server", "CA", "PodCIDR", "ServiceCIDR", "DNSDomain", "ClusterName", "Images.CoreDNS", "Images.KubeProxy"} {
+		for _, field := range []string{"Version", "Server", "CA", "PodCIDR", "ServiceCIDR", "DNSDomain", "ClusterName", "CNI", "Images.CoreDNS", "Images.KubeProxy"} {
 			if err == nil || !strings.Contains(err.Error(), field+": ") {
 				t.Errorf("%s is not named in %v", field, err)
 			}

@@ -80,7 +80,9 @@ func await(t *testing.T, what string, try func(context.Context) error) {
 
 // TestAPIServerTakesAll applies everything to a real API server, twice: the second time changes nothing.
 func TestAPIServerTakesAll(t *testing.T) {
-	for name, change := range map[string]func(*Params){"IPv4": func(*Params) {}, "IPv6": ipv6} {
+	for name, change := range map[string]func(*Params){
+		"IPv4": func(*Params) {}, "IPv6": ipv6, "Flannel": flannel, "FlannelUpstream": flannelUpstream,
+	} {
 		t.Run(name, func(t *testing.T) {
 			p, c := planeParams(t), testplane.Client(t)
 			change(&p)

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kqueen.io/kqueen/api/v1alpha1"
 )
 
 // validate says everything that is wrong with the parameters. They are filled into templates, so what is
@@ -27,8 +30,10 @@ func (p Params) validate() error {
 		invalid("DNS", p.validDNS()),
 		invalid("DNSDomain", validName(validation.IsDNS1123Subdomain(p.DNSDomain))),
 		invalid("ClusterName", validName(validation.IsDNS1123Label(p.ClusterName))),
+		invalid("CNI", p.validCNI()),
 		invalid("Images.CoreDNS", validImage(p.Images.CoreDNS)),
 		invalid("Images.KubeProxy", validImage(p.Images.KubeProxy)),
+		p.validFlannel(),
 	)
 }
 
@@ -87,6 +92,27 @@ func (p Params) validDNS() error {
 		return fmt.Errorf("%s must be an address in ServiceCIDR %s", p.DNS, p.ServiceCIDR)
 	}
 	return nil
+}
+
+func (p Params) validCNI() error {
+	if !slices.Contains(v1alpha1.CNIs(), p.CNI) {
+		return fmt.Errorf("%q is not known; must be one of %s", p.CNI, strings.Join(v1alpha1.CNIs(), ", "))
+	}
+	if p.CNI == v1alpha1.CNIFlannel && p.PodCIDR.Addr().Is6() {
+		return fmt.Errorf("flannel is for IPv4 and PodCIDR is %s; must be none, or the range one of IPv4", p.PodCIDR)
+	}
+	return nil
+}
+
+func (p Params) validFlannel() error {
+	if p.CNI != v1alpha1.CNIFlannel {
+		return nil
+	}
+	err := invalid("Images.Flannel", validImage(p.Images.Flannel))
+	if p.Images.FlannelPlugin == "" {
+		return err
+	}
+	return errors.Join(err, invalid("Images.FlannelPlugin", validImage(p.Images.FlannelPlugin)))
 }
 
 func validName(problems []string) error {

@@ -51,7 +51,10 @@ type Config struct {
 	// MachineNetwork is cut into a subnet for the machines of each cluster on this host; the zero Prefix takes the
 	// one of last time, or 10.223.0.0/16. Machines that are there keep their addresses.
 	MachineNetwork netip.Prefix
-	Log            *slog.Logger
+	// Images says where the images come from that KQueen's own pods in clusters run: [ImagesBundled] or
+	// [ImagesUpstream]. Empty takes what was said last time; when nothing was, they are bundled where they are built.
+	Images string
+	Log    *slog.Logger
 	// Report is called when a step of the start begins and when it has ended. Nil for nobody.
 	Report func(standalone.Step)
 }

@@ -54,6 +54,7 @@ type settings struct {
 	GatewayPort    int          `json:"gatewayPort,omitempty"`
 	AdminVersion   string       `json:"adminVersion,omitempty"`
 	MachineNetwork netip.Prefix `json:"machineNetwork,omitzero"`
+	Images         string       `json:"images,omitempty"`
 }
 
 // What an installation gets when nobody says otherwise.
@@ -80,7 +81,8 @@ func (s *settings) merge(c Config) Config {
 	if !c.MachineNetwork.IsValid() {
 		c.MachineNetwork = defaultMachineNetwork
 	}
-	s.Listen, s.Domain, s.MachineNetwork = c.Listen, c.Domain, c.MachineNetwork
+	c.Images = cmp.Or(c.Images, s.Images)
+	s.Listen, s.Domain, s.MachineNetwork, s.Images = c.Listen, c.Domain, c.MachineNetwork, c.Images
 	return c
 }
 

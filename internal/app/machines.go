@@ -41,6 +41,7 @@ func (a *App) localMachines(ctx context.Context) (*local.Provider, error) {
 		HostPorts: guest.PortRange{First: ports.First, Last: ports.Last},
 		Images:    filepath.Join(a.Dir, "images"),
 		InUse:     local.HostNetworks,
+		Pause:     a.pause(),
 	})
 }
 
@@ -52,7 +53,7 @@ func (a *App) addWorkers(ctx context.Context, mgr ctrl.Manager, here *local.Prov
 		return err
 	}
 	access := clusters{kube.NewRemotes(direct, mgr.GetScheme(), a.Version)}
-	prepares := &preparer{clusters: access, releases: release.NewStore(a.Releases), done: map[types.UID]prepared{}}
+	prepares := &preparer{clusters: access, releases: release.NewStore(a.Releases), from: a.Images, done: map[types.UID]prepared{}}
 	pools := nodepool.New(nodepool.Config{Client: c, Reader: direct, Prepare: prepares.prepare, Now: time.Now, Recorder: recorder})
 	err := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.NodePool{}).Owns(&v1alpha1.Machine{}).
 		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(nodepool.PoolsOf(c))).

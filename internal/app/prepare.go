@@ -5,7 +5,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +35,8 @@ const prepareAgain = 10 * time.Minute
 type preparer struct {
 	clusters clusters
 	releases *release.Store
+	// from says where images come from, as [Config.Images].
+	from string
 
 	mu   sync.Mutex
 	done map[types.UID]prepared
@@ -80,28 +81,17 @@ func (p *preparer) contents(cluster *v1alpha1.Cluster) ([]client.Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	images, err := p.images(cluster.Status.Version)
+	parts, _, err := p.releases.LookupNodeParts()
+	if err != nil {
+		return nil, err
+	}
+	images, err := chooseImages(p.from, parts.Images(), cluster.Status.Version, joins.CNI)
 	if err != nil {
 		return nil, err
 	}
 	return addons.Objects(addons.Params{
 		Version: cluster.Status.Version, Server: joins.Server, CA: joins.CA,
 		PodCIDR: joins.PodCIDR, ServiceCIDR: joins.ServiceCIDR, DNS: joins.DNS, DNSDomain: joins.DNSDomain,
-		ClusterName: cluster.Name, Routed: joins.Routed, Images: images,
+		ClusterName: cluster.Name, CNI: joins.CNI, Images: images,
 	})
-}
-
-// images are those that come with the machines where there are such, and upstream's otherwise.
-func (p *preparer) images(version string) (addons.Images, error) {
-	images := addons.Images{KubeProxy: "registry.k8s.io/kube-proxy:" + version}
-	parts, ok, err := p.releases.LookupNodeParts()
-	if err != nil || !ok {
-		return images, err
-	}
-	for _, image := range parts.Images() {
-		if strings.Contains(image.Name, "/coredns:") {
-			images.CoreDNS = image.Name
-		}
-	}
-	return images, nil
 }

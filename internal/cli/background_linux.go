@@ -175,7 +175,8 @@ func spawn(dir string, flags upFlags) (io.ReadCloser, func() error, error) {
 		return nil, nil, fmt.Errorf("find this program: %w", err)
 	}
 	cmd := exec.Command(program, "up", "--foreground", "--data-dir="+dir, "--listen="+flags.listen,
-		"--gateway-port="+strconv.Itoa(flags.gatewayPort), "--domain="+flags.domain, "--machine-network="+flags.machineNetwork)
+		"--gateway-port="+strconv.Itoa(flags.gatewayPort), "--domain="+flags.domain, "--machine-network="+flags.machineNetwork,
+		"--images="+flags.images)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{out}
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), reportVariable+"=3")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/spf13/cobra"
@@ -73,7 +74,7 @@ func (c *clusterCreation) registerFlags(cmd *cobra.Command) {
 	flags.StringVar(&c.serviceCIDR, "service-cidr", "", "range of Service addresses (default 10.96.0.0/16)")
 	flags.StringVar(&c.dnsDomain, "dns-domain", "", "suffix of names inside the cluster (default cluster.local)")
 	flags.StringSliceVar(&c.extraSANs, "extra-san", nil, "further host name or address of the API server; may be repeated")
-	flags.StringVar(&c.cni, "cni", "", "what makes the network of pods: routes, or none to bring your own (default routes)")
+	flags.StringVar(&c.cni, "cni", "", "what makes the network of pods: routes, flannel, or none to bring your own (default routes)")
 	flags.Int32Var(&c.nodes, "nodes", 0, "how many nodes to make, in a nodepool that has the name of the cluster")
 	for name, complete := range map[string]cobra.CompletionFunc{
 		"version":               c.env.completeNames(releaseNoun, -1),
@@ -83,7 +84,7 @@ func (c *clusterCreation) registerFlags(cmd *cobra.Command) {
 		"service-cidr":          noCompletion,
 		"dns-domain":            noCompletion,
 		"extra-san":             noCompletion,
-		"cni":                   oneOf(v1alpha1.CNIRoutes, v1alpha1.CNINone),
+		"cni":                   oneOf(v1alpha1.CNIs()...),
 		"nodes":                 noCompletion,
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(name, complete)
@@ -98,8 +99,8 @@ func (c *clusterCreation) checkFlags(cmd *cobra.Command, args []string) error {
 	if err := c.check(cmd, args); err != nil {
 		return err
 	}
-	if c.cni != "" && !slices.Contains([]string{v1alpha1.CNIRoutes, v1alpha1.CNINone}, c.cni) {
-		return usageError(cmd, "--cni: %q has to be %s or %s", c.cni, v1alpha1.CNIRoutes, v1alpha1.CNINone)
+	if c.cni != "" && !slices.Contains(v1alpha1.CNIs(), c.cni) {
+		return usageError(cmd, "--cni: %q has to be one of %s", c.cni, strings.Join(v1alpha1.CNIs(), ", "))
 	}
 	if err := checkNodes(cmd, "nodes", c.nodes); err != nil {
 		return err

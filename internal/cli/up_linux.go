@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +28,7 @@ type upFlags struct {
 	gatewayPort    int
 	domain         string
 	machineNetwork string
+	images         string
 	timeout        time.Duration
 }
 
@@ -58,6 +61,8 @@ without anybody noticing.`,
 	f.IntVar(&flags.gatewayPort, "gateway-port", 0, "port of the gateway (default the one of last time, at first 6443 or a free one)")
 	f.StringVar(&flags.domain, "domain", "", "suffix of the API servers' names at the gateway (default the one of last time, at first kqueen.internal)")
 	f.StringVar(&flags.machineNetwork, "machine-network", "", "IPv4 network from which each cluster gets a /24 for its machines on this host (default the one of last time, at first 10.223.0.0/16)")
+	f.StringVar(&flags.images, "images", "", "images that KQueen's own pods in clusters run: bundled (built with the programs of machines here) or upstream (pulled from registry.k8s.io and ghcr.io) (default the ones of last time, at first bundled where they are built)")
+	_ = cmd.RegisterFlagCompletionFunc("images", oneOf(app.ImagesFrom()...))
 	f.DurationVar(&flags.timeout, "timeout", 3*time.Minute, "how long to wait until everything serves")
 	return cmd
 }
@@ -113,6 +118,9 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	if flags.gatewayPort < 0 || flags.gatewayPort > 65535 {
 		return app.Config{}, fail(codeUsage, "--gateway-port: %d is not between 1 and 65535", flags.gatewayPort)
 	}
+	if flags.images != "" && !slices.Contains(app.ImagesFrom(), flags.images) {
+		return app.Config{}, fail(codeUsage, "--images: %q has to be %s", flags.images, strings.Join(app.ImagesFrom(), " or "))
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return app.Config{}, fmt.Errorf("find this program: %w", err)
@@ -123,7 +131,7 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	}
 	return app.Config{
 		Dir: dir, Program: program, Version: programVersion(), Releases: releases,
-		Listen: listen, GatewayPort: flags.gatewayPort, Domain: flags.domain, MachineNetwork: machines,
+		Listen: listen, GatewayPort: flags.gatewayPort, Domain: flags.domain, MachineNetwork: machines, Images: flags.images,
 	}, nil
 }
 

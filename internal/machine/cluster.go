@@ -36,6 +36,6 @@ func ClusterOf(cluster *v1alpha1.Cluster) (Cluster, error) {
 	return Cluster{
 		Name: cluster.Name, Server: cluster.Status.Join.Server, CA: cluster.Status.Join.CA,
 		PodCIDR: pods, ServiceCIDR: services, DNS: dns, DNSDomain: network.DNSDomain,
-		Routed: cluster.Spec.CNI == v1alpha1.CNIRoutes,
+		CNI: cluster.Spec.CNI,
 	}, nil
 }

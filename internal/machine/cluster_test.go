@@ -18,7 +18,7 @@ func TestClusterOf(t *testing.T) {
 	}
 	for services, dns := range map[string]string{"10.96.0.0/16": "10.96.0.10", "10.0.0.16/28": "10.0.0.26", "fd00::/112": "fd00::a"} {
 		got, err := machine.ClusterOf(cluster("10.244.0.0/16", services))
-		if err != nil || got.DNS.String() != dns || !got.Routed || got.Server != "192.0.2.1:6443" {
+		if err != nil || got.DNS.String() != dns || got.CNI != v1alpha1.CNIRoutes || got.Server != "192.0.2.1:6443" {
 			t.Errorf("of %s follows %+v, %v; want the name service at %s", services, got, err, dns)
 		}
 	}

@@ -84,9 +84,9 @@ type Cluster struct {
 	// DNS is the address of the cluster's name service, and DNSDomain the suffix of its names.
 	DNS       netip.Addr
 	DNSDomain string
-	// Routed says that pods reach each other by the provider's routes. Otherwise something that runs in
-	// the cluster makes its network.
-	Routed bool
+	// CNI is what makes the network of pods, as spec.cni of the Cluster: with routes the provider does, with all others something that
+	// runs in the cluster.
+	CNI string
 }
 
 // Peer is another machine of the same cluster.

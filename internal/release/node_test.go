@@ -43,6 +43,8 @@ func fakeNode(t *testing.T) string {
 	says("pause/main.go", "", `"pause"`)
 	put(t, filepath.Join(dir, "coredns/go.mod"), "module example.test/node/coredns\n\ngo 1.24\n")
 	says("coredns/main.go", "", `"coredns"`)
+	put(t, filepath.Join(dir, "flannel/go.mod"), "module example.test/node/flannel\n\ngo 1.24\n")
+	says("flannel/main.go", "", `"flannel"`)
 	put(t, filepath.Join(dir, "images/main.go"), fakeImages)
 	return dir
 }
@@ -56,14 +58,21 @@ import (
 )
 
 func main() {
-	for i, name := range []string{"pause", "coredns", "busybox"} {
-		program, err := os.ReadFile(os.Args[4+2*i])
+	for i, name := range []string{"pause", "coredns", "flannel", "plugins", "busybox"} {
+		file := os.Args[4+2*i]
+		if name == "plugins" {
+			file += "/bridge"
+		}
+		program, err := os.ReadFile(file)
 		if err == nil && os.Args[3+2*i] == "-"+name {
 			err = os.WriteFile(os.Args[2]+"/"+name+".tar", program[:100], 0o600)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
+		}
+		if name == "plugins" {
+			continue
 		}
 		fmt.Printf("%s.tar\tkqueen.internal/%s:1\n", name, name)
 	}
@@ -97,6 +106,7 @@ func TestNodeParts(t *testing.T) {
 		{"kqueen.internal/pause:1", filepath.Join(parts.Dir, "images/pause.tar")},
 		{"kqueen.internal/busybox:1", filepath.Join(parts.Dir, "images/busybox.tar")},
 		{"kqueen.internal/coredns:1", filepath.Join(parts.Dir, "images/coredns.tar")},
+		{"kqueen.internal/flannel:1", filepath.Join(parts.Dir, "images/flannel.tar")},
 	}
 	if diff := cmp.Diff(want, parts.Images()); diff != "" {
 		t.Errorf("images: -want, +got:\n%s", diff)

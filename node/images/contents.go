@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 var (
 	pauseVersion   = regexp.MustCompile(`^(\d+\.\d+\.\d+)\n$`)
 	corednsVersion = regexp.MustCompile(`^CoreDNS-(\d+\.\d+\.\d+)\n`)
+	flannelVersion = regexp.MustCompile(`^flannel (v\d+\.\d+\.\d+)\n$`)
 	busyboxVersion = regexp.MustCompile(`^BusyBox v(\d+\.\d+\.\d+) `)
 )
 
@@ -65,6 +67,35 @@ func corednsContents(ctx context.Context, program string) (contents, error) {
 			ExposedPorts: map[string]struct{}{"53/tcp": {}, "53/udp": {}},
 		},
 	}, err
+}
+
+// flannelContents has CNI plugins beside the program: what it makes of a machine needs them, and a machine that
+// somebody brings may have none.
+func flannelContents(ctx context.Context, program, plugins string) (contents, error) {
+	said, err := ask(ctx, program, "-version")
+	if err != nil {
+		return contents{}, err
+	}
+	tag, err := versionIn(said, flannelVersion)
+	if err != nil {
+		return contents{}, err
+	}
+	binary, err := executable("flanneld", program)
+	if err != nil {
+		return contents{}, err
+	}
+	files := []file{binary, folder("opt", 0o755), folder("opt/cni", 0o755), folder("opt/cni/bin", 0o755)}
+	for _, name := range []string{"bridge", "host-local", "loopback", "portmap"} {
+		plugin, err := executable("opt/cni/bin/"+name, filepath.Join(plugins, name))
+		if err != nil {
+			return contents{}, err
+		}
+		files = append(files, plugin)
+	}
+	return contents{
+		tag: tag, files: files,
+		config: v1.Config{Entrypoint: []string{"/flanneld"}, WorkingDir: "/"},
+	}, nil
 }
 
 // busyboxContents is an image to test with: a shell, and whatever else the program can be.

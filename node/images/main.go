@@ -1,7 +1,7 @@
 // Command images packs the few images that a cluster needs where no registry can be
 // reached, each as an OCI archive that containerd imports:
 //
-//	images -out DIR -pause FILE -coredns FILE -busybox FILE
+//	images -out DIR -pause FILE -coredns FILE -flannel FILE -plugins DIR -busybox FILE
 //	images -out DIR -plan FILE
 //
 // In the first form, each program is asked for its version, which becomes the tag. The names begin with
@@ -21,6 +21,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -45,23 +46,29 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	out := flags.String("out", "", "folder for the archives, which is there already")
 	pause := flags.String("pause", "", "the program pause of this module")
 	coredns := flags.String("coredns", "", "the program coredns of this module")
+	flannel := flags.String("flannel", "", "the program flannel of this module")
+	plugins := flags.String("plugins", "", "folder with CNI plugins, which go with flannel")
 	busybox := flags.String("busybox", "", "a static busybox, as in Debian's package busybox-static")
-	planFile := flags.String("plan", "", "a file that says what to pack, in place of the three programs")
+	planFile := flags.String("plan", "", "a file that says what to pack, in place of the programs")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *out != "" && *planFile != "" && flags.NFlag() == 2 && flags.NArg() == 0 {
 		return packPlan(ctx, *out, *planFile, stdout)
 	}
-	if *out == "" || *pause == "" || *coredns == "" || *busybox == "" || *planFile != "" || flags.NArg() > 0 {
-		return errors.New("name -out, -pause, -coredns and -busybox, or -out and -plan, and nothing else")
+	p := nodePrograms{pause: *pause, coredns: *coredns, flannel: *flannel, plugins: *plugins, busybox: *busybox}
+	if slices.Contains([]string{*out, p.pause, p.coredns, p.flannel, p.plugins, p.busybox}, "") || *planFile != "" || flags.NArg() > 0 {
+		return errors.New("name -out, -pause, -coredns, -flannel, -plugins and -busybox, or -out and -plan, and nothing else")
 	}
-	return packPrograms(ctx, *out, *pause, *coredns, *busybox, stdout)
+	return p.pack(ctx, *out, stdout)
 }
 
-// packPrograms packs the images that every node has.
-func packPrograms(ctx context.Context, out, pause, coredns, busybox string, stdout io.Writer) error {
-	for _, program := range []*string{&pause, &coredns, &busybox} {
+// nodePrograms are files of which images are made; plugins is a folder.
+type nodePrograms struct{ pause, coredns, flannel, plugins, busybox string }
+
+// pack packs the images that every node has.
+func (p nodePrograms) pack(ctx context.Context, out string, stdout io.Writer) error {
+	for _, program := range []*string{&p.pause, &p.coredns, &p.flannel, &p.busybox} {
 		abs, err := filepath.Abs(*program) // without a slash it would be looked for in PATH
 		if err != nil {
 			return err
@@ -72,9 +79,10 @@ func packPrograms(ctx context.Context, out, pause, coredns, busybox string, stdo
 		name     string
 		contents func() (contents, error)
 	}{
-		{"pause", func() (contents, error) { return pauseContents(ctx, pause) }},
-		{"coredns", func() (contents, error) { return corednsContents(ctx, coredns) }},
-		{"busybox", func() (contents, error) { return busyboxContents(ctx, busybox) }},
+		{"pause", func() (contents, error) { return pauseContents(ctx, p.pause) }},
+		{"coredns", func() (contents, error) { return corednsContents(ctx, p.coredns) }},
+		{"flannel", func() (contents, error) { return flannelContents(ctx, p.flannel, p.plugins) }},
+		{"busybox", func() (contents, error) { return busyboxContents(ctx, p.busybox) }},
 	} {
 		made, err := img.contents()
 		if err != nil {

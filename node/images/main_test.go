@@ -23,21 +23,33 @@ import (
 // fakeDNS stands for CoreDNS, which takes a minute to build.
 const fakeDNS = "package main\n\nfunc main() { print(\"CoreDNS-1.99.9\\nlinux\\n\") }\n"
 
-// programs gives the flags that name pause, a stand-in for CoreDNS and this machine's busybox.
+// fakeFlannel stands for flannel and for CNI plugins, likewise.
+const fakeFlannel = "package main\n\nfunc main() { print(\"flannel v0.99.9\\n\") }\n"
+
+// programs gives the flags that name pause, stand-ins for CoreDNS, flannel and plugins, and this machine's busybox.
 func programs(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "dns.go"), []byte(fakeDNS), 0o600); err != nil {
+	pause, coredns, flannel, plugins := filepath.Join(dir, "pause"), filepath.Join(dir, "coredns"), filepath.Join(dir, "flannel"), filepath.Join(dir, "plugins")
+	err := errors.Join(
+		os.WriteFile(coredns+".go", []byte(fakeDNS), 0o600), os.WriteFile(flannel+".go", []byte(fakeFlannel), 0o600), os.Mkdir(plugins, 0o700),
+	)
+	if err != nil {
 		t.Fatal(err)
 	}
-	pause, coredns := filepath.Join(dir, "pause"), filepath.Join(dir, "coredns")
 	goBuild(t, pause, "../pause")
-	goBuild(t, coredns, filepath.Join(dir, "dns.go"))
+	goBuild(t, coredns, coredns+".go")
+	goBuild(t, flannel, flannel+".go")
+	for _, plugin := range []string{"bridge", "host-local", "loopback", "portmap"} {
+		if err := os.Link(flannel, filepath.Join(plugins, plugin)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
 		t.Fatalf("%v: install Debian's busybox-static", err)
 	}
-	return []string{"-pause", pause, "-coredns", coredns, "-busybox", busybox}
+	return []string{"-pause", pause, "-coredns", coredns, "-flannel", flannel, "-plugins", plugins, "-busybox", busybox}
 }
 
 func goBuild(t *testing.T, out, source string) {
@@ -60,8 +72,8 @@ func TestImages(t *testing.T) {
 		}
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 3 || lines[0] != "pause.tar\tkqueen.internal/pause:1.0.0" || lines[1] != "coredns.tar\tkqueen.internal/coredns:v1.99.9" ||
-		!strings.HasPrefix(lines[2], "busybox.tar\tkqueen.internal/busybox:1.") {
+	if len(lines) != 4 || lines[0] != "pause.tar\tkqueen.internal/pause:1.0.0" || lines[1] != "coredns.tar\tkqueen.internal/coredns:v1.99.9" ||
+		lines[2] != "flannel.tar\tkqueen.internal/flannel:v0.99.9" || !strings.HasPrefix(lines[3], "busybox.tar\tkqueen.internal/busybox:1.") {
 		t.Fatalf("it says %q", lines)
 	}
 	for i, want := range []struct {
@@ -73,6 +85,10 @@ func TestImages(t *testing.T) {
 			Entrypoint: []string{"/coredns"}, User: "65532:65532", WorkingDir: "/",
 			ExposedPorts: map[string]struct{}{"53/tcp": {}, "53/udp": {}},
 		}, []string{"-rwxr-xr-x coredns"}},
+		{v1.Config{Entrypoint: []string{"/flanneld"}, WorkingDir: "/"}, []string{
+			"-rwxr-xr-x flanneld", "-rwxr-xr-x opt/cni/bin/bridge", "-rwxr-xr-x opt/cni/bin/host-local",
+			"-rwxr-xr-x opt/cni/bin/loopback", "-rwxr-xr-x opt/cni/bin/portmap",
+		}},
 		{v1.Config{Cmd: []string{"sh"}, Env: []string{searchPath}, WorkingDir: "/"}, []string{
 			"drwxr-xr-x bin", "-rwxr-xr-x bin/busybox", "Lrwxrwxrwx bin/sh -> busybox", "Lrwxrwxrwx bin/[ -> busybox", "Lrwxrwxrwx bin/wget -> busybox",
 			"-rw-r--r-- etc/passwd", "-rw-r--r-- etc/group", "dtrwxrwxrwx tmp", "drwx------ root", "Lrwxrwxrwx usr/bin/env -> /bin/busybox",
@@ -217,6 +233,8 @@ func TestImagesRefuses(t *testing.T) {
 		"NoFolder":      {append(slices.Clone(flags), "-out", filepath.Join(dir, "none")), "no such file"},
 		"NoProgram":     {append(slices.Clone(flags), "-out", dir, "-pause", filepath.Join(dir, "none")), "pause: ask "},
 		"NoVersion":     {append(slices.Clone(flags), "-out", t.TempDir(), "-coredns", mute), "coredns: it does not say its version"},
+		"NotFlannel":    {append(slices.Clone(flags), "-out", t.TempDir(), "-flannel", mute), "flannel: it does not say its version"},
+		"NoPlugins":     {append(slices.Clone(flags), "-out", t.TempDir(), "-plugins", dir), "flannel: read "},
 		"NotBusybox":    {append(slices.Clone(flags), "-out", t.TempDir(), "-busybox", shell), "busybox: "},
 		"NoProgramFile": {append(slices.Clone(flags), "-out", t.TempDir(), "-busybox", dynamic), "bad magic number"},
 	} {

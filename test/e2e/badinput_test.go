@@ -70,6 +70,7 @@ func TestBadInput(t *testing.T) {
 		"gateway-port-taken":    gatewayPortTaken(t),
 		"gateway-port-wrong":    alone(t, "up", "--gateway-port", "70000"),
 		"machine-network-wrong": alone(t, "up", "--machine-network", "10.1.2.3/16"),
+		"images-wrong":          alone(t, "up", "--images", "ours"),
 		"data-dir-of-another":   otherUsersDir(t),
 		"data-dir-open":         openDir(t),
 		"not-set-up":            alone(t, "down"),

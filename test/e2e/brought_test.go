@@ -33,6 +33,7 @@ type brought struct {
 	link             string
 	dir, cgroup      string
 	parts            parts
+	bare             bool // it has no CNI plugins and no network configuration
 	init             *exec.Cmd
 	in               io.WriteCloser // while it is open, the machine runs
 }
@@ -105,7 +106,9 @@ func (b *brought) boot(node string) {
 	b.t.Helper()
 	b.makeCgroups()
 	b.write("containerd.toml", b.containerdConfig())
-	b.write("cni.conflist", cniOfBrought)
+	if !b.bare {
+		b.write("cni.conflist", cniOfBrought)
+	}
 	b.write("patches/kubeletconfiguration+merge.json", b.kubeletPatch())
 	script, err := filepath.Abs(filepath.Join("testdata", "workers", "brought.sh"))
 	if err != nil {
@@ -208,6 +211,10 @@ const cniOfBrought = `{
 
 // containerdConfig is for a machine without a registry, on a host that may not lower the OOM score.
 func (b *brought) containerdConfig() string {
+	plugins := b.parts.cni
+	if b.bare {
+		plugins = "/opt/cni/bin"
+	}
 	return fmt.Sprintf(`version = 3
 
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
@@ -225,7 +232,7 @@ func (b *brought) containerdConfig() string {
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
   BinaryName = %q
   SystemdCgroup = false
-`, b.parts.pause, b.parts.cni, filepath.Join(b.parts.bin, "runc"))
+`, b.parts.pause, plugins, filepath.Join(b.parts.bin, "runc"))
 }
 
 // kubeletPatch keeps the kubelet in cgroups of its own, beside those of whatever else runs on this host.

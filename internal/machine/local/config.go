@@ -44,7 +44,7 @@ const cniTemplate = `{
 // containerdConfig is in containerd 2's own notation.
 func (d description) containerdConfig() string {
 	template := ""
-	if d.Cluster.Routed {
+	if d.Cluster.CNI == v1alpha1.CNIRoutes {
 		template = fmt.Sprintf("  conf_template = %q\n", d.path(fileCNI))
 	}
 	return fmt.Sprintf(`version = 3
@@ -77,6 +77,9 @@ state = "/run/containerd"
 
 // pause is the image of every pod's first container.
 func (d description) pause() string {
+	if d.pauseImage != "" {
+		return d.pauseImage
+	}
 	for _, image := range d.parts.Images() {
 		if strings.Contains(image.Name, "/pause:") {
 			return image.Name

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -64,6 +65,8 @@ type description struct {
 	binaries  release.Binaries
 	listen    netip.Addr
 	hostPorts guest.PortRange
+	// pauseImage is empty for the one among parts.
+	pauseImage string
 }
 
 // describe says what runs for a machine. It is pure: the same description gives the same workload.
@@ -105,7 +108,7 @@ func (d description) containerd() runner.Component {
 // kubelet waits for containerd and gives it the images that cannot be pulled and those of the host's administrator, before any pod asks for them.
 func (d description) kubelet() runner.Component {
 	args := []string{"machine", "start", "--socket", containerdSocket, "--importer", d.parts.Program("ctr")}
-	for _, image := range d.parts.Images() {
+	for _, image := range imagesFor(d.Cluster.CNI, d.parts.Images()) {
 		args = append(args, "--image", image.Archive)
 	}
 	args = append(args, "--images", d.images, "--", d.binaries.Path("kubelet"),
@@ -127,6 +130,14 @@ func (d description) kubelet() runner.Component {
 		RestartOn: []string{fileKubelet, fileCA},
 		Probe:     d.probe(portKubeletHealth),
 	}
+}
+
+// imagesFor are those that a machine is given. Flannel's is as large as all others together, and most clusters have
+// no use for it.
+func imagesFor(cni string, all []release.Image) []release.Image {
+	return slices.DeleteFunc(all, func(i release.Image) bool {
+		return strings.Contains(i.Name, "/flannel:") && cni != v1alpha1.CNIFlannel
+	})
 }
 
 // proxy is kube-proxy with the node's own identity, which is there once the kubelet has joined.
@@ -212,7 +223,7 @@ func (d description) mounts() []guest.Mount {
 // routes lead to the pods of the other machines, where the provider makes the network.
 func (d description) routes() []guest.Route {
 	list := []guest.Route{}
-	if !d.Cluster.Routed {
+	if d.Cluster.CNI != v1alpha1.CNIRoutes {
 		return list
 	}
 	for _, p := range d.Peers {

@@ -26,7 +26,7 @@ import (
 	"kqueen.io/kqueen/internal/runner"
 )
 
-// Config is what the provider is made of. All fields are required.
+// Config is what the provider is made of. All fields but Pause are required.
 type Config struct {
 	Runner   runner.Runner
 	Releases *release.Store
@@ -44,6 +44,9 @@ type Config struct {
 	Images string
 	// InUse returns the host's own networks, which no subnet may overlap.
 	InUse func() ([]netip.Prefix, error)
+	// Pause is the image that holds the namespaces of pods, which containerd pulls; empty for the one that comes with
+	// the machine.
+	Pause string
 }
 
 // Provider makes machines on this host.
@@ -113,7 +116,7 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	}
 	workload, err := describe(description{
 		Desired: want, record: r, facts: p.facts, dir: place.Dir, parts: parts, binaries: binaries, images: p.Images,
-		listen: p.Listen, hostPorts: p.HostPorts,
+		listen: p.Listen, hostPorts: p.HostPorts, pauseImage: p.Pause,
 	})
 	if err != nil {
 		return machine.Observed{}, err

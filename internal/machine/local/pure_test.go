@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/machine"
 	"kqueen.io/kqueen/internal/release"
 	"kqueen.io/kqueen/internal/runner"
@@ -126,7 +127,7 @@ func TestDescribe(t *testing.T) {
 			Version: "v1.36.3", Token: "abcdef.0123456789abcdef",
 			Taints: []corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}},
 			Cluster: machine.Cluster{
-				Name: "demo", Server: "192.0.2.1:20001", CA: []byte("CA\n"), DNS: netip.MustParseAddr("10.96.0.10"), DNSDomain: "cluster.local", Routed: true,
+				Name: "demo", Server: "192.0.2.1:20001", CA: []byte("CA\n"), DNS: netip.MustParseAddr("10.96.0.10"), DNSDomain: "cluster.local", CNI: v1alpha1.CNIRoutes,
 				PodCIDR: netip.MustParsePrefix("10.244.0.0/16"), ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"),
 			},
 			Peers: []machine.Peer{
@@ -142,10 +143,28 @@ func TestDescribe(t *testing.T) {
 		listen:   netip.MustParseAddr("127.0.0.1"),
 	}
 	compare(t, "loopback", d)
-	d.listen, d.Token, d.Cluster.Routed, d.facts.mayLowerOOM = netip.MustParseAddr("198.51.100.7"), "", false, true
+	d.listen, d.Token, d.Cluster.CNI, d.facts.mayLowerOOM = netip.MustParseAddr("198.51.100.7"), "", v1alpha1.CNIFlannel, true
 	d.Cluster.Server = "198.51.100.7:20001"
 	d.hostPorts.First, d.hostPorts.Last = 20000, 29999
 	compare(t, "reachable", d)
+}
+
+// TestImages: a machine is given what its cluster may run.
+func TestImages(t *testing.T) {
+	all := []release.Image{{Name: "kqueen.internal/pause:1"}, {Name: "kqueen.internal/coredns:1"}, {Name: "kqueen.internal/flannel:1"}}
+	for cni, want := range map[string]int{v1alpha1.CNIRoutes: 2, v1alpha1.CNINone: 2, v1alpha1.CNIFlannel: 3} {
+		if got := imagesFor(cni, slices.Clone(all)); len(got) != want || got[0] != all[0] {
+			t.Errorf("%s: got %v, want %d", cni, got, want)
+		}
+	}
+}
+
+// TestPause: what somebody chose is what containerd starts.
+func TestPause(t *testing.T) {
+	d := description{pauseImage: "registry.example/pause:1"}
+	if config := d.containerdConfig(); !strings.Contains(config, `sandbox = "registry.example/pause:1"`) {
+		t.Errorf("containerd is told:\n%s", config)
+	}
 }
 
 func compare(t *testing.T, name string, d description) {

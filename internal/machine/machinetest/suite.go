@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/machine"
 )
 
@@ -64,7 +65,7 @@ func (s Subject) Want(cluster types.UID, name string) machine.Desired {
 		Cluster: machine.Cluster{
 			Name: "nowhere", Server: "192.0.2.1:1", CA: s.CA,
 			PodCIDR: netip.MustParsePrefix("10.244.0.0/16"), ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"),
-			DNS: netip.MustParseAddr("10.96.0.10"), DNSDomain: "cluster.local", Routed: true,
+			DNS: netip.MustParseAddr("10.96.0.10"), DNSDomain: "cluster.local", CNI: v1alpha1.CNIRoutes,
 		},
 	}
 }

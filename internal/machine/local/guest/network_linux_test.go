@@ -55,14 +55,21 @@ func (p *place) in(f func() error) error {
 	return <-done
 }
 
-// machine connects a machine's network to its cluster's bridge in the host's.
-func (p *place) machine(t *testing.T, host *place, number int, ports ...PortRange) Network {
+// machine connects the first machine's network to its cluster's bridge in the host's.
+func (p *place) machine(t *testing.T, host *place, cluster int, ports ...PortRange) Network {
+	t.Helper()
+	return p.machineAt(t, host, cluster, 2, ports...)
+}
+
+// machineAt connects the network of the machine with an address that ends with a number.
+func (p *place) machineAt(t *testing.T, host *place, cluster int, number byte, ports ...PortRange) Network {
 	t.Helper()
 	address := func(last byte) netip.Prefix {
-		return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 9, byte(number), last}), 24)
+		return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 9, byte(cluster), last}), 24)
 	}
 	w := Network{
-		Bridge: fmt.Sprintf("kqb%d", number), Gateway: address(1), Link: fmt.Sprintf("kqv%d", number), Address: address(2), HostPorts: ports,
+		Bridge: fmt.Sprintf("kqb%d", cluster), Gateway: address(1), Link: fmt.Sprintf("kqv%d-%d", cluster, number), Address: address(number),
+		HostPorts: ports,
 	}
 	err := p.in(func() error {
 		n, err := openNetworks(host.fd)

@@ -30,7 +30,7 @@ echo 'options ndots:1' >/etc/resolv.conf
 printf '127.0.0.1 localhost\n%s %s\n' "$ADDRESS" "$NODE" >/etc/hosts
 rm -rf /etc/kubernetes /etc/cni/net.d
 mkdir -p /etc/cni/net.d /var/lib/kubelet
-cp "$DIR/cni.conflist" /etc/cni/net.d/10-brought.conflist
+[ ! -f "$DIR/cni.conflist" ] || cp "$DIR/cni.conflist" /etc/cni/net.d/10-brought.conflist
 
 PATH="$PROGRAMS:$PATH"
 containerd --config "$DIR/containerd.toml" >"$DIR/containerd.log" 2>&1 &

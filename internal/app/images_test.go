@@ -1,0 +1,107 @@
+//go:build linux
+
+package app
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/addons"
+	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/testplane"
+)
+
+func TestChooseImages(t *testing.T) {
+	built := []release.Image{{Name: "kqueen.internal/pause:1"}, {Name: "kqueen.internal/coredns:v1"}, {Name: "kqueen.internal/flannel:v2"}}
+	proxy := "registry.k8s.io/kube-proxy:v1.36.3"
+	ours := addons.Images{CoreDNS: "kqueen.internal/coredns:v1", KubeProxy: proxy, Flannel: "kqueen.internal/flannel:v2"}
+	theirs := addons.Images{CoreDNS: upstreamCoreDNS, KubeProxy: proxy, Flannel: upstreamFlannel, FlannelPlugin: upstreamFlannelPlugin}
+	for name, tc := range map[string]struct {
+		reason  string
+		from    string
+		bundled []release.Image
+		cni     string
+		want    addons.Images
+		problem string
+	}{
+		"nobody said":           {"what is built needs no registry", "", built, v1alpha1.CNIFlannel, ours, ""},
+		"nothing is built":      {"there is no other way", "", nil, v1alpha1.CNIFlannel, theirs, ""},
+		"bundled":               {"as asked", ImagesBundled, built, v1alpha1.CNIFlannel, ours, ""},
+		"upstream":              {"as asked, whatever is built", ImagesUpstream, built, v1alpha1.CNIFlannel, theirs, ""},
+		"bundled, nothing":      {"who asked for it must not get another's", ImagesBundled, nil, v1alpha1.CNIRoutes, addons.Images{}, "image of CoreDNS is not on this machine"},
+		"older parts":           {"they have no flannel", "", built[:2], v1alpha1.CNIFlannel, addons.Images{}, "image of flannel is not on this machine"},
+		"older parts, no need":  {"routes need no flannel", "", built[:2], v1alpha1.CNIRoutes, addons.Images{CoreDNS: ours.CoreDNS, KubeProxy: proxy}, ""},
+		"upstream without need": {"nothing is missing either", ImagesUpstream, nil, v1alpha1.CNINone, theirs, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := chooseImages(tc.from, tc.bundled, "v1.36.3", tc.cni)
+			if tc.problem != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.problem) || !strings.Contains(err.Error(), "kqueen up --images upstream") {
+					t.Errorf("%s: got %v, want %q and what helps", tc.reason, err, tc.problem)
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
+
+// TestUpstreamImagesAreUpstreams asks upstream's kubeadm for its images, and looks up which flannel is built.
+func TestUpstreamImagesAreUpstreams(t *testing.T) {
+	binaries, err := testplane.Kubernetes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := binaries.Version.String()
+	out, err := exec.CommandContext(t.Context(), binaries.Path("kubeadm"), "config", "images", "list", "--kubernetes-version", version).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, image := range []string{upstreamPause, upstreamCoreDNS, upstreamProxy + ":" + version} {
+		if !strings.Contains(string(out), image+"\n") {
+			t.Errorf("%s is not among what kubeadm %s names:\n%s", image, version, out)
+		}
+	}
+	root, err := testplane.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := release.ReadGoMod(t.Context(), filepath.Join(root, "node", "flannel", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mod.Require {
+		if m.Path == "github.com/flannel-io/flannel" && !strings.HasSuffix(upstreamFlannel, ":"+m.Version) {
+			t.Errorf("node/flannel builds %s, and upstream's image would be %s", m.Version, upstreamFlannel)
+		}
+	}
+}
+
+// TestImagesAreRemembered: what was chosen once holds until something else is said.
+func TestImagesAreRemembered(t *testing.T) {
+	dir, s := t.TempDir(), &settings{}
+	var got []string
+	for _, said := range []string{"", ImagesUpstream, "", ImagesBundled, ""} {
+		c := s.merge(Config{Images: said})
+		if err := s.save(dir); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if s, err = loadSettings(dir); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s pause %s", c.Images, c.pause()))
+	}
+	want := []string{" pause ", "upstream pause " + upstreamPause, "upstream pause " + upstreamPause, "bundled pause ", "bundled pause "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
