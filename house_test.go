@@ -33,8 +33,10 @@ const importTable = `
 	API, internal/pki, internal/datastore, internal/release, internal/gateway, internal/kube, internal/operator, internal/runner, internal/addons, internal/machine < MECHANISMS;
 
 	# Providers of machines are described to a runner, as control planes are, and know no runner.
-	internal/osthread < internal/machine/local/guest;
-	internal/machine, internal/machine/local/guest, internal/release, internal/runner < internal/machine/local;
+	# What makes a machine a node is one thing for those that KQueen makes and those that somebody brings.
+	internal/machine, internal/release, internal/runner < internal/machine/node;
+	internal/osthread, internal/machine/node < internal/machine/local/guest;
+	internal/machine/node, internal/machine/local/guest < internal/machine/local;
 	internal/machine, internal/release < internal/machine/manual;
 
 	# The plug and its drivers. A driver does not know another one; only "all" knows them.
@@ -110,8 +112,7 @@ var guards = []guard{
 			"kubernetes/generate": "runs the go command to read upstream's go.mod",
 			"bench":               "starts the programs that it measures",
 
-			"internal/machine/local":       "looks whether nft or iptables is there",
-			"internal/machine/local/guest": "runs containerd's client to import images, before the kubelet starts",
+			"internal/machine/node": "looks whether nft or iptables is there, and runs containerd's client to import images before the kubelet starts",
 		},
 	},
 	{

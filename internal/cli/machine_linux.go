@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kqueen.io/kqueen/internal/machine/local/guest"
+	"kqueen.io/kqueen/internal/machine/node"
 )
 
 // newMachineCommand holds what runs inside the machines that KQueen makes on this host. People do not call it.
@@ -42,7 +43,7 @@ func newMachineRunCommand() *cobra.Command {
 }
 
 func newMachineStartCommand() *cobra.Command {
-	var s guest.Start
+	var s node.Start
 	cmd := &cobra.Command{
 		Use:   "start [--socket PATH] [--path PATH] [--importer PROGRAM --image ARCHIVE]... -- PROGRAM [ARGUMENT]...",
 		Short: "Wait for what a program of the machine needs, then become it",
@@ -56,5 +57,7 @@ func newMachineStartCommand() *cobra.Command {
 	cmd.Flags().StringVar(&s.Path, "path", "", "path that has to exist")
 	cmd.Flags().StringVar(&s.Importer, "importer", "", "containerd's own client")
 	cmd.Flags().StringArrayVar(&s.Images, "image", nil, "archive to import first")
+	cmd.Flags().StringVar(&s.Marks, "marks", node.ContainerdRoot, "folder that notes what was imported")
+	cmd.Flags().StringArrayVar(&s.Pin, "pin", nil, "image to keep for good")
 	return cmd
 }

@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/machine/node"
 )
 
 // hostNetworkFlag hands the host's network to the second life of the process, as an open file.
@@ -48,7 +50,7 @@ func Run(ctx context.Context, c Config, host int, log *slog.Logger) error {
 	if err := makeMounts(c.Mounts, c.Keep); err != nil {
 		return err
 	}
-	if err := makeCgroups(c.Cgroup); err != nil {
+	if err := node.MakeCgroups(c.Cgroup); err != nil {
 		return err
 	}
 	n, err := openNetworks(host)

@@ -1,4 +1,4 @@
-package guest
+package node
 
 import (
 	"bytes"
@@ -41,8 +41,9 @@ func hierarchies() ([]string, error) {
 	return dirs, nil
 }
 
-// makeCgroups makes the machine's cgroup in every hierarchy: the kubelet wants it to be there.
-func makeCgroups(path string) error {
+// MakeCgroups makes the cgroup of a machine's pods, such as "/kqueen/<uid>", in every hierarchy: the kubelet wants it
+// to be there.
+func MakeCgroups(path string) error {
 	dirs, err := hierarchies()
 	if err != nil {
 		return err
