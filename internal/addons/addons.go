@@ -53,6 +53,8 @@ type Params struct {
 	DNSDomain string
 	// Routed says that pods reach each other by routes between the machines, which no NetworkPolicy stops.
 	Routed bool
+	// CNI is spec.cni of the cluster, for those who join machines.
+	CNI string
 	// ClusterName is the name in the kubeconfigs of joined machines.
 	ClusterName string
 	// Images are what the pods run.
@@ -117,6 +119,9 @@ func (p Params) values() map[string]any {
 		"KubeadmTokenGroup": KubeadmTokenGroup,
 		"ProviderLabel":     v1alpha1.LabelProvider,
 		"LocalProvider":     v1alpha1.ProviderLocal,
+		"ProxyLabel":        v1alpha1.LabelProxy,
+		"ProxyMachine":      v1alpha1.ProxyMachine,
+		"CNIAnnotation":     v1alpha1.AnnotationCNI,
 	}
 }
 

@@ -40,7 +40,7 @@ func params() Params {
 		Server:  "192.0.2.1:20001", CA: []byte(testCA),
 		PodCIDR: netip.MustParsePrefix("10.244.0.0/16"), ServiceCIDR: netip.MustParsePrefix("10.0.0.0/24"),
 		DNS: netip.MustParseAddr("10.0.0.10"), DNSDomain: "cluster.local",
-		ClusterName: "demo", Routed: true,
+		ClusterName: "demo", Routed: true, CNI: "routes",
 		Images: Images{CoreDNS: "registry.k8s.io/coredns/coredns:v1.14.2", KubeProxy: "registry.k8s.io/kube-proxy:v1.36.3"},
 	}
 }
@@ -49,7 +49,7 @@ func params() Params {
 func ipv6(p *Params) {
 	p.Server = "[2001:db8::1]:20001"
 	p.PodCIDR, p.ServiceCIDR = netip.MustParsePrefix("fd00:10:244::/56"), netip.MustParsePrefix("fd00:10:96::/112")
-	p.DNS, p.Routed = netip.MustParseAddr("fd00:10:96::a"), false
+	p.DNS, p.Routed, p.CNI = netip.MustParseAddr("fd00:10:96::a"), false, "none"
 }
 
 func objects(t *testing.T, p Params) []client.Object {

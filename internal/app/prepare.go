@@ -87,7 +87,7 @@ func (p *preparer) contents(cluster *v1alpha1.Cluster) ([]client.Object, error) 
 	return addons.Objects(addons.Params{
 		Version: cluster.Status.Version, Server: joins.Server, CA: joins.CA,
 		PodCIDR: joins.PodCIDR, ServiceCIDR: joins.ServiceCIDR, DNS: joins.DNS, DNSDomain: joins.DNSDomain,
-		ClusterName: cluster.Name, Routed: joins.Routed, Images: images,
+		ClusterName: cluster.Name, Routed: joins.Routed, CNI: cluster.Spec.CNI, Images: images,
 	})
 }
 
