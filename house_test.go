@@ -37,6 +37,7 @@ const importTable = `
 	internal/machine, internal/release, internal/runner < internal/machine/node;
 	internal/osthread, internal/machine/node < internal/machine/local/guest;
 	internal/machine/node, internal/machine/local/guest < internal/machine/local;
+	internal/machine/node < internal/machine/brought;
 	internal/machine, internal/release < internal/machine/manual;
 
 	# The plug and its drivers. A driver does not know another one; only "all" knows them.
@@ -53,7 +54,7 @@ const importTable = `
 	# The one place that wires, and what stands before it.
 	internal/organization, internal/cluster, internal/standalone, internal/provision/all, internal/runner/process,
 	internal/nodepool, internal/worker, internal/machine/local, internal/machine/manual < internal/app;
-	internal/app < internal/cli < cmd/kqueen;
+	internal/app, internal/machine/brought < internal/cli < cmd/kqueen;
 
 	# Programs for developers.
 	NONE < docs/generate;
@@ -112,7 +113,8 @@ var guards = []guard{
 			"kubernetes/generate": "runs the go command to read upstream's go.mod",
 			"bench":               "starts the programs that it measures",
 
-			"internal/machine/node": "looks whether nft or iptables is there, and runs containerd's client to import images before the kubelet starts",
+			"internal/machine/node":    "looks whether nft or iptables is there, and runs containerd's client to import images before the kubelet starts",
+			"internal/machine/brought": "runs kube-proxy once more, to remove its rules when the machine leaves",
 		},
 	},
 	{

@@ -2,13 +2,17 @@ package node
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -97,6 +101,64 @@ func inherit(parent, dir string) error {
 		}
 	}
 	return nil
+}
+
+// killInterval is the time between two looks at processes that were killed.
+const killInterval = 20 * time.Millisecond
+
+// KillCgroup kills every process in the cgroup and below it, and waits until they are gone or ctx ends.
+func KillCgroup(ctx context.Context, path string) error {
+	again := time.NewTicker(killInterval)
+	defer again.Stop()
+	for {
+		pids, err := Processes(path)
+		if err != nil || len(pids) == 0 {
+			return err
+		}
+		for _, pid := range pids {
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("kill %d: %w", pid, err)
+			}
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the end of %d processes: %w", len(pids), context.Cause(ctx))
+		}
+	}
+}
+
+// Processes are those in the cgroup and below it that this process can see.
+func Processes(path string) ([]int, error) {
+	dirs, err := hierarchies()
+	if err != nil {
+		return nil, err
+	}
+	found := map[int]bool{}
+	for _, dir := range dirs {
+		err := filepath.WalkDir(filepath.Join(dir, path), func(at string, entry fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) || err == nil && entry.Name() != "cgroup.procs" {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			data, err := os.ReadFile(at)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENODEV) { // gone meanwhile
+				return err
+			}
+			for line := range strings.FieldsSeq(string(data)) {
+				if pid, err := strconv.Atoi(line); err == nil && pid > 0 { // 0 is one of another process namespace
+					found[pid] = true
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list the processes of cgroup %s: %w", path, err)
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
 }
 
 // RemoveCgroups removes the cgroup and all below it. Nothing may run in it any more; while something does, it
