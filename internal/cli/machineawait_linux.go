@@ -19,7 +19,6 @@ func (j *machineJoin) await(ctx context.Context, start time.Time) error {
 	p := j.env.newProgress(start)
 	look := time.NewTicker(joinLook)
 	defer look.Stop()
-	last := ""
 	for {
 		verdict, err := j.place.Progress(ctx)
 		if err != nil {
@@ -28,7 +27,7 @@ func (j *machineJoin) await(ctx context.Context, start time.Time) error {
 		if verdict.Done {
 			return j.conclude(p, verdict, start)
 		}
-		last = cleanLine(runner.Cut(verdict.Message, longestWait))
+		last := cleanLine(runner.Cut(verdict.Message, longestWait))
 		p.update([]step{{name: "Node", message: last}}, time.Now())
 		select {
 		case <-look.C:

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -116,8 +117,10 @@ func (b *box) start(script, node string, env ...string) {
 	}
 	b.init = exec.Command("/bin/sh", filepath.Join(scripts, script))
 	b.init.Dir = "/"
-	b.init.Env = append(env, "PATH="+os.Getenv("PATH"), "MACHINE="+filepath.Join(scripts, "machine.sh"), "DIR="+b.dir,
-		"ADDRESS="+b.address.String(), "GATEWAY="+b.gateway.String(), "NODE="+node, "LINK="+b.link+"p")
+	b.init.Env = slices.Concat(env, []string{
+		"PATH=" + os.Getenv("PATH"), "MACHINE=" + filepath.Join(scripts, "machine.sh"), "DIR=" + b.dir,
+		"ADDRESS=" + b.address.String(), "GATEWAY=" + b.gateway.String(), "NODE=" + node, "LINK=" + b.link + "p",
+	})
 	b.init.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
 	}

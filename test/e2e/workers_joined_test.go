@@ -28,6 +28,7 @@ func TestWorkersJoined(t *testing.T) {
 		all = append(all, l.bare(name))
 	}
 	t.Run("Refused", func(t *testing.T) { w.refuses(t, all[0]) })
+	all[1].begin()
 	for _, b := range all {
 		if r := b.join(); !strings.Contains(r.stderr, "is registered") || !strings.Contains(r.stderr, "--cni none") {
 			t.Errorf("a machine of a cluster without a network joins, and is told:\n%s", r.stderr)
@@ -108,6 +109,17 @@ func (b *joined) occupy() (end func()) {
 			}
 			return nil
 		})
+	}
+}
+
+// begin runs the line and takes away what it began before that can have ended.
+func (b *joined) begin() {
+	b.t.Helper()
+	if r := b.shell(b.line + " --wait=false"); r.code != 0 {
+		b.t.Fatalf("%s: exit code %d:\n%s", b.node, r.code, r.stderr)
+	}
+	if r := b.within("kill", "-9", b.supervisor()); r.code != 0 {
+		b.t.Fatalf("kill the supervisor: %s", r.stderr)
 	}
 }
 

@@ -92,17 +92,22 @@ func (r *Record) Same(want Request) error {
 	other := !slices.ContainsFunc(mine, func(have string) bool {
 		return slices.ContainsFunc(want.Hashes, func(w string) bool { return strings.EqualFold(have, w) })
 	})
-	if other || r.Node != want.Node {
-		return &JoinedError{Node: r.Node, Server: r.Cluster.Server}
+	moved := want.Address.IsValid() && r.Address.IsValid() && want.Address != r.Address
+	if other || moved || r.Node != want.Node {
+		return &JoinedError{Node: r.Node, Server: r.Cluster.Server, Address: r.Address}
 	}
 	return nil
 }
 
-// JoinedError says that the machine is a node already, of another cluster or under another name.
-type JoinedError struct{ Node, Server string }
+// JoinedError says that the machine is a node already: of another cluster, under another name, or with another
+// address.
+type JoinedError struct {
+	Node, Server string
+	Address      netip.Addr
+}
 
 func (e *JoinedError) Error() string {
-	return fmt.Sprintf("this machine is node %s of the cluster at %s already", e.Node, e.Server)
+	return fmt.Sprintf("this machine is node %s of the cluster at %s already, with the address %s", e.Node, e.Server, e.Address)
 }
 
 // sameText says whether two files hold the same.

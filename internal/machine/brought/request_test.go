@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"math/big"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -104,13 +105,15 @@ func TestPinned(t *testing.T) {
 func TestSame(t *testing.T) {
 	ca, hash := authority(t)
 	_, otherHash := authority(t)
-	r := &Record{Node: "a", Cluster: Cluster{Server: "198.51.100.7:6443", CA: ca}}
+	r := &Record{Node: "a", Address: netip.MustParseAddr("198.51.100.20"), Cluster: Cluster{Server: "198.51.100.7:6443", CA: ca}}
 	cases := map[string]struct {
 		want    Request
 		refused bool
 	}{
 		"the same":         {Request{Node: "a", Hashes: []string{hash}}, false},
 		"by another way":   {Request{Node: "a", Server: "elsewhere:1", Token: "another", Hashes: []string{otherHash, hash}}, false},
+		"by its address":   {Request{Node: "a", Hashes: []string{hash}, Address: netip.MustParseAddr("198.51.100.20")}, false},
+		"another address":  {Request{Node: "a", Hashes: []string{hash}, Address: netip.MustParseAddr("198.51.100.21")}, true},
 		"another name":     {Request{Node: "b", Hashes: []string{hash}}, true},
 		"another cluster":  {Request{Node: "a", Hashes: []string{otherHash}}, true},
 		"nothing is known": {Request{Node: "a"}, true},

@@ -136,29 +136,39 @@ func Processes(path string) ([]int, error) {
 	}
 	found := map[int]bool{}
 	for _, dir := range dirs {
-		err := filepath.WalkDir(filepath.Join(dir, path), func(at string, entry fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) || err == nil && entry.Name() != "cgroup.procs" {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			data, err := os.ReadFile(at)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENODEV) { // gone meanwhile
-				return err
-			}
-			for line := range strings.FieldsSeq(string(data)) {
-				if pid, err := strconv.Atoi(line); err == nil && pid > 0 { // 0 is one of another process namespace
-					found[pid] = true
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		if err := processesIn(filepath.Join(dir, path), found); err != nil {
 			return nil, fmt.Errorf("list the processes of cgroup %s: %w", path, err)
 		}
 	}
 	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// processesIn adds those of one directory and all below it. What is gone meanwhile has none.
+func processesIn(dir string, found map[int]bool) error {
+	data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for line := range strings.FieldsSeq(string(data)) {
+		if pid, err := strconv.Atoi(line); err == nil && pid > 0 { // 0 is one of another process namespace
+			found[pid] = true
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := processesIn(filepath.Join(dir, e.Name()), found); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // RemoveCgroups removes the cgroup and all below it. Nothing may run in it any more; while something does, it
