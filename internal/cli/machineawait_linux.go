@@ -52,6 +52,6 @@ func (j *machineJoin) conclude(p *progress, v brought.Verdict, start time.Time) 
 		return nil
 	}
 	p.update([]step{{name: "Node", message: "registered"}}, now)
-	j.env.say("node %s is registered after %s, and not ready: %s", j.want.Node, seconds(now.Sub(start)), cleanLine(v.Message))
+	j.env.say("node %s is registered after %s, and not ready yet: %s", j.want.Node, seconds(now.Sub(start)), cleanLine(v.Message))
 	return nil
 }

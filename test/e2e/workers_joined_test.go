@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,6 +64,7 @@ func (w *workers) refuses(t *testing.T, b *joined) {
 	other := strings.Repeat("0", 64)
 	b.refused("hash of another key", b.line[:at]+other+b.line[at+len(other):], 1, "is not the cluster that is meant")
 	b.refused("name that is none", strings.Replace(b.line, b.node, "No_Name", 1), 2, "--node-name")
+	b.refused("who is not root", "setpriv --reuid 65534 --regid 65534 --clear-groups "+b.line, 1, "by root alone")
 	free := b.occupy()
 	b.refused("machine on which a kubelet listens", b.line, 1, "something listens on port 10250")
 	free()
@@ -195,5 +197,12 @@ func (w *workers) leave(t *testing.T, b *joined) {
 	}
 	if left := b.traces(); len(left) > 0 {
 		t.Errorf("left on the machine:\n%s", strings.Join(left, "\n"))
+	}
+	// Under another name, as if it had never been a node.
+	w.ok("nodepool", "scale", "demo", "--nodes", "3")
+	b.node = w.awaitedAll(1)[0]
+	b.line, b.cgroup = strings.TrimSpace(w.ok("node", "join-command", b.node)), filepath.Join("kqueen", b.node)
+	if r := b.join(); !strings.Contains(r.stderr, "node "+b.node+" is registered") {
+		t.Errorf("once more:\n%s", r.stderr)
 	}
 }

@@ -61,10 +61,10 @@ func Remember() (Before, error) {
 	return b, err
 }
 
-// added are the paths that were not there before, and the folders that were not.
-func (b Before) added() ([]string, error) {
+// added are the paths in folders that were not there before, and the folders that were not.
+func (b Before) added(folders []string) ([]string, error) {
 	var all []string
-	for _, dir := range sharedFolders() {
+	for _, dir := range folders {
 		entries, err := os.ReadDir(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -78,7 +78,7 @@ func (b Before) added() ([]string, error) {
 			continue
 		}
 		for _, e := range entries {
-			if at := filepath.Join(dir, e.Name()); !slices.Contains(had, e.Name()) && !slices.Contains(all, at) {
+			if at := filepath.Join(dir, e.Name()); !slices.Contains(had, e.Name()) {
 				all = append(all, at)
 			}
 		}

@@ -88,7 +88,7 @@ func (l *Leaving) Goes(ctx context.Context) ([]string, error) {
 
 // paths are what of files goes: what is ours, and what has come to where others have things too.
 func (l *Leaving) paths() ([]string, error) {
-	added, err := l.Record.Before.added()
+	added, err := l.Record.Before.added(sharedFolders())
 	return append(added, string(l.Place), StateDir), err
 }
 

@@ -1,6 +1,8 @@
 package brought
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,6 +40,30 @@ func TestWithin(t *testing.T) {
 func TestOutermost(t *testing.T) {
 	got := outermost([]string{"/etc/cni/net.d", "/opt/cni/bin/a", "/etc/cni", "/opt/cni/bin/a", "/etc/cnix"})
 	if diff := cmp.Diff([]string{"/etc/cni", "/etc/cnix", "/opt/cni/bin/a"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestAdded: what was on the machine stays, also in folders into which the node's programs write.
+func TestAdded(t *testing.T) {
+	dir := t.TempDir()
+	at := func(names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
+	for _, folder := range []string{"net.d", "gone", "new", "new/deeper"} {
+		if err := os.Mkdir(at(folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"net.d/10-old", "net.d/20-ours"} {
+		if err := os.WriteFile(at(file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := Before{Folders: map[string][]string{at("net.d"): {"10-old", "15-removed"}, at("gone"): {}}}
+	got, err := b.added([]string{at("new", "deeper"), at("new"), at("net.d"), at("gone"), at("missing")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{at("net.d", "20-ours"), at("new")}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -111,9 +111,9 @@ func (r *Record) judge(s seen) Verdict {
 	case ready != nil && ready.Status == corev1.ConditionTrue:
 		return Verdict{Ready: true, Done: true}
 	case !s.network && r.Cluster.CNI == v1alpha1.CNINone:
-		return Verdict{Done: true, Message: "the cluster was made without a network for pods (--cni none): the node is registered, and gets ready when a network comes that you bring and puts its configuration into " + networksDir}
+		return Verdict{Done: true, Message: "the cluster was made without a network for pods (--cni none); it gets ready when one that you bring has put its configuration into " + networksDir}
 	case !s.network && r.Cluster.CNI == v1alpha1.CNIRoutes:
-		return Verdict{Done: true, Message: "the cluster's network (--cni routes) connects machines on KQueen's host alone: the node is registered, and gets ready when you bring a network that puts its configuration into " + networksDir}
+		return Verdict{Done: true, Message: "the cluster's network (--cni routes) connects machines on KQueen's host alone; it gets ready when one that you bring has put its configuration into " + networksDir}
 	case s.programs.State == machine.Failing:
 		return Verdict{Message: s.programs.Message}
 	case ready == nil:
