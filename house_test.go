@@ -34,8 +34,11 @@ const importTable = `
 	API, internal/pki, internal/datastore, internal/release, internal/gateway, internal/egress, internal/kube, internal/operator, internal/runner, internal/addons, internal/machine < MECHANISMS;
 
 	# Providers of machines are described to a runner, as control planes are, and know no runner.
-	internal/osthread, internal/relay, internal/egress < internal/machine/local/guest;
-	internal/machine, internal/machine/local/guest, internal/release, internal/runner < internal/machine/local;
+	# What makes a machine a node is one thing for those that KQueen makes and those that somebody brings.
+	internal/machine, internal/release, internal/runner < internal/machine/node;
+	internal/osthread, internal/relay, internal/egress, internal/machine/node < internal/machine/local/guest;
+	internal/machine/node, internal/machine/local/guest < internal/machine/local;
+	internal/machine/node < internal/machine/brought;
 	internal/machine, internal/release < internal/machine/manual;
 
 	# The plug and its drivers. A driver does not know another one; only "all" knows them.
@@ -52,7 +55,7 @@ const importTable = `
 	# The one place that wires, and what stands before it.
 	internal/organization, internal/cluster, internal/standalone, internal/provision/all, internal/runner/process,
 	internal/nodepool, internal/worker, internal/machine/local, internal/machine/manual < internal/app;
-	internal/egress, internal/app < internal/cli < cmd/kqueen;
+	internal/egress, internal/app, internal/machine/brought < internal/cli < cmd/kqueen;
 
 	# Programs for developers.
 	NONE < docs/generate;
@@ -112,8 +115,8 @@ var guards = []guard{
 			"bench":               "starts the programs that it measures",
 			"test/conformance":    "starts kqueen and upstream's tests",
 
-			"internal/machine/local":       "looks whether nft or iptables is there",
-			"internal/machine/local/guest": "runs containerd's client to import images, before the kubelet starts",
+			"internal/machine/node":    "looks whether nft or iptables is there, and runs containerd's client to import images before the kubelet starts",
+			"internal/machine/brought": "runs kube-proxy once more, to remove its rules when the machine leaves",
 		},
 	},
 	{

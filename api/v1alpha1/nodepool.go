@@ -65,6 +65,13 @@ const (
 	LabelNodePool = "kqueen.io/nodepool"
 	// LabelProvider on a Node names the machine provider.
 	LabelProvider = "kqueen.io/machine-provider"
+	// LabelProxy on a Node says what runs kube-proxy there: with the value ProxyMachine no pod has to.
+	LabelProxy = "kqueen.io/kube-proxy"
+	// ProxyMachine is kube-proxy as a program of the machine, beside the kubelet.
+	ProxyMachine = "machine"
+	// AnnotationCNI on a managed cluster's ConfigMap kubeadm-config is spec.cni of the Cluster: who joins a machine
+	// learns whether a network comes to it.
+	AnnotationCNI = "kqueen.io/cni"
 	// AnnotationDeleteFirst on a Machine asks that scaling down takes it before others.
 	AnnotationDeleteFirst = "kqueen.io/delete-first"
 )

@@ -130,6 +130,9 @@ func (p Params) values() map[string]any {
 		"KubeadmTokenGroup": KubeadmTokenGroup,
 		"ProviderLabel":     v1alpha1.LabelProvider,
 		"LocalProvider":     v1alpha1.ProviderLocal,
+		"ProxyLabel":        v1alpha1.LabelProxy,
+		"ProxyMachine":      v1alpha1.ProxyMachine,
+		"CNIAnnotation":     v1alpha1.AnnotationCNI,
 	}
 }
 

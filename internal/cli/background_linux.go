@@ -109,7 +109,9 @@ func (e *env) startInBackground(ctx context.Context, flags upFlags) error {
 	}
 	begin := time.Now()
 	e.say("Starting KQueen in %s", dir)
-	lines, wait, err := spawn(dir, flags)
+	lines, wait, err := spawn(dir, "up", "--foreground", "--data-dir="+dir, "--listen="+flags.listen,
+		"--gateway-port="+strconv.Itoa(flags.gatewayPort), "--domain="+flags.domain, "--machine-network="+flags.machineNetwork,
+		"--images="+flags.images)
 	if err != nil {
 		return err
 	}
@@ -123,7 +125,7 @@ func (e *env) startInBackground(ctx context.Context, flags upFlags) error {
 		if errors.Is(err, io.EOF) {
 			return fail(codeError, "KQueen ended while starting (%v); see %s and %s beside it", wait(), serverLog(dir), lastWords)
 		}
-		return err
+		return fmt.Errorf("start KQueen: %w", err)
 	}
 	e.say("KQueen is ready after %.1fs. Next:\n  %s\n  export KUBECONFIG=%s   # for kubectl on the admin plane",
 		time.Since(begin).Seconds(), e.command("cluster create demo --wait"), shellQuote(filepath.Join(dir, adminKubeconfig)))
@@ -142,7 +144,7 @@ func follow(lines io.Reader, print func(standalone.Step)) error {
 		case line.Ready:
 			return nil
 		case line.Error != "":
-			return fail(codeError, "start KQueen: %s", line.Error)
+			return fail(codeError, "%s", line.Error)
 		case line.Step != nil:
 			print(*line.Step)
 		}
@@ -153,9 +155,9 @@ func follow(lines io.Reader, print func(standalone.Step)) error {
 // lastWords is the file that gets what a server writes past its log, such as the trace of a crash.
 const lastWords = "stderr.log"
 
-// spawn starts this program once more with --foreground. The parent's end of the report pipe is
-// returned, and a function that waits for the child.
-func spawn(dir string, flags upFlags) (io.ReadCloser, func() error, error) {
+// spawn starts this program once more, in a session of its own. The parent's end of the report pipe is returned, and
+// a function that waits for the child.
+func spawn(dir string, args ...string) (io.ReadCloser, func() error, error) {
 	logs := filepath.Dir(serverLog(dir))
 	if err := os.MkdirAll(logs, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("make the data directory: %w; choose another with --data-dir", err)
@@ -174,9 +176,7 @@ func spawn(dir string, flags upFlags) (io.ReadCloser, func() error, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("find this program: %w", err)
 	}
-	cmd := exec.Command(program, "up", "--foreground", "--data-dir="+dir, "--listen="+flags.listen,
-		"--gateway-port="+strconv.Itoa(flags.gatewayPort), "--domain="+flags.domain, "--machine-network="+flags.machineNetwork,
-		"--images="+flags.images)
+	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{out}
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), reportVariable+"=3")

@@ -99,8 +99,7 @@ func (e *env) down(ctx context.Context, finish func(context.Context, string, *sl
 	return nil
 }
 
-// stopServer asks the server of dir to end and waits until it has. A pidfd keeps the signal from
-// hitting whoever gets the number next.
+// stopServer asks the server of dir to end and waits until it has.
 func stopServer(ctx context.Context, dir string) error {
 	status, err := app.ReadStatus(ctx, dir)
 	if errors.Is(err, app.ErrNotRunning) {
@@ -109,17 +108,23 @@ func stopServer(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	fd, err := unix.PidfdOpen(status.PID, 0)
+	return endProcess(ctx, "the server", status.PID)
+}
+
+// endProcess asks a process to end and waits until it has. A pidfd keeps the signal from hitting whoever gets the
+// number next. what says for people which process it is.
+func endProcess(ctx context.Context, what string, pid int) error {
+	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("find the server (pid %d): %w", status.PID, err)
+		return fmt.Errorf("find %s (pid %d): %w", what, pid, err)
 	}
-	server := os.NewFile(uintptr(fd), "server")
-	defer server.Close()
+	process := os.NewFile(uintptr(fd), "process")
+	defer process.Close()
 	if err := unix.PidfdSendSignal(fd, syscall.SIGTERM, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("stop the server (pid %d): %w", status.PID, err)
+		return fmt.Errorf("stop %s (pid %d): %w", what, pid, err)
 	}
 	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	for deadline := time.Now().Add(stopTimeout); time.Now().Before(deadline) && ctx.Err() == nil; {
@@ -128,8 +133,8 @@ func stopServer(ctx context.Context, dir string) error {
 			return nil
 		}
 		if err != nil && !errors.Is(err, unix.EINTR) {
-			return fmt.Errorf("wait for the server (pid %d): %w", status.PID, err)
+			return fmt.Errorf("wait for %s (pid %d): %w", what, pid, err)
 		}
 	}
-	return fail(codeTimedOut, "the server (pid %d) did not end within %s", status.PID, stopTimeout)
+	return fail(codeTimedOut, "%s (pid %d) did not end within %s", what, pid, stopTimeout)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kqueen.io/kqueen/internal/machine/local/guest"
+	"kqueen.io/kqueen/internal/machine/node"
 )
 
 // newMachineCommand holds what runs inside the machines that KQueen makes on this host. People do not call it.
@@ -42,13 +43,13 @@ func newMachineRunCommand() *cobra.Command {
 }
 
 func newMachineStartCommand() *cobra.Command {
-	var s guest.Start
+	var s node.Start
 	cmd := &cobra.Command{
 		Use:   "start [--socket PATH] [--path PATH] [--importer PROGRAM [--image ARCHIVE]... [--images FOLDER]] -- PROGRAM [ARGUMENT]...",
 		Short: "Wait for what a program of the machine needs, then become it",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s.Program, s.Root, s.Log = args, guest.ContainerdRoot, slog.New(slog.NewTextHandler(os.Stderr, nil))
+			s.Program, s.Log = args, slog.New(slog.NewTextHandler(os.Stderr, nil))
 			return s.Exec(cmd.Context())
 		},
 	}
@@ -57,5 +58,6 @@ func newMachineStartCommand() *cobra.Command {
 	cmd.Flags().StringVar(&s.Importer, "importer", "", "containerd's own client")
 	cmd.Flags().StringArrayVar(&s.Images, "image", nil, "archive to import first")
 	cmd.Flags().StringVar(&s.Folder, "images", "", "folder with more archives, which may be broken")
+	cmd.Flags().StringVar(&s.Marks, "marks", node.ContainerdRoot, "folder that notes what was imported")
 	return cmd
 }

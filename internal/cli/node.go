@@ -16,8 +16,8 @@ func newNodeCommand(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "node",
 		Aliases: []string{"nodes"},
-		Short:   "Show, drain and replace single nodes",
-		Long: `Show, drain and replace single nodes.
+		Short:   "Show, drain and replace single nodes, and join machines",
+		Long: `Show, drain and replace single nodes, and make the machine on which this runs one.
 
 A node is shown here as KQueen's Machine, which has the node's name. What a node
 says of itself all the time is in its cluster: see "kubectl get nodes" there.`,
@@ -35,6 +35,7 @@ says of itself all the time is in its cluster: see "kubectl get nodes" there.`,
 		newReplaceCommand(e),
 		newJoinCommand(e),
 	)
+	cmd.AddCommand(machineCommands(e)...)
 	return cmd
 }
 

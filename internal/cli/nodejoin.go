@@ -2,12 +2,7 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -38,14 +33,22 @@ type joinCommand struct {
 	Expires time.Time `json:"expires"`
 	// CACertHashes are those of the public keys that may sign the server's certificate.
 	CACertHashes []string `json:"caCertHashes"`
-	// Command joins the machine when it is run there.
+	// Command joins the machine when it is run there: one of Commands.
 	Command string `json:"command"`
+	// Commands are what joins the machine, by the program that does: kqueen, kubeadm.
+	Commands map[string]string `json:"commands"`
 }
+
+// Programs that join a machine.
+const (
+	withKQueen  = "kqueen"
+	withKubeadm = "kubeadm"
+)
 
 // joining is one run of `node join-command`.
 type joining struct {
-	env          *env
-	pool, format string
+	env                *env
+	pool, format, with string
 }
 
 // newJoinCommand returns `node join-command`.
@@ -55,13 +58,15 @@ func newJoinCommand(e *env) *cobra.Command {
 		Use:   "join-command [NAME]",
 		Short: "Print the command that joins a machine which you bring",
 		Long: `Print the command that joins a machine which you bring to a nodepool of provider
-manual: a "kubeadm join" that upstream's kubeadm understands. Without a NAME it
-is for the first machine that waits.
+manual. It is a "kqueen node join", which brings containerd, kubelet and kube-proxy
+with it, or with --with kubeadm a "kubeadm join" that upstream's kubeadm understands.
+Without a NAME it is for the first machine that waits.
 
 The command holds a secret, which is good for this one machine until it has
 joined or a day is over; then this prints another.`,
 		Example: `  kqueen nodepool create hand --cluster demo --provider manual --nodes 1
   kqueen node join-command --pool hand
+  kqueen node join-command --pool hand --with kubeadm
   kqueen node join-command hand-x7k2f -o json`,
 		Args: names(0, 1),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -74,11 +79,16 @@ joined or a day is over; then this prints another.`,
 			if len(args) > 0 && j.pool != "" {
 				return usageError(cmd, "say NAME or --pool, not both")
 			}
+			if j.with != withKQueen && j.with != withKubeadm {
+				return usageError(cmd, "--with: %q joins no machine; choose one of %s, %s", j.with, withKQueen, withKubeadm)
+			}
 			return j.run(cmd.Context(), args)
 		},
 	}
 	cmd.Flags().StringVar(&j.pool, "pool", "", "the first machine of this nodepool that waits")
 	_ = cmd.RegisterFlagCompletionFunc("pool", e.completeNames(nodePoolNoun, -1))
+	cmd.Flags().StringVar(&j.with, "with", withKQueen, "program that joins the machine: "+withKQueen+", "+withKubeadm)
+	_ = cmd.RegisterFlagCompletionFunc("with", oneOf(withKQueen, withKubeadm))
 	registerOutput(cmd, &j.format, "text", []string{"text", "json", "yaml"})
 	return cmd
 }
@@ -96,6 +106,7 @@ func (j *joining) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	found.Command = found.Commands[j.with]
 	return j.print(found)
 }
 
@@ -158,7 +169,7 @@ func (e *env) joinCommandOf(ctx context.Context, c client.Client, m *v1alpha1.Ma
 	if err := checkReachable(cluster.Status.Join.Server); err != nil {
 		return nil, err
 	}
-	hashes, err := keyHashes(cluster.Status.Join.CA)
+	hashes, err := machine.KeyHashes(cluster.Status.Join.CA)
 	if err != nil {
 		return nil, fmt.Errorf("status.join.ca of cluster %s: %w", cluster.Name, err)
 	}
@@ -177,7 +188,7 @@ func (e *env) joinCommandOf(ctx context.Context, c client.Client, m *v1alpha1.Ma
 		Machine: m.Name, Cluster: cluster.Name, Version: m.Spec.Version,
 		Server: cluster.Status.Join.Server, Token: token, Expires: expires.UTC(), CACertHashes: hashes,
 	}
-	found.Command = found.line()
+	found.Commands = map[string]string{withKQueen: found.kqueen(), withKubeadm: found.kubeadm()}
 	return found, nil
 }
 
@@ -190,11 +201,20 @@ func missingToken(m *v1alpha1.Machine) string {
 	return fmt.Sprintf("its condition %s is %s: %s", v1alpha1.ConditionBootstrapped, found.Status, cleanLine(found.Message))
 }
 
-// line is the stock command, for a shell.
-func (j *joinCommand) line() string {
-	words := []string{"kubeadm", "join", j.Server, "--token", j.Token}
+// kubeadm is the stock command, for a shell.
+func (j *joinCommand) kubeadm() string {
+	return j.line([]string{"kubeadm", "join"}, "--discovery-token-ca-cert-hash")
+}
+
+// kqueen is the command that brings everything with it, for a shell.
+func (j *joinCommand) kqueen() string {
+	return j.line([]string{"kqueen", "node", "join"}, "--ca-cert-hash")
+}
+
+func (j *joinCommand) line(words []string, hashFlag string) string {
+	words = append(words, j.Server, "--token", j.Token)
 	for _, hash := range j.CACertHashes {
-		words = append(words, "--discovery-token-ca-cert-hash", hash)
+		words = append(words, hashFlag, hash)
 	}
 	words = append(words, "--node-name", j.Machine)
 	for i := range words {
@@ -214,28 +234,6 @@ func checkReachable(server string) error {
 		return fail(codeError, "machines elsewhere cannot reach this KQueen, which listens on this host alone; start it with: kqueen up --listen ADDRESS, with an address that they reach")
 	}
 	return nil
-}
-
-// keyHashes returns "sha256:<hex>" of the public keys of certificates in PEM, as kubeadm pins them: of the
-// DER of SubjectPublicKeyInfo.
-func keyHashes(data []byte) ([]string, error) {
-	var hashes []string
-	for {
-		var block *pem.Block
-		if block, data = pem.Decode(data); block == nil {
-			break
-		}
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, fmt.Errorf("read a certificate: %w", err)
-		}
-		sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
-		hashes = append(hashes, "sha256:"+hex.EncodeToString(sum[:]))
-	}
-	if len(hashes) == 0 {
-		return nil, errors.New("it holds no certificate in PEM")
-	}
-	return hashes, nil
 }
 
 func (j *joining) print(found *joinCommand) error {
@@ -259,6 +257,10 @@ func (j *joining) print(found *joinCommand) error {
 		return err
 	}
 	j.env.say("run it as root on the machine that becomes node %s; it is a secret, and good until %s", found.Machine, found.Expires.Format(time.RFC3339))
-	j.env.say("the machine needs containerd, and kubeadm and kubelet %s; KQueen does not install them", found.Version)
+	if j.with == withKubeadm {
+		j.env.say("the machine needs containerd, and kubeadm and kubelet %s; KQueen does not install them", found.Version)
+		return nil
+	}
+	j.env.say("the machine needs this program, and the programs of Kubernetes %s and of nodes: kqueen release build, or a copy of the folder that has them here", found.Version)
 	return nil
 }

@@ -15,6 +15,14 @@ func serverCommands(*env) []*cobra.Command {
 	}
 }
 
+// machineCommands returns stand-ins for the commands that make the machine on which they run a node.
+func machineCommands(*env) []*cobra.Command {
+	return []*cobra.Command{
+		clientOnly("join", "Join this machine to a cluster"),
+		clientOnly("leave", "Take this machine out of its cluster"),
+	}
+}
+
 // releaseServerCommands returns stand-ins for the commands about releases that need a server.
 func releaseServerCommands(*env) []*cobra.Command {
 	return []*cobra.Command{clientOnly("build", "Build the programs of a release")}

@@ -26,7 +26,7 @@ func TestWorkersBrought(t *testing.T) {
 	name := w.awaited()
 	b.boot(name)
 
-	line := i.ok("node", "join-command", "--pool", "hand")
+	line := i.ok("node", "join-command", "--pool", "hand", "--with", "kubeadm")
 	if out := i.ok("node", "list", "-o", "json"); strings.Contains(out, joinToken(t, line)) {
 		t.Errorf("the machine tells its token to everybody who may see it:\n%s", out)
 	}

@@ -10,48 +10,31 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/egress"
 	"kqueen.io/kqueen/internal/machine"
 	"kqueen.io/kqueen/internal/machine/local/guest"
+	"kqueen.io/kqueen/internal/machine/node"
 	"kqueen.io/kqueen/internal/release"
 	"kqueen.io/kqueen/internal/runner"
 )
 
-// Names of a machine's components.
-const (
-	componentMachine    = "machine"
-	componentContainerd = "containerd"
-	componentKubelet    = "kubelet"
-	componentProxy      = "kube-proxy"
-)
+// componentMachine is process 1 of a machine, beside the components of every node.
+const componentMachine = "machine"
 
-// Ports of a machine's own address. Those of kubelet and kube-proxy are upstream's.
-const (
-	portMachineHealth = 10247
-	portKubeletHealth = 10248
-	portProxyHealth   = 10256
-)
+// portMachineHealth is a port of a machine's own address, beside those of every node.
+const portMachineHealth = 10247
 
-// Paths within a machine.
-const (
-	kubeletKubeconfig = "/var/lib/kubelet/kubeconfig"
-	containerdSocket  = "/run/containerd/containerd.sock"
-)
+// containerdSocket is a path within a machine.
+const containerdSocket = "/run/containerd/containerd.sock"
 
-// Names of files in a machine's directory.
+// Names of files in a machine's directory, beside those of every node.
 const (
-	fileGuest      = "guest.json"
-	fileRoutes     = "routes.json"
-	fileContainerd = "containerd.toml"
-	fileCNI        = "cni.template"
-	fileKubelet    = "kubelet.yaml"
-	fileBootstrap  = "bootstrap.kubeconfig"
-	fileCA         = "ca.crt"
-	fileResolv     = "resolv.conf"
+	fileGuest  = "guest.json"
+	fileRoutes = "routes.json"
+	fileCNI    = "cni.template"
 )
 
 // description is everything that a machine depends on.
@@ -75,9 +58,10 @@ func describe(d description) (runner.Workload, error) {
 	if err != nil {
 		return runner.Workload{}, err
 	}
+	p := d.programs()
 	return runner.Workload{
 		ID: string(d.UID), Files: files,
-		Components: []runner.Component{d.machine(), d.containerd(), d.kubelet(), d.proxy()},
+		Components: []runner.Component{d.machine(), within(p.Containerd()), within(p.Kubelet()), within(p.Proxy())},
 	}, nil
 }
 
@@ -88,83 +72,27 @@ func (d description) machine() runner.Component {
 		// It is never restarted for another description: that would end all pods.
 		Args:     []string{"machine", "run", "--config", d.path(fileGuest)},
 		Isolated: true,
-		Probe:    d.probe(portMachineHealth),
+		Probe:    &runner.Probe{URL: "http://" + d.at(portMachineHealth) + "/healthz"},
 		// Its end is that of everything in it; there is nothing to wait for.
 		StopGrace: time.Second,
 	}
 }
 
-func (d description) containerd() runner.Component {
-	return runner.Component{
-		Name:   componentContainerd,
-		Path:   d.parts.Program("containerd"),
-		Args:   []string{"--config", d.path(fileContainerd)},
-		Within: componentMachine,
-		// A restart leaves the pods alone: their shims live on.
-		RestartOn: []string{fileContainerd, fileCNI},
+// programs are what makes the machine a node.
+func (d description) programs() node.Programs {
+	return node.Programs{
+		Program: d.record.Program, Parts: d.parts, Binaries: d.binaries,
+		Images: node.ImagesFor(d.Cluster.CNI, d.parts.Images()), Folder: d.images,
+		Dir: d.dir, RestartContainerd: []string{node.FileContainerd, fileCNI}, Socket: containerdSocket,
+		Name: d.Name, Address: d.address(), Health: d.address(),
+		Label: v1alpha1.LabelProvider + "=" + v1alpha1.ProviderLocal, PodCIDR: d.Cluster.PodCIDR, ProxyMode: d.facts.proxyMode,
 	}
 }
 
-// kubelet waits for containerd and gives it the images that cannot be pulled and those of the host's administrator, before any pod asks for them.
-func (d description) kubelet() runner.Component {
-	args := []string{"machine", "start", "--socket", containerdSocket, "--importer", d.parts.Program("ctr")}
-	for _, image := range imagesFor(d.Cluster.CNI, d.parts.Images()) {
-		args = append(args, "--image", image.Archive)
-	}
-	args = append(args, "--images", d.images, "--", d.binaries.Path("kubelet"),
-		"--config="+d.path(fileKubelet),
-		"--kubeconfig="+kubeletKubeconfig,
-		"--bootstrap-kubeconfig="+d.path(fileBootstrap),
-		"--cert-dir=/var/lib/kubelet/pki",
-		"--hostname-override="+d.Name,
-		"--node-ip="+d.address().String(),
-		// The others come from KQueen once the node is there.
-		"--node-labels="+v1alpha1.LabelProvider+"="+v1alpha1.ProviderLocal,
-	)
-	return runner.Component{
-		Name:      componentKubelet,
-		Path:      d.record.Program,
-		Args:      args,
-		After:     []string{componentContainerd},
-		Within:    componentMachine,
-		RestartOn: []string{fileKubelet, fileCA},
-		Probe:     d.probe(portKubeletHealth),
-	}
-}
-
-// imagesFor are those that a machine is given. Flannel's is as large as all others together, and most clusters have
-// no use for it.
-func imagesFor(cni string, all []release.Image) []release.Image {
-	return slices.DeleteFunc(all, func(i release.Image) bool {
-		return strings.Contains(i.Name, "/flannel:") && cni != v1alpha1.CNIFlannel
-	})
-}
-
-// proxy is kube-proxy with the node's own identity, which is there once the kubelet has joined.
-func (d description) proxy() runner.Component {
-	return runner.Component{
-		Name: componentProxy,
-		Path: d.record.Program,
-		Args: []string{
-			"machine", "start", "--path", kubeletKubeconfig, "--", d.binaries.Path("kube-proxy"),
-			"--kubeconfig=" + kubeletKubeconfig,
-			"--hostname-override=" + d.Name,
-			"--proxy-mode=" + d.facts.proxyMode,
-			"--cluster-cidr=" + d.Cluster.PodCIDR.String(),
-			"--healthz-bind-address=" + d.at(portProxyHealth),
-			"--metrics-bind-address=127.0.0.1:10249",
-			// The host's limits are not a machine's to change.
-			"--conntrack-max-per-core=0",
-			"--conntrack-tcp-timeout-established=0",
-			"--conntrack-tcp-timeout-close-wait=0",
-		},
-		After:  []string{componentKubelet},
-		Within: componentMachine,
-	}
-}
-
-func (d description) probe(port int) *runner.Probe {
-	return &runner.Probe{URL: "http://" + d.at(port) + "/healthz"}
+// within has a component run in the machine.
+func within(c runner.Component) runner.Component {
+	c.Within = componentMachine
+	return c
 }
 
 func (d description) path(file string) string { return filepath.Join(d.dir, file) }
@@ -243,19 +171,19 @@ func (d description) files() (map[string]runner.File, error) {
 		return nil, fmt.Errorf("write the kubelet's configuration: %w", err)
 	}
 	files := map[string]runner.File{
-		fileContainerd: {Data: []byte(d.containerdConfig())},
-		fileCNI:        {Data: []byte(cniTemplate)},
-		fileKubelet:    {Data: kubelet},
-		fileCA:         {Data: d.Cluster.CA},
-		fileResolv:     {Data: []byte(d.facts.resolvConf)},
+		node.FileContainerd: {Data: []byte(d.containerdConfig())},
+		fileCNI:             {Data: []byte(cniTemplate)},
+		node.FileKubelet:    {Data: kubelet},
+		node.FileCA:         {Data: d.Cluster.CA},
+		node.FileResolv:     {Data: []byte(d.facts.resolvConf)},
 	}
 	if d.Token != "" {
-		if files[fileBootstrap], err = d.bootstrap(); err != nil {
+		if files[node.FileBootstrap], err = d.bootstrap(); err != nil {
 			return nil, err
 		}
 	} else {
 		// What is no longer good must not lie about. Files that are not described stay.
-		files[fileBootstrap] = runner.File{}
+		files[node.FileBootstrap] = runner.File{}
 	}
 	for name, value := range map[string]any{fileGuest: inside, fileRoutes: d.routes(), recordFile: d.record} {
 		data, err := json.MarshalIndent(value, "", "  ")

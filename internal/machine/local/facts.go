@@ -3,17 +3,13 @@
 package local
 
 import (
-	"bufio"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
-	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"kqueen.io/kqueen/internal/machine"
+	"kqueen.io/kqueen/internal/machine/node"
 )
 
 // facts are what the host is like.
@@ -24,20 +20,11 @@ type facts struct {
 	resolvConf  string // name servers that can be reached from another network
 }
 
-// noServers is a resolv.conf that says nothing and is not empty: for an empty one others are taken.
-const noServers = "options ndots:1\n"
-
 // look finds out what the host is like.
 func look() facts {
-	f := facts{resolvConf: noServers, root: os.Geteuid() == 0, mayLowerOOM: hasCapability(unix.CAP_SYS_RESOURCE)}
-	for _, tool := range []struct{ program, mode string }{{"nft", "nftables"}, {"iptables", "iptables"}} {
-		if _, err := exec.LookPath(tool.program); err == nil {
-			f.proxyMode = tool.mode
-			break
-		}
-	}
+	f := facts{resolvConf: node.NoServers, root: os.Geteuid() == 0, mayLowerOOM: node.MayLowerOOM(), proxyMode: node.ProxyMode()}
 	if data, err := os.ReadFile("/etc/resolv.conf"); err == nil {
-		f.resolvConf = reachableServers(string(data))
+		f.resolvConf = node.ReachableServers(string(data))
 	}
 	return f
 }
@@ -51,35 +38,6 @@ func (f facts) check() error {
 		return fmt.Errorf("%w: neither nft nor iptables is in PATH; install one of the packages nftables and iptables", machine.ErrUnsupported)
 	}
 	return nil
-}
-
-func hasCapability(number uint) bool {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	if err := unix.Capget(&header, &data[0]); err != nil {
-		return false
-	}
-	const word = 32
-	return data[number/word].Effective&(1<<(number%word)) != 0
-}
-
-// reachableServers leaves out name servers at a loopback address: in a machine's network it is another.
-func reachableServers(resolvConf string) string {
-	var out strings.Builder
-	lines := bufio.NewScanner(strings.NewReader(resolvConf))
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 2 || fields[0] != "nameserver" {
-			continue
-		}
-		if a, err := netip.ParseAddr(fields[1]); err == nil && !a.IsLoopback() {
-			out.WriteString("nameserver " + a.String() + "\n")
-		}
-	}
-	if out.Len() == 0 {
-		return noServers
-	}
-	return out.String()
 }
 
 // HostNetworks are the networks of the host's interfaces.

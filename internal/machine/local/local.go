@@ -22,6 +22,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/machine"
 	"kqueen.io/kqueen/internal/machine/local/guest"
+	"kqueen.io/kqueen/internal/machine/node"
 	"kqueen.io/kqueen/internal/release"
 	"kqueen.io/kqueen/internal/runner"
 )
@@ -128,7 +129,7 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	if err != nil {
 		return machine.Observed{}, fmt.Errorf("look at the machine: %w", err)
 	}
-	observed := judge(status)
+	observed := node.Judge(status)
 	observed.ProviderID = machine.ProviderID(v1alpha1.ProviderLocal, want.UID)
 	observed.Address = r.Address.Addr()
 	return observed, nil
@@ -197,7 +198,7 @@ func (p *Provider) Delete(ctx context.Context, ref machine.Ref) (bool, error) {
 	if ref.Cluster == "" || !p.facts.root { // never was a machine: it has left nothing on the host
 		return true, nil
 	}
-	if err := guest.RemoveCgroups(cgroupOf(ref.UID)); err != nil {
+	if err := node.RemoveCgroups(cgroupOf(ref.UID)); err != nil {
 		return false, err
 	}
 	delete(p.records, ref.UID)

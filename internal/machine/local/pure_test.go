@@ -18,8 +18,8 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/machine"
+	"kqueen.io/kqueen/internal/machine/node"
 	"kqueen.io/kqueen/internal/release"
-	"kqueen.io/kqueen/internal/runner"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -86,39 +86,6 @@ func TestChooseSpreads(t *testing.T) {
 	}
 }
 
-func TestReachableServers(t *testing.T) {
-	got := reachableServers("# made by hand\nnameserver 127.0.0.53\nsearch a.example\nnameserver 10.0.0.1\nnameserver ::1\nnameserver fd00::1\nnameserver\n")
-	if diff := cmp.Diff("nameserver 10.0.0.1\nnameserver fd00::1\n", got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := reachableServers("nameserver 127.0.0.53\n"); got != noServers {
-		t.Errorf("a host with nothing but itself gives %q; an empty file would make containerd copy the host's", got)
-	}
-}
-
-func TestJudge(t *testing.T) {
-	ready := runner.ComponentStatus{Name: "machine", State: runner.StateReady}
-	cases := map[string]struct {
-		status []runner.ComponentStatus
-		want   machine.Observed
-	}{
-		"all ready": {[]runner.ComponentStatus{ready}, machine.Observed{State: machine.Running, Message: "all programs of the machine run"}},
-		"starting": {[]runner.ComponentStatus{ready, {Name: "kubelet", State: runner.StateStarting}},
-			machine.Observed{State: machine.Creating, Message: "waiting for kubelet"}},
-		"crashed once": {[]runner.ComponentStatus{ready, {Name: "kubelet", State: runner.StateStarting, LastExit: &runner.Exit{Signal: "killed"}}},
-			machine.Observed{State: machine.Failing, Message: "kubelet was ended by signal: killed and is being restarted"}},
-		"does not answer": {[]runner.ComponentStatus{{Name: "kubelet", State: runner.StateNotReady, Message: "timeout"}},
-			machine.Observed{State: machine.Failing, Message: "kubelet does not answer: timeout"}},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, judge(runner.Status{Components: c.status}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 // TestDescribe shows everything that runs for a machine.
 func TestDescribe(t *testing.T) {
 	d := description{
@@ -136,7 +103,7 @@ func TestDescribe(t *testing.T) {
 			},
 		},
 		record: record{Cluster: "22222222-2222-2222-2222-222222222222", Address: netip.MustParsePrefix("10.223.7.2/24"), Parts: "/parts", Program: "/usr/bin/kqueen"},
-		facts:  facts{root: true, proxyMode: "nftables", resolvConf: noServers},
+		facts:  facts{root: true, proxyMode: "nftables", resolvConf: node.NoServers},
 		dir:    "/data/machine", images: "/data/images",
 		parts:    release.NodeParts{Dir: "/parts"},
 		binaries: release.Binaries{Dir: "/releases/v1.36.3", Components: map[string]release.Component{"kubelet": {}, "kube-proxy": {}}},
@@ -147,16 +114,6 @@ func TestDescribe(t *testing.T) {
 	d.Cluster.Server = "198.51.100.7:20001"
 	d.hostPorts.First, d.hostPorts.Last = 20000, 29999
 	compare(t, "reachable", d)
-}
-
-// TestImages: a machine is given what its cluster may run.
-func TestImages(t *testing.T) {
-	all := []release.Image{{Name: "kqueen.internal/pause:1"}, {Name: "kqueen.internal/coredns:1"}, {Name: "kqueen.internal/flannel:1"}}
-	for cni, want := range map[string]int{v1alpha1.CNIRoutes: 2, v1alpha1.CNINone: 2, v1alpha1.CNIFlannel: 3} {
-		if got := imagesFor(cni, slices.Clone(all)); len(got) != want || got[0] != all[0] {
-			t.Errorf("%s: got %v, want %d", cni, got, want)
-		}
-	}
 }
 
 // TestPause: what somebody chose is what containerd starts.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kqueen.io/kqueen/internal/machine/local/guest"
+	"kqueen.io/kqueen/internal/machine/node"
 	"kqueen.io/kqueen/internal/runner"
 )
 
@@ -72,7 +73,7 @@ func (m Machines) Has(id string) bool {
 // bridges, packet filters and cgroups. A machine that is started makes them again.
 func (m Machines) LeaveHost() error {
 	for id, r := range m {
-		if err := errors.Join(guest.RemoveCgroups(cgroupOf(id)), guest.RemoveBridge(bridgeOf(r.Cluster))); err != nil {
+		if err := errors.Join(node.RemoveCgroups(cgroupOf(id)), guest.RemoveBridge(bridgeOf(r.Cluster))); err != nil {
 			return err
 		}
 	}

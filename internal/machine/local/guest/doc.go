@@ -1,6 +1,5 @@
 // Package guest is what runs inside a machine that is made on this host: process 1 of its namespaces,
-// which makes the machine's mounts and network and carries calls to the API server and from it, and the step
-// that fills the machine with images before the kubelet starts.
+// which makes the machine's mounts and network and carries calls to the API server and from it.
 //
 // It hides namespaces, mounts and netlink. Package local writes its configuration; the command line
 // starts it. It keeps no state: a new life begins from the configuration.
@@ -12,9 +11,6 @@ import (
 	"net/netip"
 	"os"
 )
-
-// ContainerdRoot is containerd's directory within a machine.
-const ContainerdRoot = "/var/lib/containerd"
 
 // Config says what a machine is. It is a file in the machine's directory.
 type Config struct {

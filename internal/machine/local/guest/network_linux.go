@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -15,6 +14,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/machine/node"
 )
 
 // inside is the name of the machine's end of its link.
@@ -129,24 +130,7 @@ func (n *networks) setUp(w Network, forwards []Forward) error {
 	if err := n.here.RouteReplace(out); err != nil {
 		return fmt.Errorf("make the way out by %s: %w", w.Gateway.Addr(), err)
 	}
-	return setKernel()
-}
-
-// setKernel sets what kubeadm asks of every node: packets are forwarded between pods, and those that stay on
-// one bridge pass the rules of Services too.
-func setKernel() error {
-	for _, s := range []struct{ name, value string }{
-		{"net/ipv4/ip_forward", "1"},
-		{"net/ipv6/conf/all/forwarding", "1"},
-		{"net/bridge/bridge-nf-call-iptables", "1"},
-		{"net/bridge/bridge-nf-call-ip6tables", "1"},
-	} {
-		err := os.WriteFile("/proc/sys/"+s.name, []byte(s.value), 0)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without IPv6 or bridge filters
-			return fmt.Errorf("set %s: %w", s.name, err)
-		}
-	}
-	return nil
+	return node.SetKernel()
 }
 
 // routesInterval is the time between two looks at the file of routes.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kqueen.io/kqueen/internal/egress"
+	"kqueen.io/kqueen/internal/machine/node"
 )
 
 // hostNetworkFlag hands the host's network to the second life of the process, as an open file.
@@ -50,7 +51,7 @@ func Run(ctx context.Context, c Config, host int, log *slog.Logger) error {
 	if err := makeMounts(c.Mounts, c.Keep); err != nil {
 		return err
 	}
-	if err := makeCgroups(c.Cgroup); err != nil {
+	if err := node.MakeCgroups(c.Cgroup); err != nil {
 		return err
 	}
 	n, err := openNetworks(host)

@@ -1,6 +1,4 @@
-//go:build linux
-
-package local
+package node
 
 import (
 	"strings"
@@ -9,8 +7,8 @@ import (
 	"kqueen.io/kqueen/internal/runner"
 )
 
-// judge says what the components' states mean. It is pure.
-func judge(status runner.Status) machine.Observed {
+// Judge says what the states of a machine's components mean. It is pure.
+func Judge(status runner.Status) machine.Observed {
 	if status.Ready() {
 		return machine.Observed{State: machine.Running, Message: "all programs of the machine run"}
 	}

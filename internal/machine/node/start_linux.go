@@ -1,4 +1,4 @@
-package guest
+package node
 
 import (
 	"bytes"
@@ -24,14 +24,14 @@ import (
 type Start struct {
 	// Socket has to accept connections, Path has to exist. Either may be empty.
 	Socket, Path string
-	// Importer is containerd's own client, and Images are the archives that it imports first.
+	// Importer is containerd's own client, and Images are the archives that it imports first. Marks is the folder
+	// that notes which were; it has to go when the images do, so it is containerd's own.
 	Importer string
 	Images   []string
+	Marks    string
 	// Folder holds more archives, *.tar, which somebody put there. Empty: there is none.
 	Folder string
-	// Root is containerd's directory, in which it is noted what was imported: so that goes with the images.
-	Root string
-	Log  *slog.Logger
+	Log    *slog.Logger
 	// Program is executed, with its arguments, in place of the caller.
 	Program []string
 }
@@ -118,7 +118,7 @@ func (s Start) load(ctx context.Context, archive string) error {
 		return fmt.Errorf("look at %s: %w", archive, err)
 	}
 	name := sha256.Sum256([]byte(archive))
-	mark := filepath.Join(s.Root, "imported-"+hex.EncodeToString(name[:8]))
+	mark := filepath.Join(s.Marks, "imported-"+hex.EncodeToString(name[:8]))
 	// Whatever writes to the file or takes its place changes this; copying a whole data directory does too, and costs an import.
 	now := fmt.Sprintf("%d %d %d.%d\n", st.Ino, st.Size, st.Ctim.Sec, st.Ctim.Nsec)
 	then, err := os.ReadFile(mark)
@@ -129,15 +129,22 @@ func (s Start) load(ctx context.Context, archive string) error {
 		return err
 	}
 	begin := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, s.Importer, "--address", s.Socket, "--namespace", "k8s.io",
-		"images", "import", "--local", "--label", pinned, archive)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = io.Discard, &said
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("import %s: %w: %.500s", archive, err, said.String())
+	if err := s.client(ctx, "images", "import", "--local", "--label", pinned, archive); err != nil {
+		return fmt.Errorf("import %s: %w", archive, err)
 	}
 	s.Log.Info("images are imported", "archive", archive, "took", time.Since(begin).Round(time.Millisecond))
 	return os.WriteFile(mark, []byte(now), 0o600)
+}
+
+// client runs containerd's own client for one thing.
+func (s Start) client(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.Importer, append([]string{"--address", s.Socket, "--namespace", "k8s.io"}, args...)...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.Discard, &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w: %.500s", err, said.String())
+	}
+	return nil
 }

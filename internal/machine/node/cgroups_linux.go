@@ -1,14 +1,18 @@
-package guest
+package node
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,8 +45,9 @@ func hierarchies() ([]string, error) {
 	return dirs, nil
 }
 
-// makeCgroups makes the machine's cgroup in every hierarchy: the kubelet wants it to be there.
-func makeCgroups(path string) error {
+// MakeCgroups makes the cgroup of a machine's pods, such as "/kqueen/<uid>", in every hierarchy: the kubelet wants it
+// to be there.
+func MakeCgroups(path string) error {
 	dirs, err := hierarchies()
 	if err != nil {
 		return err
@@ -93,6 +98,74 @@ func inherit(parent, dir string) error {
 		err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+"+c), 0)
 		if err != nil && slices.Contains([]string{"cpu", "memory", "pids"}, c) {
 			return err
+		}
+	}
+	return nil
+}
+
+// killInterval is the time between two looks at processes that were killed.
+const killInterval = 20 * time.Millisecond
+
+// KillCgroup kills every process in the cgroup and below it, and waits until they are gone or ctx ends.
+func KillCgroup(ctx context.Context, path string) error {
+	again := time.NewTicker(killInterval)
+	defer again.Stop()
+	for {
+		pids, err := Processes(path)
+		if err != nil || len(pids) == 0 {
+			return err
+		}
+		for _, pid := range pids {
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("kill %d: %w", pid, err)
+			}
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the end of %d processes: %w", len(pids), context.Cause(ctx))
+		}
+	}
+}
+
+// Processes are those in the cgroup and below it that this process can see.
+func Processes(path string) ([]int, error) {
+	dirs, err := hierarchies()
+	if err != nil {
+		return nil, err
+	}
+	found := map[int]bool{}
+	for _, dir := range dirs {
+		if err := processesIn(filepath.Join(dir, path), found); err != nil {
+			return nil, fmt.Errorf("list the processes of cgroup %s: %w", path, err)
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// processesIn adds those of one directory and all below it. What is gone meanwhile has none.
+func processesIn(dir string, found map[int]bool) error {
+	data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for line := range strings.FieldsSeq(string(data)) {
+		if pid, err := strconv.Atoi(line); err == nil && pid > 0 { // 0 is one of another process namespace
+			found[pid] = true
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := processesIn(filepath.Join(dir, e.Name()), found); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

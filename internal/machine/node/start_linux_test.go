@@ -1,4 +1,4 @@
-package guest
+package node
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func TestFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a[b]*") // a path is no pattern
 	var log bytes.Buffer
 	s := Start{
-		Socket: c.socket, Importer: parts.Program("ctr"), Folder: folder, Root: t.TempDir(),
+		Socket: c.socket, Importer: parts.Program("ctr"), Folder: folder, Marks: t.TempDir(),
 		Log: slog.New(slog.NewTextHandler(&log, nil)),
 	}
 	look := func(what string, want ...string) {

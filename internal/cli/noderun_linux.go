@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kqueen.io/kqueen/internal/machine/brought"
+	"kqueen.io/kqueen/internal/runner/process"
+)
+
+// machineCommands returns the commands that make the machine on which they run a node, and no node again.
+func machineCommands(e *env) []*cobra.Command {
+	return []*cobra.Command{newMachineJoinCommand(e), newMachineLeaveCommand(e), newNodeRunCommand(e)}
+}
+
+// registerDir adds the flag for the folder in which a joined machine keeps everything.
+func registerDir(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVar(dir, "dir", brought.DefaultDir, "folder that holds everything of the node")
+	_ = cmd.MarkFlagDirname("dir")
+}
+
+// newNodeRunCommand returns `node run`, which service managers call, and `node join` in the background.
+func newNodeRunCommand(e *env) *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Keep the programs of this machine, which has joined a cluster, running",
+		Long: `Keep containerd, kubelet and kube-proxy running on this machine, which has joined a
+cluster. It stays until it is ended, and leaves them running then, so that it can
+be restarted or upgraded without any pod noticing.`,
+		Example: "  kqueen node run",
+		Hidden:  true,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			place, err := placeAt(dir)
+			if err != nil {
+				return err
+			}
+			return e.superviseNode(cmd.Context(), place)
+		},
+	}
+	registerDir(cmd, &dir)
+	return cmd
+}
+
+// placeAt is where the machine keeps everything.
+func placeAt(dir string) (brought.Place, error) {
+	abs, err := filepath.Abs(dir)
+	return brought.Place(abs), err
+}
+
+func (e *env) superviseNode(ctx context.Context, place brought.Place) error {
+	report, err := openReport()
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(report.log(e.stderr, string(place)), nil))
+	err = superviseWith(ctx, place, report, log)
+	report.end(err)
+	return err
+}
+
+func superviseWith(ctx context.Context, place brought.Place, report *report, log *slog.Logger) error {
+	if r, err := place.Record(); err != nil || r == nil {
+		return errors.Join(err, notJoined(place, r == nil && err == nil))
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	changed := make(chan struct{}, 1)
+	runner, err := process.New(process.Config{Dir: string(place), Log: log, Notify: func(string) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	s := brought.Supervisor{Place: place, Runner: runner, Program: program, Changed: changed, Log: log}
+	return errors.Join(s.Run(ctx, report.ready), runner.Close())
+}
+
+// notJoined says that there is no node.
+func notJoined(place brought.Place, so bool) error {
+	if !so {
+		return nil
+	}
+	return fail(codeError, "%w (there is no node in %s)", brought.ErrNotJoined, place)
+}
+
+// supervised says whether somebody supervises the node's programs, and under which pid.
+func supervised(place brought.Place) (pid int, yes bool, err error) {
+	runner, err := process.New(process.Config{Dir: string(place), Timing: process.Timing{LockWait: time.Millisecond}})
+	if locked, ok := errors.AsType[*process.LockedError](err); ok {
+		return locked.PID, true, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	return 0, false, runner.Close()
+}

@@ -1,0 +1,87 @@
+package brought
+
+import (
+	"encoding/json"
+	"flag"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kqueen.io/kqueen/internal/machine/node"
+	"kqueen.io/kqueen/internal/release"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestDescribe shows everything that runs on a machine: before it has an identity, and after.
+func TestDescribe(t *testing.T) {
+	d := description{
+		record: Record{
+			Node: "hand-x7k2f", Address: netip.MustParseAddr("198.51.100.20"), Token: goodToken,
+			Cluster: Cluster{
+				Server: "198.51.100.7:20001", CA: []byte("CA\n"), Version: "v1.36.3",
+				PodCIDR: netip.MustParsePrefix("10.244.0.0/16"), DNS: netip.MustParseAddr("10.96.0.10"), DNSDomain: "cluster.local",
+			},
+		},
+		place: DefaultDir, dir: DefaultDir + "/workloads/node", program: "/usr/bin/kqueen",
+		host:     Host{ProxyMode: "nftables", servers: "nameserver 10.0.0.1\n"},
+		parts:    release.NodeParts{Dir: "/parts"},
+		binaries: release.Binaries{Dir: "/releases/v1.36.3", Components: map[string]release.Component{"kubelet": {}, "kube-proxy": {}}},
+	}
+	compare(t, "joining", d)
+	d.record.Token, d.host.mayLowerOOM, d.host.resolvConf = "", true, "/etc/resolv.conf"
+	d.record.Address = netip.MustParseAddr("2001:db8::20")
+	compare(t, "joined", d)
+	alone, err := d.runtimeAlone()
+	if err != nil || len(alone.Components) != 1 || alone.Components[0].Name != node.ComponentContainerd {
+		t.Errorf("while pods are stopped %+v runs, %v", alone.Components, err)
+	}
+}
+
+func compare(t *testing.T, name string, d description) {
+	t.Helper()
+	w, err := d.describe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Validate(); err != nil {
+		t.Error(err)
+	}
+	var text strings.Builder
+	for _, c := range w.Components {
+		data, err := json.MarshalIndent(c, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(append(data, '\n'))
+	}
+	var files []string
+	for file := range w.Files {
+		files = append(files, file)
+	}
+	slices.Sort(files)
+	for _, file := range files {
+		text.WriteString("--- " + file + "\n" + string(w.Files[file].Data) + "\n")
+	}
+	golden := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(golden, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text.String()); diff != "" {
+		t.Errorf("%s (-want +got); -update writes it:\n%s", name, diff)
+	}
+}
