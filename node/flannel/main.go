@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&o.netConf, "net-conf", "/etc/kube-flannel/net-conf.json", "file with the network's range and backend")
 	flags.StringVar(&o.subnetFile, "subnet-file", "/run/flannel/subnet.env", "file to write for others who look for flannel's subnet")
 	flags.StringVar(&o.cniConf, "cni-conf", "/etc/cni/net.d/10-flannel.conflist", "file to write the machine's network configuration to")
-	flags.StringVar(&o.readyListen, "ready-listen", "127.0.0.1:8081", "address that answers \"GET /readyz\" once the network is there")
+	flags.StringVar(&o.readyListen, "ready-listen", "127.0.0.1:10245", "address that answers \"GET /readyz\" once the network is there")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
