@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -67,7 +68,7 @@ type box struct {
 	in        io.WriteCloser // while it is open, the machine runs
 }
 
-// box makes the link to a machine that is not there yet.
+// box is a machine that does not run yet.
 func (l *lan) box() *box {
 	l.t.Helper()
 	l.boxes++
@@ -77,27 +78,38 @@ func (l *lan) box() *box {
 		dir: filepath.Join(l.base, fmt.Sprintf("box%d", n)),
 	}
 	l.t.Cleanup(b.end)
-	bridge, err := netlink.LinkByName(l.bridge)
+	return b
+}
+
+// wire makes the link to the machine. The other end goes into it when it starts.
+func (b *box) wire() {
+	b.t.Helper()
+	bridge, err := netlink.LinkByName(b.bridge)
 	if err != nil {
-		l.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MasterIndex = b.link, bridge.Attrs().Index
 	pair := &netlink.Veth{LinkAttrs: attrs, PeerName: b.link + "p"}
 	if err := errors.Join(netlink.LinkAdd(pair), netlink.LinkSetUp(pair)); err != nil {
-		l.t.Fatal(err)
+		b.t.Fatal(err)
 	}
-	return b
 }
 
 // end takes the machine away, with all that runs in it.
 func (b *box) end() {
+	if b.init != nil && b.t.Failed() {
+		b.logs()
+	}
+	b.stop()
+}
+
+// stop switches the machine off. Its files stay.
+func (b *box) stop() {
 	if b.init != nil {
-		if b.t.Failed() {
-			b.logs()
-		}
 		_ = b.init.Process.Kill() // with process 1 of its namespace every process ends
 		_ = b.init.Wait()         // it was killed
+		b.init = nil
 	}
 	b.unlink(b.link)
 	if b.cgroup != "" {
@@ -108,6 +120,7 @@ func (b *box) end() {
 // start starts the machine under the name that its node will have.
 func (b *box) start(script, node string, env ...string) {
 	b.t.Helper()
+	b.wire()
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		b.t.Fatal(err)
 	}
@@ -145,6 +158,11 @@ func (b *box) start(script, node string, env ...string) {
 		_, err = io.WriteString(b.in, "go\n")
 	}
 	if err != nil {
+		b.t.Fatal(err)
+	}
+	up := filepath.Join(b.dir, "up")
+	eventually(b.t, "the machine is up", func(context.Context) error { _, err := os.Stat(up); return err })
+	if err := os.Remove(up); err != nil {
 		b.t.Fatal(err)
 	}
 }

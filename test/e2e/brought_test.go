@@ -45,7 +45,7 @@ func partsOf(t *testing.T) parts {
 	return p
 }
 
-// bring makes the link to a machine that is not there yet.
+// bring is a machine that does not run yet.
 func (i *installation) bring() *brought {
 	i.t.Helper()
 	b := &brought{box: i.lan().box(), parts: partsOf(i.t)}

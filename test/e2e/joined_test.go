@@ -82,7 +82,7 @@ func connect(w *workers, all []*joined) {
 			if other == b {
 				continue
 			}
-			if r := b.within("ip", "route", "add", ranges[other.node], "via", other.address.String()); r.code != 0 {
+			if r := b.within("ip", "route", "replace", ranges[other.node], "via", other.address.String()); r.code != 0 {
 				w.t.Fatal(r.stderr)
 			}
 		}

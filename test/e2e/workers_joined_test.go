@@ -49,6 +49,7 @@ func TestWorkersJoined(t *testing.T) {
 	})
 	t.Run("Streams", w.streams)
 	t.Run("Supervisor is killed", func(*testing.T) { w.surviveSupervisor(all[0]) })
+	t.Run("Machine restarts", func(t *testing.T) { w.restart(t, all[1], all) })
 	t.Run("Leave", func(t *testing.T) { w.leave(t, all[0]) })
 }
 
@@ -175,6 +176,20 @@ func (w *workers) surviveSupervisor(b *joined) {
 		if strings.Contains(command, "containerd") && after[pid] != command {
 			w.t.Errorf("a program was restarted: %s", command)
 		}
+	}
+}
+
+// restart switches a machine off and on. Something has to run what a unit of systemd does.
+func (w *workers) restart(t *testing.T, b *joined, all []*joined) {
+	b.stop()
+	b.start("joined.sh", b.node)
+	connect(w, all)
+	if r := b.shell("setsid kqueen node run >/dev/null 2>&1 </dev/null &"); r.code != 0 {
+		t.Fatal(r.stderr)
+	}
+	eventually(t, "everything is reached again", func(context.Context) error { return w.reach() })
+	if b.supervisor() == "" {
+		t.Error("nobody supervises the programs, which run")
 	}
 }
 

@@ -26,4 +26,8 @@ echo 1 >/proc/sys/net/ipv4/ip_forward
 rm -f /etc/resolv.conf /etc/hosts
 echo 'options ndots:1' >/etc/resolv.conf
 printf '127.0.0.1 localhost\n%s %s\n' "$ADDRESS" "$NODE" >/etc/hosts
-rm -rf /etc/kubernetes /etc/cni/net.d
+if [ ! -e "$DIR/booted" ]; then # what is this host's is not there, what is its own stays
+	rm -rf /etc/kubernetes /etc/cni
+	: >"$DIR/booted"
+fi
+: >"$DIR/up"
