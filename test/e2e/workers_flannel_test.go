@@ -61,7 +61,7 @@ func TestWorkersFlannelBrought(t *testing.T) {
 	i.ok("nodepool", "create", "hand", "--cluster", "demo", "--provider", "manual", "--nodes", "1")
 	w := i.workers("demo")
 	b.boot(w.awaited())
-	b.join(i.ok("node", "join-command", "--pool", "hand"))
+	b.join(i.ok("node", "join-command", "--pool", "hand", "--with", "kubeadm"))
 	i.ok("nodepool", "wait", "hand", "--timeout", "3m")
 	w.wantNodes(1)
 	w.served()

@@ -34,12 +34,14 @@ func TestWorkers(t *testing.T) {
 	machines := w.machines()
 	w.wantNodes(2)
 	w.apply("workloads.yaml")
+	w.apply("sources.yaml")
 	t.Run("Workloads", w.runAll)
 	t.Run("Network", func(t *testing.T) {
 		if err := w.reach(); err != nil {
 			t.Error(err)
 		}
 	})
+	t.Run("Sources", w.seeSources)
 	t.Run("Streams", w.streams)
 	t.Run("KQueen is killed and upgraded", func(*testing.T) { w.surviveUpgrade() })
 	t.Run("NetworkPolicy", func(*testing.T) { w.warnOfPolicies() })

@@ -13,7 +13,8 @@ import (
 	"kqueen.io/kqueen/internal/runner"
 )
 
-// cniTemplate becomes the machine's network configuration when the kubelet tells containerd the node's range.
+// cniTemplate becomes the machine's network configuration when the kubelet tells containerd the node's range. To be
+// filled in is whether each pod gets a rule of its own for the way out.
 const cniTemplate = `{
   "cniVersion": "1.0.0",
   "name": "kqueen",
@@ -24,7 +25,7 @@ const cniTemplate = `{
       "isGateway": true,
       "isDefaultGateway": true,
       "hairpinMode": true,
-      "ipMasq": true,
+      "ipMasq": %t,
       "ipMasqBackend": "nftables",
       "ipam": {
         "type": "host-local",

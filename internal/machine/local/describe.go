@@ -117,6 +117,9 @@ func (d description) guest() (guest.Config, error) {
 		Ranges:     d.ranges(),
 		RoutesFile: d.path(fileRoutes),
 	}
+	if d.masquerades() {
+		c.Masquerade = d.Cluster.PodCIDR
+	}
 	if !d.listen.IsLoopback() {
 		c.Network.HostPorts = []guest.PortRange{d.hostPorts}
 		return c, nil
@@ -127,6 +130,11 @@ func (d description) guest() (guest.Config, error) {
 	}
 	c.Forward = []guest.Forward{{Listen: server, Connect: netip.AddrPortFrom(d.listen, server.Port())}}
 	return c, nil
+}
+
+// masquerades says whether process 1 lets pods out, and not a rule for each pod.
+func (d description) masquerades() bool {
+	return d.record.Masquerades && d.Cluster.CNI == v1alpha1.CNIRoutes && d.Cluster.PodCIDR.Addr().Is4()
 }
 
 // ranges are those of pods and Services.
@@ -172,7 +180,7 @@ func (d description) files() (map[string]runner.File, error) {
 	}
 	files := map[string]runner.File{
 		node.FileContainerd: {Data: []byte(d.containerdConfig())},
-		fileCNI:             {Data: []byte(cniTemplate)},
+		fileCNI:             {Data: fmt.Appendf(nil, cniTemplate, !d.masquerades())},
 		node.FileKubelet:    {Data: kubelet},
 		node.FileCA:         {Data: d.Cluster.CA},
 		node.FileResolv:     {Data: []byte(d.facts.resolvConf)},

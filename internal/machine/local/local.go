@@ -178,7 +178,7 @@ func (p *Provider) recordOf(want machine.Desired) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
-	r := record{Cluster: want.Ref.Cluster, Address: address, Parts: parts.Dir, Program: p.Program}
+	r := record{Cluster: want.Ref.Cluster, Address: address, Parts: parts.Dir, Program: p.Program, Masquerades: true}
 	p.records[want.UID] = r
 	return r, nil
 }

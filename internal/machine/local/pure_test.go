@@ -102,7 +102,7 @@ func TestDescribe(t *testing.T) {
 				{Address: netip.MustParseAddr("10.223.7.3"), PodCIDR: netip.MustParsePrefix("10.244.1.0/24")},
 			},
 		},
-		record: record{Cluster: "22222222-2222-2222-2222-222222222222", Address: netip.MustParsePrefix("10.223.7.2/24"), Parts: "/parts", Program: "/usr/bin/kqueen"},
+		record: record{Cluster: "22222222-2222-2222-2222-222222222222", Address: netip.MustParsePrefix("10.223.7.2/24"), Parts: "/parts", Program: "/usr/bin/kqueen", Masquerades: true},
 		facts:  facts{root: true, proxyMode: "nftables", resolvConf: node.NoServers},
 		dir:    "/data/machine", images: "/data/images",
 		parts:    release.NodeParts{Dir: "/parts"},

@@ -26,6 +26,9 @@ type record struct {
 	Address netip.Prefix `json:"address"`
 	// Parts is the folder with containerd and its company: a newer one is for newer machines.
 	Parts string `json:"parts"`
+	// Masquerades says that process 1 of the machine lets its pods out. That of an older machine does not, and each
+	// pod has a rule of its own, which also hides it from pods of other machines.
+	Masquerades bool `json:"masquerades,omitempty"`
 	// Program is kqueen as it was called when the machine was made.
 	Program string `json:"program"`
 }

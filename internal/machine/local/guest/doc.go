@@ -18,6 +18,9 @@ type Config struct {
 	Hostname string `json:"hostname"`
 	// Network is the machine's place in its cluster's network on this host.
 	Network Network `json:"network"`
+	// Masquerade is the range of pods, whose packets to others leave under the machine's address; nothing when the
+	// network of the cluster sees to that, or is not made of IPv4.
+	Masquerade netip.Prefix `json:"masquerade,omitzero"`
 	// Mounts are made in their order.
 	Mounts []Mount `json:"mounts"`
 	// Keep are paths of the host that stay visible, whatever is mounted above them.

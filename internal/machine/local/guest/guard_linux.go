@@ -115,16 +115,10 @@ func established() []expr.Any {
 	}
 }
 
-// fromSubnet is about the source address: bytes 12 to 15 of IPv4's header. Machines have IPv4 addresses only.
+// fromSubnet is about the source address. Machines have IPv4 addresses only.
 func fromSubnet(p netip.Prefix) []expr.Any {
-	const offset, size = 12, 4
-	mask := make([]byte, size)
-	binary.BigEndian.PutUint32(mask, ^uint32(0)<<(32-p.Bits()))
-	return []expr.Any{
+	return join([]expr.Any{
 		&expr.Meta{Key: expr.MetaKeyNFPROTO, Register: register},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{unix.NFPROTO_IPV4}},
-		&expr.Payload{DestRegister: register, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: size},
-		&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: size, Mask: mask, Xor: make([]byte, size)},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: p.Addr().AsSlice()},
-	}
+	}, network(sourceOffset, expr.CmpOpEq, p))
 }

@@ -62,6 +62,11 @@ func Run(ctx context.Context, c Config, host int, log *slog.Logger) error {
 	if err := n.make(c.Network, c.Forward); err != nil {
 		return err
 	}
+	if c.Masquerade.IsValid() {
+		if err := masquerade(n.hereFD, c.Masquerade); err != nil {
+			return fmt.Errorf("let pods reach others under the machine's address: %w", err)
+		}
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return reap(ctx) })
 	group.Go(func() error { return n.keepRoutes(ctx, c.RoutesFile, log) })
