@@ -185,6 +185,10 @@ type JoinEndpoint struct {
 	Server string `json:"server"`
 	// CA is the PEM of the authority that signs the server's certificate.
 	CA []byte `json:"ca"`
+	// ServerName is a name in the server's certificate: the host of the issuer of its service accounts' tokens, which
+	// pods ask for the keys of that issuer. It is absent when they need no help to find it.
+	// +optional
+	ServerName string `json:"serverName,omitempty"`
 }
 
 // Step is one step of long work.

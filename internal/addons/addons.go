@@ -47,6 +47,9 @@ type Params struct {
 	// Server is host:port at which nodes and pods reach the API server, and CA (PEM) what signs its certificate.
 	Server string
 	CA     []byte
+	// ServerName is a name of the API server that only pods resolve; empty when it has none. It is the host of the
+	// issuer of service accounts' tokens.
+	ServerName string
 	// PodCIDR and ServiceCIDR are the cluster's ranges.
 	PodCIDR, ServiceCIDR netip.Prefix
 	// DNS is the address of the cluster's name service, in ServiceCIDR, and DNSDomain the suffix of its names.

@@ -38,7 +38,7 @@ RWZXb4qDZaK9VSRXAiEAg+eeXqSPz9vygvfZeIwJzW3jWMHhD0bMTZkDME1kjjE=
 func params() Params {
 	return Params{
 		Version: "v1.36.3",
-		Server:  "192.0.2.1:20001", CA: []byte(testCA),
+		Server:  "192.0.2.1:20001", CA: []byte(testCA), ServerName: "demo.default.kqueen.internal",
 		PodCIDR: netip.MustParsePrefix("10.244.0.0/16"), ServiceCIDR: netip.MustParsePrefix("10.0.0.0/24"),
 		DNS: netip.MustParseAddr("10.0.0.10"), DNSDomain: "cluster.local",
 		ClusterName: "demo", CNI: v1alpha1.CNIRoutes,
@@ -48,6 +48,7 @@ func params() Params {
 
 // ipv6 turns parameters into those of a cluster of IPv6.
 func ipv6(p *Params) {
+	p.ServerName = ""
 	p.Server = "[2001:db8::1]:20001"
 	p.PodCIDR, p.ServiceCIDR = netip.MustParsePrefix("fd00:10:244::/56"), netip.MustParsePrefix("fd00:10:96::/112")
 	p.DNS, p.CNI = netip.MustParseAddr("fd00:10:96::a"), v1alpha1.CNINone
@@ -160,6 +161,7 @@ func TestObjectsRefuse(t *testing.T) {
 		"ServerHost":     {func(p *Params) { p.Server = "a b:443" }, "Server: "},
 		"CANone":         {func(p *Params) { p.CA = nil }, "CA: "},
 		"CAKey":          {func(p *Params) { p.CA = []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n") }, "CA: "},
+		"ServerName":     {func(p *Params) { p.ServerName = "a b {\n}" }, "ServerName: "},
 		"PodCIDR":        {func(p *Params) { p.PodCIDR = netip.Prefix{} }, "PodCIDR: "},
 		"ServiceCIDR":    {func(p *Params) { p.ServiceCIDR = netip.MustParsePrefix("10.0.0.1/24") }, "ServiceCIDR: "},
 		"DNSNone":        {func(p *Params) { p.DNS = netip.Addr{} }, "DNS: "},

@@ -25,6 +25,7 @@ func (p Params) validate() error {
 		invalid("Version", validVersion(p.Version)),
 		invalid("Server", validServer(p.Server)),
 		invalid("CA", validCA(p.CA)),
+		invalid("ServerName", p.validServerName()),
 		invalid("PodCIDR", validRange(p.PodCIDR)),
 		invalid("ServiceCIDR", validRange(p.ServiceCIDR)),
 		invalid("DNS", p.validDNS()),
@@ -113,6 +114,13 @@ func (p Params) validFlannel() error {
 		return err
 	}
 	return errors.Join(err, invalid("Images.FlannelPlugin", validImage(p.Images.FlannelPlugin)))
+}
+
+func (p Params) validServerName() error {
+	if p.ServerName == "" {
+		return nil
+	}
+	return validName(validation.IsDNS1123Subdomain(p.ServerName))
 }
 
 func validName(problems []string) error {

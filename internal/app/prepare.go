@@ -90,7 +90,7 @@ func (p *preparer) contents(cluster *v1alpha1.Cluster) ([]client.Object, error) 
 		return nil, err
 	}
 	return addons.Objects(addons.Params{
-		Version: cluster.Status.Version, Server: joins.Server, CA: joins.CA,
+		Version: cluster.Status.Version, Server: joins.Server, CA: joins.CA, ServerName: cluster.Status.Join.ServerName,
 		PodCIDR: joins.PodCIDR, ServiceCIDR: joins.ServiceCIDR, DNS: joins.DNS, DNSDomain: joins.DNSDomain,
 		ClusterName: cluster.Name, CNI: joins.CNI, Images: images,
 	})

@@ -94,8 +94,10 @@ func (d Description) apiServer() runner.Component {
 			"--etcd-certfile=" + d.path("etcd-client.crt"),
 			"--etcd-keyfile=" + d.path("etcd-client.key"),
 			"--etcd-prefix=" + d.Store.Keyspace.Prefix(),
-			// A user with a prefix may not compact: the store compacts for all.
+			// A user with a prefix may not compact: the store compacts for all. An API server that does not compact
+			// hears nothing of it either, and would go on to answer from its cache what upstream says has expired.
 			"--etcd-compaction-interval=0",
+			"--feature-gates=ListFromCacheSnapshot=false",
 			"--encryption-provider-config=" + d.path(fileEncryption),
 
 			"--bind-address=" + d.Place.Addr.String(),

@@ -21,14 +21,14 @@ gcEtcdRegistry: kqueen.internal
 `
 
 // imagePrograms are those of Debian that tests call in images of agnhost and of "glibc DNS testing", in which
-// upstream has a whole distribution. The shell is one of them, also in the image of busybox: that of Debian's busybox
-// would call busybox's own nc, and leaves out variables with names such as data-1.
+// upstream has a whole distribution. The shell is one of them: that of Debian's busybox would call busybox's own nc.
 var imagePrograms = []string{"bash", "curl", "dig", "getent", "nc.openbsd"}
 
 // Names of layers.
 const (
 	layerBusybox = "busybox"
 	layerDebian  = "debian"
+	layerShells  = "shells"
 	layerAgnhost = "agnhost"
 )
 
@@ -97,7 +97,7 @@ func suiteImages() []suiteImage {
 		{test + "kitten", append(slices.Clone(agnhost), "kitten"), ofAgnhost("test-webserver")},
 		{test + "nautilus", append(slices.Clone(agnhost), "nautilus"), ofAgnhost("test-webserver")},
 		{test + "nginx", agnhost, ofAgnhost("test-webserver")},
-		{test + "busybox", tools, shell},
+		{test + "busybox", append(slices.Clone(tools), layerShells), shell},
 		{test + "glibc-dns-testing", tools, shell},
 		{test + "nonewprivs", []string{layerBusybox, "nonewprivs"}, imageConfig{Cmd: []string{"nnp"}, Env: env, WorkingDir: "/"}},
 		{test + "nonroot", tools, nobody},
@@ -124,6 +124,11 @@ func (b *suiteBuilder) plan(names []string, built, upstream string) imagePlan {
 			{Path: "etc/group", Mode: 0o644, Content: "root:x:0:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\nnogroup:x:65534:\n"},
 		}},
 		layerDebian: {Files: b.debianFiles()},
+		// Tests that call /bin/sh read what busybox's shell says. Those that call sh want one that keeps variables with
+		// names such as data-1, which Debian's busybox does not.
+		layerShells: {Files: []imageFile{
+			{Path: "bin/sh", Mode: 0o777, Link: "busybox"}, {Path: "usr/bin/sh", Mode: 0o777, Link: "bash"},
+		}},
 		layerAgnhost: {Files: []imageFile{
 			program("agnhost", "agnhost"), program("coredns", "coredns"),
 			{Path: "agnhost-2", Mode: 0o777, Link: "agnhost"}, {Path: "uploads", Mode: 0o755, Folder: true},

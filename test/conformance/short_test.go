@@ -15,11 +15,12 @@ import (
 	"kqueen.io/kqueen/internal/testplane"
 )
 
-// short are quick tests, each of which needs something else of a cluster.
+// short are quick tests, each of which needs something else of a cluster, in the order of their names.
 func short() []string {
 	return []string{
 		"[sig-api-machinery] AdmissionWebhook [Privileged:ClusterAdmin] should mutate configmap [Conformance]",
-		"[sig-api-machinery] CustomResourceDefinition resources [Privileged:ClusterAdmin] Simple CustomResourceDefinition listing custom resource definition objects works  [Conformance]",
+		"[sig-api-machinery] Aggregator Should be able to support the 1.17 Sample API Server using the current Aggregator [LinuxOnly] [Conformance]",
+		"[sig-api-machinery] CustomResourceDefinition resources [Privileged:ClusterAdmin] Simple CustomResourceDefinition listing custom resource definition objects works [Conformance]",
 		"[sig-apps] Deployment RollingUpdateDeployment should delete old pods and create new ones [Conformance]",
 		"[sig-auth] ServiceAccounts ServiceAccountIssuerDiscovery should support OIDC discovery of service account issuer [Conformance]",
 		"[sig-auth] ServiceAccounts should mount an API token into pods [Conformance]",
@@ -28,7 +29,9 @@ func short() []string {
 		"[sig-network] Networking Granular Checks: Pods should function for intra-pod communication: udp [NodeConformance] [Conformance]",
 		"[sig-network] Proxy version v1 should proxy through a service and a pod [Conformance]",
 		"[sig-network] Services should be able to create a functioning NodePort service [Conformance]",
+		"[sig-node] Ephemeral Containers [NodeConformance] will start an ephemeral container in an existing pod [Conformance]",
 		"[sig-node] Pods should support remote command execution over websockets [NodeConformance] [Conformance]",
+		"[sig-node] Security Context when creating containers with AllowPrivilegeEscalation should not allow privilege escalation when false [LinuxOnly] [NodeConformance] [Conformance]",
 		"[sig-storage] Projected combined should project all components that make up the projection API [Projection] [NodeConformance] [Conformance]",
 	}
 }
@@ -95,7 +98,7 @@ func focusOf(names []string) string {
 	for _, name := range names {
 		quoted = append(quoted, regexp.QuoteMeta(name))
 	}
-	return "^(" + strings.Join(quoted, "|") + ")"
+	return "(" + strings.Join(quoted, "|") + ")$"
 }
 
 // showLog shows the end of what the tests said; the folder goes with this test.

@@ -201,7 +201,7 @@ func (d *Driver) Observe(ctx context.Context, ref provision.Ref) (provision.Obse
 	}
 	if cp.Status.Endpoint.NodeAddress != "" {
 		server := net.JoinHostPort(cp.Status.Endpoint.NodeAddress, strconv.Itoa(int(cp.Status.Endpoint.Port)))
-		observed.Join = &v1alpha1.JoinEndpoint{Server: server, CA: keys.Data["ca.crt"]}
+		observed.Join = &v1alpha1.JoinEndpoint{Server: server, CA: keys.Data["ca.crt"], ServerName: cp.Status.Endpoint.ServerName}
 	}
 	observed.Kubeconfig, err = adminKubeconfig(cp, keys.Data)
 	return observed, err
