@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/net/netutil"
 
@@ -56,26 +58,20 @@ type connector struct {
 }
 
 func (c connector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodConnect {
-		http.Error(w, "only CONNECT is served here", http.StatusMethodNotAllowed)
-		return
-	}
-	target, err := netip.ParseAddrPort(r.Host)
-	if err != nil {
-		http.Error(w, fmt.Sprintf("target %.100q is no address with a port, such as 10.244.0.5:443", r.Host), http.StatusBadRequest)
-		return
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
-	far, err := c.dial(ctx, netip.AddrPortFrom(target.Addr().Unmap(), target.Port()))
-	if err != nil {
-		http.Error(w, err.Error(), status(err))
+	far, err := c.reach(ctx, r)
+	near, buffered, gone := http.NewResponseController(w).Hijack()
+	if gone != nil { // nobody is there to be told
+		if err == nil {
+			_ = far.Close()
+		}
 		return
 	}
-	near, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		_ = far.Close()
-		return // nobody is there to be told
+		_, _ = io.WriteString(near, refusal(err)) // who does not hear it sees the connection closed
+		_ = near.Close()
+		return
 	}
 	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		_ = errors.Join(near.Close(), far.Close())
@@ -84,11 +80,28 @@ func (c connector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	relay.Both(c.life, after(near, buffered.Reader), far)
 }
 
-func status(err error) int {
-	if _, refused := errors.AsType[*refusedError](err); refused {
-		return http.StatusForbidden
+// reach connects to the target of a request.
+func (c connector) reach(ctx context.Context, r *http.Request) (net.Conn, error) {
+	target, err := netip.ParseAddrPort(r.Host)
+	if err != nil || r.Method != http.MethodConnect {
+		return nil, fmt.Errorf("%.20q %.100q: only CONNECT is served here, to an address with a port such as 10.244.0.5:443", r.Method, r.Host)
 	}
-	return http.StatusBadGateway
+	return c.dial(ctx, netip.AddrPortFrom(target.Addr().Unmap(), target.Port()))
+}
+
+// refusal is an answer with the reason in its first line, which is all that API servers hand on to their callers.
+func refusal(err error) string {
+	code := http.StatusBadGateway
+	if _, refused := errors.AsType[*refusedError](err); refused {
+		code = http.StatusForbidden
+	}
+	reason := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, err.Error())
+	return fmt.Sprintf("HTTP/1.1 %d %.*s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", code, maxReason, reason)
 }
 
 // dialThrough connects to target by way of an exit. reached is whether somebody listens at the exit: otherwise
@@ -117,8 +130,7 @@ func ask(conn net.Conn, target netip.AddrPort) (net.Conn, error) {
 		return nil, fmt.Errorf("read the machine's answer: %w", err)
 	}
 	if answer.StatusCode != http.StatusOK {
-		reason, _ := io.ReadAll(io.LimitReader(answer.Body, maxReason)) // what there is of it
-		return nil, fmt.Errorf("the machine answers %s: %.*s", answer.Status, maxReason, reason)
+		return nil, fmt.Errorf("the machine answers: %.*s", maxReason, answer.Status)
 	}
 	return after(conn, reader), nil
 }

@@ -149,6 +149,24 @@ func (h *host) eventually(entry, target, want string) {
 
 var pods = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}
 
+func TestRefusal(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("connection refused"), "HTTP/1.1 502 connection refused\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"},
+		{errors.New("a\r\nSet-Cookie: b"), "HTTP/1.1 502 a  Set-Cookie: b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"},
+		{
+			fmt.Errorf("way: %w", &refusedError{netip.MustParseAddrPort("10.0.0.1:22"), "why"}),
+			"HTTP/1.1 403 way: calls from this API server to 10.0.0.1:22 are refused: why\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+		},
+	} {
+		if got := refusal(c.err); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
 func TestServer(t *testing.T) {
 	h := newHost(t)
 	h.mark("plane-a", Mark{Cluster: "a", Ranges: pods})
@@ -160,7 +178,7 @@ func TestServer(t *testing.T) {
 	h.eventually("plane-a", "10.244.0.5:80", "pod of a 10.244.0.5:80\nhello")
 	h.eventually("plane-b", "10.244.0.5:80", "pod of b 10.244.0.5:80\nhello")
 	h.eventually("plane-a", "10.244.0.5:1", "connection refused")
-	h.eventually("plane-a", "169.254.169.254:80", "403 Forbidden: calls from this API server to 169.254.169.254:80 are refused")
+	h.eventually("plane-a", "169.254.169.254:80", "403 calls from this API server to 169.254.169.254:80 are refused")
 
 	stop()
 	h.eventually("plane-a", "10.244.0.5:80", "no way to 10.244.0.5:80")

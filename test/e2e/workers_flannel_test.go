@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -78,7 +79,7 @@ func (w *workers) reachByVXLAN(t *testing.T) {
 		link, _ := w.vxlan(t, m)
 		before[m.Name] = *link.Attrs().Statistics
 	}
-	if err := w.reach(); err != nil {
+	if err := errors.Join(w.reach(), w.reachFromAPIServer()); err != nil {
 		t.Error(err)
 	}
 	for _, m := range machines {

@@ -46,6 +46,10 @@ func TestWorkersJoined(t *testing.T) {
 	t.Run("Workloads", w.runMost)
 	t.Run("Network", func(t *testing.T) {
 		eventually(t, "everything is reached", func(context.Context) error { return w.reach() })
+		// No machine of the cluster is on KQueen's host, and who calls hears that.
+		if err := w.reachFromAPIServer(); err == nil || !strings.Contains(err.Error(), "the cluster has no machine on this host") {
+			t.Errorf("the API server calls a pod and hears %v", err)
+		}
 	})
 	t.Run("Streams", w.streams)
 	t.Run("Supervisor is killed", func(*testing.T) { w.surviveSupervisor(all[0]) })

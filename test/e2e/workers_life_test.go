@@ -5,6 +5,7 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -109,7 +110,7 @@ func (w *workers) comeBack(t *testing.T) {
 	w.ok("nodepool", "wait", "demo")
 	w.kube("wait", "--for=condition=Ready", "pod", "-l", "app in (web, db, agent)", "--timeout=3m")
 	// What Kubernetes says of pods is at first what it said before everything stopped.
-	eventually(t, "everything is reached again", func(context.Context) error { return w.reach() })
+	eventually(t, "everything is reached again", func(context.Context) error { return errors.Join(w.reach(), w.reachFromAPIServer()) })
 }
 
 // scale goes down, to nothing, and up again.

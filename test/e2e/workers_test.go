@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,7 +38,7 @@ func TestWorkers(t *testing.T) {
 	w.apply("sources.yaml")
 	t.Run("Workloads", w.runAll)
 	t.Run("Network", func(t *testing.T) {
-		if err := w.reach(); err != nil {
+		if err := errors.Join(w.reach(), w.reachFromAPIServer()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -183,7 +184,17 @@ func (w *workers) reach() error {
 			return fmt.Errorf("%s does not reach the API server: %s", from, r.stderr)
 		}
 	}
-	// The API server's own way to pods and Services, by which it also calls webhooks and aggregated APIs.
+	for _, m := range w.machines() {
+		if err := page("http://" + m.Status.Address + ":30080/"); err != nil {
+			return fmt.Errorf("NodePort of %s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
+// reachFromAPIServer goes the API server's own way to pods and Services, by which it also calls webhooks and aggregated
+// APIs.
+func (w *workers) reachFromAPIServer() error {
 	for pod := range strings.FieldsSeq(w.kube("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].metadata.name}")) {
 		if r := w.tryKubectl(w.config, "", "get", "--raw", "/api/v1/namespaces/default/pods/"+pod+":8080/proxy/"); r.stdout != "web-"+pod+"\n" {
 			return fmt.Errorf("the API server asks pod %s and hears %q %s", pod, r.stdout, r.stderr)
@@ -191,11 +202,6 @@ func (w *workers) reach() error {
 	}
 	if r := w.tryKubectl(w.config, "", "get", "--raw", "/api/v1/namespaces/default/services/web:80/proxy/"); !strings.HasPrefix(r.stdout, "web-") {
 		return fmt.Errorf("the API server asks Service web and hears %q %s", r.stdout, r.stderr)
-	}
-	for _, m := range w.machines() {
-		if err := page("http://" + m.Status.Address + ":30080/"); err != nil {
-			return fmt.Errorf("NodePort of %s: %w", m.Name, err)
-		}
 	}
 	return nil
 }
