@@ -32,13 +32,13 @@ func (r result) writePage(file string) error {
 // page is the result as it stands in a page.
 func (r result) page() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nKubernetes %s, %d nodes on one machine, `make conformance` on %s, %s with %d tests at a time:\n\n",
-		r.Version, r.Nodes, r.Date.UTC().Format(time.DateOnly), r.Took.Round(time.Minute), r.Procs)
+	fmt.Fprintf(&b, "\nKubernetes %s, %d nodes on one machine, `make conformance` on %s, %.0f minutes with up to %d tests at a\ntime:\n\n",
+		r.Version, r.Nodes, r.Date.UTC().Format(time.DateOnly), r.Took.Minutes(), r.Procs)
 	fmt.Fprintf(&b, "| | |\n|---|---|\n| passed | %d |\n| failed | %d |\n| not runnable here | %d |\n\n", len(r.Passed), len(r.Failed), len(r.NotRunnable))
 	if len(r.Failed) > 0 {
 		b.WriteString("### Failed\n\n")
 		for _, s := range r.Failed {
-			fmt.Fprintf(&b, "- %s\\\n  %s\n", escape(s.Name), escape(firstLine(s.Message)))
+			fmt.Fprintf(&b, "- %s\\\n  %s\n", escape(s.Name), escape(oneLine(s.Message)))
 		}
 		b.WriteString("\n")
 	}

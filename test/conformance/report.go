@@ -155,7 +155,7 @@ func (r result) err() error {
 
 func (r result) print(out io.Writer) {
 	for _, s := range r.Failed {
-		fmt.Fprintf(out, "  ✗ %s\n      %s\n", s.Name, firstLine(s.Message))
+		fmt.Fprintf(out, "  ✗ %s\n      %s\n", s.Name, oneLine(s.Message))
 	}
 	for _, name := range sortedKeys(r.NotRunnable) {
 		fmt.Fprintf(out, "  - %s\n      not runnable: %s\n", name, r.NotRunnable[name])
@@ -171,10 +171,10 @@ func (r result) counts() string {
 	return text
 }
 
-// firstLine is what a person reads first of a message of many lines.
-func firstLine(message string) string {
+// oneLine is what a person reads of a message of many lines.
+func oneLine(message string) string {
 	const most = 300
-	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	line := strings.Join(strings.Fields(message), " ")
 	if runes := []rune(line); len(runes) > most {
 		return string(runes[:most]) + "…"
 	}
