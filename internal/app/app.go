@@ -258,6 +258,9 @@ func (a *App) gatewayAddress() string {
 
 func runDir(dir string) string { return filepath.Join(dir, "run") }
 
+// imagesDir is where somebody puts archives of images for machines on this host.
+func imagesDir(dir string) string { return filepath.Join(dir, "images") }
+
 // prepareDir makes the data directory, or says why it cannot be used.
 func prepareDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"kqueen.io/kqueen/internal/machine/local"
 	"kqueen.io/kqueen/internal/runner/process"
@@ -84,6 +86,10 @@ func Reset(ctx context.Context, dir string, log *slog.Logger, report func(standa
 			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 				return fmt.Errorf("delete %s: %w", name, err)
 			}
+		}
+		// With archives in it, the folder is somebody else's.
+		if err := os.Remove(imagesDir(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
+			return fmt.Errorf("delete the folder for images: %w", err)
 		}
 		return nil
 	})

@@ -4,7 +4,6 @@ package app
 
 import (
 	"context"
-	"path/filepath"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -39,7 +38,7 @@ func (a *App) localMachines(ctx context.Context) (*local.Provider, error) {
 		Range:     a.MachineNetwork,
 		Listen:    a.Listen,
 		HostPorts: guest.PortRange{First: ports.First, Last: ports.Last},
-		Images:    filepath.Join(a.Dir, "images"),
+		Images:    imagesDir(a.Dir),
 		InUse:     local.HostNetworks,
 		Pause:     a.pause(),
 	})

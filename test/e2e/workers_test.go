@@ -57,6 +57,10 @@ func TestWorkers(t *testing.T) {
 	if len(traces) == 0 {
 		t.Error("nothing was found on the host while there were machines, so nothing was looked for")
 	}
+	i.ok("reset", "--yes")
+	if left, err := os.ReadDir(i.dir); err != nil || len(left) > 0 {
+		t.Errorf("reset left %v in the data directory (%v)", left, err)
+	}
 }
 
 // workers is a cluster with nodes.
