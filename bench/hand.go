@@ -201,6 +201,10 @@ func (h *hand) remove() error {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()         // it was killed, which is all that it would say
 	}
+	// The kernel takes the links away some time after their namespaces, and the next run wants their names.
+	for n := range benchNodes {
+		_ = exec.Command("ip", "link", "del", linkOf(nodeName(n))).Run() // it may be gone
+	}
 	return errors.Join(exec.Command("ip", "link", "del", handBridge).Run(), os.RemoveAll(h.dir))
 }
 

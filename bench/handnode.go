@@ -21,7 +21,7 @@ type handNode struct {
 
 // node makes a node and returns once its programs are started.
 func (h *hand) node(ctx context.Context, number int) error {
-	name := fmt.Sprintf("hand-%d", number)
+	name := nodeName(number)
 	n := &handNode{hand: h, name: name, address: fmt.Sprintf("10.222.0.%d", 10+number), dir: h.file(name)}
 	if err := os.MkdirAll(filepath.Join(n.dir, "cni"), 0o700); err != nil {
 		return err
@@ -35,6 +35,11 @@ func (h *hand) node(ctx context.Context, number int) error {
 		"--proxy-mode=nftables", "--cluster-cidr=10.244.0.0/16", "--conntrack-max-per-core=0",
 		"--conntrack-tcp-timeout-established=0s", "--conntrack-tcp-timeout-close-wait=0s"))
 }
+
+func nodeName(number int) string { return fmt.Sprintf("hand-%d", number) }
+
+// linkOf is the host's end of a node's link.
+func linkOf(node string) string { return "kqbench-" + node }
 
 // namespaces starts the process that holds them.
 func (n *handNode) namespaces(ctx context.Context) error {
@@ -62,7 +67,7 @@ func (n *handNode) within(program string, args ...string) *exec.Cmd {
 }
 
 func (n *handNode) network(ctx context.Context) error {
-	host, inside := "kqbench-"+n.name, "eth0"
+	host, inside := linkOf(n.name), "eth0"
 	for _, args := range [][]string{
 		{"link", "add", host, "type", "veth", "peer", "name", inside, "netns", strconv.Itoa(n.holder)},
 		{"link", "set", host, "master", handBridge, "up"},

@@ -47,7 +47,7 @@ func main() {
 	flag.StringVar(&o.page, "page", "", "page into which the results are written, such as docs/conformance.md")
 	flag.StringVar(&o.focus, "focus", "", "run only tests whose names match this regular expression")
 	flag.StringVar(&o.phase, "phase", "", "run only the parallel or the serial tests")
-	flag.IntVar(&o.procs, "procs", 3, "how many tests run at a time, of those that may")
+	flag.IntVar(&o.procs, "procs", 8, "how many tests run at a time, of those that may")
 	flag.IntVar(&o.nodes, "nodes", 2, "nodes of the cluster")
 	flag.BoolVar(&o.build, "build", false, "build the tests and their images, where they are not built yet, and end")
 	flag.BoolVar(&o.prove, "prove", false, "also run the tests that are said not to be able to, and fail when one of them passes")
