@@ -1,19 +1,17 @@
 package brought
 
 import (
-	"encoding/json"
 	"flag"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"kqueen.io/kqueen/internal/machine/node"
 	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/runner/runnertest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -49,31 +47,13 @@ func compare(t *testing.T, name string, d description) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Validate(); err != nil {
-		t.Error(err)
-	}
-	var text strings.Builder
-	for _, c := range w.Components {
-		data, err := json.MarshalIndent(c, "", "  ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		text.Write(append(data, '\n'))
-	}
-	var files []string
-	for file := range w.Files {
-		files = append(files, file)
-	}
-	slices.Sort(files)
-	for _, file := range files {
-		text.WriteString("--- " + file + "\n" + string(w.Files[file].Data) + "\n")
-	}
+	text := runnertest.Text(t, w)
 	golden := filepath.Join("testdata", name+".golden")
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(golden, []byte(text.String()), 0o600); err != nil {
+		if err := os.WriteFile(golden, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,7 +61,7 @@ func compare(t *testing.T, name string, d description) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), text.String()); diff != "" {
+	if diff := cmp.Diff(string(want), text); diff != "" {
 		t.Errorf("%s (-want +got); -update writes it:\n%s", name, diff)
 	}
 }
