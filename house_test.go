@@ -31,6 +31,12 @@ const importTable = `
 	internal/relay < internal/gateway, internal/egress;
 	internal/runner, internal/osthread < internal/runner/process;
 	API < internal/operator, internal/addons, internal/machine;
+
+	# What is not intent is kept in SQL, by whoever knows it: each has tables of its own.
+	NONE < internal/database, internal/issuer;
+	internal/database < internal/audit;
+	API, internal/database < internal/access;
+	API < internal/role;
 	API, internal/pki, internal/datastore, internal/release, internal/gateway, internal/egress, internal/kube, internal/operator, internal/runner, internal/addons, internal/machine < MECHANISMS;
 
 	# Providers of machines are described to a runner, as control planes are, and know no runner.

@@ -1,0 +1,213 @@
+// Package database opens the SQL database in which KQueen keeps what is not
+// intent: who may sign in, what was done by whom, what was seen.
+//
+// SQLite in a file by default, PostgreSQL by one setting. It hides which of the
+// two it is: what is written for it uses $1 for parameters, BIGINT, TEXT, BOOLEAN
+// and BYTEA for columns, and microseconds since 1970 for times, which both take.
+// Who keeps something in it brings migrations of their own, and enters no other's
+// tables.
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	_ "github.com/jackc/pgx/v5/stdlib" // registers "pgx"
+	"github.com/pressly/goose/v3"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+const (
+	// connections is how many there are at once. SQLite has one writer whatever their number.
+	connections = 8
+	// busyTimeout is how long a writer waits for another one in SQLite.
+	busyTimeout = 10 * time.Second
+	// openTimeout bounds the first call to a server.
+	openTimeout = 10 * time.Second
+)
+
+// DB is a database. It is safe for concurrent use.
+type DB struct {
+	*sql.DB
+	dialect goose.Dialect
+}
+
+// Open opens sqlite:///PATH, whose file is made when it is not there, or postgres://USER:PASSWORD@HOST/NAME.
+// Errors do not repeat the URL, which may hold a password.
+func Open(ctx context.Context, address string) (*DB, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("address of the database: it is no URL; want sqlite:///PATH or postgres://USER:PASSWORD@HOST/NAME")
+	}
+	switch u.Scheme {
+	case "sqlite":
+		return openSQLite(ctx, u.Path)
+	case "postgres", "postgresql":
+		return open(ctx, "pgx", address, goose.DialectPostgres)
+	}
+	return nil, fmt.Errorf("address of the database: its scheme is %q; want sqlite:///PATH or postgres://USER:PASSWORD@HOST/NAME", u.Scheme)
+}
+
+// FileURL is the address of the SQLite database in a file.
+func FileURL(path string) string { return (&url.URL{Scheme: "sqlite", Path: path}).String() }
+
+func openSQLite(ctx context.Context, path string) (*DB, error) {
+	if !filepath.IsAbs(path) {
+		return nil, fmt.Errorf("address of the database: the path %q is not absolute; want sqlite:///PATH", path)
+	}
+	// SQLite would make it readable for others.
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	if err := file.Close(); err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	query := url.Values{
+		"_pragma": {
+			fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)",
+		},
+		// A transaction that reads and then writes would fail when another one wrote in between.
+		"_txlock": {"immediate"},
+	}
+	return open(ctx, "sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String(), goose.DialectSQLite3)
+}
+
+func open(ctx context.Context, driver, source string, dialect goose.Dialect) (*DB, error) {
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", withoutSource(err))
+	}
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the database: %w", withoutSource(err)), db.Close())
+	}
+	return &DB{DB: db, dialect: dialect}, nil
+}
+
+// withoutSource takes out what pgx repeats of the address: a password may be in it.
+func withoutSource(err error) error {
+	var malformed *pgconn.ParseConfigError
+	if errors.As(err, &malformed) {
+		return errors.New("its address is not what PostgreSQL takes; want postgres://USER:PASSWORD@HOST/NAME")
+	}
+	return err
+}
+
+// Migrate brings the tables of one owner up to date. migrations holds files NUMBER_WORDS.sql in goose's notation;
+// one that was released once is never changed. Several replicas may migrate at once.
+func (db *DB) Migrate(ctx context.Context, owner string, migrations fs.FS) error {
+	provider, err := goose.NewProvider(db.dialect, db.DB, migrations,
+		goose.WithTableName(owner+"_migrations"), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return fmt.Errorf("read the migrations of %s: %w", owner, err)
+	}
+	apply := func() error {
+		_, err := provider.Up(ctx)
+		return err
+	}
+	if db.dialect == goose.DialectPostgres {
+		err = db.alone(ctx, owner, apply)
+	} else {
+		err = apply()
+	}
+	if err != nil {
+		return fmt.Errorf("migrate the tables of %s: %w", owner, err)
+	}
+	return nil
+}
+
+// alone calls do while no other replica is in it.
+func (db *DB) alone(ctx context.Context, owner string, do func() error) (err error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	key := lockKey(owner)
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", key); err != nil {
+		return err
+	}
+	defer func() {
+		_, unlocked := conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", key)
+		err = errors.Join(err, unlocked)
+	}()
+	return do()
+}
+
+// Do calls act in a transaction, which is committed when act returns nil. Acts that name the same lock follow
+// each other, over all replicas; with an empty lock nothing waits in PostgreSQL, and in SQLite for another writer.
+func (db *DB) Do(ctx context.Context, lock string, act func(tx *sql.Tx) error) (err error) {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			if rolled := tx.Rollback(); !errors.Is(rolled, sql.ErrTxDone) {
+				err = errors.Join(err, rolled)
+			}
+		}
+	}()
+	if lock != "" && db.dialect == goose.DialectPostgres {
+		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", lockKey(lock)); err != nil {
+			return fmt.Errorf("lock %s: %w", lock, err)
+		}
+	}
+	if err := act(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// lockKey is a name as PostgreSQL's advisory locks take it.
+func lockKey(name string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte("kqueen/" + name))
+	return int64(h.Sum64()) //nolint:gosec // any 64 bits are a key
+}
+
+// Time is a time as it is kept: microseconds since 1970. The zero time is 0.
+func Time(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// FromTime is the inverse of [Time], in UTC.
+func FromTime(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}
+
+// Taken says whether a write failed because a row of that key, or another unique value, is there already.
+func Taken(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code == "23505"
+	}
+	var lite *sqlite.Error
+	if errors.As(err, &lite) {
+		return lite.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+	}
+	return false
+}
