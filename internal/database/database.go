@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -40,6 +41,11 @@ const (
 type DB struct {
 	*sql.DB
 	dialect goose.Dialect
+	// writing is held by whoever writes to SQLite, which has one writer: waiting here is in the order of asking,
+	// where waiting in SQLite is by trying again, without an order, until busyTimeout.
+	writing chan struct{}
+	// migrating keeps migrations of one process apart: each of them needs two connections.
+	migrating sync.Mutex
 }
 
 // Open opens sqlite:///PATH, whose file is made when it is not there, or postgres://USER:PASSWORD@HOST/NAME.
@@ -95,39 +101,76 @@ func open(ctx context.Context, driver, source string, dialect goose.Dialect) (*D
 	if err := db.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the database: %w", withoutSource(err)), db.Close())
 	}
-	return &DB{DB: db, dialect: dialect}, nil
+	return &DB{DB: db, dialect: dialect, writing: make(chan struct{}, 1)}, nil
 }
 
 // withoutSource takes out what pgx repeats of the address: a password may be in it.
 func withoutSource(err error) error {
-	var malformed *pgconn.ParseConfigError
-	if errors.As(err, &malformed) {
+	if _, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
 		return errors.New("its address is not what PostgreSQL takes; want postgres://USER:PASSWORD@HOST/NAME")
 	}
 	return err
 }
 
-// Migrate brings the tables of one owner up to date. migrations holds files NUMBER_WORDS.sql in goose's notation;
-// one that was released once is never changed. Several replicas may migrate at once.
+// Migrate brings the tables of one owner up to date. migrations holds files NUMBER_WORDS.sql in goose's notation,
+// or folders "sqlite" and "postgres" with such files where one text does not do for both; one that was released
+// once is never changed. Several replicas may migrate at once.
 func (db *DB) Migrate(ctx context.Context, owner string, migrations fs.FS) error {
+	db.migrating.Lock()
+	defer db.migrating.Unlock()
+	migrations, err := db.ownMigrations(migrations)
+	if err != nil {
+		return fmt.Errorf("read the migrations of %s: %w", owner, err)
+	}
 	provider, err := goose.NewProvider(db.dialect, db.DB, migrations,
 		goose.WithTableName(owner+"_migrations"), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return fmt.Errorf("read the migrations of %s: %w", owner, err)
 	}
-	apply := func() error {
-		_, err := provider.Up(ctx)
-		return err
-	}
 	if db.dialect == goose.DialectPostgres {
-		err = db.alone(ctx, owner, apply)
+		err = db.alone(ctx, owner, func() error { return up(ctx, provider) })
 	} else {
-		err = apply()
+		err = upBesideOthers(ctx, provider)
 	}
 	if err != nil {
 		return fmt.Errorf("migrate the tables of %s: %w", owner, err)
 	}
 	return nil
+}
+
+// ownMigrations are those for the database that this is.
+func (db *DB) ownMigrations(migrations fs.FS) (fs.FS, error) {
+	folder := "sqlite"
+	if db.dialect == goose.DialectPostgres {
+		folder = "postgres"
+	}
+	if _, err := fs.Stat(migrations, folder); errors.Is(err, fs.ErrNotExist) {
+		return migrations, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return fs.Sub(migrations, folder)
+}
+
+func up(ctx context.Context, provider *goose.Provider) error {
+	_, err := provider.Up(ctx)
+	return err
+}
+
+// upBesideOthers migrates where nothing keeps other processes out. Each migration is one transaction: of two that
+// apply the same one the second fails, and finds that it is done when it looks again.
+func upBesideOthers(ctx context.Context, provider *goose.Provider) error {
+	for before := int64(-1); ; {
+		err := up(ctx, provider)
+		if err == nil {
+			return nil
+		}
+		now, versionErr := provider.GetDBVersion(ctx)
+		if versionErr != nil || now == before {
+			return errors.Join(err, versionErr)
+		}
+		before = now
+	}
 }
 
 // alone calls do while no other replica is in it.
@@ -151,15 +194,22 @@ func (db *DB) alone(ctx context.Context, owner string, do func() error) (err err
 // Do calls act in a transaction, which is committed when act returns nil. Acts that name the same lock follow
 // each other, over all replicas; with an empty lock nothing waits in PostgreSQL, and in SQLite for another writer.
 func (db *DB) Do(ctx context.Context, lock string, act func(tx *sql.Tx) error) (err error) {
+	if db.dialect == goose.DialectSQLite3 {
+		select {
+		case db.writing <- struct{}{}:
+			defer func() { <-db.writing }()
+		case <-ctx.Done():
+			return fmt.Errorf("wait for another writer: %w", context.Cause(ctx))
+		}
+	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	defer func() {
-		if err != nil {
-			if rolled := tx.Rollback(); !errors.Is(rolled, sql.ErrTxDone) {
-				err = errors.Join(err, rolled)
-			}
+		// After a commit there is nothing to roll back; when act panics there is, or its locks would stay.
+		if rolled := tx.Rollback(); !errors.Is(rolled, sql.ErrTxDone) {
+			err = errors.Join(err, rolled)
 		}
 	}()
 	if lock != "" && db.dialect == goose.DialectPostgres {
@@ -180,7 +230,7 @@ func (db *DB) Do(ctx context.Context, lock string, act func(tx *sql.Tx) error) (
 func lockKey(name string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("kqueen/" + name))
-	return int64(h.Sum64()) //nolint:gosec // any 64 bits are a key
+	return int64(h.Sum64())
 }
 
 // Time is a time as it is kept: microseconds since 1970. The zero time is 0.
@@ -201,12 +251,10 @@ func FromTime(micros int64) time.Time {
 
 // Taken says whether a write failed because a row of that key, or another unique value, is there already.
 func Taken(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == "23505"
 	}
-	var lite *sqlite.Error
-	if errors.As(err, &lite) {
+	if lite, ok := errors.AsType[*sqlite.Error](err); ok {
 		return lite.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 	}
 	return false

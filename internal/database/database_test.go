@@ -1,35 +1,33 @@
-package database
+package database_test
 
 import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"kqueen.io/kqueen/internal/database"
+	"kqueen.io/kqueen/internal/database/databasetest"
 )
 
-func openHere(t *testing.T) *DB {
-	t.Helper()
-	db, err := Open(t.Context(), FileURL(filepath.Join(t.TempDir(), "a b%20?.db")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}
+func TestMain(m *testing.M) { os.Exit(databasetest.Run(m)) }
 
 var counters = fstest.MapFS{"001_counters.sql": {Data: []byte(`-- +goose Up
 CREATE TABLE counters (name TEXT PRIMARY KEY, value BIGINT NOT NULL);
 `)}}
 
 // TestDo: acts under one lock follow each other, and one that fails leaves nothing.
-func TestDo(t *testing.T) {
-	db := openHere(t)
+func TestDo(t *testing.T) { databasetest.Each(t, testDo) }
+
+func testDo(t *testing.T, db *database.DB) {
 	for range 2 { // the second time there is nothing to do
 		if err := db.Migrate(t.Context(), "test", counters); err != nil {
 			t.Fatal(err)
@@ -64,14 +62,110 @@ func TestDo(t *testing.T) {
 	if err := db.QueryRowContext(t.Context(), `SELECT value FROM counters`).Scan(&value); err != nil || value != 20 {
 		t.Errorf("20 increments and one that failed gave %d, %v", value, err)
 	}
-	if _, err := db.ExecContext(t.Context(), `INSERT INTO counters (name, value) VALUES ('c', 1)`); !Taken(err) {
+	if _, err := db.ExecContext(t.Context(), `INSERT INTO counters (name, value) VALUES ('c', 1)`); !database.Taken(err) {
 		t.Errorf("a second row of the same key: %v", err)
 	}
 }
 
+// TestDoPanic: an act that panics leaves nothing, and no lock.
+func TestDoPanic(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, db *database.DB) {
+		if err := db.Migrate(t.Context(), "test", counters); err != nil {
+			t.Fatal(err)
+		}
+		insert := func(tx *sql.Tx) {
+			if _, err := tx.ExecContext(t.Context(), `INSERT INTO counters (name, value) VALUES ('c', 1)`); err != nil {
+				t.Error(err)
+			}
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic was swallowed")
+				}
+			}()
+			_ = db.Do(t.Context(), "counter", func(tx *sql.Tx) error {
+				insert(tx)
+				panic("in the act")
+			})
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := db.Do(ctx, "counter", func(tx *sql.Tx) error { insert(tx); return nil }); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestDoGivesUp: who waits for another writer of SQLite waits no longer than its context.
+func TestDoGivesUp(t *testing.T) {
+	db := databasetest.Open(t, databasetest.SQLite(t))
+	err := db.Do(t.Context(), "", func(*sql.Tx) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		return db.Do(ctx, "", func(*sql.Tx) error { return nil })
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestMigrateTogether: replicas, and owners within each, migrate at once, more of them than there are connections.
+func TestMigrateTogether(t *testing.T) {
+	databasetest.EachAddress(t, func(t *testing.T, address string) {
+		var all sync.WaitGroup
+		for range 3 {
+			db := databasetest.Open(t, address)
+			for owner := range 10 {
+				all.Go(func() {
+					name := fmt.Sprintf("owner_%d", owner)
+					tables := fstest.MapFS{}
+					for step := range 3 {
+						tables[fmt.Sprintf("%03d_table.sql", step+1)] = &fstest.MapFile{Data: fmt.Appendf(nil,
+							"-- +goose Up\nCREATE TABLE %s_%d (id BIGINT PRIMARY KEY);\n", name, step)}
+					}
+					if err := db.Migrate(t.Context(), name, tables); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		all.Wait()
+	})
+}
+
+// TestMigrateFails: a migration that cannot be applied is an error, and is not tried for ever.
+func TestMigrateFails(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, db *database.DB) {
+		wrong := fstest.MapFS{
+			"001_right.sql": {Data: []byte("-- +goose Up\nCREATE TABLE fine (id BIGINT PRIMARY KEY);\n")},
+			"002_wrong.sql": {Data: []byte("-- +goose Up\nCREATE TABLE wrong (;\n")},
+		}
+		if err := db.Migrate(t.Context(), "test", wrong); err == nil || !strings.Contains(err.Error(), "migrate the tables of test") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestMigrateOwn: where there is a folder for each database, it is used.
+func TestMigrateOwn(t *testing.T) {
+	table := func(name string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("-- +goose Up\nCREATE TABLE " + name + " (id BIGINT PRIMARY KEY);\n")}
+	}
+	databasetest.Each(t, func(t *testing.T, db *database.DB) {
+		own := fstest.MapFS{"sqlite/001_table.sql": table("for_SQLite"), "postgres/001_table.sql": table("for_PostgreSQL")}
+		if err := db.Migrate(t.Context(), "test", own); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(t.Context(), "SELECT id FROM for_"+path.Base(t.Name())); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestOpenSQLiteIsPrivate(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "kqueen.db")
-	db, err := Open(t.Context(), FileURL(path))
+	file := filepath.Join(t.TempDir(), "a b%20?.db")
+	db, err := database.Open(t.Context(), database.FileURL(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +173,7 @@ func TestOpenSQLiteIsPrivate(t *testing.T) {
 	if err := db.Migrate(t.Context(), "test", counters); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(path + "*")
+	files, err := filepath.Glob(file + "*")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
@@ -101,7 +195,7 @@ func TestOpenBadAddress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
-			_, err := Open(ctx, tc.address)
+			_, err := database.Open(ctx, tc.address)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "marker") {
 				t.Errorf("got %v, want %q and no password", err, tc.want)
 			}
