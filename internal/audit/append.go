@@ -1,0 +1,141 @@
+package audit
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// maxBatch is how many records one transaction appends.
+	maxBatch = 100
+	// writeTimeout bounds a transaction, which serves more callers than the one who runs it.
+	writeTimeout = 30 * time.Second
+)
+
+// entry is a record on its way into the log.
+type entry struct {
+	record Record
+	err    error
+	done   chan struct{} // closed when record and err are final
+}
+
+// Append appends a record and returns it as it is kept, with its sequence, time and hashes, which the caller leaves
+// empty. When it returns an error the record is not there, unless the connection broke while it was committed.
+// It is an [*InputError] where the record is not one, and a [*BrokenError] where the log was tampered with: nothing
+// is appended to such a log, because that would hide the place.
+//
+// Records that wait at the same time are written in one transaction, so that many callers wait for the disk once.
+// A caller whose context ends takes its record back as long as no transaction has begun with it, and else waits.
+func (l *Log) Append(ctx context.Context, r Record) (Record, error) {
+	if err := r.normalize(); err != nil {
+		return Record{}, fmt.Errorf("append record: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return Record{}, fmt.Errorf("append record: %w", context.Cause(ctx))
+	}
+	e := &entry{record: r, done: make(chan struct{})}
+	l.mu.Lock()
+	l.waiting = append(l.waiting, e)
+	l.mu.Unlock()
+	for {
+		select {
+		case <-e.done:
+			if e.err != nil {
+				return Record{}, fmt.Errorf("append record: %w", e.err)
+			}
+			return e.record, nil
+		case l.writing <- struct{}{}:
+			l.writeWaiting(ctx)
+		case <-ctx.Done():
+			if l.takeBack(e) {
+				return Record{}, fmt.Errorf("append record: %w", context.Cause(ctx))
+			}
+			<-e.done
+		}
+	}
+}
+
+// takeBack says whether nobody writes the entry, and nobody will.
+func (l *Log) takeBack(e *entry) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.waiting, e)
+	if i < 0 {
+		return false
+	}
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	return true
+}
+
+// writeWaiting writes the records that have waited longest, and lets go of writing. It goes on when its caller is gone:
+// others wait for it.
+func (l *Log) writeWaiting(ctx context.Context) {
+	defer func() { <-l.writing }()
+	l.mu.Lock()
+	batch := slices.Clone(l.waiting[:min(len(l.waiting), maxBatch)])
+	l.waiting = slices.Delete(l.waiting, 0, len(batch))
+	l.mu.Unlock()
+	if len(batch) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	err := errors.New("the transaction ended early") // stays when it panics: nobody waits for ever
+	defer func() {
+		for _, e := range batch {
+			e.err = err
+			close(e.done)
+		}
+	}()
+	var head Head
+	err = l.db.Do(ctx, lock, func(tx *sql.Tx) (err error) {
+		head, err = l.append(ctx, tx, batch)
+		return err
+	})
+	if err == nil {
+		l.remember(head)
+	}
+}
+
+// append gives the entries their places, and writes them and the head that they lead to.
+func (l *Log) append(ctx context.Context, tx *sql.Tx, batch []*entry) (Head, error) {
+	head, err := l.currentHead(ctx, tx)
+	if err != nil {
+		return Head{}, err
+	}
+	if err := checkEnd(ctx, tx, head); err != nil {
+		return Head{}, err
+	}
+	for _, e := range batch {
+		e.record.Time = l.now().UTC().Truncate(time.Microsecond)
+		head = l.keys.link(&e.record, head)
+		if err := writeRecord(ctx, tx, e.record); err != nil {
+			return Head{}, err
+		}
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE audit_head SET sequence = $1, hash = $2, signature = $3 WHERE id = 1`,
+		head.Sequence, head.Hash, l.keys.signHead(head))
+	return head, err
+}
+
+// checkEnd returns a [*BrokenError] where the last record is not the one that the head names.
+func checkEnd(ctx context.Context, tx *sql.Tx, head Head) error {
+	last := Head{Sequence: 0, Hash: origin}
+	err := tx.QueryRowContext(ctx, `SELECT sequence, hash FROM audit_records ORDER BY sequence DESC LIMIT 1`).
+		Scan(&last.Sequence, &last.Hash)
+	switch {
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return err
+	case last.Sequence > head.Sequence:
+		return broken(head.Sequence+1, last.Sequence, Beyond)
+	case last.Sequence < head.Sequence:
+		return broken(last.Sequence+1, head.Sequence, Missing)
+	case last.Hash != head.Hash:
+		return broken(head.Sequence, head.Sequence, HeadUnlike)
+	}
+	return nil
+}

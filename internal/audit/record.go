@@ -1,0 +1,169 @@
+package audit
+
+import (
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Outcome says what became of an action.
+type Outcome string
+
+// Outcomes.
+const (
+	Succeeded Outcome = "succeeded"
+	Denied    Outcome = "denied" // by who may do what, or because nobody knows who asked
+	Failed    Outcome = "failed"
+)
+
+// Kinds of actors.
+const (
+	User           = "user"
+	ServiceAccount = "service-account"
+	Anonymous      = "anonymous" // whoever did not say, or could not prove, who it is
+	System         = "system"    // KQueen itself
+)
+
+// Record is one action. What is longer than the house allows is cut and ends in "…"; control characters and what
+// changes the direction of text are replaced; see docs/audit.md for the limits.
+type Record struct {
+	// Sequence is 1 for the first record and grows by one. Append gives it.
+	Sequence int64 `json:"sequence"`
+	// Time is when the record was written, in UTC, to the microsecond. Append gives it.
+	Time  time.Time `json:"time"`
+	Actor Actor     `json:"actor"`
+	// Action is a verb: create, update, delete, sign-in, issue-kubeconfig.
+	Action string `json:"action"`
+	// Organization whose business this is; empty for the platform's.
+	Organization string `json:"organization,omitempty"`
+	Object       Object `json:"object,omitzero"`
+	// Source is the client's address.
+	Source    string `json:"source,omitempty"`
+	UserAgent string `json:"userAgent,omitempty"`
+	RequestID string `json:"requestID,omitempty"`
+
+	Outcome Outcome `json:"outcome"`
+	// Status is the one of HTTP that was answered; 0 when none was.
+	Status int    `json:"status,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Before and After are the SHA-256 of the object's content, 64 hexadecimal digits; empty where there was none.
+	// The content itself is not kept: it may hold secrets.
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+	// Detail is what else somebody who reads the log needs; never a secret.
+	Detail map[string]string `json:"detail,omitempty"`
+
+	// Previous is the hash of the record before this one, and Hash the one of this record. Append gives them.
+	Previous string `json:"previous"`
+	Hash     string `json:"hash"`
+}
+
+// Actor is who acted.
+type Actor struct {
+	Kind string `json:"kind"`
+	Name string `json:"name,omitempty"`
+	// Credential is the id of the token or session that was used, never its secret.
+	Credential string `json:"credential,omitempty"`
+}
+
+// Object is what was acted on.
+type Object struct {
+	Kind string `json:"kind,omitempty"`
+	Name string `json:"name,omitempty"`
+	UID  string `json:"uid,omitempty"`
+}
+
+// InputError says what is wrong with a record or a filter.
+type InputError struct{ Field, Problem string }
+
+func (e *InputError) Error() string { return e.Field + " " + e.Problem }
+
+// Limits, in bytes of UTF-8.
+const (
+	maxWord   = 64  // kinds, verbs, ids, addresses
+	maxName   = 256 // names, user agents, values of details
+	maxReason = 1024
+	// maxDetails is how many details there may be.
+	maxDetails = 16
+)
+
+// normalize bounds and cleans what came from outside, and refuses what no program should hand in.
+func (r *Record) normalize() error {
+	words := []*string{
+		&r.Actor.Kind, &r.Actor.Credential, &r.Action, &r.Organization, &r.Object.Kind, &r.Object.UID, &r.Source, &r.RequestID,
+	}
+	for _, field := range words {
+		*field = clean(*field, maxWord)
+	}
+	for _, field := range []*string{&r.Actor.Name, &r.Object.Name, &r.UserAgent} {
+		*field = clean(*field, maxName)
+	}
+	r.Reason = clean(r.Reason, maxReason)
+	r.Detail = cleanDetail(r.Detail)
+	switch {
+	case r.Actor.Kind == "":
+		return &InputError{"actor.kind", "is empty; want user, service-account, anonymous or system"}
+	case r.Action == "":
+		return &InputError{"action", "is empty; want a verb such as create"}
+	case r.Outcome != Succeeded && r.Outcome != Denied && r.Outcome != Failed:
+		return &InputError{"outcome", fmt.Sprintf("is %q; want succeeded, denied or failed", clean(string(r.Outcome), maxWord))}
+	case r.Status < 0 || r.Status > 599:
+		return &InputError{"status", fmt.Sprintf("is %d; want one of HTTP, or 0", r.Status)}
+	case !isDigest(r.Before):
+		return &InputError{"before", "is no SHA-256; want 64 hexadecimal digits, in lower case, or nothing"}
+	case !isDigest(r.After):
+		return &InputError{"after", "is no SHA-256; want 64 hexadecimal digits, in lower case, or nothing"}
+	}
+	return nil
+}
+
+// isDigest allows the empty one. What is refused is not repeated: it could be a secret that was not hashed.
+func isDigest(s string) bool {
+	raw, err := hex.DecodeString(s)
+	return err == nil && (s == "" || len(raw) == 32) && s == strings.ToLower(s)
+}
+
+func cleanDetail(detail map[string]string) map[string]string {
+	if len(detail) == 0 {
+		return nil
+	}
+	out := make(map[string]string, min(len(detail), maxDetails))
+	for i, key := range slices.Sorted(maps.Keys(detail)) {
+		if i == maxDetails-1 && len(detail) > maxDetails {
+			out["…"] = fmt.Sprintf("%d more", len(detail)-i)
+			break
+		}
+		if key != "" { // stands for a detail that cannot be read, see decodeDetail
+			out[clean(key, maxWord)] = clean(detail[key], maxName)
+		}
+	}
+	return out
+}
+
+// clean replaces what is not UTF-8, what a terminal would obey, and what shows text in another order than it has,
+// and cuts the rest to limit bytes.
+func clean(text string, limit int) string {
+	if len(text) > 4*limit { // nobody pays for cleaning what is cut anyway
+		text = text[:4*limit]
+	}
+	text = strings.Map(func(c rune) rune {
+		if c == utf8.RuneError || unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs) {
+			return '\ufffd'
+		}
+		return c
+	}, text)
+	if len(text) <= limit {
+		return text
+	}
+	const mark = "…"
+	end := limit - len(mark)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + mark
+}
