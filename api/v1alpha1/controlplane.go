@@ -12,6 +12,9 @@ const (
 	ConditionEndpointReady = "EndpointReady"
 	// ConditionComponentsReady is true while all components run and answer their probes.
 	ConditionComponentsReady = "ComponentsReady"
+	// ConditionAccessReady is true when the groups of KQueen's credentials have their rights in the cluster, or when
+	// this installation issues no credentials.
+	ConditionAccessReady = "AccessReady"
 	// ConditionInitialized is true once the controllers have begun their work: the first
 	// ServiceAccount is there. It does not become false again.
 	ConditionInitialized = "Initialized"
@@ -43,6 +46,14 @@ const (
 	ReasonInitialized = "Initialized"
 	// ReasonInitializing: the controllers have not made the first ServiceAccount yet.
 	ReasonInitializing = "Initializing"
+	// ReasonAccessInstalled: the groups of KQueen's credentials have their rights in the cluster.
+	ReasonAccessInstalled = "AccessInstalled"
+	// ReasonAccessUnchecked: the rights were installed, and the last look at them did not succeed; the message says why.
+	ReasonAccessUnchecked = "AccessUnchecked"
+	// ReasonAccessMissing: the rights are not installed, or not as they should be, and could not be put right; the message has the cluster's answer.
+	ReasonAccessMissing = "AccessMissing"
+	// ReasonAccessNotOffered: this installation issues no credentials for clusters.
+	ReasonAccessNotOffered = "AccessNotOffered"
 	// ReasonVersionRefused: the version is unknown, its programs are not there, or the step to it is not allowed.
 	ReasonVersionRefused = "VersionRefused"
 	// ReasonEndpointServing: the API server has its port and its name.

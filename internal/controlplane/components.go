@@ -53,6 +53,8 @@ type Description struct {
 	EncryptionKey []byte
 	// Store is where the keyspace is.
 	Store StoreAccess
+	// Issuer signs credentials that the API server takes; nil for a plane that takes none but its own.
+	Issuer *TokenIssuer
 	// Program returns the path of a component's program.
 	Program func(component string) string
 	// Controllers are those that the controller manager runs, in upstream's notation; empty for

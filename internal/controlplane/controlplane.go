@@ -26,7 +26,16 @@ type Routes interface {
 	RemoveRoute(host string)
 }
 
-// Config is what the reconciler of ControlPlane is made of. All fields but Recorder are required.
+// Tenants connects to the API servers of control planes. *kube.Remotes offers it.
+type Tenants interface {
+	// Direct returns a client of the API server that a kubeconfig names, the same one under the same name for as long
+	// as the kubeconfig stays. It makes no call.
+	Direct(name string, kubeconfig []byte) (client.Client, error)
+	// Forget drops the client of a name.
+	Forget(name string)
+}
+
+// Config is what the reconciler of ControlPlane is made of. All fields but Recorder, Issuer and Tenants are required.
 type Config struct {
 	// Client of the admin plane.
 	Client client.Client
@@ -45,6 +54,11 @@ type Config struct {
 	GatewayAddress string
 	// AdvertiseAddress is how nodes and pods reach this host.
 	AdvertiseAddress netip.Addr
+	// Issuer signs the credentials that API servers take; its Audience is not looked at, because each has its own.
+	// Nil where nobody issues any.
+	Issuer *TokenIssuer
+	// Tenants connects to control planes. It must be there when Issuer is.
+	Tenants Tenants
 	// Now tells the time by which certificates are judged.
 	Now func() time.Time
 }
@@ -67,6 +81,7 @@ func New(c Config) *operator.Reconciler[*v1alpha1.ControlPlane] {
 			{Condition: v1alpha1.ConditionStoreReady, Ensure: v.ensureKeyspace, Remove: v.removeKeyspace},
 			{Condition: v1alpha1.ConditionEndpointReady, Ensure: v.ensureEndpoint, Remove: v.removeEndpoint},
 			{Condition: v1alpha1.ConditionComponentsReady, Ensure: v.ensureComponents, Remove: v.removeComponents},
+			{Condition: v1alpha1.ConditionAccessReady, Ensure: v.ensureAccess, Remove: v.forgetAccess},
 			{Condition: v1alpha1.ConditionInitialized, Ensure: v.awaitControllers},
 		},
 	})

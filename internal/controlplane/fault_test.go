@@ -31,17 +31,19 @@ type plane struct {
 	key    client.ObjectKey
 	uid    string
 	now    time.Time
+	issuer *TokenIssuer
 }
 
 func newPlane(t *testing.T) *plane {
 	t.Helper()
 	c := testplane.Client(t)
-	p := &plane{outside: newOutside(), client: c, key: client.ObjectKey{Namespace: testplane.Namespace(t, c), Name: "demo"}, now: time.Now()}
+	p := &plane{outside: newOutside(), client: c, key: client.ObjectKey{Namespace: testplane.Namespace(t, c), Name: "demo"}, now: time.Now(), issuer: description(t).Issuer}
 	cp := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.key.Namespace, Name: p.key.Name}, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.36.2"}}
 	if err := c.Create(t.Context(), cp); err != nil {
 		t.Fatalf("create the control plane: %v", err)
 	}
 	p.uid = string(cp.UID)
+	p.forgetRights(t)
 	return p
 }
 
@@ -66,6 +68,7 @@ func (p *plane) reconciler(inj *operatortest.Injector) reconcile.Reconciler {
 	c := inj.Client(p.client)
 	return New(Config{
 		Client: c, Secrets: c, Stores: storeLines{l}, Releases: releaseLines{l}, Runner: l, Routes: l, Ask: l.ask,
+		Issuer: p.issuer, Tenants: tenantLines{c},
 		Domain: "kqueen.test", GatewayAddress: "192.0.2.1:6443",
 		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"), Now: func() time.Time { return p.now },
 	})
@@ -85,7 +88,9 @@ func (p *plane) get(ctx context.Context) (*v1alpha1.ControlPlane, error) {
 
 // ready says whether the status speaks of the present spec and is good.
 func ready(cp *v1alpha1.ControlPlane) bool {
-	return cp.Status.ObservedGeneration == cp.Generation && apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionReady)
+	access := apimeta.FindStatusCondition(cp.Status.Conditions, v1alpha1.ConditionAccessReady)
+	return cp.Status.ObservedGeneration == cp.Generation && apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionReady) &&
+		access.Reason != v1alpha1.ReasonAccessUnchecked
 }
 
 // end is the end state of a plane, without names and times of its own.
@@ -96,6 +101,7 @@ type end struct {
 	Keyspaces  []string
 	Workloads  []string // with their programs and arguments
 	Routes     []string
+	Rights     []string // in the cluster; not looked at when the cluster is gone
 	Conditions []string
 	Status     v1alpha1.ControlPlaneStatus
 	Finalizers []string
@@ -136,6 +142,9 @@ func (p *plane) snapshot(ctx context.Context) (any, error) {
 	cp, err := p.get(ctx)
 	if apierrors.IsNotFound(err) {
 		return e, nil
+	}
+	if e.Rights, err = p.rights(ctx); err != nil {
+		return nil, err
 	}
 	for _, c := range cp.Status.Conditions {
 		e.Conditions = append(e.Conditions, own.Replace(fmt.Sprint(c.Type, "=", c.Status, " ", c.Reason, " ", c.Message, " of ", c.ObservedGeneration)))

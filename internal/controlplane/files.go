@@ -25,13 +25,6 @@ const (
 	fileEgress            = "egress.yaml"
 )
 
-// publicPaths are all that a caller without a name may ask for: whether the API server is well, and
-// the ConfigMap with which "kubeadm join" finds out whom to trust.
-var publicPaths = []string{
-	"/livez", "/readyz", "/healthz",
-	"/api/v1/namespaces/kube-public/configmaps/cluster-info",
-}
-
 // files are the workload's files: the keys as they are, and what the components' arguments name.
 func (d Description) files() (map[string]runner.File, error) {
 	files := map[string]runner.File{fileStoreCA: {Data: d.Store.CA}}
@@ -48,7 +41,11 @@ func (d Description) files() (map[string]runner.File, error) {
 		}
 		files[name] = runner.File{Data: data}
 	}
-	objects := map[string]any{fileEncryption: encryption(d.EncryptionKey), fileAuthentication: authentication()}
+	callers, err := authentication(d.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	objects := map[string]any{fileEncryption: encryption(d.EncryptionKey), fileAuthentication: callers}
 	if d.Cluster != "" {
 		entry, err := d.entry()
 		if err != nil {
@@ -108,17 +105,5 @@ func encryption(key []byte) apiserverv1.EncryptionConfiguration {
 				{Identity: &apiserverv1.IdentityConfiguration{}},
 			},
 		}},
-	}
-}
-
-// authentication denies callers without a name everything but publicPaths.
-func authentication() apiserverv1.AuthenticationConfiguration {
-	anonymous := &apiserverv1.AnonymousAuthConfig{Enabled: true}
-	for _, path := range publicPaths {
-		anonymous.Conditions = append(anonymous.Conditions, apiserverv1.AnonymousAuthCondition{Path: path})
-	}
-	return apiserverv1.AuthenticationConfiguration{
-		TypeMeta:  metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "AuthenticationConfiguration"},
-		Anonymous: anonymous,
 	}
 }

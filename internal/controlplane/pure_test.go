@@ -46,9 +46,14 @@ func description(t *testing.T) Description {
 	if err != nil {
 		t.Fatal(err)
 	}
+	authority, err := os.ReadFile(filepath.Join("testdata", "issuer-ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const cluster = "0f6b7c5e-6a3f-4c63-9b6a-3a6a0f2f7a10"
 	return Description{
 		ID:               uid,
-		Cluster:          "0f6b7c5e-6a3f-4c63-9b6a-3a6a0f2f7a10",
+		Cluster:          cluster,
 		Network:          v1alpha1.Network{PodCIDR: "10.244.0.0/16", ServiceCIDR: "10.96.0.0/16", DNSDomain: "cluster.local"},
 		ServerName:       "demo.acme.kqueen.test",
 		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"),
@@ -59,7 +64,11 @@ func description(t *testing.T) Description {
 		Keys:          keys,
 		EncryptionKey: []byte("0123456789abcdef0123456789abcdef"),
 		Store:         StoreAccess{Endpoints: []string{"https://127.0.0.1:2379", "https://127.0.0.2:2379"}, CA: store["ca.crt"], Keyspace: keyspace},
-		Program:       func(component string) string { return "/releases/v1.36.3/" + component },
+		Issuer: &TokenIssuer{
+			URL: "https://issuer.kqueen.test", DiscoveryURL: "https://192.0.2.1:8443/issuer/.well-known/openid-configuration",
+			CA: authority, Audience: v1alpha1.TokenAudience(cluster),
+		},
+		Program: func(component string) string { return "/releases/v1.36.3/" + component },
 	}
 }
 
@@ -71,7 +80,7 @@ func TestDescribe(t *testing.T) {
 	}{
 		"cluster": {"A whole cluster.", func(*Description) {}},
 		"admin": {"A plane on which no pod runs.", func(d *Description) {
-			d.Cluster, d.WithoutScheduler, d.Controllers = "", true, []string{"namespace", "garbagecollector"}
+			d.Issuer, d.Cluster, d.WithoutScheduler, d.Controllers = nil, "", true, []string{"namespace", "garbagecollector"}
 			d.Place.Addr = netip.MustParseAddr("127.0.0.1")
 		}},
 		"ipv6": {"A cluster of IPv6.", func(d *Description) {

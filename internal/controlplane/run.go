@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/operator"
@@ -103,6 +105,7 @@ func (v *verb) describe(ctx context.Context, cp *v1alpha1.ControlPlane, binaries
 		Keys:             keys,
 		EncryptionKey:    encryption,
 		Store:            StoreAccess{Endpoints: store.Endpoints, CA: store.CA, Keyspace: keyspace},
+		Issuer:           v.issuerFor(cp),
 		Program:          binaries.Path,
 	}, nil
 }
@@ -114,6 +117,21 @@ func clusterOf(cp *v1alpha1.ControlPlane) string {
 		return ""
 	}
 	return string(owner.UID)
+}
+
+// issuerFor is the issuer with the audience of this one cluster.
+func (v *verb) issuerFor(cp *v1alpha1.ControlPlane) *TokenIssuer {
+	if v.Issuer == nil {
+		return nil
+	}
+	issuer := *v.Issuer
+	issuer.Audience = Audience(cp)
+	return &issuer
+}
+
+// Audience is what tokens for a control plane carry: that of the Cluster that it was made for, or of itself.
+func Audience(cp *v1alpha1.ControlPlane) string {
+	return v1alpha1.TokenAudience(cmp.Or(types.UID(clusterOf(cp)), cp.UID))
 }
 
 // removeComponents kills at once: what they would still write is deleted next.

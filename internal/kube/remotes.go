@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"sync"
@@ -17,7 +18,7 @@ import (
 // remoteFresh is how long a kubeconfig is used without a look at whether it has changed.
 const remoteFresh = 10 * time.Second
 
-// Remotes keeps a client for each cluster whose kubeconfig is in a Secret. Make it with NewRemotes. It is
+// Remotes keeps a client for each cluster whose kubeconfig is in a Secret or handed in. Make it with NewRemotes. It is
 // safe for concurrent use.
 type Remotes struct {
 	secrets client.Reader
@@ -70,6 +71,33 @@ func (r *Remotes) Client(ctx context.Context, secret client.ObjectKey, key strin
 	r.clients[secret] = have
 	return have, nil
 }
+
+// Direct returns a client for the cluster of a kubeconfig, and the same one under the same name until the kubeconfig
+// is another. The kubeconfig must be our own and carry all its data inside. It makes no call to the cluster.
+func (r *Remotes) Direct(name string, kubeconfig []byte) (client.Client, error) {
+	key, version := direct(name), fmt.Sprintf("%x", sha256.Sum256(kubeconfig))
+	r.mu.Lock()
+	have, ok := r.clients[key]
+	r.mu.Unlock()
+	if ok && have.version == version {
+		return have, nil
+	}
+	made, err := r.connect(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig of %s: %w", name, err)
+	}
+	have = remote{WithWatch: made, version: version}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clients[key] = have
+	return have, nil
+}
+
+// Forget drops the client that Direct keeps under a name.
+func (r *Remotes) Forget(name string) { r.forget(direct(name)) }
+
+// direct is a key that no Secret has: each of those is in a namespace.
+func direct(name string) client.ObjectKey { return client.ObjectKey{Name: name} }
 
 func (r *Remotes) connect(kubeconfig []byte) (client.WithWatch, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)

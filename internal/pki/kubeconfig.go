@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"path/filepath"
+	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -22,10 +24,39 @@ type KubeconfigParams struct {
 	TLSServerName string
 	// CA is what the server's certificate is checked against, one PEM certificate or more.
 	CA []byte
-	// ClientCert and ClientKey are the user's, in PEM.
+	// ClientCert and ClientKey are the user's, in PEM. Both are empty when Exec is there.
 	ClientCert, ClientKey []byte
+	// Exec is a program that gives the user's credential whenever one is needed; nil for a user with a certificate.
+	Exec *ExecUser
 	// Namespace is the context's. May be empty.
 	Namespace string
+}
+
+// ExecUser is a program that writes an ExecCredential of client.authentication.k8s.io/v1 to its standard output. It may ask whoever sits before it when there
+// is a terminal. It is not told about the cluster: Args say which one is meant.
+type ExecUser struct {
+	// Command is a name that is looked up in PATH, such as "kqueen", or an absolute path.
+	Command string
+	// Args must hold no secret: they are in the file, and in the list of processes.
+	Args []string
+	// InstallHint is shown to who does not have the command. May be empty.
+	InstallHint string
+}
+
+// config is the user as client-go has it.
+func (e ExecUser) config() *api.ExecConfig {
+	return &api.ExecConfig{
+		APIVersion: "client.authentication.k8s.io/v1", Command: e.Command, Args: e.Args, InstallHint: e.InstallHint,
+		InteractiveMode: api.IfAvailableExecInteractiveMode,
+	}
+}
+
+func (e ExecUser) check() error {
+	// client-go takes a relative path as one that begins where the kubeconfig is.
+	if e.Command == "" || strings.ContainsAny(e.Command, `/\`) && !filepath.IsAbs(e.Command) {
+		return fmt.Errorf("exec.command: %q: must be a name such as kqueen, or an absolute path", e.Command)
+	}
+	return nil
 }
 
 // Kubeconfig returns the YAML of a kubeconfig that carries all its data inside. The same params give the same bytes. The error names every field that is wrong.
@@ -37,6 +68,9 @@ func Kubeconfig(p KubeconfigParams) ([]byte, error) {
 	cluster.Server, cluster.TLSServerName, cluster.CertificateAuthorityData = p.Server, p.TLSServerName, p.CA
 	user := api.NewAuthInfo()
 	user.ClientCertificateData, user.ClientKeyData = p.ClientCert, p.ClientKey
+	if p.Exec != nil {
+		user.Exec = p.Exec.config()
+	}
 	context := api.NewContext()
 	context.Cluster, context.AuthInfo, context.Namespace = p.Cluster, p.User, p.Namespace
 	config := api.NewConfig()
@@ -73,8 +107,22 @@ func (p KubeconfigParams) check() error {
 	if !x509.NewCertPool().AppendCertsFromPEM(p.CA) {
 		add("ca: must hold at least one PEM certificate")
 	}
-	if _, err := tls.X509KeyPair(p.ClientCert, p.ClientKey); err != nil {
-		add("clientCert, clientKey: %w", err)
+	if err := p.checkUser(); err != nil {
+		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
+}
+
+// checkUser refuses a user with two ways to say who it is: client-go would take both at once.
+func (p KubeconfigParams) checkUser() error {
+	if p.Exec == nil {
+		if _, err := tls.X509KeyPair(p.ClientCert, p.ClientKey); err != nil {
+			return fmt.Errorf("clientCert, clientKey: %w", err)
+		}
+		return nil
+	}
+	if len(p.ClientCert) > 0 || len(p.ClientKey) > 0 {
+		return errors.New("clientCert, clientKey: must be empty when there is exec")
+	}
+	return p.Exec.check()
 }

@@ -1,9 +1,15 @@
 package pki
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +20,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/keyutil"
 )
+
+var update = flag.Bool("update", false, "write the golden files anew")
 
 func kubeconfigParams(f fixture) KubeconfigParams {
 	return KubeconfigParams{
@@ -93,21 +101,74 @@ func TestKubeconfigOpensTheDoor(t *testing.T) {
 	}
 }
 
+// TestKubeconfigOfExecUser compares what is handed to people with testdata/exec.golden, and asks client-go whether it
+// would run the command.
+func TestKubeconfigOfExecUser(t *testing.T) {
+	p := kubeconfigParams(newFixture(t, start))
+	p.User, p.Context, p.ClientCert, p.ClientKey = "alice", "alice@shop", nil, nil
+	p.Exec = &ExecUser{
+		Command: "kqueen", Args: []string{"cluster", "credential", "shop", "--organization", "acme"},
+		InstallHint: "kqueen gives you access to this cluster; install it and run: kqueen login",
+	}
+	out, err := Kubeconfig(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, filepath.Join("testdata", "exec.golden"), strings.ReplaceAll(string(out), base64.StdEncoding.EncodeToString(p.CA), "CA"))
+	config, err := clientcmd.RESTConfigFromKubeConfig(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := config.ExecProvider; e == nil || e.Command != "kqueen" || e.ProvideClusterInfo || e.InteractiveMode != api.IfAvailableExecInteractiveMode {
+		t.Errorf("what client-go would run: %+v", e)
+	}
+	if config.ServerName != p.TLSServerName || !bytes.Equal(config.CAData, p.CA) || config.Host != p.Server {
+		t.Errorf("server, name and authority are not as for other users: %+v", config)
+	}
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (write it with -update)", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
 func TestKubeconfigNamesTheFieldThatIsWrong(t *testing.T) {
 	f := newFixture(t, start)
 	cases := map[string]struct {
 		alter func(*KubeconfigParams)
 		want  []string
 	}{
-		"Good":        {alter: func(*KubeconfigParams) {}},
-		"Optional":    {alter: func(p *KubeconfigParams) { p.TLSServerName, p.Namespace = "", "" }},
-		"NoUser":      {alter: func(p *KubeconfigParams) { p.User = "" }, want: []string{`cluster "shop", context "admin@shop", user ""`}},
-		"PlainHTTP":   {alter: func(p *KubeconfigParams) { p.Server = "http://192.0.2.1:6443" }, want: []string{"server"}},
-		"NoHost":      {alter: func(p *KubeconfigParams) { p.Server = "https://:6443" }, want: []string{"server"}},
-		"HostPort":    {alter: func(p *KubeconfigParams) { p.Server = "192.0.2.1:6443" }, want: []string{"server"}},
-		"ServerName":  {alter: func(p *KubeconfigParams) { p.TLSServerName = "a b" }, want: []string{"tlsServerName"}},
-		"Namespace":   {alter: func(p *KubeconfigParams) { p.Namespace = "Web" }, want: []string{"namespace"}},
-		"CA":          {alter: func(p *KubeconfigParams) { p.CA = p.ClientKey }, want: []string{"ca"}},
+		"Good":       {alter: func(*KubeconfigParams) {}},
+		"Optional":   {alter: func(p *KubeconfigParams) { p.TLSServerName, p.Namespace = "", "" }},
+		"NoUser":     {alter: func(p *KubeconfigParams) { p.User = "" }, want: []string{`cluster "shop", context "admin@shop", user ""`}},
+		"PlainHTTP":  {alter: func(p *KubeconfigParams) { p.Server = "http://192.0.2.1:6443" }, want: []string{"server"}},
+		"NoHost":     {alter: func(p *KubeconfigParams) { p.Server = "https://:6443" }, want: []string{"server"}},
+		"HostPort":   {alter: func(p *KubeconfigParams) { p.Server = "192.0.2.1:6443" }, want: []string{"server"}},
+		"ServerName": {alter: func(p *KubeconfigParams) { p.TLSServerName = "a b" }, want: []string{"tlsServerName"}},
+		"Namespace":  {alter: func(p *KubeconfigParams) { p.Namespace = "Web" }, want: []string{"namespace"}},
+		"CA":         {alter: func(p *KubeconfigParams) { p.CA = p.ClientKey }, want: []string{"ca"}},
+		"Exec": {alter: func(p *KubeconfigParams) {
+			p.ClientCert, p.ClientKey, p.Exec = nil, nil, &ExecUser{Command: "kqueen"}
+		}},
+		"ExecPath": {alter: func(p *KubeconfigParams) {
+			p.ClientCert, p.ClientKey, p.Exec = nil, nil, &ExecUser{Command: "/usr/local/bin/kqueen"}
+		}},
+		"ExecBeside":  {alter: func(p *KubeconfigParams) { p.Exec = &ExecUser{Command: "kqueen"} }, want: []string{"clientCert, clientKey"}},
+		"ExecNothing": {alter: func(p *KubeconfigParams) { p.ClientCert, p.ClientKey, p.Exec = nil, nil, &ExecUser{} }, want: []string{"exec.command"}},
+		"ExecRelative": {alter: func(p *KubeconfigParams) {
+			p.ClientCert, p.ClientKey, p.Exec = nil, nil, &ExecUser{Command: "./kqueen"}
+		}, want: []string{"exec.command"}},
 		"KeyMismatch": {alter: func(p *KubeconfigParams) { p.ClientKey = f.bundle["scheduler.key"] }, want: []string{"clientCert, clientKey"}},
 	}
 	for name, tc := range cases {
