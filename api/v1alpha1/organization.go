@@ -6,6 +6,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 const (
 	// ConditionNamespaceReady is true when the organization's namespace is there.
 	ConditionNamespaceReady = "NamespaceReady"
+	// ConditionRolesBound is true when what each role may do in the organization is granted to its group.
+	ConditionRolesBound = "RolesBound"
 )
 
 // Reasons of an Organization's conditions.
@@ -18,6 +20,10 @@ const (
 	ReasonClustersRemain = "ClustersRemain"
 	// ReasonNamespaceTerminating: the namespace is being deleted and is not gone yet.
 	ReasonNamespaceTerminating = "NamespaceTerminating"
+	// ReasonRolesBound: what each role may do is granted.
+	ReasonRolesBound = "RolesBound"
+	// ReasonRolesUnbound: what the roles may do could not be granted; the message says why.
+	ReasonRolesUnbound = "RolesUnbound"
 )
 
 // NamespacePrefix stands before an organization's name in the name of its namespace.
@@ -51,6 +57,83 @@ type OrganizationSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=100
 	DisplayName string `json:"displayName,omitempty"`
+	// Members are the people, and groups of people, who belong to the organization. Who is named several times has
+	// the highest of the roles.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=500
+	Members []Member `json:"members,omitempty"`
+	// Quota bounds what the organization may have. Only an administrator of the installation changes it.
+	// +optional
+	Quota *Quota `json:"quota,omitempty"`
+	// Provisioners are the names of the shared provisioners (those in kqueen-system) that the organization may use,
+	// beside its own; all of them when the list is absent. Only an administrator of the installation changes it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=253
+	Provisioners []string `json:"provisioners,omitempty"`
+	// Releases are the Kubernetes versions that the organization may use for new clusters and upgrades: a whole one
+	// such as "v1.36.3", or a minor such as "v1.36" for all of its patches. All of them when the list is
+	// absent. Only an administrator of the installation changes it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=32
+	// +kubebuilder:validation:items:Pattern=`^v[0-9]+\.[0-9]+(\.[0-9]+)?$`
+	Releases []string `json:"releases,omitempty"`
+}
+
+// Member is a person or a group of people, and what they may do in the organization.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.user) != has(self.group)",message="give either user or group"
+type Member struct {
+	// User is a name that signs in: "alice" for a user of this installation, "corp:alice@example.com" for one of the
+	// identity provider corp.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	User string `json:"user,omitempty"`
+	// Group of an identity provider, such as "corp:payments-developers".
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Group string `json:"group,omitempty"`
+	// Role says what they may do: owner, operator, developer or viewer.
+	Role Role `json:"role"`
+}
+
+// Role is what somebody may do in an organization. Each includes those after it: owner, operator, developer,
+// viewer. docs/access.md has the table of what they may.
+//
+// +kubebuilder:validation:Enum=owner;operator;developer;viewer
+type Role string
+
+// Roles of an organization.
+const (
+	// RoleOwner may do everything in the organization, and say who belongs to it.
+	RoleOwner Role = "owner"
+	// RoleOperator makes, changes and deletes clusters and their nodes.
+	RoleOperator Role = "operator"
+	// RoleDeveloper uses the clusters.
+	RoleDeveloper Role = "developer"
+	// RoleViewer sees the clusters and what runs in them.
+	RoleViewer Role = "viewer"
+)
+
+// Quota bounds what an organization may have. What is absent is not bounded.
+type Quota struct {
+	// Clusters is how many clusters there may be.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Clusters *int32 `json:"clusters,omitempty"`
+	// Nodes is how many nodes the node pools of all clusters may have together. A pool counts with the most that it
+	// may have: the larger of spec.replicas and spec.maxReplicas.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Nodes *int32 `json:"nodes,omitempty"`
 }
 
 // OrganizationStatus is what is known of an organization.

@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -17,24 +20,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/cluster"
 	"kqueen.io/kqueen/internal/pki"
 )
 
-// admissionHook answers the admin API server's questions about clusters. Port, key and certificate
+// admissionHook answers the admin API server's questions about clusters and node pools. Port, key and certificate
 // are new in every life of the program: nothing of it has to be kept.
 type admissionHook struct {
-	client    client.Client
-	validator *cluster.Validator
-	log       *slog.Logger
+	client client.Client
+	admits *admits
+	log    *slog.Logger
 }
 
 const (
 	hookName = "kqueen"
-	hookPath = "/validate/cluster"
+	hookPath = "/validate/"
 	// hookTimeout is how long the API server waits for an answer, and we for a request.
 	hookTimeout = 10 * time.Second
 )
@@ -60,7 +61,9 @@ func (h *admissionHook) serve(ctx context.Context) (func(), error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle(hookPath, admission.WithValidator(h.client.Scheme(), h.validator))
+	for resource, handler := range h.admits.handlers(h.client.Scheme()) {
+		mux.Handle(hookPath+resource, handler)
+	}
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: hookTimeout, ReadTimeout: hookTimeout, WriteTimeout: 2 * hookTimeout, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return ctx },
@@ -79,26 +82,9 @@ func (h *admissionHook) serve(ctx context.Context) (func(), error) {
 }
 
 func (h *admissionHook) register(ctx context.Context, port int, ca []byte) error {
-	want := &admissionv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: hookName},
-		Webhooks: []admissionv1.ValidatingWebhook{{
-			Name:                    "cluster.kqueen.io",
-			AdmissionReviewVersions: []string{"v1"},
-			SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
-			FailurePolicy:           ptr.To(admissionv1.Fail),
-			TimeoutSeconds:          ptr.To(int32(hookTimeout / time.Second)),
-			ClientConfig: admissionv1.WebhookClientConfig{
-				URL:      ptr.To(fmt.Sprintf("https://localhost:%d%s", port, hookPath)),
-				CABundle: ca,
-			},
-			Rules: []admissionv1.RuleWithOperations{{
-				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-				Rule: admissionv1.Rule{
-					APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{v1alpha1.GroupVersion.Version},
-					Resources: []string{"clusters"}, Scope: ptr.To(admissionv1.NamespacedScope),
-				},
-			}},
-		}},
+	want := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: hookName}}
+	for _, resource := range slices.Sorted(maps.Keys(h.admits.handlers(h.client.Scheme()))) {
+		want.Webhooks = append(want.Webhooks, webhookFor(resource, port, ca))
 	}
 	have := &admissionv1.ValidatingWebhookConfiguration{}
 	err := h.client.Get(ctx, client.ObjectKey{Name: hookName}, have)
@@ -110,4 +96,26 @@ func (h *admissionHook) register(ctx context.Context, port int, ca []byte) error
 	}
 	want.ResourceVersion = have.ResourceVersion
 	return h.client.Update(ctx, want)
+}
+
+// webhookFor sends what somebody asks of a resource, such as "nodepools/scale", to its path.
+func webhookFor(resource string, port int, ca []byte) admissionv1.ValidatingWebhook {
+	return admissionv1.ValidatingWebhook{
+		Name:                    strings.ReplaceAll(resource, "/", ".") + "." + v1alpha1.GroupVersion.Group,
+		AdmissionReviewVersions: []string{"v1"},
+		SideEffects:             ptr.To(admissionv1.SideEffectClassNoneOnDryRun), // it counts what it lets through
+		FailurePolicy:           ptr.To(admissionv1.Fail),
+		TimeoutSeconds:          ptr.To(int32(hookTimeout / time.Second)),
+		ClientConfig: admissionv1.WebhookClientConfig{
+			URL:      ptr.To(fmt.Sprintf("https://localhost:%d%s%s", port, hookPath, resource)),
+			CABundle: ca,
+		},
+		Rules: []admissionv1.RuleWithOperations{{
+			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+			Rule: admissionv1.Rule{
+				APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{v1alpha1.GroupVersion.Version},
+				Resources: []string{resource}, Scope: ptr.To(admissionv1.NamespacedScope),
+			},
+		}},
+	}
 }

@@ -1,6 +1,6 @@
 // Package organization is the verb behind Organization: it gives each
-// organization its namespace, and takes the namespace away when the
-// organization is deleted and has no clusters left.
+// organization its namespace and its roles what they may do there, and takes
+// both away when the organization is deleted and has no clusters left.
 package organization
 
 import (
@@ -16,6 +16,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/operator"
+	"kqueen.io/kqueen/internal/role"
 )
 
 // deleteInterval is the time between two looks at a namespace that is being deleted.
@@ -33,6 +34,7 @@ func New(c client.Client, recorder events.EventRecorder) *operator.Reconciler[*v
 		Finalizer: v1alpha1.GroupVersion.Group + "/organization",
 		Phases: []operator.Phase[*v1alpha1.Organization]{
 			{Condition: v1alpha1.ConditionNamespaceReady, Ensure: v.ensureNamespace, Remove: v.removeNamespace},
+			{Condition: v1alpha1.ConditionRolesBound, Ensure: v.bindRoles},
 		},
 	})
 }
@@ -62,6 +64,28 @@ func (v *verb) ensureNamespace(ctx context.Context, o *v1alpha1.Organization) op
 	return operator.Done(v1alpha1.ReasonNamespaceCreated, "the namespace "+name+" is there")
 }
 
+// bindRoles grants the organization's groups what their roles may do, again whenever somebody took it away.
+func (v *verb) bindRoles(ctx context.Context, o *v1alpha1.Organization) operator.Outcome {
+	if err := role.Keep(ctx, v.client, role.Bindings(o)); err != nil {
+		return operator.Retry(v1alpha1.ReasonRolesUnbound, err)
+	}
+	return operator.Done(v1alpha1.ReasonRolesBound, "what each role may do is granted")
+}
+
+// unbindRoles takes away what is in no namespace; the rest goes with the namespace. It comes last: who deletes an
+// organization has to be able to delete its clusters first.
+func (v *verb) unbindRoles(ctx context.Context, o *v1alpha1.Organization) operator.Outcome {
+	for _, object := range role.Bindings(o) {
+		if object.GetNamespace() != "" {
+			continue
+		}
+		if err := client.IgnoreNotFound(v.client.Delete(ctx, object)); err != nil {
+			return operator.Retry(v1alpha1.ReasonRolesUnbound, fmt.Errorf("take %s away: %w", object.GetName(), err))
+		}
+	}
+	return operator.Done(v1alpha1.ReasonIdle, "")
+}
+
 // removeNamespace waits for the clusters: a deleted organization must not take running clusters with it unasked.
 func (v *verb) removeNamespace(ctx context.Context, o *v1alpha1.Organization) operator.Outcome {
 	name := o.OwnedNamespace()
@@ -70,7 +94,7 @@ func (v *verb) removeNamespace(ctx context.Context, o *v1alpha1.Organization) op
 		return operator.Retry(v1alpha1.ReasonNamespaceTerminating, err)
 	}
 	if ns == nil || !metav1.IsControlledBy(ns, o) {
-		return operator.Done(v1alpha1.ReasonIdle, "")
+		return v.unbindRoles(ctx, o)
 	}
 	clusters := &v1alpha1.ClusterList{}
 	if err := v.client.List(ctx, clusters, client.InNamespace(name)); err != nil {

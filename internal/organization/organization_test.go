@@ -19,6 +19,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/operator"
 	"kqueen.io/kqueen/internal/operator/operatortest"
+	"kqueen.io/kqueen/internal/role"
 	"kqueen.io/kqueen/internal/testplane"
 )
 
@@ -88,6 +89,11 @@ func (s *subject) snapshot(ctx context.Context) (any, error) {
 	} else if !apierrors.IsNotFound(err) {
 		return nil, err
 	}
+	granted, err := s.granted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	end = append(end, granted...)
 	o, err := s.get(ctx)
 	if apierrors.IsNotFound(err) {
 		return end, nil
@@ -101,6 +107,25 @@ func (s *subject) snapshot(ctx context.Context) (any, error) {
 	}
 	slices.Sort(end)
 	return end, err
+}
+
+// granted lists what the organization's roles were granted and what remains of it in no namespace.
+func (s *subject) granted(ctx context.Context) ([]string, error) {
+	var all []string
+	for _, object := range role.Bindings(&v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{Name: s.name}}) {
+		err := s.client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if apierrors.IsNotFound(err) || object.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		// Where no garbage collector runs, what is in a namespace stays when the namespace goes.
+		if object.GetNamespace() == "" {
+			all = append(all, strings.ReplaceAll(fmt.Sprintf("%T %s", object, object.GetName()), s.name, "NAME"))
+		}
+	}
+	return all, nil
 }
 
 func (s *subject) deletion() *operatortest.Act {
@@ -145,9 +170,13 @@ func TestCreate(t *testing.T) {
 	s := newSubject(t)
 	operatortest.Converge(t, s.world())
 	s.want(t,
+		"*v1.ClusterRole kqueen:org:NAME:developer", "*v1.ClusterRole kqueen:org:NAME:operator",
+		"*v1.ClusterRole kqueen:org:NAME:owner", "*v1.ClusterRole kqueen:org:NAME:viewer",
+		"*v1.ClusterRoleBinding kqueen:org:NAME:developer", "*v1.ClusterRoleBinding kqueen:org:NAME:operator",
+		"*v1.ClusterRoleBinding kqueen:org:NAME:owner", "*v1.ClusterRoleBinding kqueen:org:NAME:viewer",
 		"NamespaceReady=True NamespaceCreated the namespace org-NAME is there of 1",
-		"Ready=True Ready the namespace org-NAME is there of 1",
-		"Reconciling=False Idle  of 1", "Stalled=False Idle  of 1",
+		"Ready=True Ready what each role may do is granted of 1",
+		"Reconciling=False Idle  of 1", "RolesBound=True RolesBound what each role may do is granted of 1", "Stalled=False Idle  of 1",
 		"[kqueen.io/organization]", "namespace org-NAME", "namespace, owners 1, going false",
 	)
 }

@@ -1,0 +1,212 @@
+//go:build linux
+
+package app
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cluster"
+	"kqueen.io/kqueen/internal/organization"
+	"kqueen.io/kqueen/internal/provision"
+	"kqueen.io/kqueen/internal/provision/hosted"
+	"kqueen.io/kqueen/internal/testplane"
+)
+
+func TestMain(m *testing.M) { os.Exit(testplane.Run(m)) }
+
+// admitting makes the plane ask a hook of ours.
+func admitting(t *testing.T) client.Client {
+	t.Helper()
+	c := testplane.Client(t)
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace}},
+		&v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "hosted"}, Spec: v1alpha1.ProvisionerSpec{Driver: "hosted"}},
+		&v1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Name: "v1.36.3"}, Spec: v1alpha1.ReleaseSpec{Source: v1alpha1.ReleaseSource{Build: &v1alpha1.ReleaseBuild{}}}},
+	} {
+		if err := c.Create(t.Context(), object); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
+	cached, err := cache.New(testplane.Config(t), cache.Options{Scheme: testplane.Scheme(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	admit := &admits{
+		cache:    cached,
+		clusters: &cluster.Validator{Client: c, Drivers: map[string]provision.Driver{"hosted": hosted.New(hosted.Config{Client: c, Secrets: c})}},
+		limits:   organization.NewLimits(cached, time.Now),
+	}
+	if err := admit.follow(t.Context(), cached); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = cached.Start(t.Context()) }()
+	if !cached.WaitForCacheSync(t.Context()) {
+		t.Fatal("the cache is not filled")
+	}
+	stop, err := (&admissionHook{client: c, admits: admit, log: slog.New(slog.DiscardHandler)}).serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return c
+}
+
+// quotaOf makes an organization with its namespace.
+func quotaOf(t *testing.T, c client.Client, spec v1alpha1.OrganizationSpec) string {
+	t.Helper()
+	o := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{GenerateName: "quota-"}, Spec: spec}
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.OwnedNamespace()}}); err != nil {
+		t.Fatal(err)
+	}
+	return o.OwnedNamespace()
+}
+
+func aCluster(namespace, name string) *v1alpha1.Cluster {
+	return &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.ClusterSpec{Version: "v1.36.3"}}
+}
+
+func aPool(namespace, name string, replicas int32) *v1alpha1.NodePool {
+	return &v1alpha1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.NodePoolSpec{ClusterName: "demo", Replicas: replicas}}
+}
+
+// refused fails the test unless err is the quota's refusal.
+func refused(t *testing.T, err error, want string) {
+	t.Helper()
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want) {
+		t.Errorf("want a refusal with %q, got %v", want, err)
+	}
+}
+
+// TestQuotaUnderLoad: of a hundred requests at once, one below the limit, exactly one is let through.
+func TestQuotaUnderLoad(t *testing.T) {
+	c := admitting(t)
+	namespace := quotaOf(t, c, v1alpha1.OrganizationSpec{Quota: &v1alpha1.Quota{Clusters: ptr.To[int32](3)}})
+	for _, name := range []string{"a", "b"} {
+		if err := c.Create(t.Context(), aCluster(namespace, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var made atomic.Int32
+	var all sync.WaitGroup
+	for i := range 100 {
+		all.Go(func() {
+			err := c.Create(t.Context(), aCluster(namespace, fmt.Sprintf("many-%d", i)))
+			if err == nil {
+				made.Add(1)
+				return
+			}
+			refused(t, err, "quota of clusters is 3, of which 3 are used; this needs 1 more")
+		})
+	}
+	all.Wait()
+	if made.Load() != 1 {
+		t.Errorf("%d of 100 were let through, want 1", made.Load())
+	}
+	list := &v1alpha1.ClusterList{}
+	if err := c.List(t.Context(), list, client.InNamespace(namespace)); err != nil || len(list.Items) != 3 {
+		t.Errorf("there are %d clusters (%v), want 3", len(list.Items), err)
+	}
+}
+
+// TestQuotaComesBack: what is deleted makes room at once, and a dry run takes none.
+func TestQuotaComesBack(t *testing.T) {
+	c := admitting(t)
+	namespace := quotaOf(t, c, v1alpha1.OrganizationSpec{Quota: &v1alpha1.Quota{Clusters: ptr.To[int32](1)}})
+	for i := range 20 {
+		name := fmt.Sprintf("c-%d", i%2)
+		if err := c.Create(t.Context(), aCluster(namespace, name), client.DryRunAll); err != nil {
+			t.Fatalf("dry run %d: %v", i, err)
+		}
+		if err := c.Create(t.Context(), aCluster(namespace, name)); err != nil {
+			t.Fatalf("create %d: %v", i, err)
+		}
+		refused(t, c.Create(t.Context(), aCluster(namespace, "more")), "quota of clusters is 1")
+		if err := c.Delete(t.Context(), aCluster(namespace, name)); err != nil {
+			t.Fatal(err)
+		}
+		await(t, func() bool {
+			return c.Create(t.Context(), aCluster(namespace, "probe"), client.DryRunAll) == nil
+		})
+	}
+}
+
+// await waits until something is so.
+func await(t *testing.T, so func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal("it did not become so")
+		}
+	}
+}
+
+// TestQuotaOfNodes: pools count with the most they may have, whichever way they are scaled.
+func TestQuotaOfNodes(t *testing.T) {
+	c := admitting(t)
+	namespace := quotaOf(t, c, v1alpha1.OrganizationSpec{Quota: &v1alpha1.Quota{Nodes: ptr.To[int32](10)}})
+	if err := c.Create(t.Context(), aPool(namespace, "first", 4)); err != nil {
+		t.Fatal(err)
+	}
+	wide := aPool(namespace, "wide", 1)
+	wide.Spec.MaxReplicas = ptr.To[int32](7)
+	refused(t, c.Create(t.Context(), wide), "quota of nodes is 10, of which 4 are used; this needs 7 more")
+	wide.Spec.MaxReplicas = ptr.To[int32](6)
+	if err := c.Create(t.Context(), wide); err != nil {
+		t.Fatal(err)
+	}
+	scale := func(name string, replicas int32) error {
+		return c.SubResource("scale").Update(t.Context(), aPool(namespace, name, 0),
+			client.WithSubResourceBody(&autoscalingv1.Scale{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas},
+			}))
+	}
+	refused(t, scale("first", 5), "quota of nodes is 10, of which 10 are used; this needs 1 more")
+	if err := scale("first", 3); err != nil {
+		t.Errorf("scale down: %v", err)
+	}
+	if err := scale("wide", 6); err != nil {
+		t.Errorf("scale within its own bounds: %v", err)
+	}
+	first := aPool(namespace, "first", 0)
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(first), first); err != nil {
+		t.Fatal(err)
+	}
+	first.Spec.Replicas = 5
+	refused(t, c.Update(t.Context(), first), "quota of nodes")
+}
+
+// TestAllowed: an organization uses what it may, and keeps what it had.
+func TestAllowed(t *testing.T) {
+	c := admitting(t)
+	none := quotaOf(t, c, v1alpha1.OrganizationSpec{Provisioners: []string{"gke"}})
+	refused(t, c.Create(t.Context(), aCluster(none, "demo")), `may not use the shared provisioner "hosted"; it may use: gke`)
+	older := quotaOf(t, c, v1alpha1.OrganizationSpec{Releases: []string{"v1.35", "v1.36.2"}})
+	refused(t, c.Create(t.Context(), aCluster(older, "demo")), `may not use "v1.36.3"; it may use: v1.35, v1.36.2`)
+	minor := quotaOf(t, c, v1alpha1.OrganizationSpec{Releases: []string{"v1.36"}, Provisioners: []string{"hosted"}})
+	if err := c.Create(t.Context(), aCluster(minor, "demo")); err != nil {
+		t.Error(err)
+	}
+}

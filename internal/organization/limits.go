@@ -1,0 +1,210 @@
+package organization
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+// Limits answers at admission whether an organization may have what is asked for. Of any number of requests at
+// once it lets through no more than the quota: what it has let through counts from that moment on, although the
+// cache does not show it yet. All requests have to come to the same Limits.
+//
+// It is safe for concurrent use.
+type Limits struct {
+	client client.Reader
+	now    func() time.Time
+
+	mu      sync.Mutex
+	granted map[claimKey]grant
+}
+
+// NewLimits returns Limits that reads organizations, clusters and node pools from a cache.
+func NewLimits(c client.Reader, now func() time.Time) *Limits {
+	return &Limits{client: c, now: now, granted: map[claimKey]grant{}}
+}
+
+// claimKey names an object that counts.
+type claimKey struct{ kind, namespace, name string }
+
+// grant is what was let through and may not be in the cache yet.
+type grant struct {
+	Amount
+	at time.Time
+	// after is the object of the same name that the cache still showed when a new one was let through.
+	after types.UID
+}
+
+// keyOf names a Cluster or a NodePool.
+func keyOf(o client.Object) claimKey {
+	kind := "clusters"
+	if _, ok := o.(*v1alpha1.NodePool); ok {
+		kind = "nodepools"
+	}
+	return claimKey{kind, o.GetNamespace(), o.GetName()}
+}
+
+// grantLife is how long the API server may take to write what was let through: its own limit for a request is a minute.
+const grantLife = 75 * time.Second
+
+// CauseQuotaExceeded is the type of the cause in a refusal's details when the quota is the reason.
+const CauseQuotaExceeded metav1.CauseType = "QuotaExceeded"
+
+// Cluster answers whether the organization may have a cluster: old is nil for a new one. dry counts nothing.
+func (l *Limits) Cluster(ctx context.Context, old, c *v1alpha1.Cluster, dry bool) error {
+	o, err := l.organization(ctx, c.Namespace)
+	if o == nil || err != nil {
+		return err
+	}
+	if problem := disallowed(&o.Spec, old, c); problem != nil {
+		return refuse("clusters", c.Name, *problem)
+	}
+	if old != nil {
+		return nil
+	}
+	return l.claim(ctx, o, c, true, dry)
+}
+
+// NodePool answers whether the organization may have a node pool with so many nodes: old is nil for a new one.
+func (l *Limits) NodePool(ctx context.Context, old, p *v1alpha1.NodePool, dry bool) error {
+	o, err := l.organization(ctx, p.Namespace)
+	if o == nil || err != nil {
+		return err
+	}
+	return l.claim(ctx, o, p, old == nil, dry)
+}
+
+// Seen says that the cache shows an object now, or, when gone is true, that it does not any more. Without it what
+// was let through counts until nobody can write it any more.
+func (l *Limits) Seen(object client.Object, gone bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := keyOf(object)
+	g, ok := l.granted[key]
+	if !ok || gone && g.after == object.GetUID() || !gone && amountOf(object) != g.Amount {
+		return
+	}
+	delete(l.granted, key)
+}
+
+// organization returns nil for a namespace that belongs to none.
+func (l *Limits) organization(ctx context.Context, namespace string) (*v1alpha1.Organization, error) {
+	name, ok := strings.CutPrefix(namespace, v1alpha1.NamespacePrefix)
+	if !ok {
+		return nil, nil
+	}
+	o := &v1alpha1.Organization{}
+	err := l.client.Get(ctx, client.ObjectKey{Name: name}, o)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read organization %s: %w", name, err)
+	}
+	return o, nil
+}
+
+// claim lets an object through when the quota has room for what it adds.
+func (l *Limits) claim(ctx context.Context, o *v1alpha1.Organization, object client.Object, fresh, dry bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	counted, uids, err := l.counted(ctx, object.GetNamespace())
+	if err != nil {
+		return err
+	}
+	key, want := keyOf(object), amountOf(object)
+	used := sum(counted)
+	next := used.minus(counted[key]).plus(want)
+	if problem := exceeded(o.Spec.Quota, used, next); problem != nil {
+		return refuse(key.kind, key.name, *problem)
+	}
+	if dry {
+		return nil
+	}
+	g := grant{Amount: want, at: l.now()}
+	if fresh {
+		g.after = uids[key]
+	}
+	l.granted[key] = g
+	return nil
+}
+
+// Use is what an organization has, of all that its quota counts.
+func (l *Limits) Use(ctx context.Context, namespace string) (Amount, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	counted, _, err := l.counted(ctx, namespace)
+	return sum(counted), err
+}
+
+// counted is what counts in a namespace: what the cache shows, and what was let through and is not seen there yet.
+// uids are those of what the cache shows.
+func (l *Limits) counted(ctx context.Context, namespace string) (counted map[claimKey]Amount, uids map[claimKey]types.UID, err error) {
+	counted, uids = map[claimKey]Amount{}, map[claimKey]types.UID{}
+	for _, list := range []client.ObjectList{&v1alpha1.ClusterList{}, &v1alpha1.NodePoolList{}} {
+		if err := l.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return nil, nil, fmt.Errorf("count what the organization has: %w", err)
+		}
+		_ = apimeta.EachListItem(list, func(o runtime.Object) error {
+			object := o.(client.Object)
+			counted[keyOf(object)], uids[keyOf(object)] = amountOf(object), object.GetUID()
+			return nil
+		})
+	}
+	for key, g := range l.granted {
+		if l.now().Sub(g.at) > grantLife {
+			delete(l.granted, key)
+		} else if key.namespace == namespace {
+			counted[key] = counted[key].max(g.Amount)
+		}
+	}
+	return counted, uids, nil
+}
+
+// disallowed says which field asks for what the organization may not use. What a cluster has already it may keep.
+// It is pure.
+func disallowed(spec *v1alpha1.OrganizationSpec, old, c *v1alpha1.Cluster) *metav1.StatusCause {
+	ref := c.Spec.ProvisionerRef
+	shared := ref.Namespace == v1alpha1.SystemNamespace && (old == nil || old.Spec.ProvisionerRef != ref)
+	if shared && len(spec.Provisioners) > 0 && !slices.Contains(spec.Provisioners, ref.Name) {
+		return &metav1.StatusCause{Field: "spec.provisionerRef", Message: fmt.Sprintf(
+			"the organization may not use the shared provisioner %q; it may use: %s", ref.Name, strings.Join(spec.Provisioners, ", "))}
+	}
+	raised := old == nil || old.Spec.Version != c.Spec.Version
+	if raised && len(spec.Releases) > 0 && !slices.ContainsFunc(spec.Releases, func(r string) bool { return covers(r, c.Spec.Version) }) {
+		return &metav1.StatusCause{Field: "spec.version", Message: fmt.Sprintf(
+			"the organization may not use %q; it may use: %s", c.Spec.Version, strings.Join(spec.Releases, ", "))}
+	}
+	return nil
+}
+
+// covers says whether a release, or all patches of a minor, hold a version.
+func covers(release, version string) bool {
+	return version == release || strings.Count(release, ".") == 1 && strings.HasPrefix(version, release+".")
+}
+
+func refuse(resource, name string, cause metav1.StatusCause) error {
+	if cause.Type == "" {
+		cause.Type = metav1.CauseTypeForbidden
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+		Details: &metav1.StatusDetails{
+			Group: v1alpha1.GroupVersion.Group, Kind: resource, Name: name, Causes: []metav1.StatusCause{cause},
+		},
+		Message: fmt.Sprintf("%s %q: %s: %s", resource, name, cause.Field, cause.Message),
+	}}
+}

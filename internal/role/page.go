@@ -1,0 +1,50 @@
+package role
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Page is the table for people, in Markdown.
+func Page() string {
+	var b strings.Builder
+	b.WriteString(`# What each role may do
+
+Members of an organization have one of four roles; each includes those to its right. The table is the one from which
+KQueen makes the RBAC objects of the admin plane, which decide. Nobody may read Secrets, in no role.
+
+| A member may | owner | operator | developer | viewer |
+|---|---|---|---|---|
+`)
+	for _, right := range Rights() {
+		fmt.Fprintf(&b, "| %s |", right.What)
+		for _, r := range All() {
+			mark := ""
+			if right.Has(r) {
+				mark = "✓"
+			}
+			fmt.Fprintf(&b, " %s |", mark)
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString(`
+Everybody who has signed in sees the releases and the shared provisioners. Administrators of the installation may do all of
+this in every organization; they alone make and delete organizations, say what an organization may have (its quota, shared
+provisioners and releases), and see who can sign in.
+
+## As the API server is told
+
+| A member may | In | Resources | Verbs |
+|---|---|---|---|
+`)
+	for _, right := range Rights() {
+		where := "the organization's namespace"
+		if right.Organization {
+			where = "the Organization itself"
+		}
+		for _, rule := range right.Rules {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", right.What, where, strings.Join(rule.Resources, ", "), strings.Join(rule.Verbs, ", "))
+		}
+	}
+	return b.String()
+}
