@@ -1,0 +1,154 @@
+package rest
+
+import "time"
+
+// SetUp makes the first administrator.
+type SetUp struct {
+	// Token is the one-time token that `kqueen up` printed.
+	Token       string `json:"token" maxLength:"200"`
+	Name        string `json:"name" maxLength:"64"`
+	Password    string `json:"password" maxLength:"128" writeOnly:"true"`
+	DisplayName string `json:"displayName,omitempty" maxLength:"100"`
+	Email       string `json:"email,omitempty" maxLength:"254"`
+}
+
+// SignIn proves a local user.
+type SignIn struct {
+	Name     string `json:"name" maxLength:"64"`
+	Password string `json:"password" maxLength:"128" writeOnly:"true"`
+}
+
+// ChoosePassword gives a user the password of their choice.
+type ChoosePassword struct {
+	// Token is the one-time token that an administrator handed out.
+	Token    string `json:"token" maxLength:"200"`
+	Password string `json:"password" maxLength:"128" writeOnly:"true"`
+}
+
+// ChangePassword replaces one's own password.
+type ChangePassword struct {
+	Old      string `json:"old" maxLength:"128" writeOnly:"true"`
+	Password string `json:"password" maxLength:"128" writeOnly:"true"`
+}
+
+// OneTime is a token that is good for one act of one person.
+type OneTime struct {
+	Token   string    `json:"token"`
+	Expires time.Time `json:"expires"`
+}
+
+// Credential is a session or a token. Its secret is not in it.
+type Credential struct {
+	// Kind is session or token.
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	// Name is what its owner calls a token, and the client of a session.
+	Name    string    `json:"name,omitempty"`
+	Scope   *Scope    `json:"scope,omitempty"`
+	Created time.Time `json:"createdAt"`
+	Expires time.Time `json:"expires"`
+	// LastUsed is exact to a minute.
+	LastUsed *time.Time `json:"lastUsed,omitempty"`
+}
+
+// Scope is a role in one organization, to which a token is narrowed.
+type Scope struct {
+	Organization string `json:"organization" maxLength:"40"`
+	Role         string `json:"role" enum:"owner,operator,developer,viewer"`
+}
+
+// Issued is a new credential with its secret, which is shown once.
+type Issued struct {
+	Credential
+	Token string `json:"token"`
+}
+
+// NewToken asks for a token.
+type NewToken struct {
+	// Name says what it is for.
+	Name string `json:"name" minLength:"1" maxLength:"100"`
+	// Expires is at most a year away.
+	Expires time.Time `json:"expires"`
+	// Scope narrows it; without one it may do what its owner may. Tokens of service accounts have the account's.
+	Scope *Scope `json:"scope,omitempty"`
+}
+
+// Me is who asks.
+type Me struct {
+	Name        string `json:"name"`
+	DisplayName string `json:"displayName,omitempty"`
+	Email       string `json:"email,omitempty"`
+	// Kind is user or serviceAccount.
+	Kind string `json:"kind"`
+	// Admin says that the caller administers the installation.
+	Admin bool `json:"admin"`
+	// Roles are the caller's by organization, as far as this credential reaches.
+	Roles map[string]string `json:"roles"`
+	// Groups are those that the identity provider named.
+	Groups     []string `json:"groups,omitempty"`
+	Credential struct {
+		Kind    string    `json:"kind"`
+		ID      string    `json:"id"`
+		Expires time.Time `json:"expires"`
+	} `json:"credential"`
+}
+
+// User is somebody who signs in.
+type User struct {
+	Name        string `json:"name"`
+	DisplayName string `json:"displayName,omitempty"`
+	Email       string `json:"email,omitempty"`
+	// Provider is the identity provider; empty for users of this installation.
+	Provider string `json:"provider,omitempty"`
+	Admin    bool   `json:"admin"`
+	Disabled bool   `json:"disabled"`
+	// HasPassword is false until a user of this installation has chosen one.
+	HasPassword bool       `json:"hasPassword"`
+	CreatedAt   time.Time  `json:"createdAt"`
+	SignedInAt  *time.Time `json:"signedInAt,omitempty"`
+}
+
+// NewUser is a user of this installation to be made. The answer to a reset is how the user chooses a password.
+type NewUser struct {
+	Name        string `json:"name" minLength:"1" maxLength:"64"`
+	DisplayName string `json:"displayName,omitempty" maxLength:"100"`
+	Email       string `json:"email,omitempty" maxLength:"254"`
+	Admin       bool   `json:"admin,omitempty"`
+}
+
+// UserChange says what to change of a user; what is absent stays.
+type UserChange struct {
+	DisplayName *string `json:"displayName,omitempty" maxLength:"100"`
+	Email       *string `json:"email,omitempty" maxLength:"254"`
+	Admin       *bool   `json:"admin,omitempty"`
+	Disabled    *bool   `json:"disabled,omitempty"`
+}
+
+// ServiceAccount is a program of an organization that makes requests.
+type ServiceAccount struct {
+	Name        string    `json:"name"`
+	DisplayName string    `json:"displayName,omitempty"`
+	Role        string    `json:"role"`
+	Disabled    bool      `json:"disabled"`
+	CreatedAt   time.Time `json:"createdAt"`
+}
+
+// NewServiceAccount is a service account to be made.
+type NewServiceAccount struct {
+	Name        string `json:"name" minLength:"1" maxLength:"40"`
+	DisplayName string `json:"displayName,omitempty" maxLength:"100"`
+	Role        string `json:"role" enum:"owner,operator,developer,viewer"`
+}
+
+// ServiceAccountChange says what to change of a service account; what is absent stays.
+type ServiceAccountChange struct {
+	Role     *string `json:"role,omitempty" enum:"owner,operator,developer,viewer"`
+	Disabled *bool   `json:"disabled,omitempty"`
+}
+
+// Page is one page of things that are no objects of the admin plane.
+type Page[T any] struct {
+	Items []T `json:"items"`
+	// Cursor leads to the next page; empty on the last one.
+	Cursor string `json:"cursor,omitempty"`
+}

@@ -1,0 +1,31 @@
+package rest
+
+import "time"
+
+// CredentialRequest asks for a credential for a cluster.
+type CredentialRequest struct {
+	// Access is the role in the cluster; the highest that you may have when it is absent.
+	Access string `json:"access,omitempty" enum:"view,edit,cluster-admin"`
+	// LifetimeSeconds is from ten minutes to a day; an hour when it is absent.
+	LifetimeSeconds int `json:"lifetimeSeconds,omitempty" minimum:"600" maximum:"86400"`
+}
+
+// ClusterCredential is a bearer token for one cluster.
+type ClusterCredential struct {
+	Token   string    `json:"token"`
+	Expires time.Time `json:"expires"`
+	Access  string    `json:"access"`
+}
+
+// KubeconfigRequest asks for a kubeconfig that has no secret in it: kqueen gets the credentials when they are needed.
+type KubeconfigRequest struct {
+	CredentialRequest
+	// Context is the context of kqueen with which it asks for credentials; its current one when it is absent.
+	Context string `json:"context,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$"`
+}
+
+// Kubeconfig is one, in YAML.
+type Kubeconfig struct {
+	Kubeconfig string `json:"kubeconfig"`
+	Access     string `json:"access"`
+}

@@ -1,0 +1,138 @@
+// Package rest is the language of the REST API, version 1: what goes over the
+// wire, and nothing of how it is served or called. Server and client share it, so
+// that neither can say what the other does not understand.
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Prefix stands before every path of this version.
+const Prefix = "/api/v1"
+
+// Object is a noun of KQueen: a cluster, a node pool, an organization. Its spec says what somebody wants, its status
+// what is.
+type Object struct {
+	// Kind such as "Cluster".
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Organization that it belongs to; empty for what belongs to the installation.
+	Organization string            `json:"organization,omitempty"`
+	UID          string            `json:"uid"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Annotations  map[string]string `json:"annotations,omitempty"`
+	CreatedAt    time.Time         `json:"createdAt"`
+	// DeletionRequestedAt is set while it is being deleted: it goes when all that was made for it is gone.
+	DeletionRequestedAt *time.Time `json:"deletionRequestedAt,omitempty"`
+	// Generation counts the changes of the spec.
+	Generation int64 `json:"generation"`
+	// Revision changes with every change. In quotes it is the ETag.
+	Revision string          `json:"revision"`
+	Spec     json.RawMessage `json:"spec,omitempty"`
+	Status   json.RawMessage `json:"status,omitempty"`
+}
+
+// Input is what a caller may say of an object. Everything else is the server's to say.
+type Input struct {
+	// Name of a new object. It cannot be changed.
+	Name        string            `json:"name,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Spec        json.RawMessage   `json:"spec,omitempty"`
+}
+
+// List is one page.
+type List struct {
+	Items []Object `json:"items"`
+	// Cursor leads to the next page; empty on the last one.
+	Cursor string `json:"cursor,omitempty"`
+	// Revision from which a watch goes on where the list ended.
+	Revision string `json:"revision,omitempty"`
+}
+
+// Problem is an error as RFC 9457 has it, with a code that programs may rely on.
+//
+//nolint:errname // RFC 9457 calls it a problem
+type Problem struct {
+	// Type is a page of the documentation.
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	// Instance is the path that was asked for.
+	Instance string `json:"instance,omitempty"`
+	// Code is stable: one of the codes of this package.
+	Code string `json:"code"`
+	// Errors name the parts of the request that are wrong.
+	Errors []FieldError `json:"errors,omitempty"`
+	// RequestID is what the server's log and the action log call the request.
+	RequestID string `json:"requestId,omitempty"`
+	// Retryable says that the same request may succeed later.
+	Retryable bool `json:"retryable"`
+}
+
+// FieldError says what is wrong with one part of a request.
+type FieldError struct {
+	// Pointer is a JSON pointer (RFC 6901) into the body, or the name of a parameter after "?" or a header after ":".
+	Pointer string `json:"pointer"`
+	Detail  string `json:"detail"`
+}
+
+// Error is what a person needs to know, on one line for each part of the input that is wrong.
+func (p *Problem) Error() string {
+	text := p.Detail
+	if text == "" {
+		text = p.Title
+	}
+	if text == "" {
+		text = fmt.Sprintf("the server answers %d %s", p.Status, http.StatusText(p.Status))
+	}
+	var b strings.Builder
+	b.WriteString(text)
+	for _, e := range p.Errors {
+		b.WriteString("\n  " + strings.TrimPrefix(e.Pointer+": ", ": ") + e.Detail)
+	}
+	if p.Status >= http.StatusInternalServerError && p.RequestID != "" {
+		b.WriteString(" (request " + p.RequestID + ")")
+	}
+	return b.String()
+}
+
+// Codes of problems.
+const (
+	CodeInvalid          = "invalid"           // 400, 422: Errors say where
+	CodeUnauthenticated  = "unauthenticated"   // 401
+	CodeForbidden        = "forbidden"         // 403
+	CodeQuotaExceeded    = "quota-exceeded"    // 403
+	CodeNotFound         = "not-found"         // 404, also for what somebody else has
+	CodeExists           = "already-exists"    // 409
+	CodeConflict         = "conflict"          // 409: it changed meanwhile
+	CodeGone             = "gone"              // 410: the revision is too old to go on from; list again
+	CodeChanged          = "changed"           // 412: If-Match does not match
+	CodeTooLarge         = "too-large"         // 413
+	CodeNeedsMatch       = "needs-if-match"    // 428
+	CodeTooMany          = "too-many-requests" // 429: Retry-After says when
+	CodeInternal         = "internal"          // 500
+	CodeUnavailable      = "unavailable"       // 503
+	CodeUnsupportedMedia = "unsupported-media" // 415
+)
+
+// Event is one event of a watch, as server-sent events: its name is Type, its id the revision.
+type Event struct {
+	// Type is added, modified, deleted or bookmark. A bookmark has no object but a revision.
+	Type     string  `json:"type"`
+	Object   *Object `json:"object,omitempty"`
+	Revision string  `json:"revision"`
+}
+
+// Types of events.
+const (
+	EventAdded    = "added"
+	EventModified = "modified"
+	EventDeleted  = "deleted"
+	EventBookmark = "bookmark"
+)

@@ -1,0 +1,79 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// As is whom a call is made as.
+type As struct {
+	User   string
+	Groups []string
+	// Extra is handed to admission and to the API server's audit log, by lower-case name.
+	Extra map[string]string
+}
+
+type asKey struct{}
+
+// WithAs says whom the calls of a context are made as.
+func WithAs(ctx context.Context, as As) context.Context { return context.WithValue(ctx, asKey{}, as) }
+
+// ErrNobody says that a call was to be made as nobody in particular.
+var ErrNobody = errors.New("the call names nobody whom it is made as")
+
+// Impersonating returns an uncached client whose every call is made as whom [WithAs] named: the API server decides
+// what that one may. A call that names nobody fails with [ErrNobody]; it is never made as ourselves.
+func Impersonating(config *rest.Config, scheme *runtime.Scheme) (client.WithWatch, error) {
+	own, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	// Which kinds there are is no secret, and is asked for as ourselves.
+	mapper, err := apiutil.NewDynamicRESTMapper(config, own)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	theirs := *own
+	theirs.Transport = &impersonation{next: own.Transport}
+	c, err := client.NewWithWatch(config, client.Options{
+		HTTPClient: &theirs, Scheme: scheme, Mapper: mapper, Log: logr.FromSlogHandler(slog.DiscardHandler),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	return c, nil
+}
+
+type impersonation struct{ next http.RoundTripper }
+
+// RoundTrip names the one in the headers that API servers know.
+func (i *impersonation) RoundTrip(req *http.Request) (*http.Response, error) {
+	as, ok := req.Context().Value(asKey{}).(As)
+	if !ok || as.User == "" {
+		return nil, ErrNobody
+	}
+	req = req.Clone(req.Context())
+	for name := range req.Header {
+		if strings.HasPrefix(name, "Impersonate-") {
+			req.Header.Del(name)
+		}
+	}
+	req.Header.Set("Impersonate-User", as.User)
+	for _, group := range as.Groups {
+		req.Header.Add("Impersonate-Group", group)
+	}
+	for name, value := range as.Extra {
+		req.Header.Set("Impersonate-Extra-"+name, value)
+	}
+	return i.next.RoundTrip(req)
+}

@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/access"
+	"kqueen.io/kqueen/internal/kube"
+	"kqueen.io/kqueen/internal/role"
+)
+
+// Caller is who makes a request, and in which groups that puts them.
+type Caller struct {
+	// Name is unique in the installation.
+	Name string
+	// Admin says that they administer the installation.
+	Admin bool
+	// Roles are theirs by organization.
+	Roles map[string]v1alpha1.Role
+	// Credential is the public id of what they proved themselves with.
+	Credential string
+}
+
+// as is whom calls to the admin plane are made as.
+func (c Caller) as(requestID string) kube.As {
+	groups := []string{role.Authenticated, "system:authenticated"}
+	if c.Admin {
+		groups = append(groups, role.Admins)
+	}
+	for organization, r := range c.Roles {
+		groups = append(groups, role.Group(organization, r))
+	}
+	slices.Sort(groups)
+	return kube.As{User: c.Name, Groups: groups, Extra: map[string]string{"kqueen.io%2Frequest-id": requestID}}
+}
+
+// belongs says whether an organization is any of the caller's business. To others it does not exist.
+func (c Caller) belongs(organization string) bool { return c.Admin || c.Roles[organization] != "" }
+
+type requestKey struct{}
+
+// request is what the chain knows of a request, for the handlers.
+type request struct {
+	id     string
+	caller Caller
+	// path holds the parameters of the path.
+	path     func(name string) string
+	identity access.Identity
+	// bearer is what they proved it with, for streams, which ask again.
+	bearer string
+	from   access.Origin
+	// leave makes room for another request while this one goes on as a stream.
+	leave func()
+	// failure is why the answer is what it is; for the log alone.
+	failure error
+	// before and after are the states of what was changed, for the action log.
+	before, after []byte
+	object        objectName
+	// detail is what else the action log says.
+	detail map[string]string
+}
+
+// objectName is what a request is about.
+type objectName struct{ kind, organization, name, uid string }
+
+func withRequest(ctx context.Context, r *request) context.Context {
+	ctx = context.WithValue(ctx, requestKey{}, r)
+	if r.caller.Name != "" {
+		ctx = kube.WithAs(ctx, r.caller.as(r.id))
+	}
+	return ctx
+}
+
+// requestOf returns what the chain put there. Without the chain there is nobody.
+func requestOf(ctx context.Context) *request {
+	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+		return r
+	}
+	return &request{path: func(string) string { return "" }}
+}

@@ -1,0 +1,319 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+// collection serves one kind: it reads lists from a cache, once the API server has said that the caller may, and does
+// everything else as the caller on the admin plane itself.
+type collection struct {
+	*Server
+	kind
+	schemas *schemas
+}
+
+// namespaceOf is where the objects of a request live. Whoever does not belong there is told that there is nothing.
+func (c collection) namespaceOf(ctx context.Context) (string, error) {
+	if !c.inOrganization {
+		return "", nil
+	}
+	o, err := c.organization(ctx, requestOf(ctx).path("organization"))
+	if err != nil {
+		return "", err
+	}
+	return o.OwnedNamespace(), nil
+}
+
+func (c collection) may(ctx context.Context, verb, namespace string) error {
+	return c.mayHere(ctx, verb, c.plural, "", namespace, "")
+}
+
+type listOutput struct {
+	Link string `header:"Link" doc:"The next page, as RFC 8288 has it."`
+	Body rest.List
+}
+
+func (c collection) listObjects(ctx context.Context, in *listInput) (*listOutput, error) {
+	namespaces, err := c.readable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := in.matcher()
+	if err != nil {
+		return nil, err
+	}
+	r := requestOf(ctx)
+	scope := in.scope(r.caller.Name, c.plural+"/"+r.path("organization"))
+	after, err := c.cursors.decode(scope, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	all, revision, err := c.cached(ctx, namespaces, wanted)
+	if err != nil {
+		return nil, explain(err)
+	}
+	page, last := pageOf(all, in.Query, after)
+	out := &listOutput{Body: rest.List{Items: make([]rest.Object, 0, len(page)), Revision: revision}}
+	for _, o := range page {
+		item, err := toRest(c.kind, o)
+		if err != nil {
+			return nil, explain(err)
+		}
+		out.Body.Items = append(out.Body.Items, item)
+	}
+	if last == nil {
+		return out, nil
+	}
+	if out.Body.Cursor, err = c.cursors.encode(scope, *last); err != nil {
+		return nil, explain(err)
+	}
+	out.Link = "<?cursor=" + out.Body.Cursor + `>; rel="next"`
+	return out, nil
+}
+
+// readable are the namespaces whose objects the caller may list; "" is for kinds that are in none.
+func (c collection) readable(ctx context.Context) ([]string, error) {
+	namespace, err := c.namespaceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.name == "Organization" { // each is listed for those who belong to it
+		return []string{""}, nil
+	}
+	if err := c.may(ctx, "list", namespace); err != nil {
+		return nil, err
+	}
+	if c.shared {
+		return []string{namespace, v1alpha1.SystemNamespace}, nil
+	}
+	return []string{namespace}, nil
+}
+
+// cached reads from the cache. Its objects are everybody's and are not changed.
+func (c collection) cached(ctx context.Context, namespaces []string, wanted func(client.Object) bool) (all []client.Object, revision string, err error) {
+	caller := requestOf(ctx).caller
+	for _, namespace := range namespaces {
+		list := c.list()
+		if err := c.Cache.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, "", err
+		}
+		revision = list.GetResourceVersion()
+		err := apimeta.EachListItem(list, func(item runtime.Object) error {
+			o := item.(client.Object)
+			if wanted(o) && (c.name != "Organization" || caller.belongs(o.GetName())) {
+				all = append(all, o)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, "", err
+		}
+	}
+	return all, revision, nil
+}
+
+type objectOutput struct {
+	ETag     string `header:"ETag"`
+	Location string `header:"Location"`
+	Body     rest.Object
+}
+
+func (c collection) output(o client.Object) (*objectOutput, error) {
+	body, err := toRest(c.kind, o)
+	if err != nil {
+		return nil, explain(err)
+	}
+	return &objectOutput{ETag: `"` + body.Revision + `"`, Body: body}, nil
+}
+
+func (c collection) getObject(ctx context.Context, in *getInput) (*objectOutput, error) {
+	o, err := c.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.output(o)
+	if err == nil && slices.Contains(tags(in.IfNoneMatch), out.Body.Revision) {
+		return nil, unchanged(out.ETag)
+	}
+	return out, err
+}
+
+// read reads the object of the path, as the caller.
+func (c collection) read(ctx context.Context) (*unstructured.Unstructured, error) {
+	namespace, err := c.namespaceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := requestOf(ctx)
+	name := r.path(c.parameter())
+	if c.name == "Organization" && !r.caller.belongs(name) {
+		return nil, notFound()
+	}
+	r.object.name = name
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(c.gvk())
+	err = c.callers.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o)
+	if apierrors.IsNotFound(err) && c.shared {
+		err = c.callers.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: name}, o)
+	}
+	if err != nil {
+		return nil, explain(err)
+	}
+	r.object.uid = string(o.GetUID())
+	return o, nil
+}
+
+func (c collection) createObject(ctx context.Context, in *createInput) (*objectOutput, error) {
+	namespace, err := c.namespaceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := c.schemas.input(c.kind, in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(c.gvk())
+	o.SetNamespace(namespace)
+	o.SetName(wanted.Name)
+	requestOf(ctx).object.name = wanted.Name
+	if err := apply(wanted, o); err != nil {
+		return nil, explain(err)
+	}
+	options := []client.CreateOption{client.FieldValidation(metav1.FieldValidationStrict)}
+	if in.DryRun {
+		options = append(options, client.DryRunAll)
+	}
+	if err := c.callers.Create(ctx, o, options...); err != nil {
+		return nil, explain(err)
+	}
+	c.changed(ctx, nil, o, in.DryRun)
+	out, err := c.output(o)
+	if err == nil {
+		out.Location = rest.Prefix + strings.ReplaceAll(c.path(), "{organization}", requestOf(ctx).path("organization")) + "/" + o.GetName()
+	}
+	return out, err
+}
+
+// changed notes for the action log what an act changed.
+func (c collection) changed(ctx context.Context, before, after *unstructured.Unstructured, dry bool) {
+	r := requestOf(ctx)
+	if dry {
+		return
+	}
+	if before != nil {
+		r.before, r.object.uid = contentOf(before), string(before.GetUID())
+	}
+	if after != nil {
+		r.after, r.object.uid = contentOf(after), string(after.GetUID())
+	}
+}
+
+// contentOf is what a caller may say of an object, in one notation.
+func contentOf(o *unstructured.Unstructured) []byte {
+	data, err := json.Marshal(map[string]any{"labels": o.GetLabels(), "annotations": o.GetAnnotations(), "spec": o.Object["spec"]})
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+func (c collection) patchObject(ctx context.Context, in *patchInput) (*objectOutput, error) {
+	o, err := c.matching(ctx, in.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	before := o.DeepCopy()
+	have, err := inputOf(o)
+	if err != nil {
+		return nil, explain(err)
+	}
+	current, err := json.Marshal(have)
+	if err != nil {
+		return nil, explain(err)
+	}
+	merged, err := jsonpatch.MergePatch(current, in.RawBody)
+	if err != nil {
+		return nil, newProblem(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid",
+			rest.FieldError{Detail: "the body is no JSON merge patch (RFC 7386)"})
+	}
+	wanted, err := c.schemas.change(c.kind, merged)
+	if err != nil {
+		return nil, err
+	}
+	if err := apply(wanted, o); err != nil {
+		return nil, explain(err)
+	}
+	options := []client.UpdateOption{client.FieldValidation(metav1.FieldValidationStrict)}
+	if in.DryRun {
+		options = append(options, client.DryRunAll)
+	}
+	if err := c.callers.Update(ctx, o, options...); err != nil {
+		return nil, explain(err)
+	}
+	c.changed(ctx, before, o, in.DryRun)
+	return c.output(o)
+}
+
+// matching reads the object of the path and compares it with what the caller has seen.
+func (c collection) matching(ctx context.Context, ifMatch string) (*unstructured.Unstructured, error) {
+	o, err := c.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	want := tags(ifMatch)
+	switch {
+	case len(want) == 0:
+		return nil, newProblem(http.StatusPreconditionRequired, rest.CodeNeedsMatch, "say which revision you mean",
+			rest.FieldError{Pointer: ":If-Match", Detail: `is missing; give the ETag of what you have read, or * for whatever is there`})
+	case !slices.Contains(want, "*") && !slices.Contains(want, o.GetResourceVersion()):
+		return nil, newProblem(http.StatusPreconditionFailed, rest.CodeChanged, "it was changed since you read it; read it again")
+	}
+	return o, nil
+}
+
+func (c collection) deleteObject(ctx context.Context, in *deleteInput) (*deleteOutput, error) {
+	o, err := c.matching(ctx, in.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	uid, version := o.GetUID(), o.GetResourceVersion()
+	options := []client.DeleteOption{client.Preconditions{UID: &uid}}
+	if !slices.Contains(tags(in.IfMatch), "*") {
+		options = []client.DeleteOption{client.Preconditions{UID: &uid, ResourceVersion: &version}}
+	}
+	if in.DryRun {
+		options = append(options, client.DryRunAll)
+	}
+	if err := c.callers.Delete(ctx, o, options...); err != nil {
+		return nil, explain(err)
+	}
+	c.changed(ctx, o, nil, in.DryRun)
+	return &deleteOutput{Status: http.StatusAccepted}, nil
+}
+
+// tags are the entity tags of If-Match and If-None-Match.
+func tags(header string) []string {
+	var all []string
+	for part := range strings.SplitSeq(header, ",") {
+		if part = strings.Trim(strings.TrimPrefix(strings.TrimSpace(part), "W/"), `"`); part != "" {
+			all = append(all, part)
+		}
+	}
+	return all
+}

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/access"
+	"kqueen.io/kqueen/internal/role"
+)
+
+// identify finds out who asks. Whoever is nobody gets no further than the operations that are for everybody.
+func (s *Server) identify(ctx huma.Context, next func(huma.Context)) {
+	r, w := humago.Unwrap(ctx)
+	known := requestOf(ctx.Context())
+	known.path = r.PathValue
+	known.from = originOf(r)
+	known.bearer = bearerOf(r)
+	if isPublic(ctx.Operation()) {
+		next(ctx)
+		return
+	}
+	identity, caller, err := s.whoIs(ctx.Context(), known.bearer)
+	if err != nil {
+		known.failure = err
+		p := newProblem(http.StatusUnauthorized, rest.CodeUnauthenticated, "sign in, or give a token that is good: Authorization: Bearer …")
+		if !errors.Is(err, access.ErrUnauthenticated) {
+			p = explained(err)
+		}
+		ctx.SetHeader("WWW-Authenticate", `Bearer realm="kqueen"`)
+		s.refused(ctx, p)
+		writeProblem(w, r, p)
+		return
+	}
+	known.identity, known.caller = identity, caller
+	next(huma.WithContext(ctx, withRequest(ctx.Context(), known)))
+}
+
+// whoIs returns who a bearer is and what that makes them in each organization.
+func (s *Server) whoIs(ctx context.Context, bearer string) (access.Identity, Caller, error) {
+	identity, err := s.Access.Authenticate(ctx, bearer)
+	if err != nil {
+		return access.Identity{}, Caller{}, fmt.Errorf("identify the caller: %w", err)
+	}
+	organizations := &v1alpha1.OrganizationList{}
+	if err := s.Cache.List(ctx, organizations); err != nil {
+		return access.Identity{}, Caller{}, fmt.Errorf("read the organizations: %w", err)
+	}
+	return identity, callerOf(identity, organizations.Items), nil
+}
+
+// callerOf says what somebody is in each organization. It is pure.
+func callerOf(identity access.Identity, organizations []v1alpha1.Organization) Caller {
+	c := Caller{Name: identity.Name, Admin: identity.Admin, Credential: identity.Credential.ID, Roles: map[string]v1alpha1.Role{}}
+	for i := range organizations {
+		o := &organizations[i]
+		r := role.Of(o.Spec.Members, identity.Name, identity.Groups)
+		if scope := identity.Scope; scope != nil {
+			r = narrowed(identity, o.Name, r)
+		}
+		if r != "" {
+			c.Roles[o.Name] = r
+		}
+	}
+	return c
+}
+
+// narrowed is what remains of a role for a credential that is narrowed to one organization and role.
+func narrowed(identity access.Identity, organization string, r v1alpha1.Role) v1alpha1.Role {
+	to := v1alpha1.Role(identity.Scope.Role)
+	switch {
+	case identity.Scope.Organization != organization || !role.Valid(to):
+		return ""
+	case identity.Kind == access.ServiceAccount, identity.OwnerAdmin:
+		return to
+	}
+	return role.Lower(to, r)
+}
+
+// recheck says whether the caller is still who they were, and still in the same groups.
+func (s *Server) recheck(ctx context.Context) error {
+	r := requestOf(ctx)
+	_, now, err := s.whoIs(ctx, r.bearer)
+	if err != nil {
+		return err
+	}
+	if now.Admin != r.caller.Admin || !maps.Equal(now.Roles, r.caller.Roles) {
+		return errors.New("the caller's roles have changed")
+	}
+	return nil
+}
+
+func bearerOf(r *http.Request) string {
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// originOf is where a request comes from. What a proxy says of it is not believed.
+func originOf(r *http.Request) access.Origin {
+	origin := access.Origin{Client: r.UserAgent()}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return origin
+	}
+	if address, err := netip.ParseAddr(host); err == nil {
+		origin.Address = address.Unmap().WithZone("")
+	}
+	return origin
+}

@@ -1,0 +1,318 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/access"
+)
+
+// callers are all kinds of them, from those who may least. "nobody" belongs to no organization, "red" owns another one.
+func callers() []string {
+	return []string{"", "nobody", "red", "viewer", "developer", "operator", "owner", "admin"}
+}
+
+// Who may: beside the roles of the organization, these.
+const (
+	everyone  = "everyone"  // also who is nobody
+	signedIn  = "signed in" // whoever is somebody
+	adminOnly = "admin"
+)
+
+// route is what the matrix knows of an operation.
+type route struct {
+	// from is the lowest that may.
+	from string
+	// body is what is sent; %d is another number each time.
+	body string
+	// make makes what the request needs, and returns parameters of the path beside the usual ones.
+	make func(t *testing.T, h *house, n int) map[string]string
+}
+
+// matrix has every operation of the document: one that is not here fails the test.
+func matrix() map[string]route {
+	const merge = `{"labels":{"n":"%d"}}`
+	const newToken = `{"name":"t%d","expires":"2999-01-01T00:00:00Z"}`
+	return map[string]route{
+		"listOrganizations":  {from: signedIn},
+		"getOrganization":    {from: "viewer"},
+		"createOrganization": {from: adminOnly, body: `{"name":"new-%d"}`},
+		"updateOrganization": {from: "owner", body: merge},
+		"deleteOrganization": {from: adminOnly},
+		"getQuota":           {from: "viewer"},
+
+		"listReleases": {from: signedIn}, "getRelease": {from: signedIn},
+
+		"listProvisioners":  {from: "viewer"},
+		"getProvisioner":    {from: "viewer"},
+		"createProvisioner": {from: "owner", body: `{"name":"new-%d","spec":{"driver":"hosted"}}`},
+		"updateProvisioner": {from: "owner", body: merge},
+		"deleteProvisioner": {from: "owner"},
+		"listClusters":      {from: "viewer"},
+		"getCluster":        {from: "viewer"},
+		"createCluster":     {from: "operator", body: `{"name":"new-%d","spec":{"version":"v1.36.3"}}`},
+		"updateCluster":     {from: "operator", body: merge},
+		"deleteCluster":     {from: "operator"},
+		"listNodePools":     {from: "viewer"},
+		"getNodePool":       {from: "viewer"},
+		"createNodePool":    {from: "operator", body: `{"name":"new-%d","spec":{"clusterName":"thing"}}`},
+		"updateNodePool":    {from: "operator", body: merge},
+		"deleteNodePool":    {from: "operator"},
+		"listMachines":      {from: "viewer"},
+		"getMachine":        {from: "viewer"},
+		"updateMachine":     {from: "operator", body: merge},
+		"deleteMachine":     {from: "operator"},
+
+		"issueCredential": {from: "viewer", body: `{}`},
+		"issueKubeconfig": {from: "viewer", body: `{"access":"view"}`},
+		"breakGlass":      {from: "owner"},
+
+		"setUp":            {from: everyone, body: `{"token":"kq1_none","name":"first%d","password":"correct horse battery"}`},
+		"signIn":           {from: everyone, body: `{"name":"somebody%d","password":"correct horse battery"}`},
+		"choosePassword":   {from: everyone, body: `{"token":"kq1_%d","password":"correct horse battery"}`},
+		"signOut":          {from: signedIn},
+		"getMe":            {from: signedIn},
+		"changePassword":   {from: signedIn, body: `{"old":"wrong %d","password":"correct horse battery staple"}`},
+		"listCredentials":  {from: signedIn},
+		"createToken":      {from: signedIn, body: newToken},
+		"revokeCredential": {from: signedIn},
+
+		"listUsers":  {from: adminOnly},
+		"createUser": {from: adminOnly, body: `{"name":"new-%d"}`},
+		"getUser":    {from: adminOnly, make: someUser},
+		"updateUser": {from: adminOnly, make: someUser, body: `{"displayName":"%d"}`},
+		"deleteUser": {from: adminOnly, make: someUser},
+		"resetUser":  {from: adminOnly, make: someUser},
+		"revokeUser": {from: adminOnly, make: someUser},
+
+		"listServiceAccounts":       {from: "owner"},
+		"createServiceAccount":      {from: "owner", body: `{"name":"new-%d","role":"viewer"}`},
+		"getServiceAccount":         {from: "owner", make: someAccount},
+		"updateServiceAccount":      {from: "owner", make: someAccount, body: `{"disabled":true}`},
+		"deleteServiceAccount":      {from: "owner", make: someAccount},
+		"listServiceAccountTokens":  {from: "owner", make: someAccount},
+		"createServiceAccountToken": {from: "owner", make: someAccount, body: newToken},
+		"revokeServiceAccountToken": {from: "owner", make: someAccount},
+
+		"listAudit":             {from: adminOnly},
+		"exportAudit":           {from: adminOnly},
+		"verifyAudit":           {from: adminOnly},
+		"listOrganizationAudit": {from: "operator"},
+	}
+}
+
+// someUser makes a user.
+func someUser(t *testing.T, h *house, n int) map[string]string {
+	t.Helper()
+	name := fmt.Sprintf("user-%d", n)
+	if _, err := h.access.CreateUser(t.Context(), access.NewUser{Name: name, Password: secret}); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"user": name}
+}
+
+// someAccount makes a service account of blue with a token.
+func someAccount(t *testing.T, h *house, n int) map[string]string {
+	t.Helper()
+	name := fmt.Sprintf("sa-%d", n)
+	if _, err := h.access.CreateServiceAccount(t.Context(), name, "", access.Scope{Organization: "blue", Role: "viewer"}); err != nil {
+		t.Fatal(err)
+	}
+	issued, err := h.access.CreateServiceAccountToken(t.Context(), "blue", name, access.NewToken{Name: "t", Expires: time.Now().Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"serviceAccount": name, "credential": issued.ID}
+}
+
+// expected is the status for who may not, and 0 for who may.
+func expected(from, who, path string) int {
+	if from == everyone {
+		return 0
+	}
+	if who == "" {
+		return http.StatusUnauthorized
+	}
+	if from == signedIn || who == "admin" {
+		return 0
+	}
+	if strings.Contains(path, "{organization}") && (who == "nobody" || who == "red") {
+		return http.StatusNotFound
+	}
+	if from != adminOnly && slices.Index(callers(), who) >= slices.Index(callers(), from) {
+		return 0
+	}
+	return http.StatusForbidden
+}
+
+// things puts one of each kind into blue, all of one name.
+func things(t *testing.T, h *house) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Namespace: "org-blue", Name: "thing"}
+	for _, o := range []client.Object{
+		&v1alpha1.Provisioner{ObjectMeta: meta, Spec: v1alpha1.ProvisionerSpec{Driver: "hosted"}},
+		&v1alpha1.Cluster{ObjectMeta: meta, Spec: v1alpha1.ClusterSpec{Version: "v1.36.3"}},
+		&v1alpha1.NodePool{ObjectMeta: meta, Spec: v1alpha1.NodePoolSpec{ClusterName: "thing"}},
+		&v1alpha1.Machine{ObjectMeta: meta, Spec: v1alpha1.MachineSpec{ClusterName: "thing", Version: "v1.36.3", Provider: "manual"}},
+	} {
+		if err := h.plane.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = h.plane.Delete(context.WithoutCancel(t.Context()), o) })
+	}
+}
+
+// TestMatrix asks every operation of the document as everybody.
+func TestMatrix(t *testing.T) {
+	h := newHouse(t)
+	things(t, h)
+	known, n := matrix(), 0
+	for path, item := range h.door.OpenAPI().Paths {
+		for _, o := range operationsOf(item) {
+			r, ok := known[o.OperationID]
+			if !ok {
+				t.Errorf("%s %s (%s) is not in the matrix: say who may", o.Method, path, o.OperationID)
+				continue
+			}
+			delete(known, o.OperationID)
+			t.Run(o.OperationID, func(t *testing.T) {
+				for _, who := range callers() {
+					n++
+					h.ask(t, r, o.Method, path, who, n)
+				}
+			})
+		}
+	}
+	for id := range known {
+		t.Errorf("%s is in the matrix and not in the document", id)
+	}
+}
+
+// ask asks one operation as one caller and compares.
+func (h *house) ask(t *testing.T, r route, method, path, who string, n int) {
+	t.Helper()
+	values := map[string]string{"organization": "blue", "release": "v1.36.3", "credential": "kqx"}
+	for _, k := range kinds() {
+		if values[k.parameter()] == "" {
+			values[k.parameter()] = "thing"
+		}
+	}
+	if r.make != nil {
+		maps.Copy(values, r.make(t, h, n))
+	}
+	at := path
+	for name, value := range values {
+		at = strings.ReplaceAll(at, "{"+name+"}", value)
+	}
+	headers := []string{"If-Match", "*"}
+	operation := h.door.OpenAPI().Paths[path]
+	if strings.HasPrefix(method, "P") || method == "DELETE" {
+		if slices.ContainsFunc(operationsOf(operation), func(o *huma.Operation) bool { return o.Method == method && takesDryRun(o) }) {
+			at += "?dryRun=true"
+		}
+	}
+	body := r.body
+	if strings.Contains(body, "%d") {
+		body = fmt.Sprintf(body, n)
+	}
+	if method == "PATCH" {
+		headers = append(headers, "Content-Type", "application/merge-patch+json")
+	}
+	if strings.HasSuffix(path, "/me/tokens") || strings.HasSuffix(path, "/tokens") {
+		body = strings.ReplaceAll(body, "2999-01-01T00:00:00Z", time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	}
+	if strings.HasSuffix(path, "/signout") && who != "" { // a session of its own
+		issued, err := h.access.SignIn(t.Context(), who, secret, access.Origin{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := h.tokens[who]
+		h.tokens[who] = issued.Token.Reveal()
+		defer func() { h.tokens[who] = old }()
+	}
+	a := h.do(t.Context(), t, who, method, at, body, headers...)
+	want := expected(r.from, who, path)
+	if a.status >= http.StatusInternalServerError {
+		t.Errorf("%s %s as %q: %d %s", method, at, who, a.status, a.body)
+	}
+	switch {
+	case want != 0 && a.status != want:
+		t.Errorf("%s %s as %q: %d, want %d: %s", method, at, who, a.status, want, a.body)
+	case want == 0 && !mayBe(a, r.from):
+		t.Errorf("%s %s as %q, who may: %d %s", method, at, who, a.status, a.body)
+	case want == http.StatusNotFound && a.problem(t).Detail != notFound().Detail:
+		t.Errorf("%s %s as %q: the answer tells more than that there is nothing: %s", method, at, who, a.body)
+	}
+}
+
+// takesDryRun says whether an operation can be tried without doing anything.
+func takesDryRun(o *huma.Operation) bool {
+	return slices.ContainsFunc(o.Parameters, func(p *huma.Param) bool { return p.Name == "dryRun" })
+}
+
+// mayBe says whether an answer is one to somebody who may. What takes a secret in the body answers 401 to a wrong one.
+func mayBe(a answer, from string) bool {
+	switch a.status {
+	case http.StatusUnauthorized:
+		return from == everyone || strings.Contains(string(a.body), "signed in")
+	case http.StatusForbidden:
+		return false
+	case http.StatusNotFound:
+		return strings.Contains(string(a.body), access.ErrNotFound.Error())
+	}
+	return a.status != http.StatusBadRequest && a.status != http.StatusUnprocessableEntity && a.status != http.StatusPreconditionRequired
+}
+
+// TestMatrixOfWatches asks every list to go on.
+func TestMatrixOfWatches(t *testing.T) {
+	h := newHouse(t)
+	for _, k := range kinds() {
+		path := rest.Prefix + k.path()
+		r := matrix()["list"+plural(k.name)]
+		for _, who := range callers() {
+			ctx, cancel := context.WithCancel(t.Context())
+			want := expected(r.from, who, path)
+			if k.name == "Organization" && who != "admin" && who != "" {
+				want = http.StatusForbidden // a watch would show others'
+			}
+			status := h.begin(ctx, t, who, strings.ReplaceAll(path, "{organization}", "blue")+"?watch=true")
+			cancel()
+			if want == 0 {
+				want = http.StatusOK
+			}
+			if status != want {
+				t.Errorf("watch %s as %q: %d, want %d", path, who, status, want)
+			}
+		}
+	}
+}
+
+// begin returns the status with which a stream begins.
+func (h *house) begin(ctx context.Context, t *testing.T, who, path string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token := h.tokens[who]; token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := h.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
+}

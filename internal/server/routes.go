@@ -1,0 +1,198 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"kqueen.io/kqueen/api/rest"
+)
+
+// routes registers everything that there is.
+func (s *Server) routes() error {
+	// The schemas of objects are made from the CRDs and have to be there before the operations that name them.
+	registry := s.api.OpenAPI().Components.Schemas
+	schemaOf[rest.Object](registry)
+	schemaOf[rest.Input](registry)
+	known, err := newSchemas(registry)
+	if err != nil {
+		return fmt.Errorf("make the document: %w", err)
+	}
+	for _, k := range kinds() {
+		collection{s, k, known}.register()
+	}
+	s.registerSignIn()
+	s.registerMe()
+	s.registerUsers()
+	s.registerServiceAccounts()
+	s.registerAudit()
+	s.registerOrganization()
+	s.registerClusterAccess()
+	s.documentProblems()
+	return nil
+}
+
+// register adds the operations of one kind.
+func (c collection) register() {
+	huma.Register(c.api, c.operation(http.MethodGet, "", "list"+plural(c.name), "List "+c.plural, c.watches), c.listObjects)
+	huma.Register(c.api, c.operation(http.MethodGet, c.parameter(), "get"+c.name, "Get a "+c.parameter()), c.getObject)
+	if c.creates {
+		o := c.operation(http.MethodPost, "", "create"+c.name, "Create a "+c.parameter(), recorded("create"))
+		o.DefaultStatus = http.StatusCreated
+		o.RequestBody = c.body("application/json", c.name+"Input")
+		huma.Register(c.api, o, c.createObject)
+	}
+	if c.changes {
+		o := c.operation(http.MethodPatch, c.parameter(), "update"+c.name, "Change a "+c.parameter(), recorded("update"))
+		o.RequestBody = c.body("application/merge-patch+json", c.name+"Change")
+		huma.Register(c.api, o, c.patchObject)
+	}
+	if c.deletes {
+		o := c.operation(http.MethodDelete, c.parameter(), "delete"+c.name, "Delete a "+c.parameter(), recorded("delete"))
+		o.DefaultStatus = http.StatusAccepted
+		huma.Register(c.api, o, c.deleteObject)
+	}
+	c.document()
+}
+
+// plural is the kind's name for many, in the spelling of the document.
+func plural(name string) string { return name + "s" }
+
+// operation describes one operation of the collection, or, with a parameter, of one object in it.
+func (c collection) operation(method, parameter, id, summary string, options ...func(*huma.Operation)) huma.Operation {
+	path := c.path()
+	if parameter != "" {
+		path += "/{" + parameter + "}"
+	}
+	o := operation(method, path, id, summary, plural(c.name), options...)
+	o.Parameters = pathParameters(path)
+	o.Middlewares = append(o.Middlewares, c.about)
+	return o
+}
+
+// about says for the action log what kind of thing the request is about.
+func (c collection) about(ctx huma.Context, next func(huma.Context)) {
+	requestOf(ctx.Context()).object.kind = c.name
+	next(ctx)
+}
+
+// pathParameters documents the parameters of a path, which handlers read from the request.
+func pathParameters(path string) []*huma.Param {
+	var all []*huma.Param
+	for part := range strings.SplitSeq(path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			all = append(all, &huma.Param{
+				Name: strings.TrimSuffix(name, "}"), In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString},
+			})
+		}
+	}
+	return all
+}
+
+func (c collection) body(mediaType, schema string) *huma.RequestBody {
+	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{mediaType: {Schema: c.schemas.ref(schema)}}}
+}
+
+// watches makes a list answer with events when it is asked to.
+func (c collection) watches(o *huma.Operation) {
+	o.Middlewares = append(o.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
+		if ctx.Query("watch") != "true" {
+			next(ctx)
+			return
+		}
+		r, w := humago.Unwrap(ctx)
+		in, err := watchInput(ctx)
+		if err == nil {
+			err = c.watchObjects(ctx.Context(), w, in)
+		}
+		if err != nil {
+			requestOf(ctx.Context()).failure = err
+			writeProblem(w, r, explained(err))
+		}
+	})
+}
+
+// watchInput reads what of a list's parameters a watch takes.
+func watchInput(ctx huma.Context) (*listInput, error) {
+	in := &listInput{Watch: true, LastEventID: ctx.Header("Last-Event-ID")}
+	in.Selector, in.Name, in.Cluster, in.Ready = ctx.Query("labelSelector"), ctx.Query("name"), ctx.Query("cluster"), ctx.Query("ready")
+	if in.LastEventID != "" {
+		if _, err := strconv.ParseUint(in.LastEventID, 10, 64); err != nil {
+			return nil, newProblem(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid",
+				rest.FieldError{Pointer: ":Last-Event-ID", Detail: "is no revision that a watch gave"})
+		}
+	}
+	return in, nil
+}
+
+// document says in the document what the answers hold.
+func (c collection) document() {
+	paths, at := c.api.OpenAPI().Paths, rest.Prefix+c.path()
+	answers := func(o *huma.Operation, schema *huma.Schema) {
+		if o == nil {
+			return
+		}
+		for status, response := range o.Responses {
+			if media := response.Content["application/json"]; media != nil && strings.HasPrefix(status, "2") {
+				media.Schema = schema
+			}
+		}
+	}
+	name := c.name + "List"
+	list := *c.schemas.registry.Map()["List"]
+	list.Properties = map[string]*huma.Schema{
+		"items":    {Type: huma.TypeArray, Items: c.schemas.ref(c.name)},
+		"cursor":   list.Properties["cursor"],
+		"revision": list.Properties["revision"],
+	}
+	list.PrecomputeMessages()
+	c.schemas.registry.Map()[name] = &list
+	answers(paths[at].Get, c.schemas.ref(name))
+	answers(paths[at].Post, c.schemas.ref(c.name))
+	one := paths[at+"/{"+c.parameter()+"}"]
+	answers(one.Get, c.schemas.ref(c.name))
+	answers(one.Patch, c.schemas.ref(c.name))
+	if ok := paths[at].Get.Responses["200"]; ok != nil {
+		ok.Content["text/event-stream"] = &huma.MediaType{Schema: &huma.Schema{
+			Type: huma.TypeString, Description: "With watch=true: events added, modified, deleted, bookmark and problem; the id is the revision.",
+		}}
+	}
+}
+
+// documentProblems puts our own problems in the place of huma's.
+func (s *Server) documentProblems() {
+	schemas := s.api.OpenAPI().Components.Schemas
+	ours := schemaOf[rest.Problem](schemas)
+	delete(schemas.Map(), "ErrorModel")
+	delete(schemas.Map(), "ErrorDetail")
+	for _, item := range s.api.OpenAPI().Paths {
+		for _, o := range operationsOf(item) {
+			for status, response := range o.Responses {
+				if media := response.Content["application/problem+json"]; media != nil && !strings.HasPrefix(status, "2") {
+					media.Schema = ours
+				}
+			}
+		}
+	}
+}
+
+// operationsOf returns the operations of a path.
+func operationsOf(item *huma.PathItem) []*huma.Operation {
+	var all []*huma.Operation
+	for _, o := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+		if o != nil {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// schemaOf puts the schema of a Go type into the document and returns a reference to it.
+func schemaOf[T any](registry huma.Registry) *huma.Schema {
+	return registry.Schema(reflect.TypeFor[T](), true, "")
+}

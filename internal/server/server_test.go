@@ -1,0 +1,255 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/access"
+	"kqueen.io/kqueen/internal/access/password"
+	"kqueen.io/kqueen/internal/audit"
+	"kqueen.io/kqueen/internal/database"
+	"kqueen.io/kqueen/internal/idempotency"
+	"kqueen.io/kqueen/internal/issuer"
+	"kqueen.io/kqueen/internal/kube"
+	"kqueen.io/kqueen/internal/organization"
+	"kqueen.io/kqueen/internal/role"
+	"kqueen.io/kqueen/internal/testplane"
+)
+
+func TestMain(m *testing.M) { os.Exit(testplane.Run(m)) }
+
+// house is a door over a real API server and a real database, with two organizations, blue and red, and a member of
+// each role in blue.
+type house struct {
+	*httptest.Server
+	door    *Server
+	access  *access.Service
+	audit   *audit.Log
+	answers *idempotency.Store
+	plane   client.WithWatch
+	db      *database.DB
+	// tokens are sessions by who they are of: a role in blue, "admin", "red" (an owner there) or "nobody".
+	tokens map[string]string
+}
+
+const secret = "correct horse battery"
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	h := &house{plane: testplane.Client(t), tokens: map[string]string{}}
+	h.organizations(t)
+	db, err := database.Open(t.Context(), database.FileURL(filepath.Join(t.TempDir(), "kqueen.db")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	h.db = db
+	if h.access, err = access.Open(t.Context(), access.Config{DB: db, PasswordCost: password.Cost{Memory: 64, Passes: 1, Lanes: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if h.audit, err = audit.Open(t.Context(), db, bytes.Repeat([]byte{7}, 32)); err != nil {
+		t.Fatal(err)
+	}
+	if h.answers, err = idempotency.Open(t.Context(), db, bytes.Repeat([]byte{8}, 32)); err != nil {
+		t.Fatal(err)
+	}
+	h.people(t)
+	h.open(t)
+	return h
+}
+
+// organizations puts them and their rights into the plane.
+func (h *house) organizations(t *testing.T) {
+	t.Helper()
+	ensure := func(o client.Object) {
+		if err := h.plane.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatalf("create %T %s: %v", o, o.GetName(), err)
+		}
+	}
+	ensure(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace}})
+	rights := append(role.Shared(), role.Guard()...)
+	for name, members := range map[string][]v1alpha1.Member{
+		"blue": {
+			{User: "owner", Role: v1alpha1.RoleOwner}, {User: "operator", Role: v1alpha1.RoleOperator},
+			{User: "developer", Role: v1alpha1.RoleDeveloper}, {User: "viewer", Role: v1alpha1.RoleViewer},
+		},
+		"red": {{User: "red", Role: v1alpha1.RoleOwner}},
+	} {
+		o := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.OrganizationSpec{Members: members}}
+		ensure(o)
+		if err := h.plane.Get(t.Context(), client.ObjectKey{Name: name}, o); err != nil {
+			t.Fatal(err)
+		}
+		ensure(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.OwnedNamespace()}})
+		rights = append(rights, role.Bindings(o)...)
+	}
+	ensure(&v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "hosted"}, Spec: v1alpha1.ProvisionerSpec{Driver: "hosted"}})
+	ensure(&v1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Name: "v1.36.3"}, Spec: v1alpha1.ReleaseSpec{Source: v1alpha1.ReleaseSource{Build: &v1alpha1.ReleaseBuild{}}}})
+	if err := role.Keep(t.Context(), h.plane, rights); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// people makes users and signs them in.
+func (h *house) people(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"admin", "owner", "operator", "developer", "viewer", "red", "nobody"} {
+		_, err := h.access.CreateUser(t.Context(), access.NewUser{Name: name, Password: secret, Admin: name == "admin"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		issued, err := h.access.SignIn(t.Context(), name, secret, access.Origin{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.tokens[name] = issued.Token.Reveal()
+	}
+}
+
+func (h *house) open(t *testing.T) {
+	t.Helper()
+	config := testplane.Config(t)
+	config.QPS = -1
+	callers, err := kube.Impersonating(config, testplane.Scheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cached, err := cache.New(config, cache.Options{Scheme: testplane.Scheme(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range kinds() {
+		if _, err := cached.GetInformer(t.Context(), k.object(), cache.BlockUntilSynced(false)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	go func() { _ = cached.Start(t.Context()) }()
+	if !cached.WaitForCacheSync(t.Context()) {
+		t.Fatal("the cache is not filled")
+	}
+	signs, err := issuer.New(issuer.Config{URL: "https://issuer.kqueen.internal", Base: "https://127.0.0.1:8443/issuer", Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := signs.Renew(nil, func([]byte) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	h.door, err = New(Config{
+		Issuer: signs, Answers: h.answers,
+		Callers: callers, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, time.Now),
+		Key: bytes.Repeat([]byte{9}, 32), Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Server = httptest.NewServer(h.door)
+	t.Cleanup(func() { h.door.Close(); h.Server.Close() })
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (a answer) problem(t *testing.T) rest.Problem {
+	t.Helper()
+	var p rest.Problem
+	if err := json.Unmarshal(a.body, &p); err != nil || a.header.Get("Content-Type") != "application/problem+json" {
+		t.Fatalf("%d %s is no problem: %s", a.status, a.header.Get("Content-Type"), a.body)
+	}
+	return p
+}
+
+func (a answer) object(t *testing.T) rest.Object {
+	t.Helper()
+	var o rest.Object
+	if err := json.Unmarshal(a.body, &o); err != nil {
+		t.Fatalf("%d is no object: %s", a.status, a.body)
+	}
+	return o
+}
+
+// do makes a request as somebody; headers are pairs.
+func (h *house) do(ctx context.Context, t *testing.T, who, method, path, body string, headers ...string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, h.URL+path, bytes.NewBufferString(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token := h.tokens[who]; token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := h.Client().Do(req)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header, data}
+}
+
+func TestObjects(t *testing.T) {
+	h := newHouse(t)
+	ctx := t.Context()
+	const clusters = "/api/v1/organizations/blue/clusters"
+	made := h.do(ctx, t, "operator", "POST", clusters, `{"name":"demo","labels":{"env":"test"},"spec":{"version":"v1.36.3"}}`)
+	if made.status != http.StatusCreated || made.header.Get("Location") != clusters+"/demo" || made.header.Get("ETag") == "" {
+		t.Fatalf("create: %d %v %s", made.status, made.header, made.body)
+	}
+	got := h.do(ctx, t, "viewer", "GET", clusters+"/demo", "")
+	if o := got.object(t); got.status != http.StatusOK || o.Kind != "Cluster" || o.Organization != "blue" || o.Name != "demo" || o.UID == "" {
+		t.Fatalf("get: %d %s", got.status, got.body)
+	}
+	etag := got.header.Get("ETag")
+	if a := h.do(ctx, t, "viewer", "GET", clusters+"/demo", "", "If-None-Match", etag); a.status != http.StatusNotModified || len(a.body) > 0 {
+		t.Errorf("unchanged: %d %s", a.status, a.body)
+	}
+	const merge = "application/merge-patch+json"
+	if a := h.do(ctx, t, "operator", "PATCH", clusters+"/demo", `{"labels":{"env":null}}`, "Content-Type", merge); a.status != http.StatusPreconditionRequired {
+		t.Errorf("patch without If-Match: %d %s", a.status, a.body)
+	}
+	if a := h.do(ctx, t, "operator", "PATCH", clusters+"/demo", `{"labels":{"env":null}}`, "Content-Type", merge, "If-Match", `"1"`); a.status != http.StatusPreconditionFailed {
+		t.Errorf("patch of what has changed: %d %s", a.status, a.body)
+	}
+	a := h.do(ctx, t, "operator", "PATCH", clusters+"/demo", `{"labels":{"env":null,"tier":"web"}}`, "Content-Type", merge, "If-Match", etag)
+	if o := a.object(t); a.status != http.StatusOK || o.Labels["tier"] != "web" || o.Labels["env"] != "" {
+		t.Errorf("patch: %d %s", a.status, a.body)
+	}
+	if a := h.do(ctx, t, "viewer", "DELETE", clusters+"/demo", "", "If-Match", "*"); a.status != http.StatusForbidden || a.problem(t).Code != rest.CodeForbidden {
+		t.Errorf("delete as a viewer: %d %s", a.status, a.body)
+	}
+	if a := h.do(ctx, t, "operator", "DELETE", clusters+"/demo", "", "If-Match", "*"); a.status != http.StatusAccepted {
+		t.Errorf("delete: %d %s", a.status, a.body)
+	}
+	if a := h.do(ctx, t, "operator", "GET", clusters+"/demo", ""); a.status != http.StatusNotFound {
+		t.Errorf("get what is gone: %d %s", a.status, a.body)
+	}
+}
