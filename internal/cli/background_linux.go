@@ -105,12 +105,13 @@ func (e *env) startInBackground(ctx context.Context, flags upFlags) error {
 	}
 	if status, err := app.ReadStatus(ctx, dir); err == nil {
 		e.say("KQueen is running already (pid %d) in %s", status.PID, dir)
+		e.inviteAdministrator(ctx, dir)
 		return nil
 	}
 	begin := time.Now()
 	e.say("Starting KQueen in %s", dir)
 	lines, wait, err := spawn(dir, "up", "--foreground", "--data-dir="+dir, "--listen="+flags.listen,
-		"--gateway-port="+strconv.Itoa(flags.gatewayPort), "--domain="+flags.domain, "--machine-network="+flags.machineNetwork,
+		"--gateway-port="+strconv.Itoa(flags.gatewayPort), "--api-port="+strconv.Itoa(flags.apiPort), "--domain="+flags.domain, "--machine-network="+flags.machineNetwork,
 		"--images="+flags.images)
 	if err != nil {
 		return err
@@ -129,6 +130,7 @@ func (e *env) startInBackground(ctx context.Context, flags upFlags) error {
 	}
 	e.say("KQueen is ready after %.1fs. Next:\n  %s\n  export KUBECONFIG=%s   # for kubectl on the admin plane",
 		time.Since(begin).Seconds(), e.command("cluster create demo --wait"), shellQuote(filepath.Join(dir, adminKubeconfig)))
+	e.inviteAdministrator(ctx, dir)
 	return nil
 }
 

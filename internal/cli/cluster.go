@@ -24,6 +24,7 @@ func newClusterCommand(e *env) *cobra.Command {
 		newDescribeClusterCommand(e),
 		newDeleteClusterCommand(e),
 		newKubeconfigCommand(e),
+		newCredentialCommand(e),
 		newEventsCommand(e),
 		newWaitCommand(e, clusterNoun, v1alpha1.ConditionAccepted, v1alpha1.ConditionProvisioned, v1alpha1.ConditionKubeconfigReady),
 	)

@@ -33,11 +33,17 @@ type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	globals        globals
+	// through is the URL of the door that this command speaks to; empty for none.
+	through string
+	// signingIn says that a refusal is about what was typed, and not about a session.
+	signingIn bool
 }
 
 // globals are the flags that all commands share.
 type globals struct {
-	dataDir, kubeconfig, context, organization string
+	dataDir, kubeconfig, kubeContext, organization string
+	// context is one of kqueen's own: an installation that is reached through its door.
+	context string
 }
 
 func newEnv(stdin io.Reader, stdout, stderr io.Writer) *env {
@@ -49,8 +55,10 @@ func (g *globals) register(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVar(&g.dataDir, "data-dir", "", "folder that holds everything KQueen keeps (env "+dataDirVariable+"; default /var/lib/kqueen for root, ~/.local/share/kqueen otherwise)")
 	flags.StringVar(&g.kubeconfig, "kubeconfig", "", "kubeconfig of another admin plane than the one in the data directory")
-	flags.StringVar(&g.context, "context", "", "context of the admin plane's kubeconfig (default its current one)")
+	flags.StringVar(&g.kubeContext, "kube-context", "", "context of the admin plane's kubeconfig (default its current one)")
+	flags.StringVar(&g.context, "context", "", "installation to speak to, from \"kqueen context list\" (default the current one)")
 	flags.StringVar(&g.organization, "org", "", "organization (env "+organizationVariable+"; default \""+defaultOrganization+"\")")
+	_ = root.RegisterFlagCompletionFunc("context", completeContexts(-1))
 }
 
 // dataDir is the folder that holds everything KQueen keeps.
@@ -90,7 +98,11 @@ func (e *env) namespace() string { return v1alpha1.NamespacePrefix + e.organizat
 
 // config returns how to reach the admin plane.
 func (e *env) config() (*rest.Config, error) {
-	target := kube.Target{Kubeconfig: e.globals.kubeconfig, Context: e.globals.context, Version: programVersion(), Warn: func(text string) { e.say("warning: %s", text) }}
+	if e.globals.context != "" {
+		return nil, fail(codeUsage, "--context: this command does not go through an installation's door yet; "+
+			"use it on the machine of the installation, or name its admin plane with --kubeconfig")
+	}
+	target := kube.Target{Kubeconfig: e.globals.kubeconfig, Context: e.globals.kubeContext, Version: programVersion(), Warn: func(text string) { e.say("warning: %s", text) }}
 	if target.Kubeconfig == "" {
 		dir, err := e.dataDir()
 		if err != nil {
@@ -98,6 +110,10 @@ func (e *env) config() (*rest.Config, error) {
 		}
 		target.Kubeconfig = filepath.Join(dir, adminKubeconfig)
 		if _, err := os.Stat(target.Kubeconfig); os.IsNotExist(err) {
+			if name := e.contextInUse(); name != "" {
+				return nil, fmt.Errorf("this command does not go through the door of %s yet, and there is no installation in %s; "+
+					"use it on the machine of the installation, or name its admin plane with --kubeconfig", name, dir)
+			}
 			return nil, fmt.Errorf("KQueen is not set up in %s; start it with: kqueen up --data-dir %s", dir, shellQuote(dir))
 		}
 	}
@@ -139,6 +155,7 @@ func (e *env) command(line string) string {
 	for _, flag := range []struct{ name, value string }{
 		{"data-dir", e.globals.dataDir},
 		{"kubeconfig", e.globals.kubeconfig},
+		{"kube-context", e.globals.kubeContext},
 		{"context", e.globals.context},
 		{"org", e.globals.organization},
 	} {

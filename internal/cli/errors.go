@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kqueen.io/kqueen/client"
 )
 
 // Exit codes. They are promised to scripts in `kqueen help exit-codes`.
@@ -63,6 +66,8 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &coded):
 		return coded.code
+	case problemStatus(err) != 0:
+		return codeOfProblem(problemStatus(err))
 	case apierrors.IsNotFound(err):
 		return codeNotFound
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
@@ -73,10 +78,43 @@ func exitCode(err error) int {
 	return codeError
 }
 
+// problemStatus is the HTTP status with which a door refused; 0 when none did.
+func problemStatus(err error) int {
+	if problem, ok := errors.AsType[*client.Problem](err); ok {
+		return problem.Status
+	}
+	return 0
+}
+
+func codeOfProblem(status int) int {
+	switch status {
+	case http.StatusNotFound:
+		return codeNotFound
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return codeDenied
+	case http.StatusGatewayTimeout:
+		return codeTimedOut
+	}
+	return codeError
+}
+
+// explainThroughDoor returns an error of a call through a door in words for its user.
+func (e *env) explainThroughDoor(err error) string {
+	switch {
+	case problemStatus(err) == http.StatusUnauthorized && !e.signingIn:
+		return err.Error() + "\nyour session or token is over; sign in with: " + e.command("login")
+	case problemStatus(err) == 0 && errors.Is(err, syscall.ECONNREFUSED):
+		return "KQueen does not answer at " + e.through + ": " + err.Error()
+	}
+	return err.Error()
+}
+
 // explain returns an error in words for its user.
 func (e *env) explain(err error) string {
 	var status *apierrors.StatusError
 	switch {
+	case e.through != "":
+		return e.explainThroughDoor(err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return e.explainRefused(err)
 	case apimeta.IsNoMatchError(err):
@@ -131,7 +169,7 @@ The exit codes of kqueen are:
   1    an error that is none of the following
   2    the command line is wrong; nothing was done
   3    something that was named does not exist
-  4    the admin plane denies it
+  4    it is denied, or you are not signed in
   5    timed out
   130  interrupted`,
 	}

@@ -33,7 +33,7 @@ func TestMergeRefuses(t *testing.T) {
 			c.change(theirs)
 			options := clientcmd.NewDefaultPathOptions()
 			options.LoadingRules.ExplicitPath = filepath.Join(t.TempDir(), "config")
-			err := mergeKubeconfig(options, theirs, "org-a", true)
+			err := mergeKubeconfig(options, theirs, "org-a", true, false)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want an error with %q", err, c.want)
 			}

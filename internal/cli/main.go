@@ -48,7 +48,8 @@ func newRoot(e *env) *cobra.Command {
 		Long: `KQueen makes and keeps Kubernetes clusters for many teams.
 
 Start it on this machine with "kqueen up", then make a cluster with
-"kqueen cluster create NAME --wait".`,
+"kqueen cluster create NAME --wait". Sign in to an installation elsewhere with
+"kqueen login https://SERVER:8443".`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -61,6 +62,8 @@ Start it on this machine with "kqueen up", then make a cluster with
 	})
 	e.globals.register(root)
 	root.AddCommand(newClusterCommand(e), newNodePoolCommand(e), newNodeCommand(e), newReleaseCommand(e), newProvisionerCommand(e), newVersionCommand(e), newExitCodesTopic())
+	root.AddCommand(newLoginCommand(e), newLogoutCommand(e), newWhoamiCommand(e), newContextCommand(e),
+		newUserCommand(e), newTokenCommand(e), newQuotaCommand(e), newAuditCommand(e))
 	root.AddCommand(serverCommands(e)...)
 	return root
 }

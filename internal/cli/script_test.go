@@ -50,6 +50,7 @@ func TestScripts(t *testing.T) {
 	config := testplane.Config(t)
 	c := testplane.Client(t)
 	makeShared(t, c)
+	there := newDoors(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
@@ -58,6 +59,7 @@ func TestScripts(t *testing.T) {
 		Setup:               func(env *testscript.Env) error { return setUp(t.Context(), c, config, env) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":       exits,
+			"door":        there.open,
 			"accepted":    objectCommand(t.Context(), c, accepted),
 			"steps":       objectCommand(t.Context(), c, steps),
 			"ready":       objectCommand(t.Context(), c, ready),

@@ -60,7 +60,7 @@ func printStatus(out io.Writer, cmd *cobra.Command, format string, s *app.Status
 		return usageError(cmd, "--output: %q is not one of table, json, yaml", format)
 	}
 	fmt.Fprintf(out, "KQueen %s   pid %d   up %s   %s\n", s.Version, s.PID, duration.HumanDuration(time.Since(s.StartedAt)), mebibytes(s.MemoryBytes))
-	fmt.Fprintf(out, "data %s   gateway %s\n\n", s.DataDir, s.Gateway)
+	fmt.Fprintf(out, "data %s   gateway %s   API %s\n\n", s.DataDir, s.Gateway, s.API)
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "WORKLOAD\tCOMPONENT\tSTATE\tPID\tRESTARTS\tMEMORY\tCPU")
 	for _, workload := range s.Workloads {

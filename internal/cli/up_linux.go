@@ -21,11 +21,15 @@ import (
 	"kqueen.io/kqueen/internal/standalone"
 )
 
+// databaseVariable is no flag, because it may hold a password, and flags are for everybody to see.
+const databaseVariable = "KQUEEN_DATABASE"
+
 // upFlags are the flags of `up`.
 type upFlags struct {
 	foreground     bool
 	listen         string
 	gatewayPort    int
+	apiPort        int
 	domain         string
 	machineNetwork string
 	images         string
@@ -43,7 +47,11 @@ with "kqueen down". What runs is found again and data is kept.
 
 With --foreground it stays, for service managers. It then ends on SIGTERM and
 leaves the control planes running, so that it can be restarted or upgraded
-without anybody noticing.`,
+without anybody noticing.
+
+Users, tokens and the action log are kept in a file of the data directory, or,
+with the URL of a PostgreSQL database in KQUEEN_DATABASE, there. What was said
+last time stays.`,
 		Example: `  kqueen up
   kqueen up --data-dir ~/kqueen --gateway-port 7443
   kqueen up --foreground`,
@@ -59,6 +67,7 @@ without anybody noticing.`,
 	f.BoolVar(&flags.foreground, "foreground", false, "stay, and log to standard error")
 	f.StringVar(&flags.listen, "listen", "", "address on which the gateway and the API servers listen; 0.0.0.0 for all (default the one of last time, at first 127.0.0.1)")
 	f.IntVar(&flags.gatewayPort, "gateway-port", 0, "port of the gateway (default the one of last time, at first 6443 or a free one)")
+	f.IntVar(&flags.apiPort, "api-port", 0, "port of the REST API (default the one of last time, at first 8443 or a free one)")
 	f.StringVar(&flags.domain, "domain", "", "suffix of the API servers' names at the gateway (default the one of last time, at first kqueen.internal)")
 	f.StringVar(&flags.machineNetwork, "machine-network", "", "IPv4 network from which each cluster gets a /24 for its machines on this host (default the one of last time, at first 10.223.0.0/16)")
 	f.StringVar(&flags.images, "images", "", "images that KQueen's own pods in clusters run: bundled (built with the programs of machines here) or upstream (pulled from registry.k8s.io and ghcr.io) (default the ones of last time, at first bundled where they are built)")
@@ -118,6 +127,9 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	if flags.gatewayPort < 0 || flags.gatewayPort > 65535 {
 		return app.Config{}, fail(codeUsage, "--gateway-port: %d is not between 1 and 65535", flags.gatewayPort)
 	}
+	if flags.apiPort < 0 || flags.apiPort > 65535 {
+		return app.Config{}, fail(codeUsage, "--api-port: %d is not between 1 and 65535", flags.apiPort)
+	}
 	if flags.images != "" && !slices.Contains(app.ImagesFrom(), flags.images) {
 		return app.Config{}, fail(codeUsage, "--images: %q has to be %s", flags.images, strings.Join(app.ImagesFrom(), " or "))
 	}
@@ -131,7 +143,7 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	}
 	return app.Config{
 		Dir: dir, Program: program, Version: programVersion(), Releases: releases,
-		Listen: listen, GatewayPort: flags.gatewayPort, Domain: flags.domain, MachineNetwork: machines, Images: flags.images,
+		Listen: listen, GatewayPort: flags.gatewayPort, APIPort: flags.apiPort, Database: os.Getenv(databaseVariable), Domain: flags.domain, MachineNetwork: machines, Images: flags.images,
 	}, nil
 }
 

@@ -1,0 +1,140 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kqueen.io/kqueen/api/rest"
+)
+
+// Operation is one operation of the API, as its document has it.
+type Operation struct {
+	// ID is the operationId.
+	ID     string
+	Method string
+	// Path is a template below [rest.Prefix]: "/users/{user}".
+	Path string
+}
+
+// operations are those that this client has, by their operationId. Methods call them by it.
+var operations = map[string]Operation{
+	"setUp":                 {Method: http.MethodPost, Path: "/setup"},
+	"signIn":                {Method: http.MethodPost, Path: "/signin"},
+	"choosePassword":        {Method: http.MethodPost, Path: "/password"},
+	"signOut":               {Method: http.MethodPost, Path: "/signout"},
+	"getMe":                 {Method: http.MethodGet, Path: "/me"},
+	"changePassword":        {Method: http.MethodPost, Path: "/me/password"},
+	"listCredentials":       {Method: http.MethodGet, Path: "/me/credentials"},
+	"createToken":           {Method: http.MethodPost, Path: "/me/tokens"},
+	"revokeCredential":      {Method: http.MethodDelete, Path: "/me/credentials/{credential}"},
+	"listUsers":             {Method: http.MethodGet, Path: "/users"},
+	"createUser":            {Method: http.MethodPost, Path: "/users"},
+	"updateUser":            {Method: http.MethodPatch, Path: "/users/{user}"},
+	"deleteUser":            {Method: http.MethodDelete, Path: "/users/{user}"},
+	"resetUser":             {Method: http.MethodPost, Path: "/users/{user}/reset"},
+	"listClusters":          {Method: http.MethodGet, Path: "/organizations/{organization}/clusters"},
+	"issueCredential":       {Method: http.MethodPost, Path: "/organizations/{organization}/clusters/{cluster}/credential"},
+	"issueKubeconfig":       {Method: http.MethodPost, Path: "/organizations/{organization}/clusters/{cluster}/kubeconfig"},
+	"breakGlass":            {Method: http.MethodPost, Path: "/organizations/{organization}/clusters/{cluster}/breakglass"},
+	"getQuota":              {Method: http.MethodGet, Path: "/organizations/{organization}/quota"},
+	"listAudit":             {Method: http.MethodGet, Path: "/audit"},
+	"listOrganizationAudit": {Method: http.MethodGet, Path: "/organizations/{organization}/audit"},
+	"verifyAudit":           {Method: http.MethodPost, Path: "/audit/verification"},
+}
+
+// Operations returns what this client can call, ordered by ID, so that it can be compared with the API's document.
+func Operations() []Operation {
+	all := make([]Operation, 0, len(operations))
+	for id, o := range operations {
+		o.ID = id
+		all = append(all, o)
+	}
+	slices.SortFunc(all, func(a, b Operation) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}
+
+// call makes the call of an operation. args fill in its path, in order.
+func (c *Client) call(ctx context.Context, id string, query url.Values, body, out any, args ...string) error {
+	o := operations[id]
+	path, err := fill(o.Path, args)
+	if err != nil {
+		return fmt.Errorf("%s: %w", id, err)
+	}
+	return c.Call(ctx, Request{Method: o.Method, Path: rest.Prefix + path, Query: query, Body: body}, out)
+}
+
+// fill puts names in the place of a path's parameters. A name that would lead to another path is refused: "." and ".."
+// cannot be escaped.
+func fill(path string, args []string) (string, error) {
+	var b strings.Builder
+	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		if strings.HasPrefix(part, "{") {
+			name := strings.Trim(part, "{}")
+			if len(args) == 0 || args[0] == "" || args[0] == "." || args[0] == ".." {
+				return "", fmt.Errorf("%s: must be a name", name)
+			}
+			part, args = url.PathEscape(args[0]), args[1:]
+		}
+		b.WriteString("/" + part)
+	}
+	return b.String(), nil
+}
+
+// called makes the call of an operation that answers with a T.
+func called[T any](ctx context.Context, c *Client, id string, query url.Values, body any, args ...string) (*T, error) {
+	out := new(T)
+	if err := c.call(ctx, id, query, body, out, args...); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Paging says which page of a list. The zero value is the first one, in the server's size.
+type Paging struct {
+	// Limit is how many at most; zero leaves it to the server.
+	Limit int
+	// Cursor is that of the page before.
+	Cursor string
+}
+
+func (p Paging) query() url.Values {
+	query := url.Values{}
+	if p.Limit > 0 {
+		query.Set("limit", strconv.Itoa(p.Limit))
+	}
+	if p.Cursor != "" {
+		query.Set("cursor", p.Cursor)
+	}
+	return query
+}
+
+// ListClusters returns a page of an organization's clusters (operation listClusters).
+func (c *Client) ListClusters(ctx context.Context, organization string, page Paging) (*rest.List, error) {
+	return called[rest.List](ctx, c, "listClusters", page.query(), nil, organization)
+}
+
+// IssueCredential returns a credential for a cluster that soon expires (operation issueCredential).
+func (c *Client) IssueCredential(ctx context.Context, organization, cluster string, in rest.CredentialRequest) (*rest.ClusterCredential, error) {
+	return called[rest.ClusterCredential](ctx, c, "issueCredential", nil, in, organization, cluster)
+}
+
+// IssueKubeconfig returns a kubeconfig without a secret (operation issueKubeconfig).
+func (c *Client) IssueKubeconfig(ctx context.Context, organization, cluster string, in rest.KubeconfigRequest) (*rest.Kubeconfig, error) {
+	return called[rest.Kubeconfig](ctx, c, "issueKubeconfig", nil, in, organization, cluster)
+}
+
+// BreakGlass returns the kubeconfig of a cluster's own administrator, which is a secret (operation breakGlass).
+func (c *Client) BreakGlass(ctx context.Context, organization, cluster string) (*rest.Kubeconfig, error) {
+	return called[rest.Kubeconfig](ctx, c, "breakGlass", nil, nil, organization, cluster)
+}
+
+// GetQuota returns what an organization may have and what it has (operation getQuota).
+func (c *Client) GetQuota(ctx context.Context, organization string) (*rest.Quota, error) {
+	return called[rest.Quota](ctx, c, "getQuota", nil, nil, organization)
+}

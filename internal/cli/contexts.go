@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	configVariable = "KQUEEN_CONFIG"
+	// maxConfig is how large the file of contexts may be, in bytes.
+	maxConfig = 1 << 20
+	// lockPatience is how long a command waits for another one that changes the same file.
+	lockPatience = 10 * time.Second
+	lockInterval = 20 * time.Millisecond
+)
+
+// contextPattern is what a context may be called. The server writes names into kubeconfigs, and has the same.
+var contextPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// contexts are the installations that a user knows, as they are in a file.
+type contexts struct {
+	// Current is the name of the one that is used when none is named.
+	Current  string    `json:"currentContext,omitempty"`
+	Contexts []knownAs `json:"contexts,omitempty"`
+}
+
+// knownAs is one installation, and who the user is there.
+type knownAs struct {
+	Name string `json:"name"`
+	// Server is the URL of the door.
+	Server string `json:"server"`
+	// Authority is what the door's certificate comes from, in PEM; empty for what the operating system trusts.
+	Authority    string `json:"authority,omitempty"`
+	Organization string `json:"organization,omitempty"`
+	User         string `json:"user,omitempty"`
+	// Token is the session. It makes the file a secret.
+	Token string `json:"token,omitempty"`
+}
+
+// contextsFile is where contexts are kept.
+func contextsFile() (string, error) {
+	if path := os.Getenv(configVariable); path != "" {
+		return path, nil
+	}
+	if dir := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "kqueen", "config.yaml"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the file of contexts: %w; name it with %s", err, configVariable)
+	}
+	return filepath.Join(home, ".config", "kqueen", "config.yaml"), nil
+}
+
+// readContexts returns none when there is no file.
+func readContexts(path string) (contexts, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return contexts{}, nil
+	}
+	if err != nil {
+		return contexts{}, fmt.Errorf("read the contexts: %w", err)
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxConfig+1))
+	if err != nil {
+		return contexts{}, fmt.Errorf("read the contexts: %w", err)
+	}
+	known, err := decodeContexts(data)
+	if err != nil {
+		return contexts{}, fmt.Errorf("read the contexts in %s: %w", path, err)
+	}
+	return known, nil
+}
+
+// decodeContexts reads a file of contexts. A field that it does not know is an error, because writing the file again
+// would lose it.
+func decodeContexts(data []byte) (contexts, error) {
+	var known contexts
+	if len(data) > maxConfig {
+		return known, fmt.Errorf("it is longer than %d bytes", maxConfig)
+	}
+	if err := yaml.UnmarshalStrict(data, &known); err != nil {
+		return contexts{}, errors.New("it is no file of contexts; mend it, or remove it and sign in anew") // the error would show what stands there: tokens
+	}
+	seen := map[string]bool{}
+	for i, c := range known.Contexts {
+		switch {
+		case !contextPattern.MatchString(c.Name):
+			return contexts{}, fmt.Errorf("contexts[%d].name: %q: must be letters, digits, dots, dashes and underscores, at most 64", i, c.Name)
+		case seen[c.Name]:
+			return contexts{}, fmt.Errorf("contexts[%d].name: %q is there twice", i, c.Name)
+		case !strings.HasPrefix(c.Server, "https://"):
+			return contexts{}, fmt.Errorf("contexts[%d].server: must be a URL that begins with https://", i)
+		}
+		seen[c.Name] = true
+	}
+	return known, nil
+}
+
+// find returns a context by its name, or nil.
+func (c *contexts) find(name string) *knownAs {
+	i := slices.IndexFunc(c.Contexts, func(k knownAs) bool { return k.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.Contexts[i]
+}
+
+// put adds a context or replaces the one of that name.
+func (c *contexts) put(k knownAs) {
+	if old := c.find(k.Name); old != nil {
+		*old = k
+		return
+	}
+	c.Contexts = append(c.Contexts, k)
+	slices.SortFunc(c.Contexts, func(a, b knownAs) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// changeContexts changes the file: nobody else does meanwhile, and it is written whole or not at all.
+func changeContexts(ctx context.Context, change func(*contexts) error) error {
+	path, err := contextsFile()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("make the folder of the contexts: %w", err)
+	}
+	unlock, err := lockFile(ctx, path+".lock", lockPatience)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	known, err := readContexts(path)
+	if err == nil {
+		err = change(&known)
+	}
+	if err != nil {
+		return err
+	}
+	data, err := yaml.Marshal(known)
+	if err != nil {
+		return fmt.Errorf("encode the contexts: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // a link stays one
+	}
+	return writeSecret(path, data)
+}
+
+// lockFile waits until nobody else has the file locked, and returns what lets it go. The lock ends with the process.
+func lockFile(ctx context.Context, path string, patience time.Duration) (func(), error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fail(codeTimedOut, "another kqueen holds %s since %s", path, patience))
+	defer cancel()
+	ticker := time.NewTicker(lockInterval)
+	defer ticker.Stop()
+	for {
+		locked, err := tryLock(file)
+		if locked {
+			return func() { _ = file.Close() }, nil
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), file.Close())
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// maxTyped is how much is read of what somebody types or pipes in, in bytes.
+const maxTyped = 4096
+
+// errNobody says that something has to be asked and nobody is there.
+var errNobody = &codedError{code: codeUsage, err: errors.New("there is no terminal to ask on; give --username with --password-stdin, or --token-stdin")}
+
+// prompt asks for a line.
+func (e *env) prompt(ctx context.Context, text string) (string, error) {
+	if !isTerminal(e.stdin) {
+		return "", errNobody
+	}
+	fmt.Fprint(e.stderr, text)
+	line, err := unlessDone(ctx, func() (string, error) { return readLine(e.stdin) })
+	if err != nil {
+		return "", fmt.Errorf("read from the terminal: %w", err)
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// unlessDone reads until the context ends, by which the user interrupts.
+func unlessDone(ctx context.Context, read func() (string, error)) (string, error) {
+	type result struct {
+		text string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := read()
+		done <- result{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case r := <-done:
+		return r.text, r.err
+	}
+}
+
+// readLine reads byte by byte, so that it takes nothing of what is for the next question.
+func readLine(in io.Reader) (string, error) {
+	var line []byte
+	one := make([]byte, 1)
+	for len(line) < maxTyped {
+		n, err := in.Read(one)
+		if n == 1 && one[0] == '\n' || errors.Is(err, io.EOF) && len(line) > 0 {
+			return strings.TrimSuffix(string(line), "\r"), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		line = append(line, one[:n]...)
+	}
+	return "", fmt.Errorf("it is longer than %d bytes", maxTyped)
+}
+
+// promptSecret asks for a line that is not shown. Whoever interrupts gets the terminal back as it was.
+func (e *env) promptSecret(ctx context.Context, text string) (string, error) {
+	file, ok := e.stdin.(*os.File)
+	if !ok || !isTerminal(file) {
+		return "", errNobody
+	}
+	fmt.Fprint(e.stderr, text)
+	terminal := int(file.Fd())
+	before, err := term.GetState(terminal)
+	if err != nil {
+		return "", fmt.Errorf("read from the terminal: %w", err)
+	}
+	secret, err := unlessDone(ctx, func() (string, error) {
+		secret, err := term.ReadPassword(terminal)
+		return string(secret), err
+	})
+	fmt.Fprintln(e.stderr)
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("read from the terminal: %w", err), term.Restore(terminal, before))
+	}
+	return secret, nil
+}
+
+// promptNewPassword asks twice, because nobody sees what they type.
+func (e *env) promptNewPassword(ctx context.Context) (string, error) {
+	first, err := e.promptSecret(ctx, "New password: ")
+	if err != nil {
+		return "", err
+	}
+	second, err := e.promptSecret(ctx, "Once more: ")
+	if err == nil && first != second {
+		err = errors.New("the two passwords differ; nothing was done")
+	}
+	return first, err
+}
+
+// secretFromStdin reads a secret that is piped in: all of it, but for one line end.
+func (e *env) secretFromStdin(what string) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(e.stdin, maxTyped+1))
+	if err != nil {
+		return "", fmt.Errorf("read the %s: %w", what, err)
+	}
+	secret := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+	switch {
+	case secret == "":
+		return "", fail(codeUsage, "read the %s: standard input is empty", what)
+	case len(data) > maxTyped:
+		return "", fail(codeUsage, "read the %s: it is longer than %d bytes", what, maxTyped)
+	case strings.ContainsAny(secret, "\r\n"):
+		return "", fail(codeUsage, "read the %s: standard input has more than one line", what)
+	}
+	return secret, nil
+}

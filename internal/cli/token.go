@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kqueen.io/kqueen/api/rest"
+)
+
+// newTokenCommand returns `token` and what is under it.
+func newTokenCommand(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "token",
+		Aliases: []string{"tokens"},
+		Short:   "Make, show and revoke your API tokens and sessions",
+		Long: `Make, show and revoke your API tokens and sessions at an installation. A token is
+for a program: it signs in with "kqueen login --token-stdin", or has it in
+KQUEEN_TOKEN beside KQUEEN_SERVER.`,
+		Example: `  kqueen token create ci --lifetime 720h --org blue --role developer
+  kqueen token list
+  kqueen token revoke 01lg3p88ej0d30qc`,
+	}
+	asGroup(cmd)
+	cmd.AddCommand(newListTokensCommand(e), newCreateTokenCommand(e), newRevokeTokenCommand(e))
+	return cmd
+}
+
+func newListTokensCommand(e *env) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List your tokens and sessions",
+		Example: "  kqueen token list\n  kqueen token list -o json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d, err := e.door()
+			if err != nil {
+				return err
+			}
+			all, err := everything(cmd.Context(), d.ListCredentials)
+			if err != nil {
+				return fmt.Errorf("list tokens and sessions: %w", err)
+			}
+			rows := [][]string{{"ID", "KIND", "NAME", "SCOPE", "EXPIRES", "LAST USED"}}
+			for i := range all {
+				c := &all[i]
+				scope := ""
+				if c.Scope != nil {
+					scope = c.Scope.Organization + "/" + c.Scope.Role
+				}
+				rows = append(rows, []string{c.ID, c.Kind, c.Name, scope, when(c.Expires), elapsed(c.LastUsed)})
+			}
+			return e.printData(format, all, rows)
+		},
+	}
+	registerOutput(cmd, &format, "table", dataFormats)
+	return cmd
+}
+
+func newCreateTokenCommand(e *env) *cobra.Command {
+	var lifetime time.Duration
+	var role, format string
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make an API token and print it, once",
+		Long: `Make an API token and print it. It is shown this one time. NAME says what it is
+for. Without --role it may do what you may; with it, at most what that role may
+in the organization of --org.`,
+		Example:           "  kqueen token create ci --lifetime 720h --org blue --role developer >token",
+		Args:              names(1, 1),
+		ValidArgsFunction: noCompletion,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if lifetime < time.Minute {
+				return usageError(cmd, "--lifetime: %s: must be a minute or more", lifetime)
+			}
+			d, err := e.door()
+			if err != nil {
+				return err
+			}
+			wanted := rest.NewToken{Name: args[0], Expires: time.Now().Add(lifetime).UTC().Truncate(time.Second)}
+			if role != "" {
+				wanted.Scope = &rest.Scope{Organization: e.organizationThere(d.knownAs), Role: role}
+			}
+			issued, err := d.CreateToken(cmd.Context(), wanted)
+			if err != nil {
+				return fmt.Errorf("create token %s: %w", args[0], err)
+			}
+			if done, err := e.printForPrograms(format, issued); done || err != nil {
+				return err
+			}
+			e.say("token %s (%s) is good until %s", issued.Name, issued.ID, when(issued.Expires))
+			_, err = fmt.Fprintln(e.stdout, cleanLine(issued.Token))
+			return err
+		},
+	}
+	cmd.Flags().DurationVar(&lifetime, "lifetime", 30*24*time.Hour, "how long it is good, at most a year")
+	cmd.Flags().StringVar(&role, "role", "", "narrow it to a role in the organization of --org: owner, operator, developer or viewer")
+	_ = cmd.RegisterFlagCompletionFunc("role", oneOf("owner", "operator", "developer", "viewer"))
+	registerOutput(cmd, &format, "table", dataFormats)
+	return cmd
+}
+
+func newRevokeTokenCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:               "revoke ID...",
+		Short:             "End tokens and sessions of yours",
+		Example:           "  kqueen token revoke 01lg3p88ej0d30qc",
+		Args:              names(1, -1),
+		ValidArgsFunction: noCompletion,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := e.door()
+			if err != nil {
+				return err
+			}
+			for _, id := range args {
+				if err := d.RevokeCredential(cmd.Context(), id); err != nil {
+					return fmt.Errorf("revoke %s: %w", id, err)
+				}
+				e.say("%s revoked", id)
+			}
+			return nil
+		},
+	}
+}
