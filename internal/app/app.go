@@ -24,6 +24,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/internal/access"
 	"kqueen.io/kqueen/internal/gateway"
 	"kqueen.io/kqueen/internal/kube"
 	"kqueen.io/kqueen/internal/release"
@@ -46,6 +47,11 @@ type Config struct {
 	Listen netip.Addr
 	// GatewayPort is the gateway's port; 0 takes the one of last time, or 6443, or a free one.
 	GatewayPort int
+	// APIPort is the port of the REST API; 0 takes the one of last time, or 8443, or a free one.
+	APIPort int
+	// Database is where what is not intent is kept, as package database has it; empty takes the one of last time, or
+	// a file in Dir. It may hold a password.
+	Database string
 	// Domain is the suffix of server names at the gateway; empty takes the one of last time, or "kqueen.internal".
 	Domain string
 	// MachineNetwork is cut into a subnet for the machines of each cluster on this host; the zero Prefix takes the
@@ -68,6 +74,8 @@ type App struct {
 	gateway  *gateway.Gateway
 	front    net.Listener
 	began    time.Time
+	// identities knows the users; nil until the door serves.
+	identities atomic.Pointer[access.Service]
 	// admin reads the admin plane; nil until it serves.
 	admin atomic.Pointer[client.Reader]
 }

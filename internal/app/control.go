@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,11 +70,21 @@ func (a *App) control(ctx context.Context, config *rest.Config, plane *standalon
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
+	return a.manage(ctx, config, mgr, direct, ready)
+}
+
+// manage adds everything that runs under the manager, and runs it.
+func (a *App) manage(ctx context.Context, config *rest.Config, mgr ctrl.Manager, direct client.WithWatch, ready func()) error {
 	machines, err := a.localMachines(ctx)
 	if err != nil {
 		return err
 	}
-	drivers, looks, err := a.addReconcilers(ctx, mgr)
+	d, err := a.openDoor(ctx)
+	if err != nil {
+		return fmt.Errorf("open the door: %w", err)
+	}
+	defer func() { _ = d.close() }()
+	drivers, looks, err := a.addReconcilers(ctx, mgr, d.trust())
 	if err != nil {
 		return fmt.Errorf("add reconcilers: %w", err)
 	}
@@ -83,7 +94,14 @@ func (a *App) control(ctx context.Context, config *rest.Config, plane *standalon
 	if err := a.sweep(ctx, direct, machines); err != nil {
 		return fmt.Errorf("sweep orphans: %w", err)
 	}
-	hook := &admissionHook{client: direct, validator: &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}, log: a.Log}
+	admit := &admits{
+		cache: mgr.GetClient(), clusters: &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers},
+		limits: organization.NewLimits(mgr.GetClient(), time.Now),
+	}
+	if err := a.addDoor(ctx, d, config, mgr, admit); err != nil {
+		return err
+	}
+	hook := &admissionHook{client: direct, admits: admit, log: a.Log}
 	stop, err := hook.serve(ctx)
 	if err != nil {
 		return fmt.Errorf("serve admission: %w", err)
@@ -100,6 +118,18 @@ func (a *App) control(ctx context.Context, config *rest.Config, plane *standalon
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// addDoor lets the door serve as soon as the caches are filled.
+func (a *App) addDoor(ctx context.Context, d *door, config *rest.Config, mgr ctrl.Manager, admit *admits) error {
+	if err := admit.follow(ctx, mgr.GetCache()); err != nil {
+		return err
+	}
+	if err := a.assemble(ctx, d, config, mgr, admit.limits); err != nil {
+		return fmt.Errorf("assemble the door: %w", err)
+	}
+	a.identities.Store(d.access)
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return a.serveDoor(ctx, d) }))
 }
 
 func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager, error) {
@@ -128,7 +158,7 @@ func (a *App) serving(ctx context.Context, mgr ctrl.Manager, direct client.WithW
 	return waitTruth(ctx, direct, looks)
 }
 
-func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager) (map[string]provision.Driver, *firstLooks, error) {
+func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, trust *controlplane.TokenIssuer) (map[string]provision.Driver, *firstLooks, error) {
 	c, secrets := mgr.GetClient(), mgr.GetAPIReader()
 	index := func(o client.Object) []string { return []string{string(o.GetUID())} }
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.ControlPlane{}, uidIndex, index); err != nil {
@@ -142,7 +172,7 @@ func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager) (map[string]
 	planes := newFirstLooks(controlplane.New(controlplane.Config{
 		Client: c, Secrets: secrets, Stores: stores, Releases: releases, Runner: a.runner, Routes: a.gateway, Ask: kube.Ask,
 		Recorder: recorder, Domain: a.Domain, GatewayAddress: a.gatewayAddress(),
-		AdvertiseAddress: advertiseAddress(a.Listen), Now: time.Now,
+		AdvertiseAddress: advertiseAddress(a.Listen), Issuer: trust, Tenants: kube.NewRemotes(secrets, mgr.GetScheme(), a.Version), Now: time.Now,
 	}))
 	fetches := controlplane.NewReleaseReconciler(ctx, controlplane.ReleaseConfig{
 		Client: c, Store: releases, Retry: time.Minute, Recorder: recorder, Wake: a.wakes.fetched, Log: a.Log,
@@ -172,7 +202,8 @@ func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager) (map[string]
 			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Provisioner{}).Complete(cluster.NewProvisionerReconciler(c, drivers, recorder))
 		},
 		func() error {
-			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Organization{}).Owns(&corev1.Namespace{}).Complete(organization.New(c, recorder))
+			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Organization{}).Owns(&corev1.Namespace{}).
+				Owns(&rbacv1.RoleBinding{}).Owns(&rbacv1.ClusterRole{}).Owns(&rbacv1.ClusterRoleBinding{}).Complete(organization.New(c, recorder))
 		},
 	}
 	for _, build := range builds {

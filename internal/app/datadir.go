@@ -52,6 +52,8 @@ type settings struct {
 	Listen         netip.Addr   `json:"listen"`
 	Domain         string       `json:"domain"`
 	GatewayPort    int          `json:"gatewayPort,omitempty"`
+	APIPort        int          `json:"apiPort,omitempty"`
+	Database       string       `json:"database,omitempty"`
 	AdminVersion   string       `json:"adminVersion,omitempty"`
 	MachineNetwork netip.Prefix `json:"machineNetwork,omitzero"`
 	Images         string       `json:"images,omitempty"`
@@ -82,6 +84,8 @@ func (s *settings) merge(c Config) Config {
 		c.MachineNetwork = defaultMachineNetwork
 	}
 	c.Images = cmp.Or(c.Images, s.Images)
+	c.Database = cmp.Or(c.Database, s.Database)
+	s.Database = c.Database
 	s.Listen, s.Domain, s.MachineNetwork, s.Images = c.Listen, c.Domain, c.MachineNetwork, c.Images
 	return c
 }

@@ -74,7 +74,10 @@ func stopAll(ctx context.Context, r *process.Runner, report func(standalone.Step
 }
 
 // contents are everything that KQueen puts into a data directory.
-var contents = []string{"run", "etcd", "keys", "logs", "admin.kubeconfig", "settings.json", socketName}
+var contents = []string{
+	"run", "etcd", "keys", "logs", "admin.kubeconfig", "settings.json", socketName,
+	authorityFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm",
+}
 
 // Reset stops everything and deletes all that KQueen has put into dir. What others have put there stays.
 func Reset(ctx context.Context, dir string, log *slog.Logger, report func(standalone.Step)) error {

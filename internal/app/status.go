@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -31,6 +32,7 @@ type Status struct {
 	StartedAt   time.Time        `json:"startedAt"`
 	DataDir     string           `json:"dataDir"`
 	Gateway     string           `json:"gateway"`
+	API         string           `json:"api"`
 	Kubeconfig  string           `json:"kubeconfig"`
 	MemoryBytes uint64           `json:"memoryBytes"`
 	Workloads   []WorkloadStatus `json:"workloads"`
@@ -61,29 +63,40 @@ var ErrNotRunning = errors.New("kqueen is not running")
 const (
 	socketName    = "kqueen.sock"
 	statusTimeout = 10 * time.Second
+	// maxSaid bounds how much of an error is read.
+	maxSaid = 4 << 10
 )
 
 // ReadStatus asks the installation in dir. ErrNotRunning when none answers.
 func ReadStatus(ctx context.Context, dir string) (*Status, error) {
+	status := &Status{}
+	return status, ask(ctx, dir, http.MethodGet, "/status", status)
+}
+
+// ask asks the installation in dir on its socket.
+func ask(ctx context.Context, dir, method, path string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return onSocket(dir, func(path string) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", path) })
 	}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://kqueen/status", nil)
+	req, err := http.NewRequestWithContext(ctx, method, "http://kqueen"+path, http.NoBody)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("%w in %s", ErrNotRunning, dir)
+		return fmt.Errorf("%w in %s", ErrNotRunning, dir)
 	}
 	defer resp.Body.Close()
-	status := &Status{}
-	if err := json.NewDecoder(resp.Body).Decode(status); err != nil {
-		return nil, fmt.Errorf("read the status: %w", err)
+	if resp.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, maxSaid))
+		return fmt.Errorf("ask KQueen: %s", strings.TrimSpace(string(said)))
 	}
-	return status, nil
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		return fmt.Errorf("read the answer of KQueen: %w", err)
+	}
+	return nil
 }
 
 // serveStatus answers on the socket in the data directory, which only its owner can enter.
@@ -106,6 +119,7 @@ func (a *App) serveStatus(ctx context.Context) error {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(status)
 	})
+	mux.HandleFunc("POST "+setupPath, a.serveSetup)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: statusTimeout, WriteTimeout: statusTimeout}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
@@ -118,7 +132,7 @@ func (a *App) serveStatus(ctx context.Context) error {
 func (a *App) status(ctx context.Context) (*Status, error) {
 	s := &Status{
 		PID: os.Getpid(), Version: a.Version, StartedAt: a.began, DataDir: a.Dir,
-		Gateway: a.gatewayAddress(), Kubeconfig: filepath.Join(a.Dir, "admin.kubeconfig"),
+		Gateway: a.gatewayAddress(), API: a.apiAddress(), Kubeconfig: filepath.Join(a.Dir, "admin.kubeconfig"),
 	}
 	var err error
 	if s.MemoryBytes, err = anonymousMemory(); err != nil {

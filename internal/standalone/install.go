@@ -15,6 +15,7 @@ import (
 	"kqueen.io/kqueen/api/crds"
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/role"
 )
 
 // installedMarker is a ConfigMap that says that the first objects were made once: what an
@@ -74,6 +75,9 @@ func established(ctx context.Context, c client.WithWatch, name string) error {
 func InstallObjects(ctx context.Context, c client.Client, plane *Plane, binaries []release.Binaries) error {
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace}}
 	if err := ensure(ctx, c, system); err != nil {
+		return err
+	}
+	if err := role.Keep(ctx, c, append(role.Shared(), role.Guard()...)); err != nil {
 		return err
 	}
 	if err := installStore(ctx, c, plane); err != nil {

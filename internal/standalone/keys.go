@@ -22,8 +22,8 @@ const storeAuthority = "store-ca"
 // encryptionKeyLength is what secretbox takes, in bytes.
 const encryptionKeyLength = 32
 
-// issue completes and renews the bundle in file, which holds all of it, so that no crash can tear it.
-func issue(file string, want pki.Set, signers pki.Bundle) (pki.Bundle, error) {
+// Issue completes and renews the bundle in file, which holds all of it, so that no crash can tear it.
+func Issue(file string, want pki.Set, signers pki.Bundle) (pki.Bundle, error) {
 	have := pki.Bundle{}
 	data, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -47,8 +47,8 @@ func issue(file string, want pki.Set, signers pki.Bundle) (pki.Bundle, error) {
 	return got, WriteFile(file, data)
 }
 
-// secretKey reads the key in file, or makes one.
-func secretKey(file string) ([]byte, error) {
+// SecretKey reads the key of 32 bytes in file, or makes one.
+func SecretKey(file string) ([]byte, error) {
 	key, err := os.ReadFile(file)
 	if err == nil {
 		if len(key) != encryptionKeyLength {

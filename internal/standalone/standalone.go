@@ -6,6 +6,8 @@
 //
 //	data directory
 //	├── admin.kubeconfig   the administrator's way in
+//	├── api-ca.crt         what signs the certificate of the REST API
+//	├── kqueen.db          users, tokens and the action log
 //	├── settings.json      what was chosen once: ports, version
 //	├── keys/              keys of the store and of the admin plane, a file each
 //	├── etcd/              the data of all control planes
@@ -132,7 +134,7 @@ func (u *bringUp) keys(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if u.storeKeys, err = issue(filepath.Join(dir, "store.json"), storeSet, nil); err != nil {
+	if u.storeKeys, err = Issue(filepath.Join(dir, "store.json"), storeSet, nil); err != nil {
 		return fmt.Errorf("keys of the data store: %w", err)
 	}
 	adminSet, err := pki.ControlPlane(pki.ControlPlaneParams{
@@ -147,10 +149,10 @@ func (u *bringUp) keys(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if u.adminKeys, err = issue(filepath.Join(dir, "admin.json"), adminSet, u.storeKeys.Signer("ca", storeAuthority)); err != nil {
+	if u.adminKeys, err = Issue(filepath.Join(dir, "admin.json"), adminSet, u.storeKeys.Signer("ca", storeAuthority)); err != nil {
 		return fmt.Errorf("keys of the admin plane: %w", err)
 	}
-	u.encryptionKey, err = secretKey(filepath.Join(dir, "encryption.key"))
+	u.encryptionKey, err = SecretKey(filepath.Join(dir, "encryption.key"))
 	return err
 }
 

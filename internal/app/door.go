@@ -1,0 +1,290 @@
+//go:build linux
+
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/netutil"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"kqueen.io/kqueen/internal/access"
+	"kqueen.io/kqueen/internal/audit"
+	"kqueen.io/kqueen/internal/controlplane"
+	"kqueen.io/kqueen/internal/database"
+	"kqueen.io/kqueen/internal/idempotency"
+	"kqueen.io/kqueen/internal/issuer"
+	"kqueen.io/kqueen/internal/kube"
+	"kqueen.io/kqueen/internal/organization"
+	"kqueen.io/kqueen/internal/pki"
+	"kqueen.io/kqueen/internal/server"
+	"kqueen.io/kqueen/internal/standalone"
+)
+
+const (
+	// firstAPIPort is where the door is when nobody says otherwise and nobody else is there.
+	firstAPIPort = 8443
+	// Lifetimes of the door's authority, which clients pin, and of its certificate, which is renewed.
+	doorAuthorityLife   = 10 * 365 * 24 * time.Hour
+	doorCertificateLife = 365 * 24 * time.Hour
+	// maxConnections bounds what strangers can make us hold.
+	maxConnections = 2048
+	// sweepInterval is the time between two looks for sessions and tokens that are over.
+	sweepInterval = time.Hour
+)
+
+// authorityFile is what signs the door's certificate, for those who are to trust it.
+const authorityFile = "api-ca.crt"
+
+// door is everything that stands behind the port of the REST API.
+type door struct {
+	db       *database.DB
+	access   *access.Service
+	server   *server.Server
+	issuer   *issuer.Issuer
+	listener net.Listener
+	// authority signs the certificate, in PEM. Clients pin it.
+	authority []byte
+	// due is when the issuer's keys are to be renewed.
+	due atomic.Pointer[time.Time]
+	// certificate is renewed while we serve.
+	certificate atomic.Pointer[tls.Certificate]
+	log         *slog.Logger
+}
+
+// openDoor opens the port, what is kept in SQL, and the issuer whose keys API servers ask for. The port answers when
+// serve is called.
+func (a *App) openDoor(ctx context.Context) (*door, error) {
+	d := &door{log: a.Log.With("part", "door")}
+	err := a.renewDoor(d)
+	if err == nil {
+		d.db, err = database.Open(ctx, a.databaseURL())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if d.access, err = access.Open(ctx, access.Config{DB: d.db}); err == nil {
+		d.listener, err = a.listenDoor()
+	}
+	if err == nil {
+		err = a.openIssuer(d)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
+}
+
+// close closes what is open.
+func (d *door) close() error {
+	err := d.db.Close()
+	if d.listener == nil {
+		return err
+	}
+	if closed := d.listener.Close(); !errors.Is(closed, net.ErrClosed) {
+		err = errors.Join(err, closed)
+	}
+	return err
+}
+
+// openIssuer makes the issuer under the address of the port.
+func (a *App) openIssuer(d *door) error {
+	made, err := issuer.New(issuer.Config{URL: "https://issuer." + a.Domain, Base: a.apiAddress() + server.IssuerPath, Now: time.Now})
+	if err != nil {
+		return err
+	}
+	d.issuer = made
+	return a.renewIssuer(d)
+}
+
+// renewIssuer is cheap when no key is due.
+func (a *App) renewIssuer(d *door) error {
+	file := filepath.Join(a.Dir, "keys", "issuer.json")
+	stored, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read the keys of the issuer: %w", err)
+	}
+	due, err := d.issuer.Renew(stored, func(keys []byte) error { return standalone.WriteFile(file, keys) })
+	d.due.Store(&due)
+	return err
+}
+
+// trust is what tenants' API servers are told of the issuer.
+func (d *door) trust() *controlplane.TokenIssuer {
+	return &controlplane.TokenIssuer{URL: d.issuer.URL(), DiscoveryURL: d.issuer.DiscoveryURL(), CA: d.authority}
+}
+
+// assemble makes the server, once there is an admin plane to stand before.
+func (a *App) assemble(ctx context.Context, d *door, config *rest.Config, mgr manager.Manager, limits *organization.Limits) error {
+	keys := map[string][]byte{}
+	for _, name := range []string{"audit", "cursors", "answers"} {
+		key, err := standalone.SecretKey(filepath.Join(a.Dir, "keys", name+".key"))
+		if err != nil {
+			return fmt.Errorf("key of the %s: %w", name, err)
+		}
+		keys[name] = key
+	}
+	log, err := audit.Open(ctx, d.db, keys["audit"])
+	if err != nil {
+		return err
+	}
+	answers, err := idempotency.Open(ctx, d.db, keys["answers"])
+	if err != nil {
+		return err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = -1, 0 // the API server's own fairness is the limit
+	callers, err := kube.Impersonating(config, mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+	own, err := kube.Connect(config, mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+	// Lists are read from these; without a look at them first, the first list would wait for the cache.
+	for _, kind := range server.Kinds() {
+		if _, err := mgr.GetCache().GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
+			return fmt.Errorf("follow %T: %w", kind, err)
+		}
+	}
+	d.server, err = server.New(server.Config{
+		Callers: callers, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: log, Limits: limits, Issuer: d.issuer, Answers: answers,
+		Key: keys["cursors"], Version: a.Version, Log: d.log, Now: time.Now,
+	})
+	return err
+}
+
+// databaseURL is where what is kept in SQL is.
+func (a *App) databaseURL() string {
+	if a.Database != "" {
+		return a.Database
+	}
+	return database.FileURL(filepath.Join(a.Dir, databaseFile))
+}
+
+// renewDoor makes the door's keys, or renews its certificate when that is due.
+func (a *App) renewDoor(d *door) error {
+	names := []string{"localhost", "api." + a.Domain}
+	if host, err := os.Hostname(); err == nil && len(validation.IsDNS1123Subdomain(host)) == 0 {
+		names = append(names, host)
+	}
+	ips := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	for _, ip := range []netip.Addr{a.Listen, advertiseAddress(a.Listen)} {
+		if ip.IsValid() && !ip.IsUnspecified() {
+			ips = append(ips, ip)
+		}
+	}
+	keys, err := standalone.Issue(filepath.Join(a.Dir, "keys", "door.json"), pki.Set{
+		Authorities: []pki.Authority{{Name: "ca", CommonName: "kqueen-api-ca", Lifetime: doorAuthorityLife}},
+		Leaves: []pki.Leaf{{
+			Name: "door", Authority: "ca", CommonName: "kqueen-api", Usage: pki.Server, DNSNames: names, IPs: ips, Lifetime: doorCertificateLife,
+		}},
+	}, nil)
+	if err != nil {
+		return fmt.Errorf("keys of the door: %w", err)
+	}
+	certificate, err := tls.X509KeyPair(keys["door.crt"], keys["door.key"])
+	if err != nil {
+		return fmt.Errorf("keys of the door: %w", err)
+	}
+	// The authority goes along, so that a client that pins it can see it.
+	if block, _ := pem.Decode(keys["ca.crt"]); block != nil {
+		certificate.Certificate = append(certificate.Certificate, block.Bytes)
+	}
+	d.authority = keys["ca.crt"]
+	d.certificate.Store(&certificate)
+	return standalone.WriteFile(filepath.Join(a.Dir, authorityFile), d.authority)
+}
+
+// listenDoor opens the port and remembers it.
+func (a *App) listenDoor() (net.Listener, error) {
+	wish, flag := a.APIPort, " (--api-port)"
+	if wish == 0 {
+		wish, flag = a.settings.APIPort, ""
+	}
+	var l net.Listener
+	var err error
+	if wish == 0 {
+		if l, err = net.Listen("tcp", a.frontAddress(firstAPIPort)); err != nil {
+			l, err = net.Listen("tcp", a.frontAddress(0))
+		}
+	} else {
+		l, err = net.Listen("tcp", a.frontAddress(wish))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the API's port %d%s: %w; stop the program that listens there, or choose another with --api-port", wish, flag, err)
+	}
+	a.settings.APIPort = l.Addr().(*net.TCPAddr).Port
+	return netutil.LimitListener(l, maxConnections), a.settings.save(a.Dir)
+}
+
+// apiAddress is what clients on this host call.
+func (a *App) apiAddress() string {
+	if a.settings.APIPort == 0 {
+		return ""
+	}
+	host := a.Listen
+	if host.IsUnspecified() {
+		host = advertiseAddress(host)
+	}
+	return "https://" + net.JoinHostPort(host.String(), strconv.Itoa(a.settings.APIPort))
+}
+
+// serveDoor answers until ctx ends.
+func (a *App) serveDoor(ctx context.Context, d *door) error {
+	s := &http.Server{
+		Handler: d.server, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return d.certificate.Load(), nil
+		}},
+	}
+	stop := context.AfterFunc(ctx, func() {
+		d.server.Close()
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if s.Shutdown(end) != nil {
+			_ = s.Close()
+		}
+	})
+	defer stop()
+	go d.keep(ctx, func() error { return a.renewDoor(d) }, func() error { return a.renewIssuer(d) })
+	if err := s.ServeTLS(d.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the API: %w", err)
+	}
+	return nil
+}
+
+// keep renews and sweeps.
+func (d *door) keep(ctx context.Context, renewKeys, renewIssuer func() error) {
+	for {
+		wait := time.NewTimer(min(sweepInterval, max(time.Until(*d.due.Load()), time.Second)))
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return
+		case <-wait.C:
+			if err := errors.Join(renewKeys(), renewIssuer(), d.access.Sweep(ctx)); err != nil {
+				d.log.Error("keep the door", "error", err)
+			}
+		}
+	}
+}
