@@ -34,10 +34,13 @@ const importTable = `
 
 	# What is not intent is kept in SQL, by whoever knows it: each has tables of its own.
 	NONE < internal/database, internal/issuer;
-	internal/database < internal/audit;
-	API, internal/database < internal/access;
+	internal/database < internal/audit, internal/idempotency;
+	# Who somebody is: tokens, passwords and identity providers are known apart from who has them.
+	NONE < internal/access/token, internal/access/password;
+	internal/access/token < internal/access/oidc;
+	internal/database, internal/access/password, internal/access/oidc < internal/access;
 	API < internal/role;
-	API, internal/pki, internal/datastore, internal/release, internal/gateway, internal/egress, internal/kube, internal/operator, internal/runner, internal/addons, internal/machine < MECHANISMS;
+	API, internal/pki, internal/datastore, internal/release, internal/gateway, internal/egress, internal/kube, internal/operator, internal/runner, internal/addons, internal/machine, internal/role < MECHANISMS;
 
 	# Providers of machines are described to a runner, as control planes are, and know no runner.
 	# What makes a machine a node is one thing for those that KQueen makes and those that somebody brings.
@@ -58,10 +61,16 @@ const importTable = `
 	# The admin plane of one machine is described with the table of components that a tenant's is.
 	internal/controlplane < internal/standalone;
 
+	# The door: whoever comes in by HTTP comes in here.
+	NONE < api/rest;
+	MECHANISMS, api/rest, internal/access, internal/audit, internal/idempotency, internal/issuer, internal/organization < internal/server;
+
 	# The one place that wires, and what stands before it.
-	internal/organization, internal/cluster, internal/standalone, internal/provision/all, internal/runner/process,
+	internal/organization, internal/cluster, internal/standalone, internal/server, internal/provision/all, internal/runner/process,
 	internal/nodepool, internal/worker, internal/machine/local, internal/machine/manual < internal/app;
-	internal/egress, internal/app, internal/machine/brought < internal/cli < cmd/kqueen;
+	# The public client knows the words that go over the wire and nothing else of the house: whoever writes a program of their own gets nothing more.
+	api/rest < client;
+	internal/egress, internal/app, internal/machine/brought, client < internal/cli < cmd/kqueen;
 
 	# Programs for developers.
 	NONE < docs/generate;
@@ -74,7 +83,9 @@ const importTable = `
 	internal/operator < internal/operator/operatortest;
 	internal/provision < internal/provision/provisiontest;
 	internal/machine < internal/machine/machinetest;
-	API < test/e2e;
+	internal/database < internal/database/databasetest;
+	NONE < internal/access/oidc/oidctest;
+	API, api/rest < test/e2e;
 `
 
 // testImports are the rooms that the tests of a room may import beside those that importTable allows.
@@ -82,6 +93,10 @@ var testImports = map[string]map[string]string{
 	"internal/cluster": {"internal/provision/hosted": "the verb is tested with a real driver, not with a fake alone"},
 	"internal/addons":  {"internal/kube": "what it says is applied to a real API server as it is in a cluster"},
 
+	"internal/controlplane": {
+		"internal/issuer":         "its tokens are brought to a real API server that runs from what is described",
+		"internal/runner/process": "runs that API server",
+	},
 	"internal/machine/local": {"internal/runner/process": "machines are real processes, which a real runner finds again"},
 }
 
@@ -92,6 +107,8 @@ var testRooms = []string{
 	"internal/operator/operatortest",
 	"internal/provision/provisiontest",
 	"internal/machine/machinetest",
+	"internal/database/databasetest",
+	"internal/access/oidc/oidctest",
 	"test/e2e",
 }
 
