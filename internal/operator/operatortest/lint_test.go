@@ -64,6 +64,8 @@ func TestLint(t *testing.T) {
 		"LogTime":          {message("E0203 04:05:06.000001 main.go:1] bad"), "a time of day"},
 		"Duration":         {message("took 1.5s"), "a duration"},
 		"DurationLong":     {message("took 1m30s"), "a duration"},
+		"DurationQuoted":   {message("waits (\"90s\")"), "\"90s\""},
+		"NameIsNoDuration": {message("there is no node test-5m75s in 4s-pool"), ""},
 		"Pointer":          {message("bad value 0xc000123456"), "a pointer"},
 		"PID":              {message("pid 4711 ended"), "a process id"},
 		"ForeignUID":       {message("made 11111111-2222-3333-4444-555555555555"), "a UID"},
