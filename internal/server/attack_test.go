@@ -328,6 +328,24 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+// TestMistypedSignIn: a password that stands in place of the name is not written down.
+func TestMistypedSignIn(t *testing.T) {
+	h := newHouse(t)
+	for _, name := range []string{"marker of a password", "viewer"} {
+		a := h.do(t.Context(), t, "", "POST", "/api/v1/signin", fmt.Sprintf(`{"name":%q,"password":"wrong"}`, name))
+		if a.status != http.StatusUnauthorized {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+	page, err := h.audit.List(t.Context(), audit.Filter{AllOrganizations: true, Action: "sign-in", OldestFirst: true})
+	if err != nil || len(page.Records) != 2 {
+		t.Fatalf("the log has %d tries (%v)", len(page.Records), err)
+	}
+	if got := page.Records[0].Object.Name + "," + page.Records[1].Object.Name; got != ",viewer" {
+		t.Errorf("the log names %q", got)
+	}
+}
+
 // TestDryRun makes nothing.
 func TestDryRun(t *testing.T) {
 	h := newHouse(t)

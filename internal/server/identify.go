@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -53,7 +54,8 @@ func (s *Server) whoIs(ctx context.Context, bearer string) (access.Identity, Cal
 		return access.Identity{}, Caller{}, fmt.Errorf("identify the caller: %w", err)
 	}
 	organizations := &v1alpha1.OrganizationList{}
-	if err := s.Cache.List(ctx, organizations); err != nil {
+	// The cache's own objects, which are not changed: copies of all of them for each request would be many.
+	if err := s.Cache.List(ctx, organizations, client.UnsafeDisableDeepCopy); err != nil {
 		return access.Identity{}, Caller{}, fmt.Errorf("read the organizations: %w", err)
 	}
 	return identity, callerOf(identity, organizations.Items), nil

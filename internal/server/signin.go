@@ -84,6 +84,10 @@ func (s *Server) signIn(ctx context.Context, in *signInInput) (*ok[rest.Issued],
 	r.object = objectName{kind: "User", name: in.Body.Name}
 	issued, err := s.Access.SignIn(ctx, in.Body.Name, in.Body.Password, r.from)
 	if err != nil {
+		// People type passwords in place of their names: what names nobody is not written down.
+		if _, unknown := s.Access.GetUser(ctx, in.Body.Name); unknown != nil {
+			r.object.name = ""
+		}
 		if errors.Is(err, access.ErrUnauthenticated) {
 			return nil, newProblem(http.StatusUnauthorized, rest.CodeUnauthenticated, "the name or the password is not right")
 		}
