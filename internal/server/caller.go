@@ -18,8 +18,6 @@ type Caller struct {
 	Admin bool
 	// Roles are theirs by organization.
 	Roles map[string]v1alpha1.Role
-	// Credential is the public id of what they proved themselves with.
-	Credential string
 }
 
 // as is whom calls to the admin plane are made as.

@@ -63,7 +63,7 @@ func (s *Server) mayEnter(ctx context.Context, in OfCluster, access string) (*v1
 		return nil, "", err
 	}
 	c := &v1alpha1.Cluster{}
-	if err := s.callers.Get(ctx, client.ObjectKey{Namespace: o.OwnedNamespace(), Name: in.Cluster}, c); err != nil {
+	if err := s.Callers.Get(ctx, client.ObjectKey{Namespace: o.OwnedNamespace(), Name: in.Cluster}, c); err != nil {
 		return nil, "", explain(err)
 	}
 	r.object.uid = string(c.UID)

@@ -167,9 +167,9 @@ func (c collection) read(ctx context.Context) (*unstructured.Unstructured, error
 	r.object.name = name
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(c.gvk())
-	err = c.callers.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o)
+	err = c.Callers.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o)
 	if apierrors.IsNotFound(err) && c.shared {
-		err = c.callers.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: name}, o)
+		err = c.Callers.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: name}, o)
 	}
 	if err != nil {
 		return nil, explain(err)
@@ -199,7 +199,7 @@ func (c collection) createObject(ctx context.Context, in *createInput) (*objectO
 	if in.DryRun {
 		options = append(options, client.DryRunAll)
 	}
-	if err := c.callers.Create(ctx, o, options...); err != nil {
+	if err := c.Callers.Create(ctx, o, options...); err != nil {
 		return nil, explain(err)
 	}
 	c.changed(ctx, nil, o, in.DryRun)
@@ -263,7 +263,7 @@ func (c collection) patchObject(ctx context.Context, in *patchInput) (*objectOut
 	if in.DryRun {
 		options = append(options, client.DryRunAll)
 	}
-	if err := c.callers.Update(ctx, o, options...); err != nil {
+	if err := c.Callers.Update(ctx, o, options...); err != nil {
 		return nil, explain(err)
 	}
 	c.changed(ctx, before, o, in.DryRun)
@@ -300,7 +300,7 @@ func (c collection) deleteObject(ctx context.Context, in *deleteInput) (*deleteO
 	if in.DryRun {
 		options = append(options, client.DryRunAll)
 	}
-	if err := c.callers.Delete(ctx, o, options...); err != nil {
+	if err := c.Callers.Delete(ctx, o, options...); err != nil {
 		return nil, explain(err)
 	}
 	c.changed(ctx, o, nil, in.DryRun)

@@ -63,7 +63,7 @@ func (s *Server) whoIs(ctx context.Context, bearer string) (access.Identity, Cal
 
 // callerOf says what somebody is in each organization. It is pure.
 func callerOf(identity access.Identity, organizations []v1alpha1.Organization) Caller {
-	c := Caller{Name: identity.Name, Admin: identity.Admin, Credential: identity.Credential.ID, Roles: map[string]v1alpha1.Role{}}
+	c := Caller{Name: identity.Name, Admin: identity.Admin, Roles: map[string]v1alpha1.Role{}}
 	for i := range organizations {
 		o := &organizations[i]
 		r := role.Of(o.Spec.Members, identity.Name, identity.Groups)

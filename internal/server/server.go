@@ -58,7 +58,6 @@ const IssuerPath = "/issuer"
 // Server is the door. Make it with New.
 type Server struct {
 	Config
-	callers   client.WithWatch
 	authority *kube.Authority
 	cursors   cursors
 	strangers *strangers
@@ -76,7 +75,7 @@ func New(c Config) (*Server, error) {
 		return nil, errors.New("key of the door: want 32 bytes")
 	}
 	s := &Server{
-		Config: c, callers: c.Callers, authority: kube.NewAuthority(c.Own, c.Now), cursors: cursors{c.Key}, strangers: newStrangers(), streams: streams{of: map[string]int{}}, closing: make(chan struct{}),
+		Config: c, authority: kube.NewAuthority(c.Own, c.Now), cursors: cursors{c.Key}, strangers: newStrangers(), streams: streams{of: map[string]int{}}, closing: make(chan struct{}),
 	}
 	mux := http.NewServeMux()
 	s.api = humago.New(mux, apiConfig(c.Version))

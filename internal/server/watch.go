@@ -55,7 +55,7 @@ func (c collection) watchObjects(ctx context.Context, w http.ResponseWriter, in 
 		return err
 	}
 	defer end()
-	source, err := c.callers.Watch(ctx, list, options)
+	source, err := c.Callers.Watch(ctx, list, options)
 	if err != nil {
 		return explain(err)
 	}
