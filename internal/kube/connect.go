@@ -46,6 +46,7 @@ func Config(target Target) (*rest.Config, error) {
 		return nil, fmt.Errorf("read kubeconfig %s: %w", target.Kubeconfig, err)
 	}
 	config.UserAgent = "kqueen/" + target.Version
+	unpaced(config)
 	if target.Warn != nil {
 		config.WarningHandler = warnings(target.Warn)
 	}
@@ -55,9 +56,15 @@ func Config(target Target) (*rest.Config, error) {
 	return config, nil
 }
 
+// unpaced lets calls go out as they come: the API server's own fairness is the limit. The client library's would hold
+// back the sixth call of a second, and give up early on a call that has a deadline.
+func unpaced(config *rest.Config) { config.QPS, config.Burst = -1, 0 }
+
 // Connect returns an uncached client for the kinds of the scheme. It makes no call yet: a server that is
 // away is noticed at the first use.
 func Connect(config *rest.Config, scheme *runtime.Scheme) (client.WithWatch, error) {
+	config = rest.CopyConfig(config)
+	unpaced(config)
 	c, err := client.NewWithWatch(config, client.Options{
 		Scheme: scheme,
 		// Without a logger of its own the client asks for the process's, and when nobody has set that one

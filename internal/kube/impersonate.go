@@ -34,6 +34,8 @@ var ErrNobody = errors.New("the call names nobody whom it is made as")
 // Impersonating returns an uncached client whose every call is made as whom [WithAs] named: the API server decides
 // what that one may. A call that names nobody fails with [ErrNobody]; it is never made as ourselves.
 func Impersonating(config *rest.Config, scheme *runtime.Scheme) (client.WithWatch, error) {
+	config = rest.CopyConfig(config)
+	unpaced(config)
 	own, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)

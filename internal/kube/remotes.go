@@ -105,7 +105,6 @@ func (r *Remotes) connect(kubeconfig []byte) (client.WithWatch, error) {
 		return nil, err
 	}
 	config.UserAgent = "kqueen/" + r.version
-	config.QPS, config.Burst = -1, 0 // the API server's own fairness is the limit
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &deadline{next: next, limit: CallDeadline} })
 	return Connect(config, r.scheme)
 }
