@@ -19,8 +19,14 @@ const (
 // entry is a record on its way into the log.
 type entry struct {
 	record Record
-	err    error
-	done   chan struct{} // closed when record and err are final
+	// begins is the name under which the action is noted and not yet recorded; ends is the name of the one that is
+	// recorded now and forgotten. With once, it is recorded only where it is still to be forgotten.
+	begins, ends string
+	once         bool
+	// drops says that what ends is not recorded.
+	drops bool
+	err   error
+	done  chan struct{} // closed when record and err are final
 }
 
 // Append appends a record and returns it as it is kept, with its sequence, time and hashes, which the caller leaves
@@ -31,28 +37,38 @@ type entry struct {
 // Records that wait at the same time are written in one transaction, so that many callers wait for the disk once.
 // A caller whose context ends takes its record back as long as no transaction has begun with it, and else waits.
 func (l *Log) Append(ctx context.Context, r Record) (Record, error) {
-	if err := r.normalize(); err != nil {
+	return l.append(ctx, &entry{record: r})
+}
+
+func (l *Log) append(ctx context.Context, e *entry) (Record, error) {
+	err := e.record.normalize()
+	if err == nil {
+		err = l.write(ctx, e)
+	}
+	if err != nil {
 		return Record{}, fmt.Errorf("append record: %w", err)
 	}
+	return e.record, nil
+}
+
+// write waits until the entry is in the database.
+func (l *Log) write(ctx context.Context, e *entry) error {
 	if err := ctx.Err(); err != nil {
-		return Record{}, fmt.Errorf("append record: %w", context.Cause(ctx))
+		return context.Cause(ctx)
 	}
-	e := &entry{record: r, done: make(chan struct{})}
+	e.done = make(chan struct{})
 	l.mu.Lock()
 	l.waiting = append(l.waiting, e)
 	l.mu.Unlock()
 	for {
 		select {
 		case <-e.done:
-			if e.err != nil {
-				return Record{}, fmt.Errorf("append record: %w", e.err)
-			}
-			return e.record, nil
+			return e.err
 		case l.writing <- struct{}{}:
 			l.writeWaiting(ctx)
 		case <-ctx.Done():
 			if l.takeBack(e) {
-				return Record{}, fmt.Errorf("append record: %w", context.Cause(ctx))
+				return context.Cause(ctx)
 			}
 			<-e.done
 		}
@@ -93,7 +109,7 @@ func (l *Log) writeWaiting(ctx context.Context) {
 	}()
 	var head Head
 	err = l.db.Do(ctx, lock, func(tx *sql.Tx) (err error) {
-		head, err = l.append(ctx, tx, batch)
+		head, err = l.writeAll(ctx, tx, batch)
 		return err
 	})
 	if err == nil {
@@ -101,25 +117,43 @@ func (l *Log) writeWaiting(ctx context.Context) {
 	}
 }
 
-// append gives the entries their places, and writes them and the head that they lead to.
-func (l *Log) append(ctx context.Context, tx *sql.Tx, batch []*entry) (Head, error) {
-	head, err := l.currentHead(ctx, tx)
+// writeAll gives the entries their places, and writes them and the head that they lead to.
+func (l *Log) writeAll(ctx context.Context, tx *sql.Tx, batch []*entry) (Head, error) {
+	begin, err := l.currentHead(ctx, tx)
 	if err != nil {
 		return Head{}, err
 	}
-	if err := checkEnd(ctx, tx, head); err != nil {
+	if err := checkEnd(ctx, tx, begin); err != nil {
 		return Head{}, err
 	}
+	head := begin
 	for _, e := range batch {
-		e.record.Time = l.now().UTC().Truncate(time.Microsecond)
-		head = l.keys.link(&e.record, head)
-		if err := writeRecord(ctx, tx, e.record); err != nil {
+		if head, err = l.writeOne(ctx, tx, e, head); err != nil {
 			return Head{}, err
 		}
+	}
+	if head == begin {
+		return head, nil
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE audit_head SET sequence = $1, hash = $2, signature = $3 WHERE id = 1`,
 		head.Sequence, head.Hash, l.keys.signHead(head))
 	return head, err
+}
+
+// writeOne returns the head that there is after the entry.
+func (l *Log) writeOne(ctx context.Context, tx *sql.Tx, e *entry, head Head) (Head, error) {
+	if e.begins != "" {
+		return head, l.note(ctx, tx, e)
+	}
+	if e.ends != "" {
+		underWay, err := forget(ctx, tx, e.ends)
+		if err != nil || e.drops || e.once && !underWay {
+			return head, err
+		}
+	}
+	e.record.Time = l.now().UTC().Truncate(time.Microsecond)
+	head = l.keys.link(&e.record, head)
+	return head, writeRecord(ctx, tx, e.record)
 }
 
 // checkEnd returns a [*BrokenError] where the last record is not the one that the head names.

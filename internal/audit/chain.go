@@ -32,7 +32,7 @@ type Head struct {
 }
 
 // keys are made of the one key, so that nothing that one of them signed passes for what another one signs.
-type keys struct{ chain, head, cursor, export []byte }
+type keys struct{ chain, head, cursor, export, aside []byte }
 
 func newKeys(key []byte) (keys, error) {
 	if len(key) != KeySize {
@@ -43,7 +43,7 @@ func newKeys(key []byte) (keys, error) {
 		_, _ = mac.Write([]byte("kqueen.io/audit/" + purpose))
 		return mac.Sum(nil)
 	}
-	return keys{chain: derive("chain"), head: derive("head"), cursor: derive("cursor"), export: derive("export")}, nil
+	return keys{chain: derive("chain"), head: derive("head"), cursor: derive("cursor"), export: derive("export"), aside: derive("aside")}, nil
 }
 
 // sign returns the HMAC-SHA256 of the fields in hexadecimal.
@@ -77,6 +77,11 @@ func (k keys) hash(r Record) string {
 
 func (k keys) signHead(h Head) string {
 	return sign(k.head, Format, strconv.FormatInt(h.Sequence, 10), h.Hash)
+}
+
+// signAside signs what is kept beside the records: what is under way, and how far sources were read.
+func (k keys) signAside(what, name, content string) string {
+	return sign(k.aside, Format, what, name, content)
 }
 
 // link gives a record its place behind the head and returns the head that it becomes.

@@ -19,6 +19,7 @@ const (
 	Succeeded Outcome = "succeeded"
 	Denied    Outcome = "denied" // by who may do what, or because nobody knows who asked
 	Failed    Outcome = "failed"
+	Unknown   Outcome = "unknown" // it was begun, and nobody was left to say what became of it
 )
 
 // Kinds of actors.
@@ -27,6 +28,8 @@ const (
 	ServiceAccount = "service-account"
 	Anonymous      = "anonymous" // whoever did not say, or could not prove, who it is
 	System         = "system"    // KQueen itself
+	// AdminPlane is whoever called the admin plane past the door, by the name that its API server knows.
+	AdminPlane = "admin-plane"
 )
 
 // Record is one action. What is longer than the house allows is cut and ends in "…"; control characters and what
@@ -107,11 +110,11 @@ func (r *Record) normalize() error {
 	r.Detail = cleanDetail(r.Detail)
 	switch {
 	case r.Actor.Kind == "":
-		return &InputError{"actor.kind", "is empty; want user, service-account, anonymous or system"}
+		return &InputError{"actor.kind", "is empty; want user, service-account, anonymous, system or admin-plane"}
 	case r.Action == "":
 		return &InputError{"action", "is empty; want a verb such as create"}
-	case r.Outcome != Succeeded && r.Outcome != Denied && r.Outcome != Failed:
-		return &InputError{"outcome", fmt.Sprintf("is %q; want succeeded, denied or failed", clean(string(r.Outcome), maxWord))}
+	case !slices.Contains([]Outcome{Succeeded, Denied, Failed, Unknown}, r.Outcome):
+		return &InputError{"outcome", fmt.Sprintf("is %q; want succeeded, denied, failed or unknown", clean(string(r.Outcome), maxWord))}
 	case r.Status < 0 || r.Status > 599:
 		return &InputError{"status", fmt.Sprintf("is %d; want one of HTTP, or 0", r.Status)}
 	case !isDigest(r.Before):

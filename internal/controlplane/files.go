@@ -23,6 +23,7 @@ const (
 	fileControllerManager = "controller-manager.conf"
 	fileScheduler         = "scheduler.conf"
 	fileEgress            = "egress.yaml"
+	fileAuditPolicy       = "audit-policy.yaml"
 )
 
 // files are the workload's files: the keys as they are, and what the components' arguments name.
@@ -53,6 +54,9 @@ func (d Description) files() (map[string]runner.File, error) {
 		}
 		files[egress.MarkFile] = runner.File{Data: entry}
 		objects[fileEgress] = egressSelection()
+	}
+	if d.AuditLog != "" {
+		objects[fileAuditPolicy] = auditPolicy(d.Trusted)
 	}
 	for name, object := range objects {
 		data, err := yaml.Marshal(object)

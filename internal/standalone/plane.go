@@ -118,6 +118,8 @@ func (u *bringUp) admin(ctx context.Context) error {
 		Program:          u.Binaries.Path,
 		Controllers:      adminControllers,
 		WithoutScheduler: true,
+		AuditLog:         u.AuditLog,
+		Trusted:          []string{ownUser},
 	})
 	if err != nil {
 		return err
@@ -128,15 +130,20 @@ func (u *bringUp) admin(ctx context.Context) error {
 	if err := u.wait(ctx, WorkloadAdmin); err != nil {
 		return err
 	}
-	kubeconfig, err := pki.Kubeconfig(pki.KubeconfigParams{
-		Cluster: "kqueen", Context: "kqueen", User: "kqueen-admin",
-		Server: controlplane.LocalServer(place), Namespace: v1alpha1.NamespacePrefix + "default",
-		CA: u.adminKeys["ca.crt"], ClientCert: u.adminKeys["admin.crt"], ClientKey: u.adminKeys["admin.key"],
-	})
-	if err != nil {
-		return err
+	for path, user := range map[string]string{u.plane.Kubeconfig: "admin", u.plane.OwnKubeconfig: ownLeaf} {
+		kubeconfig, err := pki.Kubeconfig(pki.KubeconfigParams{
+			Cluster: "kqueen", Context: "kqueen", User: "kqueen-" + user,
+			Server: controlplane.LocalServer(place), Namespace: v1alpha1.NamespacePrefix + "default",
+			CA: u.adminKeys["ca.crt"], ClientCert: u.adminKeys[user+".crt"], ClientKey: u.adminKeys[user+".key"],
+		})
+		if err != nil {
+			return err
+		}
+		if err := WriteFile(path, kubeconfig); err != nil {
+			return err
+		}
 	}
-	return WriteFile(u.plane.Kubeconfig, kubeconfig)
+	return nil
 }
 
 // egress runs what carries the calls of tenants' API servers into their clusters. Without KQueen it goes on, as

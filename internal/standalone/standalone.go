@@ -9,6 +9,7 @@
 //	├── api-ca.crt         what signs the certificate of the REST API
 //	├── kqueen.db          users, tokens and the action log
 //	├── settings.json      what was chosen once: ports, version
+//	├── audit/             what was done on the admin plane past the REST API, until it is in the action log
 //	├── keys/              keys of the store and of the admin plane, a file each
 //	├── etcd/              the data of all control planes
 //	├── run/               what the runner keeps per workload: files, logs, ports
@@ -38,6 +39,14 @@ const (
 	WorkloadEgress = "egress"
 )
 
+// KQueen calls the admin plane as itself and not as the administrator, so that what an administrator does can be told
+// from what KQueen does. It says for whom it acts by impersonating.
+const (
+	ownLeaf = "kqueen"
+	ownUser = "system:kqueen"
+	ownLife = 365 * 24 * time.Hour
+)
+
 // IsOwn says whether a workload is the plane's own and not a tenant's.
 func IsOwn(id string) bool {
 	return id == WorkloadStore || id == WorkloadAdmin || id == WorkloadEgress
@@ -58,6 +67,8 @@ type Config struct {
 	Domain string
 	// AdvertiseAddress is how others reach this host.
 	AdvertiseAddress netip.Addr
+	// AuditLog is the file in which the API server writes what is done by anybody but KQueen itself.
+	AuditLog string
 	// Report is called when a step begins, and again when it has ended.
 	Report func(Step)
 }
@@ -73,8 +84,8 @@ type Step struct {
 
 // Plane is an admin plane that serves.
 type Plane struct {
-	// Kubeconfig is the path of the administrator's kubeconfig.
-	Kubeconfig string
+	// Kubeconfig is the path of the administrator's kubeconfig, and OwnKubeconfig of KQueen's own.
+	Kubeconfig, OwnKubeconfig string
 	// Store is how to reach the etcd.
 	Store StoreCredentials
 }
@@ -87,7 +98,9 @@ type StoreCredentials struct {
 
 // Up brings the plane up, or finds it running. It may be called again after a crash at any instruction.
 func Up(ctx context.Context, c Config) (*Plane, error) {
-	up := &bringUp{Config: c, plane: &Plane{Kubeconfig: filepath.Join(c.Dir, "admin.kubeconfig")}}
+	up := &bringUp{Config: c, plane: &Plane{
+		Kubeconfig: filepath.Join(c.Dir, "admin.kubeconfig"), OwnKubeconfig: filepath.Join(c.Dir, "keys", "kqueen.kubeconfig"),
+	}}
 	steps := []struct {
 		name string
 		run  func(context.Context) error
@@ -127,8 +140,10 @@ type bringUp struct {
 
 func (u *bringUp) keys(context.Context) error {
 	dir := filepath.Join(u.Dir, "keys")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make the folder for keys: %w", err)
+	for _, dir := range []string{dir, filepath.Dir(u.AuditLog)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("make the folder %s: %w", filepath.Base(dir), err)
+		}
 	}
 	storeSet, err := pki.Store(pki.StoreParams{Name: "default"})
 	if err != nil {
@@ -149,6 +164,9 @@ func (u *bringUp) keys(context.Context) error {
 	if err != nil {
 		return err
 	}
+	adminSet.Leaves = append(adminSet.Leaves, pki.Leaf{
+		Name: ownLeaf, Authority: "ca", CommonName: ownUser, Organizations: []string{"system:masters"}, Usage: pki.Client, Lifetime: ownLife,
+	})
 	if u.adminKeys, err = Issue(filepath.Join(dir, "admin.json"), adminSet, u.storeKeys.Signer("ca", storeAuthority)); err != nil {
 		return fmt.Errorf("keys of the admin plane: %w", err)
 	}
