@@ -18,6 +18,9 @@ const (
 	// ConditionInitialized is true once the controllers have begun their work: the first
 	// ServiceAccount is there. It does not become false again.
 	ConditionInitialized = "Initialized"
+	// ConditionStoreQuotaExceeded is true while the organization's control planes hold more in data stores than its
+	// quota. The control plane goes on as before.
+	ConditionStoreQuotaExceeded = "StoreQuotaExceeded"
 )
 
 // Reasons of a ControlPlane's conditions.
@@ -56,6 +59,10 @@ const (
 	ReasonAccessNotOffered = "AccessNotOffered"
 	// ReasonVersionRefused: the version is unknown, its programs are not there, or the step to it is not allowed.
 	ReasonVersionRefused = "VersionRefused"
+	// ReasonStoreQuotaExceeded: the organization's control planes hold more than its quota; the message has both.
+	ReasonStoreQuotaExceeded = "StoreQuotaExceeded"
+	// ReasonStoreWithinQuota: the organization's control planes hold no more than its quota.
+	ReasonStoreWithinQuota = "StoreWithinQuota"
 	// ReasonEndpointServing: the API server has its port and its name.
 	ReasonEndpointServing = "EndpointServing"
 	// ReasonEndpointPending: the port or the name could not be given yet.
@@ -118,6 +125,10 @@ type ControlPlaneStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Components []ComponentStatus `json:"components,omitempty"`
+	// StoreBytes is how many bytes of keys and values the control plane holds in its data store, without old revisions.
+	// It is as it was when they were last counted, and follows changes of a twentieth, but at least 64 KiB.
+	// +optional
+	StoreBytes int64 `json:"storeBytes,omitempty"`
 	// RenewAt is when the first certificate is due for renewal.
 	// +optional
 	RenewAt *metav1.Time `json:"renewAt,omitempty"`

@@ -33,6 +33,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&Machine{}, &MachineList{},
 		&DataStore{}, &DataStoreList{},
 		&Release{}, &ReleaseList{},
+		&IdentityProvider{}, &IdentityProviderList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

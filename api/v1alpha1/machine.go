@@ -82,6 +82,7 @@ type Machine struct {
 
 // MachineSpec is what a machine is made from.
 //
+// +kubebuilder:validation:XValidation:rule="has(self.resources) == has(oldSelf.resources) && (!has(self.resources) || self.resources == oldSelf.resources)",message="resources cannot be changed; a machine is replaced instead"
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.version == oldSelf.version && self.provider == oldSelf.provider",message="clusterName, version and provider cannot be changed; a machine is replaced instead"
 type MachineSpec struct {
 	// ClusterName names the Cluster, in the same namespace.
@@ -100,6 +101,9 @@ type MachineSpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Parameters *apiextensionsv1.JSON `json:"parameters,omitempty"`
+	// Resources are what the machine has; what is absent is not bounded. They cannot be changed.
+	// +optional
+	Resources *MachineResources `json:"resources,omitempty"`
 	// Labels of the node.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -148,6 +149,8 @@ type NodePoolSpec struct {
 }
 
 // MachineTemplate is what each machine of a pool is made from.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.provider) || self.provider != 'manual'",message="resources cannot be given to machines that somebody brings; they have what they have"
 type MachineTemplate struct {
 	// Provider makes the machines: local (on the host of KQueen) or manual (brought by somebody and
 	// joined with a command). A change replaces the machines.
@@ -160,6 +163,11 @@ type MachineTemplate struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Parameters *apiextensionsv1.JSON `json:"parameters,omitempty"`
+	// Resources are what each machine has. What is absent is not bounded: the machine has all that its host has, and counts
+	// for as much in the organization's quota. Machines that somebody brings have what they have. A change replaces
+	// the machines.
+	// +optional
+	Resources *MachineResources `json:"resources,omitempty"`
 	// Labels of the nodes. A change is made on the nodes that are there.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
@@ -174,6 +182,19 @@ type MachineTemplate struct {
 	// +optional
 	// +kubebuilder:default={}
 	Drain DrainPolicy `json:"drain,omitempty"`
+}
+
+// MachineResources are what the pods of a machine may use together. Its node reports as much as allocatable, memory less
+// the 100Mi at which pods are evicted; as its capacity it reports that of the host.
+type MachineResources struct {
+	// CPU is how many processors, such as "2" or "500m".
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('100m')) >= 0 && quantity(string(self)).compareTo(quantity('1024')) <= 0",message="must be from 100m to 1024"
+	CPU *resource.Quantity `json:"cpu,omitempty"`
+	// Memory is how many bytes, such as "4Gi".
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('256Mi')) >= 0 && quantity(string(self)).compareTo(quantity('64Ti')) <= 0",message="must be from 256Mi to 64Ti"
+	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
 // DrainPolicy says how pods leave a node.

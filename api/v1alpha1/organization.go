@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Conditions of an Organization, beside those of every kind.
 const (
@@ -106,7 +109,7 @@ type Member struct {
 }
 
 // Role is what somebody may do in an organization. Each includes those after it: owner, operator, developer,
-// viewer. docs/access.md has the table of what they may.
+// viewer. docs/roles.md has the table of what they may.
 //
 // +kubebuilder:validation:Enum=owner;operator;developer;viewer
 type Role string
@@ -134,6 +137,22 @@ type Quota struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Nodes *int32 `json:"nodes,omitempty"`
+	// CPU is how many processors those nodes may have together, such as "16": spec.template.resources.cpu of each pool
+	// for each node that the pool counts with. A pool that does not say it counts with all of its host's. Pools whose
+	// machines somebody brings do not count.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1M')) <= 0",message="must be from 0 to 1M"
+	CPU *resource.Quantity `json:"cpu,omitempty"`
+	// Memory is how many bytes of memory those nodes may have together, such as "64Gi". It counts like CPU.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1Ei')) <= 0",message="must be from 0 to 1Ei"
+	Memory *resource.Quantity `json:"memory,omitempty"`
+	// Store is how many bytes the control planes that KQueen hosts may hold in data stores together, such as "8Gi". It
+	// is measured, every five minutes at best: once it is used up the organization gets no further cluster, and its
+	// control planes say so.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1Ei')) <= 0",message="must be from 0 to 1Ei"
+	Store *resource.Quantity `json:"store,omitempty"`
 }
 
 // OrganizationStatus is what is known of an organization.

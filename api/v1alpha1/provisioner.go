@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -19,6 +20,13 @@ const (
 	ReasonDriverUnknown = "DriverUnknown"
 	// ReasonParametersInvalid: the driver does not take the parameters; the message names the field.
 	ReasonParametersInvalid = "ParametersInvalid"
+)
+
+const (
+	// SecretTypeProvisionerCredentials is the type of the Secret with the credentials of a Provisioner.
+	SecretTypeProvisionerCredentials corev1.SecretType = "kqueen.io/provisioner-credentials" //nolint:gosec // names a type
+	// AnnotationSetAt on such a Secret is when they were set last, as RFC 3339 has it.
+	AnnotationSetAt = "kqueen.io/set-at"
 )
 
 // Provisioner is a configured way to get clusters: a driver and its parameters. One that
@@ -88,3 +96,7 @@ type ProvisionerList struct {
 
 // Shared returns the part of the status that all kinds have.
 func (p *Provisioner) Shared() *Status { return &p.Status.Status }
+
+// CredentialsSecret is the name of the Secret with what the driver proves itself with to others, in the Provisioner's
+// namespace. It is written by KQueen alone, goes with the Provisioner, and is shown to nobody.
+func (p *Provisioner) CredentialsSecret() string { return "provisioner-" + string(p.UID) }
