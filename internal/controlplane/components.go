@@ -55,6 +55,10 @@ type Description struct {
 	Store StoreAccess
 	// Issuer signs credentials that the API server takes; nil for a plane that takes none but its own.
 	Issuer *TokenIssuer
+	// AuditLog is the file in which the API server writes what is changed by anybody but Trusted; empty for none.
+	AuditLog string
+	// Trusted are the users whose changes are written down by themselves, elsewhere.
+	Trusted []string
 	// Program returns the path of a component's program.
 	Program func(component string) string
 	// Controllers are those that the controller manager runs, in upstream's notation; empty for
@@ -149,6 +153,10 @@ func (d Description) apiServer() runner.Component {
 			"--enable-aggregator-routing=true",
 		)
 		c.RestartOn = append(c.RestartOn, fileEgress)
+	}
+	if d.AuditLog != "" {
+		c.Args = append(c.Args, "--audit-policy-file="+d.path(fileAuditPolicy), "--audit-log-path="+d.AuditLog, "--audit-log-maxsize="+auditLogSize)
+		c.RestartOn = append(c.RestartOn, fileAuditPolicy)
 	}
 	return c
 }

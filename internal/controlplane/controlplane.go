@@ -35,7 +35,7 @@ type Tenants interface {
 	Forget(name string)
 }
 
-// Config is what the reconciler of ControlPlane is made of. All fields but Recorder, Issuer and Tenants are required.
+// Config is what the reconciler of ControlPlane is made of. All fields but Recorder, Issuer, Tenants and Sizes are required.
 type Config struct {
 	// Client of the admin plane.
 	Client client.Client
@@ -59,6 +59,8 @@ type Config struct {
 	Issuer *TokenIssuer
 	// Tenants connects to control planes. It must be there when Issuer is.
 	Tenants Tenants
+	// Sizes tells what control planes hold in data stores. Nil where nobody measures it.
+	Sizes Sizes
 	// Now tells the time by which certificates are judged.
 	Now func() time.Time
 }

@@ -32,12 +32,18 @@ type plane struct {
 	uid    string
 	now    time.Time
 	issuer *TokenIssuer
+	sizes  Sizes
 }
 
 func newPlane(t *testing.T) *plane {
 	t.Helper()
+	return newPlaneIn(t, testplane.Namespace(t, testplane.Client(t)))
+}
+
+func newPlaneIn(t *testing.T, namespace string) *plane {
+	t.Helper()
 	c := testplane.Client(t)
-	p := &plane{outside: newOutside(), client: c, key: client.ObjectKey{Namespace: testplane.Namespace(t, c), Name: "demo"}, now: time.Now(), issuer: description(t).Issuer}
+	p := &plane{outside: newOutside(), client: c, key: client.ObjectKey{Namespace: namespace, Name: "demo"}, now: time.Now(), issuer: description(t).Issuer}
 	cp := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.key.Namespace, Name: p.key.Name}, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.36.2"}}
 	if err := c.Create(t.Context(), cp); err != nil {
 		t.Fatalf("create the control plane: %v", err)
@@ -70,7 +76,7 @@ func (p *plane) reconciler(inj *operatortest.Injector) reconcile.Reconciler {
 		Client: c, Secrets: c, Stores: storeLines{l}, Releases: releaseLines{l}, Runner: l, Routes: l, Ask: l.ask,
 		Issuer: p.issuer, Tenants: tenantLines{c},
 		Domain: "kqueen.test", GatewayAddress: "192.0.2.1:6443",
-		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"), Now: func() time.Time { return p.now },
+		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"), Sizes: p.sizes, Now: func() time.Time { return p.now },
 	})
 }
 

@@ -17,6 +17,9 @@ func (v *verb) ensureKeyspace(ctx context.Context, cp *v1alpha1.ControlPlane) op
 	if err := store.Ensure(ctx, keyspace); err != nil {
 		return operator.Retry(v1alpha1.ReasonDataStoreUnavailable, err)
 	}
+	if err := v.noteStore(ctx, cp); err != nil {
+		return operator.Retry(v1alpha1.ReasonDataStoreUnavailable, err)
+	}
 	return operator.Done(v1alpha1.ReasonKeyspaceReady, "the keyspace is in data store "+cp.Spec.DataStore)
 }
 

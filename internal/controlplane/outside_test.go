@@ -31,6 +31,7 @@ type outside struct {
 	workloads map[string]*workload
 	keyspaces map[datastore.Keyspace]int // how often it was made anew
 	routes    map[string]netip.AddrPort  // in the reconciler's process: a crash empties it
+	bytes     map[datastore.Keyspace]int64
 	nextPort  int
 	early     []string // what was taken away while programs still used it
 }
@@ -250,6 +251,12 @@ func (k keyspaceLines) Remove(_ context.Context, space datastore.Keyspace) error
 		}
 		delete(k.keyspaces, space)
 		return nil
+	})
+}
+
+func (k keyspaceLines) Usage(_ context.Context, space datastore.Keyspace) (datastore.Usage, error) {
+	return operatortest.ReadValue(k.inj, "keyspaces.Usage", func() (datastore.Usage, error) {
+		return datastore.Usage{Keys: 1, Bytes: k.bytes[space]}, nil
 	})
 }
 

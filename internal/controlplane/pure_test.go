@@ -82,6 +82,7 @@ func TestDescribe(t *testing.T) {
 		"admin": {"A plane on which no pod runs.", func(d *Description) {
 			d.Issuer, d.Cluster, d.WithoutScheduler, d.Controllers = nil, "", true, []string{"namespace", "garbagecollector"}
 			d.Place.Addr = netip.MustParseAddr("127.0.0.1")
+			d.AuditLog, d.Trusted = "/var/lib/kqueen/audit/audit.log", []string{"system:kqueen"}
 		}},
 		"ipv6": {"A cluster of IPv6.", func(d *Description) {
 			d.Network.PodCIDR, d.Network.ServiceCIDR = "fd00:10:244::/56", "fd00:10:96::/112"

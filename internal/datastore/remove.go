@@ -14,25 +14,6 @@ import (
 // removeBatch is how many keys one call deletes: enough for speed, few enough that the other tenants' writes are not held up behind it.
 const removeBatch = 500
 
-// Usage is what a keyspace takes up.
-type Usage struct {
-	Keys int64 // live keys, without old revisions
-}
-
-// Usage counts the keys of a keyspace. etcd walks its index for it, so ask in minutes, not in seconds.
-func (s *Store) Usage(ctx context.Context, k Keyspace) (Usage, error) {
-	if err := k.check(); err != nil {
-		return Usage{}, err
-	}
-	r, err := call(ctx, s, "count keys of "+k.Prefix(), func(ctx context.Context) (*clientv3.GetResponse, error) {
-		return s.client.Get(ctx, k.Prefix(), clientv3.WithRange(k.end()), clientv3.WithCountOnly())
-	})
-	if err != nil {
-		return Usage{}, err
-	}
-	return Usage{Keys: r.Count}, nil
-}
-
 // Remove takes the keyspace away: first its user, so that the tenant can write no more, then all keys, then its role. It is idempotent and
 // may have died at any point; [Store.Keyspaces] finds what is left. Afterwards there is no key, user or role of this tenant.
 // Its leases are not touched (etcd does not say whose they are): they hold no key any more and expire by themselves.

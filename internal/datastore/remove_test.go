@@ -89,19 +89,6 @@ func TestRemoveOfABusyTenant(t *testing.T) {
 	}
 }
 
-func TestUsage(t *testing.T) {
-	ctx, root, k := deadline(t), clientFor(t, "root"), keyspace(t, "aaaa0000")
-	if err := putKeys(7)(ctx, root, k); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := root.Put(ctx, "/kqueen/aaaa00000/x", ""); err != nil {
-		t.Fatal(err)
-	}
-	if u, err := env.store.Usage(ctx, k); err != nil || u.Keys != 7 {
-		t.Errorf("got %+v, %v; want 7 keys", u, err)
-	}
-}
-
 func TestKeyspacesFindsHalfRemoved(t *testing.T) {
 	ctx, root := deadline(t), clientFor(t, "root")
 	if err := env.store.Ensure(ctx, datastore.AdminKeyspace()); err != nil {

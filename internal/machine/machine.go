@@ -64,12 +64,21 @@ type Desired struct {
 	Taints []corev1.Taint
 	// Parameters are what the provider's schema describes; nil for none.
 	Parameters json.RawMessage
+	// Size is what the machine is to have.
+	Size Size
 	// Cluster says what the machine joins.
 	Cluster Cluster
 	// Token is a bootstrap token that is good for this one machine; empty once the node has joined.
 	Token string
 	// Peers are the cluster's other machines that have joined, in any order.
 	Peers []Peer
+}
+
+// Size is how large a machine is. What is 0 is not bounded.
+type Size struct {
+	// MilliCPU is in thousandths of a processor, and Memory in bytes.
+	MilliCPU int64 `json:"milliCPU,omitempty"`
+	Memory   int64 `json:"memory,omitempty"`
 }
 
 // Cluster is what a machine has to know of the cluster that it joins.

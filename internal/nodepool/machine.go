@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/utils/ptr"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 )
@@ -26,6 +27,7 @@ func newMachine(p *v1alpha1.NodePool, version string) *v1alpha1.Machine {
 			Version:     version,
 			Provider:    p.Spec.Template.Provider,
 			Parameters:  p.Spec.Template.Parameters.DeepCopy(),
+			Resources:   p.Spec.Template.Resources.DeepCopy(),
 		},
 	}
 	follow(p, m)
@@ -63,6 +65,12 @@ func sameJSON(a, b *apiextensionsv1.JSON) bool {
 		return true
 	}
 	return equality.Semantic.DeepEqual(decoded(a), decoded(b))
+}
+
+// sameResources says whether two sizes are the same, however they are written.
+func sameResources(a, b *v1alpha1.MachineResources) bool {
+	var none v1alpha1.MachineResources
+	return equality.Semantic.DeepEqual(ptr.Deref(a, none), ptr.Deref(b, none))
 }
 
 func decoded(j *apiextensionsv1.JSON) map[string]any {

@@ -143,7 +143,8 @@ func notReady(m *v1alpha1.Machine) bool { return !ready(m) }
 // current says whether a machine is made from the present template and version.
 func (p members) current(m *v1alpha1.Machine) bool {
 	template := &p.pool.Spec.Template
-	return m.Spec.Version == p.version && m.Spec.Provider == template.Provider && sameJSON(m.Spec.Parameters, template.Parameters)
+	return m.Spec.Version == p.version && m.Spec.Provider == template.Provider &&
+		sameJSON(m.Spec.Parameters, template.Parameters) && sameResources(m.Spec.Resources, template.Resources)
 }
 
 func (p members) outdated(m *v1alpha1.Machine) bool { return !p.current(m) }

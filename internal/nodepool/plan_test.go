@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -253,13 +254,23 @@ func TestUpdating(t *testing.T) {
 func TestTemplateParameters(t *testing.T) {
 	raw := func(text string) *apiextensionsv1.JSON { return &apiextensionsv1.JSON{Raw: []byte(text)} }
 	with := func(j *apiextensionsv1.JSON) shape { return func(w *wish) { w.pool.Spec.Template.Parameters = j } }
+	resources := func(cpu string) *v1alpha1.MachineResources {
+		return &v1alpha1.MachineResources{CPU: ptr.To(resource.MustParse(cpu))}
+	}
+	sized := func(cpu string) shape { return func(w *wish) { w.pool.Spec.Template.Resources = resources(cpu) } }
+	size := func(cpu string) change { return func(m *v1alpha1.Machine) { m.Spec.Resources = resources(cpu) } }
 	has := func(j *apiextensionsv1.JSON) change { return func(m *v1alpha1.Machine) { m.Spec.Parameters = j } }
 	planTests{
-		"Same":    {"Spaces and order mean nothing.", want(1, with(raw(`{"a":1,"b":[2]}`))), machines(made("a", has(raw(`{"b": [2], "a": 1}`)))), said{healthy, full, same}},
-		"Other":   {"Another value is another machine.", want(1, with(raw(`{"a":1}`))), machines(made("a", has(raw(`{"a":2}`)))), said{healthy, full, "+1 Updating"}},
-		"Added":   {"So is a first one.", want(1, with(raw(`{"a":1}`))), machines(made("a")), said{healthy, full, "+1 Updating"}},
-		"Removed": {"And none any more.", want(1), machines(made("a", has(raw(`{"a":2}`)))), said{healthy, full, "+1 Updating"}},
-		"Empty":   {"No settings are no settings.", want(1, with(raw(`{}`))), machines(made("a")), said{healthy, full, same}},
+		"Same":        {"Spaces and order mean nothing.", want(1, with(raw(`{"a":1,"b":[2]}`))), machines(made("a", has(raw(`{"b": [2], "a": 1}`)))), said{healthy, full, same}},
+		"Other":       {"Another value is another machine.", want(1, with(raw(`{"a":1}`))), machines(made("a", has(raw(`{"a":2}`)))), said{healthy, full, "+1 Updating"}},
+		"Added":       {"So is a first one.", want(1, with(raw(`{"a":1}`))), machines(made("a")), said{healthy, full, "+1 Updating"}},
+		"Removed":     {"And none any more.", want(1), machines(made("a", has(raw(`{"a":2}`)))), said{healthy, full, "+1 Updating"}},
+		"Empty":       {"No settings are no settings.", want(1, with(raw(`{}`))), machines(made("a")), said{healthy, full, same}},
+		"SameSize":    {"However it is written.", want(1, sized("2")), machines(made("a", size("2000m"))), said{healthy, full, same}},
+		"OtherSize":   {"Another size is another machine.", want(1, sized("2")), machines(made("a", size("1"))), said{healthy, full, "+1 Updating"}},
+		"SizeAdded":   {"So is a first one.", want(1, sized("2")), machines(made("a")), said{healthy, full, "+1 Updating"}},
+		"SizeRemoved": {"And none any more.", want(1), machines(made("a", size("1"))), said{healthy, full, "+1 Updating"}},
+		"NoSize":      {"Nothing said is no size.", want(1, func(w *wish) { w.pool.Spec.Template.Resources = &v1alpha1.MachineResources{} }), machines(made("a")), said{healthy, full, same}},
 		"Labels": {
 			"Labels, taints and drain are followed in place, by machines that leave too.",
 			want(2, func(w *wish) {

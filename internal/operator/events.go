@@ -32,7 +32,8 @@ func changes(before, after []metav1.Condition) []change {
 		if c.Type == v1alpha1.ConditionReady && c.Status != metav1.ConditionTrue {
 			continue
 		}
-		out = append(out, change{condition: c, warning: failing && c.Status != metav1.ConditionTrue})
+		warning := failing && c.Status != metav1.ConditionTrue || c.Type == v1alpha1.ConditionStoreQuotaExceeded && c.Status == metav1.ConditionTrue
+		out = append(out, change{condition: c, warning: warning})
 	}
 	return out
 }

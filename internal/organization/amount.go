@@ -1,9 +1,9 @@
 package organization
 
 import (
-	"fmt"
+	"math"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,27 +13,92 @@ import (
 // Amount is how much there is of what a quota counts.
 type Amount struct {
 	Clusters, Nodes int64
+	// CPU of the nodes, in thousandths of a processor, and their Memory, in bytes.
+	CPU, Memory int64
+	// Store is what hosted control planes hold in data stores, in bytes, when it was last measured.
+	Store int64
 }
 
-// amountOf is what a Cluster or a NodePool counts for. A pool counts with what it may come to have: whoever scales
-// it within its bounds asks nobody.
-func amountOf(o client.Object) Amount {
-	if p, ok := o.(*v1alpha1.NodePool); ok {
-		return Amount{Nodes: int64(max(p.Spec.Replicas, ptr.Deref(p.Spec.MaxReplicas, 0)))}
+// What a machine counts for that has all of its host, when nobody knows how much that is: the most that a machine
+// may be asked to have.
+const (
+	unknownCPU    = 1024 * 1000
+	unknownMemory = 64 << 40
+)
+
+// amountOf is what a Cluster, a NodePool or a ControlPlane counts for. A pool counts with what it may come to have:
+// whoever scales it within its bounds asks nobody. host is what a machine has whose pool does not say it. It is pure.
+func amountOf(o client.Object, host v1alpha1.MachineResources) Amount {
+	switch o := o.(type) {
+	case *v1alpha1.NodePool:
+		nodes := int64(max(o.Spec.Replicas, ptr.Deref(o.Spec.MaxReplicas, 0)))
+		amount := Amount{Nodes: nodes}
+		// Whoever brings a machine brings its processors and memory: they are not the installation's to give.
+		if o.Spec.Template.Provider != v1alpha1.ProviderManual {
+			each := ptr.Deref(o.Spec.Template.Resources, v1alpha1.MachineResources{})
+			amount.CPU = times(nodes, first(milli(each.CPU), milli(host.CPU), unknownCPU))
+			amount.Memory = times(nodes, first(bytes(each.Memory), bytes(host.Memory), unknownMemory))
+		}
+		return amount
+	case *v1alpha1.ControlPlane:
+		return Amount{Store: o.Status.StoreBytes}
 	}
 	return Amount{Clusters: 1}
 }
 
-func (a Amount) plus(b Amount) Amount {
-	return Amount{Clusters: a.Clusters + b.Clusters, Nodes: a.Nodes + b.Nodes}
+// milli returns thousandths, and 0 for nothing.
+func milli(q *resource.Quantity) int64 {
+	if q == nil {
+		return 0
+	}
+	return q.MilliValue()
 }
 
-func (a Amount) minus(b Amount) Amount {
-	return Amount{Clusters: a.Clusters - b.Clusters, Nodes: a.Nodes - b.Nodes}
+// bytes returns whole ones, and 0 for nothing.
+func bytes(q *resource.Quantity) int64 {
+	if q == nil {
+		return 0
+	}
+	return q.Value()
+}
+
+// first returns the first number above 0.
+func first(of ...int64) int64 {
+	for _, n := range of {
+		if n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// times and plus stop at the largest number: a sum that begins anew from below would let everything through.
+func times(a, b int64) int64 {
+	if a > 0 && b > math.MaxInt64/a {
+		return math.MaxInt64
+	}
+	return a * b
+}
+
+func plus(a, b int64) int64 {
+	if b > math.MaxInt64-a {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+func (a Amount) plus(b Amount) Amount {
+	return Amount{
+		Clusters: plus(a.Clusters, b.Clusters), Nodes: plus(a.Nodes, b.Nodes),
+		CPU: plus(a.CPU, b.CPU), Memory: plus(a.Memory, b.Memory), Store: plus(a.Store, b.Store),
+	}
 }
 
 func (a Amount) max(b Amount) Amount {
-	return Amount{Clusters: max(a.Clusters, b.Clusters), Nodes: max(a.Nodes, b.Nodes)}
+	return Amount{
+		Clusters: max(a.Clusters, b.Clusters), Nodes: max(a.Nodes, b.Nodes),
+		CPU: max(a.CPU, b.CPU), Memory: max(a.Memory, b.Memory), Store: max(a.Store, b.Store),
+	}
 }
 
 func sum[K comparable](counted map[K]Amount) Amount {
@@ -42,27 +107,4 @@ func sum[K comparable](counted map[K]Amount) Amount {
 		all = all.plus(a)
 	}
 	return all
-}
-
-// exceeded says which part of the quota has no room for what comes next. What does not grow is let through, also
-// when the quota was made smaller than what is there. It is pure.
-func exceeded(q *v1alpha1.Quota, used, next Amount) *metav1.StatusCause {
-	if q == nil {
-		return nil
-	}
-	parts := []struct {
-		name, field string
-		limit       *int32
-		used, next  int64
-	}{
-		{"clusters", "metadata.name", q.Clusters, used.Clusters, next.Clusters},
-		{"nodes", "spec.replicas", q.Nodes, used.Nodes, next.Nodes},
-	}
-	for _, p := range parts {
-		if p.limit != nil && p.next > p.used && p.next > int64(*p.limit) {
-			return &metav1.StatusCause{Type: CauseQuotaExceeded, Field: p.field, Message: fmt.Sprintf(
-				"the organization's quota of %s is %d, of which %d are used; this needs %d more", p.name, *p.limit, p.used, p.next-p.used)}
-		}
-	}
-	return nil
 }

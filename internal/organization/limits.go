@@ -25,22 +25,27 @@ import (
 //
 // It is safe for concurrent use.
 type Limits struct {
+	// Host is what a machine has whose pool does not say how much: all of the host. Set it before the first use.
+	// What is absent counts as the most that any machine may have.
+	Host v1alpha1.MachineResources
+
 	client client.Reader
 	now    func() time.Time
 
 	mu      sync.Mutex
-	granted map[claimKey]grant
+	granted map[claimKey][]grant
 }
 
-// NewLimits returns Limits that reads organizations, clusters and node pools from a cache.
+// NewLimits returns Limits that reads organizations, clusters, node pools and control planes from a cache.
 func NewLimits(c client.Reader, now func() time.Time) *Limits {
-	return &Limits{client: c, now: now, granted: map[claimKey]grant{}}
+	return &Limits{client: c, now: now, granted: map[claimKey][]grant{}}
 }
 
 // claimKey names an object that counts.
 type claimKey struct{ kind, namespace, name string }
 
-// grant is what was let through and may not be in the cache yet.
+// grant is what was let through and may not be in the cache yet. An object has several, in their order, when it is
+// changed again before the cache shows the first change: which of them are written nobody knows yet.
 type grant struct {
 	Amount
 	at time.Time
@@ -48,11 +53,14 @@ type grant struct {
 	after types.UID
 }
 
-// keyOf names a Cluster or a NodePool.
+// keyOf names a Cluster, a NodePool or a ControlPlane.
 func keyOf(o client.Object) claimKey {
 	kind := "clusters"
-	if _, ok := o.(*v1alpha1.NodePool); ok {
+	switch o.(type) {
+	case *v1alpha1.NodePool:
 		kind = "nodepools"
+	case *v1alpha1.ControlPlane:
+		kind = "controlplanes"
 	}
 	return claimKey{kind, o.GetNamespace(), o.GetName()}
 }
@@ -93,11 +101,32 @@ func (l *Limits) Seen(object client.Object, gone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := keyOf(object)
-	g, ok := l.granted[key]
-	if !ok || gone && g.after == object.GetUID() || !gone && amountOf(object) != g.Amount {
+	l.keep(key, unseen(l.granted[key], object.GetUID(), amountOf(object, l.Host), gone))
+}
+
+// keep replaces the grants of an object.
+func (l *Limits) keep(key claimKey, grants []grant) {
+	if len(grants) == 0 {
+		delete(l.granted, key)
 		return
 	}
-	delete(l.granted, key)
+	l.granted[key] = grants
+}
+
+// unseen are the grants that are left when the cache shows an object, or its end. A change that was let through before
+// the one that is shown was written before it or never will be: the API server asks again when another change comes
+// between its question and its write. It is pure.
+func unseen(grants []grant, uid types.UID, shown Amount, gone bool) []grant {
+	next := func(g grant) bool { return g.after != "" && g.after == uid } // of an object that comes after this one
+	if gone {
+		return slices.DeleteFunc(slices.Clone(grants), func(g grant) bool { return !next(g) })
+	}
+	for i, g := range slices.Backward(grants) {
+		if g.Amount == shown && !next(g) {
+			return grants[i+1:]
+		}
+	}
+	return grants
 }
 
 // organization returns nil for a namespace that belongs to none.
@@ -125,10 +154,11 @@ func (l *Limits) claim(ctx context.Context, o *v1alpha1.Organization, object cli
 	if err != nil {
 		return err
 	}
-	key, want := keyOf(object), amountOf(object)
+	key, want := keyOf(object), amountOf(object, l.Host)
 	used := sum(counted)
-	next := used.minus(counted[key]).plus(want)
-	if problem := exceeded(o.Spec.Quota, used, next); problem != nil {
+	counted[key] = want
+	if problem := exceeded(o.Spec.Quota, used, sum(counted)); problem != nil {
+		problem.Message += unsaid(object, problem.Field)
 		return refuse(key.kind, key.name, *problem)
 	}
 	if dry {
@@ -138,7 +168,7 @@ func (l *Limits) claim(ctx context.Context, o *v1alpha1.Organization, object cli
 	if fresh {
 		g.after = uids[key]
 	}
-	l.granted[key] = g
+	l.granted[key] = append(l.granted[key], g)
 	return nil
 }
 
@@ -154,21 +184,22 @@ func (l *Limits) Use(ctx context.Context, namespace string) (Amount, error) {
 // uids are those of what the cache shows.
 func (l *Limits) counted(ctx context.Context, namespace string) (counted map[claimKey]Amount, uids map[claimKey]types.UID, err error) {
 	counted, uids = map[claimKey]Amount{}, map[claimKey]types.UID{}
-	for _, list := range []client.ObjectList{&v1alpha1.ClusterList{}, &v1alpha1.NodePoolList{}} {
+	for _, list := range []client.ObjectList{&v1alpha1.ClusterList{}, &v1alpha1.NodePoolList{}, &v1alpha1.ControlPlaneList{}} {
 		if err := l.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return nil, nil, fmt.Errorf("count what the organization has: %w", err)
 		}
 		_ = apimeta.EachListItem(list, func(o runtime.Object) error {
 			object := o.(client.Object)
-			counted[keyOf(object)], uids[keyOf(object)] = amountOf(object), object.GetUID()
+			counted[keyOf(object)], uids[keyOf(object)] = amountOf(object, l.Host), object.GetUID()
 			return nil
 		})
 	}
-	for key, g := range l.granted {
-		if l.now().Sub(g.at) > grantLife {
-			delete(l.granted, key)
-		} else if key.namespace == namespace {
-			counted[key] = counted[key].max(g.Amount)
+	for key, grants := range l.granted {
+		l.keep(key, slices.DeleteFunc(grants, func(g grant) bool { return l.now().Sub(g.at) > grantLife }))
+		for _, g := range l.granted[key] {
+			if key.namespace == namespace {
+				counted[key] = counted[key].max(g.Amount)
+			}
 		}
 	}
 	return counted, uids, nil

@@ -87,6 +87,7 @@ func (v *verb) desired(ctx context.Context, m *v1alpha1.Machine, cluster *v1alph
 		Taints:  m.Spec.Taints,
 		Cluster: to,
 		Peers:   peers(others),
+		Size:    sizeOf(m.Spec.Resources),
 	}
 	if m.Spec.Parameters != nil {
 		want.Parameters = json.RawMessage(m.Spec.Parameters.Raw)
@@ -103,6 +104,18 @@ func (v *verb) desired(ctx context.Context, m *v1alpha1.Machine, cluster *v1alph
 	}
 	want.Token = have.token()
 	return want, nil
+}
+
+// sizeOf is what a machine is to have, bounded where the spec says so. It is pure.
+func sizeOf(r *v1alpha1.MachineResources) machine.Size {
+	var size machine.Size
+	if r != nil && r.CPU != nil {
+		size.MilliCPU = r.CPU.MilliValue()
+	}
+	if r != nil && r.Memory != nil {
+		size.Memory = r.Memory.Value()
+	}
+	return size
 }
 
 // peers are the machines that carry pods. It is pure.

@@ -53,6 +53,10 @@ func (d description) kubeletConfig() ([]byte, error) {
 	if taints == nil {
 		taints = []corev1.Taint{}
 	}
+	limits := map[string]any{"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99}
+	if reserved := d.facts.reserved(d.Size); reserved != nil {
+		limits["systemReserved"] = reserved
+	}
 	return node.Kubelet{
 		CAFile: d.path(node.FileCA), Socket: containerdSocket, CgroupRoot: cgroupOf(d.UID),
 		DNS: d.Cluster.DNS, Domain: d.Cluster.DNSDomain, ResolvConf: d.path(node.FileResolv),
@@ -64,7 +68,7 @@ func (d description) kubeletConfig() ([]byte, error) {
 		Eviction: map[string]string{
 			"memory.available": "100Mi", "nodefs.available": "512Mi", "imagefs.available": "512Mi", "nodefs.inodesFree": "1%",
 		},
-		Limits: map[string]any{"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99},
+		Limits: limits,
 	}.Config()
 }
 

@@ -112,6 +112,7 @@ func (d description) guest() (guest.Config, error) {
 		Mounts:     d.mounts(),
 		Keep:       []string{d.dir, d.record.Program, filepath.Dir(d.binaries.Dir), d.parts.Dir, d.images},
 		Cgroup:     cgroupOf(d.UID),
+		Size:       d.Size,
 		Health:     netip.AddrPortFrom(d.address(), portMachineHealth),
 		Exit:       d.dir,
 		Ranges:     d.ranges(),

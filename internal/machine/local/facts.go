@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"os"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"kqueen.io/kqueen/internal/machine"
 	"kqueen.io/kqueen/internal/machine/node"
 )
@@ -18,15 +20,49 @@ type facts struct {
 	mayLowerOOM bool   // programs may protect themselves from being killed for memory
 	proxyMode   string // of kube-proxy; empty when the host has the tools of none
 	resolvConf  string // name servers that can be reached from another network
+	size        machine.Size
 }
 
 // look finds out what the host is like.
-func look() facts {
-	f := facts{resolvConf: node.NoServers, root: os.Geteuid() == 0, mayLowerOOM: node.MayLowerOOM(), proxyMode: node.ProxyMode()}
+func look() (facts, error) {
+	size, err := node.HostSize()
+	if err != nil {
+		return facts{}, err
+	}
+	f := facts{size: size, resolvConf: node.NoServers, root: os.Geteuid() == 0, mayLowerOOM: node.MayLowerOOM(), proxyMode: node.ProxyMode()}
 	if data, err := os.ReadFile("/etc/resolv.conf"); err == nil {
 		f.resolvConf = node.ReachableServers(string(data))
 	}
-	return f
+	return f, nil
+}
+
+// fits says whether the host can be a machine of a size.
+func (f facts) fits(s machine.Size) error {
+	switch {
+	case s.MilliCPU > f.size.MilliCPU:
+		return &machine.InvalidError{Field: "spec.resources.cpu", Problem: fmt.Sprintf(
+			"is more than this host has; choose at most %s", resource.NewMilliQuantity(f.size.MilliCPU, resource.DecimalSI))}
+	case s.Memory > f.size.Memory:
+		return &machine.InvalidError{Field: "spec.resources.memory", Problem: fmt.Sprintf(
+			"is more than this host has; choose at most %s", resource.NewQuantity(f.size.Memory, resource.BinarySI))}
+	}
+	return nil
+}
+
+// reserved is what the kubelet of a machine of a size must take for used, because it sees all of the host; nil for
+// nothing. It is pure.
+func (f facts) reserved(s machine.Size) map[string]string {
+	reserved := map[string]string{}
+	if s.MilliCPU > 0 && s.MilliCPU < f.size.MilliCPU {
+		reserved["cpu"] = resource.NewMilliQuantity(f.size.MilliCPU-s.MilliCPU, resource.DecimalSI).String()
+	}
+	if s.Memory > 0 && s.Memory < f.size.Memory {
+		reserved["memory"] = resource.NewQuantity(f.size.Memory-s.Memory, resource.BinarySI).String()
+	}
+	if len(reserved) == 0 {
+		return nil
+	}
+	return reserved
 }
 
 // check says why the host cannot run machines.

@@ -67,7 +67,11 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{Config: c, facts: look(), records: records}, nil
+	facts, err := look()
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{Config: c, facts: facts, records: records}, nil
 }
 
 // Describe implements [machine.Provider].
@@ -80,12 +84,18 @@ func (p *Provider) Describe() machine.Description {
 	}
 }
 
+// HostSize is what a machine has that is not bounded.
+func (p *Provider) HostSize() machine.Size { return p.facts.size }
+
 // Ensure implements [machine.Provider].
 func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Observed, error) {
 	if err := p.facts.check(); err != nil {
 		return machine.Observed{}, err
 	}
 	if err := checkParameters(want.Parameters); err != nil {
+		return machine.Observed{}, err
+	}
+	if err := p.facts.fits(want.Size); err != nil {
 		return machine.Observed{}, err
 	}
 	version, err := release.ParseVersion(want.Version)

@@ -112,7 +112,38 @@ func TestDescribe(t *testing.T) {
 	d.listen, d.Token, d.Cluster.CNI, d.facts.mayLowerOOM = netip.MustParseAddr("198.51.100.7"), "", v1alpha1.CNIFlannel, true
 	d.Cluster.Server = "198.51.100.7:20001"
 	d.hostPorts.First, d.hostPorts.Last = 20000, 29999
+	d.facts.size, d.Size = machine.Size{MilliCPU: 8000, Memory: 32 << 30}, machine.Size{MilliCPU: 1500, Memory: 4 << 30}
 	compare(t, "reachable", d)
+}
+
+func TestSizes(t *testing.T) {
+	f := facts{size: machine.Size{MilliCPU: 4000, Memory: 8 << 30}}
+	tests := map[string]struct {
+		size     machine.Size
+		reserved map[string]string
+		problem  string
+	}{
+		"not bounded":     {machine.Size{}, nil, ""},
+		"smaller":         {machine.Size{MilliCPU: 1500, Memory: 3 << 30}, map[string]string{"cpu": "2500m", "memory": "5Gi"}, ""},
+		"processors":      {machine.Size{MilliCPU: 1000}, map[string]string{"cpu": "3"}, ""},
+		"all of the host": {machine.Size{MilliCPU: 4000, Memory: 8 << 30}, nil, ""},
+		"too many":        {machine.Size{MilliCPU: 4001}, nil, "spec.resources.cpu: is more than this host has; choose at most 4"},
+		"too much":        {machine.Size{Memory: 8<<30 + 1}, nil, "spec.resources.memory: is more than this host has; choose at most 8Gi"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.reserved, f.reserved(tc.size)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			problem := ""
+			if err := f.fits(tc.size); err != nil {
+				problem = err.Error()
+			}
+			if problem != tc.problem {
+				t.Errorf("got %q, want %q", problem, tc.problem)
+			}
+		})
+	}
 }
 
 // TestPause: what somebody chose is what containerd starts.

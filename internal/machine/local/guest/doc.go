@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+
+	"kqueen.io/kqueen/internal/machine"
 )
 
 // Config says what a machine is. It is a file in the machine's directory.
@@ -27,6 +29,8 @@ type Config struct {
 	Keep []string `json:"keep"`
 	// Cgroup is the path, below each hierarchy, in which the machine's pods live, such as "/kqueen/<uid>".
 	Cgroup string `json:"cgroup"`
+	// Size bounds the pods.
+	Size machine.Size `json:"size,omitzero"`
 	// Forward are the connections that the machine carries to the host.
 	Forward []Forward `json:"forward,omitempty"`
 	// Exit is the machine's directory, where the calls of the API server come in; empty for none. They go to pods and

@@ -51,7 +51,7 @@ func Run(ctx context.Context, c Config, host int, log *slog.Logger) error {
 	if err := makeMounts(c.Mounts, c.Keep); err != nil {
 		return err
 	}
-	if err := node.MakeCgroups(c.Cgroup); err != nil {
+	if err := errors.Join(node.MakeCgroups(c.Cgroup), node.BoundCgroup(c.Cgroup, c.Size)); err != nil {
 		return err
 	}
 	n, err := openNetworks(host)
