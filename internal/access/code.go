@@ -35,17 +35,25 @@ var (
 	verifier = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`) // RFC 7636, section 4.1
 )
 
+// Validate says whether a request is one for which a code is made. Errors: *InvalidError.
+func (r CodeRequest) Validate() error {
+	if err := checkRedirect(r.RedirectURI); err != nil {
+		return err
+	}
+	if r.Method != "S256" {
+		return &InvalidError{"codeChallengeMethod", "it is not one that is taken", "S256"}
+	}
+	if !challenge.MatchString(r.Challenge) {
+		return &InvalidError{"codeChallenge", "it is not what S256 makes", "43 characters of base64url"}
+	}
+	return nil
+}
+
 // CreateCode makes the authorization code that a browser takes to the command line. Errors: ErrNeedsSession,
 // ErrUnauthenticated, *InvalidError.
 func (s *Service) CreateCode(ctx context.Context, by Identity, request CodeRequest) (OneTime, error) {
-	if err := checkRedirect(request.RedirectURI); err != nil {
+	if err := request.Validate(); err != nil {
 		return OneTime{}, err
-	}
-	if request.Method != "S256" {
-		return OneTime{}, &InvalidError{"codeChallengeMethod", "it is not one that is taken", "S256"}
-	}
-	if !challenge.MatchString(request.Challenge) {
-		return OneTime{}, &InvalidError{"codeChallenge", "it is not what S256 makes", "43 characters of base64url"}
 	}
 	request.Client = shorten(request.Client, maxTokenName)
 	data, err := json.Marshal(request)

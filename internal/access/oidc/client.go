@@ -67,6 +67,15 @@ func (c *Client) Begin(ctx context.Context, p Provider, secrets Secrets) (string
 	return i.oauth(p).AuthCodeURL(secrets.State, gooidc.Nonce(secrets.Nonce), oauth2.S256ChallengeOption(secrets.Verifier)), nil
 }
 
+// Check asks the issuer anew what it says about itself, and remembers it. Errors: *RefusedError; that of Validate.
+func (c *Client) Check(ctx context.Context, p Provider) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	_, err := c.learn(ctx, p)
+	return err
+}
+
 // Callback is the query with which a browser comes back: state, code, error, error_description and iss.
 type Callback struct{ State, Code, Error, ErrorDescription, Issuer string }
 
@@ -132,10 +141,16 @@ func (c *Client) issuer(ctx context.Context, p Provider) (*issuer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	key := issuerKey{url: p.Issuer, ca: sha256.Sum256([]byte(p.CA))}
-	if known := c.known(key); known != nil {
+	if known := c.known(keyOf(p)); known != nil {
 		return known, nil
 	}
+	return c.learn(ctx, p)
+}
+
+func keyOf(p Provider) issuerKey { return issuerKey{url: p.Issuer, ca: sha256.Sum256([]byte(p.CA))} }
+
+// learn asks the issuer and remembers what it says.
+func (c *Client) learn(ctx context.Context, p Provider) (*issuer, error) {
 	found, err := c.discover(ctx, p)
 	if err != nil {
 		return nil, err
@@ -145,7 +160,7 @@ func (c *Client) issuer(ctx context.Context, p Provider) (*issuer, error) {
 	if len(c.issuers) >= maxIssuers {
 		clear(c.issuers)
 	}
-	c.issuers[key] = found
+	c.issuers[keyOf(p)] = found
 	return found, nil
 }
 

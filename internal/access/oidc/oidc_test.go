@@ -178,7 +178,7 @@ func TestValidate(t *testing.T) {
 		"Password":  {func(p *oidc.Provider) { p.Issuer = "https://u:marker@issuer.example.com" }, "issuer: it is no address"},
 		"NoURL":     {func(p *oidc.Provider) { p.Issuer = "https://%zz" }, "issuer: it is no address"},
 		"Redirect":  {func(p *oidc.Provider) { p.RedirectURL = "" }, "redirectURL: it is no address"},
-		"CA":        {func(p *oidc.Provider) { p.CA = "marker" }, "ca: there is no certificate in it"},
+		"CA":        {func(p *oidc.Provider) { p.CA = "marker" }, "caBundle: there is no certificate in it"},
 		"Admins":    {func(p *oidc.Provider) { p.GroupsClaim = "" }, "groupsClaim: it is empty, so that nobody is in adminGroups"},
 		"AnyAdmins": {func(p *oidc.Provider) { p.AdminGroups = []string{""} }, "adminGroups: one is empty"},
 	}

@@ -116,7 +116,7 @@ func (p Provider) roots() (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM([]byte(p.CA)) {
-		return nil, errors.New("ca: there is no certificate in it; want PEM")
+		return nil, errors.New("caBundle: there is no certificate in it; want PEM")
 	}
 	return pool, nil
 }

@@ -96,7 +96,7 @@ func explain(err error) string {
 	case errors.As(err, &answer):
 		return answer.problem
 	case errors.As(err, &certificate):
-		return fmt.Sprintf("its certificate is not trusted: %s; is the field ca right?", brief(certificate.Err.Error()))
+		return fmt.Sprintf("its certificate is not trusted: %s; is the field caBundle right?", brief(certificate.Err.Error()))
 	case errors.As(err, &call):
 		return brief(call.Err.Error())
 	}
