@@ -30,7 +30,8 @@ KQueen makes the RBAC objects of the admin plane, which decide. Nobody may read 
 	b.WriteString(`
 Everybody who has signed in sees the releases and the shared provisioners. Administrators of the installation may do all of
 this in every organization; they alone make and delete organizations, say what an organization may have (its quota, shared
-provisioners and releases), and see who can sign in.
+provisioners and releases), see who can sign in, and say by which identity providers. An organization that has an owner keeps
+one, unless an administrator takes the last one away.
 
 ## As the API server is told
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -163,6 +164,17 @@ func TestAuthority(t *testing.T) {
 			}
 		})
 	}
+	for group, want := range map[string]bool{Group("blue", v1alpha1.RoleOwner): false, Authenticated: false, Admins: true} {
+		for _, verb := range []string{"get", "list", "create", "update", "delete"} {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: "somebody", Groups: []string{group},
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Group: v1alpha1.GroupVersion.Group, Verb: verb, Resource: "identityproviders"},
+			}}
+			if err := c.Create(t.Context(), review); err != nil || review.Status.Allowed != want {
+				t.Errorf("%s may %s identity providers: %t, want %t (%v)", group, verb, review.Status.Allowed, want, err)
+			}
+		}
+	}
 	for _, secret := range []string{"get", "list", "watch", "update"} {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: "somebody", Groups: []string{Group("blue", v1alpha1.RoleOwner), Admins, Authenticated},
@@ -186,9 +198,33 @@ func as(t *testing.T, groups ...string) client.Client {
 	return c
 }
 
+// guarded waits until the API server holds the guard, which it does some moments after it was told.
+func guarded(t *testing.T) {
+	t.Helper()
+	owner := as(t, Group("blue", v1alpha1.RoleOwner), Authenticated)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		o := &v1alpha1.Organization{}
+		if err := testplane.Client(t).Get(t.Context(), client.ObjectKey{Name: "blue"}, o); err != nil {
+			t.Fatal(err)
+		}
+		o.Spec.Quota = &v1alpha1.Quota{Clusters: ptr.To[int32](9999)}
+		if err := owner.Update(t.Context(), o, client.DryRunAll); apierrors.IsForbidden(err) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal("the guard does not come")
+		}
+	}
+}
+
 // TestGuard: an owner says who belongs to the organization, and cannot give it more than it was given.
 func TestGuard(t *testing.T) {
 	install(t)
+	guarded(t)
 	tests := map[string]struct {
 		group  string
 		change func(*v1alpha1.Organization)
@@ -197,6 +233,14 @@ func TestGuard(t *testing.T) {
 		"OwnerMembers": {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) {
 			o.Spec.Members = append(o.Spec.Members, v1alpha1.Member{User: "bob", Role: v1alpha1.RoleViewer})
 		}, ""},
+		"OwnerLast": {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) {
+			o.Spec.Members = []v1alpha1.Member{{User: "alice", Role: v1alpha1.RoleOperator}}
+		}, "the last owner stays one"},
+		"OwnerNobody": {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Members = nil }, "the last owner stays one"},
+		"OwnerHandsOver": {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) {
+			o.Spec.Members = []v1alpha1.Member{{Group: "corp:owners", Role: v1alpha1.RoleOwner}, {User: "alice", Role: v1alpha1.RoleViewer}}
+		}, ""},
+		"AdminLast":       {Admins, func(o *v1alpha1.Organization) { o.Spec.Members = nil }, ""},
 		"OwnerQuota":      {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Quota = &v1alpha1.Quota{Clusters: ptr.To[int32](99)} }, "spec.quota: only an administrator"},
 		"OwnerReleases":   {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Releases = []string{"v1.36"} }, "spec.releases: only an administrator"},
 		"OwnerFinalizers": {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Finalizers = append(o.Finalizers, "example.com/stay") }, "metadata.finalizers"},
@@ -208,6 +252,10 @@ func TestGuard(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := &v1alpha1.Organization{}
 			if err := testplane.Client(t).Get(t.Context(), client.ObjectKey{Name: "blue"}, o); err != nil {
+				t.Fatal(err)
+			}
+			o.Spec.Members = []v1alpha1.Member{{User: "alice", Role: v1alpha1.RoleOwner}}
+			if err := testplane.Client(t).Update(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}
 			tc.change(o)
