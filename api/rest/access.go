@@ -5,9 +5,9 @@ import "time"
 // SetUp makes the first administrator.
 type SetUp struct {
 	// Token is the one-time token that `kqueen up` printed.
-	Token       string `json:"token" maxLength:"200"`
+	Token       string `json:"token" maxLength:"200" format:"password" writeOnly:"true"`
 	Name        string `json:"name" maxLength:"64"`
-	Password    string `json:"password" maxLength:"128" writeOnly:"true"`
+	Password    string `json:"password" maxLength:"128" format:"password" writeOnly:"true"`
 	DisplayName string `json:"displayName,omitempty" maxLength:"100"`
 	Email       string `json:"email,omitempty" maxLength:"254"`
 }
@@ -15,25 +15,25 @@ type SetUp struct {
 // SignIn proves a local user.
 type SignIn struct {
 	Name     string `json:"name" maxLength:"64"`
-	Password string `json:"password" maxLength:"128" writeOnly:"true"`
+	Password string `json:"password" maxLength:"128" format:"password" writeOnly:"true"`
 }
 
 // ChoosePassword gives a user the password of their choice.
 type ChoosePassword struct {
 	// Token is the one-time token that an administrator handed out.
-	Token    string `json:"token" maxLength:"200"`
-	Password string `json:"password" maxLength:"128" writeOnly:"true"`
+	Token    string `json:"token" maxLength:"200" format:"password" writeOnly:"true"`
+	Password string `json:"password" maxLength:"128" format:"password" writeOnly:"true"`
 }
 
 // ChangePassword replaces one's own password.
 type ChangePassword struct {
-	Old      string `json:"old" maxLength:"128" writeOnly:"true"`
-	Password string `json:"password" maxLength:"128" writeOnly:"true"`
+	Old      string `json:"old" maxLength:"128" format:"password" writeOnly:"true"`
+	Password string `json:"password" maxLength:"128" format:"password" writeOnly:"true"`
 }
 
 // OneTime is a token that is good for one act of one person.
 type OneTime struct {
-	Token   string    `json:"token"`
+	Token   string    `json:"token" format:"password"`
 	Expires time.Time `json:"expires"`
 }
 
@@ -60,7 +60,7 @@ type Scope struct {
 // Issued is a new credential with its secret, which is shown once.
 type Issued struct {
 	Credential
-	Token string `json:"token"`
+	Token string `json:"token" format:"password"`
 }
 
 // NewToken asks for a token.

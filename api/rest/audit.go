@@ -17,7 +17,7 @@ type AuditRecord struct {
 	Source    string `json:"source,omitempty"`
 	UserAgent string `json:"userAgent,omitempty"`
 	RequestID string `json:"requestID,omitempty"`
-	// Outcome is succeeded, denied or failed.
+	// Outcome is succeeded, denied, failed, or unknown: begun, and nobody was left to say what became of it.
 	Outcome string `json:"outcome"`
 	Status  int    `json:"status,omitempty"`
 	Reason  string `json:"reason,omitempty"`
@@ -32,7 +32,7 @@ type AuditRecord struct {
 
 // AuditActor is who acted.
 type AuditActor struct {
-	// Kind is user, service-account, anonymous or system.
+	// Kind is user, service-account, anonymous, system, or admin-plane for whoever called the admin plane past the door.
 	Kind string `json:"kind"`
 	Name string `json:"name,omitempty"`
 	// Credential is the id of the token or session that was used.

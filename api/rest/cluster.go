@@ -12,7 +12,7 @@ type CredentialRequest struct {
 
 // ClusterCredential is a bearer token for one cluster.
 type ClusterCredential struct {
-	Token   string    `json:"token"`
+	Token   string    `json:"token" format:"password"`
 	Expires time.Time `json:"expires"`
 	Access  string    `json:"access"`
 }
@@ -24,8 +24,8 @@ type KubeconfigRequest struct {
 	Context string `json:"context,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$"`
 }
 
-// Kubeconfig is one, in YAML.
+// Kubeconfig is one, in YAML. A cluster's own administrator's has a private key in it.
 type Kubeconfig struct {
-	Kubeconfig string `json:"kubeconfig"`
+	Kubeconfig string `json:"kubeconfig" format:"password"`
 	Access     string `json:"access"`
 }

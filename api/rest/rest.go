@@ -50,8 +50,6 @@ type List struct {
 	Items []Object `json:"items"`
 	// Cursor leads to the next page; empty on the last one.
 	Cursor string `json:"cursor,omitempty"`
-	// Revision from which a watch goes on where the list ended.
-	Revision string `json:"revision,omitempty"`
 }
 
 // Problem is an error as RFC 9457 has it, with a code that programs may rely on.
@@ -119,9 +117,16 @@ const (
 	CodeInternal         = "internal"          // 500
 	CodeUnavailable      = "unavailable"       // 503
 	CodeUnsupportedMedia = "unsupported-media" // 415
+
+	CodeAuthorizationPending = "authorization-pending" // 409: the user has not answered yet
+	CodeSlowDown             = "slow-down"             // 429: the device polls too often; five seconds more from now on
+	CodeExpired              = "expired"               // 410: nobody answered in time
+	CodeDenied               = "denied"                // 403: the user said no
+	CodeInvalidGrant         = "invalid-grant"         // 401: the code is not good, whatever the cause
 )
 
-// Event is one event of a watch, as server-sent events: its name is Type, its id the revision.
+// Event is one event of a watch, as server-sent events: its name is Type, its id the revision from which a watch goes on.
+// What a watch says of what was there when it began is in no order and has no id, until a bookmark ends it.
 type Event struct {
 	// Type is added, modified, deleted or bookmark. A bookmark has no object but a revision.
 	Type     string  `json:"type"`

@@ -1,0 +1,28 @@
+package rest
+
+import "time"
+
+// ObjectEvent is something that happened to an object, in the words of whoever works on it. Events are kept for an hour.
+type ObjectEvent struct {
+	// Time is when it was last seen, and FirstTime when first.
+	Time      time.Time `json:"time"`
+	FirstTime time.Time `json:"firstTime"`
+	// Type is Normal or Warning.
+	Type string `json:"type"`
+	// Reason is a word for programs.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Count is how often it was seen.
+	Count int32 `json:"count"`
+	// Object is what it happened to.
+	Object ObjectReference `json:"object"`
+	// Reporter is who says so.
+	Reporter string `json:"reporter,omitempty"`
+}
+
+// ObjectReference names an object of the same organization.
+type ObjectReference struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	UID  string `json:"uid,omitempty"`
+}

@@ -1,0 +1,45 @@
+package rest
+
+import "time"
+
+// Operation is work on one object that goes on now, or that does not get on.
+type Operation struct {
+	Object ObjectReference `json:"object"`
+	// Cluster that the object belongs to.
+	Cluster string `json:"cluster,omitempty"`
+	// Action is what is done: create, update, upgrade, scale or delete.
+	Action string `json:"action"`
+	// State is running, retrying (a step did not succeed and is tried again) or stalled (only a human helps).
+	State string `json:"state"`
+	// Reason is a word for programs, of the object's conditions; Message says what is waited for.
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+	// Since is when it began, or, of what is stalled, when it came to a stop; absent where nobody has begun yet.
+	Since *time.Time `json:"since,omitempty"`
+	// NextTry is when a step that did not succeed is tried again.
+	NextTry *time.Time `json:"nextTry,omitempty"`
+	// Progress is how far it is, where that can be counted.
+	Progress *Progress `json:"progress,omitempty"`
+}
+
+// Progress counts steps, machines or whatever the work consists of.
+type Progress struct {
+	Done  int `json:"done"`
+	Total int `json:"total"`
+}
+
+// Actions of operations.
+const (
+	ActionCreate  = "create"
+	ActionUpdate  = "update"
+	ActionUpgrade = "upgrade"
+	ActionScale   = "scale"
+	ActionDelete  = "delete"
+)
+
+// States of operations.
+const (
+	StateRunning  = "running"
+	StateRetrying = "retrying"
+	StateStalled  = "stalled"
+)
