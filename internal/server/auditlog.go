@@ -16,7 +16,6 @@ import (
 func (s *Server) registerAudit() {
 	const tag = "Audit"
 	huma.Register(s.api, operation(http.MethodGet, "/audit", "listAudit", "Read the action log of the installation", tag), s.listAudit)
-	huma.Register(s.api, operation(http.MethodGet, "/audit/export", "exportAudit", "Export the action log, a record a line", tag, recorded("export")), s.exportAudit)
 	huma.Register(s.api, operation(http.MethodPost, "/audit/verification", "verifyAudit", "Check the chain of the action log", tag), s.verifyAudit)
 	huma.Register(s.api, operation(http.MethodGet, "/organizations/{organization}/audit", "listOrganizationAudit", "Read the action log of an organization", tag), s.listOrganizationAudit)
 }
@@ -29,7 +28,7 @@ type AuditQuery struct {
 	Action      string    `query:"action" maxLength:"64" doc:"Only this action, such as create."`
 	ObjectKind  string    `query:"kind" maxLength:"64" doc:"Only what was done to this kind of object."`
 	ObjectName  string    `query:"object" maxLength:"256" doc:"Only what was done to the object of this name."`
-	Outcome     string    `query:"outcome" enum:"succeeded,denied,failed" doc:"Only what ended so."`
+	Outcome     string    `query:"outcome" enum:"succeeded,denied,failed,unknown" doc:"Only what ended so."`
 	Since       time.Time `query:"since" doc:"Only from this time on."`
 	Until       time.Time `query:"until" doc:"Only before this time."`
 	OldestFirst bool      `query:"oldestFirst" doc:"The oldest record first."`
@@ -93,19 +92,6 @@ func toRecord(r *audit.Record) rest.AuditRecord {
 		Outcome: string(r.Outcome), Status: r.Status, Reason: r.Reason, Before: r.Before, After: r.After, Detail: r.Detail,
 		Previous: r.Previous, Hash: r.Hash,
 	}
-}
-
-func (s *Server) exportAudit(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
-	if err := s.mayAudit(ctx); err != nil {
-		return nil, err
-	}
-	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		ctx.SetHeader("Content-Type", "application/jsonl")
-		ctx.SetStatus(http.StatusOK)
-		if err := s.Audit.Export(ctx.Context(), ctx.BodyWriter(), audit.Filter{AllOrganizations: true}); err != nil {
-			requestOf(ctx.Context()).failure = err
-		}
-	}}, nil
 }
 
 type verifyInput struct {

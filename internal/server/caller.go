@@ -48,16 +48,27 @@ type request struct {
 	// bearer is what they proved it with, for streams, which ask again.
 	bearer string
 	from   access.Origin
-	// leave makes room for another request while this one goes on as a stream.
+	// host is how the caller calls us.
+	host string
+	// leave makes room for another request in the share that this one is in. One that goes on as a stream leaves before.
 	leave func()
+	// torn says that the body could not be read to its end.
+	torn bool
 	// failure is why the answer is what it is; for the log alone.
 	failure error
 	// before and after are the states of what was changed, for the action log.
 	before, after []byte
 	object        objectName
+	// roomInLog says that the action log has room for the try, whoever it is of.
+	roomInLog bool
 	// detail is what else the action log says.
 	detail map[string]string
+	// unremarkable says that the action log need not have it.
+	unremarkable bool
 }
+
+// base is our own address, as the caller has it. Whoever makes up a host gets an address of no use to anybody else.
+func (r *request) base() string { return "https://" + r.host }
 
 // objectName is what a request is about.
 type objectName struct{ kind, organization, name, uid string }

@@ -3,12 +3,13 @@ package server
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"kqueen.io/kqueen/api/rest"
@@ -16,9 +17,6 @@ import (
 
 // headerRequestID names a request in both directions.
 const headerRequestID = "X-Request-ID"
-
-// maxAtOnce is how many requests are worked on at once; more are told to come again.
-const maxAtOnce = 256
 
 // chain stands before every route.
 func (s *Server) chain(next http.Handler) http.Handler {
@@ -79,7 +77,8 @@ func (s *Server) logged(next http.Handler) http.Handler {
 		begun, a := s.Now(), &answered{ResponseWriter: w}
 		next.ServeHTTP(a, r)
 		known, level := requestOf(r.Context()), slog.LevelDebug
-		if a.status >= http.StatusInternalServerError {
+		// Who went away does not see what became of it, and whoever likes could fill the log by going away.
+		if a.status >= http.StatusInternalServerError && r.Context().Err() == nil {
 			level = slog.LevelError
 		}
 		s.Log.Log(r.Context(), level, "request", "id", known.id, "method", r.Method, "path", r.URL.Path, "status", a.status,
@@ -104,7 +103,6 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 
 // limited bounds what one request may send and how many there are at once.
 func (s *Server) limited(next http.Handler) http.Handler {
-	room := make(chan struct{}, maxAtOnce)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name := range r.Header {
 			if forged(name) {
@@ -113,19 +111,30 @@ func (s *Server) limited(next http.Handler) http.Handler {
 				return
 			}
 		}
-		select {
-		case room <- struct{}{}:
-			leave := sync.OnceFunc(func() { <-room })
-			requestOf(r.Context()).leave = leave
-			defer leave()
-		default:
-			w.Header().Set("Retry-After", "1")
-			writeProblem(w, r, newProblem(http.StatusTooManyRequests, rest.CodeTooMany, "there are too many requests at once; come again in a second"))
+		known := requestOf(r.Context())
+		if known.leave = s.entrance.enter(r.Context(), partyOf(originOf(r).Address)); known.leave == nil {
+			tooMany(w, r)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		defer func() { known.leave() }() // another one than now, once it is known who it is
+		r.Body = &received{http.MaxBytesReader(w, r.Body, maxBody), known}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// received is a body as far as it came.
+type received struct {
+	io.ReadCloser
+	request *request
+}
+
+// Read remembers when it could not: that is the client's mistake, and no error of the server.
+func (b *received) Read(data []byte) (int, error) {
+	n, err := b.ReadCloser.Read(data)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.request.torn = true
+	}
+	return n, err
 }
 
 // forged says whether a header claims to say who somebody is, as proxies and API servers do among themselves.

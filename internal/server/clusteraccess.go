@@ -63,6 +63,9 @@ func (s *Server) mayEnter(ctx context.Context, in OfCluster, access string) (*v1
 		return nil, "", err
 	}
 	c := &v1alpha1.Cluster{}
+	if !speakable(in.Cluster) {
+		return nil, "", notFound()
+	}
 	if err := s.Callers.Get(ctx, client.ObjectKey{Namespace: o.OwnedNamespace(), Name: in.Cluster}, c); err != nil {
 		return nil, "", explain(err)
 	}

@@ -10,6 +10,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -53,22 +54,28 @@ func (c collection) listObjects(ctx context.Context, in *listInput) (*listOutput
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := in.matcher()
+	return c.listed(ctx, in, namespaces, func(client.Object) bool { return true })
+}
+
+// listed answers with a page of what is visible in namespaces.
+func (c collection) listed(ctx context.Context, in *listInput, namespaces []string, visible func(client.Object) bool) (*listOutput, error) {
+	matches, err := in.matcher()
 	if err != nil {
 		return nil, err
 	}
+	wanted := func(o client.Object) bool { return visible(o) && matches(o) }
 	r := requestOf(ctx)
 	scope := in.scope(r.caller.Name, c.plural+"/"+r.path("organization"))
 	after, err := c.cursors.decode(scope, in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	all, revision, err := c.cached(ctx, namespaces, wanted)
+	all, err := c.cached(ctx, namespaces, wanted)
 	if err != nil {
 		return nil, explain(err)
 	}
 	page, last := pageOf(all, in.Query, after)
-	out := &listOutput{Body: rest.List{Items: make([]rest.Object, 0, len(page)), Revision: revision}}
+	out := &listOutput{Body: rest.List{Items: make([]rest.Object, 0, len(page))}}
 	for _, o := range page {
 		item, err := toRest(c.kind, o)
 		if err != nil {
@@ -105,14 +112,13 @@ func (c collection) readable(ctx context.Context) ([]string, error) {
 }
 
 // cached reads from the cache. Its objects are everybody's and are not changed.
-func (c collection) cached(ctx context.Context, namespaces []string, wanted func(client.Object) bool) (all []client.Object, revision string, err error) {
+func (c collection) cached(ctx context.Context, namespaces []string, wanted func(client.Object) bool) (all []client.Object, err error) {
 	caller := requestOf(ctx).caller
 	for _, namespace := range namespaces {
 		list := c.list()
 		if err := c.Cache.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-			return nil, "", err
+			return nil, err
 		}
-		revision = list.GetResourceVersion()
 		err := apimeta.EachListItem(list, func(item runtime.Object) error {
 			o := item.(client.Object)
 			if wanted(o) && (c.name != "Organization" || caller.belongs(o.GetName())) {
@@ -121,10 +127,10 @@ func (c collection) cached(ctx context.Context, namespaces []string, wanted func
 			return nil
 		})
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 	}
-	return all, revision, nil
+	return all, nil
 }
 
 type objectOutput struct {
@@ -161,7 +167,7 @@ func (c collection) read(ctx context.Context) (*unstructured.Unstructured, error
 	}
 	r := requestOf(ctx)
 	name := r.path(c.parameter())
-	if c.name == "Organization" && !r.caller.belongs(name) {
+	if !speakable(name) || c.name == "Organization" && !r.caller.belongs(name) {
 		return nil, notFound()
 	}
 	r.object.name = name
@@ -177,6 +183,9 @@ func (c collection) read(ctx context.Context) (*unstructured.Unstructured, error
 	r.object.uid = string(o.GetUID())
 	return o, nil
 }
+
+// speakable says whether something can have that name at all: one with a slash would lead elsewhere.
+func speakable(name string) bool { return len(content.IsPathSegmentName(name)) == 0 }
 
 func (c collection) createObject(ctx context.Context, in *createInput) (*objectOutput, error) {
 	namespace, err := c.namespaceOf(ctx)
@@ -238,7 +247,6 @@ func (c collection) patchObject(ctx context.Context, in *patchInput) (*objectOut
 	if err != nil {
 		return nil, err
 	}
-	before := o.DeepCopy()
 	have, err := inputOf(o)
 	if err != nil {
 		return nil, explain(err)
@@ -252,22 +260,7 @@ func (c collection) patchObject(ctx context.Context, in *patchInput) (*objectOut
 		return nil, newProblem(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid",
 			rest.FieldError{Detail: "the body is no JSON merge patch (RFC 7386)"})
 	}
-	wanted, err := c.schemas.change(c.kind, merged)
-	if err != nil {
-		return nil, err
-	}
-	if err := apply(wanted, o); err != nil {
-		return nil, explain(err)
-	}
-	options := []client.UpdateOption{client.FieldValidation(metav1.FieldValidationStrict)}
-	if in.DryRun {
-		options = append(options, client.DryRunAll)
-	}
-	if err := c.Callers.Update(ctx, o, options...); err != nil {
-		return nil, explain(err)
-	}
-	c.changed(ctx, before, o, in.DryRun)
-	return c.output(o)
+	return c.update(ctx, o, merged, in.DryRun)
 }
 
 // matching reads the object of the path and compares it with what the caller has seen.

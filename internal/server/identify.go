@@ -8,10 +8,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
@@ -25,10 +27,14 @@ func (s *Server) identify(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	known := requestOf(ctx.Context())
 	known.path = r.PathValue
-	known.from = originOf(r)
+	known.from, known.host = originOf(r), r.Host
 	known.bearer = bearerOf(r)
 	if isPublic(ctx.Operation()) {
-		next(ctx)
+		if !known.move(s.publics, partyOf(known.from.Address)) {
+			tooMany(w, r)
+			return
+		}
+		next(&reading{ctx, known})
 		return
 	}
 	identity, caller, err := s.whoIs(ctx.Context(), known.bearer)
@@ -44,7 +50,28 @@ func (s *Server) identify(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	known.identity, known.caller = identity, caller
-	next(huma.WithContext(ctx, withRequest(ctx.Context(), known)))
+	if !known.move(s.callers, caller.Name) {
+		tooMany(w, r)
+		return
+	}
+	next(&reading{huma.WithContext(ctx, withRequest(ctx.Context(), known)), known})
+}
+
+// reading says 400 where huma says 500 to a body that did not come to its end.
+type reading struct {
+	below
+
+	request *request
+}
+
+// Unwrap lets huma find the request below.
+func (r *reading) Unwrap() huma.Context { return r.below }
+
+func (r *reading) SetStatus(status int) {
+	if status == http.StatusInternalServerError && r.request.torn {
+		status = http.StatusBadRequest
+	}
+	r.below.SetStatus(status)
 }
 
 // whoIs returns who a bearer is and what that makes them in each organization.
@@ -53,12 +80,69 @@ func (s *Server) whoIs(ctx context.Context, bearer string) (access.Identity, Cal
 	if err != nil {
 		return access.Identity{}, Caller{}, fmt.Errorf("identify the caller: %w", err)
 	}
-	organizations := &v1alpha1.OrganizationList{}
-	// The cache's own objects, which are not changed: copies of all of them for each request would be many.
-	if err := s.Cache.List(ctx, organizations, client.UnsafeDisableDeepCopy); err != nil {
+	organizations, err := s.organizationsOf(ctx, identity)
+	if err != nil {
 		return access.Identity{}, Caller{}, fmt.Errorf("read the organizations: %w", err)
 	}
-	return identity, callerOf(identity, organizations.Items), nil
+	return identity, callerOf(identity, organizations), nil
+}
+
+// membersIndex finds the organizations of which somebody, or a group, is a member.
+const membersIndex = "spec.members"
+
+// Index makes what lists are read from find the organizations of a caller without a look at all the others. Call it
+// before the cache is filled.
+func Index(ctx context.Context, cache client.FieldIndexer) error {
+	err := cache.IndexField(ctx, &v1alpha1.Organization{}, membersIndex, func(o client.Object) []string {
+		return memberKeys(o.(*v1alpha1.Organization).Spec.Members)
+	})
+	if err != nil {
+		return fmt.Errorf("index the members of organizations: %w", err)
+	}
+	return nil
+}
+
+// Users and groups may have the same names, and are told apart by what stands before them.
+const userKey, groupKey = "user:", "group:"
+
+func memberKeys(members []v1alpha1.Member) []string {
+	var keys []string
+	for _, m := range members {
+		if m.User != "" {
+			keys = append(keys, userKey+m.User)
+		}
+		if m.Group != "" {
+			keys = append(keys, groupKey+m.Group)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// organizationsOf returns those in which somebody may be something. One may come twice.
+func (s *Server) organizationsOf(ctx context.Context, identity access.Identity) ([]v1alpha1.Organization, error) {
+	if identity.Scope != nil {
+		one := v1alpha1.Organization{}
+		err := s.Cache.Get(ctx, client.ObjectKey{Name: identity.Scope.Organization}, &one)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return []v1alpha1.Organization{one}, err
+	}
+	var all []v1alpha1.Organization
+	keys := []string{userKey + identity.Name}
+	for _, group := range identity.Groups {
+		keys = append(keys, groupKey+group)
+	}
+	for _, key := range keys {
+		list := &v1alpha1.OrganizationList{}
+		// The cache's own objects, which are not changed: copies for each request would be many.
+		if err := s.Cache.List(ctx, list, client.MatchingFields{membersIndex: key}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, err
+		}
+		all = append(all, list.Items...)
+	}
+	return all, nil
 }
 
 // callerOf says what somebody is in each organization. It is pure.

@@ -34,6 +34,12 @@ type patchInput struct {
 	RawBody []byte `contentType:"application/merge-patch+json"`
 }
 
+type replaceInput struct {
+	IfMatch string `header:"If-Match" maxLength:"256" doc:"The ETag of what you have read, or * for whatever is there."`
+	DryRun  bool   `query:"dryRun" doc:"Check, and answer what would be; change nothing."`
+	RawBody []byte
+}
+
 type deleteInput struct {
 	IfMatch string `header:"If-Match" maxLength:"256" doc:"The ETag of what you have read, or * for whatever is there."`
 	DryRun  bool   `query:"dryRun" doc:"Check whether it may be deleted; delete nothing."`

@@ -58,6 +58,16 @@ func kinds() []kind {
 			list: func() client.ObjectList { return &v1alpha1.MachineList{} }, object: func() client.Object { return &v1alpha1.Machine{} },
 			about: "One node of a cluster, from its making to its end.",
 		},
+		{
+			name: "IdentityProvider", plural: "identityproviders", creates: true, changes: true, deletes: true,
+			list: func() client.ObjectList { return &v1alpha1.IdentityProviderList{} }, object: func() client.Object { return &v1alpha1.IdentityProvider{} },
+			about: "An OpenID Connect provider by which people sign in.",
+		},
+		{
+			name: "ControlPlane", plural: "controlplanes", inOrganization: true,
+			list: func() client.ObjectList { return &v1alpha1.ControlPlaneList{} }, object: func() client.Object { return &v1alpha1.ControlPlane{} },
+			about: "What KQueen runs of a cluster that it hosts.",
+		},
 	}
 }
 

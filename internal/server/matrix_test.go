@@ -41,17 +41,30 @@ type route struct {
 	make func(t *testing.T, h *house, n int) map[string]string
 }
 
-// matrix has every operation of the document: one that is not here fails the test.
-func matrix() map[string]route {
+// matrixOfRest has, with the other part, every operation of the document: one that is not there fails the test.
+func matrixOfRest() map[string]route {
 	const merge = `{"labels":{"n":"%d"}}`
-	const newToken = `{"name":"t%d","expires":"2999-01-01T00:00:00Z"}`
-	return map[string]route{
+	all := map[string]route{
 		"listOrganizations":  {from: signedIn},
 		"getOrganization":    {from: "viewer"},
 		"createOrganization": {from: adminOnly, body: `{"name":"new-%d"}`},
 		"updateOrganization": {from: "owner", body: merge},
 		"deleteOrganization": {from: adminOnly},
 		"getQuota":           {from: "viewer"},
+		"listEvents":         {from: "viewer"},
+		"listOperations":     {from: "viewer"},
+		"listMembers":        {from: "viewer"},
+		"setMember":          {from: "owner", body: `{"role":"viewer"}`},
+		"removeMember":       {from: "owner"},
+
+		"listAllProvisioners": {from: signedIn}, "listAllClusters": {from: signedIn}, "listAllNodePools": {from: signedIn}, "listAllMachines": {from: signedIn},
+		"listControlPlanes": {from: "viewer"}, "getControlPlane": {from: "viewer"}, "listAllControlPlanes": {from: signedIn},
+
+		"replaceOrganization": {from: "owner", body: `{"labels":{"n":"%d"},"spec":{"members":[{"user":"owner","role":"owner"}]}}`},
+		"replaceProvisioner":  {from: "owner", body: `{"labels":{"n":"%d"},"spec":{"driver":"hosted"}}`},
+		"replaceCluster":      {from: "operator", body: `{"labels":{"n":"%d"},"spec":{"version":"v1.36.3"}}`},
+		"replaceNodePool":     {from: "operator", body: `{"labels":{"n":"%d"},"spec":{"clusterName":"thing"}}`},
+		"replaceMachine":      {from: "operator", body: `{"labels":{"n":"%d"},"spec":{"clusterName":"thing","version":"v1.36.3","provider":"manual"}}`},
 
 		"listReleases": {from: signedIn}, "getRelease": {from: signedIn},
 
@@ -60,25 +73,44 @@ func matrix() map[string]route {
 		"createProvisioner": {from: "owner", body: `{"name":"new-%d","spec":{"driver":"hosted"}}`},
 		"updateProvisioner": {from: "owner", body: merge},
 		"deleteProvisioner": {from: "owner"},
-		"listClusters":      {from: "viewer"},
-		"getCluster":        {from: "viewer"},
-		"createCluster":     {from: "operator", body: `{"name":"new-%d","spec":{"version":"v1.36.3"}}`},
-		"updateCluster":     {from: "operator", body: merge},
-		"deleteCluster":     {from: "operator"},
-		"listNodePools":     {from: "viewer"},
-		"getNodePool":       {from: "viewer"},
-		"createNodePool":    {from: "operator", body: `{"name":"new-%d","spec":{"clusterName":"thing"}}`},
-		"updateNodePool":    {from: "operator", body: merge},
-		"deleteNodePool":    {from: "operator"},
-		"listMachines":      {from: "viewer"},
-		"getMachine":        {from: "viewer"},
-		"updateMachine":     {from: "operator", body: merge},
-		"deleteMachine":     {from: "operator"},
+
+		"getProvisionerCredentials":    {from: "viewer"},
+		"setProvisionerCredentials":    {from: "owner", body: `{"token":"t%d"}`},
+		"removeProvisionerCredentials": {from: "owner"},
+
+		"listClusters":   {from: "viewer"},
+		"getCluster":     {from: "viewer"},
+		"createCluster":  {from: "operator", body: `{"name":"new-%d","spec":{"version":"v1.36.3"}}`},
+		"updateCluster":  {from: "operator", body: merge},
+		"deleteCluster":  {from: "operator"},
+		"listNodePools":  {from: "viewer"},
+		"getNodePool":    {from: "viewer"},
+		"createNodePool": {from: "operator", body: `{"name":"new-%d","spec":{"clusterName":"thing"}}`},
+		"updateNodePool": {from: "operator", body: merge},
+		"deleteNodePool": {from: "operator"},
+		"listMachines":   {from: "viewer"},
+		"getMachine":     {from: "viewer"},
+		"updateMachine":  {from: "operator", body: merge},
+		"deleteMachine":  {from: "operator"},
 
 		"issueCredential": {from: "viewer", body: `{}`},
 		"issueKubeconfig": {from: "viewer", body: `{"access":"view"}`},
 		"breakGlass":      {from: "owner"},
+		"createJoinToken": {from: "operator"},
 
+		"listAudit":   {from: adminOnly},
+		"exportAudit": {from: adminOnly}, "exportOrganizationAudit": {from: adminOnly},
+		"verifyAudit":           {from: adminOnly},
+		"listOrganizationAudit": {from: "operator"},
+	}
+	maps.Copy(all, accounts())
+	return all
+}
+
+// accounts is the part of the matrix about who signs in.
+func accounts() map[string]route {
+	const newToken = `{"name":"t%d","expires":"2999-01-01T00:00:00Z"}`
+	return map[string]route{
 		"setUp":            {from: everyone, body: `{"token":"kq1_none","name":"first%d","password":"correct horse battery"}`},
 		"signIn":           {from: everyone, body: `{"name":"somebody%d","password":"correct horse battery"}`},
 		"choosePassword":   {from: everyone, body: `{"token":"kq1_%d","password":"correct horse battery"}`},
@@ -105,12 +137,33 @@ func matrix() map[string]route {
 		"listServiceAccountTokens":  {from: "owner", make: someAccount},
 		"createServiceAccountToken": {from: "owner", make: someAccount, body: newToken},
 		"revokeServiceAccountToken": {from: "owner", make: someAccount},
-
-		"listAudit":             {from: adminOnly},
-		"exportAudit":           {from: adminOnly},
-		"verifyAudit":           {from: adminOnly},
-		"listOrganizationAudit": {from: "operator"},
 	}
+}
+
+// matrixOfSignIn is the part of the matrix that is about how people sign in.
+func matrixOfSignIn() map[string]route {
+	return map[string]route{
+		"listIdentityProviders":     {from: adminOnly},
+		"getIdentityProvider":       {from: adminOnly},
+		"createIdentityProvider":    {from: adminOnly, body: `{"name":"new-%d","spec":{"issuer":"https://login.example.com","clientID":"kqueen"}}`},
+		"updateIdentityProvider":    {from: adminOnly, body: `{"labels":{"n":"%d"}}`},
+		"deleteIdentityProvider":    {from: adminOnly},
+		"setIdentityProviderSecret": {from: adminOnly, body: `{"secret":"s%d"}`},
+		"replaceIdentityProvider":   {from: adminOnly, body: `{"labels":{"n":"%d"},"spec":{"issuer":"https://login.example.com","clientID":"kqueen"}}`},
+		"startDevice":               {from: everyone, body: `{"client":"machine %d"}`},
+		"pollDevice":                {from: everyone, body: `{"deviceCode":"kq1_%d"}`},
+		"exchangeCode":              {from: everyone, body: `{"code":"kq1_%d","codeVerifier":"v","redirectURI":"http://127.0.0.1:1/"}`},
+		"listProviders":             {from: everyone},
+		"getDevice":                 {from: signedIn, make: someDevice},
+		"answerDevice":              {from: signedIn, body: `{"userCode":"BBBB-%d","approve":true}`},
+	}
+}
+
+// matrix is all of it.
+func matrix() map[string]route {
+	all := matrixOfRest()
+	maps.Copy(all, matrixOfSignIn())
+	return all
 }
 
 // someUser makes a user.
@@ -121,6 +174,16 @@ func someUser(t *testing.T, h *house, n int) map[string]string {
 		t.Fatal(err)
 	}
 	return map[string]string{"user": name}
+}
+
+// someDevice makes a device that waits for its user.
+func someDevice(t *testing.T, h *house, _ int) map[string]string {
+	t.Helper()
+	start, err := h.access.StartDevice(t.Context(), access.Origin{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"userCode": start.UserCode}
 }
 
 // someAccount makes a service account of blue with a token.
@@ -166,6 +229,8 @@ func things(t *testing.T, h *house) {
 		&v1alpha1.Cluster{ObjectMeta: meta, Spec: v1alpha1.ClusterSpec{Version: "v1.36.3"}},
 		&v1alpha1.NodePool{ObjectMeta: meta, Spec: v1alpha1.NodePoolSpec{ClusterName: "thing"}},
 		&v1alpha1.Machine{ObjectMeta: meta, Spec: v1alpha1.MachineSpec{ClusterName: "thing", Version: "v1.36.3", Provider: "manual"}},
+		&v1alpha1.IdentityProvider{ObjectMeta: metav1.ObjectMeta{Name: "thing"}, Spec: v1alpha1.IdentityProviderSpec{Issuer: "https://login.example.com", ClientID: "kqueen"}},
+		&v1alpha1.ControlPlane{ObjectMeta: meta, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.36.3"}},
 	} {
 		if err := h.plane.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
@@ -203,7 +268,7 @@ func TestMatrix(t *testing.T) {
 // ask asks one operation as one caller and compares.
 func (h *house) ask(t *testing.T, r route, method, path, who string, n int) {
 	t.Helper()
-	values := map[string]string{"organization": "blue", "release": "v1.36.3", "credential": "kqx"}
+	values := map[string]string{"organization": "blue", "release": "v1.36.3", "credential": "kqx", "member": "user:some%2Fbody"}
 	for _, k := range kinds() {
 		if values[k.parameter()] == "" {
 			values[k.parameter()] = "thing"
@@ -295,6 +360,27 @@ func TestMatrixOfWatches(t *testing.T) {
 			if status != want {
 				t.Errorf("watch %s as %q: %d, want %d", path, who, status, want)
 			}
+		}
+	}
+}
+
+// TestMatrixOfWatchesEverywhere asks every list over all organizations to go on.
+func TestMatrixOfWatchesEverywhere(t *testing.T) {
+	h := newHouse(t)
+	for _, k := range kinds() {
+		if !k.inOrganization {
+			continue
+		}
+		for _, who := range callers() {
+			want := http.StatusOK
+			if who == "" {
+				want = http.StatusUnauthorized
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			if status := h.begin(ctx, t, who, rest.Prefix+"/"+k.plural+"?watch=true"); status != want {
+				t.Errorf("watch all %s as %q: %d, want %d", k.plural, who, status, want)
+			}
+			cancel()
 		}
 	}
 }

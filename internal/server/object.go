@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -16,18 +17,14 @@ import (
 
 // toRest is an object of the admin plane as callers see it.
 func toRest(k kind, o client.Object) (rest.Object, error) {
-	data, err := json.Marshal(o)
+	spec, status, err := partsOf(o)
 	if err != nil {
-		return rest.Object{}, fmt.Errorf("encode %s %s: %w", k.name, o.GetName(), err)
-	}
-	var parts struct{ Spec, Status json.RawMessage }
-	if err := json.Unmarshal(data, &parts); err != nil {
 		return rest.Object{}, fmt.Errorf("encode %s %s: %w", k.name, o.GetName(), err)
 	}
 	made := rest.Object{
 		Kind: k.name, Name: o.GetName(), UID: string(o.GetUID()), Labels: o.GetLabels(), Annotations: o.GetAnnotations(),
 		CreatedAt: o.GetCreationTimestamp().UTC(), DeletionRequestedAt: timeOf(o.GetDeletionTimestamp()),
-		Generation: o.GetGeneration(), Revision: o.GetResourceVersion(), Spec: parts.Spec, Status: parts.Status,
+		Generation: o.GetGeneration(), Revision: o.GetResourceVersion(), Spec: spec, Status: status,
 	}
 	if k.inOrganization {
 		// What all organizations share is in none.
@@ -37,6 +34,30 @@ func toRest(k kind, o client.Object) (rest.Object, error) {
 		}
 	}
 	return made, nil
+}
+
+// partsOf are the spec and the status of an object in JSON; nil for one that is not there. The rest of it, of which the
+// API server's notes about who set which field are the larger part, is not encoded.
+func partsOf(o client.Object) (spec, status json.RawMessage, err error) {
+	part := func(name string) any {
+		if u, ok := o.(*unstructured.Unstructured); ok {
+			return u.Object[strings.ToLower(name)]
+		}
+		if field := reflect.ValueOf(o).Elem().FieldByName(name); field.IsValid() {
+			return field.Addr().Interface()
+		}
+		return nil
+	}
+	for name, into := range map[string]*json.RawMessage{"Spec": &spec, "Status": &status} {
+		value := part(name)
+		if value == nil {
+			continue
+		}
+		if *into, err = json.Marshal(value); err != nil {
+			return nil, nil, err
+		}
+	}
+	return spec, status, nil
 }
 
 func timeOf(t *metav1.Time) *time.Time {

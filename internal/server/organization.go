@@ -6,11 +6,13 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/organization"
 )
 
 func (s *Server) registerOrganization() {
@@ -47,7 +49,17 @@ func (s *Server) getQuota(ctx context.Context, in *InOrganization) (*ok[rest.Quo
 	return &ok[rest.Quota]{Body: rest.Quota{
 		Clusters: rest.Use{Used: used.Clusters, Limit: limitOf(quota.Clusters)},
 		Nodes:    rest.Use{Used: used.Nodes, Limit: limitOf(quota.Nodes)},
+		CPU:      rest.UseOfQuantity{Used: organization.CPUText(used.CPU), Limit: quantityOf(quota.CPU)},
+		Memory:   rest.UseOfQuantity{Used: organization.BytesText(used.Memory), Limit: quantityOf(quota.Memory)},
+		Store:    rest.UseOfQuantity{Used: organization.StoreText(used.Store), Limit: quantityOf(quota.Store)},
 	}}, nil
+}
+
+func quantityOf(q *resource.Quantity) string {
+	if q == nil {
+		return ""
+	}
+	return q.String()
 }
 
 func limitOf(n *int32) *int64 {

@@ -86,34 +86,48 @@ func placeOf(o client.Object, sort string) place {
 }
 
 func (p place) compare(q place) int {
-	return cmp.Or(cmp.Compare(p.Created, q.Created), cmp.Compare(p.Name, q.Name), cmp.Compare(p.Namespace, q.Namespace))
+	if c := cmp.Compare(p.Created, q.Created); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(p.Name, q.Name); c != 0 {
+		return c
+	}
+	return cmp.Compare(p.Namespace, q.Namespace)
 }
 
-// pageOf returns the objects of one page, and the place of the last one when more follow. It is pure.
+// pageOf returns the objects of one page, and the place of the last one when more follow. It is pure. It puts in order
+// what may be on the page and one more, not everything that there is.
 func pageOf(all []client.Object, q Query, after *place) (page []client.Object, last *place) {
-	order := func(a, b place) int {
-		if strings.HasPrefix(q.Sort, "-") {
-			return b.compare(a)
-		}
-		return a.compare(b)
+	order := place.compare
+	if strings.HasPrefix(q.Sort, "-") {
+		order = func(a, b place) int { return b.compare(a) }
 	}
 	type placed struct {
 		place
 		client.Object
 	}
-	left := make([]placed, 0, len(all))
+	inOrder := func(a, b placed) int { return order(a.place, b.place) }
+	keep := q.Limit + 1
+	first := make([]placed, 0, 2*keep)
+	var bound *place // of the first that are known; nothing behind it is wanted
 	for _, o := range all {
 		p := placed{placeOf(o, q.Sort), o}
-		if after == nil || order(p.place, *after) > 0 {
-			left = append(left, p)
+		if after != nil && order(p.place, *after) <= 0 || bound != nil && order(p.place, *bound) > 0 {
+			continue
+		}
+		if first = append(first, p); len(first) == 2*keep {
+			slices.SortFunc(first, inOrder)
+			first = first[:keep]
+			at := first[keep-1].place
+			bound = &at
 		}
 	}
-	slices.SortFunc(left, func(a, b placed) int { return order(a.place, b.place) })
-	for _, p := range left[:min(q.Limit, len(left))] {
+	slices.SortFunc(first, inOrder)
+	for _, p := range first[:min(q.Limit, len(first))] {
 		page = append(page, p.Object)
 	}
-	if len(left) > q.Limit {
-		last = &left[q.Limit-1].place
+	if len(first) > q.Limit {
+		last = &first[q.Limit-1].place
 	}
 	return page, last
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/access/password"
 	"kqueen.io/kqueen/internal/organization"
 )
 
@@ -44,6 +45,9 @@ func explain(err error) error {
 	var known *problem
 	if err == nil || errors.As(err, &known) {
 		return err
+	}
+	if errors.Is(err, password.ErrBusy) {
+		return newProblem(http.StatusTooManyRequests, rest.CodeTooMany, "too many passwords are being checked; come again in a moment")
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -132,6 +136,9 @@ func toProblem(ctx huma.Context, _ string, v any) (any, error) {
 	case *hidden:
 		p, r.failure = e.problem, e.cause
 	case *huma.ErrorModel:
+		if e.Status == http.StatusInternalServerError && r.torn {
+			e = &huma.ErrorModel{Status: http.StatusBadRequest, Detail: "the body did not come to its end"}
+		}
 		p = ofForm(e)
 	default:
 		return v, nil

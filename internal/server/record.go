@@ -1,11 +1,15 @@
 package server
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -29,53 +33,125 @@ func recorded(action string) func(*huma.Operation) {
 	}
 }
 
-// record writes into the action log what became of a request that changes something or gives something out. While the
-// log cannot be written, or is not the one that was written, nothing is changed: what is done leaves a trace.
+// endTimeout bounds what is written of a request when it is over; whoever made it may be gone.
+const endTimeout = 10 * time.Second
+
+// act is a request in the action log: what it is called there and, where there is one, the path of its operation.
+type act struct {
+	action, operation, path string
+	dryRun                  bool
+	// noted is what was written before anything was done; nil where nothing was.
+	noted *audit.Act
+}
+
+// actOf says what an operation is in the action log, or that it is not in it.
+func actOf(ctx huma.Context) (*act, bool) {
+	o := ctx.Operation()
+	action, ok := o.Metadata[metaAction].(string)
+	return &act{action: action, operation: o.OperationID, path: o.Path, dryRun: ctx.Query("dryRun") == "true"}, ok
+}
+
+// record writes into the action log what became of a request that changes something or gives something out.
 func (s *Server) record(ctx huma.Context, next func(huma.Context)) {
-	if _, ok := ctx.Operation().Metadata[metaAction].(string); ok {
-		if _, err := s.Audit.Head(ctx.Context()); err != nil {
-			r, w := humago.Unwrap(ctx)
-			requestOf(ctx.Context()).failure = err
-			writeProblem(w, r, newProblem(http.StatusServiceUnavailable, rest.CodeUnavailable, "the action log cannot be written, so nothing is changed; tell an administrator"))
-			return
-		}
+	a, ok := actOf(ctx)
+	if !ok {
+		next(ctx)
+		return
+	}
+	if err := s.beginAct(ctx.Context(), a); err != nil {
+		r, w := humago.Unwrap(ctx)
+		requestOf(ctx.Context()).failure = err
+		writeProblem(w, r, unrecorded())
+		return
 	}
 	next(ctx)
-	s.append(ctx, ctx.Status())
+	s.endAct(ctx.Context(), a, ctx.Status())
+}
+
+func unrecorded() *problem {
+	return newProblem(http.StatusServiceUnavailable, rest.CodeUnavailable, "the action log cannot be written, so nothing is changed; tell an administrator")
 }
 
 // refused writes down a try that got no further than who it was.
-func (s *Server) refused(ctx huma.Context, p *problem) { s.append(ctx, p.Status) }
+func (s *Server) refused(ctx huma.Context, p *problem) {
+	if a, ok := actOf(ctx); ok {
+		requestOf(ctx.Context()).roomInLog = s.strangers.allow()
+		s.endAct(ctx.Context(), a, p.Status)
+	}
+}
 
-func (s *Server) append(ctx huma.Context, status int) {
-	action, ok := ctx.Operation().Metadata[metaAction].(string)
-	if !ok {
-		return
+// beginAct notes a request before anything is done: what cannot be noted is not done, and what was interrupted leaves a
+// trace, too.
+func (s *Server) beginAct(ctx context.Context, a *act) (err error) {
+	known := requestOf(ctx)
+	known.roomInLog = known.identity.Kind != "" || s.strangers.allow()
+	if !known.roomInLog {
+		_, err = s.Audit.Head(ctx)
+		return err
 	}
-	known := requestOf(ctx.Context())
-	if known.identity.Kind == "" && !s.strangers.allow() {
-		return
+	r := s.describe(ctx, a, 0)
+	r.Organization, r.Object.Name = known.path("organization"), lastParameter(a.path, known.path)
+	r.Detail = map[string]string{"operation": a.operation}
+	a.noted, err = s.Audit.Begin(ctx, r)
+	return err
+}
+
+// lastParameter is the value of a path's last parameter, which names what the path is of.
+func lastParameter(path string, value func(string) string) string {
+	i, j := strings.LastIndexByte(path, '{'), strings.LastIndexByte(path, '}')
+	if i < 0 || j < i || path[i+1:j] == "organization" {
+		return ""
 	}
+	return value(path[i+1 : j])
+}
+
+// endAct writes what became of a request, also when whoever made it has gone away.
+func (s *Server) endAct(ctx context.Context, a *act, status int) {
+	known := requestOf(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	var err error
+	switch {
+	case known.unremarkable && a.noted != nil:
+		err = a.noted.Drop(ctx)
+	case known.unremarkable:
+	case a.noted != nil:
+		_, err = a.noted.End(ctx, s.describe(ctx, a, status))
+	case known.identity.Kind == "" && !known.roomInLog:
+		s.strangers.leftOut.Add(1)
+	default:
+		_, err = s.Audit.Append(ctx, s.describe(ctx, a, status))
+	}
+	if err != nil {
+		s.Log.Error("write the action log", "id", known.id, "action", a.action, "error", err)
+	}
+}
+
+// describe is the record of a request, as far as it is known.
+func (s *Server) describe(ctx context.Context, a *act, status int) audit.Record {
+	known := requestOf(ctx)
 	r := audit.Record{
-		Actor: actorOf(known), Action: action, Organization: known.object.organization,
+		Actor: actorOf(known), Action: a.action, Organization: known.object.organization,
 		Object: audit.Object{Kind: known.object.kind, Name: known.object.name, UID: known.object.uid},
 		Source: known.from.Address.String(), UserAgent: known.from.Client, RequestID: known.id,
 		Outcome: outcomeOf(status), Status: status, Before: digest(known.before), After: digest(known.after), Detail: known.detail,
 	}
-	if known.failure != nil && r.Outcome == audit.Denied {
+	if known.failure != nil && known.identity.Kind == "" && r.Outcome == audit.Denied {
 		r.Reason = "not identified"
 	}
-	if ctx.Query("dryRun") == "true" {
+	if a.dryRun {
 		r.Detail = map[string]string{"dryRun": "true"}
 	}
-	if known.identity.Kind == "" {
+	if known.identity.Kind == "" && status != 0 {
 		if n := s.strangers.leftOut.Swap(0); n > 0 {
-			r.Detail = map[string]string{"leftOut": strconv.FormatInt(n, 10)}
+			r.Detail = maps.Clone(r.Detail)
+			if r.Detail == nil {
+				r.Detail = map[string]string{}
+			}
+			r.Detail["leftOut"] = strconv.FormatInt(n, 10)
 		}
 	}
-	if _, err := s.Audit.Append(ctx.Context(), r); err != nil {
-		s.Log.Error("write the action log", "id", known.id, "action", action, "error", err)
-	}
+	return r
 }
 
 // Strangers may try as often as they like, and the log is kept for ever: it has this many of their tries a second, and
@@ -95,13 +171,7 @@ func newStrangers() *strangers {
 	return &strangers{limit: rate.NewLimiter(strangersASecond, strangersAtOnce)}
 }
 
-func (s *strangers) allow() bool {
-	if s.limit.Allow() {
-		return true
-	}
-	s.leftOut.Add(1)
-	return false
-}
+func (s *strangers) allow() bool { return s.limit.Allow() }
 
 func actorOf(known *request) audit.Actor {
 	kinds := map[access.Kind]string{access.User: audit.User, access.ServiceAccount: audit.ServiceAccount}

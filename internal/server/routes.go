@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"kqueen.io/kqueen/api/rest"
 )
@@ -27,19 +25,27 @@ func (s *Server) routes() error {
 		collection{s, k, known}.register()
 	}
 	s.registerSignIn()
+	s.registerFlows()
+	s.registerProviders()
 	s.registerMe()
 	s.registerUsers()
 	s.registerServiceAccounts()
 	s.registerAudit()
+	s.registerExports()
 	s.registerOrganization()
+	s.registerMembers()
+	s.registerCredentials()
+	s.registerEvents()
+	s.registerOperations()
 	s.registerClusterAccess()
+	s.registerJoin()
 	s.documentProblems()
 	return nil
 }
 
 // register adds the operations of one kind.
 func (c collection) register() {
-	huma.Register(c.api, c.operation(http.MethodGet, "", "list"+plural(c.name), "List "+c.plural, c.watches), c.listObjects)
+	huma.Register(c.api, c.operation(http.MethodGet, "", "list"+plural(c.name), "List "+c.plural, watches(listening(c.watchObjects))), c.listObjects)
 	huma.Register(c.api, c.operation(http.MethodGet, c.parameter(), "get"+c.name, "Get a "+c.parameter()), c.getObject)
 	if c.creates {
 		o := c.operation(http.MethodPost, "", "create"+c.name, "Create a "+c.parameter(), recorded("create"))
@@ -51,11 +57,17 @@ func (c collection) register() {
 		o := c.operation(http.MethodPatch, c.parameter(), "update"+c.name, "Change a "+c.parameter(), recorded("update"))
 		o.RequestBody = c.body("application/merge-patch+json", c.name+"Change")
 		huma.Register(c.api, o, c.patchObject)
+		o = c.operation(http.MethodPut, c.parameter(), "replace"+c.name, "Replace all that you may say of a "+c.parameter(), recorded("update"))
+		o.RequestBody = c.body("application/json", c.name+"Change")
+		huma.Register(c.api, o, c.replaceObject)
 	}
 	if c.deletes {
 		o := c.operation(http.MethodDelete, c.parameter(), "delete"+c.name, "Delete a "+c.parameter(), recorded("delete"))
 		o.DefaultStatus = http.StatusAccepted
 		huma.Register(c.api, o, c.deleteObject)
+	}
+	if c.inOrganization {
+		c.registerEverywhere()
 	}
 	c.document()
 }
@@ -98,38 +110,6 @@ func (c collection) body(mediaType, schema string) *huma.RequestBody {
 	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{mediaType: {Schema: c.schemas.ref(schema)}}}
 }
 
-// watches makes a list answer with events when it is asked to.
-func (c collection) watches(o *huma.Operation) {
-	o.Middlewares = append(o.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
-		if ctx.Query("watch") != "true" {
-			next(ctx)
-			return
-		}
-		r, w := humago.Unwrap(ctx)
-		in, err := watchInput(ctx)
-		if err == nil {
-			err = c.watchObjects(ctx.Context(), w, in)
-		}
-		if err != nil {
-			requestOf(ctx.Context()).failure = err
-			writeProblem(w, r, explained(err))
-		}
-	})
-}
-
-// watchInput reads what of a list's parameters a watch takes.
-func watchInput(ctx huma.Context) (*listInput, error) {
-	in := &listInput{Watch: true, LastEventID: ctx.Header("Last-Event-ID")}
-	in.Selector, in.Name, in.Cluster, in.Ready = ctx.Query("labelSelector"), ctx.Query("name"), ctx.Query("cluster"), ctx.Query("ready")
-	if in.LastEventID != "" {
-		if _, err := strconv.ParseUint(in.LastEventID, 10, 64); err != nil {
-			return nil, newProblem(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid",
-				rest.FieldError{Pointer: ":Last-Event-ID", Detail: "is no revision that a watch gave"})
-		}
-	}
-	return in, nil
-}
-
 // document says in the document what the answers hold.
 func (c collection) document() {
 	paths, at := c.api.OpenAPI().Paths, rest.Prefix+c.path()
@@ -146,9 +126,8 @@ func (c collection) document() {
 	name := c.name + "List"
 	list := *c.schemas.registry.Map()["List"]
 	list.Properties = map[string]*huma.Schema{
-		"items":    {Type: huma.TypeArray, Items: c.schemas.ref(c.name)},
-		"cursor":   list.Properties["cursor"],
-		"revision": list.Properties["revision"],
+		"items":  {Type: huma.TypeArray, Items: c.schemas.ref(c.name)},
+		"cursor": list.Properties["cursor"],
 	}
 	list.PrecomputeMessages()
 	c.schemas.registry.Map()[name] = &list
@@ -157,10 +136,16 @@ func (c collection) document() {
 	one := paths[at+"/{"+c.parameter()+"}"]
 	answers(one.Get, c.schemas.ref(c.name))
 	answers(one.Patch, c.schemas.ref(c.name))
-	if ok := paths[at].Get.Responses["200"]; ok != nil {
-		ok.Content["text/event-stream"] = &huma.MediaType{Schema: &huma.Schema{
-			Type: huma.TypeString, Description: "With watch=true: events added, modified, deleted, bookmark and problem; the id is the revision.",
-		}}
+	answers(one.Put, c.schemas.ref(c.name))
+	lists := []*huma.Operation{paths[at].Get}
+	if everywhere := paths[rest.Prefix+"/"+c.plural]; c.inOrganization {
+		answers(everywhere.Get, c.schemas.ref(name))
+		lists = append(lists, everywhere.Get)
+	}
+	for _, o := range lists {
+		if ok := o.Responses["200"]; ok != nil {
+			ok.Content["text/event-stream"] = eventStream()
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ package server
 
 import (
 	"errors"
+	"html/template"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -34,9 +35,9 @@ import (
 type Config struct {
 	// Callers makes every call as whoever the context names: see kube.Impersonating.
 	Callers client.WithWatch
-	// Own asks the admin plane who may do what.
-	Own client.Client
-	// Cache is what lists are read from.
+	// Own asks the admin plane who may do what, and follows what callers see over several organizations.
+	Own client.WithWatch
+	// Cache is what lists are read from. See [Index].
 	Cache  client.Reader
 	Access *access.Service
 	Audit  *audit.Log
@@ -61,9 +62,13 @@ type Server struct {
 	authority *kube.Authority
 	cursors   cursors
 	strangers *strangers
-	streams   streams
-	api       huma.API
-	handler   http.Handler
+	entrance  *entrance
+	// callers are the requests of those who are somebody, publics those of operations that are for everybody.
+	callers, publics *shares
+	streams          streams
+	api              huma.API
+	handler          http.Handler
+	templates        *template.Template
 
 	closing chan struct{}
 	close   sync.Once
@@ -76,11 +81,15 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		Config: c, authority: kube.NewAuthority(c.Own, c.Now), cursors: cursors{c.Key}, strangers: newStrangers(), streams: streams{of: map[string]int{}}, closing: make(chan struct{}),
+		entrance: newEntrance(), callers: newShares(maxRequests, maxRequestsOfOne, sureOfCaller), publics: newShares(maxStrangers, maxStrangersOfOne, sureOfStranger),
 	}
 	mux := http.NewServeMux()
 	s.api = humago.New(mux, apiConfig(c.Version))
 	s.api.UseMiddleware(s.identify, s.once, s.record)
 	if err := s.routes(); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.registerPages(mux), s.serveReference(mux)); err != nil {
 		return nil, err
 	}
 	mux.Handle(IssuerPath+"/", http.StripPrefix(IssuerPath, c.Issuer.Handler()))
@@ -113,12 +122,17 @@ func apiConfig(version string) huma.Config {
 }
 
 // public marks an operation that takes nobody in particular. Everything else wants to know who it is.
-func public(o *huma.Operation) { o.Security = []map[string][]string{} }
+func public(o *huma.Operation) {
+	o.Security, o.MaxBodyBytes = []map[string][]string{}, maxPublicBody
+}
 
 func isPublic(o *huma.Operation) bool { return o.Security != nil && len(o.Security) == 0 }
 
-// maxBody is how much of a request is read, in bytes.
-const maxBody = 1 << 20
+// maxBody is how much of a request is read, in bytes, and maxPublicBody how much of those who have not said who they are.
+const (
+	maxBody       = 1 << 20
+	maxPublicBody = 16 << 10
+)
 
 // operation describes a route.
 func operation(method, path, id, summary, tag string, options ...func(*huma.Operation)) huma.Operation {

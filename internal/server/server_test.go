@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,6 +56,7 @@ func newHouse(t *testing.T) *house {
 	t.Helper()
 	h := &house{plane: testplane.Client(t), tokens: map[string]string{}}
 	h.organizations(t)
+	h.clear(t)
 	db, err := database.Open(t.Context(), database.FileURL(filepath.Join(t.TempDir(), "kqueen.db")))
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +75,21 @@ func newHouse(t *testing.T) *house {
 	h.people(t)
 	h.open(t)
 	return h
+}
+
+// clear removes what the tests before have left in the organizations, and providers: each begins with none.
+func (h *house) clear(t *testing.T) {
+	t.Helper()
+	if err := h.plane.DeleteAllOf(t.Context(), &v1alpha1.IdentityProvider{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, namespace := range []string{"org-blue", "org-red"} {
+		for _, o := range []client.Object{&v1alpha1.Cluster{}, &v1alpha1.NodePool{}, &v1alpha1.Machine{}, &v1alpha1.ControlPlane{}, &v1alpha1.Provisioner{}} {
+			if err := h.plane.DeleteAllOf(t.Context(), o, client.InNamespace(namespace)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 // organizations puts them and their rights into the plane.
@@ -105,6 +122,25 @@ func (h *house) organizations(t *testing.T) {
 	if err := role.Keep(t.Context(), h.plane, rights); err != nil {
 		t.Fatal(err)
 	}
+	h.guarded(t)
+}
+
+// guarded waits until the API server holds the guard of organizations, which it does some moments after it was told.
+func (h *house) guarded(t *testing.T) {
+	t.Helper()
+	callers, err := kube.Impersonating(testplane.Config(t), testplane.Scheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := kube.WithAs(t.Context(), kube.As{User: "owner", Groups: []string{role.Group("blue", v1alpha1.RoleOwner)}})
+	h.await(t, func() bool {
+		o := &v1alpha1.Organization{}
+		if err := h.plane.Get(ctx, client.ObjectKey{Name: "blue"}, o); err != nil {
+			t.Fatal(err)
+		}
+		o.Spec.Quota = &v1alpha1.Quota{Clusters: ptr.To[int32](9999)}
+		return apierrors.IsForbidden(callers.Update(ctx, o, client.DryRunAll))
+	})
 }
 
 // people makes users and signs them in.
@@ -133,6 +169,9 @@ func (h *house) open(t *testing.T) {
 	}
 	cached, err := cache.New(config, cache.Options{Scheme: testplane.Scheme(t)})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Index(t.Context(), cached); err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range kinds() {

@@ -80,20 +80,27 @@ type signInInput struct {
 }
 
 func (s *Server) signIn(ctx context.Context, in *signInInput) (*ok[rest.Issued], error) {
-	r := requestOf(ctx)
-	r.object = objectName{kind: "User", name: in.Body.Name}
-	issued, err := s.Access.SignIn(ctx, in.Body.Name, in.Body.Password, r.from)
+	issued, err := s.enter(ctx, requestOf(ctx), in.Body.Name, in.Body.Password)
+	if errors.Is(err, access.ErrUnauthenticated) {
+		return nil, newProblem(http.StatusUnauthorized, rest.CodeUnauthenticated, "the name or the password is not right")
+	}
 	if err != nil {
-		// People type passwords in place of their names: what names nobody is not written down.
-		if _, unknown := s.Access.GetUser(ctx, in.Body.Name); unknown != nil {
-			r.object.name = ""
-		}
-		if errors.Is(err, access.ErrUnauthenticated) {
-			return nil, newProblem(http.StatusUnauthorized, rest.CodeUnauthenticated, "the name or the password is not right")
-		}
 		return nil, explainAccess(err)
 	}
 	return &ok[rest.Issued]{Body: toIssued(issued)}, nil
+}
+
+// enter signs in a local user. Errors: those of access.SignIn.
+func (s *Server) enter(ctx context.Context, r *request, name, password string) (access.Issued, error) {
+	r.object = objectName{kind: "User", name: name}
+	issued, err := s.Access.SignIn(ctx, name, password, r.from)
+	if err != nil {
+		// People type passwords in place of their names: what names nobody is not written down.
+		if _, unknown := s.Access.GetUser(ctx, name); unknown != nil {
+			r.object.name = ""
+		}
+	}
+	return issued, err
 }
 
 type choosePasswordInput struct {

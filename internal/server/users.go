@@ -28,17 +28,23 @@ func (s *Server) registerUsers() {
 
 // mayHere asks the admin plane whether the caller may do something with what is no object of it.
 func (s *Server) mayHere(ctx context.Context, verb, resource, subresource, namespace, name string) error {
-	r := requestOf(ctx)
-	allowed, err := s.authority.May(ctx, r.caller.as(r.id), authorizationv1.ResourceAttributes{
-		Group: v1alpha1.GroupVersion.Group, Resource: resource, Subresource: subresource, Verb: verb, Namespace: namespace, Name: name,
-	})
+	allowed, err := s.allows(ctx, verb, resource, subresource, namespace, name)
 	if err != nil {
-		return explain(err)
+		return err
 	}
 	if !allowed {
 		return newProblem(http.StatusForbidden, rest.CodeForbidden, "your role does not allow that")
 	}
 	return nil
+}
+
+// allows is the API server's word on what mayHere asks.
+func (s *Server) allows(ctx context.Context, verb, resource, subresource, namespace, name string) (bool, error) {
+	r := requestOf(ctx)
+	allowed, err := s.authority.May(ctx, r.caller.as(r.id), authorizationv1.ResourceAttributes{
+		Group: v1alpha1.GroupVersion.Group, Resource: resource, Subresource: subresource, Verb: verb, Namespace: namespace, Name: name,
+	})
+	return allowed, explain(err)
 }
 
 func (s *Server) mayUsers(ctx context.Context, verb, name string) error {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
@@ -29,41 +30,75 @@ const (
 	streamLife = time.Hour
 )
 
-// watchObjects sends what is there and what changes, until the caller goes away or may not see it any more.
+// view is what a caller follows, and how they see it.
+type view struct {
+	// source is watched for list with options.
+	source  client.WithWatch
+	list    client.ObjectList
+	options client.ListOptions
+	// after is the revision to go on from; empty to begin with what is there.
+	after  string
+	wanted func(client.Object) bool
+	encode func(client.Object) (any, error)
+	// still says whether the caller may go on to see it.
+	still func(context.Context) error
+}
+
+// view is a view of the kind, with what the caller asks for.
+func (c collection) view(in *listInput) (*view, error) {
+	matches, err := in.matcher()
+	if err != nil {
+		return nil, err
+	}
+	v := &view{source: c.Callers, list: c.list(), after: in.LastEventID, wanted: matches, encode: func(o client.Object) (any, error) { return toRest(c.kind, o) }}
+	if in.Selector != "" {
+		if v.options.LabelSelector, err = labels.Parse(in.Selector); err != nil {
+			return nil, explain(err)
+		}
+	}
+	return v, nil
+}
+
+// watchObjects follows the collection of the path.
 func (c collection) watchObjects(ctx context.Context, w http.ResponseWriter, in *listInput) error {
-	ctx, cancel := context.WithTimeout(ctx, streamLife)
-	defer cancel()
 	namespace, err := c.namespaceOf(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.may(ctx, "watch", namespace); err != nil {
+	still := func(ctx context.Context) error { return c.may(ctx, "watch", namespace) }
+	if err := still(ctx); err != nil {
 		return err
 	}
-	wanted, err := in.matcher()
+	v, err := c.view(in)
 	if err != nil {
 		return err
 	}
-	list, options := c.list(), &client.ListOptions{Namespace: namespace, Raw: &metav1.ListOptions{ResourceVersion: in.LastEventID, AllowWatchBookmarks: true}}
-	if in.Selector != "" {
-		if options.LabelSelector, err = labels.Parse(in.Selector); err != nil {
-			return explain(err)
-		}
-	}
-	end, err := c.streams.begin(requestOf(ctx))
+	v.options.Namespace, v.still = namespace, still
+	return c.follow(ctx, w, v)
+}
+
+// follow sends what is there and what changes, until the caller goes away or may not see it any more.
+func (s *Server) follow(ctx context.Context, w http.ResponseWriter, v *view) error {
+	ctx, cancel := context.WithTimeout(ctx, streamLife)
+	defer cancel()
+	end, err := s.streams.begin(requestOf(ctx))
 	if err != nil {
 		return err
 	}
 	defer end()
-	source, err := c.Callers.Watch(ctx, list, options)
+	v.options.Raw = &metav1.ListOptions{ResourceVersion: v.after, AllowWatchBookmarks: true}
+	if v.after == "" {
+		v.options.Raw.SendInitialEvents, v.options.Raw.ResourceVersionMatch = ptr.To(true), metav1.ResourceVersionMatchNotOlderThan
+	}
+	source, err := v.source.Watch(ctx, v.list, &v.options)
 	if err != nil {
 		return explain(err)
 	}
 	defer source.Stop()
-	return c.stream(ctx, newEvents(w), source, wanted, namespace)
+	return s.stream(ctx, newEvents(w), source, v)
 }
 
-func (c collection) stream(ctx context.Context, out *events, source watch.Interface, wanted func(client.Object) bool, namespace string) error {
+func (s *Server) stream(ctx context.Context, out *events, source watch.Interface, v *view) error {
 	out.begin()
 	beat, check := time.NewTicker(heartbeat), time.NewTicker(recheck)
 	defer beat.Stop()
@@ -72,14 +107,14 @@ func (c collection) stream(ctx context.Context, out *events, source watch.Interf
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-c.closing:
+		case <-s.closing:
 			return nil
 		case <-beat.C:
 			if err := out.comment("alive"); err != nil {
 				return nil // the caller has gone away
 			}
 		case <-check.C:
-			if c.recheck(ctx) != nil || c.may(ctx, "watch", namespace) != nil {
+			if s.recheck(ctx) != nil || v.still(ctx) != nil {
 				return out.problem(newProblem(http.StatusUnauthorized, rest.CodeUnauthenticated, "you may not see this any more"))
 			}
 		case event, ok := <-source.ResultChan():
@@ -89,7 +124,7 @@ func (c collection) stream(ctx context.Context, out *events, source watch.Interf
 			if event.Type == watch.Error {
 				return out.problem(explained(apierrors.FromObject(event.Object)))
 			}
-			if err := c.send(out, event, wanted); err != nil {
+			if err := v.send(out, event); err != nil {
 				return nil // the caller has gone away
 			}
 		}
@@ -108,7 +143,7 @@ func explained(err error) *problem {
 	return newProblem(http.StatusInternalServerError, rest.CodeInternal, "something went wrong inside; the server's log has the request id")
 }
 
-func (c collection) send(out *events, event watch.Event, wanted func(client.Object) bool) error {
+func (v *view) send(out *events, event watch.Event) error {
 	o, ok := event.Object.(client.Object)
 	if !ok {
 		return nil
@@ -116,18 +151,31 @@ func (c collection) send(out *events, event watch.Event, wanted func(client.Obje
 	names := map[watch.EventType]string{
 		watch.Added: rest.EventAdded, watch.Modified: rest.EventModified, watch.Deleted: rest.EventDeleted, watch.Bookmark: rest.EventBookmark,
 	}
-	e := rest.Event{Type: names[event.Type], Revision: o.GetResourceVersion()}
+	// A rest.Event, of whatever is followed.
+	e := struct {
+		Type     string `json:"type"`
+		Object   any    `json:"object,omitempty"`
+		Revision string `json:"revision"`
+	}{Type: names[event.Type], Revision: o.GetResourceVersion()}
 	if event.Type != watch.Bookmark {
-		if !wanted(o) {
+		if !v.wanted(o) {
 			return nil
 		}
-		object, err := toRest(c.kind, o)
-		if err != nil {
+		var err error
+		if e.Object, err = v.encode(o); err != nil {
 			return err
 		}
-		e.Object = &object
 	}
-	return out.event(e.Type, e.Revision, e)
+	// What is there at the beginning comes in no order of revisions: from one of them on, something would be missed.
+	// A bookmark ends it.
+	if event.Type == watch.Bookmark && v.after == "" {
+		v.after = e.Revision
+	}
+	id := e.Revision
+	if v.after == "" {
+		id = ""
+	}
+	return out.event(e.Type, id, e)
 }
 
 // events writes server-sent events, as the HTML standard has them.
@@ -149,12 +197,16 @@ func (e *events) begin() {
 	_ = e.control.Flush()
 }
 
+// event sends an event. One without an id leaves the reader with the last one that it has.
 func (e *events) event(name, id string, data any) error {
 	encoded, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("encode an event: %w", err)
 	}
-	return e.write(fmt.Sprintf("event: %s\nid: %s\ndata: %s\n\n", name, id, encoded))
+	if id != "" {
+		id = "id: " + id + "\n"
+	}
+	return e.write(fmt.Sprintf("event: %s\n%sdata: %s\n\n", name, id, encoded))
 }
 
 func (e *events) comment(text string) error { return e.write(": " + text + "\n\n") }

@@ -1,0 +1,68 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"kqueen.io/kqueen/internal/audit"
+)
+
+// TestExports: an export has what it names and a seal, and the action log says who took it.
+func TestExports(t *testing.T) {
+	h := newHouse(t)
+	for _, organization := range []string{"blue", "red"} {
+		name := fmt.Sprintf(`{"name":"exported-%s","spec":{"version":"v9.9.9"}}`, organization)
+		if a := h.do(t.Context(), t, "admin", "POST", "/api/v1/organizations/"+organization+"/clusters?dryRun=true", name); a.status != http.StatusCreated {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	}
+	for path, want := range map[string][2]bool{"/api/v1/audit/export": {true, true}, "/api/v1/organizations/blue/audit/export": {true, false}} {
+		a := h.do(t.Context(), t, "admin", "GET", path, "")
+		report, err := audit.VerifyExport(bytes.NewReader(a.body), bytes.Repeat([]byte{7}, 32))
+		if err != nil || a.status != http.StatusOK || len(report.Problems) > 0 || a.header.Get("Content-Type") != "application/jsonl" {
+			t.Errorf("%s: %d %v %+v", path, a.status, err, report)
+		}
+		got := [2]bool{strings.Contains(string(a.body), "exported-blue"), strings.Contains(string(a.body), "exported-red")}
+		if got != want {
+			t.Errorf("%s has blue and red: %v, want %v", path, got, want)
+		}
+	}
+	page, err := h.audit.List(t.Context(), audit.Filter{AllOrganizations: true, Action: "export"})
+	if err != nil || len(page.Records) != 2 || page.Records[0].Actor.Name != "admin" || page.Records[0].Outcome != audit.Succeeded {
+		t.Errorf("the log has %+v (%v)", page.Records, err)
+	}
+	if h.door.streams.all != 0 {
+		t.Errorf("%d streams are left", h.door.streams.all)
+	}
+}
+
+// TestPatience: an export may take longer than a request may.
+func TestPatience(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 500*time.Millisecond)
+		defer cancel()
+		out := &patient{w, http.NewResponseController(w)}
+		_, _ = out.Write([]byte("first\n"))
+		_ = out.control.Flush()
+		<-ctx.Done()
+		_, _ = out.Write([]byte("last\n"))
+	}))
+	server.Config.WriteTimeout = 100 * time.Millisecond
+	server.Start()
+	defer server.Close()
+	resp, err := server.Client().Get(server.URL) //nolint:noctx // the test's server
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "first\nlast\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}

@@ -1,0 +1,384 @@
+package server
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kqueen.io/kqueen/internal/access"
+	"kqueen.io/kqueen/internal/audit"
+)
+
+var update = flag.Bool("update", false, "write golden files")
+
+const goodAuthorize = "/authorize?redirect_uri=http%3A%2F%2F127.0.0.1%3A4711%2Fcallback&state=st-1&code_challenge_method=S256" +
+	"&code_challenge=E9Melhoa2OwvFrEMTJGuCHaoeK1t8URWbuGJSstw-cM&client=kqueen+on+build-7"
+
+// TestPages compares what a browser is shown, and holds each page against the rules that all follow.
+func TestPages(t *testing.T) {
+	h := newHouse(t)
+	front := h.front(t)
+	code := func(b *browser) string {
+		start, err := h.access.StartDevice(t.Context(), access.Origin{Client: "kqueen on <build-7>"})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		return start.UserCode
+	}
+	tests := map[string]struct {
+		as     string
+		look   func(b *browser) sight
+		status int
+	}{
+		"SignIn":   {"", func(b *browser) sight { return b.get("/signin?next=%2Fdevice%3Fuser_code%3DAB") }, 200},
+		"SignedIn": {"viewer", func(b *browser) sight { return b.get("/signin") }, 200},
+		"Wrong": {"", func(b *browser) sight {
+			b.get("/signin")
+			return b.submit("/signin", "name", "viewer", "password", "x")
+		}, 401},
+		"Device":    {"viewer", func(b *browser) sight { return b.get("/device?user_code=%3Cb%3EWDJB") }, 200},
+		"NoDevice":  {"viewer", func(b *browser) sight { b.get("/device"); return b.submit("/device", "user_code", "BBBB-BBBB") }, 404},
+		"AskDevice": {"viewer", func(b *browser) sight { b.get("/device"); return b.submit("/device", "user_code", code(b)) }, 200},
+		"Approved": {"viewer", func(b *browser) sight {
+			b.get("/device")
+			return b.submit("/device", "user_code", code(b), "answer", "approve")
+		}, 200},
+		"Denied": {"viewer", func(b *browser) sight {
+			b.get("/device")
+			return b.submit("/device", "user_code", code(b), "answer", "deny")
+		}, 200},
+		"Authorize": {"viewer", func(b *browser) sight { return b.get(goodAuthorize) }, 200},
+		"BadPage":   {"viewer", func(b *browser) sight { return b.get("/authorize?redirect_uri=https%3A%2F%2Fevil.example.com") }, 422},
+		"Forged":    {"", func(b *browser) sight { return b.submit("/signin") }, 403},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBrowser(t, front)
+			if tc.as != "" {
+				b.signIn(tc.as)
+			}
+			s := tc.look(b)
+			if s.status != tc.status {
+				t.Errorf("%d, want %d", s.status, tc.status)
+			}
+			golden(t, "pages/"+name+".html", s.body, s.header.Get(headerRequestID))
+			followsRules(t, s)
+		})
+	}
+}
+
+// followsRules: no page runs anything, shows anything of others, or is shown within another one.
+func followsRules(t *testing.T, s sight) {
+	t.Helper()
+	policy := s.header.Get("Content-Security-Policy")
+	for _, want := range []string{"default-src 'none'", "style-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
+		if !strings.Contains(policy, want) {
+			t.Errorf("the policy %q does not say %q", policy, want)
+		}
+	}
+	for name, want := range map[string]string{
+		"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cache-Control": "no-store",
+		"Content-Type": "text/html; charset=utf-8", "Cross-Origin-Opener-Policy": "same-origin",
+	} {
+		if got := s.header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	body := strings.NewReplacer("http://127.0.0.1:4711/callback", "", "http://127.0.0.1:PORT/", "", "http://[::1]:PORT/", "").Replace(s.body)
+	for _, never := range []string{"<script", "style=", "javascript:", "http://", "https://", "<b>", "<build-7>"} {
+		if strings.Contains(body, never) {
+			t.Errorf("the page has %q", never)
+		}
+	}
+	for _, id := range inputs.FindAllStringSubmatch(s.body, -1) {
+		if !strings.Contains(s.body, `<label for="`+id[1]+`">`) {
+			t.Errorf("the field %s has no label", id[1])
+		}
+	}
+}
+
+var (
+	inputs    = regexp.MustCompile(`<input id="([^"]+)"`)
+	userCodes = regexp.MustCompile(`[B-Z]{4}-[B-Z]{4}"|<dd>[B-Z]{4}-[B-Z]{4}`)
+)
+
+// golden compares a page, without what differs from time to time.
+func golden(t *testing.T, name, got, requestID string) {
+	t.Helper()
+	got = proofs.ReplaceAllString(got, `action="$1"> PROOF`)
+	got = userCodes.ReplaceAllString(strings.ReplaceAll(got, requestID, "REQUEST"), "CODE-CODE")
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// TestMatrixOfPages asks every page as nobody and as somebody, and sends every form as no page of ours would.
+func TestMatrixOfPages(t *testing.T) {
+	h := newHouse(t)
+	front := h.front(t)
+	// What nobody and somebody get who asks, or sends the form of a page of ours without a field.
+	want := map[string][2]int{
+		"GET /signin": {200, 200}, "POST /signin": {401, 401}, "POST /signout": {303, 303},
+		"GET /signin/{provider}": {404, 404}, "GET /signin/{provider}/callback": {401, 401},
+		"GET /device": {303, 200}, "POST /device": {401, 404},
+		"GET /authorize": {303, 200}, "POST /authorize": {422, 422},
+	}
+	for pattern := range h.door.pages() {
+		method, path, _ := strings.Cut(pattern, " ")
+		path = strings.ReplaceAll(path, "{provider}", "none")
+		expected, ok := want[pattern]
+		if !ok {
+			t.Errorf("%s is not in the matrix: say who may", pattern)
+		}
+		for i, who := range []string{"", "viewer"} {
+			t.Run(pattern+" as "+who, func(t *testing.T) {
+				b := newBrowser(t, front)
+				if who != "" {
+					b.signIn(who)
+				}
+				b.get("/signin") // has the forms that anybody may send
+				var s sight
+				switch {
+				case method == http.MethodPost:
+					b.last.body += b.proofs(h, path)
+					s = b.submit(path)
+				case path == "/authorize":
+					s = b.get(goodAuthorize)
+				default:
+					s = b.get(path)
+				}
+				if s.status != expected[i] {
+					t.Errorf("%d, want %d: %s", s.status, expected[i], s.body)
+				}
+				if method == http.MethodPost {
+					b.forge(path)
+				}
+			})
+		}
+	}
+}
+
+// proofs is a form of ours that is not on the page that is shown.
+func (b *browser) proofs(h *house, path string) string {
+	v := &visit{request: &request{}, server: h.door, seed: b.cookie(formCookie)}
+	if session := b.cookie(sessionCookie); session != "" {
+		identity, err := h.access.Authenticate(b.t.Context(), session)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		v.identity = identity
+	}
+	return `action="` + path + `"><input type="hidden" name="proof" value="` + v.proof(path) + `">`
+}
+
+// forge sends a form as another site would, or with a proof that is not this one's.
+func (b *browser) forge(path string) {
+	b.t.Helper()
+	good := b.last
+	for what, change := range map[string]func(){
+		"from another site":       func() { b.origin = "https://evil.example.com" },
+		"from a plain one":        func() { b.origin = strings.Replace(b.base, "https", "http", 1) },
+		"from nowhere":            func() { b.origin = "" },
+		"from null":               func() { b.origin = "null" },
+		"by a cross-site request": func() { b.site = "cross-site" },
+		"by a same-site one":      func() { b.site = "same-site" },
+		"without a proof":         func() { b.last.body = "" },
+		"with a wrong proof":      func() { b.last.body = strings.ReplaceAll(b.last.body, `value="`, `value="A`) },
+		"of another browser":      func() { b.give(formCookie, "AAAAAAAAAAAAAAAAAAAAAAAAAA") },
+	} {
+		change()
+		if s := b.submit(path, "name", "viewer", "password", secret, "user_code", "BBBB-BBBB", "answer", "approve"); s.status != http.StatusForbidden {
+			b.t.Errorf("POST %s %s: %d %s", path, what, s.status, s.body)
+		}
+		b.origin, b.site, b.last = b.base, "same-origin", good
+	}
+}
+
+// TestNext: signing in leads to pages of ours and nowhere else.
+func TestNext(t *testing.T) {
+	tests := map[string]struct {
+		next, want string
+		bad        bool
+	}{
+		"None":      {"", "", false},
+		"Device":    {"/device?user_code=AB", "/device?user_code=AB", false},
+		"Authorize": {goodAuthorize, "", false},
+		"Host":      {"https://evil.example.com/device", "", true},
+		"Slashes":   {"//evil.example.com/device", "", true},
+		"Backslash": {`/\evil.example.com/device`, "", true},
+		"Backwards": {`\\evil.example.com`, "", true},
+		"Scheme":    {"javascript:alert(1)", "", true},
+		"Other":     {"/api/v1/me", "", true},
+		"SignOut":   {"/signout", "", true},
+		"Dots":      {"/device/../signout", "", true},
+		"Escaped":   {"/%64evice", "", true},
+		"Fragment":  {"/device#x", "", true},
+		"Line":      {"/device\r\nX: y", "", true},
+		"Relative":  {"device", "", true},
+		"Long":      {"/device?" + strings.Repeat("a", 1000), "", true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := nextPage(tc.next)
+			if tc.bad != (err != nil) || tc.want != "" && got != tc.want || err == nil && got != "" && !strings.HasPrefix(got, "/") {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+	h := newHouse(t)
+	b := newBrowser(t, h.front(t))
+	const evil = "https://evil.example.com/"
+	if s := b.get("/signin?" + url.Values{"next": {evil}}.Encode()); s.status != http.StatusBadRequest || strings.Contains(s.body, evil) {
+		t.Errorf("GET /signin: %d %s", s.status, s.body)
+	}
+	b.get("/signin")
+	if s := b.submit("/signin", "name", "viewer", "password", secret, "next", evil); s.status != http.StatusBadRequest || b.cookie(sessionCookie) != "" {
+		t.Errorf("POST /signin: %d %s", s.status, s.location())
+	}
+	b.get("/signin?next=%2Fdevice%3Fuser_code%3DAB")
+	if s := b.submit("/signin", "name", "viewer", "password", secret, "next", "/device?user_code=AB"); s.status != http.StatusSeeOther || s.location() != "/device?user_code=AB" {
+		t.Errorf("POST /signin: %d %s", s.status, s.location())
+	}
+}
+
+// FuzzNextPage: whatever is asked for, the browser stays here, on a page that is for that.
+func FuzzNextPage(f *testing.F) {
+	for _, seed := range []string{"/device?user_code=AB", goodAuthorize, "//evil.example.com", `/\evil`, "/device\r\nX: y", "/device?next=//evil", "/device;x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := nextPage(text)
+		if err != nil || got == "" {
+			return
+		}
+		path, query, _ := strings.Cut(got, "?")
+		if path != devicePath && path != authorizePath || strings.ContainsAny(query, "\r\n\\\"<> ") {
+			t.Errorf("%q leads to %q", text, got)
+		}
+	})
+}
+
+// TestProviderOfFlow: whoever names a provider is sent there at once, and back to the page afterwards.
+func TestProviderOfFlow(t *testing.T) {
+	h := newHouse(t)
+	b := newBrowser(t, h.front(t))
+	for _, page := range []string{goodAuthorize + "&provider=corp", "/device?provider=corp"} {
+		s := b.get(page)
+		u, err := url.Parse(s.location())
+		if err != nil || u.Path != "/signin/corp" {
+			t.Fatalf("%s: %d %s", page, s.status, s.location())
+		}
+		if next, err := nextPage(u.Query().Get("next")); err != nil || !strings.HasPrefix(next, page[:7]) {
+			t.Errorf("%s: afterwards %q (%v)", page, next, err)
+		}
+	}
+	if s := b.get("/device?provider=" + url.QueryEscape("../../api/v1/x?y=")); !strings.HasPrefix(s.location(), "/signin?next=") {
+		t.Errorf("a provider that is a path: %s", s.location())
+	}
+}
+
+// TestSessionOfPages: the cookie opens pages and nothing else, and ends when its owner leaves or is disabled.
+func TestSessionOfPages(t *testing.T) {
+	h := newHouse(t)
+	b := newBrowser(t, h.front(t))
+	b.get("/signin")
+	s := b.submit("/signin", "name", "viewer", "password", secret)
+	given := s.header.Values("Set-Cookie")
+	if len(given) != 1 || !strings.HasPrefix(given[0], sessionCookie+"=kqu_") {
+		t.Fatalf("the cookies are %q", given)
+	}
+	for _, want := range []string{"; Path=/;", "; HttpOnly", "; Secure", "; SameSite=Lax"} {
+		if !strings.Contains(given[0], want) || strings.Contains(given[0], "Domain") {
+			t.Errorf("the cookie %q has no %q", given[0], want)
+		}
+	}
+	if a := b.get("/api/v1/me"); a.status != http.StatusUnauthorized {
+		t.Errorf("REST takes a cookie: %d", a.status)
+	}
+	session := b.cookie(sessionCookie)
+	b.get("/signin")
+	if s := b.submit("/signout"); s.status != http.StatusSeeOther || b.cookie(sessionCookie) != "" {
+		t.Errorf("sign out: %d, the cookie is %q", s.status, b.cookie(sessionCookie))
+	}
+	b.give(sessionCookie, session)
+	if s := b.get("/device"); s.status != http.StatusSeeOther {
+		t.Errorf("a session that was ended: %d", s.status)
+	}
+	// A token of a program opens no page.
+	b.give(sessionCookie, apiToken(t, h))
+	if s := b.get("/device"); s.status != http.StatusSeeOther {
+		t.Errorf("an API token as a cookie: %d", s.status)
+	}
+	b.signIn("viewer")
+	b.get(goodAuthorize)
+	if err := h.access.DisableUser(t.Context(), "viewer"); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.submit("/authorize", "answer", "approve"); s.status != http.StatusForbidden && s.status != http.StatusUnauthorized {
+		t.Errorf("a disabled user approves: %d %s", s.status, s.location())
+	}
+	page, err := h.audit.List(t.Context(), audit.Filter{AllOrganizations: true, OldestFirst: true})
+	var got []string
+	for _, r := range page.Records {
+		got = append(got, fmt.Sprintf("%s %s %s %s", r.Actor.Kind, r.Action, r.Object.Name, r.Outcome))
+	}
+	want := []string{"anonymous sign-in viewer succeeded", "user sign-out  succeeded", "anonymous sign-in viewer succeeded", "anonymous authorize  denied"}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("the action log (-want +got), %v:\n%s", err, diff)
+	}
+}
+
+func apiToken(t *testing.T, h *house) string {
+	t.Helper()
+	identity, err := h.access.Authenticate(t.Context(), h.tokens["viewer"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued, err := h.access.CreateToken(t.Context(), identity, access.NewToken{Name: "t", Expires: time.Now().Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return issued.Token.Reveal()
+}
+
+// TestLockOfPages: who guesses by the form has to wait as everywhere.
+func TestLockOfPages(t *testing.T) {
+	h := newHouse(t)
+	b := newBrowser(t, h.front(t))
+	status := 0
+	for range 6 {
+		b.get("/signin")
+		s := b.submit("/signin", "name", "viewer", "password", "wrong")
+		if status = s.status; status == http.StatusTooManyRequests && s.header.Get("Retry-After") == "" {
+			t.Error("it does not say when to come again")
+		}
+	}
+	if status != http.StatusTooManyRequests {
+		t.Errorf("the sixth wrong password: %d", status)
+	}
+	if s := b.get("/pages.css"); s.status != http.StatusOK || !strings.HasPrefix(s.header.Get("Content-Type"), "text/css") {
+		t.Errorf("the style sheet: %d %s", s.status, s.header.Get("Content-Type"))
+	}
+}

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/access"
+	"kqueen.io/kqueen/internal/access/oidc"
+	"kqueen.io/kqueen/internal/identityprovider"
+)
+
+const (
+	signInPath  = "/signin"
+	signOutPath = "/signout"
+)
+
+// signInPage is what the page shows.
+type signInPage struct {
+	Next, Name, Message string
+	Providers           []providerLink
+}
+
+type providerLink struct{ Label, Address string }
+
+// showSignIn shows the ways in, or sends whoever is in already to where they wanted to go.
+func (s *Server) showSignIn(v *visit) error {
+	next, err := nextPage(v.r.URL.Query().Get("next"))
+	switch {
+	case err != nil:
+		return err
+	case v.somebody() && next != "":
+		return v.send(next)
+	case v.somebody():
+		return v.show(http.StatusOK, "signedin.html", "Signed in", nil)
+	}
+	return v.offer(http.StatusOK, signInPage{Next: next})
+}
+
+// offer shows the ways in.
+func (v *visit) offer(status int, p signInPage) error {
+	all, err := v.server.providers().List(v.r.Context())
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		p.Providers = append(p.Providers, providerLink{
+			Label: cmp.Or(all[i].Spec.DisplayName, all[i].Name), Address: providerPage(all[i].Name, p.Next),
+		})
+	}
+	return v.show(status, "signin.html", "Sign in", p)
+}
+
+// providerPage is where signing in with a provider begins.
+func providerPage(name, next string) string {
+	address := url.URL{Path: signInPath + "/" + name}
+	if next != "" {
+		address.RawQuery = url.Values{"next": {next}}.Encode()
+	}
+	return address.String()
+}
+
+// takePassword signs in a local user.
+func (s *Server) takePassword(v *visit) error {
+	name := v.r.PostForm.Get("name")
+	next, err := nextPage(v.r.PostForm.Get("next"))
+	if err != nil {
+		return err
+	}
+	issued, err := s.enter(v.r.Context(), v.request, name, v.r.PostForm.Get("password"))
+	var locked *access.LockedError
+	switch {
+	case errors.Is(err, access.ErrUnauthenticated):
+		return v.offer(http.StatusUnauthorized, signInPage{Next: next, Name: name, Message: "The name or the password is not right."})
+	case errors.As(err, &locked):
+		seconds := max(int(time.Until(locked.Until).Seconds())+1, 1)
+		v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
+		return v.offer(http.StatusTooManyRequests, signInPage{
+			Next: next, Name: name, Message: "Too many attempts failed. Try again in " + strconv.Itoa(seconds) + " seconds.",
+		})
+	case err != nil:
+		return explainAccess(err)
+	}
+	return v.enter(issued, "password", next)
+}
+
+// enter gives the browser its session.
+func (v *visit) enter(issued access.Issued, by, next string) error {
+	v.signedIn(issued, by)
+	v.keep(sessionCookie, issued.Token.Reveal(), time.Until(issued.Expires))
+	return v.send(cmp.Or(next, signInPath))
+}
+
+// leave ends the session of the browser.
+func (s *Server) leave(v *visit) error {
+	v.drop(sessionCookie)
+	if v.somebody() {
+		err := s.Access.Revoke(v.r.Context(), v.identity.Name, v.identity.Credential.ID)
+		if err != nil && !errors.Is(err, access.ErrNotFound) {
+			return explainAccess(err)
+		}
+	}
+	return v.send(signInPath)
+}
+
+// goToProvider sends the browser to an identity provider.
+func (s *Server) goToProvider(v *visit) error {
+	next, err := nextPage(v.r.URL.Query().Get("next"))
+	if err != nil {
+		return err
+	}
+	provider, err := s.providers().Get(v.r.Context(), v.r.PathValue("provider"), v.base())
+	if err != nil {
+		return v.refused(err)
+	}
+	v.object = objectName{kind: "IdentityProvider", name: provider.Name}
+	start, err := s.Access.BeginProvider(v.r.Context(), provider, next, v.from)
+	if err != nil {
+		return v.refused(err)
+	}
+	v.unremarkable = true // it is written down when the browser comes back
+	v.keep(attemptCookie, start.Cookie.Reveal(), time.Until(start.Expires))
+	return v.send(start.URL)
+}
+
+// comeBack takes the browser back from an identity provider. Each provider has an address of its own for that, so
+// that one cannot send what another one has said.
+func (s *Server) comeBack(v *visit) error {
+	name, query := v.r.PathValue("provider"), v.r.URL.Query()
+	cookie := v.cookie(attemptCookie)
+	v.drop(attemptCookie)
+	find := func(ctx context.Context, begun string) (oidc.Provider, error) {
+		v.object = objectName{kind: "IdentityProvider", name: begun}
+		if begun != name {
+			return oidc.Provider{}, &oidc.RefusedError{Provider: begun, Reason: "the browser came back to the address of another provider"}
+		}
+		return s.providers().Get(ctx, begun, v.base())
+	}
+	issued, next, err := s.Access.FinishProvider(v.r.Context(), find, cookie, oidc.Callback{
+		State: query.Get("state"), Code: query.Get("code"), Issuer: query.Get("iss"),
+		Error: query.Get("error"), ErrorDescription: query.Get("error_description"),
+	})
+	if err != nil {
+		return v.refused(err)
+	}
+	if next, err = nextPage(next); err != nil {
+		return err
+	}
+	return v.enter(issued, name, next)
+}
+
+// refused tells the user that it did not work, and the action log why.
+func (v *visit) refused(err error) error {
+	if errors.Is(err, identityprovider.ErrNotFound) {
+		return notFound()
+	}
+	refused, ok := errors.AsType[*oidc.RefusedError](err)
+	if !ok {
+		return explainAccess(err)
+	}
+	v.detail = map[string]string{"why": refused.Reason}
+	return newProblem(http.StatusUnauthorized, rest.CodeUnauthenticated,
+		"Signing in with "+refused.Provider+" did not work. Begin anew; if it fails again, an administrator finds the cause in the action log.")
+}

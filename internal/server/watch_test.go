@@ -1,0 +1,191 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+func (h *house) events(t *testing.T, who, path string, headers ...string) <-chan string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+h.tokens[who])
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := h.Client().Do(req)
+	if err != nil || resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("watch: %v %v", resp, err)
+	}
+	lines := make(chan string, 1000)
+	go func() {
+		defer close(lines)
+		defer resp.Body.Close()
+		for scanner := bufio.NewScanner(resp.Body); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
+	return lines
+}
+
+func next(t *testing.T, lines <-chan string, name string) rest.Event {
+	t.Helper()
+	event := ""
+	for line := range lines {
+		if is, ok := strings.CutPrefix(line, "event: "); ok {
+			event = is
+		}
+		data, ok := strings.CutPrefix(line, "data: ")
+		if !ok || event != name {
+			continue
+		}
+		var e rest.Event
+		if err := json.Unmarshal([]byte(data), &e); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	t.Fatalf("the stream ended before an event %q", name)
+	return rest.Event{}
+}
+
+func TestWatch(t *testing.T) {
+	h := newHouse(t)
+	things(t, h)
+	const clusters = "/api/v1/organizations/blue/clusters"
+	lines := h.events(t, "viewer", clusters+"?watch=true&name=thing")
+	first := next(t, lines, "added")
+	if first.Object == nil || first.Object.Name != "thing" {
+		t.Fatalf("the first event is %+v", first)
+	}
+	mark := next(t, lines, "bookmark")
+	h.do(t.Context(), t, "operator", "PATCH", clusters+"/thing", `{"labels":{"seen":"yes"}}`, "If-Match", "*", "Content-Type", "application/merge-patch+json")
+	if e := next(t, lines, "modified"); e.Object.Labels["seen"] != "yes" || e.Revision == first.Revision {
+		t.Errorf("the change is %+v", e)
+	}
+	again := h.events(t, "developer", clusters+"?watch=true&name=thing", "Last-Event-ID", mark.Revision)
+	if e := next(t, again, "modified"); e.Object.Labels["seen"] != "yes" {
+		t.Errorf("after the first event comes %+v", e)
+	}
+	begun := time.Now()
+	if err := h.access.DisableUser(t.Context(), "viewer"); err != nil {
+		t.Fatal(err)
+	}
+	next(t, lines, "problem")
+	for line := range lines {
+		if line != "" {
+			t.Errorf("after the problem is sent %q", line)
+		}
+	}
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("a disabled user's stream went on for %s", took)
+	}
+	// A role that is taken away ends a stream as well.
+	o := &v1alpha1.Organization{}
+	if err := h.plane.Get(t.Context(), client.ObjectKey{Name: "blue"}, o); err != nil {
+		t.Fatal(err)
+	}
+	members := o.Spec.Members
+	o.Spec.Members = members[:1]
+	if err := h.plane.Update(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		o.Spec.Members = members
+		_ = h.plane.Update(context.WithoutCancel(t.Context()), o)
+	})
+	next(t, again, "problem")
+}
+
+// TestWatchBegins: what is there comes without an id, since who went on from one of those would miss the others, and then
+// a bookmark with one, at once.
+func TestWatchBegins(t *testing.T) {
+	h := newHouse(t)
+	for _, name := range []string{"wb-1", "wb-2", "wb-3"} {
+		h.cluster(t, "blue", name)
+	}
+	var got []string
+	for line := range h.events(t, "viewer", "/api/v1/organizations/blue/clusters?watch=true&name=wb-") {
+		if field, _, ok := strings.Cut(line, ":"); ok && field != "data" {
+			got = append(got, field)
+		}
+		if strings.HasPrefix(line, "id:") {
+			break
+		}
+	}
+	if want := "event event event event id"; strings.Join(got, " ") != want {
+		t.Errorf("it begins with %q, want %q", got, want)
+	}
+}
+
+func TestEventsOutliveTimeouts(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		t.Run(fmt.Sprint("http2=", http2), func(t *testing.T) {
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				out := newEvents(w)
+				out.begin()
+				select {
+				case <-r.Context().Done():
+				case <-time.After(time.Second):
+					_ = out.comment("alive")
+				}
+			}))
+			server.Config.ReadTimeout, server.Config.WriteTimeout, server.EnableHTTP2 = 200*time.Millisecond, 200*time.Millisecond, http2
+			server.StartTLS()
+			defer server.Close()
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := server.Client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if got, err := io.ReadAll(resp.Body); err != nil || string(got) != ": alive\n\n" {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	s := streams{of: map[string]int{}}
+	left := 0
+	one := &request{caller: Caller{Name: "one"}, leave: func() { left++ }}
+	var ends []func()
+	for range maxStreamsOfOne {
+		end, err := s.begin(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, end)
+	}
+	if _, err := s.begin(one); err == nil || left != maxStreamsOfOne {
+		t.Errorf("one too many: %v, %d left", err, left)
+	}
+	if _, err := s.begin(&request{caller: Caller{Name: "other"}}); err != nil {
+		t.Errorf("another caller: %v", err)
+	}
+	for _, end := range ends {
+		end()
+	}
+	if _, err := s.begin(one); err != nil || len(s.of) != 2 {
+		t.Errorf("after they ended: %v %v", err, s.of)
+	}
+}
