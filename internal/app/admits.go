@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
@@ -24,6 +25,7 @@ import (
 // organization's limits whether there is room for it. Limits come last, because they count what they let through.
 type admits struct {
 	cache    client.Reader
+	direct   client.Reader
 	clusters *cluster.Validator
 	limits   *organization.Limits
 }
@@ -107,9 +109,14 @@ func (a admitScales) ValidateCreate(context.Context, *autoscalingv1.Scale) (admi
 	return nil, nil
 }
 
-func (a admitScales) ValidateUpdate(ctx context.Context, _, s *autoscalingv1.Scale) (admission.Warnings, error) {
+func (a admitScales) ValidateUpdate(ctx context.Context, old, s *autoscalingv1.Scale) (admission.Warnings, error) {
 	p := &v1alpha1.NodePool{}
-	if err := a.cache.Get(ctx, client.ObjectKeyFromObject(s), p); err != nil {
+	// What the cache shows may be older than what is being scaled, and its machines smaller.
+	err := a.cache.Get(ctx, client.ObjectKeyFromObject(s), p)
+	if apierrors.IsNotFound(err) || err == nil && p.ResourceVersion != old.ResourceVersion {
+		err = a.direct.Get(ctx, client.ObjectKeyFromObject(s), p)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read node pool %s: %w", s.Name, err)
 	}
 	next := p.DeepCopy()

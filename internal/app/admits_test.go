@@ -15,7 +15,9 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,9 +51,11 @@ func admitting(t *testing.T) client.Client {
 	}
 	admit := &admits{
 		cache:    cached,
+		direct:   c,
 		clusters: &cluster.Validator{Client: c, Drivers: map[string]provision.Driver{"hosted": hosted.New(hosted.Config{Client: c, Secrets: c})}},
 		limits:   organization.NewLimits(cached, time.Now),
 	}
+	admit.limits.Host = v1alpha1.MachineResources{CPU: quantity("8"), Memory: quantity("16Gi")}
 	if err := admit.follow(t.Context(), cached); err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +129,142 @@ func TestQuotaUnderLoad(t *testing.T) {
 	if err := c.List(t.Context(), list, client.InNamespace(namespace)); err != nil || len(list.Items) != 3 {
 		t.Errorf("there are %d clusters (%v), want 3", len(list.Items), err)
 	}
+}
+
+// TestQuotaOfResourcesUnderLoad: of a hundred pools at once, for one of which there is room, exactly one is let through,
+// whichever of processors and memory is short.
+func TestQuotaOfResourcesUnderLoad(t *testing.T) {
+	c := admitting(t)
+	tests := map[string]struct {
+		quota v1alpha1.Quota
+		want  string
+	}{
+		"CPU":    {v1alpha1.Quota{CPU: quantity("8"), Memory: quantity("1Ti")}, "spec.template.resources.cpu: the organization's quota of cpu is 8, of which 8 are used; this needs 4 more"},
+		"Memory": {v1alpha1.Quota{CPU: quantity("1k"), Memory: quantity("8Gi")}, "spec.template.resources.memory: the organization's quota of memory is 8Gi, of which 8Gi are used; this needs 4Gi more"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			namespace := quotaOf(t, c, v1alpha1.OrganizationSpec{Quota: &tc.quota})
+			if err := c.Create(t.Context(), sized(aPool(namespace, "first", 2), "2", "2Gi")); err != nil {
+				t.Fatal(err)
+			}
+			var made atomic.Int32
+			var all sync.WaitGroup
+			for i := range 100 {
+				all.Go(func() {
+					err := c.Create(t.Context(), sized(aPool(namespace, fmt.Sprintf("many-%d", i), 1), "4", "4Gi"))
+					if err == nil {
+						made.Add(1)
+						return
+					}
+					refused(t, err, tc.want)
+				})
+			}
+			all.Wait()
+			if made.Load() != 1 {
+				t.Errorf("%d of 100 were let through, want 1", made.Load())
+			}
+		})
+	}
+}
+
+func quantity(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
+
+// sized gives the machines of a pool a size.
+func sized(p *v1alpha1.NodePool, cpu, memory string) *v1alpha1.NodePool {
+	p.Spec.Template.Resources = &v1alpha1.MachineResources{CPU: quantity(cpu), Memory: quantity(memory)}
+	return p
+}
+
+// TestQuotaOfResources: pools count with what they may have together, however they come to it.
+func TestQuotaOfResources(t *testing.T) {
+	c := admitting(t)
+	namespace := quotaOf(t, c, v1alpha1.OrganizationSpec{Quota: &v1alpha1.Quota{CPU: quantity("10"), Memory: quantity("20Gi")}})
+	pool := sized(aPool(namespace, "first", 2), "2", "4Gi")
+	pool.Spec.MaxReplicas = ptr.To[int32](3)
+	if err := c.Create(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	larger := pool.DeepCopy()
+	larger.Spec.Template.Resources.CPU = quantity("3500m")
+	refused(t, c.Update(t.Context(), larger), "quota of cpu is 10, of which 6 are used; this needs 4500m more")
+	larger = pool.DeepCopy()
+	larger.Spec.Template.Resources = nil
+	refused(t, c.Update(t.Context(), larger), "quota of cpu is 10, of which 6 are used; this needs 18 more; a pool that does not say it counts with all of the host's")
+	whole := sized(aPool(namespace, "whole", 1), "1", "1Gi")
+	whole.Spec.Template.Resources.Memory = nil
+	refused(t, c.Create(t.Context(), whole), "quota of memory is 20Gi, of which 12Gi are used; this needs 16Gi more")
+	refused(t, c.Create(t.Context(), sized(aPool(namespace, "second", 1), "1", "9Gi")), "quota of memory is 20Gi, of which 12Gi are used; this needs 9Gi more")
+	brought := aPool(namespace, "brought", 50)
+	brought.Spec.Template.Provider = v1alpha1.ProviderManual
+	if err := c.Create(t.Context(), brought); err != nil {
+		t.Errorf("machines that somebody brings: %v", err)
+	}
+	smaller := pool.DeepCopy()
+	smaller.Spec.Template.Resources.CPU, smaller.Spec.MaxReplicas = quantity("1"), nil
+	if err := c.Update(t.Context(), smaller); err != nil {
+		t.Errorf("a smaller size: %v", err)
+	}
+	second := sized(aPool(namespace, "second", 1), "8", "4Gi")
+	await(t, func() bool { return c.Create(t.Context(), second.DeepCopy()) == nil })
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "second"}, Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
+	refused(t, c.SubResource("scale").Update(t.Context(), second, client.WithSubResourceBody(scale)), "quota of cpu is 10, of which 10 are used; this needs 8 more")
+}
+
+// TestQuotaOfScaleAndSize: of a larger size and more nodes, at once and for the same pool, no more is let through than
+// there is room for, whatever the cache shows meanwhile.
+func TestQuotaOfScaleAndSize(t *testing.T) {
+	c := admitting(t)
+	for i := range 20 {
+		namespace := quotaOf(t, c, v1alpha1.OrganizationSpec{Quota: &v1alpha1.Quota{CPU: quantity("4")}})
+		if err := c.Create(t.Context(), sized(aPool(namespace, "pool", 1), "1", "1Gi")); err != nil {
+			t.Fatal(err)
+		}
+		larger := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"template":{"resources":{"cpu":"4"}}}}`))
+		more := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pool"}, Spec: autoscalingv1.ScaleSpec{Replicas: 4}}
+		var both sync.WaitGroup
+		both.Go(func() { _ = c.Patch(t.Context(), aPool(namespace, "pool", 0), larger) })
+		both.Go(func() {
+			_ = c.SubResource("scale").Update(t.Context(), aPool(namespace, "pool", 0), client.WithSubResourceBody(more))
+		})
+		both.Wait()
+		got := aPool(namespace, "pool", 0)
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(got), got); err != nil {
+			t.Fatal(err)
+		}
+		if cpu := int64(got.Spec.Replicas) * got.Spec.Template.Resources.CPU.MilliValue(); cpu > 4000 {
+			t.Fatalf("round %d: %d nodes of %s: %dm of a quota of 4", i, got.Spec.Replicas, got.Spec.Template.Resources.CPU, cpu)
+		}
+	}
+}
+
+// TestQuotaOfStore: what control planes hold keeps further clusters away, and nothing else.
+func TestQuotaOfStore(t *testing.T) {
+	c := admitting(t)
+	namespace := quotaOf(t, c, v1alpha1.OrganizationSpec{Quota: &v1alpha1.Quota{Store: quantity("1Mi")}})
+	if err := c.Create(t.Context(), aCluster(namespace, "first")); err != nil {
+		t.Fatal(err)
+	}
+	plane := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "first"}, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.36.3"}}
+	if err := c.Create(t.Context(), plane); err != nil {
+		t.Fatal(err)
+	}
+	hold := func(bytes int64) {
+		t.Helper()
+		plane.Status.StoreBytes = bytes
+		if err := c.Status().Update(t.Context(), plane); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := func() error { return c.Create(t.Context(), aCluster(namespace, "second"), client.DryRunAll) }
+	hold(1<<20 + 1024)
+	await(t, func() bool { return next() != nil })
+	refused(t, next(), "the organization's quota of store is 1Mi, of which 1025Ki are used; delete objects in its clusters, or clusters")
+	if err := c.Create(t.Context(), aPool(namespace, "pool", 1)); err != nil {
+		t.Errorf("a pool: %v", err)
+	}
+	hold(1<<20 - 1024)
+	await(t, func() bool { return next() == nil })
 }
 
 // TestQuotaComesBack: what is deleted makes room at once, and a dry run takes none.

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/internal/access"
+	"kqueen.io/kqueen/internal/audit/planelog"
 	"kqueen.io/kqueen/internal/gateway"
 	"kqueen.io/kqueen/internal/kube"
 	"kqueen.io/kqueen/internal/release"
@@ -128,15 +129,16 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 		Changed:          a.wakes.own,
 		Domain:           a.Domain,
 		AdvertiseAddress: advertiseAddress(a.Listen),
+		AuditLog:         planelog.Path(a.planeLogDir()),
 		Report:           a.Report,
 	}
 	plane, err := standalone.Up(ctx, own)
 	if err != nil {
 		return err
 	}
-	config, err := kube.Config(kube.Target{Kubeconfig: plane.Kubeconfig, Version: a.Version})
+	config, err := kube.Config(kube.Target{Kubeconfig: plane.OwnKubeconfig, Version: a.Version})
 	if err != nil {
-		return fmt.Errorf("read the admin kubeconfig: %w", err)
+		return fmt.Errorf("read KQueen's own kubeconfig: %w", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.gateway.Serve(ctx, a.front) })

@@ -91,13 +91,17 @@ func (a *App) manage(ctx context.Context, config *rest.Config, mgr ctrl.Manager,
 	if err := a.addWorkers(ctx, mgr, machines); err != nil {
 		return fmt.Errorf("add the reconcilers of workers: %w", err)
 	}
+	if err := a.addProviders(mgr); err != nil {
+		return err
+	}
 	if err := a.sweep(ctx, direct, machines); err != nil {
 		return fmt.Errorf("sweep orphans: %w", err)
 	}
 	admit := &admits{
-		cache: mgr.GetClient(), clusters: &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers},
+		cache: mgr.GetClient(), direct: direct, clusters: &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers},
 		limits: organization.NewLimits(mgr.GetClient(), time.Now),
 	}
+	admit.limits.Host = resourcesOf(machines.HostSize())
 	if err := a.addDoor(ctx, d, config, mgr, admit); err != nil {
 		return err
 	}
@@ -129,12 +133,17 @@ func (a *App) addDoor(ctx context.Context, d *door, config *rest.Config, mgr ctr
 		return fmt.Errorf("assemble the door: %w", err)
 	}
 	a.identities.Store(d.access)
+	direct, err := a.planeLog(d)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(manager.RunnableFunc(direct.Run)); err != nil {
+		return err
+	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return a.serveDoor(ctx, d) }))
 }
 
 func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager, error) {
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = -1, 0 // the API server's own fairness is the limit
 	return ctrl.NewManager(config, ctrl.Options{
 		Scheme:  scheme,
 		Metrics: metricsserver.Options{BindAddress: "0"},
@@ -167,12 +176,16 @@ func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, trust *contr
 	drivers := all.Drivers(all.Config{Hosted: hosted.Config{Client: c, Secrets: secrets}})
 	releases := release.NewStore(a.Releases)
 	stores := controlplane.NewDataStores(c, secrets)
+	meter := controlplane.NewMeter(c, stores, a.wakes.measured, a.Log, time.Now)
+	if err := mgr.Add(manager.RunnableFunc(meter.Run)); err != nil {
+		return nil, nil, err
+	}
 	recorder := mgr.GetEventRecorder("kqueen")
 
 	planes := newFirstLooks(controlplane.New(controlplane.Config{
 		Client: c, Secrets: secrets, Stores: stores, Releases: releases, Runner: a.runner, Routes: a.gateway, Ask: kube.Ask,
 		Recorder: recorder, Domain: a.Domain, GatewayAddress: a.gatewayAddress(),
-		AdvertiseAddress: advertiseAddress(a.Listen), Issuer: trust, Tenants: kube.NewRemotes(secrets, mgr.GetScheme(), a.Version), Now: time.Now,
+		AdvertiseAddress: advertiseAddress(a.Listen), Issuer: trust, Tenants: kube.NewRemotes(secrets, mgr.GetScheme(), a.Version), Sizes: meter, Now: time.Now,
 	}))
 	fetches := controlplane.NewReleaseReconciler(ctx, controlplane.ReleaseConfig{
 		Client: c, Store: releases, Retry: time.Minute, Recorder: recorder, Wake: a.wakes.fetched, Log: a.Log,

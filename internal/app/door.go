@@ -44,10 +44,11 @@ const (
 	// Lifetimes of the door's authority, which clients pin, and of its certificate, which is renewed.
 	doorAuthorityLife   = 10 * 365 * 24 * time.Hour
 	doorCertificateLife = 365 * 24 * time.Hour
-	// maxConnections bounds what strangers can make us hold.
-	maxConnections = 2048
-	// sweepInterval is the time between two looks for sessions and tokens that are over.
-	sweepInterval = time.Hour
+	// maxConnections bounds what strangers can make us hold, maxConnectionsOfOne what one address can.
+	maxConnections      = 2048
+	maxConnectionsOfOne = 512
+	// sweepInterval is the time between two looks for sessions and tokens that are over, and actions that were interrupted.
+	sweepInterval = 5 * time.Minute
 )
 
 // authorityFile is what signs the door's certificate, for those who are to trust it.
@@ -57,6 +58,7 @@ const authorityFile = "api-ca.crt"
 type door struct {
 	db       *database.DB
 	access   *access.Service
+	audit    *audit.Log
 	server   *server.Server
 	issuer   *issuer.Issuer
 	listener net.Listener
@@ -141,22 +143,23 @@ func (a *App) assemble(ctx context.Context, d *door, config *rest.Config, mgr ma
 		}
 		keys[name] = key
 	}
-	log, err := audit.Open(ctx, d.db, keys["audit"])
-	if err != nil {
+	var err error
+	if d.audit, err = audit.Open(ctx, d.db, keys["audit"]); err != nil {
 		return err
 	}
 	answers, err := idempotency.Open(ctx, d.db, keys["answers"])
 	if err != nil {
 		return err
 	}
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = -1, 0 // the API server's own fairness is the limit
 	callers, err := kube.Impersonating(config, mgr.GetScheme())
 	if err != nil {
 		return err
 	}
 	own, err := kube.Connect(config, mgr.GetScheme())
 	if err != nil {
+		return err
+	}
+	if err := server.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	// Lists are read from these; without a look at them first, the first list would wait for the cache.
@@ -166,7 +169,7 @@ func (a *App) assemble(ctx context.Context, d *door, config *rest.Config, mgr ma
 		}
 	}
 	d.server, err = server.New(server.Config{
-		Callers: callers, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: log, Limits: limits, Issuer: d.issuer, Answers: answers,
+		Callers: callers, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: d.audit, Limits: limits, Issuer: d.issuer, Answers: answers,
 		Key: keys["cursors"], Version: a.Version, Log: d.log, Now: time.Now,
 	})
 	return err
@@ -233,7 +236,7 @@ func (a *App) listenDoor() (net.Listener, error) {
 		return nil, fmt.Errorf("open the API's port %d%s: %w; stop the program that listens there, or choose another with --api-port", wish, flag, err)
 	}
 	a.settings.APIPort = l.Addr().(*net.TCPAddr).Port
-	return netutil.LimitListener(l, maxConnections), a.settings.save(a.Dir)
+	return server.LimitConnections(netutil.LimitListener(l, maxConnections), maxConnectionsOfOne), a.settings.save(a.Dir)
 }
 
 // apiAddress is what clients on this host call.
@@ -282,7 +285,7 @@ func (d *door) keep(ctx context.Context, renewKeys, renewIssuer func() error) {
 			wait.Stop()
 			return
 		case <-wait.C:
-			if err := errors.Join(renewKeys(), renewIssuer(), d.access.Sweep(ctx)); err != nil {
+			if err := errors.Join(renewKeys(), renewIssuer(), d.access.Sweep(ctx), d.audit.Sweep(ctx)); err != nil {
 				d.log.Error("keep the door", "error", err)
 			}
 		}

@@ -75,7 +75,7 @@ func stopAll(ctx context.Context, r *process.Runner, report func(standalone.Step
 
 // contents are everything that KQueen puts into a data directory.
 var contents = []string{
-	"run", "etcd", "keys", "logs", "admin.kubeconfig", "settings.json", socketName,
+	"run", "etcd", "keys", "logs", planeLogs, "admin.kubeconfig", "settings.json", socketName,
 	authorityFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm",
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -42,6 +43,11 @@ func (a *App) localMachines(ctx context.Context) (*local.Provider, error) {
 		InUse:     local.HostNetworks,
 		Pause:     a.pause(),
 	})
+}
+
+// resourcesOf writes a size as the API does.
+func resourcesOf(s machine.Size) v1alpha1.MachineResources {
+	return v1alpha1.MachineResources{CPU: resource.NewMilliQuantity(s.MilliCPU, resource.DecimalSI), Memory: resource.NewQuantity(s.Memory, resource.BinarySI)}
 }
 
 // addWorkers adds the reconcilers of NodePool and Machine.

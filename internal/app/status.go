@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/metrics"
 	"strings"
 	"time"
 
@@ -27,14 +28,17 @@ import (
 
 // Status is what an installation tells about itself on its socket.
 type Status struct {
-	PID         int              `json:"pid"`
-	Version     string           `json:"version"`
-	StartedAt   time.Time        `json:"startedAt"`
-	DataDir     string           `json:"dataDir"`
-	Gateway     string           `json:"gateway"`
-	API         string           `json:"api"`
-	Kubeconfig  string           `json:"kubeconfig"`
+	PID        int       `json:"pid"`
+	Version    string    `json:"version"`
+	StartedAt  time.Time `json:"startedAt"`
+	DataDir    string    `json:"dataDir"`
+	Gateway    string    `json:"gateway"`
+	API        string    `json:"api"`
+	Kubeconfig string    `json:"kubeconfig"`
+	// MemoryBytes is what this process takes from the host and shares with nobody, LiveBytes what of it was in use when
+	// garbage was last collected.
 	MemoryBytes uint64           `json:"memoryBytes"`
+	LiveBytes   uint64           `json:"liveBytes"`
 	Workloads   []WorkloadStatus `json:"workloads"`
 }
 
@@ -134,6 +138,9 @@ func (a *App) status(ctx context.Context) (*Status, error) {
 		PID: os.Getpid(), Version: a.Version, StartedAt: a.began, DataDir: a.Dir,
 		Gateway: a.gatewayAddress(), API: a.apiAddress(), Kubeconfig: filepath.Join(a.Dir, "admin.kubeconfig"),
 	}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	s.LiveBytes = live[0].Value.Uint64()
 	var err error
 	if s.MemoryBytes, err = anonymousMemory(); err != nil {
 		return nil, err

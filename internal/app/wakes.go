@@ -53,6 +53,14 @@ func (w *wakes) changed(id string) {
 	}
 }
 
+// measured takes word that there is something new about what a control plane holds in its data store.
+func (w *wakes) measured(uid types.UID) {
+	select {
+	case w.controlPlanes <- event.TypedGenericEvent[*v1alpha1.ControlPlane]{Object: &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{UID: uid}}}:
+	default:
+	}
+}
+
 // fetched takes word that a download has ended.
 func (w *wakes) fetched(name string) {
 	r := &v1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Name: name}}

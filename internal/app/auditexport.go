@@ -1,0 +1,38 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/audit"
+	"kqueen.io/kqueen/internal/standalone"
+)
+
+// VerifyAuditExport checks an export of the action log with the key of the installation in dir, and says whether it is one
+// of the whole log. Nothing has to run.
+func VerifyAuditExport(dir string, from io.Reader) (found *rest.AuditReport, complete bool, err error) {
+	path := filepath.Join(dir, "keys", "audit.key")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, false, fmt.Errorf("there is no key of an action log in %s", dir) // one that is made now checks nothing
+	}
+	key, err := standalone.SecretKey(path)
+	if err != nil {
+		return nil, false, fmt.Errorf("key of the action log: %w", err)
+	}
+	report, err := audit.VerifyExport(from, key)
+	if err != nil {
+		return nil, false, err
+	}
+	found = &rest.AuditReport{
+		Records: report.Records, Head: rest.AuditHead{Sequence: report.Head.Sequence, Hash: report.Head.Hash}, More: report.More, Problems: []rest.AuditProblem{},
+	}
+	for _, p := range report.Problems {
+		found.Problems = append(found.Problems, rest.AuditProblem{First: p.First, Last: p.Last, Detail: p.String()})
+	}
+	return found, report.Complete, nil
+}
