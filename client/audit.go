@@ -12,7 +12,7 @@ import (
 type AuditFilter struct {
 	Paging
 
-	// Actor is the name of a user or service account, and Outcome one of succeeded, denied and failed.
+	// Actor is the name of a user or service account, and Outcome one of succeeded, denied, failed and unknown.
 	Actor, Action, Outcome string
 	// Kind and Object are the kind and the name of what was acted on.
 	Kind, Object string

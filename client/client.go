@@ -81,6 +81,8 @@ type Request struct {
 	Query url.Values
 	// Body is sent as JSON; nil for none.
 	Body any
+	// Header is sent beside what every call sends, and before it where both say something.
+	Header http.Header
 }
 
 // Call makes a call and decodes the JSON of its answer into out, unless that is nil. An answer that says no is a
@@ -170,6 +172,9 @@ func (c *Client) request(ctx context.Context, r Request, body []byte) (*http.Req
 	req.Header.Set(headerRequest, rand.Text())
 	if r.Body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	for name, values := range r.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	if c.config.Token == nil {
 		return req, nil

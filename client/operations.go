@@ -22,38 +22,61 @@ type Operation struct {
 	Path string
 }
 
-// operations are those that this client has, by their operationId. Methods call them by it.
+// operations are those that this client has, by their operationId. Methods call them by it. Those of objects are in the
+// table of kinds, and those of accounts in a table of their own.
 var operations = map[string]Operation{
-	"setUp":                 {Method: http.MethodPost, Path: "/setup"},
-	"signIn":                {Method: http.MethodPost, Path: "/signin"},
-	"choosePassword":        {Method: http.MethodPost, Path: "/password"},
-	"signOut":               {Method: http.MethodPost, Path: "/signout"},
-	"getMe":                 {Method: http.MethodGet, Path: "/me"},
-	"changePassword":        {Method: http.MethodPost, Path: "/me/password"},
-	"listCredentials":       {Method: http.MethodGet, Path: "/me/credentials"},
-	"createToken":           {Method: http.MethodPost, Path: "/me/tokens"},
-	"revokeCredential":      {Method: http.MethodDelete, Path: "/me/credentials/{credential}"},
-	"listUsers":             {Method: http.MethodGet, Path: "/users"},
-	"createUser":            {Method: http.MethodPost, Path: "/users"},
-	"updateUser":            {Method: http.MethodPatch, Path: "/users/{user}"},
-	"deleteUser":            {Method: http.MethodDelete, Path: "/users/{user}"},
-	"resetUser":             {Method: http.MethodPost, Path: "/users/{user}/reset"},
-	"listClusters":          {Method: http.MethodGet, Path: "/organizations/{organization}/clusters"},
-	"issueCredential":       {Method: http.MethodPost, Path: "/organizations/{organization}/clusters/{cluster}/credential"},
-	"issueKubeconfig":       {Method: http.MethodPost, Path: "/organizations/{organization}/clusters/{cluster}/kubeconfig"},
-	"breakGlass":            {Method: http.MethodPost, Path: "/organizations/{organization}/clusters/{cluster}/breakglass"},
-	"getQuota":              {Method: http.MethodGet, Path: "/organizations/{organization}/quota"},
-	"listAudit":             {Method: http.MethodGet, Path: "/audit"},
-	"listOrganizationAudit": {Method: http.MethodGet, Path: "/organizations/{organization}/audit"},
-	"verifyAudit":           {Method: http.MethodPost, Path: "/audit/verification"},
+	"setUp":                        {Method: http.MethodPost, Path: "/setup"},
+	"signIn":                       {Method: http.MethodPost, Path: "/signin"},
+	"choosePassword":               {Method: http.MethodPost, Path: "/password"},
+	"startDevice":                  {Method: http.MethodPost, Path: "/device"},
+	"pollDevice":                   {Method: http.MethodPost, Path: "/device/token"},
+	"getDevice":                    {Method: http.MethodGet, Path: "/device/{userCode}"},
+	"answerDevice":                 {Method: http.MethodPost, Path: "/device/answer"},
+	"exchangeCode":                 {Method: http.MethodPost, Path: "/code"},
+	"listProviders":                {Method: http.MethodGet, Path: "/providers"},
+	"signOut":                      {Method: http.MethodPost, Path: "/signout"},
+	"getMe":                        {Method: http.MethodGet, Path: "/me"},
+	"changePassword":               {Method: http.MethodPost, Path: "/me/password"},
+	"listCredentials":              {Method: http.MethodGet, Path: "/me/credentials"},
+	"createToken":                  {Method: http.MethodPost, Path: "/me/tokens"},
+	"revokeCredential":             {Method: http.MethodDelete, Path: "/me/credentials/{credential}"},
+	"listUsers":                    {Method: http.MethodGet, Path: "/users"},
+	"createUser":                   {Method: http.MethodPost, Path: "/users"},
+	"updateUser":                   {Method: http.MethodPatch, Path: "/users/{user}"},
+	"deleteUser":                   {Method: http.MethodDelete, Path: "/users/{user}"},
+	"resetUser":                    {Method: http.MethodPost, Path: "/users/{user}/reset"},
+	"issueCredential":              {Method: http.MethodPost, Path: "/organizations/{organization}/clusters/{cluster}/credential"},
+	"issueKubeconfig":              {Method: http.MethodPost, Path: "/organizations/{organization}/clusters/{cluster}/kubeconfig"},
+	"breakGlass":                   {Method: http.MethodPost, Path: "/organizations/{organization}/clusters/{cluster}/breakglass"},
+	"createJoinToken":              {Method: http.MethodPost, Path: "/organizations/{organization}/machines/{machine}/join"},
+	"getQuota":                     {Method: http.MethodGet, Path: "/organizations/{organization}/quota"},
+	"listMembers":                  {Method: http.MethodGet, Path: "/organizations/{organization}/members"},
+	"setMember":                    {Method: http.MethodPut, Path: "/organizations/{organization}/members/{member}"},
+	"removeMember":                 {Method: http.MethodDelete, Path: "/organizations/{organization}/members/{member}"},
+	"listOperations":               {Method: http.MethodGet, Path: "/organizations/{organization}/operations"},
+	"listEvents":                   {Method: http.MethodGet, Path: "/organizations/{organization}/events"},
+	"listAudit":                    {Method: http.MethodGet, Path: "/audit"},
+	"listOrganizationAudit":        {Method: http.MethodGet, Path: "/organizations/{organization}/audit"},
+	"exportAudit":                  {Method: http.MethodGet, Path: "/audit/export"},
+	"exportOrganizationAudit":      {Method: http.MethodGet, Path: "/organizations/{organization}/audit/export"},
+	"verifyAudit":                  {Method: http.MethodPost, Path: "/audit/verification"},
+	"setIdentityProviderSecret":    {Method: http.MethodPut, Path: "/identityproviders/{identityProvider}/secret"},
+	"getProvisionerCredentials":    {Method: http.MethodGet, Path: "/organizations/{organization}/provisioners/{provisioner}/credentials"},
+	"setProvisionerCredentials":    {Method: http.MethodPut, Path: "/organizations/{organization}/provisioners/{provisioner}/credentials"},
+	"removeProvisionerCredentials": {Method: http.MethodDelete, Path: "/organizations/{organization}/provisioners/{provisioner}/credentials"},
 }
 
 // Operations returns what this client can call, ordered by ID, so that it can be compared with the API's document.
 func Operations() []Operation {
-	all := make([]Operation, 0, len(operations))
-	for id, o := range operations {
-		o.ID = id
-		all = append(all, o)
+	var all []Operation
+	for _, table := range []map[string]Operation{operations, accountOperations} {
+		for id, o := range table {
+			o.ID = id
+			all = append(all, o)
+		}
+	}
+	for _, k := range kinds {
+		all = append(all, k.operations()...)
 	}
 	slices.SortFunc(all, func(a, b Operation) int { return cmp.Compare(a.ID, b.ID) })
 	return all
@@ -61,7 +84,10 @@ func Operations() []Operation {
 
 // call makes the call of an operation. args fill in its path, in order.
 func (c *Client) call(ctx context.Context, id string, query url.Values, body, out any, args ...string) error {
-	o := operations[id]
+	o, ok := operations[id]
+	if !ok {
+		o = accountOperations[id]
+	}
 	path, err := fill(o.Path, args)
 	if err != nil {
 		return fmt.Errorf("%s: %w", id, err)
@@ -114,11 +140,6 @@ func (p Paging) query() url.Values {
 	return query
 }
 
-// ListClusters returns a page of an organization's clusters (operation listClusters).
-func (c *Client) ListClusters(ctx context.Context, organization string, page Paging) (*rest.List, error) {
-	return called[rest.List](ctx, c, "listClusters", page.query(), nil, organization)
-}
-
 // IssueCredential returns a credential for a cluster that soon expires (operation issueCredential).
 func (c *Client) IssueCredential(ctx context.Context, organization, cluster string, in rest.CredentialRequest) (*rest.ClusterCredential, error) {
 	return called[rest.ClusterCredential](ctx, c, "issueCredential", nil, in, organization, cluster)
@@ -132,6 +153,11 @@ func (c *Client) IssueKubeconfig(ctx context.Context, organization, cluster stri
 // BreakGlass returns the kubeconfig of a cluster's own administrator, which is a secret (operation breakGlass).
 func (c *Client) BreakGlass(ctx context.Context, organization, cluster string) (*rest.Kubeconfig, error) {
 	return called[rest.Kubeconfig](ctx, c, "breakGlass", nil, nil, organization, cluster)
+}
+
+// CreateJoinToken returns what a machine joins its cluster with, which is a secret (operation createJoinToken).
+func (c *Client) CreateJoinToken(ctx context.Context, organization, machine string) (*rest.JoinToken, error) {
+	return called[rest.JoinToken](ctx, c, "createJoinToken", nil, nil, organization, machine)
 }
 
 // GetQuota returns what an organization may have and what it has (operation getQuota).

@@ -1,0 +1,45 @@
+package client
+
+import (
+	"context"
+
+	"kqueen.io/kqueen/api/rest"
+)
+
+// StartDevice begins to sign in a device that has no browser (operation startDevice). It needs nobody to be signed in.
+func (c *Client) StartDevice(ctx context.Context, in rest.NewDevice) (*rest.Device, error) {
+	return called[rest.Device](ctx, c, "startDevice", nil, in)
+}
+
+// PollDevice asks whether the user has answered (operation pollDevice). Until then the error is a *[Problem] whose
+// code is [rest.CodeAuthorizationPending], or [rest.CodeSlowDown]: wait five seconds more from then on. It needs nobody
+// to be signed in.
+func (c *Client) PollDevice(ctx context.Context, deviceCode string) (*rest.Issued, error) {
+	return called[rest.Issued](ctx, c, "pollDevice", nil, rest.DevicePoll{DeviceCode: deviceCode})
+}
+
+// GetDevice returns what a device asks for that shows a code (operation getDevice).
+func (c *Client) GetDevice(ctx context.Context, userCode string) (*rest.DeviceRequest, error) {
+	return called[rest.DeviceRequest](ctx, c, "getDevice", nil, nil, userCode)
+}
+
+// AnswerDevice approves or denies a device, which then acts as the caller (operation answerDevice).
+func (c *Client) AnswerDevice(ctx context.Context, in rest.DeviceAnswer) error {
+	return c.call(ctx, "answerDevice", nil, in, nil)
+}
+
+// ExchangeCode turns what a browser brought into a session (operation exchangeCode). It needs nobody to be signed in.
+func (c *Client) ExchangeCode(ctx context.Context, in rest.CodeExchange) (*rest.Issued, error) {
+	return called[rest.Issued](ctx, c, "exchangeCode", nil, in)
+}
+
+// ListProviders returns the identity providers by which people sign in (operation listProviders). It needs nobody to be
+// signed in.
+func (c *Client) ListProviders(ctx context.Context) (*rest.Page[rest.Provider], error) {
+	return called[rest.Page[rest.Provider]](ctx, c, "listProviders", nil, nil)
+}
+
+// SetIdentityProviderSecret sets the secret of an identity provider's client (operation setIdentityProviderSecret).
+func (c *Client) SetIdentityProviderSecret(ctx context.Context, name string, in rest.ClientSecret) error {
+	return c.call(ctx, "setIdentityProviderSecret", nil, in, nil, name)
+}
