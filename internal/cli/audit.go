@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -19,10 +20,11 @@ func newAuditCommand(e *env) *cobra.Command {
 		Use:   "audit",
 		Short: "Read and check the action log",
 		Example: `  kqueen audit list --org blue --since 24h
+  kqueen audit export -A --file log.jsonl
   kqueen audit verify`,
 	}
 	asGroup(cmd)
-	cmd.AddCommand(newListAuditCommand(e), newVerifyAuditCommand(e))
+	cmd.AddCommand(newListAuditCommand(e), newExportAuditCommand(e), newVerifyAuditCommand(e))
 	return cmd
 }
 
@@ -54,10 +56,10 @@ installation, which is for its administrators.`,
 	f.StringVar(&l.filter.Action, "action", "", "only this action, such as create")
 	f.StringVar(&l.filter.Kind, "kind", "", "only what was done to this kind of object, such as Cluster")
 	f.StringVar(&l.filter.Object, "object", "", "only what was done to the object of this name")
-	f.StringVar(&l.filter.Outcome, "outcome", "", "only what ended so: succeeded, denied or failed")
+	f.StringVar(&l.filter.Outcome, "outcome", "", "only what ended so: succeeded, denied, failed or unknown")
 	f.DurationVar(&l.since, "since", 0, "only what was done so long ago or later, such as 24h")
 	f.IntVar(&l.limit, "limit", 100, "how many at most")
-	_ = cmd.RegisterFlagCompletionFunc("outcome", oneOf("succeeded", "denied", "failed"))
+	_ = cmd.RegisterFlagCompletionFunc("outcome", oneOf("succeeded", "denied", "failed", "unknown"))
 	registerOutput(cmd, &l.format, "table", dataFormats)
 	return cmd
 }
@@ -76,6 +78,9 @@ func (l *auditList) run(cmd *cobra.Command) error {
 	records, err := l.read(cmd.Context(), d)
 	if err != nil {
 		return fmt.Errorf("read the action log: %w", err)
+	}
+	if len(records) == 0 {
+		l.env.say("no records")
 	}
 	rows := [][]string{{"SEQUENCE", "TIME", "ACTOR", "ACTION", "OBJECT", "ORGANIZATION", "OUTCOME"}}
 	for i := range records {
@@ -101,7 +106,7 @@ func (l *auditList) read(ctx context.Context, d *door) ([]rest.AuditRecord, erro
 		if l.all {
 			page, err = d.ListAudit(ctx, l.filter)
 		} else {
-			page, err = d.ListOrganizationAudit(ctx, l.env.organizationThere(d.knownAs), l.filter)
+			page, err = d.ListOrganizationAudit(ctx, l.env.organization(), l.filter)
 		}
 		if err != nil {
 			return nil, err
@@ -115,20 +120,27 @@ func (l *auditList) read(ctx context.Context, d *door) ([]rest.AuditRecord, erro
 }
 
 func newVerifyAuditCommand(e *env) *cobra.Command {
-	var format, head string
+	var format, head, file string
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that nobody has changed the action log",
 		Long: `Check that nobody has changed the action log of the installation, and print its
 head: how many records there are, and the hash of the last one. Keep the head
 elsewhere: with --head the log is also checked to go on from there, so that
-nothing was taken from its end. Exit code 1 says that something is wrong.`,
+nothing was taken from its end. Exit code 1 says that something is wrong.
+
+With --file it is an export that is checked ("kqueen audit export"), with the key
+in the data directory: on the machine of the installation, as its owner. Nothing
+has to run.`,
 		Example: "  kqueen audit verify\n  kqueen audit verify --head 42:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			expect, err := parseHead(cmd, head)
 			if err != nil {
 				return err
+			}
+			if file != "" {
+				return e.verifyFile(cmd, file, format, expect)
 			}
 			d, err := e.door()
 			if err != nil {
@@ -141,10 +153,31 @@ nothing was taken from its end. Exit code 1 says that something is wrong.`,
 			return e.printReport(format, report)
 		},
 	}
+	cmd.Flags().StringVar(&file, "file", "", "export to check instead of the log itself")
 	cmd.Flags().StringVar(&head, "head", "", "head of the log as it was once: SEQUENCE:HASH")
 	_ = cmd.RegisterFlagCompletionFunc("head", noCompletion)
 	registerOutput(cmd, &format, "table", dataFormats)
 	return cmd
+}
+
+// verifyFile checks an export, which is complete in itself.
+func (e *env) verifyFile(cmd *cobra.Command, path, format string, expect *rest.AuditHead) error {
+	if expect != nil {
+		return usageError(cmd, "--head is for the log itself; an export says what its head is")
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("check the export: %w", err)
+	}
+	defer func() { _ = from.Close() }() // It was only read.
+	report, complete, err := e.verifyExport(from)
+	if err != nil {
+		return fmt.Errorf("check the export: %w", err)
+	}
+	if !complete {
+		e.say("the export is of a part of the log: that records of others lie between is not seen in it")
+	}
+	return e.printReport(format, report)
 }
 
 // parseHead reads SEQUENCE:HASH; nil for nothing.

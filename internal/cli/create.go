@@ -105,7 +105,11 @@ func (c *creation) run(ctx context.Context, args []string) error {
 // objects returns what the user wants, from the file or from flags.
 func (c *creation) objects(ctx context.Context, connected client.Client, away error, args []string) ([]client.Object, error) {
 	if c.file != "" {
-		return c.env.readObjects(c.noun, c.file)
+		objects, err := c.env.readObjects(c.noun, c.file)
+		for _, object := range objects {
+			object.SetResourceVersion("") // that of what it was copied from
+		}
+		return objects, err
 	}
 	return c.fromFlags(ctx, connected, away, args[0])
 }
@@ -127,10 +131,12 @@ func (c *creation) place(objects []client.Object, args []string) error {
 		if object.GetName() == "" {
 			return fmt.Errorf("%s, %s %d: metadata.name: is missing", c.file, n.singular, i+1)
 		}
-		if object.GetNamespace() == "" {
+		if object.GetNamespace() == "" && n.scope != installation {
 			object.SetNamespace(c.env.namespace())
 		}
-		if object.GetNamespace() != c.env.namespace() {
+		if n.scope == installation {
+			object.SetNamespace("")
+		} else if object.GetNamespace() != c.env.namespace() {
 			return fmt.Errorf("%s, %s %s: metadata.namespace: is %q, but organization %s has %q; leave it out, or choose with --org",
 				c.file, n.singular, object.GetName(), object.GetNamespace(), c.env.organization(), c.env.namespace())
 		}
@@ -181,10 +187,14 @@ func (c *creation) create(ctx context.Context, connected client.Client, object c
 		if n == c.noun && c.taken != "" {
 			instead = "\nor give it nodes with: " + c.env.command(c.taken)
 		}
-		return fail(codeError, "%s %s already exists in organization %s; choose another name, or see it with: %s%s",
-			n.singular, object.GetName(), c.env.organization(), c.env.command(n.singular+" get "+object.GetName()), instead)
+		where := ""
+		if n.scope != installation {
+			where = " in organization " + c.env.organization()
+		}
+		return fail(codeError, "%s %s already exists%s; choose another name, or see it with: %s%s",
+			n.singular, object.GetName(), where, c.env.command(n.singular+" get "+object.GetName()), instead)
 	}
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) && n.scope != installation {
 		if absent := c.env.checkOrganization(ctx, connected); absent != nil {
 			return absent
 		}
@@ -202,7 +212,7 @@ func (c *creation) report(objects []client.Object) error {
 		made = "would be created (dry run)"
 	}
 	for _, object := range objects {
-		c.env.say("%s %s %s with %s", nounOf(object).singular, object.GetName(), made, gist(object))
+		c.env.say("%s %s %s%s", nounOf(object).singular, object.GetName(), made, gist(object))
 	}
 	if c.format == "" || len(objects) == 0 {
 		return nil
@@ -214,13 +224,13 @@ func (c *creation) report(objects []client.Object) error {
 	return out.print(objects, len(objects) == 1)
 }
 
-// gist is what people want to know first of something new.
+// gist is what people want to know first of something new, or nothing.
 func gist(object client.Object) string {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:
-		return "Kubernetes " + o.Spec.Version
+		return " with Kubernetes " + o.Spec.Version
 	case *v1alpha1.NodePool:
-		return fmt.Sprintf("%s in cluster %s", nodes(o.Spec.Replicas), o.Spec.ClusterName)
+		return fmt.Sprintf(" with %s in cluster %s", nodes(o.Spec.Replicas), o.Spec.ClusterName)
 	}
 	return ""
 }
@@ -271,6 +281,12 @@ func (c *creation) awaitAll(ctx context.Context, connected client.WithWatch, obj
 
 // nextFor is what a user does with something that is ready.
 func (e *env) nextFor(object client.Object) string {
+	switch nounOf(object) {
+	case organizationNoun:
+		return "kqueen cluster create NAME --org " + object.GetName()
+	case provisionerNoun:
+		return e.command("cluster create NAME --provisioner " + object.GetName() + " --provisioner-namespace " + object.GetNamespace())
+	}
 	what := "nodes"
 	if nounOf(object) == clusterNoun {
 		what = "namespaces"

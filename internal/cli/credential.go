@@ -75,7 +75,7 @@ kubeconfig from "kqueen cluster kubeconfig". A credential is kept in a file that
 only you can read, and used until shortly before it expires.`,
 		Example:           "  kqueen cluster credential demo --org blue --access view --lifetime 1h",
 		Args:              names(1, 1),
-		ValidArgsFunction: e.completeClusters,
+		ValidArgsFunction: e.completeNames(clusterNoun, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := w.check(cmd); err != nil {
 				return err
@@ -107,7 +107,7 @@ func execCredential(c *rest.ClusterCredential) *clientauthv1.ExecCredential {
 // credential returns a credential that is good for a while: the one that is kept, or a new one. Of several commands that
 // want the same at once, one asks and the others wait for it.
 func (e *env) credential(ctx context.Context, d *door, cluster string, w *wantedAccess) (*rest.ClusterCredential, error) {
-	organization := e.organizationThere(d.knownAs)
+	organization := e.organization()
 	path, err := credentialFile(d.knownAs, organization, cluster, w)
 	if err != nil {
 		return nil, err

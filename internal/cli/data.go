@@ -14,6 +14,22 @@ import (
 // dataFormats are the formats of what is no object of the admin plane.
 var dataFormats = []string{"table", "json", "yaml"}
 
+// namedFormats are those of what has names that other commands take.
+var namedFormats = []string{"table", "json", "yaml", "name"}
+
+// printNamed is printData for what can also be printed as NOUN/NAME, of which the name is the first cell of a row.
+func (e *env) printNamed(format, noun string, data any, rows [][]string) error {
+	if format != "name" {
+		return e.printData(format, data, rows)
+	}
+	for _, row := range rows[1:] {
+		if _, err := fmt.Fprintln(e.stdout, noun+"/"+cleanLine(row[0])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // printData prints data for programs, or rows for people; the first row is the header.
 func (e *env) printData(format string, data any, rows [][]string) error {
 	if done, err := e.printForPrograms(format, data); done || err != nil {

@@ -101,7 +101,7 @@ func decodeDocument(n *noun, document []byte) ([]client.Object, error) {
 	return objects, nil
 }
 
-// decodeObject decodes one object and forgets what only the server that it was read from knows.
+// decodeObject decodes one object and forgets what only the server that it was read from knows, but for the revision.
 func decodeObject(n *noun, data []byte, kind metav1.TypeMeta) (client.Object, error) {
 	if want := v1alpha1.GroupVersion.String(); kind.APIVersion != want {
 		return nil, fmt.Errorf("apiVersion: is %q and has to be %q", kind.APIVersion, want)
@@ -113,7 +113,6 @@ func decodeObject(n *noun, data []byte, kind metav1.TypeMeta) (client.Object, er
 	if err := decodeStrict(data, object); err != nil {
 		return nil, err
 	}
-	object.SetResourceVersion("")
 	object.SetUID("")
 	object.SetGeneration(0)
 	object.SetCreationTimestamp(metav1.Time{})
@@ -123,6 +122,12 @@ func decodeObject(n *noun, data []byte, kind metav1.TypeMeta) (client.Object, er
 		o.Status = v1alpha1.ClusterStatus{}
 	case *v1alpha1.NodePool:
 		o.Status = v1alpha1.NodePoolStatus{}
+	case *v1alpha1.Machine:
+		o.Status = v1alpha1.MachineStatus{}
+	case *v1alpha1.Organization:
+		o.Status = v1alpha1.OrganizationStatus{}
+	case *v1alpha1.Provisioner:
+		o.Status = v1alpha1.ProvisionerStatus{}
 	}
 	return object, nil
 }

@@ -120,7 +120,7 @@ func (e *env) door() (*door, error) {
 
 // call returns a client of an installation, with the token, if there is one.
 func (e *env) call(k knownAs) (*client.Client, error) {
-	e.through = k.Server
+	e.through, e.organizationThrough = k.Server, k.Organization
 	c, err := client.New(client.Config{
 		Connection: client.Connection{Server: k.Server, CA: []byte(k.Authority)},
 		Token:      func(context.Context) (string, error) { return k.Token, nil },
@@ -130,14 +130,6 @@ func (e *env) call(k knownAs) (*client.Client, error) {
 		return nil, fail(codeUsage, "%w", err)
 	}
 	return c, nil
-}
-
-// organizationThere is the organization that commands speak of that go through the door.
-func (e *env) organizationThere(k knownAs) string {
-	if e.globals.organization == "" && os.Getenv(organizationVariable) == "" && k.Organization != "" {
-		return k.Organization
-	}
-	return e.organization()
 }
 
 // completeContexts completes names of contexts, at most so many (-1 for any number).

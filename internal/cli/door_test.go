@@ -7,10 +7,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"log/slog"
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +52,9 @@ func newDoors(t *testing.T) *doors {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := server.Index(t.Context(), cached); err != nil {
+		t.Fatal(err)
+	}
 	for _, kind := range server.Kinds() {
 		if _, err := cached.GetInformer(t.Context(), kind, cache.BlockUntilSynced(false)); err != nil {
 			t.Fatal(err)
@@ -58,6 +63,10 @@ func newDoors(t *testing.T) *doors {
 	go func() { _ = cached.Start(t.Context()) }()
 	if !cached.WaitForCacheSync(t.Context()) {
 		t.Fatal("the cache is not filled")
+	}
+	// What all doors share is made once: scripts run side by side.
+	if err := role.Keep(t.Context(), testplane.Client(t), append(role.Shared(), role.Guard()...)); err != nil {
+		t.Fatal(err)
 	}
 	return &doors{t: t, cached: cached}
 }
@@ -70,135 +79,135 @@ func (d *doors) open(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: door [USER=ROLE]...")
 	}
-	db, err := database.Open(d.t.Context(), database.FileURL(ts.MkAbs("kqueen.db")))
+	_, err := d.start(place{ts.MkAbs("."), ts.Getenv(organizationVariable), ts.Defer, ts.Setenv}, d.cached, args)
 	ts.Check(err)
-	ts.Defer(func() { _ = db.Close() })
-	identities, err := access.Open(d.t.Context(), access.Config{DB: db})
-	ts.Check(err)
-	log, err := audit.Open(d.t.Context(), db, bytes.Repeat([]byte{7}, 32))
-	ts.Check(err)
-	answers, err := idempotency.Open(d.t.Context(), db, bytes.Repeat([]byte{8}, 32))
-	ts.Check(err)
-	d.people(ts, identities, args)
+}
+
+// place is where a script runs.
+type place struct {
+	dir, organization string
+	after             func(func())
+	setenv            func(name, value string)
+}
+
+// start starts a door in a place. lists is what it reads lists from.
+func (d *doors) start(p place, lists client.Reader, users []string) (*access.Service, error) {
+	ctx := d.t.Context()
+	db, err := database.Open(ctx, database.FileURL(filepath.Join(p.dir, "kqueen.db")))
+	if err != nil {
+		return nil, err
+	}
+	p.after(func() { _ = db.Close() })
+	identities, err := access.Open(ctx, access.Config{DB: db})
+	if err != nil {
+		return nil, err
+	}
+	log, err := audit.Open(ctx, db, bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		return nil, err
+	}
+	answers, err := idempotency.Open(ctx, db, bytes.Repeat([]byte{8}, 32))
+	if err != nil {
+		return nil, err
+	}
+	if err := d.people(p, identities, users); err != nil {
+		return nil, err
+	}
 	signs, err := issuer.New(issuer.Config{URL: "https://issuer.kqueen.internal", Base: "https://127.0.0.1:8443/issuer", Now: time.Now})
-	ts.Check(err)
-	_, err = signs.Renew(nil, func([]byte) error { return nil })
-	ts.Check(err)
+	if err == nil {
+		_, err = signs.Renew(nil, func([]byte) error { return nil })
+	}
+	if err != nil {
+		return nil, err
+	}
 	config := testplane.Config(d.t)
 	config.QPS = -1
 	callers, err := kube.Impersonating(config, testplane.Scheme(d.t))
-	ts.Check(err)
+	if err != nil {
+		return nil, err
+	}
 	handler, err := server.New(server.Config{
-		Callers: callers, Own: testplane.Client(d.t), Cache: d.cached, Access: identities, Audit: log, Issuer: signs, Answers: answers,
-		Limits: organizations.NewLimits(d.cached, time.Now), Key: bytes.Repeat([]byte{9}, 32), Version: "test",
+		Callers: callers, Own: testplane.Client(d.t), Cache: lists, Access: identities, Audit: log, Issuer: signs, Answers: answers,
+		Limits: organizations.NewLimits(lists, time.Now), Key: bytes.Repeat([]byte{9}, 32), Version: "test",
 		Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
-	ts.Check(err)
-	d.serve(ts, handler)
-	ts.Setenv(dataDirVariable, "")
-	ts.Check(os.WriteFile(ts.MkAbs("password"), []byte(goodPassword+"\n"), 0o600))
+	if err != nil {
+		return nil, err
+	}
+	p.setenv(dataDirVariable, "")
+	return identities, errors.Join(d.serve(p, handler), os.WriteFile(filepath.Join(p.dir, "password"), []byte(goodPassword+"\n"), 0o600))
 }
 
 // people makes the organization and its users, or a token for the first one.
-func (d *doors) people(ts *testscript.TestScript, identities *access.Service, args []string) {
-	o := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{Name: ts.Getenv(organizationVariable)}}
-	for _, arg := range args {
-		name, as, _ := strings.Cut(arg, "=")
-		_, err := identities.CreateUser(d.t.Context(), access.NewUser{Name: name, Password: goodPassword, Admin: as == "admin"})
-		ts.Check(err)
+func (d *doors) people(p place, identities *access.Service, users []string) error {
+	o := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{Name: p.organization}}
+	for _, user := range users {
+		name, as, _ := strings.Cut(user, "=")
+		if _, err := identities.CreateUser(d.t.Context(), access.NewUser{Name: name, Password: goodPassword, Admin: as == "admin"}); err != nil {
+			return err
+		}
 		if as != "admin" {
 			o.Spec.Members = append(o.Spec.Members, v1alpha1.Member{User: name, Role: v1alpha1.Role(as)})
 		}
 	}
 	plane := testplane.Client(d.t)
-	ts.Check(plane.Create(d.t.Context(), o))
-	rights := append(append(role.Shared(), role.Guard()...), role.Bindings(o)...)
-	ts.Check(role.Keep(d.t.Context(), plane, rights))
-	d.seen(ts, o)
-	if len(args) > 0 {
-		return
+	if err := plane.Create(d.t.Context(), o); err != nil {
+		return err
+	}
+	if err := errors.Join(role.Keep(d.t.Context(), plane, role.Bindings(o)), d.seen(o)); err != nil {
+		return err
+	}
+	if len(users) > 0 {
+		return nil
 	}
 	setup, err := identities.SetupToken(d.t.Context())
-	ts.Check(err)
-	ts.Setenv("SETUP", setup.Token.Reveal())
+	if err == nil {
+		p.setenv("SETUP", setup.Token.Reveal())
+	}
+	return err
 }
 
 // seen waits until the cache has an organization.
-func (d *doors) seen(ts *testscript.TestScript, o *v1alpha1.Organization) {
+func (d *doors) seen(o *v1alpha1.Organization) error {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for d.cached.Get(d.t.Context(), client.ObjectKeyFromObject(o), &v1alpha1.Organization{}) != nil {
 		select {
 		case <-d.t.Context().Done():
-			ts.Fatalf("the cache does not see the organization")
+			return errors.New("the cache does not see the organization")
 		case <-ticker.C:
 		}
 	}
+	return nil
 }
 
 // serve serves as the program does: by a certificate whose authority goes along.
-func (d *doors) serve(ts *testscript.TestScript, handler *server.Server) {
+func (d *doors) serve(p place, handler *server.Server) error {
 	keys, _, err := pki.Issue(nil, pki.Set{
 		Authorities: []pki.Authority{{Name: "ca", CommonName: "kqueen-door", Lifetime: time.Hour}},
 		Leaves: []pki.Leaf{{
 			Name: "door", Authority: "ca", CommonName: "kqueen-door", Usage: pki.Server, IPs: []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, Lifetime: time.Hour,
 		}},
 	}, nil, time.Now())
-	ts.Check(err)
+	if err != nil {
+		return err
+	}
 	certificate, err := tls.X509KeyPair(keys["door.crt"], keys["door.key"])
-	ts.Check(err)
+	if err != nil {
+		return err
+	}
 	block, _ := pem.Decode(keys["ca.crt"])
 	authority, err := x509.ParseCertificate(block.Bytes)
-	ts.Check(err)
+	if err != nil {
+		return err
+	}
 	certificate.Certificate = append(certificate.Certificate, block.Bytes)
 	s := httptest.NewUnstartedServer(handler)
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // doors are left on purpose
 	s.StartTLS()
-	ts.Defer(func() { handler.Close(); s.Close() })
-	ts.Setenv("DOOR", s.URL)
-	ts.Setenv("PIN", kqueenclient.Pin(authority))
-	ts.Check(os.WriteFile(ts.MkAbs("ca.pem"), keys["ca.crt"], 0o600))
-}
-
-// TestClientAndDocument wants every operation that the client has to be one of the API, by the same method and path.
-func TestClientAndDocument(t *testing.T) {
-	handler, err := server.New(server.Config{
-		Own: testplane.Client(t), Key: bytes.Repeat([]byte{9}, 32), Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now,
-		Issuer: must(issuer.New(issuer.Config{URL: "https://issuer.kqueen.internal", Base: "https://127.0.0.1:8443/issuer", Now: time.Now}))(t),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	documented := map[string]string{}
-	for path, item := range handler.OpenAPI().Paths {
-		if item.Get != nil {
-			documented[item.Get.OperationID] = "GET " + path
-		}
-		if item.Post != nil {
-			documented[item.Post.OperationID] = "POST " + path
-		}
-		if item.Patch != nil {
-			documented[item.Patch.OperationID] = "PATCH " + path
-		}
-		if item.Delete != nil {
-			documented[item.Delete.OperationID] = "DELETE " + path
-		}
-	}
-	for _, o := range kqueenclient.Operations() {
-		if got, want := o.Method+" /api/v1"+o.Path, documented[o.ID]; got != want {
-			t.Errorf("%s: the client calls %q, the document says %q", o.ID, got, want)
-		}
-	}
-}
-
-// must is for calls of which a test needs the result.
-func must[T any](v T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
+	p.after(func() { handler.Close(); s.Close() })
+	p.setenv("DOOR", s.URL)
+	p.setenv("PIN", kqueenclient.Pin(authority))
+	return os.WriteFile(filepath.Join(p.dir, "ca.pem"), keys["ca.crt"], 0o600)
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/doorclient"
 	"kqueen.io/kqueen/internal/kube"
 )
 
@@ -35,6 +36,8 @@ type env struct {
 	globals        globals
 	// through is the URL of the door that this command speaks to; empty for none.
 	through string
+	// organizationThrough is the one that goes with the context that this command uses; empty for none.
+	organizationThrough string
 	// signingIn says that a refusal is about what was typed, and not about a session.
 	signingIn bool
 }
@@ -90,18 +93,17 @@ func (e *env) organization() string {
 	if name := os.Getenv(organizationVariable); name != "" {
 		return name
 	}
+	if e.organizationThrough != "" {
+		return e.organizationThrough
+	}
 	return defaultOrganization
 }
 
 // namespace is where the organization's objects live.
 func (e *env) namespace() string { return v1alpha1.NamespacePrefix + e.organization() }
 
-// config returns how to reach the admin plane.
+// config returns how to reach the admin plane, which is the way of the machine's owner.
 func (e *env) config() (*rest.Config, error) {
-	if e.globals.context != "" {
-		return nil, fail(codeUsage, "--context: this command does not go through an installation's door yet; "+
-			"use it on the machine of the installation, or name its admin plane with --kubeconfig")
-	}
 	target := kube.Target{Kubeconfig: e.globals.kubeconfig, Context: e.globals.kubeContext, Version: programVersion(), Warn: func(text string) { e.say("warning: %s", text) }}
 	if target.Kubeconfig == "" {
 		dir, err := e.dataDir()
@@ -110,23 +112,32 @@ func (e *env) config() (*rest.Config, error) {
 		}
 		target.Kubeconfig = filepath.Join(dir, adminKubeconfig)
 		if _, err := os.Stat(target.Kubeconfig); os.IsNotExist(err) {
-			if name := e.contextInUse(); name != "" {
-				return nil, fmt.Errorf("this command does not go through the door of %s yet, and there is no installation in %s; "+
-					"use it on the machine of the installation, or name its admin plane with --kubeconfig", name, dir)
-			}
-			return nil, fmt.Errorf("KQueen is not set up in %s; start it with: kqueen up --data-dir %s", dir, shellQuote(dir))
+			return nil, fmt.Errorf("KQueen is not set up in %s; start it with: kqueen up --data-dir %s\n"+
+				"or sign in to one elsewhere with: kqueen login https://SERVER:8443", dir, shellQuote(dir))
 		}
 	}
 	return kube.Config(target)
 }
 
-// connect returns a client of the admin plane. No call has been made yet.
+// connect returns a client of what the installation keeps: through its door for whoever has signed in, and of the admin
+// plane itself for the owner of the machine. No call has been made yet.
 func (e *env) connect() (client.WithWatch, error) {
-	config, err := e.config()
+	through, err := e.throughDoor()
 	if err != nil {
 		return nil, err
 	}
 	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	if through {
+		d, err := e.door()
+		if err != nil {
+			return nil, err
+		}
+		return doorclient.New(d.Client, scheme, e.organization()), nil
+	}
+	config, err := e.config()
 	if err != nil {
 		return nil, err
 	}

@@ -113,17 +113,23 @@ func (e *env) explainThroughDoor(err error) string {
 func (e *env) explain(err error) string {
 	var status *apierrors.StatusError
 	switch {
-	case e.through != "":
+	case e.through != "" && !hasCauses(err):
 		return e.explainThroughDoor(err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return e.explainRefused(err)
 	case apimeta.IsNoMatchError(err):
 		return "the API server does not know KQueen's kinds; is it an admin plane? (" + err.Error() + ")"
-	case errors.As(err, &status) && status.ErrStatus.Details != nil && len(status.ErrStatus.Details.Causes) > 0:
+	case errors.As(err, &status) && hasCauses(err):
 		act := strings.TrimSuffix(err.Error(), status.Error())
 		return act + "not valid\n" + causes(status.ErrStatus.Details.Causes)
 	}
 	return err.Error()
+}
+
+// hasCauses says whether an error names the fields that are wrong.
+func hasCauses(err error) bool {
+	var status *apierrors.StatusError
+	return errors.As(err, &status) && status.ErrStatus.Details != nil && len(status.ErrStatus.Details.Causes) > 0
 }
 
 func (e *env) explainRefused(err error) string {

@@ -54,7 +54,7 @@ you say --switch.`,
   kqueen cluster kubeconfig demo --org blue --access view --lifetime 30m --merge
   kqueen cluster kubeconfig demo --kubeconfig-out demo.kubeconfig`,
 		Args:              names(1, 1),
-		ValidArgsFunction: e.completeClusters,
+		ValidArgsFunction: e.completeNames(clusterNoun, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if k.switchOver && !k.merge {
 				return usageError(cmd, "--switch needs --merge")

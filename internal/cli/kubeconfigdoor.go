@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/client"
 	"kqueen.io/kqueen/internal/pki"
 )
 
@@ -27,7 +26,7 @@ func (k *kubeconfigs) getThroughDoor(cmd *cobra.Command, name string) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	k.organization = k.env.organizationThere(d.knownAs)
+	k.organization = k.env.organization()
 	var made *rest.Kubeconfig
 	if k.breakGlass {
 		made, err = d.BreakGlass(cmd.Context(), k.organization, name)
@@ -73,28 +72,29 @@ func (k *kubeconfigs) withOwnProgram(d *door, name string, made *rest.Kubeconfig
 	return data, nil
 }
 
-// completeClusters completes names of clusters, through the door where that is the way.
-func (e *env) completeClusters(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	through, err := e.throughDoor()
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// ownAccess returns a kubeconfig with which this command itself enters a cluster as the user who gave it. It holds a
+// credential that soon expires, for the highest access that the user may have.
+func (e *env) ownAccess(ctx context.Context, cluster string) ([]byte, error) {
+	d, err := e.door()
+	if err != nil {
+		return nil, err
 	}
-	if !through {
-		return e.completeNames(clusterNoun, 1)(cmd, args, begun)
+	made, err := d.IssueKubeconfig(ctx, e.organization(), cluster, rest.KubeconfigRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("get the kubeconfig of cluster %s: %w", cluster, err)
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionDeadline)
-	defer cancel()
-	var found []string
-	if d, err := e.door(); err == nil {
-		list, err := d.ListClusters(ctx, e.organizationThere(d.knownAs), client.Paging{Limit: 500})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp // a completion cannot show errors
-		}
-		for _, c := range list.Items {
-			if strings.HasPrefix(c.Name, begun) {
-				found = append(found, c.Name)
-			}
-		}
+	config, err := clientcmd.Load([]byte(made.Kubeconfig))
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig of cluster %s: %w", cluster, err)
 	}
-	return found, cobra.ShellCompDirectiveNoFileComp
+	current := config.Contexts[config.CurrentContext]
+	if current == nil || config.Clusters[current.Cluster] == nil {
+		return nil, fmt.Errorf("read the kubeconfig of cluster %s: it does not say where the cluster is", cluster)
+	}
+	got, err := e.credential(ctx, d, cluster, &wantedAccess{})
+	if err != nil {
+		return nil, err
+	}
+	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{current.AuthInfo: {Token: got.Token}}
+	return clientcmd.Write(*config)
 }

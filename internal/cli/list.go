@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -137,6 +138,9 @@ func (l *listing) show(ctx context.Context, c client.WithWatch, sources []source
 	var all []client.Object
 	for _, s := range sources {
 		some, _, err := fetch(ctx, c, s)
+		if apierrors.IsNotFound(err) && l.noun.scope != installation && !l.options.everywhere {
+			err = cmp.Or(l.env.checkOrganization(ctx, c), err)
+		}
 		if err != nil {
 			return err
 		}
@@ -180,7 +184,9 @@ func (l *listing) nothing(ctx context.Context, c client.Client) error {
 func (e *env) checkOrganization(ctx context.Context, c client.Client) error {
 	err := c.Get(ctx, client.ObjectKey{Name: e.namespace()}, &corev1.Namespace{})
 	if apierrors.IsNotFound(err) {
-		return fail(codeNotFound, "organization %q does not exist; see which there are with: kubectl get organizations", e.organization())
+		all := *e
+		all.globals.organization = ""
+		return fail(codeNotFound, "organization %q does not exist; see which there are with: %s", e.organization(), all.command("organization list"))
 	}
 	if apierrors.IsForbidden(err) {
 		return nil

@@ -20,8 +20,9 @@ type login struct {
 
 	caFingerprint, caFile     string
 	username, setupToken      string
-	oneTimeToken              string
+	oneTimeToken, provider    string
 	passwordStdin, tokenStdin bool
+	browser, device           bool
 }
 
 // newLoginCommand returns `login`.
@@ -40,11 +41,17 @@ tells you. Scripts name it with --ca-fingerprint, or bring the authority with
 --ca-file. On the machine of the installation nothing is asked. Afterwards the
 door has to prove itself by that authority.
 
-Without --username and --password-stdin you are asked for your name and your
-password. With --setup-token, from "kqueen up", you become the first
-administrator; with --one-time-token, from "kqueen user create" or "kqueen user
-reset", you choose a password. With --token-stdin an API token is used in place of a session.`,
+You sign in with the browser of this machine, which is started for you. Where there
+is none, or with --device, you are shown a code that you enter with a browser
+anywhere else. With --provider the browser goes to that identity provider at once.
+
+With --username you are asked for your password instead, or it is read from
+standard input with --password-stdin. With --setup-token, from "kqueen up", you
+become the first administrator; with --one-time-token, from "kqueen user create" or
+"kqueen user reset", you choose a password. With --token-stdin an API token is used
+in place of a session.`,
 		Example: `  kqueen login https://kqueen.example.com:8443
+  kqueen login https://kqueen.example.com:8443 --device
   kqueen login https://kqueen.example.com:8443 --username alice --password-stdin --ca-fingerprint sha256:2c26… <password
   kqueen login --context kqueen.example.com`,
 		Args:              atMostOne("SERVER"),
@@ -64,7 +71,11 @@ reset", you choose a password. With --token-stdin an API token is used in place 
 	f.BoolVar(&l.tokenStdin, "token-stdin", false, "read an API token from standard input and use that")
 	f.StringVar(&l.setupToken, "setup-token", "", "make the first administrator, with the token from kqueen up")
 	f.StringVar(&l.oneTimeToken, "one-time-token", "", "choose a password, with the token that an administrator gave you")
+	f.BoolVar(&l.browser, "browser", false, "sign in with a browser of this machine, also where kqueen cannot start one")
+	f.BoolVar(&l.device, "device", false, "sign in with a browser anywhere, by a code that you enter there")
+	f.StringVar(&l.provider, "provider", "", "identity provider to sign in with")
 	_ = cmd.RegisterFlagCompletionFunc("one-time-token", noCompletion)
+	_ = cmd.RegisterFlagCompletionFunc("provider", noCompletion)
 	_ = cmd.RegisterFlagCompletionFunc("ca-fingerprint", noCompletion)
 	_ = cmd.RegisterFlagCompletionFunc("username", noCompletion)
 	_ = cmd.RegisterFlagCompletionFunc("setup-token", noCompletion)
@@ -82,17 +93,33 @@ func atMostOne(what string) cobra.PositionalArgs {
 }
 
 func (l *login) check(cmd *cobra.Command) error {
+	if err := l.checkWays(cmd); err != nil {
+		return err
+	}
 	switch {
 	case l.caFile != "" && l.caFingerprint != "":
 		return usageError(cmd, "--ca-file and --ca-fingerprint say the same; give one")
-	case l.tokenStdin && (l.passwordStdin || l.username != "" || l.setupToken != "" || l.oneTimeToken != ""):
-		return usageError(cmd, "--token-stdin goes without --username, --password-stdin, --setup-token and --one-time-token: a token says whose it is")
 	case l.setupToken != "" && l.oneTimeToken != "":
 		return usageError(cmd, "--setup-token is for the first administrator, --one-time-token for everybody else; give one")
 	case l.passwordStdin && l.username == "":
 		return usageError(cmd, "--password-stdin needs --username")
 	case l.env.globals.context != "" && !contextPattern.MatchString(l.env.globals.context):
 		return usageError(cmd, "--context: %q: must be letters, digits, dots, dashes and underscores, at most 64", l.env.globals.context)
+	}
+	return nil
+}
+
+// checkWays wants one way to sign in.
+func (l *login) checkWays(cmd *cobra.Command) error {
+	byPassword := l.username != "" || l.passwordStdin || l.setupToken != "" || l.oneTimeToken != ""
+	elsewhere := l.browser || l.device || l.provider != ""
+	switch {
+	case l.browser && l.device:
+		return usageError(cmd, "--browser and --device are two ways; choose one")
+	case elsewhere && (byPassword || l.tokenStdin):
+		return usageError(cmd, "--browser, --device and --provider go without a password and without a token; choose one way")
+	case l.tokenStdin && byPassword:
+		return usageError(cmd, "--token-stdin goes without --username, --password-stdin, --setup-token and --one-time-token: a token says whose it is")
 	}
 	return nil
 }
@@ -110,7 +137,7 @@ func (l *login) run(ctx context.Context, cmd *cobra.Command, server string) erro
 	if err != nil {
 		return err
 	}
-	if k.Token, err = l.prove(ctx, c); err != nil {
+	if k.Token, err = l.prove(ctx, c, k.Server); err != nil {
 		return err
 	}
 	if c, err = l.env.call(k); err != nil {
@@ -256,10 +283,27 @@ func (l *login) ask(ctx context.Context, k *knownAs, met client.Authority) error
 }
 
 // prove returns a token that proves who the user is.
-func (l *login) prove(ctx context.Context, c *client.Client) (string, error) {
-	if l.tokenStdin {
+func (l *login) prove(ctx context.Context, c *client.Client, server string) (string, error) {
+	asked := l.username != "" || l.setupToken != "" || l.oneTimeToken != ""
+	switch {
+	case l.tokenStdin:
 		return l.env.secretFromStdin("token")
+	case l.device:
+		return l.byDevice(ctx, c, server)
+	case l.browser:
+		return l.byBrowser(ctx, c, server)
+	case !asked && !isTerminal(l.env.stdin):
+		return "", errNobody
+	case !asked && hasBrowser():
+		return l.byBrowser(ctx, c, server)
+	case !asked:
+		return l.byDevice(ctx, c, server)
 	}
+	return l.byPassword(ctx, c)
+}
+
+// byPassword signs in a local user, who may be made or choose a password on the way.
+func (l *login) byPassword(ctx context.Context, c *client.Client) (string, error) {
 	name := l.username
 	if name == "" {
 		var err error

@@ -62,8 +62,10 @@ Start it on this machine with "kqueen up", then make a cluster with
 	})
 	e.globals.register(root)
 	root.AddCommand(newClusterCommand(e), newNodePoolCommand(e), newNodeCommand(e), newReleaseCommand(e), newProvisionerCommand(e), newVersionCommand(e), newExitCodesTopic())
+	root.AddCommand(newOrganizationCommand(e), newMemberCommand(e), newServiceAccountCommand(e), newControlPlaneCommand(e),
+		newEventCommand(e), newOperationCommand(e))
 	root.AddCommand(newLoginCommand(e), newLogoutCommand(e), newWhoamiCommand(e), newContextCommand(e),
-		newUserCommand(e), newTokenCommand(e), newQuotaCommand(e), newAuditCommand(e))
+		newPasswordCommand(e), newDeviceCommand(e), newUserCommand(e), newIdentityProviderCommand(e), newTokenCommand(e), newQuotaCommand(e), newAuditCommand(e))
 	root.AddCommand(serverCommands(e)...)
 	return root
 }

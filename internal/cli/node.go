@@ -26,6 +26,7 @@ says of itself all the time is in its cluster: see "kubectl get nodes" there.`,
   kqueen node replace demo-x7k2f --wait`,
 	}
 	asGroup(cmd)
+	update, _ := newUpdateCommand(e, machineNoun, "kqueen node update demo-x7k2f --annotation example.com/rack=7")
 	cmd.AddCommand(
 		newListCommand(e, machineNoun),
 		newGetCommand(e, machineNoun),
@@ -33,6 +34,7 @@ says of itself all the time is in its cluster: see "kubectl get nodes" there.`,
 		newDrainCommand(e),
 		newUncordonCommand(e),
 		newReplaceCommand(e),
+		update,
 		newJoinCommand(e),
 	)
 	cmd.AddCommand(machineCommands(e)...)
@@ -74,6 +76,7 @@ func (e *env) describeNode(ctx context.Context, name string) error {
 		"Removed first", machine.Annotations[v1alpha1.AnnotationDeleteFirst],
 		"Version", versionOnTheWay(status.Version, spec.Version),
 		"Provider", spec.Provider,
+		"Resources", resourcesInWords(spec.Resources),
 		"Provider ID", status.ProviderID,
 		"Address", status.Address,
 		"Pods", status.PodCIDR,

@@ -224,7 +224,7 @@ func (e *env) reachNode(ctx context.Context, name string) (client.Client, *corev
 	if machine.DeletionTimestamp != nil {
 		return nil, nil, fail(codeError, "node %s is being removed, which drains it; see: %s", name, e.command("node describe "+name))
 	}
-	data, err := e.clusterKubeconfig(ctx, plane, machine.Spec.ClusterName)
+	data, err := e.enter(ctx, plane, machine.Spec.ClusterName)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -241,6 +241,19 @@ func (e *env) reachNode(ctx context.Context, name string) (client.Client, *corev
 		return nil, nil, fmt.Errorf("get node %s of cluster %s: %w", name, machine.Spec.ClusterName, err)
 	}
 	return c, node, nil
+}
+
+// enter returns a kubeconfig of a cluster: of the user who came through the door, and the administrator's for the owner
+// of the machine.
+func (e *env) enter(ctx context.Context, plane client.Client, cluster string) ([]byte, error) {
+	through, err := e.throughDoor()
+	if err != nil {
+		return nil, err
+	}
+	if through {
+		return e.ownAccess(ctx, cluster)
+	}
+	return e.clusterKubeconfig(ctx, plane, cluster)
 }
 
 // absence says why a machine has no node, as far as it is known.

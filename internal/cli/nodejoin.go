@@ -5,17 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/machine"
 )
@@ -173,15 +174,11 @@ func (e *env) joinCommandOf(ctx context.Context, c client.Client, m *v1alpha1.Ma
 	if err != nil {
 		return nil, fmt.Errorf("status.join.ca of cluster %s: %w", cluster.Name, err)
 	}
-	secret := &corev1.Secret{}
-	err = c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.JoinSecret()}, secret)
-	if client.IgnoreNotFound(err) != nil {
+	token, expires, err := e.joinToken(ctx, c, m)
+	if err != nil {
 		return nil, fmt.Errorf("get what node %s joins with: %w", m.Name, err)
 	}
-	data := secret.Data
-	token := bootstraputil.TokenFromIDAndSecret(string(data[bootstrapapi.BootstrapTokenIDKey]), string(data[bootstrapapi.BootstrapTokenSecretKey]))
-	expires, unread := time.Parse(time.RFC3339, string(data[bootstrapapi.BootstrapTokenExpirationKey]))
-	if apierrors.IsNotFound(err) || unread != nil || !bootstraputil.IsValidBootstrapToken(token) || !time.Now().Before(expires) {
+	if token == "" {
 		return nil, fail(codeError, "what node %s joins with is not there yet: %s; try again in a moment", m.Name, missingToken(m))
 	}
 	found := &joinCommand{
@@ -190,6 +187,50 @@ func (e *env) joinCommandOf(ctx context.Context, c client.Client, m *v1alpha1.Ma
 	}
 	found.Commands = map[string]string{withKQueen: found.kqueen(), withKubeadm: found.kubeadm()}
 	return found, nil
+}
+
+// joinToken returns what a machine joins with, and how long that is good. It is empty when it is not there yet.
+func (e *env) joinToken(ctx context.Context, c client.Client, m *v1alpha1.Machine) (token string, expires time.Time, err error) {
+	through, err := e.throughDoor()
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	if through {
+		return e.joinTokenThere(ctx, m.Name)
+	}
+	secret := &corev1.Secret{}
+	err = c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.JoinSecret()}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return "", time.Time{}, err
+	}
+	token, expires = tokenIn(secret.Data)
+	return token, expires, nil
+}
+
+// tokenIn reads a bootstrap token. One that is not whole, or is over, is none.
+func tokenIn(data map[string][]byte) (string, time.Time) {
+	token := bootstraputil.TokenFromIDAndSecret(string(data[bootstrapapi.BootstrapTokenIDKey]), string(data[bootstrapapi.BootstrapTokenSecretKey]))
+	expires, err := time.Parse(time.RFC3339, string(data[bootstrapapi.BootstrapTokenExpirationKey]))
+	if err != nil || !bootstraputil.IsValidBootstrapToken(token) || !time.Now().Before(expires) {
+		return "", time.Time{}
+	}
+	return token, expires
+}
+
+// joinTokenThere is joinToken through the door.
+func (e *env) joinTokenThere(ctx context.Context, name string) (token string, expires time.Time, err error) {
+	d, err := e.door()
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	found, err := d.CreateJoinToken(ctx, e.organization(), name)
+	if problemStatus(err) == http.StatusConflict { // it is not there yet
+		found, err = &rest.JoinToken{}, nil
+	}
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	return found.Token, found.Expires, nil
 }
 
 // missingToken says what a machine's token waits for.

@@ -28,12 +28,14 @@ func newNodePoolCommand(e *env) *cobra.Command {
   kqueen nodepool delete gpu`,
 	}
 	asGroup(cmd)
+	update, _ := newUpdateCommand(e, nodePoolNoun, `kqueen nodepool update gpu --spec '{"maxReplicas":10}'`)
 	cmd.AddCommand(
 		newCreateNodePoolCommand(e),
 		newListCommand(e, nodePoolNoun),
 		newGetCommand(e, nodePoolNoun),
 		newDescribeNodePoolCommand(e),
 		newScaleCommand(e),
+		update,
 		newDeleteNodePoolCommand(e),
 		newWaitCommand(e, nodePoolNoun, v1alpha1.ConditionClusterReady, v1alpha1.ConditionHealthy, v1alpha1.ConditionUpdated, v1alpha1.ConditionScaled),
 	)
@@ -100,6 +102,7 @@ func describePoolSpec(p *page, organization string, pool *v1alpha1.NodePool) {
 	p.heading("Each node")
 	p.fields("  ",
 		"Provider", spec.Template.Provider,
+		"Resources", resourcesInWords(spec.Template.Resources),
 		"Labels", pairs(spec.Template.Labels),
 		"Taints", taintsInWords(spec.Template.Taints),
 		"Drain timeout", patience(spec.Template.Drain.Timeout),

@@ -26,6 +26,7 @@ type poolCreation struct {
 	pool           *v1alpha1.NodePool
 	least, most    int32
 	labels, taints []string
+	resources      v1alpha1.MachineResources
 }
 
 // newCreateNodePoolCommand returns `nodepool create`.
@@ -47,6 +48,7 @@ the nodes, and none is. Pods leave a node before it is removed; those that a
 PodDisruptionBudget holds back may take --drain-timeout, where 0 is for ever.`,
 		Example: `  kqueen nodepool create workers --cluster demo --nodes 2 --wait
   kqueen nodepool create gpu --cluster demo --label gpu=yes --taint gpu=yes:NoSchedule
+  kqueen nodepool create small --cluster demo --cpu 2 --memory 4Gi
   kqueen nodepool create busy --cluster demo --min 2 --max 10 --max-surge 25%
   kqueen nodepool create -f nodepools.yaml --dry-run=server`,
 		Args:              names(0, 1),
@@ -71,6 +73,8 @@ func (c *poolCreation) registerFlags(cmd *cobra.Command) {
 	flags.Int32Var(&c.most, "max", 0, "most nodes that the nodepool may be scaled to")
 	flags.StringVar(&spec.Version, "version", "", "version of Kubernetes on the nodes, such as v1.36.3 (default that of the cluster)")
 	flags.StringVar(&spec.Template.Provider, "provider", spec.Template.Provider, "what makes the machines: local, or manual for machines that you bring")
+	flags.Var(amount{&c.resources.CPU}, "cpu", "processors of each node, such as 2 or 500m (default all of the host's)")
+	flags.Var(amount{&c.resources.Memory}, "memory", "memory of each node, such as 4Gi (default all of the host's)")
 	flags.StringArrayVar(&c.labels, "label", nil, "label of the nodes, as KEY=VALUE; may be repeated")
 	flags.StringArrayVar(&c.taints, "taint", nil, "taint of the nodes, as KEY[=VALUE]:EFFECT; may be repeated")
 	flags.DurationVar(&spec.Health.UnreadyTimeout.Duration, "unready-timeout", spec.Health.UnreadyTimeout.Duration, "how long a node may be unready before it is replaced")
@@ -85,7 +89,7 @@ func (c *poolCreation) registerFlags(cmd *cobra.Command) {
 		"provider": oneOf(v1alpha1.ProviderLocal, v1alpha1.ProviderManual),
 	}
 	for _, name := range []string{
-		"cluster", "nodes", "min", "max", "version", "provider", "label", "taint", "unready-timeout", "startup-timeout",
+		"cluster", "nodes", "min", "max", "version", "provider", "cpu", "memory", "label", "taint", "unready-timeout", "startup-timeout",
 		"drain-timeout", "max-unhealthy", "max-surge", "max-unavailable",
 	} {
 		c.excludes = append(c.excludes, name)
@@ -109,6 +113,12 @@ func (c *poolCreation) checkFlags(cmd *cobra.Command, args []string) error {
 	}
 	if !slices.Contains([]string{v1alpha1.ProviderLocal, v1alpha1.ProviderManual}, spec.Template.Provider) {
 		return usageError(cmd, "--provider: %q has to be %s or %s", spec.Template.Provider, v1alpha1.ProviderLocal, v1alpha1.ProviderManual)
+	}
+	if c.resources != (v1alpha1.MachineResources{}) {
+		if spec.Template.Provider == v1alpha1.ProviderManual {
+			return usageError(cmd, "--cpu and --memory cannot be given with --provider manual: machines that you bring have what they have")
+		}
+		spec.Template.Resources = &c.resources
 	}
 	for flag, timeout := range map[string]time.Duration{
 		"unready-timeout": spec.Health.UnreadyTimeout.Duration, "startup-timeout": spec.Health.StartupTimeout.Duration,

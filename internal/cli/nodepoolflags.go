@@ -7,8 +7,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kqueen.io/kqueen/api/v1alpha1"
 )
 
 // parseLabels reads labels, each as KEY=VALUE. The rules are those of Kubernetes.
@@ -68,6 +71,42 @@ func checkKeyAndValue(word, key, value string) error {
 		return fmt.Errorf("%q: the value %q is not valid: %s", word, value, strings.Join(problems, "; "))
 	}
 	return nil
+}
+
+// amount is a quantity, such as 500m or 4Gi, as the value of a flag.
+type amount struct{ value **resource.Quantity }
+
+// String returns the flag's value.
+func (a amount) String() string {
+	if a.value == nil || *a.value == nil {
+		return ""
+	}
+	return (*a.value).String()
+}
+
+// Type names the flag's value in help.
+func (a amount) Type() string { return "quantity" }
+
+// Set reads a quantity above 0.
+func (a amount) Set(word string) error {
+	quantity, err := resource.ParseQuantity(word)
+	if err != nil || quantity.Sign() <= 0 {
+		return fmt.Errorf("%q has to be a quantity above 0, such as 2, 500m or 4Gi", word)
+	}
+	*a.value = &quantity
+	return nil
+}
+
+// resourcesInWords says what a machine has, or that it is not bounded.
+func resourcesInWords(r *v1alpha1.MachineResources) string {
+	var words []string
+	if r != nil && r.CPU != nil {
+		words = append(words, "cpu "+r.CPU.String())
+	}
+	if r != nil && r.Memory != nil {
+		words = append(words, "memory "+r.Memory.String())
+	}
+	return strings.Join(words, ", ")
 }
 
 // share is a number of nodes, or a part of them in percent, as the value of a flag.

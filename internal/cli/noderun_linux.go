@@ -17,7 +17,7 @@ import (
 
 // machineCommands returns the commands that make the machine on which they run a node, and no node again.
 func machineCommands(e *env) []*cobra.Command {
-	return []*cobra.Command{newMachineJoinCommand(e), newMachineLeaveCommand(e), newNodeRunCommand(e)}
+	return append(onThisMachine(e, newMachineJoinCommand(e), newMachineLeaveCommand(e)), newNodeRunCommand(e))
 }
 
 // registerDir adds the flag for the folder in which a joined machine keeps everything.

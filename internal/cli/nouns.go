@@ -99,6 +99,59 @@ var provisionerNoun = &noun{
 	},
 }
 
+var organizationNoun = &noun{
+	kind: "Organization", singular: "organization", plural: "organizations", scope: installation,
+	object: func() client.Object { return &v1alpha1.Organization{} },
+	list:   func() client.ObjectList { return &v1alpha1.OrganizationList{} },
+	columns: []column{
+		readyColumn,
+		{name: "Namespace", value: of(func(o *v1alpha1.Organization) string { return o.Status.Namespace })},
+		{name: "Display Name", wide: true, value: of(func(o *v1alpha1.Organization) string { return o.Spec.DisplayName })},
+		messageColumn,
+		ageColumn,
+	},
+	none: "organization create NAME",
+}
+
+var controlPlaneNoun = &noun{
+	kind: "ControlPlane", singular: "controlplane", plural: "controlplanes", scope: organization,
+	object: func() client.Object { return &v1alpha1.ControlPlane{} },
+	list:   func() client.ObjectList { return &v1alpha1.ControlPlaneList{} },
+	columns: []column{
+		readyColumn,
+		{name: "Version", value: of(func(p *v1alpha1.ControlPlane) string { return p.Status.Version })},
+		{name: "Port", value: of(func(p *v1alpha1.ControlPlane) string {
+			if p.Status.Endpoint == nil {
+				return ""
+			}
+			return strconv.Itoa(int(p.Status.Endpoint.Port))
+		})},
+		{name: "Store", wide: true, value: of(func(p *v1alpha1.ControlPlane) string { return p.Spec.DataStore })},
+		{name: "Host", wide: true, value: of(func(p *v1alpha1.ControlPlane) string {
+			if p.Status.Endpoint == nil {
+				return ""
+			}
+			return p.Status.Endpoint.ServerName
+		})},
+		messageColumn,
+		ageColumn,
+	},
+	none: "cluster create NAME",
+}
+
+var identityProviderNoun = &noun{
+	kind: "IdentityProvider", singular: "identityprovider", plural: "identityproviders", scope: installation,
+	object: func() client.Object { return &v1alpha1.IdentityProvider{} },
+	list:   func() client.ObjectList { return &v1alpha1.IdentityProviderList{} },
+	columns: []column{
+		{name: "Issuer", value: of(func(p *v1alpha1.IdentityProvider) string { return p.Spec.Issuer })},
+		readyColumn,
+		messageColumn,
+		ageColumn,
+	},
+	none: "identityprovider create NAME --issuer URL --client-id ID",
+}
+
 var eventNoun = &noun{
 	kind: "Event", singular: "event", plural: "events", scope: organization, unnamed: true,
 	object: func() client.Object { return &eventsv1.Event{} },
@@ -154,6 +207,12 @@ func nounOf(o client.Object) *noun {
 		return nodePoolNoun
 	case *v1alpha1.Machine:
 		return machineNoun
+	case *v1alpha1.Organization:
+		return organizationNoun
+	case *v1alpha1.Provisioner:
+		return provisionerNoun
+	case *v1alpha1.IdentityProvider:
+		return identityProviderNoun
 	}
 	return clusterNoun
 }

@@ -15,7 +15,7 @@ import (
 const maxTyped = 4096
 
 // errNobody says that something has to be asked and nobody is there.
-var errNobody = &codedError{code: codeUsage, err: errors.New("there is no terminal to ask on; give --username with --password-stdin, or --token-stdin")}
+var errNobody = &codedError{code: codeUsage, err: errors.New("there is no terminal to ask on; give --username with --password-stdin, or --token-stdin; or sign in with a browser, by --browser or --device")}
 
 // prompt asks for a line.
 func (e *env) prompt(ctx context.Context, text string) (string, error) {
@@ -104,18 +104,28 @@ func (e *env) promptNewPassword(ctx context.Context) (string, error) {
 
 // secretFromStdin reads a secret that is piped in: all of it, but for one line end.
 func (e *env) secretFromStdin(what string) (string, error) {
-	data, err := io.ReadAll(io.LimitReader(e.stdin, maxTyped+1))
+	text, err := e.readTyped(what)
 	if err != nil {
-		return "", fmt.Errorf("read the %s: %w", what, err)
+		return "", err
 	}
-	secret := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+	secret := strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 	switch {
 	case secret == "":
 		return "", fail(codeUsage, "read the %s: standard input is empty", what)
-	case len(data) > maxTyped:
-		return "", fail(codeUsage, "read the %s: it is longer than %d bytes", what, maxTyped)
 	case strings.ContainsAny(secret, "\r\n"):
 		return "", fail(codeUsage, "read the %s: standard input has more than one line", what)
 	}
 	return secret, nil
+}
+
+// readTyped reads standard input whole, which may be as long as what somebody types.
+func (e *env) readTyped(what string) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(e.stdin, maxTyped+1))
+	if err != nil {
+		return "", fmt.Errorf("read the %s: %w", what, err)
+	}
+	if len(data) > maxTyped {
+		return "", fail(codeUsage, "read the %s: it is longer than %d bytes", what, maxTyped)
+	}
+	return string(data), nil
 }

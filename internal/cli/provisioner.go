@@ -15,6 +15,8 @@ func newProvisionerCommand(e *env) *cobra.Command {
 		Use:     "provisioner",
 		Aliases: []string{"provisioners"},
 		Short:   "Ways to get clusters",
+		Example: `  kqueen provisioner list
+  kqueen provisioner create ours --driver hosted`,
 	}
 	asGroup(cmd)
 	describe := &cobra.Command{
@@ -27,7 +29,9 @@ func newProvisionerCommand(e *env) *cobra.Command {
 			return e.describeProvisioner(cmd.Context(), args[0])
 		},
 	}
-	cmd.AddCommand(newListCommand(e, provisionerNoun), newGetCommand(e, provisionerNoun), describe)
+	update, _ := newUpdateCommand(e, provisionerNoun, `kqueen provisioner update ours --spec '{"parameters":{"region":"north"}}'`)
+	cmd.AddCommand(newListCommand(e, provisionerNoun), newGetCommand(e, provisionerNoun), describe,
+		newCreateProvisionerCommand(e), update, newDeleteProvisionerCommand(e), newCredentialsCommand(e))
 	return cmd
 }
 

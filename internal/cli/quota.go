@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -22,21 +23,30 @@ func newQuotaCommand(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			organization := e.organizationThere(d.knownAs)
+			organization := e.organization()
 			quota, err := d.GetQuota(cmd.Context(), organization)
 			if err != nil {
 				return fmt.Errorf("get the quota of organization %s: %w", organization, err)
 			}
-			row := func(what string, u rest.Use) []string {
-				limit := "none"
-				if u.Limit != nil {
-					limit = strconv.FormatInt(*u.Limit, 10)
-				}
-				return []string{what, strconv.FormatInt(u.Used, 10), limit}
-			}
-			return e.printData(format, quota, [][]string{{"RESOURCE", "USED", "LIMIT"}, row("clusters", quota.Clusters), row("nodes", quota.Nodes)})
+			return e.printData(format, quota, quotaRows(quota))
 		},
 	}
 	registerOutput(cmd, &format, "table", dataFormats)
 	return cmd
+}
+
+// quotaRows returns a table of what there is and what there may be.
+func quotaRows(quota *rest.Quota) [][]string {
+	row := func(what, used, limit string) []string { return []string{what, used, cmp.Or(limit, "none")} }
+	count := func(what string, u rest.Use) []string {
+		limit := ""
+		if u.Limit != nil {
+			limit = strconv.FormatInt(*u.Limit, 10)
+		}
+		return row(what, strconv.FormatInt(u.Used, 10), limit)
+	}
+	return [][]string{
+		{"RESOURCE", "USED", "LIMIT"}, count("clusters", quota.Clusters), count("nodes", quota.Nodes),
+		row("cpu", quota.CPU.Used, quota.CPU.Limit), row("memory", quota.Memory.Used, quota.Memory.Limit), row("store", quota.Store.Used, quota.Store.Limit),
+	}
 }

@@ -35,6 +35,8 @@ var update = flag.Bool("update", false, "write what the scripts print into them"
 func TestMain(m *testing.M) {
 	testscript.Main(withPlane{m}, map[string]func(){
 		"kqueen": func() { os.Exit(Main(os.Args, os.Stdin, os.Stdout, os.Stderr)) },
+		// What kqueen login starts for the user.
+		"xdg-open": func() { os.Exit(browse(os.Args[1:])) },
 	})
 }
 
@@ -49,17 +51,25 @@ func (w withPlane) Run() int { return testplane.Run(w.m) }
 func TestScripts(t *testing.T) {
 	config := testplane.Config(t)
 	c := testplane.Client(t)
+	clearPlane(t, c)
 	makeShared(t, c)
 	there := newDoors(t)
-	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+	p := scripts(t, config, c)
+	p.Dir = filepath.Join("testdata", "script")
+	p.UpdateScripts = *update
+	p.Cmds["door"] = there.open
+	p.Setup = func(env *testscript.Env) error { return setUp(t.Context(), c, config, env) }
+	testscript.Run(t, p)
+}
+
+// scripts are the commands that scripts have.
+func scripts(t *testing.T, config *rest.Config, c client.Client) testscript.Params {
+	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		UpdateScripts:       *update,
-		Setup:               func(env *testscript.Env) error { return setUp(t.Context(), c, config, env) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":       exits,
-			"door":        there.open,
+			"approve":     approve,
 			"accepted":    objectCommand(t.Context(), c, accepted),
 			"steps":       objectCommand(t.Context(), c, steps),
 			"ready":       objectCommand(t.Context(), c, ready),
@@ -82,14 +92,14 @@ func TestScripts(t *testing.T) {
 			"token":       objectCommand(t.Context(), c, token),
 			"in-cluster":  objectCommand(t.Context(), c, inCluster),
 		},
-	})
+	}
 }
 
 // makeShared makes what all scripts share.
 func makeShared(t *testing.T, c client.Client) {
 	t.Helper()
 	create := func(object client.Object) {
-		if err := c.Create(t.Context(), object); err != nil {
+		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), object)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,6 +116,9 @@ func makeShared(t *testing.T, c client.Client) {
 			Spec:       v1alpha1.ReleaseSpec{Source: v1alpha1.ReleaseSource{Build: &v1alpha1.ReleaseBuild{}}},
 		}
 		create(release)
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(release), release); err != nil {
+			t.Fatal(err)
+		}
 		release.Status.Conditions = []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: status, Reason: v1alpha1.ReasonReady, Message: "for tests", LastTransitionTime: metav1.Now(),
 		}}
@@ -123,7 +136,7 @@ func setUp(ctx context.Context, c client.Client, config *rest.Config, env *tests
 	}
 	organization := filepath.Base(named.Name())
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.NamespacePrefix + organization}}
-	if err := c.Create(ctx, namespace); err != nil {
+	if err := client.IgnoreAlreadyExists(c.Create(ctx, namespace)); err != nil {
 		return err
 	}
 	data, home := filepath.Join(env.WorkDir, "data"), filepath.Join(env.WorkDir, "home")

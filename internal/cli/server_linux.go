@@ -7,12 +7,13 @@ import (
 
 // serverCommands returns the commands that need this machine to be a server.
 func serverCommands(e *env) []*cobra.Command {
-	return []*cobra.Command{newUpCommand(e), newDownCommand(e), newStatusCommand(e), newResetCommand(e), newMachineCommand(), newEgressCommand(), newEtcdCommand()}
+	return append(onThisMachine(e, newUpCommand(e), newDownCommand(e), newStatusCommand(e), newResetCommand(e)),
+		newMachineCommand(), newEgressCommand(), newEtcdCommand())
 }
 
 // releaseServerCommands returns the commands about releases that need this machine to be a server.
 func releaseServerCommands(e *env) []*cobra.Command {
-	return []*cobra.Command{newReleaseBuildCommand(e), newReleasePathCommand(e)}
+	return append(onThisMachine(e, newReleaseBuildCommand(e)), newReleasePathCommand(e))
 }
 
 // newEtcdCommand returns the command that is etcd. It takes etcd's own flags and does not return.

@@ -44,16 +44,7 @@ func newListTokensCommand(e *env) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("list tokens and sessions: %w", err)
 			}
-			rows := [][]string{{"ID", "KIND", "NAME", "SCOPE", "EXPIRES", "LAST USED"}}
-			for i := range all {
-				c := &all[i]
-				scope := ""
-				if c.Scope != nil {
-					scope = c.Scope.Organization + "/" + c.Scope.Role
-				}
-				rows = append(rows, []string{c.ID, c.Kind, c.Name, scope, when(c.Expires), elapsed(c.LastUsed)})
-			}
-			return e.printData(format, all, rows)
+			return e.printData(format, all, credentialRows(all))
 		},
 	}
 	registerOutput(cmd, &format, "table", dataFormats)
@@ -80,20 +71,15 @@ in the organization of --org.`,
 			if err != nil {
 				return err
 			}
-			wanted := rest.NewToken{Name: args[0], Expires: time.Now().Add(lifetime).UTC().Truncate(time.Second)}
+			wanted := rest.NewToken{Name: args[0], Expires: expiry(lifetime)}
 			if role != "" {
-				wanted.Scope = &rest.Scope{Organization: e.organizationThere(d.knownAs), Role: role}
+				wanted.Scope = &rest.Scope{Organization: e.organization(), Role: role}
 			}
 			issued, err := d.CreateToken(cmd.Context(), wanted)
 			if err != nil {
 				return fmt.Errorf("create token %s: %w", args[0], err)
 			}
-			if done, err := e.printForPrograms(format, issued); done || err != nil {
-				return err
-			}
-			e.say("token %s (%s) is good until %s", issued.Name, issued.ID, when(issued.Expires))
-			_, err = fmt.Fprintln(e.stdout, cleanLine(issued.Token))
-			return err
+			return e.printIssued(format, issued)
 		},
 	}
 	cmd.Flags().DurationVar(&lifetime, "lifetime", 30*24*time.Hour, "how long it is good, at most a year")
@@ -124,4 +110,33 @@ func newRevokeTokenCommand(e *env) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// credentialRows are sessions and tokens for people.
+func credentialRows(all []rest.Credential) [][]string {
+	rows := [][]string{{"ID", "KIND", "NAME", "SCOPE", "EXPIRES", "LAST USED"}}
+	for i := range all {
+		c := &all[i]
+		scope := ""
+		if c.Scope != nil {
+			scope = c.Scope.Organization + "/" + c.Scope.Role
+		}
+		rows = append(rows, []string{c.ID, c.Kind, c.Name, scope, when(c.Expires), elapsed(c.LastUsed)})
+	}
+	return rows
+}
+
+// expiry is when a token expires that is good for so long.
+func expiry(lifetime time.Duration) time.Time {
+	return time.Now().Add(lifetime).UTC().Truncate(time.Second)
+}
+
+// printIssued prints a token, the only time that it is shown.
+func (e *env) printIssued(format string, issued *rest.Issued) error {
+	if done, err := e.printForPrograms(format, issued); done || err != nil {
+		return err
+	}
+	e.say("token %s (%s) is good until %s", issued.Name, issued.ID, when(issued.Expires))
+	_, err := fmt.Fprintln(e.stdout, cleanLine(issued.Token))
+	return err
 }

@@ -26,7 +26,7 @@ an organization is said in the organization's members.`,
 	}
 	asGroup(cmd)
 	cmd.AddCommand(newListUsersCommand(e), newCreateUserCommand(e), newEnableUserCommand(e, false), newEnableUserCommand(e, true),
-		newResetUserCommand(e), newDeleteUserCommand(e))
+		newResetUserCommand(e), newGetUserCommand(e), newUpdateUserCommand(e), newSignOutUserCommand(e), newDeleteUserCommand(e))
 	return cmd
 }
 
@@ -63,16 +63,21 @@ func newListUsersCommand(e *env) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("list users: %w", err)
 			}
-			rows := [][]string{{"NAME", "ADMINISTRATOR", "DISABLED", "PROVIDER", "EMAIL", "SIGNED IN", "AGE"}}
-			for i := range users {
-				u := &users[i]
-				rows = append(rows, []string{u.Name, yesNo(u.Admin), yesNo(u.Disabled), u.Provider, u.Email, elapsed(u.SignedInAt), elapsed(&u.CreatedAt)})
-			}
-			return e.printData(format, users, rows)
+			return e.printNamed(format, "user", users, userRows(users))
 		},
 	}
-	registerOutput(cmd, &format, "table", dataFormats)
+	registerOutput(cmd, &format, "table", namedFormats)
 	return cmd
+}
+
+// userRows are users for people.
+func userRows(users []rest.User) [][]string {
+	rows := [][]string{{"NAME", "ADMINISTRATOR", "DISABLED", "PROVIDER", "EMAIL", "SIGNED IN", "AGE"}}
+	for i := range users {
+		u := &users[i]
+		rows = append(rows, []string{u.Name, yesNo(u.Admin), yesNo(u.Disabled), u.Provider, u.Email, elapsed(u.SignedInAt), elapsed(&u.CreatedAt)})
+	}
+	return rows
 }
 
 func newCreateUserCommand(e *env) *cobra.Command {

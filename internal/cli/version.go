@@ -72,6 +72,11 @@ func newVersionCommand(e *env) *cobra.Command {
 // planeVersion asks the admin plane. Without an answer it says why and returns nil: the question was also
 // about this program.
 func (e *env) planeVersion(ctx context.Context) *planeVersion {
+	through, err := e.throughDoor()
+	if err == nil && through {
+		e.say("admin plane: it is not seen through the door of %s", e.contextInUse())
+		return nil
+	}
 	config, err := e.config()
 	if err != nil {
 		e.say("admin plane: %s", e.explain(err))

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kqueen.io/kqueen/api/rest"
+)
+
+// newMemberCommand returns `member` and what is under it.
+func newMemberCommand(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "member",
+		Aliases: []string{"members"},
+		Short:   "Say who belongs to an organization",
+		Long: `Say who belongs to an organization, and in which role: owner, operator, developer
+or viewer. A member is user:NAME or group:NAME. These commands go through the door
+(see "kqueen login"); owners change members, and whoever belongs there sees them.`,
+		Example: `  kqueen member set user:alice --role operator --org payments
+  kqueen member set group:corp:payments-team --role developer --org payments
+  kqueen member remove user:alice --org payments`,
+	}
+	asGroup(cmd)
+	cmd.AddCommand(newListMembersCommand(e), newSetMemberCommand(e), newRemoveMemberCommand(e))
+	return cmd
+}
+
+func newListMembersCommand(e *env) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List who belongs to an organization",
+		Example: "  kqueen member list --org payments\n  kqueen member list -o json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d, err := e.door()
+			if err != nil {
+				return err
+			}
+			page, err := d.ListMembers(cmd.Context(), e.organization())
+			if err != nil {
+				return fmt.Errorf("list the members of organization %s: %w", e.organization(), err)
+			}
+			if len(page.Items) == 0 {
+				e.say("no members in organization %s\nmake one with: %s", e.organization(), e.command("member set user:NAME --role ROLE"))
+			}
+			rows := [][]string{{"MEMBER", "ROLE"}}
+			for _, m := range page.Items {
+				rows = append(rows, []string{m.ID, m.Role})
+			}
+			return e.printNamed(format, "member", page.Items, rows)
+		},
+	}
+	registerOutput(cmd, &format, "table", namedFormats)
+	return cmd
+}
+
+func newSetMemberCommand(e *env) *cobra.Command {
+	var role string
+	cmd := &cobra.Command{
+		Use:     "set MEMBER...",
+		Aliases: []string{"add"},
+		Short:   "Let somebody belong to an organization in a role",
+		Long: `Let somebody belong to an organization in a role, whatever they were before. MEMBER
+is user:NAME or group:NAME; a NAME alone is a user.`,
+		Example: `  kqueen member set alice --role operator --org payments
+  kqueen member set group:corp:payments-team --role developer --org payments`,
+		Args:              names(1, -1),
+		ValidArgsFunction: e.completeMembers,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkRole(cmd, role); err != nil {
+				return err
+			}
+			d, err := e.door()
+			if err != nil {
+				return err
+			}
+			for _, name := range args {
+				m, err := d.SetMember(cmd.Context(), e.organization(), memberOf(name), rest.Membership{Role: role})
+				if err != nil {
+					return fmt.Errorf("set member %s: %w", name, err)
+				}
+				e.say("%s is %s of organization %s", m.ID, m.Role, e.organization())
+			}
+			return nil
+		},
+	}
+	registerRole(cmd, &role, "what they may do")
+	return cmd
+}
+
+func newRemoveMemberCommand(e *env) *cobra.Command {
+	var sure bool
+	cmd := &cobra.Command{
+		Use:     "remove MEMBER...",
+		Aliases: []string{"rm", "delete"},
+		Short:   "Let somebody no longer belong to an organization",
+		Long: `Let somebody no longer belong to an organization. What they made stays.
+
+A terminal is asked first. Without one, --yes is required.`,
+		Example:           "  kqueen member remove user:alice --org payments --yes",
+		Args:              names(1, -1),
+		ValidArgsFunction: e.completeMembers,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := e.door()
+			if err != nil {
+				return err
+			}
+			if err := e.confirmed(cmd, sure, fmt.Sprintf("Remove %s from organization %s?", list(args), e.organization())); err != nil {
+				return err
+			}
+			for _, name := range args {
+				if err := d.RemoveMember(cmd.Context(), e.organization(), memberOf(name)); err != nil {
+					return fmt.Errorf("remove member %s: %w", name, err)
+				}
+				e.say("%s belongs no longer to organization %s", memberOf(name), e.organization())
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&sure, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+// memberOf is the id of a member: a name alone is a user's.
+func memberOf(name string) string {
+	if strings.HasPrefix(name, "user:") || strings.HasPrefix(name, "group:") {
+		return name
+	}
+	return "user:" + name
+}
+
+// completeMembers completes those who belong to the organization.
+func (e *env) completeMembers(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionDeadline)
+	defer cancel()
+	d, err := e.door()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp // a completion cannot show errors
+	}
+	page, err := d.ListMembers(ctx, e.organization())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var found []string
+	for _, m := range page.Items {
+		found = append(found, m.ID)
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}

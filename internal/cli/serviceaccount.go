@@ -1,0 +1,338 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/client"
+)
+
+// memberRoles are the roles of an organization, from the highest.
+var memberRoles = []string{"owner", "operator", "developer", "viewer"}
+
+// newServiceAccountCommand returns `serviceaccount` and what is under it.
+func newServiceAccountCommand(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "serviceaccount",
+		Aliases: []string{"serviceaccounts", "sa"},
+		Short:   "Make, show and delete the service accounts of an organization",
+		Long: `Make, show and delete the service accounts of an organization, by which programs
+sign in. These commands go through the door (see "kqueen login") and are for owners.`,
+		Example: `  kqueen serviceaccount create ci --role developer --org payments
+  kqueen serviceaccount token create ci deploy --lifetime 720h --org payments >token`,
+	}
+	asGroup(cmd)
+	tokens := &cobra.Command{
+		Use:     "token",
+		Aliases: []string{"tokens"},
+		Short:   "Make, show and revoke the tokens of a service account",
+		Example: "  kqueen serviceaccount token list ci",
+	}
+	asGroup(tokens)
+	tokens.AddCommand(newListAccountTokensCommand(e), newCreateAccountTokenCommand(e), newRevokeAccountTokenCommand(e))
+	cmd.AddCommand(newListAccountsCommand(e), newGetAccountCommand(e), newCreateAccountCommand(e), newUpdateAccountCommand(e), newDeleteAccountCommand(e), tokens)
+	return cmd
+}
+
+// accountRows are service accounts for people.
+func accountRows(accounts []rest.ServiceAccount) [][]string {
+	rows := [][]string{{"NAME", "ROLE", "DISABLED", "DISPLAY NAME", "AGE"}}
+	for i := range accounts {
+		a := &accounts[i]
+		rows = append(rows, []string{a.Name, a.Role, yesNo(a.Disabled), a.DisplayName, elapsed(&a.CreatedAt)})
+	}
+	return rows
+}
+
+func (e *env) accounts(ctx context.Context, d *door) ([]rest.ServiceAccount, error) {
+	return everything(ctx, func(ctx context.Context, page client.Paging) (*rest.Page[rest.ServiceAccount], error) {
+		return d.ListServiceAccounts(ctx, e.organization(), page)
+	})
+}
+
+func newListAccountsCommand(e *env) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List service accounts",
+		Example: "  kqueen serviceaccount list --org payments\n  kqueen serviceaccount list -o json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d, err := e.door()
+			if err != nil {
+				return err
+			}
+			all, err := e.accounts(cmd.Context(), d)
+			if err != nil {
+				return fmt.Errorf("list service accounts: %w", err)
+			}
+			if len(all) == 0 {
+				e.say("no service accounts in organization %s\nmake one with: %s", e.organization(), e.command("serviceaccount create NAME --role ROLE"))
+			}
+			return e.printNamed(format, "serviceaccount", all, accountRows(all))
+		},
+	}
+	registerOutput(cmd, &format, "table", namedFormats)
+	return cmd
+}
+
+func newGetAccountCommand(e *env) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:               "get NAME",
+		Short:             "Show a service account",
+		Example:           "  kqueen serviceaccount get ci -o yaml",
+		Args:              names(1, 1),
+		ValidArgsFunction: e.completeAccounts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := e.door()
+			if err != nil {
+				return err
+			}
+			a, err := d.GetServiceAccount(cmd.Context(), e.organization(), args[0])
+			if err != nil {
+				return fmt.Errorf("get service account %s: %w", args[0], err)
+			}
+			return e.printNamed(format, "serviceaccount", a, accountRows([]rest.ServiceAccount{*a}))
+		},
+	}
+	registerOutput(cmd, &format, "table", namedFormats)
+	return cmd
+}
+
+// registerRole adds the flag --role.
+func registerRole(cmd *cobra.Command, role *string, usage string) {
+	cmd.Flags().StringVar(role, "role", "", usage+": owner, operator, developer or viewer")
+	_ = cmd.RegisterFlagCompletionFunc("role", oneOf(memberRoles...))
+}
+
+func checkRole(cmd *cobra.Command, role string) error {
+	if !slices.Contains(memberRoles, role) {
+		return usageError(cmd, "--role: %q has to be owner, operator, developer or viewer", role)
+	}
+	return nil
+}
+
+func newCreateAccountCommand(e *env) *cobra.Command {
+	wanted := rest.NewServiceAccount{}
+	cmd := &cobra.Command{
+		Use:               "create NAME",
+		Short:             "Make a service account",
+		Long:              "Make a service account. It signs in with a token, which it does not have yet.",
+		Example:           "  kqueen serviceaccount create ci --role developer --display-name 'Continuous integration'",
+		Args:              names(1, 1),
+		ValidArgsFunction: noCompletion,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkRole(cmd, wanted.Role); err != nil {
+				return err
+			}
+			d, err := e.door()
+			if err != nil {
+				return err
+			}
+			wanted.Name = args[0]
+			if _, err := d.CreateServiceAccount(cmd.Context(), e.organization(), wanted); err != nil {
+				return fmt.Errorf("create service account %s: %w", wanted.Name, err)
+			}
+			e.say("service account %s created as %s of organization %s", wanted.Name, wanted.Role, e.organization())
+			e.say("make a token for it with: %s", e.command("serviceaccount token create "+shellQuote(wanted.Name)+" TOKEN"))
+			return nil
+		},
+	}
+	registerRole(cmd, &wanted.Role, "what it may do")
+	cmd.Flags().StringVar(&wanted.DisplayName, "display-name", "", "name for people")
+	_ = cmd.RegisterFlagCompletionFunc("display-name", noCompletion)
+	return cmd
+}
+
+func newUpdateAccountCommand(e *env) *cobra.Command {
+	var role string
+	var disabled bool
+	cmd := &cobra.Command{
+		Use:               "update NAME",
+		Short:             "Change the role of a service account, disable or enable it",
+		Example:           "  kqueen serviceaccount update ci --role viewer\n  kqueen serviceaccount update ci --disabled=false",
+		Args:              names(1, 1),
+		ValidArgsFunction: e.completeAccounts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			change := rest.ServiceAccountChange{}
+			if cmd.Flags().Changed("role") {
+				if err := checkRole(cmd, role); err != nil {
+					return err
+				}
+				change.Role = &role
+			}
+			if cmd.Flags().Changed("disabled") {
+				change.Disabled = ptr.To(disabled)
+			}
+			if change == (rest.ServiceAccountChange{}) {
+				return usageError(cmd, "say what changes, with --role or --disabled")
+			}
+			d, err := e.door()
+			if err != nil {
+				return err
+			}
+			if _, err := d.UpdateServiceAccount(cmd.Context(), e.organization(), args[0], change); err != nil {
+				return fmt.Errorf("update service account %s: %w", args[0], err)
+			}
+			e.say("service account %s updated", args[0])
+			return nil
+		},
+	}
+	registerRole(cmd, &role, "what it may do from now on")
+	cmd.Flags().BoolVar(&disabled, "disabled", false, "keep it from signing in; --disabled=false lets it again")
+	return cmd
+}
+
+func newDeleteAccountCommand(e *env) *cobra.Command {
+	var sure bool
+	cmd := &cobra.Command{
+		Use:     "delete NAME...",
+		Aliases: []string{"rm"},
+		Short:   "Delete service accounts with all their tokens",
+		Long: `Delete service accounts with all their tokens. What they made stays.
+
+A terminal is asked first. Without one, --yes is required.`,
+		Example:           "  kqueen serviceaccount delete ci --yes",
+		Args:              names(1, -1),
+		ValidArgsFunction: e.completeAccounts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := e.door()
+			if err != nil {
+				return err
+			}
+			question := fmt.Sprintf("Delete service accounts %s and all their tokens?", list(args))
+			if err := e.confirmed(cmd, sure, question); err != nil {
+				return err
+			}
+			for _, name := range args {
+				if err := d.DeleteServiceAccount(cmd.Context(), e.organization(), name); err != nil {
+					return fmt.Errorf("delete service account %s: %w", name, err)
+				}
+				e.say("service account %s deleted", name)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&sure, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+// confirmed returns an error unless the user is sure, or says so when asked.
+func (e *env) confirmed(cmd *cobra.Command, sure bool, question string) error {
+	switch {
+	case sure:
+		return nil
+	case !isTerminal(e.stdin):
+		return usageError(cmd, "standard input is not a terminal to ask on; say --yes to go on without being asked")
+	}
+	yes, err := confirm(cmd.Context(), e.stdin, e.stderr, question)
+	if err == nil && !yes {
+		err = fail(codeError, "nothing was done")
+	}
+	return err
+}
+
+func newListAccountTokensCommand(e *env) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:               "list NAME",
+		Aliases:           []string{"ls"},
+		Short:             "List the tokens of a service account",
+		Example:           "  kqueen serviceaccount token list ci",
+		Args:              names(1, 1),
+		ValidArgsFunction: e.completeAccounts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := e.door()
+			if err != nil {
+				return err
+			}
+			all, err := everything(cmd.Context(), func(ctx context.Context, page client.Paging) (*rest.Page[rest.Credential], error) {
+				return d.ListServiceAccountTokens(ctx, e.organization(), args[0], page)
+			})
+			if err != nil {
+				return fmt.Errorf("list the tokens of service account %s: %w", args[0], err)
+			}
+			return e.printData(format, all, credentialRows(all))
+		},
+	}
+	registerOutput(cmd, &format, "table", dataFormats)
+	return cmd
+}
+
+func newCreateAccountTokenCommand(e *env) *cobra.Command {
+	var lifetime time.Duration
+	var format string
+	cmd := &cobra.Command{
+		Use:               "create NAME TOKEN",
+		Short:             "Make a token of a service account and print it, once",
+		Long:              "Make a token of the service account NAME and print it. It is shown this one time. TOKEN\nsays what it is for.",
+		Example:           "  kqueen serviceaccount token create ci deploy --lifetime 720h >token",
+		Args:              cobra.MatchAll(names(2, -1), cobra.ExactArgs(2)),
+		ValidArgsFunction: e.completeAccounts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if lifetime < time.Minute {
+				return usageError(cmd, "--lifetime: %s: must be a minute or more", lifetime)
+			}
+			d, err := e.door()
+			if err != nil {
+				return err
+			}
+			issued, err := d.CreateServiceAccountToken(cmd.Context(), e.organization(), args[0], rest.NewToken{Name: args[1], Expires: expiry(lifetime)})
+			if err != nil {
+				return fmt.Errorf("create a token of service account %s: %w", args[0], err)
+			}
+			return e.printIssued(format, issued)
+		},
+	}
+	cmd.Flags().DurationVar(&lifetime, "lifetime", 30*24*time.Hour, "how long it is good, at most a year")
+	_ = cmd.RegisterFlagCompletionFunc("lifetime", noCompletion)
+	registerOutput(cmd, &format, "table", dataFormats)
+	return cmd
+}
+
+func newRevokeAccountTokenCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:               "revoke NAME ID...",
+		Short:             "End tokens of a service account",
+		Example:           "  kqueen serviceaccount token revoke ci 01lg3p88ej0d30qc",
+		Args:              names(2, -1),
+		ValidArgsFunction: e.completeAccounts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := e.door()
+			if err != nil {
+				return err
+			}
+			for _, id := range args[1:] {
+				if err := d.RevokeServiceAccountToken(cmd.Context(), e.organization(), args[0], id); err != nil {
+					return fmt.Errorf("revoke %s: %w", id, err)
+				}
+				e.say("%s is revoked", id)
+			}
+			return nil
+		},
+	}
+}
+
+// completeAccounts completes the name of a service account, which comes first.
+func (e *env) completeAccounts(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionDeadline)
+	defer cancel()
+	d, err := e.door()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp // a completion cannot show errors
+	}
+	accounts, _ := e.accounts(ctx, d)
+	var found []string
+	for i := range accounts {
+		found = append(found, accounts[i].Name)
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
