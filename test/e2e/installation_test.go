@@ -34,6 +34,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/internal/database/databasetest"
 	"kqueen.io/kqueen/internal/testplane"
 )
 
@@ -61,7 +62,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "prepare the programs:", err)
 		return 1
 	}
-	return m.Run()
+	return databasetest.Run(m)
 }
 
 func prepare(ctx context.Context, dir string) error {
@@ -101,6 +102,7 @@ type installation struct {
 	program  string // kqueen
 	releases string
 	as       *syscall.Credential // nil: who runs the tests
+	env      []string            // beside the usual variables
 }
 
 // newInstallation makes one that is not started. Its end is part of the test.
@@ -220,7 +222,7 @@ func (i *installation) tryKubectl(kubeconfig, stdin string, args ...string) resu
 // command is not bound to the test's context, which has ended when the installation is cleaned up.
 func (i *installation) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + i.base, "KQUEEN_RELEASES=" + i.releases}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + i.base, "KQUEEN_RELEASES=" + i.releases}, i.env...)
 	cmd.Dir = "/"
 	if i.as != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: i.as}

@@ -103,7 +103,9 @@ func said(t *testing.T, i *installation) []place {
 		text := i.kubectl(i.adminKubeconfig(), "", "get", kind, "-A", "-o", "json")
 		out = append(out, place{kind + " of the admin plane", []byte(text)})
 	}
-	out = append(out, place{"the status", []byte(i.ok("status", "-o", "json"))})
+	out = append(out,
+		place{"metrics of the admin plane", []byte(i.kubectl(i.adminKubeconfig(), "", "get", "--raw", "/metrics"))},
+		place{"the status", []byte(i.ok("status", "-o", "json"))})
 	for _, namespace := range []string{v1alpha1.SystemNamespace, corev1.NamespaceDefault} {
 		text := i.kubectl(i.adminKubeconfig(), "", "get", "configmaps", "-n", namespace, "-o", "json")
 		out = append(out, place{"ConfigMaps of " + namespace, []byte(text)})

@@ -1,0 +1,177 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kqueen.io/kqueen/api/rest"
+)
+
+// person gives commands as somebody who has signed in: with nothing of the installation but its URL and its authority.
+type person struct {
+	*installation
+
+	config string // their file of contexts
+}
+
+// signIn signs a user in by the command line.
+func (i *installation) signIn(d *door, name, organization string) *person {
+	i.t.Helper()
+	p := &person{i, filepath.Join(i.base, name+".yaml")}
+	cmd := i.command(i.program, "login", strings.TrimSuffix(d.url, rest.Prefix), "--username", name, "--password-stdin", "--org", organization,
+		"--ca-file", filepath.Join(i.dir, "api-ca.crt"))
+	cmd.Env = append(cmd.Env, "KQUEEN_CONFIG="+p.config)
+	cmd.Stdin = strings.NewReader(doorPassword)
+	if r := i.run(cmd); r.code != 0 {
+		i.t.Fatalf("%s signs in: %s", name, r.stderr)
+	}
+	return p
+}
+
+// gives runs a command as the person. The data directory is not named, and the one that would be meant without is not
+// there.
+func (p *person) gives(args ...string) result {
+	p.t.Helper()
+	cmd := p.command(p.program, args...)
+	cmd.Env = append(cmd.Env, "KQUEEN_CONFIG="+p.config, "PATH="+filepath.Dir(p.program)+":"+os.Getenv("PATH"))
+	return p.run(cmd)
+}
+
+// can is gives for what has to succeed.
+func (p *person) can(args ...string) string {
+	p.t.Helper()
+	r := p.gives(args...)
+	if r.code != 0 {
+		p.t.Fatalf("kqueen %s: exit code %d:\n%s", strings.Join(args, " "), r.code, r.stderr)
+	}
+	return r.stdout
+}
+
+// cannot is gives for what has to end with an exit code.
+func (p *person) cannot(code int, args ...string) {
+	p.t.Helper()
+	if r := p.gives(args...); r.code != code {
+		p.t.Errorf("kqueen %s: exit code %d, want %d:\n%s", strings.Join(args, " "), r.code, code, r.stderr)
+	}
+}
+
+// TestMemberCommands lets an ordinary member live with a hosted cluster and its nodes, from its making to its end, by the
+// command line and over HTTPS alone.
+func TestMemberCommands(t *testing.T) {
+	needRoot(t)
+	i := started(t)
+	d := i.door()
+	root := i.setup(d)
+	for _, name := range []string{"alice", "victor"} {
+		root.member(name)
+	}
+	admin := i.signIn(d, "root", "default")
+	admin.can("organization", "create", "payments", "--max-nodes", "3", "--wait")
+	admin.can("member", "set", "alice", "--role", "operator", "--org", "payments")
+	admin.can("member", "set", "victor", "--role", "viewer", "--org", "payments")
+	alice, victor := i.signIn(d, "alice", "payments"), i.signIn(d, "victor", "payments")
+
+	alice.can("release", "list")
+	eventuallyCan(t, alice, "cluster", "list") // the rights of a member take a moment
+	alice.can("cluster", "create", "demo", "--nodes", "1", "--wait", "--timeout", patience.String())
+	t.Run("Seen", func(t *testing.T) { memberSees(t, alice, victor) })
+	t.Run("Nodes", func(t *testing.T) { memberScales(t, alice) })
+	t.Run("Enters", func(t *testing.T) { memberUsesKubectl(t, alice) })
+	t.Run("Refused", func(*testing.T) {
+		victor.cannot(4, "cluster", "delete", "demo", "--yes")
+		victor.cannot(4, "nodepool", "scale", "demo", "--nodes", "3")
+		victor.cannot(3, "cluster", "get", "demo", "--org", "default")
+		alice.cannot(4, "nodepool", "scale", "demo", "--nodes", "30")
+		alice.cannot(4, "member", "set", "victor", "--role", "owner")
+	})
+	alice.can("cluster", "delete", "demo", "--yes", "--wait", "--timeout", patience.String())
+	if out := alice.can("cluster", "list", "-o", "name"); out != "" {
+		t.Errorf("there is still %s", out)
+	}
+	if out := admin.can("audit", "list", "--org", "payments", "--actor", "alice", "--action", "create", "-o", "json"); !strings.Contains(out, `"kind": "Cluster"`) {
+		t.Errorf("the action log does not say who made the cluster: %s", out)
+	}
+	export := filepath.Join(i.base, "log.jsonl")
+	admin.can("audit", "export", "-A", "--file", export)
+	i.ok("audit", "verify", "--file", export)
+}
+
+// memberSees looks at a cluster in every way.
+func memberSees(t *testing.T, alice, victor *person) {
+	t.Helper()
+	for _, p := range []*person{alice, victor} {
+		if out := p.can("cluster", "list", "-A"); !strings.Contains(out, "payments") || !strings.Contains(out, "demo") {
+			t.Errorf("the list of all organizations is\n%s", out)
+		}
+		var cluster struct {
+			Kind     string
+			Metadata struct{ Name, Namespace string }
+			Status   struct{ Endpoint string }
+		}
+		if err := json.Unmarshal([]byte(p.can("cluster", "get", "demo", "-o", "json")), &cluster); err != nil {
+			t.Fatal(err)
+		}
+		if cluster.Kind != "Cluster" || cluster.Metadata.Name != "demo" || cluster.Metadata.Namespace != "org-payments" || cluster.Status.Endpoint == "" {
+			t.Errorf("the cluster is %+v", cluster)
+		}
+		page := p.can("cluster", "describe", "demo")
+		for _, want := range []string{"Organization:", "payments", "kube-apiserver", "Nodepools", "Events"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("the page that describes the cluster has no %q:\n%s", want, page)
+			}
+		}
+		p.can("nodepool", "describe", "demo")
+		p.can("event", "list", "--kind", "Cluster")
+		p.can("cluster", "wait", "demo")
+		p.can("quota")
+	}
+}
+
+// memberScales makes nodes more and fewer, and lets one be empty.
+func memberScales(t *testing.T, alice *person) {
+	t.Helper()
+	alice.can("nodepool", "scale", "demo", "--nodes", "2", "--wait", "--timeout", patience.String())
+	names := strings.Fields(alice.can("node", "list", "--cluster", "demo", "-o", "jsonpath={.items[*].metadata.name}"))
+	if len(names) != 2 {
+		t.Fatalf("there are the nodes %v", names)
+	}
+	alice.can("node", "describe", names[0])
+	alice.can("node", "drain", names[0], "--force", "--timeout", patience.String())
+	alice.can("node", "uncordon", names[0])
+	alice.can("nodepool", "update", "demo", "--label", "team=blue")
+	alice.can("nodepool", "scale", "demo", "--remove", names[0], "--wait", "--timeout", patience.String())
+	alice.can("nodepool", "create", "hand", "--cluster", "demo", "--provider", "manual", "--nodes", "1")
+	eventuallyCan(t, alice, "node", "join-command", "--pool", "hand")
+	alice.can("nodepool", "delete", "hand", "--yes", "--timeout", patience.String())
+}
+
+// eventuallyCan gives a command until it succeeds, or says that machines elsewhere cannot reach this KQueen, which is as
+// good: the token is asked for after that.
+func eventuallyCan(t *testing.T, p *person, args ...string) {
+	t.Helper()
+	eventually(t, strings.Join(args, " "), func(context.Context) error {
+		if r := p.gives(args...); r.code != 0 && !strings.Contains(r.stderr, "kqueen up --listen") {
+			return errors.New(r.stderr)
+		}
+		return nil
+	})
+}
+
+// memberUsesKubectl enters the cluster with a kubeconfig that holds no secret.
+func memberUsesKubectl(t *testing.T, alice *person) {
+	t.Helper()
+	config := filepath.Join(alice.base, "demo.kubeconfig")
+	alice.can("cluster", "kubeconfig", "demo", "--kubeconfig-out", config)
+	cmd := alice.command(filepath.Join(alice.releases, programs.version, "kubectl"), "--kubeconfig", config, "get", "nodes", "-o", "name")
+	cmd.Env = append(cmd.Env, "KQUEEN_CONFIG="+alice.config, "PATH="+filepath.Dir(alice.program)+":"+os.Getenv("PATH"))
+	if r := alice.run(cmd); r.code != 0 || strings.Count(r.stdout, "node/") != 1 {
+		t.Errorf("kubectl shows %q: %s", r.stdout, r.stderr)
+	}
+}
