@@ -6,6 +6,8 @@
 //   - the same for several at once;
 //   - the time from creating a cluster with two nodes until six pods run on them, as a ratio to that of the
 //     same programs started by hand, and the memory of a node's programs;
+//   - lists and gets of the REST API with thousands of clusters, for a member of an organization over HTTPS, as ratios
+//     to the same at the API server behind it;
 //   - memory and idle processor time per tenant, and the manager's memory per tenant.
 //
 // It starts an installation of its own in a temporary folder and removes it at the end. Figures are
@@ -27,6 +29,9 @@ func main() {
 	flag.IntVar(&o.runs, "runs", 10, "how many clusters are created one after the other")
 	flag.IntVar(&o.together, "together", 10, "how many clusters are created at once")
 	flag.IntVar(&o.workers, "workers", 5, "how many clusters with nodes are created one after the other; 0 where nobody is root")
+	flag.IntVar(&o.clusters, "clusters", 2000, "how many clusters there are when the REST API is measured; 0 leaves that out")
+	flag.IntVar(&o.requests, "requests", 1000, "how often each call of the REST API is made")
+	flag.StringVar(&o.only, "only", "", `"door" measures the REST API and nothing else`)
 	flag.DurationVar(&o.idle, "idle", 30*time.Second, "how long idle processor time is measured")
 	flag.StringVar(&o.program, "program", "bin/kqueen", "path of kqueen")
 	flag.BoolVar(&o.json, "json", false, "print JSON")
@@ -42,6 +47,8 @@ func main() {
 
 type options struct {
 	runs, together, workers int
+	clusters, requests      int
+	only                    string
 	idle                    time.Duration
 	program                 string
 	json                    bool
@@ -56,9 +63,14 @@ type result struct {
 	Cost     cost `json:"cost"`
 	// Workers is a cluster with nodes.
 	Workers workersResult `json:"workers"`
+	// Door is the REST API.
+	Door *doorResult `json:"door,omitempty"`
 }
 
 func run(ctx context.Context, o options) (err error) {
+	if o.only != "" && o.only != "door" {
+		return fmt.Errorf(`-only %s: want "door", or nothing`, o.only)
+	}
 	inst, err := start(ctx, o.program)
 	if err != nil {
 		return err
@@ -69,21 +81,40 @@ func run(ctx context.Context, o options) (err error) {
 		}
 	}()
 	var r result
-	if r.Workers, err = workers(ctx, inst, o.workers); err != nil {
-		return err
+	if o.only == "" {
+		r, err = measure(ctx, inst, o)
 	}
-	if r.One, err = oneByOne(ctx, inst, o.runs); err != nil {
-		return err
+	if err == nil && o.clusters > 0 { // last: it leaves the installation full
+		var door doorResult
+		door, err = measureDoor(ctx, inst, o.clusters, o.requests)
+		r.Door = &door
 	}
-	if r.Together, err = atOnce(ctx, inst, o.together); err != nil {
-		return err
-	}
-	if r.Cost, err = costs(ctx, inst, o.together, o.idle); err != nil {
+	if err != nil {
 		return err
 	}
 	if o.json {
 		return json.NewEncoder(os.Stdout).Encode(r)
 	}
-	r.print(os.Stdout, o)
+	if o.only == "" {
+		r.print(os.Stdout, o)
+	}
+	if r.Door != nil {
+		r.Door.print(os.Stdout)
+	}
 	return nil
+}
+
+// measure measures everything but the REST API.
+func measure(ctx context.Context, inst *installation, o options) (r result, err error) {
+	if r.Workers, err = workers(ctx, inst, o.workers); err != nil {
+		return r, err
+	}
+	if r.One, err = oneByOne(ctx, inst, o.runs); err != nil {
+		return r, err
+	}
+	if r.Together, err = atOnce(ctx, inst, o.together); err != nil {
+		return r, err
+	}
+	r.Cost, err = costs(ctx, inst, o.together, o.idle)
+	return r, err
 }

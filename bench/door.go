@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/app"
+)
+
+// pageSize is how many objects a list of the REST API has when nobody says how many.
+const pageSize = 50
+
+// doorResult is what the REST API takes, for a member of an organization that has all the clusters.
+type doorResult struct {
+	Clusters int `json:"clusters"`
+	// Alone is with that organization alone, Beside with otherOrganizations more, which have as many clusters together.
+	Alone  doorTimes `json:"alone"`
+	Beside doorTimes `json:"beside"`
+	// IdlePercent is the share of one core that kqueen takes while nobody asks, which shows that nothing works on the
+	// clusters.
+	IdlePercent float64 `json:"idlePercent"`
+}
+
+// doorTimes are what calls took, in seconds, by name.
+type doorTimes map[string][]float64
+
+// The measured calls. The direct ones are an administrator's at the API server behind the door.
+const (
+	firstPage, directPage   = "list, first page", "list, first page, direct"
+	newestPage, directWhole = "list, newest first", "list, all, direct"
+	oneObject, directObject = "get", "get, direct"
+)
+
+// measureDoor fills an installation with clusters of which nobody makes anything, and asks for them as a member does.
+func measureDoor(ctx context.Context, inst *installation, clusters, requests int) (doorResult, error) {
+	r := doorResult{Clusters: clusters}
+	member, err := newMember(ctx, inst)
+	if err != nil {
+		return r, fmt.Errorf("make a member: %w", err)
+	}
+	if err := inst.quietly(ctx, func() error { return fill(ctx, inst, namespace, clusters) }); err != nil {
+		return r, fmt.Errorf("make %d clusters: %w", clusters, err)
+	}
+	full, err := settled(ctx, inst, managerSettles)
+	if err != nil {
+		return r, err
+	}
+	if r.IdlePercent, err = idlePercent(ctx, full.PID); err != nil {
+		return r, err
+	}
+	if r.Alone, err = member.measure(ctx, inst, requests); err != nil {
+		return r, err
+	}
+	if err := inst.quietly(ctx, func() error { return fillOthers(ctx, inst, clusters) }); err != nil {
+		return r, fmt.Errorf("make %d more organizations: %w", otherOrganizations, err)
+	}
+	if _, err := settled(ctx, inst, managerSettles); err != nil {
+		return r, err
+	}
+	r.Beside, err = member.measure(ctx, inst, requests)
+	return r, err
+}
+
+// member is somebody who may read one organization, and comes by HTTPS.
+type member struct {
+	http  *http.Client
+	url   string
+	token string
+}
+
+// measure asks in turn, so that a machine whose speed drifts treats all alike.
+func (m *member) measure(ctx context.Context, inst *installation, requests int) (doorTimes, error) {
+	times, path := doorTimes{}, "/organizations/default/clusters"
+	list := func(query string) func() error {
+		return func() error {
+			var page rest.List
+			if err := m.call(ctx, http.MethodGet, path+query, nil, &page); err != nil {
+				return err
+			}
+			return wantItems(len(page.Items))
+		}
+	}
+	calls := []struct {
+		name string
+		do   func() error
+	}{
+		{firstPage, list("")},
+		{directPage, func() error {
+			page := &v1alpha1.ClusterList{}
+			err := inst.admin.List(ctx, page, client.InNamespace(namespace), client.Limit(pageSize))
+			if err != nil {
+				return err
+			}
+			return wantItems(len(page.Items))
+		}},
+		{newestPage, list("?sort=-createdAt")},
+		{oneObject, func() error { return m.call(ctx, http.MethodGet, path+"/"+nameOf(requests/2), nil, &rest.Object{}) }},
+		{directObject, func() error {
+			return inst.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: nameOf(requests / 2)}, &v1alpha1.Cluster{})
+		}},
+	}
+	for n := range requests {
+		for _, c := range calls {
+			begin := time.Now()
+			if err := c.do(); err != nil {
+				return nil, fmt.Errorf("%s: %w", c.name, err)
+			}
+			times[c.name] = append(times[c.name], time.Since(begin).Seconds())
+		}
+		// What one would do without the door to see the newest; it is slow, so it is asked for more seldom.
+		if n%10 == 0 {
+			begin := time.Now()
+			if err := inst.admin.List(ctx, &v1alpha1.ClusterList{}, client.InNamespace(namespace)); err != nil {
+				return nil, err
+			}
+			times[directWhole] = append(times[directWhole], time.Since(begin).Seconds())
+		}
+	}
+	return times, nil
+}
+
+func wantItems(n int) error {
+	if n != pageSize {
+		return fmt.Errorf("a page has %d objects, want %d", n, pageSize)
+	}
+	return nil
+}
+
+// newMember makes the first administrator and a viewer of the organization default, and signs the viewer in.
+func newMember(ctx context.Context, inst *installation) (*member, error) {
+	ca, err := os.ReadFile(filepath.Join(inst.dir, "api-ca.crt"))
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	setup, err := app.NewSetup(ctx, inst.dir)
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+	m := &member{http: &http.Client{Transport: transport}, url: setup.API + rest.Prefix}
+	const password = "a password for this run alone"
+	var session rest.Issued
+	var once rest.OneTime
+	for _, step := range []struct {
+		method, path string
+		in, out      any
+	}{
+		{http.MethodPost, "/setup", rest.SetUp{Token: setup.Token, Name: "root", Password: password}, nil},
+		{http.MethodPost, "/signin", rest.SignIn{Name: "root", Password: password}, &session},
+		{http.MethodPost, "/users", rest.NewUser{Name: "viewer"}, nil},
+		{http.MethodPost, "/users/viewer/reset", nil, &once},
+		{http.MethodPatch, "/organizations/default", rest.Input{Spec: []byte(`{"members":[{"user":"viewer","role":"viewer"}]}`)}, nil},
+	} {
+		if err := m.call(ctx, step.method, step.path, step.in, step.out); err != nil {
+			return nil, err
+		}
+		m.token = session.Token
+	}
+	if err := m.call(ctx, http.MethodPost, "/password", rest.ChoosePassword{Token: once.Token, Password: password}, nil); err != nil {
+		return nil, err
+	}
+	err = m.call(ctx, http.MethodPost, "/signin", rest.SignIn{Name: "viewer", Password: password}, &session)
+	m.token = session.Token
+	return m, err
+}
+
+func (m *member) call(ctx context.Context, method, path string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	if in == nil {
+		body = nil
+	}
+	req, err := http.NewRequestWithContext(ctx, method, m.url+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+m.token)
+	req.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		req.Header.Set("Content-Type", "application/merge-patch+json")
+		req.Header.Set("If-Match", "*")
+	}
+	resp, err := m.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, answer)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(answer, out)
+}
+
+func (r doorResult) print(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	for _, part := range []struct {
+		title string
+		times doorTimes
+	}{
+		{fmt.Sprintf("REST API, %d CLUSTERS IN ONE ORGANIZATION", r.Clusters), r.Alone},
+		{fmt.Sprintf("BESIDE %d ORGANIZATIONS WITH %d MORE", otherOrganizations, r.Clusters), r.Beside},
+	} {
+		fmt.Fprintf(w, "%s\tDOOR p50\tp99\tDIRECT p50\tp99\tRATIO p50\tp99\n", part.title)
+		for _, row := range [][2]string{{firstPage, directPage}, {newestPage, directWhole}, {oneObject, directObject}} {
+			ours, theirs := part.times[row[0]], part.times[row[1]]
+			fmt.Fprintf(w, "%s\t%.1fms\t%.1fms\t%.1fms\t%.1fms\t%.2f\t%.2f\n", row[0], 1000*median(ours), 1000*p99(ours),
+				1000*median(theirs), 1000*p99(theirs), median(ours)/median(theirs), p99(ours)/p99(theirs))
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "KQUEEN\nprocessor, while nobody asks\t%.1f%%\n", r.IdlePercent)
+	_ = w.Flush()
+}
+
+// p99 is the value that 99 of a hundred do not exceed.
+func p99(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[min(len(sorted)*99/100, len(sorted)-1)]
+}
+
+// nameOf is the name of the n-th cluster.
+func nameOf(n int) string { return fmt.Sprintf("cluster-%04d", n) }
