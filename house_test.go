@@ -35,6 +35,8 @@ const importTable = `
 	# What is not intent is kept in SQL, by whoever knows it: each has tables of its own.
 	NONE < internal/database, internal/issuer;
 	internal/database < internal/audit, internal/idempotency;
+	# An API server's own log is read in the words of the nouns.
+	internal/audit, API < internal/audit/planelog;
 	# Who somebody is: tokens, passwords and identity providers are known apart from who has them.
 	NONE < internal/access/token, internal/access/password;
 	internal/access/token < internal/access/oidc;
@@ -58,19 +60,24 @@ const importTable = `
 	# They know the face of the runner but no runner.
 	MECHANISMS, internal/provision < internal/organization, internal/cluster, internal/controlplane, internal/nodepool, internal/worker;
 
+	# By whom people sign in: it asks issuers, and knows nobody who signs in.
+	MECHANISMS, internal/access/oidc < internal/identityprovider;
+
 	# The admin plane of one machine is described with the table of components that a tenant's is.
 	internal/controlplane < internal/standalone;
 
 	# The door: whoever comes in by HTTP comes in here.
 	NONE < api/rest;
-	MECHANISMS, api/rest, internal/access, internal/audit, internal/idempotency, internal/issuer, internal/organization < internal/server;
+	MECHANISMS, api/rest, internal/access, internal/audit, internal/idempotency, internal/issuer, internal/organization, internal/identityprovider < internal/server;
 
 	# The one place that wires, and what stands before it.
 	internal/organization, internal/cluster, internal/standalone, internal/server, internal/provision/all, internal/runner/process,
-	internal/nodepool, internal/worker, internal/machine/local, internal/machine/manual < internal/app;
+	internal/nodepool, internal/worker, internal/machine/local, internal/machine/manual, internal/audit/planelog < internal/app;
 	# The public client knows the words that go over the wire and nothing else of the house: whoever writes a program of their own gets nothing more.
 	api/rest < client;
-	internal/egress, internal/app, internal/machine/brought, client < internal/cli < cmd/kqueen;
+	# Commands that know objects know them as a Kubernetes client has them, whichever way they go.
+	API, client < internal/cli/doorclient;
+	internal/egress, internal/app, internal/machine/brought, internal/cli/doorclient < internal/cli < cmd/kqueen;
 
 	# Programs for developers.
 	NONE < docs/generate;
@@ -133,7 +140,7 @@ var guards = []guard{
 		why:      "processes are run by internal/runner, which finds them again after a crash",
 		rooms: map[string]string{
 			"internal/release":    "runs the go command to build Kubernetes",
-			"internal/cli":        "starts itself in the background",
+			"internal/cli":        "starts itself in the background, and the user's browser",
 			"kubernetes/generate": "runs the go command to read upstream's go.mod",
 			"bench":               "starts the programs that it measures",
 			"test/conformance":    "starts kqueen and upstream's tests",
