@@ -145,6 +145,18 @@ func approve(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(c.AnswerDevice(ctx, rest.DeviceAnswer{UserCode: code, Approve: len(args) == 2}))
 }
 
+// code is the script command "code FILE": $CODE is what the device shows whose output is in a file, as soon as it does.
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: code FILE")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	shown, err := codeIn(ctx, ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Setenv("CODE", shown)
+}
+
 func codeIn(ctx context.Context, file string) (string, error) {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()

@@ -70,6 +70,7 @@ func scripts(t *testing.T, config *rest.Config, c client.Client) testscript.Para
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":       exits,
 			"approve":     approve,
+			"code":        code,
 			"accepted":    objectCommand(t.Context(), c, accepted),
 			"steps":       objectCommand(t.Context(), c, steps),
 			"ready":       objectCommand(t.Context(), c, ready),
