@@ -1,6 +1,7 @@
 package oidc_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kqueen.io/kqueen/internal/access/oidc"
 	"kqueen.io/kqueen/internal/access/oidc/oidctest"
@@ -139,7 +141,14 @@ func TestRotation(t *testing.T) {
 	if _, err := a.finish(nil); err != nil {
 		t.Errorf("after a rotation: %v", err)
 	}
-	_, err := a.finish(sign(func(a *attempt, p []byte) string { return oidctest.Compact(a.t, jose.ES256, old.Key, old.KeyID, p) }))
+	// The library answers with keys that it fetched an instant before it keeps them: until then the old ones are still good.
+	var err error
+	if wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+		_, err = a.finish(sign(func(a *attempt, p []byte) string { return oidctest.Compact(a.t, jose.ES256, old.Key, old.KeyID, p) }))
+		return err != nil, nil
+	}) != nil {
+		t.Error("a key that was taken away is still good")
+	}
 	checkRefused(t, err, "failed to verify")
 	a.issuer.Sign = nil
 	a.now = a.now.Add(time.Hour)
