@@ -31,11 +31,11 @@ type Watch struct {
 	failed  int // tries in a row
 }
 
-// WatchObjects says what changes in a collection from a revision on, which a list gave; without one it says first what
-// is there. Of the query, paging and order mean nothing. It answers once the server has taken the request. A stream that
+// WatchObjects says what changes in a collection from a revision on, which a watch or an object gave; without one it says
+// first what is there, as added, and then a bookmark. Of the query, paging and order mean nothing. It answers once the server has taken the request. A stream that
 // breaks is resumed where it ended, up to three times in a row; ctx bounds it.
 //
-// A revision that is too old is a *Problem with the code [rest.CodeGone]: list again.
+// A revision that is too old is a *Problem with the code [rest.CodeGone]: watch without one.
 func (c *Client) WatchObjects(ctx context.Context, in Collection, q ObjectQuery, after string) (*Watch, error) {
 	_, path, err := objectPath(in, in.listVerb(), "")
 	if err != nil {

@@ -59,7 +59,7 @@ func (e *env) namesOf(cmd *cobra.Command, n *noun, begun string, keep func(clien
 	}
 	var found []string
 	for _, namespace := range e.namespaces(n, false) {
-		objects, _, err := fetch(ctx, c, source{noun: n, namespace: namespace, keep: keep})
+		objects, err := fetch(ctx, c, source{noun: n, namespace: namespace, keep: keep})
 		if err != nil {
 			continue
 		}

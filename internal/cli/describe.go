@@ -172,7 +172,7 @@ func (e *env) describeComponents(ctx context.Context, c client.Client, p *page, 
 
 // describeEvents adds the last events.
 func (e *env) describeEvents(ctx context.Context, c client.Client, p *page, of source) error {
-	events, _, err := fetch(ctx, c, of)
+	events, err := fetch(ctx, c, of)
 	if err != nil {
 		return err
 	}

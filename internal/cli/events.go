@@ -38,7 +38,7 @@ func (l *listing) events(ctx context.Context, name string) error {
 		return err
 	}
 	s := l.env.eventsOf(name, clusterNoun.kind, "ControlPlane")
-	found, _, err := fetch(ctx, c, s)
+	found, err := fetch(ctx, c, s)
 	if err != nil {
 		return err
 	}

@@ -5,30 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
-
-// source is a set of objects that can be listed and watched.
-type source struct {
-	noun *noun
-	// namespace; empty for all, or for a noun that has none.
-	namespace string
-	options   []client.ListOption
-	// keep leaves objects out that the API server cannot leave out; nil keeps all.
-	keep func(client.Object) bool
-}
 
 // change is one object that is new, changed or gone.
 type change struct {
@@ -36,42 +24,8 @@ type change struct {
 	gone   bool
 }
 
-// fetch lists a source, sorted by namespace and name, and returns the resource version of the list.
-func fetch(ctx context.Context, c client.Client, s source) ([]client.Object, string, error) {
-	list := s.noun.list()
-	options := append([]client.ListOption{client.InNamespace(s.namespace)}, s.options...)
-	if err := c.List(ctx, list, options...); err != nil {
-		return nil, "", fmt.Errorf("list %s: %w", s.noun.plural, err)
-	}
-	var all []client.Object
-	err := apimeta.EachListItem(list, func(item runtime.Object) error {
-		object, ok := item.(client.Object)
-		if !ok {
-			return fmt.Errorf("list %s: a %T is among them", s.noun.plural, item)
-		}
-		if s.keep != nil && !s.keep(object) {
-			return nil
-		}
-		all = append(all, object)
-		return setKind(c, object)
-	})
-	slices.SortStableFunc(all, func(a, b client.Object) int {
-		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
-	})
-	return all, list.GetResourceVersion(), err
-}
-
-// setKind writes an object's kind into it, which decoding leaves out and printing needs.
-func setKind(c client.Client, object client.Object) error {
-	kind, err := apiutil.GVKForObject(object, c.Scheme())
-	if err != nil {
-		return fmt.Errorf("find the kind of %s: %w", object.GetName(), err)
-	}
-	object.GetObjectKind().SetGroupVersionKind(kind)
-	return nil
-}
-
-// follower sees every change of a source until it is told to stop, through any number of broken watches.
+// follower sees every change of a source until it is told to stop, through any number of broken watches. Each watch
+// says first what is there, so that nothing can happen between a list and a watch.
 type follower struct {
 	client client.WithWatch
 	source source
@@ -82,6 +36,7 @@ type follower struct {
 	lost func(error)
 
 	known map[types.UID]client.Object
+	told  bool // lost was called
 }
 
 // retry is the pause before each new try to watch.
@@ -101,22 +56,22 @@ func (f *follower) run(ctx context.Context) error {
 }
 
 func (f *follower) loop(ctx context.Context) error {
-	pause, told := retry, false
+	pause := retry
 	for first := true; ; first = false {
-		version, done, err := f.catchUp(ctx)
-		if done || (err != nil && (first || !passing(err))) {
+		started := time.Now()
+		w, err := f.begin(ctx)
+		if err != nil && first {
 			return err
 		}
-		started := time.Now()
+		done := false
 		if err == nil {
-			told = false
-			done, err = f.watch(ctx, version)
+			done, err = f.read(ctx, w)
 		}
 		if done || ctx.Err() != nil || (err != nil && !passing(err)) {
 			return cmp.Or(err, ctx.Err())
 		}
-		if err != nil && !told {
-			told = true
+		if err != nil && !f.told {
+			f.told = true
 			f.lost(err)
 		}
 		if time.Since(started) > steadyWatch {
@@ -128,81 +83,110 @@ func (f *follower) loop(ctx context.Context) error {
 	}
 }
 
-// catchUp lists the source and shows what changed since the last look.
-func (f *follower) catchUp(ctx context.Context) (version string, done bool, err error) {
-	objects, version, err := fetch(ctx, f.client, f.source)
-	if err != nil {
-		return "", false, err
-	}
-	now := make(map[types.UID]client.Object, len(objects))
-	var changes []change
-	for _, object := range objects {
-		now[object.GetUID()] = object
-		if before := f.known[object.GetUID()]; before == nil || before.GetResourceVersion() != object.GetResourceVersion() {
-			changes = append(changes, change{object: object})
-		}
-	}
-	for uid, object := range f.known {
-		if now[uid] == nil {
-			changes = append(changes, change{object: object, gone: true})
-		}
-	}
-	first := f.known == nil
-	f.known = now
-	if !first && len(changes) == 0 {
-		return version, false, nil
-	}
-	done, err = f.see(changes)
-	return version, done || err != nil, err
-}
-
-// watch shows changes until the watch breaks, which is no error.
-func (f *follower) watch(ctx context.Context, version string) (done bool, err error) {
+// begin opens a watch that says first what is there, and ends that with a bookmark.
+func (f *follower) begin(ctx context.Context) (watch.Interface, error) {
 	options := slices.Clone(f.source.options)
-	options = append(options, client.InNamespace(f.source.namespace),
-		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
+	options = append(options, client.InNamespace(f.source.namespace), &client.ListOptions{Raw: &metav1.ListOptions{
+		SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true,
+	}})
 	w, err := f.client.Watch(ctx, f.source.noun.list(), options...)
 	if err != nil {
-		return false, fmt.Errorf("watch %s: %w", f.source.noun.plural, err)
+		return nil, fmt.Errorf("watch %s: %w", f.source.noun.plural, err)
 	}
+	return w, nil
+}
+
+// read shows what a watch says until it breaks, which is an error only before it has said all that is there.
+func (f *follower) read(ctx context.Context, w watch.Interface) (done bool, err error) {
 	defer w.Stop()
+	there, caughtUp := map[types.UID]client.Object{}, false
 	for {
 		select {
 		case <-ctx.Done():
 			return true, context.Cause(ctx)
 		case event, open := <-w.ResultChan():
-			if !open {
+			switch {
+			case caughtUp && (!open || event.Type == watch.Error):
 				return false, nil
+			case !open:
+				return false, fmt.Errorf("watch %s: %w", f.source.noun.plural, io.ErrUnexpectedEOF)
+			case event.Type == watch.Error:
+				return false, fmt.Errorf("watch %s: %w", f.source.noun.plural, apierrors.FromObject(event.Object))
+			case !caughtUp && event.Type == watch.Bookmark:
+				caughtUp, f.told = true, false
+				done, err = f.catchUp(there)
+			case caughtUp:
+				done, err = f.observe(event)
+			default:
+				err = f.gather(there, event)
 			}
-			if done, err := f.observe(event); done || err != nil {
-				return done, err
-			}
-			if event.Type == watch.Error {
-				return false, nil
+			if done || err != nil {
+				return true, err
 			}
 		}
 	}
 }
 
-// observe shows one event of a watch.
-func (f *follower) observe(event watch.Event) (bool, error) {
+// kept returns the object of an event, or nil when it has none that is wanted.
+func (f *follower) kept(event watch.Event) (client.Object, error) {
 	if event.Type != watch.Added && event.Type != watch.Modified && event.Type != watch.Deleted {
-		return false, nil
+		return nil, nil
 	}
 	object, ok := event.Object.(client.Object)
 	if !ok || (f.source.keep != nil && !f.source.keep(object)) {
+		return nil, nil
+	}
+	return object, setKind(f.client, object)
+}
+
+// gather adds what an event says to what is there.
+func (f *follower) gather(there map[types.UID]client.Object, event watch.Event) error {
+	object, err := f.kept(event)
+	if object == nil || err != nil {
+		return err
+	}
+	there[object.GetUID()] = object
+	if event.Type == watch.Deleted {
+		delete(there, object.GetUID())
+	}
+	return nil
+}
+
+// catchUp shows what changed since the last watch.
+func (f *follower) catchUp(there map[types.UID]client.Object) (bool, error) {
+	var changes []change
+	for uid, object := range f.known {
+		if there[uid] == nil {
+			changes = append(changes, change{object: object, gone: true})
+		}
+	}
+	for uid, object := range there {
+		if before := f.known[uid]; before == nil || before.GetResourceVersion() != object.GetResourceVersion() {
+			changes = append(changes, change{object: object})
+		}
+	}
+	// One that has taken the name of another comes after it.
+	slices.SortStableFunc(changes, func(a, b change) int { return byName(a.object, b.object) })
+	first := f.known == nil
+	f.known = there
+	if !first && len(changes) == 0 {
 		return false, nil
 	}
-	if err := setKind(f.client, object); err != nil {
-		return true, err
+	return f.see(changes)
+}
+
+// observe shows one event of a watch that has said what was there.
+func (f *follower) observe(event watch.Event) (bool, error) {
+	object, err := f.kept(event)
+	if object == nil || err != nil {
+		return false, err
 	}
 	gone := event.Type == watch.Deleted
 	f.known[object.GetUID()] = object
 	if gone {
 		delete(f.known, object.GetUID())
 	}
-	done, err := f.see([]change{{object: object, gone: gone}})
-	return done || err != nil, err
+	return f.see([]change{{object: object, gone: gone}})
 }
 
 // passing says whether an error may go away by itself: the server is away, busy or starting, or the

@@ -46,8 +46,8 @@ func testCluster(namespace, name string) *v1alpha1.Cluster {
 	}
 }
 
-// TestFollowSurvivesBrokenWatches breaks every watch before it can tell anything, once by refusing the
-// connection, and wants every change to be seen all the same.
+// TestFollowSurvivesBrokenWatches breaks every watch before it can tell more than what is there, one when it has told a
+// part, and one by refusing the connection, and wants every change to be seen all the same.
 func TestFollowSurvivesBrokenWatches(t *testing.T) {
 	c := testplane.Client(t)
 	namespace := testplane.Namespace(t, c)
@@ -62,12 +62,15 @@ func TestFollowSurvivesBrokenWatches(t *testing.T) {
 	var watches, lost atomic.Int32
 	broken := interceptor.NewClient(c, interceptor.Funcs{
 		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
-			if watches.Add(1) == 2 {
+			n := watches.Add(1)
+			if n == 2 {
 				return nil, syscall.ECONNREFUSED
 			}
-			w := watch.NewFake()
-			w.Stop()
-			return w, nil
+			w, err := c.Watch(ctx, list, options...)
+			if err != nil {
+				return nil, err
+			}
+			return breaking(w, n == 4), nil
 		},
 	})
 	var seen []string
@@ -103,9 +106,34 @@ func TestFollowSurvivesBrokenWatches(t *testing.T) {
 			t.Fatalf("saw %q, want %q", seen, want)
 		}
 	}
-	if lost.Load() != 1 {
-		t.Errorf("an outage was told %d times, want once", lost.Load())
+	if lost.Load() != 2 {
+		t.Errorf("outages were told %d times, want twice", lost.Load())
 	}
+}
+
+// breaking ends a watch when it has said what is there, or before it has said that this is all.
+func breaking(w watch.Interface, early bool) watch.Interface {
+	out := make(chan watch.Event)
+	broken := watch.NewProxyWatcher(out)
+	go func() {
+		defer close(out)
+		defer w.Stop()
+		for event := range w.ResultChan() {
+			last := event.Type == watch.Bookmark
+			if last && early {
+				return
+			}
+			select {
+			case out <- event:
+			case <-broken.StopChan():
+				return
+			}
+			if last {
+				return
+			}
+		}
+	}()
+	return broken
 }
 
 // TestFollowEnds wants the reason why the context ended.

@@ -137,7 +137,7 @@ func (l *listing) show(ctx context.Context, c client.WithWatch, sources []source
 	}
 	var all []client.Object
 	for _, s := range sources {
-		some, _, err := fetch(ctx, c, s)
+		some, err := fetch(ctx, c, s)
 		if apierrors.IsNotFound(err) && l.noun.scope != installation && !l.options.everywhere {
 			err = cmp.Or(l.env.checkOrganization(ctx, c), err)
 		}

@@ -146,7 +146,7 @@ func (j *joining) first(ctx context.Context, c client.Client) (*v1alpha1.Machine
 		}
 		from, where = j.env.machinesOf(j.pool), " of nodepool "+j.pool
 	}
-	machines, _, err := fetch(ctx, c, from)
+	machines, err := fetch(ctx, c, from)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (e *env) describeNodePool(ctx context.Context, name string) error {
 	p := &page{}
 	describePoolSpec(p, e.organization(), pool)
 	describeConditions(p, pool.Status.Status)
-	machines, _, err := fetch(ctx, c, e.machinesOf(name))
+	machines, err := fetch(ctx, c, e.machinesOf(name))
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (e *env) machinesOf(pool string) source {
 // poolsOf returns the pools of a cluster. Who may not see them, or asks an admin plane that is too old to
 // know them, gets none.
 func (e *env) poolsOf(ctx context.Context, c client.Client, cluster string) ([]*v1alpha1.NodePool, error) {
-	objects, _, err := fetch(ctx, c, source{noun: nodePoolNoun, namespace: e.namespace()})
+	objects, err := fetch(ctx, c, source{noun: nodePoolNoun, namespace: e.namespace()})
 	if apierrors.IsForbidden(err) || apimeta.IsNoMatchError(err) {
 		return nil, nil
 	}

@@ -192,7 +192,7 @@ func (s *scaling) await(ctx context.Context, c client.WithWatch, pool *v1alpha1.
 	if err := s.env.await(ctx, c, goal); err != nil {
 		return err
 	}
-	machines, _, err := fetch(ctx, c, s.env.machinesOf(pool.Name))
+	machines, err := fetch(ctx, c, s.env.machinesOf(pool.Name))
 	if err != nil {
 		return err
 	}

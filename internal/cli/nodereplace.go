@@ -123,7 +123,7 @@ func (r *replacement) awaitOther(ctx context.Context, c client.WithWatch, pool *
 		if err != nil {
 			return false, err
 		}
-		machines, _, err := fetch(ctx, c, r.env.machinesOf(pool.Name))
+		machines, err := fetch(ctx, c, r.env.machinesOf(pool.Name))
 		if err != nil {
 			return false, err
 		}

@@ -24,7 +24,7 @@ func newReleaseCommand(e *env) *cobra.Command {
 
 // newestRelease returns the newest version of Kubernetes that is ready.
 func (e *env) newestRelease(ctx context.Context, c client.Client) (string, error) {
-	releases, _, err := fetch(ctx, c, source{noun: releaseNoun})
+	releases, err := fetch(ctx, c, source{noun: releaseNoun})
 	if err != nil {
 		return "", err
 	}

@@ -63,16 +63,16 @@ func (c *doorClient) List(ctx context.Context, list client.ObjectList, options .
 	if err != nil {
 		return explain(err, q.kind, q.name)
 	}
-	items := make([]runtime.Object, 0, len(found.items))
-	for i := range found.items {
-		if !q.wants(&found.items[i]) {
+	items := make([]runtime.Object, 0, len(found))
+	for i := range found {
+		if !q.wants(&found[i]) {
 			continue
 		}
 		o, err := c.empty(q.kind)
 		if err != nil {
 			return err
 		}
-		if err := fill(&found.items[i], o); err != nil {
+		if err := fill(&found[i], o); err != nil {
 			return err
 		}
 		items = append(items, o)
@@ -80,7 +80,6 @@ func (c *doorClient) List(ctx context.Context, list client.ObjectList, options .
 	if err := apimeta.SetList(list, items); err != nil {
 		return fmt.Errorf("list %s: %w", q.kind, err)
 	}
-	list.SetResourceVersion(found.revision)
 	return nil
 }
 
@@ -111,8 +110,6 @@ type question struct {
 	place
 
 	kind, namespace, name, labels string
-	// after is the revision that a watch goes on from.
-	after string
 }
 
 // wants says whether an object is one that was asked for; the door's answer may hold more.
@@ -132,9 +129,6 @@ func (c *doorClient) question(list client.ObjectList, options []client.ListOptio
 	}
 	if o.LabelSelector != nil {
 		q.labels = o.LabelSelector.String()
-	}
-	if o.Raw != nil {
-		q.after = o.Raw.ResourceVersion
 	}
 	q.name, err = exactly(o.FieldSelector, "metadata.name")
 	return q, err
@@ -161,35 +155,28 @@ func (c *doorClient) listKind(list client.ObjectList) (string, error) {
 	return kind[:len(kind)-len("List")], nil
 }
 
-// answer is what the door says to a question.
-type answer struct {
-	items []rest.Object
-	// revision is one from which a watch misses nothing; empty where the door says none, as for lists.
-	revision string
-}
-
 // answer asks the door. An object that is named is read itself: lists may be a moment behind, and would not have what
 // was just made.
-func (c *doorClient) answer(ctx context.Context, q question) (answer, error) {
+func (c *doorClient) answer(ctx context.Context, q question) ([]rest.Object, error) {
 	switch {
 	case q.nowhere:
-		return answer{}, nil
+		return nil, nil
 	case q.name == "" || q.in.Organization == "" && !isGlobal(q.kind):
 		all, err := c.door.AllObjects(ctx, q.in, kqueen.ObjectQuery{LabelSelector: q.labels, Name: q.name})
 		if err != nil {
-			return answer{}, err
+			return nil, err
 		}
-		return answer{items: all.Items}, nil
+		return all.Items, nil
 	}
 	found, err := c.door.GetObject(ctx, q.in, q.name)
 	if err == nil {
-		return answer{[]rest.Object{*found}, found.Revision}, nil
+		return []rest.Object{*found}, nil
 	}
 	if apierrors.IsNotFound(explain(err, q.kind, q.name)) {
 		// Only a list tells whether there is nothing or the caller may not look.
 		_, err = c.door.ListObjects(ctx, q.in, kqueen.ObjectQuery{Paging: kqueen.Paging{Limit: 1}, Name: q.name})
 	}
-	return answer{}, err
+	return nil, err
 }
 
 // empty returns an object of a kind.
