@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -195,7 +196,9 @@ func (d *door) ready(path string) {
 // TestMember does what an ordinary member of an organization does, who is no administrator and has no way to the
 // machine but HTTPS.
 func TestMember(t *testing.T) {
-	i := started(t)
+	i := newInstallation(t)
+	// Machines elsewhere reach it, so that it gives out what they join with.
+	i.ok("up", "--timeout", "5m", "--listen", "0.0.0.0", "--gateway-port", strconv.Itoa(freePort(t)))
 	d := i.door()
 	root := i.setup(d)
 	for _, name := range []string{"alice", "dora", "mallory"} {
