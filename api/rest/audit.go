@@ -32,7 +32,8 @@ type AuditRecord struct {
 
 // AuditActor is who acted.
 type AuditActor struct {
-	// Kind is user, service-account, anonymous, system, or admin-plane for whoever called the admin plane past the door.
+	// Kind is user, service-account, anonymous, system, admin-plane for whoever called the admin plane past the door, or owner for
+	// whoever can enter the data directory.
 	Kind string `json:"kind"`
 	Name string `json:"name,omitempty"`
 	// Credential is the id of the token or session that was used.

@@ -70,7 +70,7 @@ func (s *Service) trusted(a account) bool {
 func identify(c credential, a account) Identity {
 	id := Identity{
 		Kind: a.kind, Name: a.name, DisplayName: a.displayName, Email: a.email, Groups: a.groups,
-		OwnerAdmin: a.administers(), Scope: c.scope,
+		OwnerAdmin: a.administers(), Scope: c.scope, Provider: a.provider, Issuer: a.issuer,
 		Credential: Credential{Kind: credentialKind(c.kind), ID: c.id, Expires: c.expires},
 	}
 	if a.kind == ServiceAccount {

@@ -32,7 +32,10 @@ type Identity struct {
 	Scope *Scope
 	// OwnerAdmin says that the account is a platform administrator's. With a scope it is what the scope narrows.
 	OwnerAdmin bool
-	Credential Credential
+	// Provider is the identity provider that proved a user, and Issuer its issuer at the last sign-in; both empty for
+	// local users and service accounts.
+	Provider, Issuer string
+	Credential       Credential
 }
 
 // Scope is a role in one organization. What a token may is the lesser of it and of what its owner may.

@@ -23,6 +23,9 @@ const (
 	choosePassLife         = 24 * time.Hour // long enough for a message to be read
 )
 
+// again marks a token of setUp that is good when there are users, too.
+const again = "again"
+
 // once is a row: something that is good for one act.
 type once struct {
 	id      string
@@ -104,22 +107,33 @@ func (s *Service) owner(ctx context.Context, q querier, name string, epoch int64
 // SetupToken makes the token that lets one call of SetUp make the first administrator. It is good for an hour, and
 // those made before are good no more. Errors: ErrSetUp when there is a user.
 func (s *Service) SetupToken(ctx context.Context) (OneTime, error) {
+	return s.newSetup(ctx, once{purpose: setUp})
+}
+
+// RecoveryToken makes a token like that of SetupToken when there are users, too: for whoever owns the installation, when
+// none of its administrators can sign in any more.
+func (s *Service) RecoveryToken(ctx context.Context) (OneTime, error) {
+	return s.newSetup(ctx, once{purpose: setUp, data: again})
+}
+
+func (s *Service) newSetup(ctx context.Context, o once) (OneTime, error) {
 	var out OneTime
 	err := s.DB.Do(ctx, "access/setup", func(tx *sql.Tx) error {
-		if err := nobodyYet(ctx, tx); err != nil {
+		if err := o.maySetUp(ctx, tx); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM access_once WHERE purpose = $1`, setUp); err != nil {
 			return err
 		}
 		var err error
-		out, err = s.makeOnce(ctx, tx, once{purpose: setUp}, setUpLife)
+		out, err = s.makeOnce(ctx, tx, o, setUpLife)
 		return err
 	})
 	return out, err
 }
 
-// SetUp makes the first administrator. Errors: ErrSpent, ErrSetUp, *InvalidError, after which the token is still good.
+// SetUp makes an administrator: the first one, or another with a RecoveryToken. Errors: ErrSpent, ErrSetUp, and ErrExists
+// and *InvalidError, after which the token is still good.
 func (s *Service) SetUp(ctx context.Context, text string, admin NewUser) (UserInfo, error) {
 	// A look first: whoever has no token does not make us hash.
 	o, err := s.findOnce(ctx, s.DB, setUp, text)
@@ -138,7 +152,7 @@ func (s *Service) SetUp(ctx context.Context, text string, admin NewUser) (UserIn
 		if err := o.use(ctx, tx); err != nil {
 			return err
 		}
-		if err := nobodyYet(ctx, tx); err != nil {
+		if err := o.maySetUp(ctx, tx); err != nil {
 			return err
 		}
 		return insertAccount(ctx, tx, a)
@@ -149,7 +163,11 @@ func (s *Service) SetUp(ctx context.Context, text string, admin NewUser) (UserIn
 	return a.user(), nil
 }
 
-func nobodyYet(ctx context.Context, tx *sql.Tx) error {
+// maySetUp refuses a second administrator to a token that is for the first one.
+func (o once) maySetUp(ctx context.Context, tx *sql.Tx) error {
+	if o.data == again {
+		return nil
+	}
 	var users int
 	err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM access_accounts WHERE kind = $1`, User).Scan(&users)
 	if err == nil && users > 0 {

@@ -44,6 +44,32 @@ func TestSetUp(t *testing.T) {
 	wantError(t, "a new token", err, ErrSetUp)
 }
 
+// TestRecover: whoever owns the installation makes another administrator, once, when there are users.
+func TestRecover(t *testing.T) {
+	s, c := open(t)
+	setup := must[OneTime](t)(s.SetupToken(t.Context()))
+	must[UserInfo](t)(s.SetUp(t.Context(), setup.Token.Reveal(), first))
+	replaced := must[OneTime](t)(s.RecoveryToken(t.Context()))
+	late := must[OneTime](t)(s.RecoveryToken(t.Context()))
+	other := NewUser{Name: "rescue", Password: bees}
+	_, err := s.SetUp(t.Context(), replaced.Token.Reveal(), other)
+	wantError(t, "replaced", err, ErrSpent)
+	c.pass(setUpLife)
+	_, err = s.SetUp(t.Context(), late.Token.Reveal(), other)
+	wantError(t, "late", err, ErrSpent)
+
+	good := must[OneTime](t)(s.RecoveryToken(t.Context()))
+	_, err = s.SetUp(t.Context(), good.Token.Reveal(), first)
+	wantError(t, "a name that is taken", err, ErrExists)
+	if user := must[UserInfo](t)(s.SetUp(t.Context(), good.Token.Reveal(), other)); !user.Admin || user.Name != "rescue" {
+		t.Errorf("got %+v", user)
+	}
+	_, err = s.SetUp(t.Context(), good.Token.Reveal(), NewUser{Name: "mallory", Password: bees})
+	wantError(t, "again", err, ErrSpent)
+	_, err = s.SetupToken(t.Context())
+	wantError(t, "the first one's token", err, ErrSetUp)
+}
+
 func TestSetUpOnce(t *testing.T) {
 	s, _ := open(t)
 	setup := must[OneTime](t)(s.SetupToken(t.Context()))

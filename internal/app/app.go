@@ -24,7 +24,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"kqueen.io/kqueen/internal/access"
 	"kqueen.io/kqueen/internal/audit/planelog"
 	"kqueen.io/kqueen/internal/gateway"
 	"kqueen.io/kqueen/internal/kube"
@@ -75,8 +74,8 @@ type App struct {
 	gateway  *gateway.Gateway
 	front    net.Listener
 	began    time.Time
-	// identities knows the users; nil until the door serves.
-	identities atomic.Pointer[access.Service]
+	// door is nil until it serves.
+	door atomic.Pointer[door]
 	// admin reads the admin plane; nil until it serves.
 	admin atomic.Pointer[client.Reader]
 }

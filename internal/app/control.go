@@ -132,7 +132,7 @@ func (a *App) addDoor(ctx context.Context, d *door, config *rest.Config, mgr ctr
 	if err := a.assemble(ctx, d, config, mgr, admit.limits); err != nil {
 		return fmt.Errorf("assemble the door: %w", err)
 	}
-	a.identities.Store(d.access)
+	a.door.Store(d)
 	direct, err := a.planeLog(d)
 	if err != nil {
 		return err

@@ -124,6 +124,7 @@ func (a *App) serveStatus(ctx context.Context) error {
 		_ = json.NewEncoder(w).Encode(status)
 	})
 	mux.HandleFunc("POST "+setupPath, a.serveSetup)
+	mux.HandleFunc("POST "+recoveryPath, a.serveRecovery)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: statusTimeout, WriteTimeout: statusTimeout}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()

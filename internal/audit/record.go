@@ -30,6 +30,8 @@ const (
 	System         = "system"    // KQueen itself
 	// AdminPlane is whoever called the admin plane past the door, by the name that its API server knows.
 	AdminPlane = "admin-plane"
+	// Owner is whoever can enter the data directory.
+	Owner = "owner"
 )
 
 // Record is one action. What is longer than the house allows is cut and ends in "…"; control characters and what
@@ -110,7 +112,7 @@ func (r *Record) normalize() error {
 	r.Detail = cleanDetail(r.Detail)
 	switch {
 	case r.Actor.Kind == "":
-		return &InputError{"actor.kind", "is empty; want user, service-account, anonymous, system or admin-plane"}
+		return &InputError{"actor.kind", "is empty; want user, service-account, anonymous, system, admin-plane or owner"}
 	case r.Action == "":
 		return &InputError{"action", "is empty; want a verb such as create"}
 	case !slices.Contains([]Outcome{Succeeded, Denied, Failed, Unknown}, r.Outcome):

@@ -140,6 +140,11 @@ func (e *env) explainRefused(err error) string {
 	if dirErr != nil {
 		return dirErr.Error()
 	}
+	return e.notRunning(dir)
+}
+
+// notRunning says that nothing serves a data directory, and what would.
+func (e *env) notRunning(dir string) string {
 	line := "kqueen up"
 	if e.globals.dataDir != "" {
 		line += " --data-dir " + shellQuote(dir)

@@ -46,9 +46,9 @@ is none, or with --device, you are shown a code that you enter with a browser
 anywhere else. With --provider the browser goes to that identity provider at once.
 
 With --username you are asked for your password instead, or it is read from
-standard input with --password-stdin. With --setup-token, from "kqueen up", you
-become the first administrator; with --one-time-token, from "kqueen user create" or
-"kqueen user reset", you choose a password. With --token-stdin an API token is used
+standard input with --password-stdin. With --setup-token, from "kqueen up" or
+"kqueen user recover", you become an administrator; with --one-time-token, from
+"kqueen user create" or "kqueen user reset", you choose a password. With --token-stdin an API token is used
 in place of a session.`,
 		Example: `  kqueen login https://kqueen.example.com:8443
   kqueen login https://kqueen.example.com:8443 --device
@@ -69,7 +69,7 @@ in place of a session.`,
 	f.StringVar(&l.username, "username", "", "your name there")
 	f.BoolVar(&l.passwordStdin, "password-stdin", false, "read the password from standard input")
 	f.BoolVar(&l.tokenStdin, "token-stdin", false, "read an API token from standard input and use that")
-	f.StringVar(&l.setupToken, "setup-token", "", "make the first administrator, with the token from kqueen up")
+	f.StringVar(&l.setupToken, "setup-token", "", "make the first administrator with the token from kqueen up, or another with that from kqueen user recover")
 	f.StringVar(&l.oneTimeToken, "one-time-token", "", "choose a password, with the token that an administrator gave you")
 	f.BoolVar(&l.browser, "browser", false, "sign in with a browser of this machine, also where kqueen cannot start one")
 	f.BoolVar(&l.device, "device", false, "sign in with a browser anywhere, by a code that you enter there")
@@ -100,7 +100,7 @@ func (l *login) check(cmd *cobra.Command) error {
 	case l.caFile != "" && l.caFingerprint != "":
 		return usageError(cmd, "--ca-file and --ca-fingerprint say the same; give one")
 	case l.setupToken != "" && l.oneTimeToken != "":
-		return usageError(cmd, "--setup-token is for the first administrator, --one-time-token for everybody else; give one")
+		return usageError(cmd, "--setup-token is for administrators whom nobody made, --one-time-token for everybody else; give one")
 	case l.passwordStdin && l.username == "":
 		return usageError(cmd, "--password-stdin needs --username")
 	case l.env.globals.context != "" && !contextPattern.MatchString(l.env.globals.context):

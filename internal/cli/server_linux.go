@@ -11,6 +11,11 @@ func serverCommands(e *env) []*cobra.Command {
 		newMachineCommand(), newEgressCommand(), newEtcdCommand())
 }
 
+// userServerCommands returns the commands about users that need this machine to be a server.
+func userServerCommands(e *env) []*cobra.Command {
+	return onThisMachine(e, newRecoverUserCommand(e))
+}
+
 // releaseServerCommands returns the commands about releases that need this machine to be a server.
 func releaseServerCommands(e *env) []*cobra.Command {
 	return append(onThisMachine(e, newReleaseBuildCommand(e)), newReleasePathCommand(e))

@@ -23,6 +23,11 @@ func machineCommands(*env) []*cobra.Command {
 	}
 }
 
+// userServerCommands returns stand-ins for the commands about users that need a server.
+func userServerCommands(*env) []*cobra.Command {
+	return []*cobra.Command{clientOnly("recover", "Let an administrator in when none can sign in any more")}
+}
+
 // releaseServerCommands returns stand-ins for the commands about releases that need a server.
 func releaseServerCommands(*env) []*cobra.Command {
 	return []*cobra.Command{clientOnly("build", "Build the programs of a release")}

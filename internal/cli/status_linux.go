@@ -30,7 +30,7 @@ func newStatusCommand(e *env) *cobra.Command {
 			}
 			status, err := app.ReadStatus(cmd.Context(), dir)
 			if errors.Is(err, app.ErrNotRunning) {
-				return fail(codeError, "KQueen is not running in %s; start it with: %s", dir, e.command("up"))
+				return fail(codeError, "%s", e.notRunning(dir))
 			}
 			if err != nil {
 				return err

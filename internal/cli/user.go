@@ -27,6 +27,7 @@ an organization is said in the organization's members.`,
 	asGroup(cmd)
 	cmd.AddCommand(newListUsersCommand(e), newCreateUserCommand(e), newEnableUserCommand(e, false), newEnableUserCommand(e, true),
 		newResetUserCommand(e), newGetUserCommand(e), newUpdateUserCommand(e), newSignOutUserCommand(e), newDeleteUserCommand(e))
+	cmd.AddCommand(userServerCommands(e)...)
 	return cmd
 }
 

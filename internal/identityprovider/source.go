@@ -50,6 +50,19 @@ func (s Source) List(ctx context.Context) ([]v1alpha1.IdentityProvider, error) {
 	return all, nil
 }
 
+// Stands says whether a user whom a provider proved, with this issuer, is still one of a provider that there is.
+func (s Source) Stands(ctx context.Context, name, issuer string) (bool, error) {
+	p := &v1alpha1.IdentityProvider{}
+	err := s.Providers.Get(ctx, client.ObjectKey{Name: name}, p)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read identity provider %s: %w", name, err)
+	}
+	return p.DeletionTimestamp.IsZero() && p.Spec.Issuer == issuer, nil
+}
+
 // Get returns a provider with its secret. base is the door's own address as the browser has it: "https://HOST:PORT".
 // Errors: ErrNotFound; *oidc.RefusedError when it cannot be used.
 func (s Source) Get(ctx context.Context, name, base string) (oidc.Provider, error) {

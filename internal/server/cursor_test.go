@@ -80,12 +80,14 @@ func (h *house) list(t *testing.T, who, path string) rest.List {
 
 func (h *house) await(t *testing.T, so func() bool) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !so() {
 		select {
 		case <-tick.C:
-		case <-t.Context().Done():
+		case <-ctx.Done():
 			t.Fatal("it did not become so")
 		}
 	}

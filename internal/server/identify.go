@@ -80,6 +80,15 @@ func (s *Server) whoIs(ctx context.Context, bearer string) (access.Identity, Cal
 	if err != nil {
 		return access.Identity{}, Caller{}, fmt.Errorf("identify the caller: %w", err)
 	}
+	if identity.Provider != "" {
+		stands, err := s.providers().Stands(ctx, identity.Provider, identity.Issuer)
+		if err != nil {
+			return access.Identity{}, Caller{}, fmt.Errorf("identify the caller: %w", err)
+		}
+		if !stands {
+			return access.Identity{}, Caller{}, access.ErrUnauthenticated
+		}
+	}
 	organizations, err := s.organizationsOf(ctx, identity)
 	if err != nil {
 		return access.Identity{}, Caller{}, fmt.Errorf("read the organizations: %w", err)

@@ -137,6 +137,28 @@ func TestProviderThroughTheDoor(t *testing.T) {
 	}
 }
 
+// TestProviderIsGone: without their provider its users are nobody, and their streams end.
+func TestProviderIsGone(t *testing.T) {
+	c := newCorp(t)
+	if s := c.b.get(c.begin()); s.status != http.StatusSeeOther {
+		t.Fatalf("sign in: %d %s", s.status, s.body)
+	}
+	c.tokens["alice"] = c.b.cookie(sessionCookie)
+	clusters := "/api/v1/organizations/" + c.organization + "/clusters"
+	if a := c.do(t.Context(), t, "alice", "GET", clusters, ""); a.status != http.StatusOK {
+		t.Fatalf("a viewer lists: %d %s", a.status, a.body)
+	}
+	stream := c.events(t, "alice", clusters+"?watch=true")
+	next(t, stream, "bookmark")
+	if a := c.do(t.Context(), t, "admin", "DELETE", "/api/v1/identityproviders/"+c.name, "", "If-Match", "*"); a.status != http.StatusAccepted {
+		t.Fatalf("delete the provider: %d %s", a.status, a.body)
+	}
+	c.await(t, func() bool {
+		return c.do(t.Context(), t, "alice", "GET", clusters, "").status == http.StatusUnauthorized
+	})
+	next(t, stream, "problem")
+}
+
 // TestProviderRefusals: what a provider says that is not right, and what nobody asked it for, signs nobody in.
 func TestProviderRefusals(t *testing.T) {
 	c := newCorp(t)

@@ -51,7 +51,7 @@ func explainAccess(err error) error {
 }
 
 func (s *Server) registerSignIn() {
-	o := operation(http.MethodPost, "/setup", "setUp", "Make the first administrator, with what kqueen up printed", "Sign-in", public, recorded("set-up"))
+	o := operation(http.MethodPost, "/setup", "setUp", "Make the first administrator with what kqueen up printed, or another with what kqueen user recover printed", "Sign-in", public, recorded("set-up"))
 	o.DefaultStatus = http.StatusCreated
 	huma.Register(s.api, o, s.setUp)
 	huma.Register(s.api, operation(http.MethodPost, "/signin", "signIn", "Sign in with name and password", "Sign-in", public, recorded("sign-in")), s.signIn)

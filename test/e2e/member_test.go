@@ -21,12 +21,12 @@ type person struct {
 	config string // their file of contexts
 }
 
-// signIn signs a user in by the command line.
-func (i *installation) signIn(d *door, name, organization string) *person {
+// signIn signs a user in by the command line, with flags besides.
+func (i *installation) signIn(d *door, name string, flags ...string) *person {
 	i.t.Helper()
 	p := &person{i, filepath.Join(i.base, name+".yaml")}
-	cmd := i.command(i.program, "login", strings.TrimSuffix(d.url, rest.Prefix), "--username", name, "--password-stdin", "--org", organization,
-		"--ca-file", filepath.Join(i.dir, "api-ca.crt"))
+	cmd := i.command(i.program, append([]string{"login", strings.TrimSuffix(d.url, rest.Prefix), "--username", name, "--password-stdin",
+		"--ca-file", filepath.Join(i.dir, "api-ca.crt")}, flags...)...)
 	cmd.Env = append(cmd.Env, "KQUEEN_CONFIG="+p.config)
 	cmd.Stdin = strings.NewReader(doorPassword)
 	if r := i.run(cmd); r.code != 0 {
@@ -72,11 +72,11 @@ func TestMemberCommands(t *testing.T) {
 	for _, name := range []string{"alice", "victor"} {
 		root.member(name)
 	}
-	admin := i.signIn(d, "root", "default")
+	admin := i.signIn(d, "root")
 	admin.can("organization", "create", "payments", "--max-nodes", "3", "--wait")
 	admin.can("member", "set", "alice", "--role", "operator", "--org", "payments")
 	admin.can("member", "set", "victor", "--role", "viewer", "--org", "payments")
-	alice, victor := i.signIn(d, "alice", "payments"), i.signIn(d, "victor", "payments")
+	alice, victor := i.signIn(d, "alice", "--org", "payments"), i.signIn(d, "victor", "--org", "payments")
 
 	alice.can("release", "list")
 	eventuallyCan(t, alice, "cluster", "list") // the rights of a member take a moment
@@ -98,9 +98,22 @@ func TestMemberCommands(t *testing.T) {
 	if out := admin.can("audit", "list", "--org", "payments", "--actor", "alice", "--action", "create", "-o", "json"); !strings.Contains(out, `"kind": "Cluster"`) {
 		t.Errorf("the action log does not say who made the cluster: %s", out)
 	}
+	recovers(t, i, d)
 	export := filepath.Join(i.base, "log.jsonl")
 	admin.can("audit", "export", "-A", "--file", export)
 	i.ok("audit", "verify", "--file", export)
+}
+
+// recovers lets another administrator in, as if the first one had forgotten the password.
+func recovers(t *testing.T, i *installation, d *door) {
+	t.Helper()
+	rescue := i.signIn(d, "rescue", "--setup-token", strings.TrimSpace(i.ok("user", "recover")))
+	if reset := rescue.can("user", "reset", "root"); strings.TrimSpace(reset) == "" {
+		t.Error("another administrator gives the first one no new password")
+	}
+	if out := rescue.can("audit", "list", "-A", "--action", "create-recovery-token", "-o", "json"); !strings.Contains(out, `"kind": "owner"`) {
+		t.Errorf("the action log does not say that somebody recovered: %s", out)
+	}
 }
 
 // memberSees looks at a cluster in every way.
