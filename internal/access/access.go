@@ -123,6 +123,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 		`DELETE FROM access_credentials WHERE expires <= $1 OR (idle > 0 AND last_used + idle <= $1)`,
 		`DELETE FROM access_once WHERE expires <= $1`,
 		`DELETE FROM access_devices WHERE expires <= $1`,
+		`DELETE FROM access_entries WHERE until <= $1`,
 	} {
 		if _, err := s.DB.ExecContext(ctx, table, now); err != nil {
 			return fmt.Errorf("sweep what expired: %w", err)

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -23,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -37,9 +35,6 @@ import (
 	"kqueen.io/kqueen/internal/release"
 	"kqueen.io/kqueen/internal/standalone"
 )
-
-// uidIndex finds a ControlPlane or a Machine by its UID, which is all that the runner knows of it.
-const uidIndex = "metadata.uid"
 
 // parallel is how many objects of one kind are worked on at once. The work is waiting for the API
 // and the store, not computing.
@@ -84,7 +79,7 @@ func (a *App) manage(ctx context.Context, config *rest.Config, mgr ctrl.Manager,
 		return fmt.Errorf("open the door: %w", err)
 	}
 	defer func() { _ = d.close() }()
-	drivers, looks, err := a.addReconcilers(ctx, mgr, d.trust())
+	drivers, looks, err := a.addReconcilers(ctx, mgr, d)
 	if err != nil {
 		return fmt.Errorf("add reconcilers: %w", err)
 	}
@@ -167,7 +162,7 @@ func (a *App) serving(ctx context.Context, mgr ctrl.Manager, direct client.WithW
 	return waitTruth(ctx, direct, looks)
 }
 
-func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, trust *controlplane.TokenIssuer) (map[string]provision.Driver, *firstLooks, error) {
+func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, d *door) (map[string]provision.Driver, *firstLooks, error) {
 	c, secrets := mgr.GetClient(), mgr.GetAPIReader()
 	index := func(o client.Object) []string { return []string{string(o.GetUID())} }
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.ControlPlane{}, uidIndex, index); err != nil {
@@ -176,8 +171,12 @@ func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, trust *contr
 	drivers := all.Drivers(all.Config{Hosted: hosted.Config{Client: c, Secrets: secrets}})
 	releases := release.NewStore(a.Releases)
 	stores := controlplane.NewDataStores(c, secrets)
-	meter := controlplane.NewMeter(c, stores, a.wakes.measured, a.Log, time.Now)
+	meter := controlplane.NewMeter(c, stores, a.wakes.controlPlane, a.Log, time.Now)
 	if err := mgr.Add(manager.RunnableFunc(meter.Run)); err != nil {
+		return nil, nil, err
+	}
+	over, err := a.addEnded(ctx, mgr, d)
+	if err != nil {
 		return nil, nil, err
 	}
 	recorder := mgr.GetEventRecorder("kqueen")
@@ -185,7 +184,7 @@ func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, trust *contr
 	planes := newFirstLooks(controlplane.New(controlplane.Config{
 		Client: c, Secrets: secrets, Stores: stores, Releases: releases, Runner: a.runner, Routes: a.gateway, Ask: kube.Ask,
 		Recorder: recorder, Domain: a.Domain, GatewayAddress: a.gatewayAddress(),
-		AdvertiseAddress: advertiseAddress(a.Listen), Issuer: trust, Tenants: kube.NewRemotes(secrets, mgr.GetScheme(), a.Version), Sizes: meter, Now: time.Now,
+		AdvertiseAddress: advertiseAddress(a.Listen), Issuer: d.trust(), Ended: over.of, Tenants: kube.NewRemotes(secrets, mgr.GetScheme(), a.Version), Sizes: meter, Now: time.Now,
 	}))
 	fetches := controlplane.NewReleaseReconciler(ctx, controlplane.ReleaseConfig{
 		Client: c, Store: releases, Retry: time.Minute, Recorder: recorder, Wake: a.wakes.fetched, Log: a.Log,
@@ -238,20 +237,3 @@ func newScheme() (*runtime.Scheme, error) {
 }
 
 func options() controller.Options { return controller.Options{MaxConcurrentReconciles: parallel} }
-
-// byUID finds the object that the runner speaks of; newList makes a list of its kind.
-func byUID[T client.Object](a *App, c client.Reader, newList func() client.ObjectList) handler.TypedEventHandler[T, reconcile.Request] {
-	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, named T) []reconcile.Request {
-		list := newList()
-		if err := c.List(ctx, list, client.MatchingFields{uidIndex: string(named.GetUID())}); err != nil {
-			a.Log.Warn("find the object of a workload", "workload", named.GetUID(), "error", err)
-			return nil
-		}
-		var requests []reconcile.Request
-		_ = apimeta.EachListItem(list, func(o runtime.Object) error {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o.(client.Object))})
-			return nil
-		})
-		return requests
-	})
-}

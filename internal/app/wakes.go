@@ -3,13 +3,23 @@
 package app
 
 import (
+	"context"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/standalone"
 )
+
+// uidIndex finds a ControlPlane or a Machine by its UID, which is all that the runner knows of it.
+const uidIndex = "metadata.uid"
 
 // wakeQueue is how many wakes may wait. Beyond it one is dropped, which costs no more than the time
 // until the reconciler's own next look.
@@ -53,8 +63,8 @@ func (w *wakes) changed(id string) {
 	}
 }
 
-// measured takes word that there is something new about what a control plane holds in its data store.
-func (w *wakes) measured(uid types.UID) {
+// controlPlane takes word that there is something new about a control plane that is not in the admin plane.
+func (w *wakes) controlPlane(uid types.UID) {
 	select {
 	case w.controlPlanes <- event.TypedGenericEvent[*v1alpha1.ControlPlane]{Object: &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{UID: uid}}}:
 	default:
@@ -68,4 +78,21 @@ func (w *wakes) fetched(name string) {
 	case w.releases <- event.TypedGenericEvent[*v1alpha1.Release]{Object: r}:
 	default:
 	}
+}
+
+// byUID finds the object that the runner speaks of; newList makes a list of its kind.
+func byUID[T client.Object](a *App, c client.Reader, newList func() client.ObjectList) handler.TypedEventHandler[T, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, named T) []reconcile.Request {
+		list := newList()
+		if err := c.List(ctx, list, client.MatchingFields{uidIndex: string(named.GetUID())}); err != nil {
+			a.Log.Warn("find the object of a workload", "workload", named.GetUID(), "error", err)
+			return nil
+		}
+		var requests []reconcile.Request
+		_ = apimeta.EachListItem(list, func(o runtime.Object) error {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o.(client.Object))})
+			return nil
+		})
+		return requests
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,8 @@ type TokenIssuer struct {
 	CA []byte
 	// Audience is what tokens for this one cluster carry: v1alpha1.TokenAudience.
 	Audience string
+	// Ended are the ids of sessions and tokens that are good no more; what was got with them is refused.
+	Ended []string
 }
 
 // check refuses what would keep an API server from starting.
@@ -48,6 +51,11 @@ func (i TokenIssuer) check() error {
 	// It stands in an expression.
 	if i.Audience == "" || strings.ContainsAny(i.Audience, "'\\\n\r") {
 		problems = append(problems, fmt.Errorf("audience: %q: must be such as %s", i.Audience, v1alpha1.TokenAudience("UID")))
+	}
+	for _, id := range i.Ended {
+		if id == "" || strings.ContainsAny(id, "'\\\n\r") {
+			problems = append(problems, fmt.Errorf("ended: %q: must be the id of a session or token", id))
+		}
 	}
 	return errors.Join(problems...)
 }
@@ -77,16 +85,23 @@ func authentication(issuer *TokenIssuer) (apiserverv1.AuthenticationConfiguratio
 // audience and times, and adds the token's id to the user as authentication.kubernetes.io/credential-id, so
 // that it is in the cluster's own audit log.
 func (i TokenIssuer) authenticator() apiserverv1.JWTAuthenticator {
+	rules := []apiserverv1.ClaimValidationRule{
+		{Expression: "claims.aud == '" + i.Audience + "'", Message: "the token must be for this cluster alone"},
+		{Expression: "claims.exp - claims.iat <= 86400", Message: "the token must not live longer than 24 hours"},
+		{Expression: "has(claims.jti) && claims.jti != ''", Message: "the token must have an id"},
+	}
+	if len(i.Ended) > 0 {
+		list := "'" + strings.Join(slices.Sorted(slices.Values(i.Ended)), "', '") + "'"
+		rules = append(rules, apiserverv1.ClaimValidationRule{
+			Expression: "!(claims.?cid.orValue('') in [" + list + "])", Message: "the session or token with which it was got has ended",
+		})
+	}
 	return apiserverv1.JWTAuthenticator{
 		// No egressSelectorType: the issuer is called from this host.
 		Issuer: apiserverv1.Issuer{
 			URL: i.URL, DiscoveryURL: ptr.To(i.DiscoveryURL), CertificateAuthority: string(i.CA), Audiences: []string{i.Audience},
 		},
-		ClaimValidationRules: []apiserverv1.ClaimValidationRule{
-			{Expression: "claims.aud == '" + i.Audience + "'", Message: "the token must be for this cluster alone"},
-			{Expression: "claims.exp - claims.iat <= 86400", Message: "the token must not live longer than 24 hours"},
-			{Expression: "has(claims.jti) && claims.jti != ''", Message: "the token must have an id"},
-		},
+		ClaimValidationRules: rules,
 		ClaimMappings: apiserverv1.ClaimMappings{
 			Username: apiserverv1.PrefixedClaimOrExpression{Claim: "sub", Prefix: ptr.To(v1alpha1.TokenPrefix)},
 			// An expression and not a claim: for a claim that is missing, upstream asks wherever the token says.

@@ -21,6 +21,7 @@ func TestIssuerThatNoAPIServerTakes(t *testing.T) {
 		"Discovery":   {func(i *TokenIssuer) { i.DiscoveryURL = "" }, "discoveryURL:"},
 		"CA":          {func(i *TokenIssuer) { i.CA = []byte("x") }, "ca:"},
 		"NoAudience":  {func(i *TokenIssuer) { i.Audience = "" }, "audience:"},
+		"Ended":       {func(i *TokenIssuer) { i.Ended = []string{"a", "b']) || (''==''"} }, "ended:"},
 		"TwoAudience": {func(i *TokenIssuer) { i.Audience = "a' || '' == '" }, "audience:"},
 	}
 	for name, tc := range tests {

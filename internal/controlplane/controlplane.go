@@ -35,7 +35,7 @@ type Tenants interface {
 	Forget(name string)
 }
 
-// Config is what the reconciler of ControlPlane is made of. All fields but Recorder, Issuer, Tenants and Sizes are required.
+// Config is what the reconciler of ControlPlane is made of. All fields but Recorder, Issuer, Ended, Tenants and Sizes are required.
 type Config struct {
 	// Client of the admin plane.
 	Client client.Client
@@ -57,6 +57,9 @@ type Config struct {
 	// Issuer signs the credentials that API servers take; its Audience is not looked at, because each has its own.
 	// Nil where nobody issues any.
 	Issuer *TokenIssuer
+	// Ended tells which sessions and tokens are over with which somebody got a credential for an audience: TokenIssuer's
+	// Ended. It must be there when Issuer is. When its answer changes, the control plane is to be looked at again.
+	Ended func(audience string) []string
 	// Tenants connects to control planes. It must be there when Issuer is.
 	Tenants Tenants
 	// Sizes tells what control planes hold in data stores. Nil where nobody measures it.

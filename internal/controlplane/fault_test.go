@@ -74,7 +74,7 @@ func (p *plane) reconciler(inj *operatortest.Injector) reconcile.Reconciler {
 	c := inj.Client(p.client)
 	return New(Config{
 		Client: c, Secrets: c, Stores: storeLines{l}, Releases: releaseLines{l}, Runner: l, Routes: l, Ask: l.ask,
-		Issuer: p.issuer, Tenants: tenantLines{c},
+		Issuer: p.issuer, Ended: func(string) []string { return nil }, Tenants: tenantLines{c},
 		Domain: "kqueen.test", GatewayAddress: "192.0.2.1:6443",
 		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"), Sizes: p.sizes, Now: func() time.Time { return p.now },
 	})

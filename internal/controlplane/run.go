@@ -119,13 +119,14 @@ func clusterOf(cp *v1alpha1.ControlPlane) string {
 	return string(owner.UID)
 }
 
-// issuerFor is the issuer with the audience of this one cluster.
+// issuerFor is the issuer as this one cluster knows it.
 func (v *verb) issuerFor(cp *v1alpha1.ControlPlane) *TokenIssuer {
 	if v.Issuer == nil {
 		return nil
 	}
 	issuer := *v.Issuer
 	issuer.Audience = Audience(cp)
+	issuer.Ended = v.Ended(issuer.Audience)
 	return &issuer
 }
 

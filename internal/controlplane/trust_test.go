@@ -12,6 +12,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/issuer"
 )
 
 // Requests that tell the rights apart.
@@ -102,6 +103,7 @@ func TestCredentialsOpenOneCluster(t *testing.T) {
 			t.Errorf("a token of the stolen key: want 401, got %d", code)
 		}
 	})
+	t.Run("Ended", func(t *testing.T) { checkEnded(t, plane, ours, pid) })
 	t.Run("ReloadsWithoutRestart", func(t *testing.T) {
 		old := plane.Issuer.Audience
 		plane.Issuer.Audience = v1alpha1.TokenAudience("two")
@@ -116,6 +118,38 @@ func TestCredentialsOpenOneCluster(t *testing.T) {
 			t.Errorf("the old audience: want 401, got %d", code)
 		}
 	})
+}
+
+// checkEnded ends a session with which somebody entered, and nobody else.
+func checkEnded(t *testing.T, plane *tenant, ours *signer, pid int) {
+	t.Helper()
+	got := func(with string) string {
+		token, _, err := ours.Sign(issuer.Claims{Subject: "alice", Groups: []string{"view"}, Audience: plane.Issuer.Audience, ID: "with-" + with, Credential: with})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	over, good := got("over"), got("good")
+	for _, token := range []string{over, good} {
+		if code, _ := plane.call(t, token, pathPods, ""); code != http.StatusOK {
+			t.Fatalf("before anything ended: want 200, got %d", code)
+		}
+	}
+	plane.Issuer.Ended = []string{"another", "over"}
+	if now := plane.apply(t); now != pid {
+		t.Errorf("the API server was restarted: process %d became %d", pid, now)
+	}
+	eventually(t, "what was got with a session that ended is refused", func() bool {
+		code, _ := plane.call(t, over, pathPods, "")
+		return code == http.StatusUnauthorized
+	})
+	for _, token := range []string{good, got(""), ours.sign(t, plane.Issuer.Audience, "view")} {
+		if code, _ := plane.call(t, token, pathPods, ""); code != http.StatusOK {
+			t.Errorf("somebody else: want 200, got %d", code)
+		}
+	}
+	plane.Issuer.Ended = nil
 }
 
 // checkGroups comes with a token of each group.

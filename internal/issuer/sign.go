@@ -41,6 +41,9 @@ type Claims struct {
 	Lifetime time.Duration
 	// ID names the token in the logs of both sides. No two tokens may share one.
 	ID string
+	// Credential is the id of what the subject came with; the cluster refuses the token when that has ended. It may be
+	// empty.
+	Credential string
 }
 
 // payload are the claims as they are signed. The names are those of RFC 7519, and "groups" as everywhere.
@@ -54,6 +57,8 @@ type payload struct {
 	ID        string   `json:"jti"`
 	UID       string   `json:"uid,omitempty"`
 	Groups    []string `json:"groups"`
+	// Credential is a claim of ours.
+	Credential string `json:"cid,omitempty"`
 }
 
 // Sign returns a token, as it follows "Authorization: Bearer", and when it expires. The error names every claim that is wrong.
@@ -75,7 +80,7 @@ func (i *Issuer) Sign(c Claims) (string, time.Time, error) {
 		groups = []string{}
 	}
 	data, err := json.Marshal(payload{
-		Issuer: i.url, Subject: c.Subject, Audience: c.Audience, ID: c.ID, UID: c.UID, Groups: groups,
+		Issuer: i.url, Subject: c.Subject, Audience: c.Audience, ID: c.ID, UID: c.UID, Groups: groups, Credential: c.Credential,
 		IssuedAt: now.Unix(), NotBefore: now.Add(-skew).Unix(), Expires: expiry.Unix(),
 	})
 	if err != nil {
@@ -107,7 +112,7 @@ func (c Claims) check() error {
 	for _, claim := range []struct {
 		name, value string
 		optional    bool
-	}{{"subject", c.Subject, false}, {"uid", c.UID, true}, {"audience", c.Audience, false}, {"id", c.ID, false}} {
+	}{{"subject", c.Subject, false}, {"uid", c.UID, true}, {"audience", c.Audience, false}, {"id", c.ID, false}, {"credential", c.Credential, true}} {
 		if claim.value == "" && claim.optional {
 			continue
 		}

@@ -85,13 +85,17 @@ func (s *Server) issueCredential(ctx context.Context, in *credentialRequest) (*o
 		return nil, err
 	}
 	r := requestOf(ctx)
-	id := rand.Text()
+	id, audience := rand.Text(), v1alpha1.TokenAudience(c.UID)
 	token, expires, err := s.Issuer.Sign(issuer.Claims{
-		Subject: r.caller.Name, Groups: []string{granted}, Audience: v1alpha1.TokenAudience(c.UID), ID: id,
+		Subject: r.caller.Name, Groups: []string{granted}, Audience: audience, ID: id, Credential: r.identity.Credential.ID,
 		Lifetime: time.Duration(in.Body.LifetimeSeconds) * time.Second,
 	})
 	if err != nil {
 		return nil, explain(err)
+	}
+	// Noted before it is out: it ends with what the caller came with.
+	if err := s.Access.Enter(ctx, r.identity, audience, expires); err != nil {
+		return nil, explainAccess(err)
 	}
 	r.detail["credential"], r.detail["expires"] = id, expires.UTC().Format(time.RFC3339)
 	return &ok[rest.ClusterCredential]{Body: rest.ClusterCredential{Token: token, Expires: expires, Access: granted}}, nil

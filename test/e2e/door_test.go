@@ -226,7 +226,8 @@ func TestMember(t *testing.T) {
 	mallory.want(http.StatusNotFound, "GET", clusters+"/demo", nil, nil)
 	alice.ready(clusters)
 
-	t.Run("Credential", func(t *testing.T) { memberEnters(t, i, alice, dora, clusters+"/demo") })
+	var enters func() result
+	t.Run("Credential", func(t *testing.T) { enters = memberEnters(t, i, alice, dora, clusters+"/demo") })
 	t.Run("BreakGlass", func(t *testing.T) {
 		alice.want(http.StatusForbidden, "POST", clusters+"/demo/breakglass", nil, nil)
 		mallory.want(http.StatusNotFound, "POST", clusters+"/demo/breakglass", nil, nil)
@@ -243,6 +244,14 @@ func TestMember(t *testing.T) {
 	t.Run("Disabled", func(t *testing.T) {
 		root.want(http.StatusOK, "PATCH", "/users/dora", rest.UserChange{Disabled: new(true)}, &rest.User{})
 		dora.want(http.StatusUnauthorized, "GET", clusters, nil, nil)
+		begun := time.Now()
+		eventually(t, "what dora got for the cluster is refused there", func(context.Context) error {
+			if r := enters(); !strings.Contains(r.stderr, "Unauthorized") {
+				return fmt.Errorf("%s %s", r.stdout, r.stderr)
+			}
+			return nil
+		})
+		t.Logf("what dora got for the cluster was refused there after %s", time.Since(begun).Round(time.Second))
 	})
 	t.Run("PastTheDoor", func(t *testing.T) { pastDoor(t, i, root) })
 	alice.want(http.StatusAccepted, "DELETE", clusters+"/demo", nil, nil, "If-Match", "*")
@@ -253,8 +262,8 @@ func TestMember(t *testing.T) {
 	}
 }
 
-// memberEnters uses credentials of members in the cluster, as kubectl does.
-func memberEnters(t *testing.T, i *installation, alice, dora *door, cluster string) {
+// memberEnters uses credentials of members in the cluster, as kubectl does. What it returns does so with dora's once more.
+func memberEnters(t *testing.T, i *installation, alice, dora *door, cluster string) (again func() result) {
 	t.Helper()
 	var config rest.Kubeconfig
 	var credential rest.ClusterCredential
@@ -262,7 +271,7 @@ func memberEnters(t *testing.T, i *installation, alice, dora *door, cluster stri
 	if config.Access != "edit" || strings.Contains(config.Kubeconfig, "client-key") || !strings.Contains(config.Kubeconfig, "exec:") {
 		t.Errorf("the kubeconfig of a developer has access %q, and says\n%s", config.Access, config.Kubeconfig)
 	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
+	file := filepath.Join(i.base, "kubeconfig")
 	if err := os.WriteFile(file, []byte(config.Kubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -284,9 +293,13 @@ func memberEnters(t *testing.T, i *installation, alice, dora *door, cluster stri
 	if r := kubectl("create", "clusterrole", "all", "--verb=*", "--resource=*"); r.code == 0 {
 		t.Error("a developer made a ClusterRole")
 	}
+	doras := credential.Token
 	alice.want(http.StatusOK, "POST", cluster+"/credential", rest.CredentialRequest{}, &credential)
 	alice.keep("ClusterCredential.token", credential.Token)
 	if r := kubectl("create", "clusterrole", "pods", "--verb=get", "--resource=pods"); r.code != 0 || credential.Access != "cluster-admin" {
 		t.Errorf("an operator makes a ClusterRole: %s %s", credential.Access, r.stderr)
+	}
+	return func() result {
+		return i.run(i.command(programs.kubectl, "--kubeconfig", file, "--token", doras, "auth", "whoami"))
 	}
 }
