@@ -219,6 +219,7 @@ func (m *member) call(ctx context.Context, method, path string, in, out any) err
 
 func (r doorResult) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w)
 	for _, part := range []struct {
 		title string
 		times doorTimes

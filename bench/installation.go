@@ -29,6 +29,7 @@ type installation struct {
 	program  string
 	dir      string
 	releases string
+	env      []string // of kqueen, beside the usual variables
 	admin    client.WithWatch
 	binaries release.Binaries
 	// store are the endpoint and the keys of the data store.
@@ -104,6 +105,7 @@ func (i *installation) readParts(ctx context.Context) error {
 
 func (i *installation) kqueen(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, i.program, append(args, "--data-dir", i.dir)...)
+	cmd.Env = append(os.Environ(), i.env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("kqueen %s: %w: %s", args[0], err, out)
 	}
