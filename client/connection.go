@@ -72,6 +72,19 @@ func Pin(cert *x509.Certificate) string {
 	return pinPrefix + hex.EncodeToString(sum[:])
 }
 
+// PinOf returns the fingerprint of the first certificate in PEM.
+func PinOf(authority []byte) (string, error) {
+	block, _ := pem.Decode(authority)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return "", errors.New("there is no certificate in PEM")
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return "", err
+	}
+	return Pin(cert), nil
+}
+
 // FirstContact asks a door for its authority, so that a person can compare the fingerprint and keep it. It sends
 // nothing but the handshake. The door must prove that it has the key of a certificate of that authority, for its name.
 func FirstContact(ctx context.Context, server string) (Authority, error) {

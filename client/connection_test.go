@@ -84,6 +84,12 @@ func TestFirstContact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if pin, err := PinOf(ours.pem()); pin != Pin(ours.cert) || err != nil {
+		t.Errorf("the fingerprint of what is on disk is %s, %v", pin, err)
+	}
+	if pin, err := PinOf([]byte("no certificate")); pin != "" || err == nil {
+		t.Errorf("the fingerprint of nothing is %s", pin)
+	}
 	if met.Pin != Pin(ours.cert) || !bytes.Equal(met.CA, ours.pem()) || met.Subject != "CN=kqueen" || !met.NotAfter.Equal(ours.cert.NotAfter) || met.Known {
 		t.Errorf("want our authority, got %+v", met)
 	}

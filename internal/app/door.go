@@ -5,35 +5,28 @@ package app
 import (
 	"context"
 	"crypto/tls"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/netutil"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"kqueen.io/kqueen/internal/access"
 	"kqueen.io/kqueen/internal/audit"
-	"kqueen.io/kqueen/internal/controlplane"
 	"kqueen.io/kqueen/internal/database"
 	"kqueen.io/kqueen/internal/idempotency"
 	"kqueen.io/kqueen/internal/issuer"
 	"kqueen.io/kqueen/internal/kube"
 	"kqueen.io/kqueen/internal/organization"
-	"kqueen.io/kqueen/internal/pki"
 	"kqueen.io/kqueen/internal/server"
 	"kqueen.io/kqueen/internal/standalone"
 )
@@ -41,18 +34,12 @@ import (
 const (
 	// firstAPIPort is where the door is when nobody says otherwise and nobody else is there.
 	firstAPIPort = 8443
-	// Lifetimes of the door's authority, which clients pin, and of its certificate, which is renewed.
-	doorAuthorityLife   = 10 * 365 * 24 * time.Hour
-	doorCertificateLife = 365 * 24 * time.Hour
 	// maxConnections bounds what strangers can make us hold, maxConnectionsOfOne what one address can.
 	maxConnections      = 2048
 	maxConnectionsOfOne = 512
 	// sweepInterval is the time between two looks for sessions and tokens that are over, and actions that were interrupted.
 	sweepInterval = 5 * time.Minute
 )
-
-// authorityFile is what signs the door's certificate, for those who are to trust it.
-const authorityFile = "api-ca.crt"
 
 // door is everything that stands behind the port of the REST API.
 type door struct {
@@ -106,33 +93,6 @@ func (d *door) close() error {
 	return err
 }
 
-// openIssuer makes the issuer under the address of the port.
-func (a *App) openIssuer(d *door) error {
-	made, err := issuer.New(issuer.Config{URL: "https://issuer." + a.Domain, Base: a.apiAddress() + server.IssuerPath, Now: time.Now})
-	if err != nil {
-		return err
-	}
-	d.issuer = made
-	return a.renewIssuer(d)
-}
-
-// renewIssuer is cheap when no key is due.
-func (a *App) renewIssuer(d *door) error {
-	file := filepath.Join(a.Dir, "keys", "issuer.json")
-	stored, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read the keys of the issuer: %w", err)
-	}
-	due, err := d.issuer.Renew(stored, func(keys []byte) error { return standalone.WriteFile(file, keys) })
-	d.due.Store(&due)
-	return err
-}
-
-// trust is what tenants' API servers are told of the issuer.
-func (d *door) trust() *controlplane.TokenIssuer {
-	return &controlplane.TokenIssuer{URL: d.issuer.URL(), DiscoveryURL: d.issuer.DiscoveryURL(), CA: d.authority}
-}
-
 // assemble makes the server, once there is an admin plane to stand before.
 func (a *App) assemble(ctx context.Context, d *door, config *rest.Config, mgr manager.Manager, limits *organization.Limits) error {
 	keys := map[string][]byte{}
@@ -181,40 +141,6 @@ func (a *App) databaseURL() string {
 		return a.Database
 	}
 	return database.FileURL(filepath.Join(a.Dir, databaseFile))
-}
-
-// renewDoor makes the door's keys, or renews its certificate when that is due.
-func (a *App) renewDoor(d *door) error {
-	names := []string{"localhost", "api." + a.Domain}
-	if host, err := os.Hostname(); err == nil && len(validation.IsDNS1123Subdomain(host)) == 0 {
-		names = append(names, host)
-	}
-	ips := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
-	for _, ip := range []netip.Addr{a.Listen, advertiseAddress(a.Listen)} {
-		if ip.IsValid() && !ip.IsUnspecified() {
-			ips = append(ips, ip)
-		}
-	}
-	keys, err := standalone.Issue(filepath.Join(a.Dir, "keys", "door.json"), pki.Set{
-		Authorities: []pki.Authority{{Name: "ca", CommonName: "kqueen-api-ca", Lifetime: doorAuthorityLife}},
-		Leaves: []pki.Leaf{{
-			Name: "door", Authority: "ca", CommonName: "kqueen-api", Usage: pki.Server, DNSNames: names, IPs: ips, Lifetime: doorCertificateLife,
-		}},
-	}, nil)
-	if err != nil {
-		return fmt.Errorf("keys of the door: %w", err)
-	}
-	certificate, err := tls.X509KeyPair(keys["door.crt"], keys["door.key"])
-	if err != nil {
-		return fmt.Errorf("keys of the door: %w", err)
-	}
-	// The authority goes along, so that a client that pins it can see it.
-	if block, _ := pem.Decode(keys["ca.crt"]); block != nil {
-		certificate.Certificate = append(certificate.Certificate, block.Bytes)
-	}
-	d.authority = keys["ca.crt"]
-	d.certificate.Store(&certificate)
-	return standalone.WriteFile(filepath.Join(a.Dir, authorityFile), d.authority)
 }
 
 // listenDoor opens the port and remembers it.

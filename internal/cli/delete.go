@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,9 +69,8 @@ func (d *deletion) register(cmd *cobra.Command) {
 }
 
 func (d *deletion) run(cmd *cobra.Command, names []string) error {
-	terminal := isTerminal(d.env.stdin)
-	if !d.sure && !terminal {
-		return usageError(cmd, "standard input is not a terminal to ask on; say --yes to delete without being asked")
+	if err := d.env.confirmable(cmd, d.sure, "delete"); err != nil {
+		return err
 	}
 	ctx := cmd.Context()
 	c, err := d.env.connect()
@@ -92,14 +88,8 @@ func (d *deletion) run(cmd *cobra.Command, names []string) error {
 	if err := d.sayLosses(ctx, c, doomed); err != nil {
 		return err
 	}
-	if !d.sure {
-		yes, err := confirm(ctx, d.env.stdin, d.env.stderr, deleteQuestion(d.noun, names, d.content))
-		if err != nil {
-			return err
-		}
-		if !yes {
-			return fail(codeError, "nothing was deleted")
-		}
+	if err := d.env.confirmed(cmd, d.sure, "delete", deleteQuestion(d.noun, names, d.content)); err != nil {
+		return err
 	}
 	return d.delete(ctx, c, doomed)
 }
@@ -171,23 +161,4 @@ func deleteQuestion(n *noun, names []string, content string) string {
 		return fmt.Sprintf("Delete %s %s and all its %s?", n.singular, names[0], content)
 	}
 	return fmt.Sprintf("Delete %s %s and all their %s?", n.plural, list(names), content)
-}
-
-// confirm asks a question whose answer is no unless it is yes. The end of the input is a no.
-func confirm(ctx context.Context, in io.Reader, out io.Writer, question string) (bool, error) {
-	fmt.Fprintf(out, "%s [y/N] ", clean(question))
-	answers := make(chan string, 1)
-	// A read from a terminal cannot be interrupted, so it is left behind when the user gives up.
-	go func() {
-		line, _ := bufio.NewReader(in).ReadString('\n')
-		answers <- line
-	}()
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(out)
-		return false, context.Cause(ctx)
-	case answer := <-answers:
-		answer = strings.ToLower(strings.TrimSpace(answer))
-		return answer == "y" || answer == "yes", nil
-	}
 }

@@ -47,17 +47,8 @@ where it called from is shown. A terminal is asked first. Without one, --yes is 
 				return fmt.Errorf("look for the device: %w", err)
 			}
 			e.say("%s", deviceLine(*asked, time.Now()))
-			if !sure && !isTerminal(e.stdin) {
-				return usageError(cmd, "standard input is not a terminal to ask on; say --yes to approve without being asked")
-			}
-			if !sure {
-				sure, err = confirm(cmd.Context(), e.stdin, e.stderr, fmt.Sprintf("Let it act as %s? [y/N] ", d.User))
-				if err != nil {
-					return err
-				}
-				if !sure {
-					return fail(codeError, "the device was not let in")
-				}
+			if err := e.confirmed(cmd, sure, "approve", fmt.Sprintf("Let it act as %s?", d.User)); err != nil {
+				return err
 			}
 			if err := d.AnswerDevice(cmd.Context(), rest.DeviceAnswer{UserCode: args[0], Approve: true}); err != nil {
 				return fmt.Errorf("approve the device: %w", err)

@@ -238,8 +238,8 @@ A terminal is asked first. Without one, --yes is required.`,
 		Args:              names(1, 1),
 		ValidArgsFunction: e.completeNames(identityProviderNoun, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !sure && !isTerminal(e.stdin) {
-				return usageError(cmd, "standard input is not a terminal to ask on; say --yes to delete without being asked")
+			if err := e.confirmable(cmd, sure, "delete"); err != nil {
+				return err
 			}
 			c, err := e.connect()
 			if err != nil {
@@ -249,14 +249,8 @@ A terminal is asked first. Without one, --yes is required.`,
 			if err != nil {
 				return err
 			}
-			if !sure {
-				yes, err := confirm(cmd.Context(), e.stdin, e.stderr, "Delete identityprovider "+args[0]+", so that nobody signs in by it?")
-				if err != nil {
-					return err
-				}
-				if !yes {
-					return fail(codeError, "nothing was deleted")
-				}
+			if err := e.confirmed(cmd, sure, "delete", "Delete identityprovider "+args[0]+", so that all whom it lets in are kept out?"); err != nil {
+				return err
 			}
 			if err := c.Delete(cmd.Context(), p); err != nil {
 				return fmt.Errorf("delete identityprovider %s: %w", args[0], err)

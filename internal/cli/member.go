@@ -110,7 +110,7 @@ A terminal is asked first. Without one, --yes is required.`,
 			if err != nil {
 				return err
 			}
-			if err := e.confirmed(cmd, sure, fmt.Sprintf("Remove %s from organization %s?", list(args), e.organization())); err != nil {
+			if err := e.confirmed(cmd, sure, "remove", fmt.Sprintf("Remove %s from organization %s?", list(args), e.organization())); err != nil {
 				return err
 			}
 			for _, name := range args {

@@ -84,17 +84,7 @@ func (r *replacement) run(cmd *cobra.Command, args []string) error {
 // confirmLoss asks whether a node shall go although nothing takes its place.
 func (r *replacement) confirmLoss(cmd *cobra.Command, name string) error {
 	r.env.say("warning: node %s is in no nodepool, so that nothing takes its place", name)
-	if r.sure {
-		return nil
-	}
-	if !isTerminal(r.env.stdin) {
-		return usageError(cmd, "standard input is not a terminal to ask on; say --yes to remove the node without being asked")
-	}
-	yes, err := confirm(cmd.Context(), r.env.stdin, r.env.stderr, fmt.Sprintf("Remove node %s?", name))
-	if err == nil && !yes {
-		err = fail(codeError, "nothing was removed")
-	}
-	return err
+	return r.env.confirmed(cmd, r.sure, "remove the node", fmt.Sprintf("Remove node %s?", name))
 }
 
 // poolOf returns the pool that a machine is in, or nil when there is none that would make another.

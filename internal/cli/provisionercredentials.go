@@ -124,7 +124,7 @@ A terminal is asked first. Without one, --yes is required.`,
 			if err != nil {
 				return err
 			}
-			if err := e.confirmed(cmd, sure, fmt.Sprintf("Remove all credentials of provisioner %s?", args[0])); err != nil {
+			if err := e.confirmed(cmd, sure, "remove", fmt.Sprintf("Remove all credentials of provisioner %s?", args[0])); err != nil {
 				return err
 			}
 			if err := d.RemoveProvisionerCredentials(cmd.Context(), e.organization(), args[0]); err != nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
 
+	"kqueen.io/kqueen/client"
 	"kqueen.io/kqueen/internal/app"
 )
 
@@ -35,14 +36,28 @@ func newStatusCommand(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printStatus(e.stdout, cmd, output, status)
+			authority, err := app.DoorAuthority(dir)
+			if err != nil {
+				return err
+			}
+			pin, err := client.PinOf(authority)
+			if err != nil {
+				return fmt.Errorf("read the authority of the API: %w", err)
+			}
+			return printStatus(e.stdout, cmd, output, statusHere{status, pin})
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
 	return cmd
 }
 
-func printStatus(out io.Writer, cmd *cobra.Command, format string, s *app.Status) error {
+// statusHere is what the installation tells, and what its owner tells those who sign in for the first time.
+type statusHere struct {
+	*app.Status
+	APIFingerprint string `json:"apiFingerprint"`
+}
+
+func printStatus(out io.Writer, cmd *cobra.Command, format string, s statusHere) error {
 	switch format {
 	case "json":
 		encoder := json.NewEncoder(out)
@@ -60,7 +75,8 @@ func printStatus(out io.Writer, cmd *cobra.Command, format string, s *app.Status
 		return usageError(cmd, "--output: %q is not one of table, json, yaml", format)
 	}
 	fmt.Fprintf(out, "KQueen %s   pid %d   up %s   %s\n", s.Version, s.PID, duration.HumanDuration(time.Since(s.StartedAt)), mebibytes(s.MemoryBytes))
-	fmt.Fprintf(out, "data %s   gateway %s   API %s\n\n", s.DataDir, s.Gateway, s.API)
+	fmt.Fprintf(out, "data %s   gateway %s   API %s\n", s.DataDir, s.Gateway, s.API)
+	fmt.Fprintf(out, "fingerprint of the API's authority %s\n\n", s.APIFingerprint)
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "WORKLOAD\tCOMPONENT\tSTATE\tPID\tRESTARTS\tMEMORY\tCPU")
 	for _, workload := range s.Workloads {

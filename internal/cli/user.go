@@ -183,17 +183,8 @@ A terminal is asked first. Without one, --yes is required.`,
 			if err != nil {
 				return err
 			}
-			if !sure && !isTerminal(e.stdin) {
-				return usageError(cmd, "standard input is not a terminal to ask on; say --yes to delete without being asked")
-			}
-			if !sure {
-				yes, err := confirm(cmd.Context(), e.stdin, e.stderr, fmt.Sprintf("Delete %s and all their sessions and tokens?", list(args)))
-				if err != nil {
-					return err
-				}
-				if !yes {
-					return fail(codeError, "nothing was deleted")
-				}
+			if err := e.confirmed(cmd, sure, "delete", fmt.Sprintf("Delete %s and all their sessions and tokens?", list(args))); err != nil {
+				return err
 			}
 			for _, name := range args {
 				if err := d.DeleteUser(cmd.Context(), name); err != nil {

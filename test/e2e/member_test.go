@@ -21,12 +21,17 @@ type person struct {
 	config string // their file of contexts
 }
 
-// signIn signs a user in by the command line, with flags besides.
+// signIn signs a user in by the command line, with flags besides. Of the installation they know where it is and what its
+// administrator tells them of its authority.
 func (i *installation) signIn(d *door, name string, flags ...string) *person {
 	i.t.Helper()
 	p := &person{i, filepath.Join(i.base, name+".yaml")}
+	var status struct{ APIFingerprint string }
+	if err := json.Unmarshal([]byte(i.ok("status", "-o", "json")), &status); err != nil {
+		i.t.Fatal(err)
+	}
 	cmd := i.command(i.program, append([]string{"login", strings.TrimSuffix(d.url, rest.Prefix), "--username", name, "--password-stdin",
-		"--ca-file", filepath.Join(i.dir, "api-ca.crt")}, flags...)...)
+		"--ca-fingerprint", status.APIFingerprint}, flags...)...)
 	cmd.Env = append(cmd.Env, "KQUEEN_CONFIG="+p.config)
 	cmd.Stdin = strings.NewReader(doorPassword)
 	if r := i.run(cmd); r.code != 0 {
