@@ -27,7 +27,7 @@ type house struct {
 
 // room is one package.
 type room struct {
-	// name is the import path without the module.
+	// name is the import path without the module and "internal/".
 	name  string
 	files []source
 }
@@ -89,7 +89,7 @@ var readOnce = sync.OnceValues(func() (house, error) {
 			if err != nil {
 				return house{}, err
 			}
-			if err := r.add(h.fset, path.Join(r.name, file), string(content)); err != nil {
+			if err := r.add(h.fset, path.Join(strings.TrimPrefix(p.ImportPath, module), file)[1:], string(content)); err != nil {
 				return house{}, err
 			}
 		}
@@ -106,13 +106,14 @@ func (r *room) add(fset *token.FileSet, name, content string) error {
 	return nil
 }
 
-// roomOf returns the name of the room with that import path, empty for packages of others and for the top.
+// roomOf returns the name of the package with that import path, without the module and "internal/"; empty for
+// packages of other modules and for the top.
 func roomOf(importPath string) string {
-	name, _ := strings.CutPrefix(importPath, module+"/")
-	if name == importPath {
+	name, own := strings.CutPrefix(importPath, module+"/")
+	if !own {
 		return ""
 	}
-	return name
+	return strings.TrimPrefix(name, "internal/")
 }
 
 func (s source) imports() []string {

@@ -17,105 +17,104 @@ import (
 // module is the path of this module; rooms are named without it.
 const module = "kqueen.io/kqueen"
 
-// importTable says who may import whom. "a, b < c, d" says that c and d may import a and b, and whatever a
-// and b may. Nothing else may be imported: rooms of one floor do not know each other. A name in capitals
-// stands for all that is below it. The tests of a room may import what the room may, the room itself and
-// the rooms that are for tests.
+// importTable says who may import whom; packages below internal/ are named without it. "a, b < c, d" says that c
+// and d may import a and b, and whatever a and b may. Nothing else may be imported: packages of one floor do not
+// know each other. A name in capitals stands for all that is below it. The tests of a package may import what the
+// package may, the package itself and the packages for tests.
 const importTable = `
-	# The nouns import nothing.
-	NONE < api/v1alpha1, api/crds < API;
-
-	# Mechanisms: each can be used and tested alone.
-	NONE < internal/pki, internal/datastore, internal/release, internal/kube, internal/runner;
-	NONE < internal/osthread, internal/relay;
-	internal/relay < internal/gateway, internal/egress;
-	internal/runner, internal/osthread < internal/runner/process;
-	API < internal/operator, internal/addons, internal/machine;
-
-	# What is not intent is kept in SQL, by whoever knows it: each has tables of its own.
-	NONE < internal/database, internal/issuer;
-	internal/database < internal/audit, internal/idempotency;
-	# An API server's own log is read in the words of the nouns.
-	internal/audit, API < internal/audit/planelog;
-	# Who somebody is: tokens, passwords and identity providers are known apart from who has them.
-	NONE < internal/access/token, internal/access/password;
-	internal/access/token < internal/access/oidc;
-	internal/database, internal/access/password, internal/access/oidc < internal/access;
-	API < internal/role;
-	API, internal/pki, internal/datastore, internal/release, internal/gateway, internal/egress, internal/kube, internal/operator, internal/runner, internal/addons, internal/machine, internal/role < MECHANISMS;
-
-	# Providers of machines are described to a runner, as control planes are, and know no runner.
-	# What makes a machine a node is one thing for those that KQueen makes and those that somebody brings.
-	internal/machine, internal/release, internal/runner < internal/machine/node;
-	internal/osthread, internal/relay, internal/egress, internal/machine/node < internal/machine/local/guest;
-	internal/machine/node, internal/machine/local/guest < internal/machine/local;
-	internal/machine/node < internal/machine/brought;
-	internal/machine, internal/release < internal/machine/manual;
-
-	# The plug and its drivers. A driver does not know another one; only "all" knows them.
-	API < internal/provision;
-	MECHANISMS, internal/provision < internal/provision/hosted < internal/provision/all;
-
-	# Verbs: they meet through nouns in the API. They know the plug but no driver: a new driver changes no verb.
-	# They know the face of the runner but no runner.
-	MECHANISMS, internal/provision < internal/organization, internal/cluster, internal/controlplane, internal/nodepool, internal/worker;
-
-	# By whom people sign in: it asks issuers, and knows nobody who signs in.
-	MECHANISMS, internal/access/oidc < internal/identityprovider;
-
-	# The admin plane of one machine is described with the table of components that a tenant's is.
-	internal/controlplane < internal/standalone;
-
-	# The door: whoever comes in by HTTP comes in here.
-	NONE < api/rest;
-	MECHANISMS, api/rest, internal/access, internal/audit, internal/idempotency, internal/issuer, internal/organization, internal/identityprovider < internal/server;
-
-	# The one place that wires, and what stands before it.
-	internal/organization, internal/cluster, internal/standalone, internal/server, internal/provision/all, internal/runner/process,
-	internal/nodepool, internal/worker, internal/machine/local, internal/machine/manual, internal/audit/planelog < internal/app;
-	# The public client knows the words that go over the wire and nothing else of the house: whoever writes a program of their own gets nothing more.
+	# The API types import nothing. The public client knows what goes over the wire and nothing else.
+	NONE < api/v1alpha1, api/crds, api/rest < API;
 	api/rest < client;
-	# Commands that know objects know them as a Kubernetes client has them, whichever way they go.
-	API, client < internal/cli/doorclient;
-	internal/egress, internal/app, internal/machine/brought, internal/cli/doorclient < internal/cli < cmd/kqueen;
+
+	# platform: small mechanisms that know nothing of KQueen's subjects; each can be tested alone.
+	NONE < platform/osthread, platform/relay, platform/kube, platform/database;
+	platform/database < platform/idempotency;
+	API < platform/operator;
+
+	# hosting: the mechanisms from which control planes are made. Only process knows how a process is run.
+	NONE < hosting/pki, hosting/datastore, hosting/release, hosting/runner;
+	platform/relay < hosting/gateway, hosting/egress;
+	hosting/runner, platform/osthread < hosting/runner/process;
+
+	# tenancy: tokens, passwords and identity providers know nothing of the users that have them; what is kept
+	# in SQL has tables of its own.
+	API < tenancy/role;
+	NONE < tenancy/issuer, tenancy/access/token, tenancy/access/password;
+	tenancy/access/token < tenancy/access/oidc;
+	platform/database, tenancy/access/password, tenancy/access/oidc < tenancy/access;
+	platform/database < tenancy/audit;
+	tenancy/audit, API < tenancy/audit/kubeaudit;
+
+	# workers: a machine provider describes programs to a runner, as control planes do, and knows no runner.
+	# What makes a machine a node is the same for provided machines and for those that join.
+	API < workers/addons, workers/machine;
+	workers/machine, hosting/release, hosting/runner < workers/node;
+	platform/osthread, hosting/egress, workers/node < workers/machine/local/guest;
+	workers/machine/local/guest < workers/machine/local;
+	workers/machine, hosting/release < workers/machine/manual;
+	workers/node < workers/join;
+
+	API, platform/kube, platform/operator, tenancy/role, workers/addons, workers/machine,
+	hosting/pki, hosting/datastore, hosting/release, hosting/gateway, hosting/egress, hosting/runner < MECHANISMS;
+
+	# clusters: the driver interface and its drivers. A driver does not know another one; only "all" knows them.
+	API < clusters/provision;
+	MECHANISMS, clusters/provision < clusters/provision/hosted < clusters/provision/all;
+
+	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
+	# those, so that a new one changes no reconciler.
+	MECHANISMS, clusters/provision < clusters/cluster, hosting/controlplane, tenancy/organization, workers/nodepool, workers/machinecontroller;
+	MECHANISMS, tenancy/access/oidc < tenancy/identityprovider;
+
+	# The admin plane of one machine is described as a tenant's control plane is.
+	hosting/controlplane < engine/standalone;
+
+	# The one way in by HTTP.
+	MECHANISMS, tenancy/access, tenancy/audit, tenancy/issuer, tenancy/organization, tenancy/identityprovider, platform/idempotency < server;
+
+	# The one place that wires, and the command line above it.
+	clusters/cluster, clusters/provision/all, engine/standalone, hosting/runner/process, server, tenancy/audit/kubeaudit,
+	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual < app;
+	API, client < cli/doorclient;
+	app, cli/doorclient, workers/join < cli < cmd/kqueen;
 
 	# Programs for developers.
 	NONE < docs/generate;
-	internal/release < kubernetes/generate;
-	internal/app < bench, test/conformance;
+	hosting/release < kubernetes/generate;
+	app < bench, test/conformance;
 
-	# Rooms that are for tests. Only tests and each other may import them.
-	internal/release, API < internal/testplane;
-	internal/runner < internal/runner/runnertest;
-	internal/operator < internal/operator/operatortest;
-	internal/provision < internal/provision/provisiontest;
-	internal/machine < internal/machine/machinetest;
-	internal/database < internal/database/databasetest;
-	NONE < internal/access/oidc/oidctest;
-	API, api/rest < test/e2e;
+	# Packages for tests. Only tests and each other may import them.
+	hosting/release, API < hosting/controlplanetest;
+	hosting/runner < hosting/runner/runnertest;
+	platform/operator < platform/operator/operatortest;
+	platform/database < platform/database/databasetest;
+	clusters/provision < clusters/provision/provisiontest;
+	workers/machine < workers/machine/machinetest;
+	NONE < tenancy/access/oidc/oidctest;
+	API < test/e2e;
 `
 
 // testImports are the rooms that the tests of a room may import beside those that importTable allows.
 var testImports = map[string]map[string]string{
-	"internal/cluster": {"internal/provision/hosted": "the verb is tested with a real driver, not with a fake alone"},
-	"internal/addons":  {"internal/kube": "what it says is applied to a real API server as it is in a cluster"},
+	"clusters/cluster": {"clusters/provision/hosted": "the verb is tested with a real driver, not with a fake alone"},
+	"workers/addons":   {"platform/kube": "what it says is applied to a real API server as it is in a cluster"},
 
-	"internal/controlplane": {
-		"internal/issuer":         "its tokens are brought to a real API server that runs from what is described",
-		"internal/runner/process": "runs that API server",
+	"hosting/controlplane": {
+		"tenancy/issuer":         "its tokens are brought to a real API server that runs from what is described",
+		"hosting/runner/process": "runs that API server",
 	},
-	"internal/machine/local": {"internal/runner/process": "machines are real processes, which a real runner finds again"},
+	"workers/machine/local": {"hosting/runner/process": "machines are real processes, which a real runner finds again"},
 }
 
 // testRooms are the rooms that only tests may import.
 var testRooms = []string{
-	"internal/testplane",
-	"internal/runner/runnertest",
-	"internal/operator/operatortest",
-	"internal/provision/provisiontest",
-	"internal/machine/machinetest",
-	"internal/database/databasetest",
-	"internal/access/oidc/oidctest",
+	"hosting/controlplanetest",
+	"hosting/runner/runnertest",
+	"platform/operator/operatortest",
+	"clusters/provision/provisiontest",
+	"workers/machine/machinetest",
+	"platform/database/databasetest",
+	"tenancy/access/oidc/oidctest",
 	"test/e2e",
 }
 
@@ -127,41 +126,41 @@ var guards = []guard{
 			"k8s.io/client-go/metadata", "k8s.io/client-go/informers", "k8s.io/client-go/transport",
 		},
 		except: []string{"k8s.io/client-go/kubernetes/scheme"},
-		why:    "speak to an API server through internal/kube, or through a client.Client that somebody hands in",
+		why:    "speak to an API server through internal/platform/kube, or through a client.Client that somebody hands in",
 		rooms: map[string]string{
-			"internal/kube": "is there for that",
-			"internal/app":  "starts the manager of the admin plane",
-			"internal/cli":  "hands the *rest.Config of internal/kube around; it opens no connection with it",
+			"platform/kube": "is there for that",
+			"app":           "starts the manager of the admin plane",
+			"cli":           "hands the *rest.Config of internal/platform/kube around; it opens no connection with it",
 			"bench":         "measures without what it measures",
 		},
 	},
 	{
 		packages: []string{"os/exec"},
-		why:      "processes are run by internal/runner, which finds them again after a crash",
+		why:      "processes are run by internal/hosting/runner, which finds them again after a crash",
 		rooms: map[string]string{
-			"internal/release":    "runs the go command to build Kubernetes",
-			"internal/cli":        "starts itself in the background, and the user's browser",
+			"hosting/release":     "runs the go command to build Kubernetes",
+			"cli":                 "starts itself in the background, and the user's browser",
 			"kubernetes/generate": "runs the go command to read upstream's go.mod",
 			"bench":               "starts the programs that it measures",
 			"test/conformance":    "starts kqueen and upstream's tests",
 
-			"internal/machine/node":    "looks whether nft or iptables is there, and runs containerd's client to import images before the kubelet starts",
-			"internal/machine/brought": "runs kube-proxy once more, to remove its rules when the machine leaves",
+			"workers/node": "looks whether nft or iptables is there, and runs containerd's client to import images before the kubelet starts",
+			"workers/join": "runs kube-proxy once more, to remove its rules when the machine leaves",
 		},
 	},
 	{
 		packages: []string{"go.etcd.io/etcd"},
-		why:      "etcd is spoken to in internal/datastore alone",
+		why:      "etcd is spoken to in internal/hosting/datastore alone",
 		rooms: map[string]string{
-			"internal/datastore": "is there for that",
-			"internal/cli":       "is etcd when it is called by that name",
+			"hosting/datastore": "is there for that",
+			"cli":               "is etcd when it is called by that name",
 		},
 	},
 	{
 		packages: []string{"github.com/spf13/cobra"},
 		why:      "commands and flags are the business of internal/cli",
 		rooms: map[string]string{
-			"internal/cli":        "is there for that",
+			"cli":                 "is there for that",
 			"kubernetes/generate": "names it in the program that it writes",
 		},
 	},
@@ -179,19 +178,19 @@ var bannedCalls = []bannedCall{
 		call: "context.Background", inMain: true,
 		why: "take the caller's context, so that it ends when the caller does",
 		rooms: map[string]string{
-			"internal/cli":            "is what main calls: the program's life begins there",
-			"internal/runner/process": "a runner's life is its own: it ends by Close, not with whoever made it",
+			"cli":                    "is what main calls: the program's life begins there",
+			"hosting/runner/process": "a runner's life is its own: it ends by Close, not with whoever made it",
 		},
 	},
 	{call: "context.TODO", inTests: true, why: "do it now"},
 	{call: "panic", inMain: true, why: "return an error"},
 	{call: "os.Exit", inMain: true, why: "return an error; main alone decides how the program ends"},
 	{
-		call: "syscall.StartProcess", why: "processes are run by internal/runner",
-		rooms: map[string]string{"internal/runner/process": "is there for that"},
+		call: "syscall.StartProcess", why: "processes are run by internal/hosting/runner",
+		rooms: map[string]string{"hosting/runner/process": "is there for that"},
 	},
-	{call: "os.StartProcess", why: "processes are run by internal/runner"},
-	{call: "syscall.ForkExec", why: "processes are run by internal/runner"},
+	{call: "os.StartProcess", why: "processes are run by internal/hosting/runner"},
+	{call: "syscall.ForkExec", why: "processes are run by internal/hosting/runner"},
 }
 
 // limits of the house. Lines are counted with comments and blank lines.

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/controlplane"
-	"kqueen.io/kqueen/internal/datastore"
-	"kqueen.io/kqueen/internal/pki"
-	"kqueen.io/kqueen/internal/runner"
+	"kqueen.io/kqueen/internal/hosting/controlplane"
+	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/hosting/runner"
 )
 
 // bareStart measures the same kube-apiserver with the same arguments on the same etcd, started by

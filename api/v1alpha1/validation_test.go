@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(testplane.Run(m)) }
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
 
 // object is an object of a kind, as somebody would write it.
 type object struct{ kind, name, spec string }
@@ -49,11 +49,11 @@ type schemaTests map[string]struct {
 // run asks a real API server for what the schema must take or refuse.
 func (tests schemaTests) run(t *testing.T) {
 	t.Helper()
-	c := client.WithFieldValidation(testplane.Client(t), client.FieldValidation(metav1.FieldValidationStrict))
+	c := client.WithFieldValidation(controlplanetest.Client(t), client.FieldValidation(metav1.FieldValidationStrict))
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			// A dry run is validated like a real one and leaves nothing behind.
-			tc.want.check(t, c.Create(t.Context(), tc.object.build(t, testplane.Namespace(t, c)), client.DryRunAll))
+			tc.want.check(t, c.Create(t.Context(), tc.object.build(t, controlplanetest.Namespace(t, c)), client.DryRunAll))
 		})
 	}
 }
@@ -295,10 +295,10 @@ func TestSchemaOfChanges(t *testing.T) {
 		"MachineCluster":      {machine(``), `{"clusterName": "other"}`, rejection{"spec", []string{"cannot be changed; a machine is replaced instead"}}},
 		"DataStoreRemoved":    {object{"ControlPlane", "demo", `{"version": "v1.36.3", "dataStore": "mine"}`}, `{"dataStore": null}`, rejection{"spec.dataStore", []string{"dataStore cannot be changed"}}},
 	}
-	c := testplane.Client(t)
+	c := controlplanetest.Client(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			obj := tc.object.build(t, testplane.Namespace(t, c))
+			obj := tc.object.build(t, controlplanetest.Namespace(t, c))
 			if err := c.Create(t.Context(), obj); err != nil {
 				t.Fatalf("create: %v", err)
 			}
@@ -309,8 +309,8 @@ func TestSchemaOfChanges(t *testing.T) {
 
 // TestDefaults: what is left out is written, so that a later default does not change what runs.
 func TestDefaults(t *testing.T) {
-	c := testplane.Client(t)
-	obj := cluster(`{"version": "v1.36.3"}`).build(t, testplane.Namespace(t, c))
+	c := controlplanetest.Client(t)
+	obj := cluster(`{"version": "v1.36.3"}`).build(t, controlplanetest.Namespace(t, c))
 	if err := c.Create(t.Context(), obj); err != nil {
 		t.Fatal(err)
 	}
@@ -331,8 +331,8 @@ func TestDefaults(t *testing.T) {
 
 // TestPoolDefaults: the smallest pool has the policies that the page of the kind names.
 func TestPoolDefaults(t *testing.T) {
-	c := testplane.Client(t)
-	obj := pool(``).build(t, testplane.Namespace(t, c))
+	c := controlplanetest.Client(t)
+	obj := pool(``).build(t, controlplanetest.Namespace(t, c))
 	if err := c.Create(t.Context(), obj); err != nil {
 		t.Fatal(err)
 	}

@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(testplane.Run(m)) }
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
@@ -71,7 +71,7 @@ func TestTryCreateRefuses(t *testing.T) {
 // strictClient returns a client that refuses unknown fields, of a plane that has the namespaces of the examples.
 func strictClient(t *testing.T) client.Client {
 	t.Helper()
-	c := testplane.Client(t)
+	c := controlplanetest.Client(t)
 	for _, name := range []string{"kqueen-system", "org-default"} {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if err := c.Create(t.Context(), ns); err != nil && !apierrors.IsAlreadyExists(err) {

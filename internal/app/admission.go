@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/pki"
+	"kqueen.io/kqueen/internal/hosting/pki"
 )
 
 // admissionHook answers the admin API server's questions about clusters and node pools. Port, key and certificate

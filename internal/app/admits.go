@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/cluster"
-	"kqueen.io/kqueen/internal/organization"
+	"kqueen.io/kqueen/internal/clusters/cluster"
+	"kqueen.io/kqueen/internal/tenancy/organization"
 )
 
 // admits says of each resource whether somebody may have it: the verbs know whether it can be made, the

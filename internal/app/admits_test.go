@@ -23,19 +23,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/cluster"
-	"kqueen.io/kqueen/internal/organization"
-	"kqueen.io/kqueen/internal/provision"
-	"kqueen.io/kqueen/internal/provision/hosted"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/clusters/cluster"
+	"kqueen.io/kqueen/internal/clusters/provision"
+	"kqueen.io/kqueen/internal/clusters/provision/hosted"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/tenancy/organization"
 )
 
-func TestMain(m *testing.M) { os.Exit(testplane.Run(m)) }
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
 
 // admitting makes the plane ask a hook of ours.
 func admitting(t *testing.T) client.Client {
 	t.Helper()
-	c := testplane.Client(t)
+	c := controlplanetest.Client(t)
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace}},
 		&v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "hosted"}, Spec: v1alpha1.ProvisionerSpec{Driver: "hosted"}},
@@ -45,7 +45,7 @@ func admitting(t *testing.T) client.Client {
 			t.Fatal(err)
 		}
 	}
-	cached, err := cache.New(testplane.Config(t), cache.Options{Scheme: testplane.Scheme(t)})
+	cached, err := cache.New(controlplanetest.Config(t), cache.Options{Scheme: controlplanetest.Scheme(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,12 +24,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"kqueen.io/kqueen/internal/audit/planelog"
-	"kqueen.io/kqueen/internal/gateway"
-	"kqueen.io/kqueen/internal/kube"
-	"kqueen.io/kqueen/internal/release"
-	"kqueen.io/kqueen/internal/runner/process"
-	"kqueen.io/kqueen/internal/standalone"
+	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/hosting/gateway"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/hosting/runner/process"
+	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/tenancy/audit/kubeaudit"
 )
 
 // Config says how an installation runs. Program and Dir are required.
@@ -128,7 +128,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 		Changed:          a.wakes.own,
 		Domain:           a.Domain,
 		AdvertiseAddress: advertiseAddress(a.Listen),
-		AuditLog:         planelog.Path(a.planeLogDir()),
+		AuditLog:         kubeaudit.Path(a.planeLogDir()),
 		Report:           a.Report,
 	}
 	plane, err := standalone.Up(ctx, own)

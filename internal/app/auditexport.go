@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/audit"
-	"kqueen.io/kqueen/internal/standalone"
+	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
 // VerifyAuditExport checks an export of the action log with the key of the installation in dir, and says whether it is one

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"kqueen.io/kqueen/internal/pki"
+	"kqueen.io/kqueen/internal/hosting/pki"
 )
 
 // DoorAuthority reads what the certificate of the REST API comes from, in PEM, from the keys in dir. Who can do that owns

@@ -25,15 +25,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/cluster"
-	"kqueen.io/kqueen/internal/controlplane"
-	"kqueen.io/kqueen/internal/kube"
-	"kqueen.io/kqueen/internal/organization"
-	"kqueen.io/kqueen/internal/provision"
-	"kqueen.io/kqueen/internal/provision/all"
-	"kqueen.io/kqueen/internal/provision/hosted"
-	"kqueen.io/kqueen/internal/release"
-	"kqueen.io/kqueen/internal/standalone"
+	"kqueen.io/kqueen/internal/clusters/cluster"
+	"kqueen.io/kqueen/internal/clusters/provision"
+	"kqueen.io/kqueen/internal/clusters/provision/all"
+	"kqueen.io/kqueen/internal/clusters/provision/hosted"
+	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/hosting/controlplane"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/tenancy/organization"
 )
 
 // parallel is how many objects of one kind are worked on at once. The work is waiting for the API

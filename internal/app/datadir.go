@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"kqueen.io/kqueen/internal/machine"
-	"kqueen.io/kqueen/internal/standalone"
+	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/workers/machine"
 )
 
 // leastDisk is what etcd, with its write-ahead log preallocated in steps of 64 MiB, the logs and a

@@ -20,15 +20,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"kqueen.io/kqueen/internal/access"
-	"kqueen.io/kqueen/internal/audit"
-	"kqueen.io/kqueen/internal/database"
-	"kqueen.io/kqueen/internal/idempotency"
-	"kqueen.io/kqueen/internal/issuer"
-	"kqueen.io/kqueen/internal/kube"
-	"kqueen.io/kqueen/internal/organization"
+	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/platform/idempotency"
+	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/server"
-	"kqueen.io/kqueen/internal/standalone"
+	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/audit"
+	"kqueen.io/kqueen/internal/tenancy/issuer"
+	"kqueen.io/kqueen/internal/tenancy/organization"
 )
 
 const (

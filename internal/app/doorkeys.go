@@ -15,11 +15,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"kqueen.io/kqueen/internal/controlplane"
-	"kqueen.io/kqueen/internal/issuer"
-	"kqueen.io/kqueen/internal/pki"
+	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/hosting/controlplane"
+	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/server"
-	"kqueen.io/kqueen/internal/standalone"
+	"kqueen.io/kqueen/internal/tenancy/issuer"
 )
 
 // Lifetimes of the door's authority, which clients pin, and of its certificate, which is renewed.

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"kqueen.io/kqueen/internal/machine/local"
-	"kqueen.io/kqueen/internal/runner/process"
-	"kqueen.io/kqueen/internal/standalone"
+	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/hosting/runner/process"
+	"kqueen.io/kqueen/internal/workers/machine/local"
 )
 
 // Down stops everything that the installation in dir runs and keeps all data. It must not be called

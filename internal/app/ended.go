@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/access"
-	"kqueen.io/kqueen/internal/controlplane"
+	"kqueen.io/kqueen/internal/hosting/controlplane"
+	"kqueen.io/kqueen/internal/tenancy/access"
 )
 
 const (

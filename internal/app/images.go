@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/addons"
-	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/workers/addons"
 )
 
 // Values of [Config.Images].

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/addons"
-	"kqueen.io/kqueen/internal/release"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/workers/addons"
 )
 
 func TestChooseImages(t *testing.T) {
@@ -56,7 +56,7 @@ func TestChooseImages(t *testing.T) {
 
 // TestUpstreamImagesAreUpstreams asks upstream's kubeadm for its images, and looks up which flannel is built.
 func TestUpstreamImagesAreUpstreams(t *testing.T) {
-	binaries, err := testplane.Kubernetes(t.Context())
+	binaries, err := controlplanetest.Kubernetes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestUpstreamImagesAreUpstreams(t *testing.T) {
 			t.Errorf("%s is not among what kubeadm %s names:\n%s", image, version, out)
 		}
 	}
-	root, err := testplane.Root()
+	root, err := controlplanetest.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,15 +18,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/kube"
-	"kqueen.io/kqueen/internal/machine"
-	"kqueen.io/kqueen/internal/machine/local"
-	"kqueen.io/kqueen/internal/machine/local/guest"
-	"kqueen.io/kqueen/internal/machine/manual"
-	"kqueen.io/kqueen/internal/nodepool"
-	"kqueen.io/kqueen/internal/release"
-	"kqueen.io/kqueen/internal/runner/process"
-	"kqueen.io/kqueen/internal/worker"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/hosting/runner/process"
+	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/workers/machine"
+	"kqueen.io/kqueen/internal/workers/machine/local"
+	"kqueen.io/kqueen/internal/workers/machine/local/guest"
+	"kqueen.io/kqueen/internal/workers/machine/manual"
+	"kqueen.io/kqueen/internal/workers/machinecontroller"
+	"kqueen.io/kqueen/internal/workers/nodepool"
 )
 
 // localMachines finds the machines on this host.
@@ -66,7 +66,7 @@ func (a *App) addWorkers(ctx context.Context, mgr ctrl.Manager, here *local.Prov
 	if err != nil {
 		return err
 	}
-	workers := worker.New(worker.Config{
+	workers := machinecontroller.New(machinecontroller.Config{
 		Client: c, Reader: direct, Clusters: access, Recorder: recorder, Now: time.Now,
 		Providers: map[string]machine.Provider{
 			v1alpha1.ProviderLocal:  here,
@@ -74,8 +74,8 @@ func (a *App) addWorkers(ctx context.Context, mgr ctrl.Manager, here *local.Prov
 		},
 	})
 	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Machine{}).
-		Watches(&v1alpha1.Cluster{}, machinesOf(c, worker.OfCluster)).
-		Watches(&v1alpha1.Machine{}, machinesOf(c, worker.Peers), builder.WithPredicates(moved())).
+		Watches(&v1alpha1.Cluster{}, machinesOf(c, machinecontroller.OfCluster)).
+		Watches(&v1alpha1.Machine{}, machinesOf(c, machinecontroller.Peers), builder.WithPredicates(moved())).
 		WatchesRawSource(source.Channel(a.wakes.machines, byUID[*v1alpha1.Machine](a, c, func() client.ObjectList { return &v1alpha1.MachineList{} }))).
 		WithOptions(options()).Complete(workers)
 }
@@ -97,7 +97,7 @@ func moved() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return worker.Moved(e.ObjectOld.(*v1alpha1.Machine), e.ObjectNew.(*v1alpha1.Machine))
+			return machinecontroller.Moved(e.ObjectOld.(*v1alpha1.Machine), e.ObjectNew.(*v1alpha1.Machine))
 		},
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"kqueen.io/kqueen/api/crds"
-	"kqueen.io/kqueen/internal/audit/planelog"
+	"kqueen.io/kqueen/internal/tenancy/audit/kubeaudit"
 )
 
 // planeLogs is the directory in the data directory.
@@ -16,7 +16,7 @@ const planeLogs = "audit"
 func (a *App) planeLogDir() string { return filepath.Join(a.Dir, planeLogs) }
 
 // planeLog brings it there.
-func (a *App) planeLog(d *door) (*planelog.Reader, error) {
+func (a *App) planeLog(d *door) (*kubeaudit.Reader, error) {
 	definitions, err := crds.All()
 	if err != nil {
 		return nil, err
@@ -25,5 +25,5 @@ func (a *App) planeLog(d *door) (*planelog.Reader, error) {
 	for _, definition := range definitions {
 		kinds[definition.Name] = definition.Spec.Names.Kind
 	}
-	return &planelog.Reader{Log: d.audit, Source: "admin-plane", Dir: a.planeLogDir(), Kinds: kinds, Warn: d.log}, nil
+	return &kubeaudit.Reader{Log: d.audit, Source: "admin-plane", Dir: a.planeLogDir(), Kinds: kinds, Warn: d.log}, nil
 }

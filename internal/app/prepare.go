@@ -12,16 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/addons"
-	"kqueen.io/kqueen/internal/kube"
-	"kqueen.io/kqueen/internal/machine"
-	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/workers/addons"
+	"kqueen.io/kqueen/internal/workers/machine"
 )
 
 // clusters gives the verbs access to the clusters that KQueen manages.
 type clusters struct{ remotes *kube.Remotes }
 
-// Client implements the interface that package worker asks for.
+// Client implements the interface that package machinecontroller asks for.
 func (c clusters) Client(ctx context.Context, cluster *v1alpha1.Cluster) (client.Client, error) {
 	secret := client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.KubeconfigSecret()}
 	return c.remotes.Client(ctx, secret, v1alpha1.KubeconfigKey)

@@ -9,8 +9,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/access/oidc"
-	"kqueen.io/kqueen/internal/identityprovider"
+	"kqueen.io/kqueen/internal/tenancy/access/oidc"
+	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 )
 
 // issuerDeadline bounds each call by which an issuer is looked at.

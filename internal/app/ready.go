@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/operator"
+	"kqueen.io/kqueen/internal/platform/operator"
 )
 
 // waitReady waits until every provisioner and organization was looked at, so that whoever is told

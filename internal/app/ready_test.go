@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
 // TestWaitLooked: what is judged, what goes away and what is being deleted does not keep an installation from being ready.
 func TestWaitLooked(t *testing.T) {
-	c := testplane.Client(t)
+	c := controlplanetest.Client(t)
 	store := func(name string, finalizers ...string) *v1alpha1.DataStore {
 		o := &v1alpha1.DataStore{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: finalizers}, Spec: v1alpha1.DataStoreSpec{
 			Endpoints: []string{"https://127.0.0.1:1"}, CredentialsRef: v1alpha1.SecretReference{Namespace: "default", Name: "none"},

@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"time"
 
-	"kqueen.io/kqueen/internal/access"
-	"kqueen.io/kqueen/internal/audit"
+	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
 // databaseFile is what is kept in SQL when nobody names another database, in the data directory.

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/machine"
-	"kqueen.io/kqueen/internal/standalone"
+	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/workers/machine"
 )
 
 // sweep removes what runs for control planes and machines that are no more, which can be only when somebody took

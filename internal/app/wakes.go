@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/standalone"
+	"kqueen.io/kqueen/internal/engine/standalone"
 )
 
 // uidIndex finds a ControlPlane or a Machine by its UID, which is all that the runner knows of it.

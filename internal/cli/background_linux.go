@@ -17,7 +17,7 @@ import (
 	"gopkg.in/natefinch/lumberjack.v2"
 
 	"kqueen.io/kqueen/internal/app"
-	"kqueen.io/kqueen/internal/standalone"
+	"kqueen.io/kqueen/internal/engine/standalone"
 )
 
 // reportVariable tells a server in the background the number of the descriptor on which its parent

@@ -24,17 +24,17 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	kqueenclient "kqueen.io/kqueen/client"
-	"kqueen.io/kqueen/internal/access"
-	"kqueen.io/kqueen/internal/audit"
-	"kqueen.io/kqueen/internal/database"
-	"kqueen.io/kqueen/internal/idempotency"
-	"kqueen.io/kqueen/internal/issuer"
-	"kqueen.io/kqueen/internal/kube"
-	organizations "kqueen.io/kqueen/internal/organization"
-	"kqueen.io/kqueen/internal/pki"
-	"kqueen.io/kqueen/internal/role"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/platform/idempotency"
+	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/server"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/audit"
+	"kqueen.io/kqueen/internal/tenancy/issuer"
+	organizations "kqueen.io/kqueen/internal/tenancy/organization"
+	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
 // doors makes doors over the plane, one for each script that wants one.
@@ -48,7 +48,7 @@ const goodPassword = "correct horse battery"
 // newDoors fills a cache of the plane, which all doors share.
 func newDoors(t *testing.T) *doors {
 	t.Helper()
-	cached, err := cache.New(testplane.Config(t), cache.Options{Scheme: testplane.Scheme(t)})
+	cached, err := cache.New(controlplanetest.Config(t), cache.Options{Scheme: controlplanetest.Scheme(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func newDoors(t *testing.T) *doors {
 		t.Fatal("the cache is not filled")
 	}
 	// What all doors share is made once: scripts run side by side.
-	if err := role.Keep(t.Context(), testplane.Client(t), append(role.Shared(), role.Guard()...)); err != nil {
+	if err := role.Keep(t.Context(), controlplanetest.Client(t), append(role.Shared(), role.Guard()...)); err != nil {
 		t.Fatal(err)
 	}
 	return &doors{t: t, cached: cached}
@@ -120,14 +120,14 @@ func (d *doors) start(p place, lists client.Reader, users []string) (*access.Ser
 	if err != nil {
 		return nil, err
 	}
-	config := testplane.Config(d.t)
+	config := controlplanetest.Config(d.t)
 	config.QPS = -1
-	callers, err := kube.Impersonating(config, testplane.Scheme(d.t))
+	callers, err := kube.Impersonating(config, controlplanetest.Scheme(d.t))
 	if err != nil {
 		return nil, err
 	}
 	handler, err := server.New(server.Config{
-		Callers: callers, Own: testplane.Client(d.t), Cache: lists, Access: identities, Audit: log, Issuer: signs, Answers: answers,
+		Callers: callers, Own: controlplanetest.Client(d.t), Cache: lists, Access: identities, Audit: log, Issuer: signs, Answers: answers,
 		Limits: organizations.NewLimits(lists, time.Now), Key: bytes.Repeat([]byte{9}, 32), Version: "test",
 		Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
@@ -150,7 +150,7 @@ func (d *doors) people(p place, identities *access.Service, users []string) erro
 			o.Spec.Members = append(o.Spec.Members, v1alpha1.Member{User: name, Role: v1alpha1.Role(as)})
 		}
 	}
-	plane := testplane.Client(d.t)
+	plane := controlplanetest.Client(d.t)
 	if err := plane.Create(d.t.Context(), o); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kqueen.io/kqueen/internal/app"
-	"kqueen.io/kqueen/internal/standalone"
+	"kqueen.io/kqueen/internal/engine/standalone"
 )
 
 // stopTimeout is how long a server may take to end after it was asked to.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kqueen.io/kqueen/internal/egress"
+	"kqueen.io/kqueen/internal/hosting/egress"
 )
 
 // newEgressCommand is what carries calls of API servers into their clusters. "kqueen up" starts it; people do not.

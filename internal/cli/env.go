@@ -18,7 +18,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/doorclient"
-	"kqueen.io/kqueen/internal/kube"
+	"kqueen.io/kqueen/internal/platform/kube"
 )
 
 const (

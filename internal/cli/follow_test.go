@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
 // testEvent is an event about an object, or about one of another kind with its name.
@@ -49,8 +49,8 @@ func testCluster(namespace, name string) *v1alpha1.Cluster {
 // TestFollowSurvivesBrokenWatches breaks every watch before it can tell more than what is there, one when it has told a
 // part, and one by refusing the connection, and wants every change to be seen all the same.
 func TestFollowSurvivesBrokenWatches(t *testing.T) {
-	c := testplane.Client(t)
-	namespace := testplane.Namespace(t, c)
+	c := controlplanetest.Client(t)
+	namespace := controlplanetest.Namespace(t, c)
 	if err := c.Create(t.Context(), testCluster(namespace, "kept")); err != nil {
 		t.Fatal(err)
 	}
@@ -138,12 +138,12 @@ func breaking(w watch.Interface, early bool) watch.Interface {
 
 // TestFollowEnds wants the reason why the context ended.
 func TestFollowEnds(t *testing.T) {
-	c := testplane.Client(t)
+	c := controlplanetest.Client(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	f := &follower{
 		client: c,
-		source: source{noun: clusterNoun, namespace: testplane.Namespace(t, c)},
+		source: source{noun: clusterNoun, namespace: controlplanetest.Namespace(t, c)},
 		see: func([]change) (bool, error) {
 			cancel(errTimedOut)
 			return false, nil

@@ -12,8 +12,8 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	accesstoken "kqueen.io/kqueen/internal/access/token"
-	"kqueen.io/kqueen/internal/identityprovider"
+	accesstoken "kqueen.io/kqueen/internal/tenancy/access/token"
+	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 )
 
 // newIdentityProviderCommand returns `identityprovider` and what is under it.

@@ -10,7 +10,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/pki"
+	"kqueen.io/kqueen/internal/hosting/pki"
 )
 
 // getThroughDoor gets a kubeconfig from an installation's door: one that calls kqueen for credentials, or that of the

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kqueen.io/kqueen/internal/machine/local/guest"
-	"kqueen.io/kqueen/internal/machine/node"
+	"kqueen.io/kqueen/internal/workers/machine/local/guest"
+	"kqueen.io/kqueen/internal/workers/node"
 )
 
 // newMachineCommand holds what runs inside the machines that KQueen makes on this host. People do not call it.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"kqueen.io/kqueen/internal/machine/brought"
-	"kqueen.io/kqueen/internal/runner"
+	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/workers/join"
 )
 
 // joinLook is the time between two looks at a machine that joins.
@@ -44,7 +44,7 @@ func (j *machineJoin) await(ctx context.Context, start time.Time) error {
 const longestWait = 400
 
 // conclude says how it ended.
-func (j *machineJoin) conclude(p *progress, v brought.Verdict, start time.Time) error {
+func (j *machineJoin) conclude(p *progress, v join.Verdict, start time.Time) error {
 	now := time.Now()
 	if v.Ready {
 		p.update([]step{{name: "Node", state: stepDone}}, now)

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kqueen.io/kqueen/internal/machine/brought"
-	"kqueen.io/kqueen/internal/release"
-	"kqueen.io/kqueen/internal/standalone"
+	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/workers/join"
 )
 
 // machineJoin is one run of `node join`.
@@ -27,8 +27,8 @@ type machineJoin struct {
 	wait               bool
 	timeout            time.Duration
 
-	want  brought.Request
-	place brought.Place
+	want  join.Request
+	place join.Place
 }
 
 // newMachineJoinCommand returns `node join`.
@@ -127,7 +127,7 @@ func (j *machineJoin) complete(cmd *cobra.Command) error {
 
 // inFlags names the flag that a request's field comes from.
 func inFlags(err error) error {
-	invalid, ok := errors.AsType[*brought.InvalidError](err)
+	invalid, ok := errors.AsType[*join.InvalidError](err)
 	if !ok {
 		return err
 	}
@@ -162,7 +162,7 @@ func (j *machineJoin) readToken() (string, error) {
 func (j *machineJoin) run(ctx context.Context) error {
 	start := time.Now()
 	print := stepPrinter(j.env.stderr)
-	var record *brought.Record
+	var record *join.Record
 	steps := []struct {
 		name string
 		do   func(context.Context) error
@@ -184,9 +184,9 @@ func (j *machineJoin) run(ctx context.Context) error {
 }
 
 // check looks what the machine is like, and returns what it keeps: an empty record when it is new.
-func (j *machineJoin) check(ctx context.Context) (*brought.Record, error) {
+func (j *machineJoin) check(ctx context.Context) (*join.Record, error) {
 	if os.Geteuid() != 0 { // what it keeps is root's to read
-		return nil, brought.Host{}.Check()
+		return nil, join.Host{}.Check()
 	}
 	record, err := j.place.Record()
 	if err != nil {
@@ -197,7 +197,7 @@ func (j *machineJoin) check(ctx context.Context) (*brought.Record, error) {
 			return nil, fail(codeError, "%w\ntake it out first with: kqueen node leave", err)
 		}
 	}
-	host, err := brought.Look(ctx, record != nil)
+	host, err := join.Look(ctx, record != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -207,29 +207,29 @@ func (j *machineJoin) check(ctx context.Context) (*brought.Record, error) {
 	if record != nil {
 		return record, nil
 	}
-	before, err := brought.Remember()
-	return &brought.Record{Node: j.want.Node, Before: before}, err
+	before, err := join.Remember()
+	return &join.Record{Node: j.want.Node, Before: before}, err
 }
 
 // discover learns what the cluster is. A machine that has its identity there needs no token any more.
-func (j *machineJoin) discover(ctx context.Context, record *brought.Record) error {
+func (j *machineJoin) discover(ctx context.Context, record *join.Record) error {
 	if record.Joined() {
 		return nil
 	}
-	cluster, err := brought.Discover(ctx, j.want)
+	cluster, err := join.Discover(ctx, j.want)
 	if err != nil {
 		return err
 	}
 	record.Cluster, record.Token = cluster, j.want.Token
 	record.Address = j.want.Address
 	if !record.Address.IsValid() {
-		record.Address, err = brought.OwnAddress(ctx, j.want.Server)
+		record.Address, err = join.OwnAddress(ctx, j.want.Server)
 	}
 	return err
 }
 
-func (j *machineJoin) programs(record *brought.Record) error {
-	found, err := brought.FindPrograms(j.releases, record.Cluster.Version, record.Parts)
+func (j *machineJoin) programs(record *join.Record) error {
+	found, err := join.FindPrograms(j.releases, record.Cluster.Version, record.Parts)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ const startTimeout = time.Minute
 
 // start notes what the machine has joined, and sees that somebody supervises its programs. Who does already reads
 // the note.
-func (j *machineJoin) start(ctx context.Context, record *brought.Record) error {
+func (j *machineJoin) start(ctx context.Context, record *join.Record) error {
 	if err := j.place.Save(record); err != nil {
 		return err
 	}

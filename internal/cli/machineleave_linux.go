@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kqueen.io/kqueen/internal/machine/brought"
-	"kqueen.io/kqueen/internal/runner/process"
-	"kqueen.io/kqueen/internal/standalone"
+	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/hosting/runner/process"
+	"kqueen.io/kqueen/internal/workers/join"
 )
 
 // machineLeave is one run of `node leave`.
@@ -62,7 +62,7 @@ func (l *machineLeave) run(cmd *cobra.Command) error {
 	if err := notJoined(place, record == nil); err != nil {
 		return err
 	}
-	leaving := &brought.Leaving{Place: place, Record: record}
+	leaving := &join.Leaving{Place: place, Record: record}
 	goes, err := leaving.Goes(ctx)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (l *machineLeave) run(cmd *cobra.Command) error {
 }
 
 // confirm asks for the word that nobody types by accident.
-func (l *machineLeave) confirm(cmd *cobra.Command, record *brought.Record, goes []string) error {
+func (l *machineLeave) confirm(cmd *cobra.Command, record *join.Record, goes []string) error {
 	if !isTerminal(l.env.stdin) {
 		return usageError(cmd, "this ends every pod on the machine; say --yes to do so without being asked, or --dry-run to see what goes")
 	}
@@ -94,7 +94,7 @@ func (l *machineLeave) confirm(cmd *cobra.Command, record *brought.Record, goes 
 }
 
 // leave takes the machine out, once nobody supervises its programs.
-func (l *machineLeave) leave(ctx context.Context, leaving *brought.Leaving) (err error) {
+func (l *machineLeave) leave(ctx context.Context, leaving *join.Leaving) (err error) {
 	print := stepPrinter(l.env.stderr)
 	if leaving.Program, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -126,7 +126,7 @@ func (l *machineLeave) leave(ctx context.Context, leaving *brought.Leaving) (err
 const takeOverWait = 200 * time.Millisecond
 
 // takeOver ends who supervises the node's programs, which run on, and supervises them.
-func takeOver(ctx context.Context, place brought.Place) (*process.Runner, error) {
+func takeOver(ctx context.Context, place join.Place) (*process.Runner, error) {
 	for {
 		runner, err := process.New(process.Config{Dir: string(place), Timing: process.Timing{LockWait: takeOverWait}})
 		locked, ok := errors.AsType[*process.LockedError](err)

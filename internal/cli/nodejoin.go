@@ -18,7 +18,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/machine"
+	"kqueen.io/kqueen/internal/workers/machine"
 )
 
 // joinCommand is what a machine joins with, as `node join-command -o json` promises it.

@@ -13,7 +13,7 @@ import (
 
 	"kqueen.io/kqueen/api/crds"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/kube"
+	"kqueen.io/kqueen/internal/platform/kube"
 )
 
 func TestParseLabels(t *testing.T) {

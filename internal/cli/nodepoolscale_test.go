@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
 // TestResizeBesideOthers changes a pool just before it is scaled. A status matters not; another size does,
@@ -43,9 +43,9 @@ func TestResizeBesideOthers(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			plane := testplane.Client(t)
+			plane := controlplanetest.Client(t)
 			pool := newNodePool()
-			pool.Namespace, pool.Name, pool.Spec.ClusterName, pool.Spec.Replicas = testplane.Namespace(t, plane), "pool", "demo", 3
+			pool.Namespace, pool.Name, pool.Spec.ClusterName, pool.Spec.Replicas = controlplanetest.Namespace(t, plane), "pool", "demo", 3
 			if err := plane.Create(t.Context(), pool); err != nil {
 				t.Fatal(err)
 			}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kqueen.io/kqueen/internal/machine/brought"
-	"kqueen.io/kqueen/internal/runner/process"
+	"kqueen.io/kqueen/internal/hosting/runner/process"
+	"kqueen.io/kqueen/internal/workers/join"
 )
 
 // machineCommands returns the commands that make the machine on which they run a node, and no node again.
@@ -22,7 +22,7 @@ func machineCommands(e *env) []*cobra.Command {
 
 // registerDir adds the flag for the folder in which a joined machine keeps everything.
 func registerDir(cmd *cobra.Command, dir *string) {
-	cmd.Flags().StringVar(dir, "dir", brought.DefaultDir, "folder that holds everything of the node")
+	cmd.Flags().StringVar(dir, "dir", join.DefaultDir, "folder that holds everything of the node")
 	_ = cmd.MarkFlagDirname("dir")
 }
 
@@ -51,12 +51,12 @@ be restarted or upgraded without any pod noticing.`,
 }
 
 // placeAt is where the machine keeps everything.
-func placeAt(dir string) (brought.Place, error) {
+func placeAt(dir string) (join.Place, error) {
 	abs, err := filepath.Abs(dir)
-	return brought.Place(abs), err
+	return join.Place(abs), err
 }
 
-func (e *env) superviseNode(ctx context.Context, place brought.Place) error {
+func (e *env) superviseNode(ctx context.Context, place join.Place) error {
 	report, err := openReport()
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (e *env) superviseNode(ctx context.Context, place brought.Place) error {
 	return err
 }
 
-func superviseWith(ctx context.Context, place brought.Place, report *report, log *slog.Logger) error {
+func superviseWith(ctx context.Context, place join.Place, report *report, log *slog.Logger) error {
 	if r, err := place.Record(); err != nil || r == nil {
 		return errors.Join(err, notJoined(place, r == nil && err == nil))
 	}
@@ -85,20 +85,20 @@ func superviseWith(ctx context.Context, place brought.Place, report *report, log
 	if err != nil {
 		return err
 	}
-	s := brought.Supervisor{Place: place, Runner: runner, Program: program, Changed: changed, Log: log}
+	s := join.Supervisor{Place: place, Runner: runner, Program: program, Changed: changed, Log: log}
 	return errors.Join(s.Run(ctx, report.ready), runner.Close())
 }
 
 // notJoined says that there is no node.
-func notJoined(place brought.Place, so bool) error {
+func notJoined(place join.Place, so bool) error {
 	if !so {
 		return nil
 	}
-	return fail(codeError, "%w (there is no node in %s)", brought.ErrNotJoined, place)
+	return fail(codeError, "%w (there is no node in %s)", join.ErrNotJoined, place)
 }
 
 // supervised says whether somebody supervises the node's programs, and under which pid.
-func supervised(place brought.Place) (pid int, yes bool, err error) {
+func supervised(place join.Place) (pid int, yes bool, err error) {
 	runner, err := process.New(process.Config{Dir: string(place), Timing: process.Timing{LockWait: time.Millisecond}})
 	if locked, ok := errors.AsType[*process.LockedError](err); ok {
 		return locked.PID, true, nil

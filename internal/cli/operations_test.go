@@ -12,9 +12,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	kqueenclient "kqueen.io/kqueen/client"
-	"kqueen.io/kqueen/internal/issuer"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/server"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/tenancy/issuer"
 )
 
 // commandOf says by which command each operation of the API is given. A line is an operationId and the command; a new
@@ -74,7 +74,7 @@ func document(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	handler, err := server.New(server.Config{
-		Own: testplane.Client(t), Key: bytes.Repeat([]byte{9}, 32), Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Issuer: signs,
+		Own: controlplanetest.Client(t), Key: bytes.Repeat([]byte{9}, 32), Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Issuer: signs,
 	})
 	if err != nil {
 		t.Fatal(err)

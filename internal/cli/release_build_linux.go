@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/hosting/release"
 )
 
 func newReleaseBuildCommand(e *env) *cobra.Command {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/hosting/release"
 )
 
 const sourceRoot = "../.." // of this repository

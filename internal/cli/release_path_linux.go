@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/hosting/release"
 )
 
 func newReleasePathCommand(e *env) *cobra.Command {

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/access"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/tenancy/access"
 )
 
 // onlyOwner are the scripts that do not run through the door, and why.
@@ -41,7 +41,7 @@ func onlyOwner() map[string]string {
 // TestScriptsThroughDoor runs the scripts of TestScripts once more, as an operator of the organization who has nothing
 // but HTTPS and a token. A script says the same of both ways.
 func TestScriptsThroughDoor(t *testing.T) {
-	c, config := testplane.Client(t), testplane.Config(t)
+	c, config := controlplanetest.Client(t), controlplanetest.Config(t)
 	clearPlane(t, c)
 	makeShared(t, c)
 	there := newDoors(t)

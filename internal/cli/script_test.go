@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
 var update = flag.Bool("update", false, "write what the scripts print into them")
@@ -43,14 +43,14 @@ func TestMain(m *testing.M) {
 // withPlane runs tests and stops the plane after them.
 type withPlane struct{ m *testing.M }
 
-func (w withPlane) Run() int { return testplane.Run(w.m) }
+func (w withPlane) Run() int { return controlplanetest.Run(w.m) }
 
 // TestScripts runs each script in an organization of its own, which has the script's name. All share the
 // releases v1.35.4, v1.36.9 and v1.36.10, which are ready, v1.37.0, which is not, and the provisioner "hosted".
 // Nobody reconciles: a script makes things ready itself.
 func TestScripts(t *testing.T) {
-	config := testplane.Config(t)
-	c := testplane.Client(t)
+	config := controlplanetest.Config(t)
+	c := controlplanetest.Client(t)
 	clearPlane(t, c)
 	makeShared(t, c)
 	there := newDoors(t)

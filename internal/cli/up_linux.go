@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"kqueen.io/kqueen/internal/app"
-	"kqueen.io/kqueen/internal/release"
-	"kqueen.io/kqueen/internal/runner/process"
-	"kqueen.io/kqueen/internal/standalone"
+	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/hosting/runner/process"
 )
 
 // databaseVariable is no flag, because it may hold a password, and flags are for everybody to see.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"kqueen.io/kqueen/internal/kube"
+	"kqueen.io/kqueen/internal/platform/kube"
 )
 
 // version of this program. Releases set it: -ldflags "-X kqueen.io/kqueen/internal/cli.version=v1.2.3".

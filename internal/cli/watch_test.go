@@ -18,14 +18,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
 // TestWatchUntilInterrupted runs `cluster list --watch` as a program, sees a cluster come and go, and wants
 // the exit code that says that it was interrupted.
 func TestWatchUntilInterrupted(t *testing.T) {
 	const organization = "watched"
-	c := testplane.Client(t)
+	c := controlplanetest.Client(t)
 	namespace := v1alpha1.NamespacePrefix + organization
 	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestWatchUntilInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(planeKubeconfig(testplane.Config(t)), kubeconfig); err != nil {
+	if err := clientcmd.WriteToFile(planeKubeconfig(controlplanetest.Config(t)), kubeconfig); err != nil {
 		t.Fatal(err)
 	}
 

@@ -9,8 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/audit"
-	"kqueen.io/kqueen/internal/role"
+	"kqueen.io/kqueen/internal/tenancy/audit"
+	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
 func (s *Server) registerAudit() {

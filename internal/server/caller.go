@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/access"
-	"kqueen.io/kqueen/internal/kube"
-	"kqueen.io/kqueen/internal/role"
+	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
 // Caller is who makes a request, and in which groups that puts them.

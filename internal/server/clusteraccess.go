@@ -16,9 +16,9 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/issuer"
-	"kqueen.io/kqueen/internal/pki"
-	"kqueen.io/kqueen/internal/role"
+	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/tenancy/issuer"
+	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
 func (s *Server) registerClusterAccess() {

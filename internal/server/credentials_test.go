@@ -14,7 +14,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/audit"
+	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
 func TestCheckCredentials(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/access"
+	"kqueen.io/kqueen/internal/tenancy/access"
 )
 
 // devicePath is the page on which a user answers a device.

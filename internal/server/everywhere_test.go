@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/role"
+	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
 func TestReach(t *testing.T) {

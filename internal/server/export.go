@@ -10,8 +10,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"kqueen.io/kqueen/internal/audit"
-	"kqueen.io/kqueen/internal/role"
+	"kqueen.io/kqueen/internal/tenancy/audit"
+	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
 // exportPart is how much of an export is sent at once, in bytes.

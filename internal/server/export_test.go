@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"kqueen.io/kqueen/internal/audit"
+	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
 // TestExports: an export has what it names and a seal, and the action log says who took it.

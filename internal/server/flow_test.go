@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/audit"
+	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/machine"
+	"kqueen.io/kqueen/internal/workers/machine"
 )
 
 func (s *Server) registerJoin() {

@@ -13,8 +13,8 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/audit"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
 // TestJoinToken hands out what a machine joins with to who may change the machine, and writes the token down nowhere.
@@ -38,7 +38,7 @@ func TestJoinToken(t *testing.T) {
 		}
 	}
 	refused("cannot be joined yet")
-	c.Status.Join = &v1alpha1.JoinEndpoint{Server: "10.9.0.1:20000", CA: testplane.Config(t).CAData}
+	c.Status.Join = &v1alpha1.JoinEndpoint{Server: "10.9.0.1:20000", CA: controlplanetest.Config(t).CAData}
 	if err := h.plane.Status().Update(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/access"
+	"kqueen.io/kqueen/internal/tenancy/access"
 )
 
 // callers are all kinds of them, from those who may least. "nobody" belongs to no organization, "red" owns another one.

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/access"
+	"kqueen.io/kqueen/internal/tenancy/access"
 )
 
 func (s *Server) registerMe() {

@@ -13,7 +13,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/audit"
+	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
 func TestMembersChange(t *testing.T) {

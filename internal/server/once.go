@@ -12,7 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/idempotency"
+	"kqueen.io/kqueen/internal/platform/idempotency"
 )
 
 const headerIdempotencyKey = "Idempotency-Key"

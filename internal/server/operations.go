@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/operator"
+	"kqueen.io/kqueen/internal/platform/operator"
 )
 
 func (s *Server) registerOperations() {

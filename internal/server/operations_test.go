@@ -12,7 +12,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/operator"
+	"kqueen.io/kqueen/internal/platform/operator"
 )
 
 func TestOperationOf(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/organization"
+	"kqueen.io/kqueen/internal/tenancy/organization"
 )
 
 func (s *Server) registerOrganization() {

@@ -18,7 +18,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/operator"
+	"kqueen.io/kqueen/internal/platform/operator"
 )
 
 // Query says which objects of a collection, in which order, and how many.

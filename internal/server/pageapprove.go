@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"kqueen.io/kqueen/internal/access"
+	"kqueen.io/kqueen/internal/tenancy/access"
 )
 
 // authorizePath is the page on which a user lets a command line of the same machine in.

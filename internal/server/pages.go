@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/access"
+	"kqueen.io/kqueen/internal/tenancy/access"
 )
 
 //go:embed pages

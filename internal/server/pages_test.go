@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"kqueen.io/kqueen/internal/access"
-	"kqueen.io/kqueen/internal/audit"
+	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
 var update = flag.Bool("update", false, "write golden files")

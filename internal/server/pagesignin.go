@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/access"
-	"kqueen.io/kqueen/internal/access/oidc"
-	"kqueen.io/kqueen/internal/identityprovider"
+	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/access/oidc"
+	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 )
 
 const (

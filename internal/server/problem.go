@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/access/password"
-	"kqueen.io/kqueen/internal/organization"
+	"kqueen.io/kqueen/internal/tenancy/access/password"
+	"kqueen.io/kqueen/internal/tenancy/organization"
 )
 
 // problem is a rest.Problem as huma sends errors.

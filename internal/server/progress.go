@@ -6,7 +6,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/operator"
+	"kqueen.io/kqueen/internal/platform/operator"
 )
 
 // reasonPending is of what nobody has looked at since it was said.

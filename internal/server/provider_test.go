@@ -17,9 +17,9 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/access/oidc/oidctest"
-	"kqueen.io/kqueen/internal/audit"
-	"kqueen.io/kqueen/internal/role"
+	"kqueen.io/kqueen/internal/tenancy/access/oidc/oidctest"
+	"kqueen.io/kqueen/internal/tenancy/audit"
+	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
 // corp is an identity provider that an administrator has added, and an organization whose viewers are a group of it.

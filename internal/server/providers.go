@@ -11,8 +11,8 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/access/token"
-	"kqueen.io/kqueen/internal/identityprovider"
+	"kqueen.io/kqueen/internal/tenancy/access/token"
+	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 )
 
 // registerProviders adds what identity providers have beside what all kinds have.

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/access"
-	"kqueen.io/kqueen/internal/audit"
+	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
 // metaAction on an operation names what it is in the action log; operations without are not in it.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/audit"
+	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
 func TestRecords(t *testing.T) {

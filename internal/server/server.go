@@ -23,12 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/access"
-	"kqueen.io/kqueen/internal/audit"
-	"kqueen.io/kqueen/internal/idempotency"
-	"kqueen.io/kqueen/internal/issuer"
-	"kqueen.io/kqueen/internal/kube"
-	"kqueen.io/kqueen/internal/organization"
+	"kqueen.io/kqueen/internal/platform/idempotency"
+	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/audit"
+	"kqueen.io/kqueen/internal/tenancy/issuer"
+	"kqueen.io/kqueen/internal/tenancy/organization"
 )
 
 // Config is what the door stands on. All fields are required.

@@ -22,19 +22,19 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/access"
-	"kqueen.io/kqueen/internal/access/password"
-	"kqueen.io/kqueen/internal/audit"
-	"kqueen.io/kqueen/internal/database"
-	"kqueen.io/kqueen/internal/idempotency"
-	"kqueen.io/kqueen/internal/issuer"
-	"kqueen.io/kqueen/internal/kube"
-	"kqueen.io/kqueen/internal/organization"
-	"kqueen.io/kqueen/internal/role"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/platform/idempotency"
+	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/access/password"
+	"kqueen.io/kqueen/internal/tenancy/audit"
+	"kqueen.io/kqueen/internal/tenancy/issuer"
+	"kqueen.io/kqueen/internal/tenancy/organization"
+	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
-func TestMain(m *testing.M) { os.Exit(testplane.Run(m)) }
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
 
 // house is a door over a real API server and a real database, with two organizations, blue and red, and a member of
 // each role in blue.
@@ -54,7 +54,7 @@ const secret = "correct horse battery"
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{plane: testplane.Client(t), tokens: map[string]string{}}
+	h := &house{plane: controlplanetest.Client(t), tokens: map[string]string{}}
 	h.organizations(t)
 	h.clear(t)
 	db, err := database.Open(t.Context(), database.FileURL(filepath.Join(t.TempDir(), "kqueen.db")))
@@ -128,7 +128,7 @@ func (h *house) organizations(t *testing.T) {
 // guarded waits until the API server holds the guard of organizations, which it does some moments after it was told.
 func (h *house) guarded(t *testing.T) {
 	t.Helper()
-	callers, err := kube.Impersonating(testplane.Config(t), testplane.Scheme(t))
+	callers, err := kube.Impersonating(controlplanetest.Config(t), controlplanetest.Scheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,13 +161,13 @@ func (h *house) people(t *testing.T) {
 
 func (h *house) open(t *testing.T) {
 	t.Helper()
-	config := testplane.Config(t)
+	config := controlplanetest.Config(t)
 	config.QPS = -1
-	callers, err := kube.Impersonating(config, testplane.Scheme(t))
+	callers, err := kube.Impersonating(config, controlplanetest.Scheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cached, err := cache.New(config, cache.Options{Scheme: testplane.Scheme(t)})
+	cached, err := cache.New(config, cache.Options{Scheme: controlplanetest.Scheme(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/access"
-	"kqueen.io/kqueen/internal/role"
+	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
 func (s *Server) registerServiceAccounts() {

@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/access"
+	"kqueen.io/kqueen/internal/tenancy/access"
 )
 
 // explainAccess makes a problem of what identities ended with.

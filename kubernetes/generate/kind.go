@@ -5,7 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 
-	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/hosting/release"
 )
 
 // mainGo is the program of every minor. It is no Go file here, because its imports are

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/hosting/release"
 )
 
 const example = `  # Write kubernetes/v1.35 for v1.35.4, or move it there from an older patch:

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/hosting/release"
 )
 
 // The checks of the real modules need the go.mod of upstream, nothing else of it.

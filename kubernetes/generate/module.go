@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/hosting/release"
 )
 
 // stagingVersion is the version of the staging modules: v0.36.3 goes with v1.36.3.

@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/hosting/release"
 )
 
 // upstream is what the go.mod of k8s.io/kubernetes says about building it elsewhere.

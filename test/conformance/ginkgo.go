@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/hosting/release"
 )
 
 const (

@@ -18,8 +18,8 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/app"
-	"kqueen.io/kqueen/internal/kube"
-	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/kube"
 )
 
 const (

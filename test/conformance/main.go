@@ -22,7 +22,7 @@ import (
 	"syscall"
 	"time"
 
-	"kqueen.io/kqueen/internal/release"
+	"kqueen.io/kqueen/internal/hosting/release"
 )
 
 type options struct {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
 // short are quick tests, each of which needs something else of a cluster, in the order of their names.
@@ -41,17 +41,17 @@ func TestShort(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes machines on this host")
 	}
-	root, err := testplane.Root()
+	root, err := controlplanetest.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := options{source: root, results: t.TempDir(), procs: 3, nodes: 2, focus: focusOf(short()), phase: "parallel"}
-	if o.program, err = testplane.Kqueen(t.Context()); err != nil {
+	if o.program, err = controlplanetest.Kqueen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, build := range []func() error{
-		func() error { _, err := testplane.Kubernetes(t.Context()); return err },
-		func() error { _, err := testplane.NodeParts(t.Context()); return err },
+		func() error { _, err := controlplanetest.Kubernetes(t.Context()); return err },
+		func() error { _, err := controlplanetest.NodeParts(t.Context()); return err },
 	} {
 		if err := build(); err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
 // brought is a machine that somebody brings, with containerd and a kubelet that waits to be configured.
@@ -31,7 +31,7 @@ type parts struct {
 
 func partsOf(t *testing.T) parts {
 	t.Helper()
-	built, err := testplane.NodeParts(t.Context())
+	built, err := controlplanetest.NodeParts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,8 +34,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"kqueen.io/kqueen/internal/database/databasetest"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/platform/database/databasetest"
 )
 
 const (
@@ -66,11 +66,11 @@ func run(m *testing.M) int {
 }
 
 func prepare(ctx context.Context, dir string) error {
-	kqueen, err := testplane.Kqueen(ctx)
+	kqueen, err := controlplanetest.Kqueen(ctx)
 	if err != nil {
 		return err
 	}
-	built, err := testplane.Kubernetes(ctx)
+	built, err := controlplanetest.Kubernetes(ctx)
 	if err != nil {
 		return err
 	}
@@ -305,7 +305,7 @@ func (i *installation) admin() client.WithWatch {
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: testplane.Scheme(i.t)})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: controlplanetest.Scheme(i.t)})
 	if err != nil {
 		i.t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/database/databasetest"
+	"kqueen.io/kqueen/internal/platform/database/databasetest"
 )
 
 // TestPostgreSQL is an installation whose people and action log are in PostgreSQL: they are there after a crash, also

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
 // streams reads a log, runs a command and opens a port, all of which go from the API server to the kubelet.
@@ -57,7 +57,7 @@ func (w *workers) surviveUpgrade() {
 	for _, pid := range w.servers() {
 		kill(w.t, pid)
 	}
-	if err := testplane.Upgrade(w.t.Context(), w.program, version); err != nil {
+	if err := controlplanetest.Upgrade(w.t.Context(), w.program, version); err != nil {
 		w.t.Fatal(err)
 	}
 	w.up()

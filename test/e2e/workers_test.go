@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/testplane"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
 // TestWorkers does what a user does with a cluster that has nodes, and takes its nodes, KQueen and the whole host
@@ -96,7 +96,7 @@ func (w *workers) apply(file string) {
 // testImage is the one with a shell that comes with every machine.
 func testImage(t *testing.T) string {
 	t.Helper()
-	parts, err := testplane.NodeParts(t.Context())
+	parts, err := controlplanetest.NodeParts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,137 @@
+// Package cluster is the verb behind Cluster and Provisioner: it takes a
+// cluster through its life by the one plug that all drivers offer, and knows
+// none of them. It also answers, at admission, whether a cluster can be had.
+//
+// The place that wires the program enters by New, NewProvisionerReconciler and
+// Validator.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/provision"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+// observeInterval is the longest time between two looks at a cluster of which nobody says anything.
+const observeInterval = time.Minute
+
+// Config is what the reconciler of Cluster is made of. All fields but Recorder are required.
+type Config struct {
+	// Client of the admin plane.
+	Client client.Client
+	// Secrets reads the admin plane without a cache: Secrets, and what a deletion depends on.
+	Secrets client.Reader
+	// Drivers by name.
+	Drivers  map[string]provision.Driver
+	Recorder events.EventRecorder
+}
+
+// verb holds the phases.
+type verb struct{ Config }
+
+// New returns the reconciler of Cluster.
+func New(c Config) *operator.Reconciler[*v1alpha1.Cluster] {
+	v := &verb{c}
+	return operator.New(operator.Config[*v1alpha1.Cluster]{
+		Client:    c.Client,
+		Recorder:  c.Recorder,
+		New:       func() *v1alpha1.Cluster { return &v1alpha1.Cluster{} },
+		Finalizer: v1alpha1.GroupVersion.Group + "/cluster",
+		Phases: []operator.Phase[*v1alpha1.Cluster]{
+			{Condition: v1alpha1.ConditionAccepted, Ensure: v.accept},
+			{Condition: v1alpha1.ConditionKubeconfigReady, Ensure: v.publish, Remove: v.unpublish},
+			{Condition: v1alpha1.ConditionProvisioned, Ensure: v.provision, Remove: v.deprovision},
+			// Removed first: a machine whose control plane is gone would not know what to leave.
+			{Condition: v1alpha1.ConditionWorkersGone, Remove: v.removeWorkers, Leaving: true},
+		},
+	})
+}
+
+// accept begins the work, after asking whether the driver takes the cluster.
+func (v *verb) accept(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+	t, refused := v.resolve(ctx, c)
+	if refused != nil {
+		return *refused
+	}
+	var have *provision.Desired
+	if c.Status.Version != "" {
+		running := t.want
+		running.Version = c.Status.Version
+		have = &running
+	}
+	if err := t.check(ctx, have); err != nil {
+		return refusal(err, v1alpha1.ReasonRefused)
+	}
+	if err := t.Ensure(ctx, t.want); err != nil {
+		return refusal(err, v1alpha1.ReasonProvisionerFailed)
+	}
+	return operator.Done(v1alpha1.ReasonAccepted, "provisioner "+c.Spec.ProvisionerRef.Name+" has taken the cluster")
+}
+
+// provision says how far the driver is.
+func (v *verb) provision(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+	t, refused := v.resolve(ctx, c)
+	if refused != nil {
+		return *refused
+	}
+	observed, err := t.Observe(ctx, refOf(c))
+	if errors.Is(err, provision.ErrNotFound) {
+		return operator.Wait(v1alpha1.ReasonProvisioning, "the provisioner has not begun yet", time.Second)
+	}
+	if err != nil {
+		return refusal(err, v1alpha1.ReasonProvisionerFailed)
+	}
+	c.Status.Steps, c.Status.Endpoint, c.Status.Join = observed.Steps, observed.Endpoint, observed.Join
+	if observed.Version != "" {
+		c.Status.Version = observed.Version
+	}
+	// A driver that reads through a cache may still see the cluster as it was before Ensure.
+	if observed.State == provision.Serving && observed.Version != "" && observed.Version != c.Spec.Version {
+		return operator.Wait(v1alpha1.ReasonProvisioning, "the cluster still runs "+observed.Version, observeInterval)
+	}
+	return judge(observed)
+}
+
+// judge says what a driver's observation means. It is pure.
+func judge(o provision.Observed) operator.Outcome {
+	switch o.State {
+	case provision.Serving:
+		return operator.DoneUntil(v1alpha1.ReasonProvisioned, "the cluster serves", observeInterval)
+	case provision.Failed:
+		return operator.Stalled(v1alpha1.ReasonProvisionerFailed, "%s", o.Message)
+	case provision.Degraded:
+		return operator.Wait(v1alpha1.ReasonDegraded, o.Message, observeInterval)
+	case provision.Creating:
+		return operator.Wait(v1alpha1.ReasonProvisioning, o.Message, observeInterval)
+	}
+	return operator.Stalled(v1alpha1.ReasonProvisionerFailed, "the driver reports the state %q, which is none", o.State)
+}
+
+func (v *verb) deprovision(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+	t, err := find(ctx, v.Client, v.Drivers, c)
+	if gone, ok := errors.AsType[*missingError](err); ok && gone.never {
+		return operator.Done(v1alpha1.ReasonIdle, "")
+	}
+	if err != nil {
+		return refusal(err, v1alpha1.ReasonProvisionerNotReady)
+	}
+	gone, err := t.Delete(ctx, refOf(c))
+	if err != nil {
+		return refusal(err, v1alpha1.ReasonDeprovisioning)
+	}
+	if !gone {
+		message := "the provisioner is removing the cluster"
+		if o, err := t.Observe(ctx, refOf(c)); err == nil && o.Message != "" {
+			message += ": " + o.Message
+		}
+		return operator.Wait(v1alpha1.ReasonDeprovisioning, message, observeInterval)
+	}
+	return operator.Done(v1alpha1.ReasonIdle, "")
+}

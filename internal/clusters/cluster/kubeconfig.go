@@ -1,0 +1,102 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/provision"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+// publish writes the admin kubeconfig into the cluster's Secret.
+func (v *verb) publish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+	t, refused := v.resolve(ctx, c)
+	if refused != nil {
+		return *refused
+	}
+	observed, err := t.Observe(ctx, refOf(c))
+	if errors.Is(err, provision.ErrNotFound) {
+		return operator.Wait(v1alpha1.ReasonKubeconfigPending, "the provisioner has not begun yet", time.Second)
+	}
+	if err != nil {
+		return refusal(err, v1alpha1.ReasonKubeconfigPending)
+	}
+	c.Status.Steps, c.Status.Endpoint, c.Status.Join = observed.Steps, observed.Endpoint, observed.Join
+	if len(observed.Kubeconfig) == 0 {
+		return pending(observed)
+	}
+	if err := v.writeKubeconfig(ctx, c, observed.Kubeconfig); err != nil {
+		return operator.Retry(v1alpha1.ReasonKubeconfigPending, err)
+	}
+	return operator.Done(v1alpha1.ReasonKubeconfigPublished, "the kubeconfig is in Secret "+c.KubeconfigSecret())
+}
+
+// pending says why there is no kubeconfig yet. It is pure.
+func pending(o provision.Observed) operator.Outcome {
+	if o.State == provision.Failed {
+		return operator.Stalled(v1alpha1.ReasonProvisionerFailed, "%s", o.Message)
+	}
+	message := "the provisioner has not given a kubeconfig yet"
+	if o.Message != "" {
+		message += ": " + o.Message
+	}
+	return operator.Wait(v1alpha1.ReasonKubeconfigPending, message, observeInterval)
+}
+
+func (v *verb) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, kubeconfig []byte) error {
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: c.Namespace, Name: c.KubeconfigSecret()}
+	err := v.Secrets.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		secret = &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: key.Namespace, Name: key.Name,
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Cluster"))},
+			},
+			Type: corev1.SecretTypeOpaque,
+			Data: map[string][]byte{v1alpha1.KubeconfigKey: kubeconfig},
+		}
+		if err := v.Client.Create(ctx, secret); err != nil {
+			return fmt.Errorf("write kubeconfig: %w", err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read kubeconfig: %w", err)
+	}
+	if !metav1.IsControlledBy(secret, c) {
+		return fmt.Errorf("write kubeconfig: a Secret %s is there and does not belong to this cluster; delete it", key.Name)
+	}
+	if bytes.Equal(secret.Data[v1alpha1.KubeconfigKey], kubeconfig) {
+		return nil
+	}
+	secret.Data = map[string][]byte{v1alpha1.KubeconfigKey: kubeconfig}
+	if err := v.Client.Update(ctx, secret); err != nil {
+		return fmt.Errorf("write new kubeconfig: %w", err)
+	}
+	return nil
+}
+
+func (v *verb) unpublish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+	secret := &corev1.Secret{}
+	err := v.Secrets.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.KubeconfigSecret()}, secret)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, c) {
+		return operator.Done(v1alpha1.ReasonIdle, "")
+	}
+	if err == nil {
+		err = client.IgnoreNotFound(v.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}))
+	}
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonKubeconfigPending, fmt.Errorf("delete kubeconfig: %w", err))
+	}
+	return operator.Done(v1alpha1.ReasonIdle, "")
+}

@@ -1,0 +1,24 @@
+// Package all lists the drivers. A new driver is one line here; only the place
+// that wires the program enters.
+package all
+
+import (
+	"kqueen.io/kqueen/internal/clusters/provision"
+	"kqueen.io/kqueen/internal/clusters/provision/hosted"
+)
+
+// Config is what drivers are made of.
+type Config struct {
+	Hosted hosted.Config
+}
+
+// Drivers returns every driver by its name.
+func Drivers(c Config) map[string]provision.Driver {
+	drivers := map[string]provision.Driver{}
+	for _, d := range []provision.Driver{
+		hosted.New(c.Hosted),
+	} {
+		drivers[d.Describe().Name] = d
+	}
+	return drivers
+}

@@ -1,0 +1,259 @@
+// Package hosted is the driver of clusters whose control plane KQueen hosts
+// itself: it turns a wanted cluster into a ControlPlane object and reads back
+// what became of it. The verb controlplane does the work behind that object.
+package hosted
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/provision"
+	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/hosting/release"
+)
+
+// Config is what the driver is made of.
+type Config struct {
+	// Client of the admin plane. It must see its own writes of ControlPlanes soon, not at once.
+	Client client.Client
+	// Secrets reads Secrets of the admin plane, without a cache: keys are not kept in memory.
+	Secrets client.Reader
+}
+
+// Driver is the driver. It implements provision.Driver.
+type Driver struct{ Config }
+
+// New returns the driver.
+func New(c Config) *Driver { return &Driver{c} }
+
+const (
+	provisionerSchema = `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "type": "object",
+  "additionalProperties": false,
+  "properties": {
+    "dataStore": {
+      "type": "string", "minLength": 1, "maxLength": 253, "default": "default",
+      "title": "Data store", "description": "Name of the DataStore that holds the keyspaces of the clusters."
+    }
+  }
+}`
+	clusterSchema = `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "type": "object",
+  "additionalProperties": false
+}`
+)
+
+// parameters are what provisionerSchema describes.
+type parameters struct {
+	DataStore string `json:"dataStore"`
+}
+
+// Describe says what the driver is.
+func (d *Driver) Describe() provision.Description {
+	return provision.Description{
+		Name:              "hosted",
+		Summary:           "Control planes that KQueen hosts itself, over a keyspace of their own in a shared etcd.",
+		ProvisionerSchema: json.RawMessage(provisionerSchema),
+		ClusterSchema:     json.RawMessage(clusterSchema),
+		Owns:              []client.Object{&v1alpha1.ControlPlane{}},
+	}
+}
+
+// Check refuses an unknown version, a version whose programs are not there, and a step that is not allowed.
+func (d *Driver) Check(ctx context.Context, have *provision.Desired, want provision.Desired) error {
+	if have != nil && have.Version == want.Version {
+		return nil
+	}
+	version, err := release.ParseVersion(want.Version)
+	if err != nil {
+		return &provision.InvalidError{Field: "spec.version", Problem: err.Error()}
+	}
+	if have != nil {
+		if err := checkStep(have.Version, version); err != nil {
+			return err
+		}
+	}
+	known := &v1alpha1.Release{}
+	err = d.Client.Get(ctx, client.ObjectKey{Name: want.Version}, known)
+	if apierrors.IsNotFound(err) {
+		return d.unknownVersion(ctx, want.Version)
+	}
+	if err != nil {
+		return fmt.Errorf("read release %s: %w", want.Version, err)
+	}
+	if ready := apimeta.FindStatusCondition(known.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Status == metav1.ConditionFalse {
+		return &provision.InvalidError{Field: "spec.version", Problem: fmt.Sprintf("release %s cannot be used yet: %s", want.Version, ready.Message)}
+	}
+	return nil
+}
+
+func checkStep(from string, to release.Version) error {
+	version, err := release.ParseVersion(from)
+	if err != nil {
+		return fmt.Errorf("read the version that runs: %w", err)
+	}
+	var skew *release.SkewError
+	if err := release.CheckUpgrade(version, to); errors.As(err, &skew) {
+		return &provision.InvalidError{Field: "spec.version", Problem: skew.Reason + ": " + skew.Fix}
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+func (d *Driver) unknownVersion(ctx context.Context, version string) error {
+	list := &v1alpha1.ReleaseList{}
+	if err := d.Client.List(ctx, list); err != nil {
+		return fmt.Errorf("list releases: %w", err)
+	}
+	names := make([]string, 0, len(list.Items))
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	// A cache lists in no order, and the message must be the same from try to try.
+	slices.Sort(names)
+	known := "none"
+	if len(names) > 0 {
+		known = strings.Join(names, ", ")
+	}
+	return &provision.InvalidError{Field: "spec.version", Problem: fmt.Sprintf("%q is not a version that KQueen can run; known: %s", version, known)}
+}
+
+// Ensure writes the ControlPlane.
+func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
+	var p parameters
+	if len(want.ProvisionerParameters) > 0 {
+		if err := json.Unmarshal(want.ProvisionerParameters, &p); err != nil {
+			return &provision.InvalidError{Field: "spec.parameters", Problem: err.Error()}
+		}
+	}
+	spec := v1alpha1.ControlPlaneSpec{Version: want.Version, DataStore: p.DataStore, Network: want.Network}
+	have, err := d.get(ctx, want.Ref)
+	if errors.Is(err, provision.ErrNotFound) {
+		return d.create(ctx, want.Ref, spec)
+	}
+	if err != nil {
+		return err
+	}
+	if !have.DeletionTimestamp.IsZero() {
+		return fmt.Errorf("control plane %s is being deleted", want.Name)
+	}
+	base := have.DeepCopy()
+	have.Spec.Version, have.Spec.Network = spec.Version, spec.Network
+	if equality.Semantic.DeepEqual(base.Spec, have.Spec) {
+		return nil
+	}
+	if err := d.Client.Patch(ctx, have, client.MergeFrom(base)); err != nil {
+		return fmt.Errorf("update control plane %s: %w", want.Name, err)
+	}
+	return nil
+}
+
+func (d *Driver) create(ctx context.Context, ref provision.Ref, spec v1alpha1.ControlPlaneSpec) error {
+	cp := &v1alpha1.ControlPlane{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: ref.Namespace,
+			Name:      ref.Name,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: "Cluster", Name: ref.Name, UID: ref.UID,
+				Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+			}},
+		},
+		Spec: spec,
+	}
+	// Somebody else's object of that name is found by the next Observe, which says so; our own is found too.
+	if err := d.Client.Create(ctx, cp); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create control plane %s: %w", ref.Name, err)
+	}
+	return nil
+}
+
+// Observe reads the ControlPlane.
+func (d *Driver) Observe(ctx context.Context, ref provision.Ref) (provision.Observed, error) {
+	cp, err := d.get(ctx, ref)
+	if err != nil {
+		return provision.Observed{}, err
+	}
+	observed := observe(cp)
+	if cp.Status.Endpoint == nil {
+		return observed, nil
+	}
+	keys := &corev1.Secret{}
+	if err := d.Secrets.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: cp.KeysSecret()}, keys); err != nil {
+		return provision.Observed{}, fmt.Errorf("read the keys of control plane %s: %w", ref.Name, err)
+	}
+	if cp.Status.Endpoint.NodeAddress != "" {
+		server := net.JoinHostPort(cp.Status.Endpoint.NodeAddress, strconv.Itoa(int(cp.Status.Endpoint.Port)))
+		observed.Join = &v1alpha1.JoinEndpoint{Server: server, CA: keys.Data["ca.crt"], ServerName: cp.Status.Endpoint.ServerName}
+	}
+	observed.Kubeconfig, err = adminKubeconfig(cp, keys.Data)
+	return observed, err
+}
+
+// Delete deletes the ControlPlane and waits until it is gone.
+func (d *Driver) Delete(ctx context.Context, ref provision.Ref) (bool, error) {
+	cp, err := d.get(ctx, ref)
+	if errors.Is(err, provision.ErrNotFound) {
+		return true, nil
+	}
+	if _, foreign := errors.AsType[*provision.InvalidError](err); foreign {
+		return true, nil
+	}
+	if err != nil || !cp.DeletionTimestamp.IsZero() {
+		return false, err
+	}
+	same := client.Preconditions{UID: &cp.UID}
+	if err := client.IgnoreNotFound(d.Client.Delete(ctx, cp, same)); err != nil {
+		return false, fmt.Errorf("delete control plane %s: %w", ref.Name, err)
+	}
+	return false, nil
+}
+
+// get returns the cluster's own ControlPlane. One that belongs to something else is an *InvalidError.
+func (d *Driver) get(ctx context.Context, ref provision.Ref) (*v1alpha1.ControlPlane, error) {
+	cp := &v1alpha1.ControlPlane{}
+	err := d.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, cp)
+	if apierrors.IsNotFound(err) {
+		return nil, provision.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read control plane %s: %w", ref.Name, err)
+	}
+	if owner := metav1.GetControllerOf(cp); owner == nil || owner.UID != ref.UID {
+		return nil, &provision.InvalidError{
+			Field:   "metadata.name",
+			Problem: fmt.Sprintf("a ControlPlane named %s is there and does not belong to this cluster; choose another name, or delete it", ref.Name),
+		}
+	}
+	return cp, nil
+}
+
+func adminKubeconfig(cp *v1alpha1.ControlPlane, keys map[string][]byte) ([]byte, error) {
+	return pki.Kubeconfig(pki.KubeconfigParams{
+		Cluster:       cp.Name,
+		Context:       cp.Name,
+		User:          cp.Name + "-admin",
+		Server:        "https://" + cp.Status.Endpoint.Gateway,
+		TLSServerName: cp.Status.Endpoint.ServerName,
+		CA:            keys["ca.crt"],
+		ClientCert:    keys["admin.crt"],
+		ClientKey:     keys["admin.key"],
+	})
+}

@@ -1,0 +1,69 @@
+package hosted
+
+import (
+	"net"
+	"strconv"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/provision"
+)
+
+// steps are a ControlPlane's conditions in words for people, in the order in which they come true.
+var steps = []struct{ condition, name string }{
+	{v1alpha1.ConditionKeysReady, "Keys and certificates"},
+	{v1alpha1.ConditionStoreReady, "Keyspace in the data store"},
+	{v1alpha1.ConditionEndpointReady, "Endpoint at the gateway"},
+	{v1alpha1.ConditionComponentsReady, "Control plane components"},
+	{v1alpha1.ConditionInitialized, "Controllers at work"},
+}
+
+// observe says what a ControlPlane's status means for its cluster.
+func observe(cp *v1alpha1.ControlPlane) provision.Observed {
+	status := cp.Status
+	o := provision.Observed{State: provision.Creating, Version: status.Version, Steps: stepsOf(status.Conditions)}
+	if status.Endpoint != nil {
+		o.Endpoint = "https://" + net.JoinHostPort(status.Endpoint.Address, strconv.Itoa(int(status.Endpoint.Port)))
+	}
+	ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil {
+		o.Message = "the control plane was not looked at yet"
+		return o
+	}
+	o.Message = ready.Message
+	current := status.ObservedGeneration == cp.Generation
+	switch {
+	case !cp.DeletionTimestamp.IsZero():
+		o.State = provision.Degraded
+		if ready.Reason != v1alpha1.ReasonDeleting {
+			o.Message = "its control plane is being removed"
+		}
+	case !current:
+		o.Message = "the control plane's new settings were not looked at yet"
+	case apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled):
+		o.State = provision.Failed
+	case ready.Status == metav1.ConditionTrue:
+		o.State = provision.Serving
+	}
+	if o.State == provision.Creating && apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionInitialized) {
+		o.State = provision.Degraded
+	}
+	return o
+}
+
+func stepsOf(conditions []metav1.Condition) []v1alpha1.Step {
+	out := make([]v1alpha1.Step, 0, len(steps))
+	for _, s := range steps {
+		step := v1alpha1.Step{Name: s.name}
+		if c := apimeta.FindStatusCondition(conditions, s.condition); c != nil {
+			step.Done = c.Status == metav1.ConditionTrue
+			if !step.Done {
+				step.Message = c.Message
+			}
+		}
+		out = append(out, step)
+	}
+	return out
+}

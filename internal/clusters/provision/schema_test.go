@@ -1,0 +1,95 @@
+package provision_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"kqueen.io/kqueen/internal/clusters/provision"
+)
+
+const schema = `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["region"],
+  "properties": {
+    "region": {"type": "string", "enum": ["north", "south"]},
+    "size": {"type": "integer", "minimum": 1, "maximum": 9},
+    "pool": {"type": "object", "properties": {"labels": {"type": "array", "items": {"type": "string", "minLength": 2}}}}
+  }
+}`
+
+func TestCheckParameters(t *testing.T) {
+	tests := map[string]struct {
+		reason     string
+		parameters string
+		field      string // of the error; empty when the parameters are taken
+		problem    string // part of it
+	}{
+		"Good":         {"What fits is taken.", `{"region":"north","size":9}`, "", ""},
+		"WholeFloat":   {"3.0 is an integer in JSON Schema.", `{"region":"north","size":3.0}`, "", ""},
+		"None":         {"No parameters are an empty object, not null.", ``, "spec.parameters", "region"},
+		"Missing":      {"What is required is named.", `{"size":3}`, "spec.parameters", "region"},
+		"Unknown":      {"A typing error is named.", `{"region":"north","regoin":"x"}`, "spec.parameters", "regoin"},
+		"WrongType":    {"The field and the right type are named.", `{"region":"north","size":"3"}`, "spec.parameters.size", "integer"},
+		"NotInEnum":    {"The right values are named.", `{"region":"west"}`, "spec.parameters.region", "'north', 'south'"},
+		"TooLarge":     {"The limit is named.", `{"region":"north","size":10}`, "spec.parameters.size", "9"},
+		"Nested":       {"The innermost place is named.", `{"region":"north","pool":{"labels":["ok","x"]}}`, "spec.parameters.pool.labels.1", "2"},
+		"Null":         {"null is no object.", `null`, "spec.parameters", "object"},
+		"Array":        {"An array is no object.", `[]`, "spec.parameters", "object"},
+		"NotJSON":      {"Text that is not JSON is said to be so.", `{"region":`, "spec.parameters", "is not JSON"},
+		"TwoDocuments": {"What follows the object is not overlooked.", `{"region":"north"} {}`, "spec.parameters", "is not JSON"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := provision.CheckParameters("spec.parameters", json.RawMessage(schema), json.RawMessage(tc.parameters))
+			if tc.field == "" {
+				if err != nil {
+					t.Errorf("%s\ngot %v", tc.reason, err)
+				}
+				return
+			}
+			var invalid *provision.InvalidError
+			if !errors.As(err, &invalid) || invalid.Field != tc.field || !strings.Contains(invalid.Problem, tc.problem) {
+				t.Errorf("%s\nwant %s: …%s…\ngot %v", tc.reason, tc.field, tc.problem, err)
+			}
+		})
+	}
+}
+
+// TestCheckParametersOfABrokenSchema: a driver's fault must not be taken for the user's.
+func TestCheckParametersOfABrokenSchema(t *testing.T) {
+	for name, broken := range map[string]string{
+		"Empty": ``, "NotJSON": `{`, "BadKeyword": `{"type":3}`, "BadPattern": `{"properties":{"a":{"pattern":"("}}}`,
+		"FileReference": `{"$ref":"file:///etc/hostname"}`, "WebReference": `{"$ref":"https://example.com/schema.json"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := provision.CheckParameters("spec.parameters", json.RawMessage(broken), json.RawMessage(`{"a":"b"}`))
+			var invalid *provision.InvalidError
+			if err == nil || errors.As(err, &invalid) {
+				t.Errorf("want the driver's schema to be blamed, got %v", err)
+			}
+		})
+	}
+}
+
+func FuzzCheckParameters(f *testing.F) {
+	for _, seed := range []string{``, `{}`, `{"region":"north"}`, `{"pool":{"labels":[""]}}`, `[1e999]`, "\x00", `{"a":{"a":{"a":{}}}}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, parameters []byte) {
+		err := provision.CheckParameters("spec.parameters", json.RawMessage(schema), parameters)
+		var invalid *provision.InvalidError
+		if err != nil && !errors.As(err, &invalid) {
+			t.Fatalf("bad input must be an *InvalidError, got %T: %v", err, err)
+		}
+		if err != nil && (!strings.HasPrefix(invalid.Field, "spec.parameters") || invalid.Problem == "") {
+			t.Fatalf("the error must name field and problem: %+v", invalid)
+		}
+		if err == nil && !json.Valid(parameters) {
+			t.Fatal("what is not JSON was taken")
+		}
+	})
+}

@@ -1,0 +1,153 @@
+//go:build linux
+
+package standalone
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/crds"
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/tenancy/role"
+)
+
+// installedMarker is a ConfigMap that says that the first objects were made once: what an
+// administrator has deleted since does not come back.
+const installedMarker = "installed"
+
+// InstallKinds installs the custom resource definitions and waits until all are served.
+func InstallKinds(ctx context.Context, c client.WithWatch) error {
+	definitions, err := crds.All()
+	if err != nil {
+		return err
+	}
+	for _, want := range definitions {
+		have := &apiextensionsv1.CustomResourceDefinition{}
+		err := c.Get(ctx, client.ObjectKeyFromObject(want), have)
+		if apierrors.IsNotFound(err) {
+			err = c.Create(ctx, want)
+		} else if err == nil {
+			want.ResourceVersion = have.ResourceVersion
+			err = c.Update(ctx, want)
+		}
+		if err != nil {
+			return fmt.Errorf("install kind %s: %w", want.Spec.Names.Kind, err)
+		}
+	}
+	for _, crd := range definitions {
+		if err := established(ctx, c, crd.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// established waits by watch until a definition is served.
+func established(ctx context.Context, c client.WithWatch, name string) error {
+	w, err := c.Watch(ctx, &apiextensionsv1.CustomResourceDefinitionList{}, client.MatchingFields{"metadata.name": name})
+	if err != nil {
+		return fmt.Errorf("watch kind %s: %w", name, err)
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		crd, ok := event.Object.(*apiextensionsv1.CustomResourceDefinition)
+		if !ok {
+			continue
+		}
+		for _, condition := range crd.Status.Conditions {
+			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("wait for kind %s: the watch ended: %w", name, context.Cause(ctx))
+}
+
+// InstallObjects makes what every installation has: the namespace of the system, the data store, a
+// Release for each version on disk, and, the first time only, a provisioner and an organization.
+func InstallObjects(ctx context.Context, c client.Client, plane *Plane, binaries []release.Binaries) error {
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace}}
+	if err := ensure(ctx, c, system); err != nil {
+		return err
+	}
+	if err := role.Keep(ctx, c, append(role.Shared(), role.Guard()...)); err != nil {
+		return err
+	}
+	if err := installStore(ctx, c, plane); err != nil {
+		return err
+	}
+	for _, b := range binaries {
+		r := &v1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Name: b.Version.String()}}
+		r.Spec.Source.Build = &v1alpha1.ReleaseBuild{}
+		if err := ensure(ctx, c, r); err != nil {
+			return err
+		}
+	}
+	return installOnce(ctx, c)
+}
+
+func installStore(ctx context.Context, c client.Client, plane *Plane) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "datastore-default"}}
+	secret.Data = map[string][]byte{}
+	for _, name := range []string{"ca.crt", "ca.key", "root.crt", "root.key"} {
+		secret.Data[name] = plane.Store.Keys[name]
+	}
+	if err := replace(ctx, c, secret); err != nil {
+		return err
+	}
+	ds := &v1alpha1.DataStore{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	ds.Spec.Endpoints = []string{plane.Store.Endpoint}
+	ds.Spec.CredentialsRef = v1alpha1.SecretReference{Namespace: secret.Namespace, Name: secret.Name}
+	return replace(ctx, c, ds)
+}
+
+func installOnce(ctx context.Context, c client.Client) error {
+	marker := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: installedMarker}}
+	err := c.Get(ctx, client.ObjectKeyFromObject(marker), marker)
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	hosted := &v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "hosted"}}
+	hosted.Spec.Driver = "hosted"
+	organization := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	organization.Spec.DisplayName = "Default organization"
+	for _, object := range []client.Object{hosted, organization, marker} {
+		if err := ensure(ctx, c, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensure creates an object that is not there.
+func ensure(ctx context.Context, c client.Client, object client.Object) error {
+	if err := c.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
+	}
+	return nil
+}
+
+// replace creates an object or writes over what is there.
+func replace(ctx context.Context, c client.Client, object client.Object) error {
+	have := object.DeepCopyObject().(client.Object)
+	err := c.Get(ctx, client.ObjectKeyFromObject(object), have)
+	if apierrors.IsNotFound(err) {
+		return ensure(ctx, c, object)
+	}
+	if err != nil {
+		return fmt.Errorf("read %T %s: %w", object, object.GetName(), err)
+	}
+	object.SetResourceVersion(have.GetResourceVersion())
+	object.SetFinalizers(have.GetFinalizers())
+	if err := c.Update(ctx, object); err != nil {
+		return fmt.Errorf("update %T %s: %w", object, object.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+//go:build linux
+
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/controlplane"
+	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/hosting/runner"
+)
+
+// Ports of the etcd workload.
+const (
+	portClient = "client"
+	portPeer   = "peer"
+	portHTTP   = "http"
+)
+
+// adminNetwork is the addressing of the admin plane. No pod and no Service lives there but "kubernetes".
+var adminNetwork = v1alpha1.Network{PodCIDR: "10.254.0.0/16", ServiceCIDR: "10.255.0.0/24", DNSDomain: "cluster.local"}
+
+// adminControllers are what an API server needs beside it to behave as users expect when no pod runs:
+// namespaces go, owned objects go with their owners, aggregated roles are put together.
+var adminControllers = []string{
+	"namespace-controller", "garbage-collector-controller", "clusterrole-aggregation-controller",
+	"serviceaccount-controller", "root-ca-certificate-publisher-controller",
+}
+
+// store runs etcd, turns its authentication on and gives the admin plane its keyspace.
+func (u *bringUp) store(ctx context.Context) error {
+	place, err := u.Runner.Reserve(ctx, WorkloadStore, []string{portClient, portPeer, portHTTP})
+	if err != nil {
+		return fmt.Errorf("reserve the ports of etcd: %w", err)
+	}
+	workload, err := u.describeStore(place)
+	if err != nil {
+		return err
+	}
+	if err := u.Runner.Apply(ctx, workload); err != nil {
+		return fmt.Errorf("start etcd: %w", err)
+	}
+	if err := u.wait(ctx, WorkloadStore); err != nil {
+		return err
+	}
+	u.plane.Store = StoreCredentials{Endpoint: endpoint(place.Port[portClient]), Keys: u.storeKeys}
+	store, err := u.openStore(ctx)
+	if err != nil {
+		return fmt.Errorf("connect to etcd: %w", err)
+	}
+	err = store.Secure(ctx)
+	if err == nil {
+		err = store.Ensure(ctx, datastore.AdminKeyspace())
+	}
+	return errors.Join(err, store.Close())
+}
+
+func (u *bringUp) describeStore(place runner.Place) (runner.Workload, error) {
+	file := func(name string) string { return filepath.Join(place.Dir, name) }
+	args, err := datastore.ServerArgs(datastore.ServerConfig{
+		Name: "default", DataDir: filepath.Join(u.Dir, "etcd"),
+		ClientPort: place.Port[portClient], PeerPort: place.Port[portPeer], HTTPPort: place.Port[portHTTP],
+		CertFile: file("server.crt"), KeyFile: file("server.key"), ClientCAFile: file("ca.crt"),
+		PeerCertFile: file("peer.crt"), PeerKeyFile: file("peer.key"), PeerCAFile: file("peer-ca.crt"),
+	})
+	if err != nil {
+		return runner.Workload{}, err
+	}
+	files := map[string]runner.File{}
+	for _, name := range []string{"ca.crt", "server.crt", "server.key", "peer-ca.crt", "peer.crt", "peer.key"} {
+		files[name] = runner.File{Data: u.storeKeys[name]}
+	}
+	return runner.Workload{ID: WorkloadStore, Files: files, Components: []runner.Component{{
+		Name:  "etcd",
+		Path:  u.Program,
+		Args:  append([]string{"etcd"}, args...),
+		Ports: []string{portClient, portPeer, portHTTP},
+		Probe: &runner.Probe{
+			URL:    endpoint(place.Port[portHTTP]) + "/readyz",
+			CAFile: "ca.crt", CertFile: "server.crt", KeyFile: "server.key",
+		},
+	}}}, nil
+}
+
+func (u *bringUp) openStore(ctx context.Context) (*datastore.Store, error) {
+	root, err := datastore.RootTLS(u.storeKeys["ca.crt"], u.storeKeys["root.crt"], u.storeKeys["root.key"])
+	if err != nil {
+		return nil, err
+	}
+	return datastore.Open(ctx, datastore.Config{Endpoints: []string{u.plane.Store.Endpoint}, TLS: root})
+}
+
+// admin runs the API server and writes the administrator's kubeconfig.
+func (u *bringUp) admin(ctx context.Context) error {
+	place, err := u.Runner.Reserve(ctx, WorkloadAdmin, controlplane.Ports())
+	if err != nil {
+		return fmt.Errorf("reserve the ports of the admin plane: %w", err)
+	}
+	workload, err := controlplane.Describe(controlplane.Description{
+		ID:               WorkloadAdmin,
+		Network:          adminNetwork,
+		ServerName:       u.serverName(),
+		AdvertiseAddress: u.AdvertiseAddress,
+		Place:            place,
+		Keys:             u.adminKeys,
+		EncryptionKey:    u.encryptionKey,
+		Store: controlplane.StoreAccess{
+			Endpoints: []string{u.plane.Store.Endpoint}, CA: u.storeKeys["ca.crt"], Keyspace: datastore.AdminKeyspace(),
+		},
+		Program:          u.Binaries.Path,
+		Controllers:      adminControllers,
+		WithoutScheduler: true,
+		AuditLog:         u.AuditLog,
+		Trusted:          []string{ownUser},
+	})
+	if err != nil {
+		return err
+	}
+	if err := u.Runner.Apply(ctx, workload); err != nil {
+		return fmt.Errorf("start the admin plane: %w", err)
+	}
+	if err := u.wait(ctx, WorkloadAdmin); err != nil {
+		return err
+	}
+	for path, user := range map[string]string{u.plane.Kubeconfig: "admin", u.plane.OwnKubeconfig: ownLeaf} {
+		kubeconfig, err := pki.Kubeconfig(pki.KubeconfigParams{
+			Cluster: "kqueen", Context: "kqueen", User: "kqueen-" + user,
+			Server: controlplane.LocalServer(place), Namespace: v1alpha1.NamespacePrefix + "default",
+			CA: u.adminKeys["ca.crt"], ClientCert: u.adminKeys[user+".crt"], ClientKey: u.adminKeys[user+".key"],
+		})
+		if err != nil {
+			return err
+		}
+		if err := WriteFile(path, kubeconfig); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// egress runs what carries the calls of tenants' API servers into their clusters. Without KQueen it goes on, as
+// the API servers do.
+func (u *bringUp) egress(ctx context.Context) error {
+	place, err := u.Runner.Reserve(ctx, WorkloadEgress, nil)
+	if err != nil {
+		return fmt.Errorf("reserve the directory of egress: %w", err)
+	}
+	err = u.Runner.Apply(ctx, runner.Workload{ID: WorkloadEgress, Components: []runner.Component{{
+		Name: "egress",
+		Path: u.Program,
+		Args: []string{"egress", "--workloads", filepath.Dir(place.Dir)},
+		// Whoever is connected has to connect again, whenever it ends.
+		StopGrace: time.Second,
+	}}})
+	if err != nil {
+		return fmt.Errorf("start egress: %w", err)
+	}
+	return u.wait(ctx, WorkloadEgress)
+}
+
+func endpoint(port int) string {
+	return "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+}

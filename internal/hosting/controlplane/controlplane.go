@@ -1,0 +1,104 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+// Stores opens data stores. *DataStores offers it.
+type Stores interface {
+	Open(ctx context.Context, name string) (*Store, error)
+}
+
+// Routes are the names at the gateway. *gateway.Gateway offers it.
+type Routes interface {
+	SetRoute(host string, backend netip.AddrPort) error
+	RemoveRoute(host string)
+}
+
+// Tenants connects to the API servers of control planes. *kube.Remotes offers it.
+type Tenants interface {
+	// Direct returns a client of the API server that a kubeconfig names, the same one under the same name for as long
+	// as the kubeconfig stays. It makes no call.
+	Direct(name string, kubeconfig []byte) (client.Client, error)
+	// Forget drops the client of a name.
+	Forget(name string)
+}
+
+// Config is what the reconciler of ControlPlane is made of. All fields but Recorder, Issuer, Ended, Tenants and Sizes are required.
+type Config struct {
+	// Client of the admin plane.
+	Client client.Client
+	// Secrets reads Secrets of the admin plane, without a cache: keys are not kept in memory.
+	Secrets  client.Reader
+	Stores   Stores
+	Releases Releases
+	Runner   runner.Runner
+	Routes   Routes
+	// Ask asks the API server that a kubeconfig names for a path and returns the HTTP status.
+	Ask      func(ctx context.Context, kubeconfig []byte, path string) (int, error)
+	Recorder events.EventRecorder
+	// Domain is the suffix of all server names at the gateway.
+	Domain string
+	// GatewayAddress is host:port at which clients find the gateway.
+	GatewayAddress string
+	// AdvertiseAddress is how nodes and pods reach this host.
+	AdvertiseAddress netip.Addr
+	// Issuer signs the credentials that API servers take; its Audience is not looked at, because each has its own.
+	// Nil where nobody issues any.
+	Issuer *TokenIssuer
+	// Ended tells which sessions and tokens are over with which somebody got a credential for an audience: TokenIssuer's
+	// Ended. It must be there when Issuer is. When its answer changes, the control plane is to be looked at again.
+	Ended func(audience string) []string
+	// Tenants connects to control planes. It must be there when Issuer is.
+	Tenants Tenants
+	// Sizes tells what control planes hold in data stores. Nil where nobody measures it.
+	Sizes Sizes
+	// Now tells the time by which certificates are judged.
+	Now func() time.Time
+}
+
+// verb holds the phases.
+type verb struct{ Config }
+
+// New returns the reconciler of ControlPlane.
+func New(c Config) *operator.Reconciler[*v1alpha1.ControlPlane] {
+	v := &verb{c}
+	return operator.New(operator.Config[*v1alpha1.ControlPlane]{
+		Client:    c.Client,
+		Recorder:  c.Recorder,
+		New:       func() *v1alpha1.ControlPlane { return &v1alpha1.ControlPlane{} },
+		Finalizer: v1alpha1.GroupVersion.Group + "/controlplane",
+		// Removed in reverse: nothing runs before the name, the data and the keys go. The route stands
+		// before the components run, so that one failing component does not hide a healthy API server.
+		Phases: []operator.Phase[*v1alpha1.ControlPlane]{
+			{Condition: v1alpha1.ConditionKeysReady, Ensure: v.ensureKeys, Remove: v.removeKeys},
+			{Condition: v1alpha1.ConditionStoreReady, Ensure: v.ensureKeyspace, Remove: v.removeKeyspace},
+			{Condition: v1alpha1.ConditionEndpointReady, Ensure: v.ensureEndpoint, Remove: v.removeEndpoint},
+			{Condition: v1alpha1.ConditionComponentsReady, Ensure: v.ensureComponents, Remove: v.removeComponents},
+			{Condition: v1alpha1.ConditionAccessReady, Ensure: v.ensureAccess, Remove: v.forgetAccess},
+			{Condition: v1alpha1.ConditionInitialized, Ensure: v.awaitControllers},
+		},
+	})
+}
+
+// serverName is the control plane's host name at the gateway. Two control planes never share one:
+// neither names nor namespaces have dots, and the fixed label keeps organizations and other
+// namespaces apart.
+func serverName(cp *v1alpha1.ControlPlane, domain string) string {
+	organization, ok := strings.CutPrefix(cp.Namespace, v1alpha1.NamespacePrefix)
+	if !ok {
+		return fmt.Sprintf("%s.%s.ns.%s", cp.Name, cp.Namespace, domain)
+	}
+	return fmt.Sprintf("%s.%s.%s", cp.Name, organization, domain)
+}

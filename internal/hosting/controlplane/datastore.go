@@ -1,0 +1,95 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+// storeCheckInterval is the time between two looks at a data store that was well.
+const storeCheckInterval = 30 * time.Second
+
+// dataStoreVerb watches over the etcds that hold the keyspaces.
+type dataStoreVerb struct {
+	client client.Client
+	stores *DataStores
+}
+
+// NewDataStoreReconciler returns the reconciler of DataStore.
+func NewDataStoreReconciler(c client.Client, stores *DataStores, recorder events.EventRecorder) *operator.Reconciler[*v1alpha1.DataStore] {
+	v := &dataStoreVerb{client: c, stores: stores}
+	return operator.New(operator.Config[*v1alpha1.DataStore]{
+		Client:    c,
+		Recorder:  recorder,
+		New:       func() *v1alpha1.DataStore { return &v1alpha1.DataStore{} },
+		Finalizer: v1alpha1.GroupVersion.Group + "/datastore",
+		Phases: []operator.Phase[*v1alpha1.DataStore]{
+			{Condition: v1alpha1.ConditionConnected, Ensure: v.connect, Remove: v.disconnect},
+		},
+	})
+}
+
+func (v *dataStoreVerb) connect(ctx context.Context, ds *v1alpha1.DataStore) operator.Outcome {
+	store, err := v.stores.Open(ctx, ds.Name)
+	if err != nil {
+		return storeOutcome(err)
+	}
+	health, err := store.Health(ctx)
+	if err != nil {
+		return storeOutcome(err)
+	}
+	ds.Status.Version, ds.Status.Members = health.Version, int32(health.Members)
+	if len(health.Alarms) > 0 {
+		return operator.Wait(v1alpha1.ReasonAlarm, "etcd has raised "+strings.Join(health.Alarms, ", ")+"; until it is lifted, writes of all control planes are refused", storeCheckInterval)
+	}
+	message := "etcd " + health.Version + " answers"
+	if len(health.Silent) > 0 {
+		message += "; members that do not: " + strings.Join(health.Silent, ", ")
+	}
+	return operator.DoneUntil(v1alpha1.ReasonConnected, message, storeCheckInterval)
+}
+
+// disconnect lets a data store go only when no control plane names it: its keys would stay behind.
+func (v *dataStoreVerb) disconnect(ctx context.Context, ds *v1alpha1.DataStore) operator.Outcome {
+	list := &v1alpha1.ControlPlaneList{}
+	if err := v.client.List(ctx, list); err != nil {
+		return operator.Retry(v1alpha1.ReasonKeyspacesRemain, fmt.Errorf("list control planes: %w", err))
+	}
+	users := 0
+	for i := range list.Items {
+		if list.Items[i].Spec.DataStore == ds.Name {
+			users++
+		}
+	}
+	if users > 0 {
+		return operator.Wait(v1alpha1.ReasonKeyspacesRemain, fmt.Sprintf("control planes that still have a keyspace here: %d; delete them first", users), storeCheckInterval)
+	}
+	if err := v.stores.Forget(ds.UID); err != nil {
+		return operator.Retry(v1alpha1.ReasonUnreachable, fmt.Errorf("close the connection: %w", err))
+	}
+	return operator.Done(v1alpha1.ReasonIdle, "")
+}
+
+// storeOutcome says what an error of a data store means for whoever needs it.
+func storeOutcome(err error) operator.Outcome {
+	var credentials *CredentialsError
+	var version *datastore.VersionError
+	switch {
+	case errors.Is(err, ErrStoreNotFound):
+		return operator.Retry(v1alpha1.ReasonDataStoreNotFound, err)
+	case errors.As(err, &credentials):
+		return operator.Retry(v1alpha1.ReasonCredentialsInvalid, credentials)
+	case errors.As(err, &version):
+		return operator.Retry(v1alpha1.ReasonVersionTooOld, version)
+	}
+	return operator.Retry(v1alpha1.ReasonUnreachable, err)
+}

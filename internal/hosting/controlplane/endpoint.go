@@ -1,0 +1,52 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+// ensureEndpoint gives the API server its name at the gateway.
+func (v *verb) ensureEndpoint(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	place, err := v.Runner.Reserve(ctx, string(cp.UID), Ports())
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonEndpointPending, fmt.Errorf("read the port: %w", err))
+	}
+	name, port := serverName(cp, v.Domain), place.Port[PortAPI]
+	if err := v.Routes.SetRoute(name, netip.AddrPortFrom(loopback(place.Addr), uint16(port))); err != nil {
+		return operator.Stalled(v1alpha1.ReasonEndpointPending, "give %s a route: %v", name, err)
+	}
+	cp.Status.Endpoint = &v1alpha1.ControlPlaneEndpoint{
+		ServerName:  name,
+		Gateway:     v.GatewayAddress,
+		Address:     v.reachable(place.Addr).String(),
+		NodeAddress: v.AdvertiseAddress.String(),
+		Port:        int32(port),
+	}
+	return operator.Done(v1alpha1.ReasonEndpointServing, "the API server is "+name+" at the gateway")
+}
+
+func (v *verb) removeEndpoint(_ context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	v.Routes.RemoveRoute(serverName(cp, v.Domain))
+	cp.Status.Endpoint = nil
+	return operator.Done(v1alpha1.ReasonIdle, "")
+}
+
+// reachable is how others reach what listens on addr.
+func (v *verb) reachable(addr netip.Addr) netip.Addr {
+	if addr.IsUnspecified() {
+		return v.AdvertiseAddress
+	}
+	return addr
+}
+
+// loopback is how this host reaches what listens on addr.
+func loopback(addr netip.Addr) netip.Addr {
+	if addr.IsUnspecified() {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return addr
+}

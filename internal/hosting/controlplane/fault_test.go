@@ -1,0 +1,262 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/operator"
+	"kqueen.io/kqueen/internal/platform/operator/operatortest"
+)
+
+// plane is one ControlPlane in a namespace of its own, and the outside that it lives in.
+type plane struct {
+	*outside
+	client client.WithWatch
+	key    client.ObjectKey
+	uid    string
+	now    time.Time
+	issuer *TokenIssuer
+	sizes  Sizes
+}
+
+func newPlane(t *testing.T) *plane {
+	t.Helper()
+	return newPlaneIn(t, controlplanetest.Namespace(t, controlplanetest.Client(t)))
+}
+
+func newPlaneIn(t *testing.T, namespace string) *plane {
+	t.Helper()
+	c := controlplanetest.Client(t)
+	p := &plane{outside: newOutside(), client: c, key: client.ObjectKey{Namespace: namespace, Name: "demo"}, now: time.Now(), issuer: description(t).Issuer}
+	cp := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.key.Namespace, Name: p.key.Name}, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.36.2"}}
+	if err := c.Create(t.Context(), cp); err != nil {
+		t.Fatalf("create the control plane: %v", err)
+	}
+	p.uid = string(cp.UID)
+	p.forgetRights(t)
+	return p
+}
+
+func (p *plane) world() operatortest.World {
+	return operatortest.World{
+		Request:    reconcile.Request{NamespacedName: p.key},
+		Reconciler: p.reconciler,
+		Object:     func(ctx context.Context) (operator.Object, error) { return p.get(ctx) },
+		Step:       func(context.Context) (bool, error) { return p.step(), nil },
+		Done: func(ctx context.Context) (bool, error) {
+			cp, err := p.get(ctx)
+			return err == nil && ready(cp), err
+		},
+		Snapshot: p.snapshot,
+	}
+}
+
+// reconciler is a new process: the routes of the old one went with it.
+func (p *plane) reconciler(inj *operatortest.Injector) reconcile.Reconciler {
+	p.routes = map[string]netip.AddrPort{}
+	l := lines{p.outside, inj}
+	c := inj.Client(p.client)
+	return New(Config{
+		Client: c, Secrets: c, Stores: storeLines{l}, Releases: releaseLines{l}, Runner: l, Routes: l, Ask: l.ask,
+		Issuer: p.issuer, Ended: func(string) []string { return nil }, Tenants: tenantLines{c},
+		Domain: "kqueen.test", GatewayAddress: "192.0.2.1:6443",
+		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"), Sizes: p.sizes, Now: func() time.Time { return p.now },
+	})
+}
+
+// releaseLines are the programs on disk.
+type releaseLines struct{ lines }
+
+func (releaseLines) Ensure(context.Context, release.Version, release.Source, func(release.Step)) (release.Binaries, error) {
+	return release.Binaries{}, nil
+}
+
+func (p *plane) get(ctx context.Context) (*v1alpha1.ControlPlane, error) {
+	cp := &v1alpha1.ControlPlane{}
+	return cp, p.client.Get(ctx, p.key, cp)
+}
+
+// ready says whether the status speaks of the present spec and is good.
+func ready(cp *v1alpha1.ControlPlane) bool {
+	access := apimeta.FindStatusCondition(cp.Status.Conditions, v1alpha1.ConditionAccessReady)
+	return cp.Status.ObservedGeneration == cp.Generation && apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionReady) &&
+		access.Reason != v1alpha1.ReasonAccessUnchecked
+}
+
+// end is the end state of a plane, without names and times of its own.
+type end struct {
+	Secrets    []string // and their keys
+	KeysInUse  bool     // what runs has the keys that are in the Secret
+	Trusted    int      // how many authorities ever ran: a second one would cut off every node
+	Keyspaces  []string
+	Workloads  []string // with their programs and arguments
+	Routes     []string
+	Rights     []string // in the cluster; not looked at when the cluster is gone
+	Conditions []string
+	Status     v1alpha1.ControlPlaneStatus
+	Finalizers []string
+}
+
+func (p *plane) snapshot(ctx context.Context) (any, error) {
+	own := strings.NewReplacer(p.uid, "UID", p.key.Namespace, "NAMESPACE")
+	var e end
+	if len(p.early) > 0 {
+		return nil, fmt.Errorf("too early: %v", p.early)
+	}
+	secrets := &corev1.SecretList{}
+	if err := p.client.List(ctx, secrets, client.InNamespace(p.key.Namespace)); err != nil {
+		return nil, err
+	}
+	for i := range secrets.Items {
+		s := &secrets.Items[i]
+		var keys []string
+		for k := range s.Data {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		e.Secrets = append(e.Secrets, own.Replace(s.Name)+": "+strings.Join(keys, " "))
+		e.KeysInUse = p.runs(s.Data)
+	}
+	for k, n := range p.keyspaces {
+		e.Keyspaces = append(e.Keyspaces, own.Replace(fmt.Sprint(k.Prefix(), " ", n)))
+	}
+	for id, w := range p.workloads {
+		for _, c := range w.Components {
+			e.Workloads = append(e.Workloads, own.Replace(fmt.Sprint(id, " ready=", w.ready, " ", c.Path, " ", c.Args)))
+		}
+		e.Trusted = len(w.trusted)
+	}
+	for _, host := range p.hosts() {
+		e.Routes = append(e.Routes, own.Replace(host)+" "+p.routes[host].String())
+	}
+	cp, err := p.get(ctx)
+	if apierrors.IsNotFound(err) {
+		return e, nil
+	}
+	if e.Rights, err = p.rights(ctx); err != nil {
+		return nil, err
+	}
+	for _, c := range cp.Status.Conditions {
+		e.Conditions = append(e.Conditions, own.Replace(fmt.Sprint(c.Type, "=", c.Status, " ", c.Reason, " ", c.Message, " of ", c.ObservedGeneration)))
+	}
+	slices.Sort(e.Conditions)
+	e.Status, e.Finalizers = cp.Status, cp.Finalizers
+	e.Status.Conditions, e.Status.RenewAt = nil, nil
+	e.Status.Endpoint.ServerName = own.Replace(e.Status.Endpoint.ServerName)
+	return e, err
+}
+
+// runs says whether the workload's files are those of the Secret.
+func (p *plane) runs(secret map[string][]byte) bool {
+	w := p.workloads[p.uid]
+	if w == nil {
+		return false
+	}
+	for name, data := range secret {
+		if name != encryptionKey && !bytes.Equal(w.Files[name].Data, data) {
+			return false
+		}
+	}
+	return len(secret) > 0
+}
+
+func (p *plane) deletion() *operatortest.Act {
+	return &operatortest.Act{
+		Do: func(ctx context.Context) error {
+			return client.IgnoreNotFound(p.client.Delete(ctx, &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.key.Namespace, Name: p.key.Name}}))
+		},
+		Done: func(ctx context.Context) (bool, error) {
+			_, err := p.get(ctx)
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		},
+	}
+}
+
+func (p *plane) upgrade() operatortest.Act {
+	return operatortest.Act{
+		Do: func(ctx context.Context) error {
+			return p.client.Patch(ctx, &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.key.Namespace, Name: p.key.Name}},
+				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"version":"v1.36.3"}}`)))
+		},
+		Done: func(ctx context.Context) (bool, error) {
+			cp, err := p.get(ctx)
+			return err == nil && ready(cp) && cp.Status.Version == "v1.36.3", err
+		},
+	}
+}
+
+// renewal lets most of a year pass.
+func (p *plane) renewal() operatortest.Act {
+	return operatortest.Act{
+		Do: func(context.Context) error { p.now = p.now.Add(300 * 24 * time.Hour); return nil },
+		Done: func(ctx context.Context) (bool, error) {
+			cp, err := p.get(ctx)
+			if err != nil || !ready(cp) || !cp.Status.RenewAt.After(p.now) {
+				return false, err
+			}
+			secret := &corev1.Secret{}
+			err = p.client.Get(ctx, client.ObjectKey{Namespace: p.key.Namespace, Name: cp.KeysSecret()}, secret)
+			return err == nil && p.runs(secret.Data), err
+		},
+	}
+}
+
+func TestControlPlaneUnderFaults(t *testing.T) {
+	tests := map[string]func(t *testing.T, p *plane) operatortest.World{
+		"Create": func(_ *testing.T, p *plane) operatortest.World { return p.world() },
+		"Delete": func(t *testing.T, p *plane) operatortest.World {
+			return operatortest.After(t, p.world(), *p.deletion())
+		},
+		"Upgrade":        func(t *testing.T, p *plane) operatortest.World { return operatortest.After(t, p.world(), p.upgrade()) },
+		"Renew":          func(t *testing.T, p *plane) operatortest.World { return operatortest.After(t, p.world(), p.renewal()) },
+		"DeleteHalfMade": func(_ *testing.T, p *plane) operatortest.World { w := p.world(); w.Then = p.deletion(); return w },
+	}
+	for name, world := range tests {
+		t.Run(name, func(t *testing.T) {
+			operatortest.Run(t, func(t *testing.T) operatortest.World { return world(t, newPlane(t)) })
+		})
+	}
+}
+
+// TestControlPlaneEndState says in words what the runs under faults are compared with.
+func TestControlPlaneEndState(t *testing.T) {
+	p := newPlane(t)
+	made := p.world()
+	operatortest.Converge(t, made)
+	got, err := made.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := got.(end)
+	if len(e.Secrets) != 1 || !e.KeysInUse || e.Trusted != 1 || len(e.Keyspaces) != 1 || len(e.Workloads) != 3 || len(e.Routes) != 1 {
+		t.Errorf("want one Secret, in use, one keyspace, three programs and one route, got %+v", e)
+	}
+	if e.Status.Version != "v1.36.2" || e.Status.Endpoint == nil || len(e.Finalizers) != 1 {
+		t.Errorf("want version, endpoint and finalizer, got %+v", e.Status)
+	}
+	gone := operatortest.After(t, made, *p.deletion())
+	operatortest.Converge(t, gone)
+	got, err = gone.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := got.(end); len(e.Secrets)+len(e.Keyspaces)+len(e.Workloads)+len(e.Routes)+len(p.workloads) != 0 {
+		t.Errorf("want nothing to be left, got %+v", e)
+	}
+}

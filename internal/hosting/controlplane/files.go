@@ -1,0 +1,113 @@
+package controlplane
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/netip"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+	apiserverv1beta1 "k8s.io/apiserver/pkg/apis/apiserver/v1beta1"
+	"sigs.k8s.io/yaml"
+
+	"kqueen.io/kqueen/internal/hosting/egress"
+	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/hosting/runner"
+)
+
+// Files of a control plane beside its keys and certificates.
+const (
+	fileStoreCA           = "etcd-ca.crt"
+	fileEncryption        = "encryption.yaml"
+	fileAuthentication    = "authentication.yaml"
+	fileControllerManager = "controller-manager.conf"
+	fileScheduler         = "scheduler.conf"
+	fileEgress            = "egress.yaml"
+	fileAuditPolicy       = "audit-policy.yaml"
+)
+
+// files are the workload's files: the keys as they are, and what the components' arguments name.
+func (d Description) files() (map[string]runner.File, error) {
+	files := map[string]runner.File{fileStoreCA: {Data: d.Store.CA}}
+	for name, data := range d.Keys {
+		files[name] = runner.File{Data: data}
+	}
+	for name, user := range map[string]string{fileControllerManager: "controller-manager", fileScheduler: "scheduler"} {
+		data, err := pki.Kubeconfig(pki.KubeconfigParams{
+			Cluster: d.ID, Context: user, User: user, Server: LocalServer(d.Place),
+			CA: d.Keys["ca.crt"], ClientCert: d.Keys[user+".crt"], ClientKey: d.Keys[user+".key"],
+		})
+		if err != nil {
+			return nil, fmt.Errorf("write kubeconfig of the %s: %w", user, err)
+		}
+		files[name] = runner.File{Data: data}
+	}
+	callers, err := authentication(d.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	objects := map[string]any{fileEncryption: encryption(d.EncryptionKey), fileAuthentication: callers}
+	if d.Cluster != "" {
+		entry, err := d.entry()
+		if err != nil {
+			return nil, err
+		}
+		files[egress.MarkFile] = runner.File{Data: entry}
+		objects[fileEgress] = egressSelection()
+	}
+	if d.AuditLog != "" {
+		objects[fileAuditPolicy] = auditPolicy(d.Trusted)
+	}
+	for name, object := range objects {
+		data, err := yaml.Marshal(object)
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", name, err)
+		}
+		files[name] = runner.File{Data: data}
+	}
+	return files, nil
+}
+
+// egressSelection sends calls to nodes, pods and Services to the egress. The API server runs in the directory
+// that the socket is in; a whole path could be longer than the kernel takes.
+func egressSelection() apiserverv1beta1.EgressSelectorConfiguration {
+	return apiserverv1beta1.EgressSelectorConfiguration{
+		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1beta1.SchemeGroupVersion.String(), Kind: "EgressSelectorConfiguration"},
+		EgressSelections: []apiserverv1beta1.EgressSelection{{
+			Name: "cluster",
+			Connection: apiserverv1beta1.Connection{
+				ProxyProtocol: apiserverv1beta1.ProtocolHTTPConnect,
+				Transport:     &apiserverv1beta1.Transport{UDS: &apiserverv1beta1.UDSTransport{UDSName: egress.Socket}},
+			},
+		}},
+	}
+}
+
+// entry marks the socket by which the API server calls into its cluster.
+func (d Description) entry() ([]byte, error) {
+	mark := egress.Mark{Cluster: d.Cluster}
+	for _, cidr := range []string{d.Network.PodCIDR, d.Network.ServiceCIDR} {
+		p, err := netip.ParsePrefix(cidr)
+		if err != nil {
+			return nil, fmt.Errorf("ranges of the cluster: %w", err)
+		}
+		mark.Ranges = append(mark.Ranges, p)
+	}
+	return mark.Encode()
+}
+
+// encryption keeps Secrets unreadable in the store. The last provider reads what was written before.
+func encryption(key []byte) apiserverv1.EncryptionConfiguration {
+	return apiserverv1.EncryptionConfiguration{
+		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "EncryptionConfiguration"},
+		Resources: []apiserverv1.ResourceConfiguration{{
+			Resources: []string{"secrets"},
+			Providers: []apiserverv1.ProviderConfiguration{
+				{Secretbox: &apiserverv1.SecretboxConfiguration{Keys: []apiserverv1.Key{
+					{Name: "key1", Secret: base64.StdEncoding.EncodeToString(key)},
+				}}},
+				{Identity: &apiserverv1.IdentityConfiguration{}},
+			},
+		}},
+	}
+}

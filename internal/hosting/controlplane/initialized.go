@@ -1,0 +1,66 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+// firstServiceAccount is what the controllers make for every cluster, soon after they begin.
+const firstServiceAccount = "/api/v1/namespaces/default/serviceaccounts/default"
+
+const (
+	// controllersInterval is the time between two questions while the first controllers start.
+	controllersInterval = 100 * time.Millisecond
+	// controllersTimeout bounds one question: a tenant's API server is not trusted to answer.
+	controllersTimeout = 2 * time.Second
+)
+
+// awaitControllers asks, until it was true once, whether the controllers have begun: the controller
+// manager calls itself healthy before, and whoever is told "ready" would find no ServiceAccount.
+func (v *verb) awaitControllers(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	begun := operator.Done(v1alpha1.ReasonInitialized, "the controllers have begun their work")
+	if apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionInitialized) {
+		return begun
+	}
+	kubeconfig, err := v.adminKubeconfig(ctx, cp)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonInitializing, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, controllersTimeout)
+	defer cancel()
+	code, err := v.Ask(ctx, kubeconfig, firstServiceAccount)
+	switch {
+	case err != nil:
+		return operator.Retry(v1alpha1.ReasonInitializing, fmt.Errorf("ask for the first ServiceAccount: %w", err))
+	case code == http.StatusNotFound:
+		return operator.Wait(v1alpha1.ReasonInitializing, "the controllers have not made the first ServiceAccount yet", controllersInterval)
+	case code != http.StatusOK:
+		return operator.Retry(v1alpha1.ReasonInitializing, fmt.Errorf("ask for the first ServiceAccount: the answer is %d %s", code, http.StatusText(code)))
+	}
+	return begun
+}
+
+// adminKubeconfig leads straight to the API server, not through the gateway.
+func (v *verb) adminKubeconfig(ctx context.Context, cp *v1alpha1.ControlPlane) ([]byte, error) {
+	secret, err := v.readKeys(ctx, cp)
+	if err != nil {
+		return nil, err
+	}
+	place, err := v.Runner.Reserve(ctx, string(cp.UID), Ports())
+	if err != nil {
+		return nil, fmt.Errorf("read the port: %w", err)
+	}
+	return pki.Kubeconfig(pki.KubeconfigParams{
+		Cluster: cp.Name, Context: cp.Name, User: "kqueen",
+		Server: LocalServer(place), TLSServerName: serverName(cp, v.Domain),
+		CA: secret.Data["ca.crt"], ClientCert: secret.Data["admin.crt"], ClientKey: secret.Data["admin.key"],
+	})
+}

@@ -1,0 +1,147 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+// encryptionKey is the key, in a control plane's keys Secret, of what encrypts its Secrets at rest.
+const (
+	encryptionKey       = "encryption.key"
+	encryptionKeyLength = 32 // bytes, what secretbox takes
+)
+
+// ensureKeys issues what is missing and renews what is due.
+func (v *verb) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	store, err := v.Stores.Open(ctx, cp.Spec.DataStore)
+	if err != nil {
+		return storeOutcome(err)
+	}
+	set, err := v.wantKeys(cp)
+	if err != nil {
+		return operator.Stalled(v1alpha1.ReasonKeysUnusable, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	secret, err := v.readKeys(ctx, cp)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
+	}
+	have, encryption := splitKeys(secret.Data)
+	got, changes, err := pki.Issue(have, set, store.Signers, v.Now())
+	if broken, ok := errors.AsType[*pki.TrustError](err); ok {
+		return operator.Stalled(v1alpha1.ReasonKeysUnusable, "%v", broken)
+	}
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
+	}
+	if len(encryption) != encryptionKeyLength {
+		encryption = make([]byte, encryptionKeyLength)
+		if _, err := rand.Read(encryption); err != nil {
+			return operator.Retry(v1alpha1.ReasonKeysUnusable, fmt.Errorf("make the encryption key: %w", err))
+		}
+		changes = append(changes, pki.Change{Name: encryptionKey})
+	}
+	if len(changes) > 0 {
+		if err := v.writeKeys(ctx, secret, joinKeys(got, encryption)); err != nil {
+			return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
+		}
+	}
+	due, err := pki.RenewAt(got, set)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
+	}
+	cp.Status.RenewAt = ptr.To(metav1.NewTime(due))
+	return operator.DoneUntil(v1alpha1.ReasonKeysIssued, "all keys and certificates are there", max(due.Sub(v.Now()), 0))
+}
+
+func (v *verb) wantKeys(cp *v1alpha1.ControlPlane) (pki.Set, error) {
+	keyspace, err := datastore.NewKeyspace(string(cp.UID))
+	if err != nil {
+		return pki.Set{}, err
+	}
+	return pki.ControlPlane(pki.ControlPlaneParams{
+		UID:              string(cp.UID),
+		DNSDomain:        cp.Spec.Network.DNSDomain,
+		ServiceCIDR:      cp.Spec.Network.ServiceCIDR,
+		SNIHost:          serverName(cp, v.Domain),
+		AdvertiseAddress: v.AdvertiseAddress,
+		ExtraSANs:        cp.Spec.Network.ExtraSANs,
+		StoreAuthority:   storeAuthority,
+		StoreUser:        keyspace.User(),
+	})
+}
+
+// readKeys returns the control plane's keys Secret, or a new one that is not written yet.
+func (v *verb) readKeys(ctx context.Context, cp *v1alpha1.ControlPlane) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := v.Secrets.Get(ctx, client.ObjectKey{Namespace: cp.Namespace, Name: cp.KeysSecret()}, secret)
+	if apierrors.IsNotFound(err) {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace:       cp.Namespace,
+				Name:            cp.KeysSecret(),
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cp, v1alpha1.GroupVersion.WithKind("ControlPlane"))},
+			},
+			Type: corev1.SecretTypeOpaque,
+		}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read keys: %w", err)
+	}
+	return secret, nil
+}
+
+// writeKeys creates or updates the Secret. The resource version in it refuses the update when
+// somebody else wrote meanwhile: two authorities for one cluster must never be.
+func (v *verb) writeKeys(ctx context.Context, secret *corev1.Secret, data map[string][]byte) error {
+	secret.Data = data
+	if secret.ResourceVersion == "" {
+		if err := v.Client.Create(ctx, secret); err != nil {
+			return fmt.Errorf("write keys: %w", err)
+		}
+		return nil
+	}
+	if err := v.Client.Update(ctx, secret); err != nil {
+		return fmt.Errorf("write renewed keys: %w", err)
+	}
+	return nil
+}
+
+func (v *verb) removeKeys(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cp.Namespace, Name: cp.KeysSecret()}}
+	if err := client.IgnoreNotFound(v.Client.Delete(ctx, secret)); err != nil {
+		return operator.Retry(v1alpha1.ReasonKeysUnusable, fmt.Errorf("delete keys: %w", err))
+	}
+	return operator.Done(v1alpha1.ReasonIdle, "")
+}
+
+// splitKeys tells the keys of the authority table from the encryption key beside them.
+func splitKeys(data map[string][]byte) (pki.Bundle, []byte) {
+	bundle := pki.Bundle{}
+	for name, value := range data {
+		if name != encryptionKey {
+			bundle[name] = value
+		}
+	}
+	return bundle, data[encryptionKey]
+}
+
+func joinKeys(bundle pki.Bundle, encryption []byte) map[string][]byte {
+	data := map[string][]byte{encryptionKey: encryption}
+	maps.Copy(data, bundle)
+	return data
+}

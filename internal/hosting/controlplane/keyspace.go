@@ -1,0 +1,48 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+func (v *verb) ensureKeyspace(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	store, keyspace, err := v.keyspace(ctx, cp)
+	if err != nil {
+		return storeOutcome(err)
+	}
+	if err := store.Ensure(ctx, keyspace); err != nil {
+		return operator.Retry(v1alpha1.ReasonDataStoreUnavailable, err)
+	}
+	if err := v.noteStore(ctx, cp); err != nil {
+		return operator.Retry(v1alpha1.ReasonDataStoreUnavailable, err)
+	}
+	return operator.Done(v1alpha1.ReasonKeyspaceReady, "the keyspace is in data store "+cp.Spec.DataStore)
+}
+
+// removeKeyspace removes the user first, so that nothing is written behind the deletion of the keys.
+func (v *verb) removeKeyspace(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	store, keyspace, err := v.keyspace(ctx, cp)
+	if errors.Is(err, ErrStoreNotFound) {
+		return operator.Done(v1alpha1.ReasonIdle, "")
+	}
+	if err != nil {
+		return storeOutcome(err)
+	}
+	if err := store.Remove(ctx, keyspace); err != nil {
+		return operator.Retry(v1alpha1.ReasonKeyspaceRemaining, err)
+	}
+	return operator.Done(v1alpha1.ReasonIdle, "")
+}
+
+func (v *verb) keyspace(ctx context.Context, cp *v1alpha1.ControlPlane) (*Store, datastore.Keyspace, error) {
+	store, err := v.Stores.Open(ctx, cp.Spec.DataStore)
+	if err != nil {
+		return nil, datastore.Keyspace{}, err
+	}
+	keyspace, err := datastore.NewKeyspace(string(cp.UID))
+	return store, keyspace, err
+}

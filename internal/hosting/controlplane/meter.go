@@ -1,0 +1,169 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/datastore"
+)
+
+const (
+	// meterInterval is the time between two measurements of the same control plane, at least.
+	meterInterval = 5 * time.Minute
+	// meterFirst is the time until a control plane of which nothing is known is measured, at most.
+	meterFirst = 15 * time.Second
+	// meterRest is how much longer than a measurement the rest after it is: however much tenants hold, data stores are
+	// measured for no more than a hundredth of the time.
+	meterRest = 99
+)
+
+// Meter measures what control planes hold in data stores, one after the other. It is safe for concurrent use.
+type Meter struct {
+	client client.Reader
+	stores Stores
+	wake   func(types.UID)
+	log    *slog.Logger
+	now    func() time.Time
+
+	mu    sync.Mutex
+	taken map[types.UID]reading
+}
+
+// reading is what was measured of a control plane.
+type reading struct {
+	bytes int64
+	at    time.Time // also of a try that did not succeed, and bytes are then those of the one before
+}
+
+// NewMeter returns a Meter. c reads control planes and organizations from a cache; wake has the control plane of a UID
+// looked at again, and does not block.
+func NewMeter(c client.Reader, stores Stores, wake func(types.UID), log *slog.Logger, now func() time.Time) *Meter {
+	return &Meter{client: c, stores: stores, wake: wake, log: log, now: now, taken: map[types.UID]reading{}}
+}
+
+// StoreBytes is what a control plane held when it was last measured in this life of the program.
+func (m *Meter) StoreBytes(uid types.UID) (int64, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.taken[uid]
+	return r.bytes, ok && r.bytes > 0
+}
+
+// Run measures until ctx ends.
+func (m *Meter) Run(ctx context.Context) error {
+	for {
+		rest, err := m.Step(ctx)
+		if err != nil && ctx.Err() == nil {
+			m.log.Warn("a control plane's data is not measured; it is tried again", "error", err)
+		}
+		next := time.NewTimer(rest)
+		select {
+		case <-ctx.Done():
+			next.Stop()
+			return nil
+		case <-next.C:
+		}
+	}
+}
+
+// Step measures the control plane whose turn it is, if it is any's, and says how long to rest after it.
+func (m *Meter) Step(ctx context.Context) (time.Duration, error) {
+	list := &v1alpha1.ControlPlaneList{}
+	if err := m.client.List(ctx, list); err != nil {
+		return meterFirst, fmt.Errorf("list control planes: %w", err)
+	}
+	if err := m.wakeChanged(ctx, list.Items); err != nil {
+		return meterFirst, err
+	}
+	cp := m.due(list.Items)
+	if cp == nil {
+		return meterFirst, nil
+	}
+	began := m.now()
+	bytes, err := m.measure(ctx, cp)
+	spent := m.now().Sub(began)
+	m.mu.Lock()
+	r := m.taken[cp.UID]
+	if r.at = m.now(); err == nil {
+		r.bytes = bytes
+	}
+	m.taken[cp.UID] = r
+	m.mu.Unlock()
+	if err != nil {
+		return max(spent, time.Second), fmt.Errorf("measure control plane %s/%s: %w", cp.Namespace, cp.Name, err)
+	}
+	if noted(cp.Status.StoreBytes, bytes) != cp.Status.StoreBytes {
+		m.wake(cp.UID)
+	}
+	return meterRest * spent, nil
+}
+
+// due returns the control plane that waits longest, and forgets those that are gone.
+func (m *Meter) due(all []v1alpha1.ControlPlane) *v1alpha1.ControlPlane {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	there := map[types.UID]reading{}
+	var next *v1alpha1.ControlPlane
+	for i := range all {
+		cp := &all[i]
+		r, known := m.taken[cp.UID]
+		if known {
+			there[cp.UID] = r
+		}
+		ready := apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionStoreReady) && cp.DeletionTimestamp.IsZero()
+		if !ready || known && m.now().Sub(r.at) < meterInterval {
+			continue
+		}
+		if next == nil || r.at.Before(m.taken[next.UID].at) {
+			next = cp
+		}
+	}
+	m.taken = there
+	return next
+}
+
+func (m *Meter) measure(ctx context.Context, cp *v1alpha1.ControlPlane) (int64, error) {
+	store, err := m.stores.Open(ctx, cp.Spec.DataStore)
+	if err != nil {
+		return 0, err
+	}
+	keyspace, err := datastore.NewKeyspace(string(cp.UID))
+	if err != nil {
+		return 0, err
+	}
+	usage, err := store.Usage(ctx, keyspace)
+	return usage.Bytes, err
+}
+
+// wakeChanged has those control planes looked at that say something else of their organization's quota than is so: what
+// changed may be the quota, or what other control planes hold.
+func (m *Meter) wakeChanged(ctx context.Context, all []v1alpha1.ControlPlane) error {
+	var problems error
+	exceeded := map[string]bool{}
+	for i := range all {
+		cp := &all[i]
+		over, seen := exceeded[cp.Namespace]
+		if !seen {
+			limit, err := storeQuota(ctx, m.client, cp.Namespace)
+			if err != nil {
+				problems = errors.Join(problems, err)
+				continue
+			}
+			over = storeExceeded(limit, held(all, cp.Namespace))
+			exceeded[cp.Namespace] = over
+		}
+		if apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded) != over {
+			m.wake(cp.UID)
+		}
+	}
+	return problems
+}

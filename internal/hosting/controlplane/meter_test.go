@@ -1,0 +1,193 @@
+package controlplane
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/platform/operator/operatortest"
+)
+
+func TestNoted(t *testing.T) {
+	const kib, mib = int64(1) << 10, int64(1) << 20
+	for name, tc := range map[string]struct{ before, measured, want int64 }{
+		"the first":          {0, 10, 10},
+		"the same":           {10, 10, 10},
+		"a little more":      {mib, mib + 63*kib, mib},
+		"enough more":        {mib, mib + 64*kib, mib + 64*kib},
+		"enough less":        {mib, mib - 64*kib, mib - 64*kib},
+		"a twentieth":        {100 * mib, 105 * mib, 105 * mib},
+		"less than that":     {100 * mib, 105*mib - 1, 100 * mib},
+		"small ones are all": {10, 10 + 63*kib, 10},
+	} {
+		if got := noted(tc.before, tc.measured); got != tc.want {
+			t.Errorf("%s: noted(%d, %d) = %d, want %d", name, tc.before, tc.measured, got, tc.want)
+		}
+	}
+}
+
+func TestStoreExceeded(t *testing.T) {
+	planes := []v1alpha1.ControlPlane{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "org-a"}, Status: v1alpha1.ControlPlaneStatus{StoreBytes: 600}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "org-b"}, Status: v1alpha1.ControlPlaneStatus{StoreBytes: 5000}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "org-a"}, Status: v1alpha1.ControlPlaneStatus{StoreBytes: 400}},
+	}
+	if got := held(planes, "org-a"); got != 1000 {
+		t.Errorf("org-a holds %d, want 1000", got)
+	}
+	for limit, want := range map[string]bool{"0": true, "999": true, "1k": true, "1001": false} {
+		if got := storeExceeded(ptr.To(resource.MustParse(limit)), 1000); got != want {
+			t.Errorf("1000 of %s: %t, want %t", limit, got, want)
+		}
+	}
+	if storeExceeded(nil, 1<<60) {
+		t.Error("no quota is exceeded")
+	}
+}
+
+// inOrganization is a plane that is made, in an organization with a quota of a mebibyte, and measured by a meter.
+func inOrganization(t *testing.T) (p *plane, m *Meter, woken *[]types.UID) {
+	t.Helper()
+	c := controlplanetest.Client(t)
+	o := &v1alpha1.Organization{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "store-"},
+		Spec:       v1alpha1.OrganizationSpec{Quota: &v1alpha1.Quota{Store: ptr.To(resource.MustParse("1Mi"))}},
+	}
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.OwnedNamespace()}}); err != nil {
+		t.Fatal(err)
+	}
+	p = newPlaneIn(t, o.OwnedNamespace())
+	woken = &[]types.UID{}
+	stores := storeLines{lines{p.outside, &operatortest.Injector{}}}
+	m = NewMeter(inNamespace{c, o.OwnedNamespace()}, stores, func(uid types.UID) { *woken = append(*woken, uid) }, slog.New(slog.DiscardHandler), func() time.Time { return p.now })
+	p.sizes = m
+	operatortest.Converge(t, p.world())
+	return p, m, woken
+}
+
+// inNamespace hides the control planes of other tests.
+type inNamespace struct {
+	client.Reader
+	namespace string
+}
+
+func (r inNamespace) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return r.Reader.List(ctx, list, append(options, client.InNamespace(r.namespace))...)
+}
+
+// hold has the plane hold bytes, and measures.
+func (p *plane) hold(t *testing.T, m *Meter, bytes int64) {
+	t.Helper()
+	keyspace, err := datastore.NewKeyspace(p.uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.bytes = map[datastore.Keyspace]int64{keyspace: bytes}
+	if _, err := m.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// says converges until the condition is there with a reason, and returns the plane.
+func (p *plane) says(t *testing.T, reason string) *v1alpha1.ControlPlane {
+	t.Helper()
+	w := p.world()
+	w.Done = func(ctx context.Context) (bool, error) {
+		cp, err := p.get(ctx)
+		c := apimeta.FindStatusCondition(cp.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded)
+		return err == nil && ready(cp) && c != nil && c.Reason == reason, err
+	}
+	operatortest.Converge(t, w)
+	cp, err := p.get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cp
+}
+
+// TestStoreQuota: a control plane says what it holds, and that its organization holds too much; it stays ready.
+func TestStoreQuota(t *testing.T) {
+	p, m, woken := inOrganization(t)
+	if cp, err := p.get(t.Context()); err != nil || apimeta.FindStatusCondition(cp.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded) != nil {
+		t.Errorf("there is a condition before there was too much (%v)", err)
+	}
+	p.hold(t, m, 2<<20)
+	if !slices.Equal(*woken, []types.UID{types.UID(p.uid)}) {
+		t.Errorf("woken are %v, want %s once", *woken, p.uid)
+	}
+	cp := p.says(t, v1alpha1.ReasonStoreQuotaExceeded)
+	if cp.Status.StoreBytes != 2<<20 {
+		t.Errorf("it holds %d bytes, want 2 MiB", cp.Status.StoreBytes)
+	}
+	*woken = nil
+	p.hold(t, m, 1) // it is not its turn yet
+	if cp, err := p.get(t.Context()); err != nil || len(*woken) > 0 || cp.Status.StoreBytes != 2<<20 {
+		t.Errorf("measured again at once: %v, %d bytes (%v)", *woken, cp.Status.StoreBytes, err)
+	}
+	p.now = p.now.Add(meterInterval)
+	p.hold(t, m, 1<<19)
+	if len(*woken) != 1 {
+		t.Errorf("woken are %v, want one", *woken)
+	}
+	if cp := p.says(t, v1alpha1.ReasonStoreWithinQuota); cp.Status.StoreBytes != 1<<19 {
+		t.Errorf("it holds %d bytes, want 512 KiB", cp.Status.StoreBytes)
+	}
+}
+
+// TestStoreQuotaChanges: who changes the quota need not wait for the next measurement.
+func TestStoreQuotaChanges(t *testing.T) {
+	p, m, woken := inOrganization(t)
+	p.hold(t, m, 1<<19)
+	*woken = nil
+	o := &v1alpha1.Organization{}
+	if err := p.client.Get(t.Context(), client.ObjectKey{Name: p.key.Namespace[len(v1alpha1.NamespacePrefix):]}, o); err != nil {
+		t.Fatal(err)
+	}
+	operatortest.Converge(t, p.world())
+	o.Spec.Quota.Store = ptr.To(resource.MustParse("100Ki"))
+	if err := p.client.Update(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Step(t.Context()); err != nil || len(*woken) != 1 {
+		t.Errorf("woken are %v (%v), want one", *woken, err)
+	}
+	p.says(t, v1alpha1.ReasonStoreQuotaExceeded)
+}
+
+// TestMeterRests: what cannot be measured is not tried again at once, and keeps what is known.
+func TestMeterRests(t *testing.T) {
+	p, m, _ := inOrganization(t)
+	p.hold(t, m, 700)
+	p.now = p.now.Add(meterInterval)
+	m.stores = noStores{}
+	rest, err := m.Step(t.Context())
+	if err == nil || rest < time.Second {
+		t.Errorf("rests %s after %v", rest, err)
+	}
+	if bytes, ok := m.StoreBytes(types.UID(p.uid)); bytes != 700 || !ok {
+		t.Errorf("%d bytes, %t; want what was measured last", bytes, ok)
+	}
+	if rest, err := m.Step(t.Context()); err != nil || rest != meterFirst {
+		t.Errorf("it is tried again at once: %s, %v", rest, err)
+	}
+}
+
+type noStores struct{}
+
+func (noStores) Open(context.Context, string) (*Store, error) { return nil, ErrStoreNotFound }

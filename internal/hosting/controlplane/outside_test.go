@@ -1,0 +1,271 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/operator/operatortest"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
+
+// outside is all that a control plane touches beside the API: it survives a crash of the reconciler.
+// The real runner and the real store have suites of their own; here their promises are enough.
+type outside struct {
+	mu        sync.Mutex
+	workloads map[string]*workload
+	keyspaces map[datastore.Keyspace]int // how often it was made anew
+	routes    map[string]netip.AddrPort  // in the reconciler's process: a crash empties it
+	bytes     map[datastore.Keyspace]int64
+	nextPort  int
+	early     []string // what was taken away while programs still used it
+}
+
+type workload struct {
+	runner.Workload
+	place    runner.Place
+	ready    bool
+	begun    bool // the controllers have made the first ServiceAccount
+	stopping bool
+	trusted  map[string]bool // every ca.crt that ever ran
+}
+
+func newOutside() *outside {
+	return &outside{workloads: map[string]*workload{}, keyspaces: map[datastore.Keyspace]int{}, nextPort: 20000}
+}
+
+// step lets programs that were started become ready, and those that were told to end, end.
+func (o *outside) step() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	moved := false
+	for id, w := range o.workloads {
+		if w.stopping {
+			delete(o.workloads, id)
+			moved = true
+			continue
+		}
+		if len(w.Components) > 0 && !w.ready {
+			w.ready, moved = true, true
+			continue
+		}
+		w.begun = w.ready // nobody watches that
+	}
+	return moved
+}
+
+// hosts returns the names at the gateway, sorted.
+func (o *outside) hosts() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Sorted(maps.Keys(o.routes))
+}
+
+// lines lead to the outside through an injector.
+type lines struct {
+	*outside
+	inj *operatortest.Injector
+}
+
+func (l lines) Reserve(_ context.Context, id string, ports []string) (runner.Place, error) {
+	return operatortest.Value(l.inj, "runner.Reserve", func() (runner.Place, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		w := l.workloads[id]
+		if w == nil {
+			w = &workload{place: runner.Place{Dir: "/run/" + id, Addr: netip.IPv4Unspecified(), Port: map[string]int{}}, trusted: map[string]bool{}}
+			l.workloads[id] = w
+		}
+		for _, p := range ports {
+			if w.place.Port[p] == 0 {
+				l.nextPort++
+				w.place.Port[p] = l.nextPort
+			}
+		}
+		place := w.place
+		place.Port = maps.Clone(place.Port)
+		return place, nil
+	})
+}
+
+func (l lines) Apply(_ context.Context, want runner.Workload) error {
+	return l.inj.Call("runner.Apply", func() error {
+		if err := want.Validate(); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		w := l.workloads[want.ID]
+		if w == nil {
+			return fmt.Errorf("workload %s has no place", want.ID)
+		}
+		changed := len(w.Components) != len(want.Components)
+		for i := range min(len(w.Components), len(want.Components)) {
+			have, want := w.Components[i], want.Components[i]
+			changed = changed || have.Path != want.Path || !slices.Equal(have.Args, want.Args)
+		}
+		w.ready = w.ready && !changed
+		w.Workload = want
+		w.trusted[string(want.Files["ca.crt"].Data)] = true
+		return nil
+	})
+}
+
+func (l lines) Status(_ context.Context, id string) (runner.Status, error) {
+	return operatortest.ReadValue(l.inj, "runner.Status", func() (runner.Status, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		w := l.workloads[id]
+		if w == nil {
+			return runner.Status{}, nil
+		}
+		state := runner.StateStarting
+		if w.ready {
+			state = runner.StateReady
+		}
+		var status runner.Status
+		for _, c := range w.Components {
+			status.Components = append(status.Components, runner.ComponentStatus{Name: c.Name, State: state, PID: 4711, StartedAt: time.Now()})
+		}
+		return status, nil
+	})
+}
+
+func (l lines) Remove(_ context.Context, id string, _ time.Duration) (bool, error) {
+	return operatortest.Value(l.inj, "runner.Remove", func() (bool, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		w := l.workloads[id]
+		if w == nil {
+			return true, nil
+		}
+		w.stopping = true
+		return false, nil
+	})
+}
+
+func (l lines) List(context.Context) ([]string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Sorted(maps.Keys(l.workloads)), nil
+}
+
+// ask is a question to the tenant's API server.
+func (l lines) ask(_ context.Context, kubeconfig []byte, path string) (int, error) {
+	return operatortest.ReadValue(l.inj, "tenant.Ask", func() (int, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, w := range l.workloads {
+			if w.begun && path == firstServiceAccount && bytes.Contains(kubeconfig, []byte(strconv.Itoa(w.place.Port[PortAPI]))) {
+				return http.StatusOK, nil
+			}
+		}
+		return http.StatusNotFound, nil
+	})
+}
+
+func (l lines) SetRoute(host string, backend netip.AddrPort) error {
+	l.inj.Certain("routes.Set", func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.routes[host] = backend
+	})
+	return nil
+}
+
+func (l lines) RemoveRoute(host string) {
+	l.inj.Certain("routes.Remove", func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.routes, host)
+	})
+}
+
+func (l lines) Lookup(v release.Version) (release.Binaries, bool, error) {
+	binaries, err := operatortest.ReadValue(l.inj, "releases.Lookup", func() (release.Binaries, error) {
+		return release.Binaries{Version: v, Dir: "/releases/" + v.String(), Components: map[string]release.Component{
+			APIServer: {}, ControllerManager: {}, Scheduler: {},
+		}}, nil
+	})
+	return binaries, err == nil, err
+}
+
+// storeLines lead to the one data store.
+type storeLines struct{ lines }
+
+func (s storeLines) Open(_ context.Context, name string) (*Store, error) {
+	return operatortest.ReadValue(s.inj, "stores.Open", func() (*Store, error) {
+		if name != "default" {
+			return nil, ErrStoreNotFound
+		}
+		authority, err := storeSigner()
+		if err != nil {
+			return nil, err
+		}
+		return &Store{Keyspaces: keyspaceLines(s), Endpoints: []string{"https://127.0.0.1:2379"}, Signers: authority.Signer("ca", storeAuthority), CA: authority["ca.crt"]}, nil
+	})
+}
+
+// storeSigner is the authority of the data store, made once: it survives everything.
+var storeSigner = sync.OnceValues(func() (pki.Bundle, error) {
+	set := pki.Set{Authorities: []pki.Authority{{Name: "ca", CommonName: "test store", Lifetime: 20 * 365 * 24 * time.Hour}}}
+	bundle, _, err := pki.Issue(nil, set, nil, time.Now())
+	return bundle, err
+})
+
+// keyspaceLines lead to the keyspaces of the data store.
+type keyspaceLines struct{ lines }
+
+func (k keyspaceLines) Ensure(_ context.Context, space datastore.Keyspace) error {
+	return k.inj.Call("keyspaces.Ensure", func() error {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.keyspaces[space] == 0 {
+			k.keyspaces[space] = 1
+		}
+		return nil
+	})
+}
+
+func (k keyspaceLines) Remove(_ context.Context, space datastore.Keyspace) error {
+	return k.inj.Call("keyspaces.Remove", func() error {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.workloads[space.UID()] != nil {
+			k.early = append(k.early, "the keyspace went while programs still wrote to it")
+		}
+		delete(k.keyspaces, space)
+		return nil
+	})
+}
+
+func (k keyspaceLines) Usage(_ context.Context, space datastore.Keyspace) (datastore.Usage, error) {
+	return operatortest.ReadValue(k.inj, "keyspaces.Usage", func() (datastore.Usage, error) {
+		return datastore.Usage{Keys: 1, Bytes: k.bytes[space]}, nil
+	})
+}
+
+func (k keyspaceLines) Health(context.Context) (datastore.Health, error) {
+	return datastore.Health{}, nil
+}
+
+var (
+	_ runner.Runner = lines{}
+	_ Routes        = lines{}
+	_ Stores        = storeLines{}
+)

@@ -1,0 +1,274 @@
+package controlplane
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/hosting/runner"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// description is that of a whole cluster, with keys that are new in every run.
+func description(t *testing.T) Description {
+	t.Helper()
+	const uid = "0a1b2c3d-0000-4000-8000-000000000001"
+	keyspace, err := datastore.NewKeyspace(uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := storeSigner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := pki.ControlPlane(pki.ControlPlaneParams{
+		UID: uid, DNSDomain: "cluster.local", ServiceCIDR: "10.96.0.0/16", SNIHost: "demo.acme.kqueen.test",
+		StoreAuthority: storeAuthority, StoreUser: keyspace.User(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, _, err := pki.Issue(nil, set, store.Signer("ca", storeAuthority), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := os.ReadFile(filepath.Join("testdata", "issuer-ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const cluster = "0f6b7c5e-6a3f-4c63-9b6a-3a6a0f2f7a10"
+	return Description{
+		ID:               uid,
+		Cluster:          cluster,
+		Network:          v1alpha1.Network{PodCIDR: "10.244.0.0/16", ServiceCIDR: "10.96.0.0/16", DNSDomain: "cluster.local"},
+		ServerName:       "demo.acme.kqueen.test",
+		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"),
+		Place: runner.Place{
+			Dir: "/var/lib/kqueen/run/" + uid, Addr: netip.IPv4Unspecified(),
+			Port: map[string]int{PortAPI: 20001, PortControllerManager: 20002, PortScheduler: 20003},
+		},
+		Keys:          keys,
+		EncryptionKey: []byte("0123456789abcdef0123456789abcdef"),
+		Store:         StoreAccess{Endpoints: []string{"https://127.0.0.1:2379", "https://127.0.0.2:2379"}, CA: store["ca.crt"], Keyspace: keyspace},
+		Issuer: &TokenIssuer{
+			URL: "https://issuer.kqueen.test", DiscoveryURL: "https://192.0.2.1:8443/issuer/.well-known/openid-configuration",
+			CA: authority, Audience: v1alpha1.TokenAudience(cluster),
+		},
+		Program: func(component string) string { return "/releases/v1.36.3/" + component },
+	}
+}
+
+// TestDescribe compares what runs with testdata/describe. Bless a change with: go test -run TestDescribe -update
+func TestDescribe(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		change func(*Description)
+	}{
+		"cluster": {"A whole cluster.", func(*Description) {}},
+		"admin": {"A plane on which no pod runs.", func(d *Description) {
+			d.Issuer, d.Cluster, d.WithoutScheduler, d.Controllers = nil, "", true, []string{"namespace", "garbagecollector"}
+			d.Place.Addr = netip.MustParseAddr("127.0.0.1")
+			d.AuditLog, d.Trusted = "/var/lib/kqueen/audit/audit.log", []string{"system:kqueen"}
+		}},
+		"ipv6": {"A cluster of IPv6.", func(d *Description) {
+			d.Network.PodCIDR, d.Network.ServiceCIDR = "fd00:10:244::/56", "fd00:10:96::/112"
+			d.Place.Addr, d.AdvertiseAddress = netip.IPv6Unspecified(), netip.MustParseAddr("2001:db8::1")
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := description(t)
+			tc.change(&d)
+			w, err := Describe(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Validate(); err != nil {
+				t.Errorf("no runner takes it: %v", err)
+			}
+			golden(t, filepath.Join("testdata", "describe", name+".golden"), text(w))
+		})
+	}
+}
+
+// text writes a workload for people. Of secret files and those that are new in every run it says only the name.
+func text(w runner.Workload) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(w.Files)) {
+		file := w.Files[name]
+		fmt.Fprintf(&b, "file %s mode %v\n", name, file.Mode)
+		if strings.HasSuffix(name, ".yaml") {
+			b.WriteString("  " + strings.ReplaceAll(strings.TrimSpace(string(file.Data)), "\n", "\n  ") + "\n")
+		}
+	}
+	for _, c := range w.Components {
+		fmt.Fprintf(&b, "\ncomponent %s\n  path %s\n  after %v\n  restart on %v\n  ports %v\n  probe %+v\n  grace %v\n", c.Name, c.Path, c.After, c.RestartOn, c.Ports, *c.Probe, c.StopGrace)
+		for _, arg := range c.Args {
+			b.WriteString("  " + arg + "\n")
+		}
+	}
+	return b.String()
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (write it with -update)", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// TestDescribeIsPure: the runner restarts what is described otherwise, so the same must be the same.
+func TestDescribeIsPure(t *testing.T) {
+	d := description(t)
+	first, err := Describe(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		again, err := Describe(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(first, again); diff != "" {
+			t.Fatalf("two descriptions of the same differ:\n%s", diff)
+		}
+	}
+}
+
+// TestDescribeNamesOnlyItsFiles: every file that an argument, a probe or a restart names is written.
+func TestDescribeNamesOnlyItsFiles(t *testing.T) {
+	d := description(t)
+	w, err := Describe(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range w.Components {
+		named := append(slices.Clone(c.RestartOn), c.Probe.CAFile)
+		for _, arg := range c.Args {
+			if _, value, _ := strings.Cut(arg, "="); strings.HasPrefix(value, d.Place.Dir+"/") {
+				named = append(named, strings.TrimPrefix(value, d.Place.Dir+"/"))
+			}
+		}
+		for _, name := range named {
+			if len(w.Files[name].Data) == 0 {
+				t.Errorf("%s names the file %s, which is not written", c.Name, name)
+			}
+		}
+		for _, secret := range []string{string(d.EncryptionKey), "PRIVATE KEY"} {
+			if strings.Contains(strings.Join(c.Args, " "), secret) {
+				t.Errorf("an argument of %s holds a secret, which every process of the host can read", c.Name)
+			}
+		}
+	}
+}
+
+func TestServerName(t *testing.T) {
+	const domain = "kqueen.test"
+	tests := []struct{ namespace, name, want string }{
+		{"org-acme", "demo", "demo.acme.kqueen.test"},
+		{"kqueen-system", "demo", "demo.kqueen-system.ns.kqueen.test"},
+		{"org-kqueen-system", "demo", "demo.kqueen-system.kqueen.test"},
+		{"org-c", "a-b", "a-b.c.kqueen.test"},
+		{"org-b-c", "a", "a.b-c.kqueen.test"},
+		{"c", "a-b", "a-b.c.ns.kqueen.test"},
+		{"b-c", "a", "a.b-c.ns.kqueen.test"},
+		{"org-ns", "a", "a.ns.kqueen.test"},
+		{"ns", "a", "a.ns.ns.kqueen.test"},
+		{"org-org-x", "a", "a.org-x.kqueen.test"},
+		{"org-x", "a", "a.x.kqueen.test"},
+		{"x", "a", "a.x.ns.kqueen.test"},
+	}
+	taken := map[string]string{}
+	for _, tc := range tests {
+		cp := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: tc.namespace, Name: tc.name}}
+		got := serverName(cp, domain)
+		if got != tc.want {
+			t.Errorf("%s/%s: want %s, got %s", tc.namespace, tc.name, tc.want, got)
+		}
+		if other := taken[got]; other != "" {
+			t.Errorf("%s/%s and %s share the name %s", tc.namespace, tc.name, other, got)
+		}
+		taken[got] = tc.namespace + "/" + tc.name
+	}
+}
+
+func TestJudge(t *testing.T) {
+	component := func(name string, state runner.State, change ...func(*runner.ComponentStatus)) runner.ComponentStatus {
+		c := runner.ComponentStatus{Name: name, State: state, PID: 4711, StartedAt: time.Now(), NextStart: time.Now()}
+		for _, f := range change {
+			f(&c)
+		}
+		return c
+	}
+	exit := func(e runner.Exit) func(*runner.ComponentStatus) {
+		e.At = time.Now()
+		return func(c *runner.ComponentStatus) { c.LastExit = &e }
+	}
+	says := func(message string) func(*runner.ComponentStatus) {
+		return func(c *runner.ComponentStatus) { c.Message = message }
+	}
+	klog := "I0203 04:05:05.000001    4711 a.go:1] fine\nE0203 04:05:06.000007    4711 run.go:72] \"command failed\" err=\"no etcd\"\n"
+	tests := map[string]struct {
+		reason     string
+		components []runner.ComponentStatus
+		want       string
+	}{
+		"Ready":          {"All answer.", []runner.ComponentStatus{component("a", runner.StateReady), component("b", runner.StateReady)}, "done ComponentsServing: all components answer"},
+		"Nothing":        {"What was not started yet is not ready.", nil, "wait ComponentsStarting: waiting for the runner to start the components"},
+		"Starting":       {"Only those that are waited for are named.", []runner.ComponentStatus{component("a", runner.StateReady), component("b", runner.StateStarting), component("c", runner.StateWaiting, says("for b to be ready"))}, "wait ComponentsStarting: waiting for b, c"},
+		"EndedByCode":    {"The last words are quoted, without time and number.", []runner.ComponentStatus{component("a", runner.StateBackoff, exit(runner.Exit{Code: 1, Log: klog}))}, `wait ComponentsFailing: a ended with code 1: "command failed" err="no etcd"`},
+		"PlainLastWords": {"Words without a head are quoted whole.", []runner.ComponentStatus{component("a", runner.StateBackoff, exit(runner.Exit{Code: 2, Log: "Error: [1] bad flag\n"}))}, "wait ComponentsFailing: a ended with code 2: Error: [1] bad flag"},
+		"EndedBySignal":  {"A signal is named.", []runner.ComponentStatus{component("a", runner.StateBackoff, exit(runner.Exit{Code: -1, Signal: "killed"}))}, "wait ComponentsFailing: a was ended by signal: killed"},
+		"NotStarted":     {"A program that cannot be executed.", []runner.ComponentStatus{component("a", runner.StateBackoff, exit(runner.Exit{Code: -1, Error: "no such file"}))}, "wait ComponentsFailing: a could not be started: no such file"},
+		"PortTaken":      {"A port that somebody else has.", []runner.ComponentStatus{component("a", runner.StateBackoff, says("port 20001 (api) is taken by another process"))}, "wait ComponentsFailing: a port 20001 (api) is taken by another process"},
+		"Restarted":      {"After an end, starting is a failure until it answers.", []runner.ComponentStatus{component("a", runner.StateStarting, exit(runner.Exit{Code: 1, Log: "bad"}))}, "wait ComponentsFailing: a ended with code 1: bad and is being restarted"},
+		"NotReady":       {"What runs and does not answer.", []runner.ComponentStatus{component("a", runner.StateNotReady, says("500 Internal Server Error: [-]informer-sync failed"))}, "wait ComponentsFailing: a does not answer: 500 Internal Server Error: [-]informer-sync failed"},
+		"NotReadyLines":  {"An answer of several lines becomes one.", []runner.ComponentStatus{component("a", runner.StateNotReady, says("500: [+]ping ok\n[-]etcd failed\n"))}, "wait ComponentsFailing: a does not answer: 500: [+]ping ok [-]etcd failed"},
+		"Several":        {"All that fail are named.", []runner.ComponentStatus{component("a", runner.StateNotReady), component("b", runner.StateReady), component("c", runner.StateExited)}, "wait ComponentsFailing: a does not answer; c does not answer"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := judge(runner.Status{Components: tc.components}); got.String() != tc.want {
+				t.Errorf("%s\nwant %s\ngot  %s", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestJudgeIsShort: last words of any length and of any bytes stay readable.
+func TestJudgeIsShort(t *testing.T) {
+	var all []runner.ComponentStatus
+	for _, name := range []string{APIServer, ControllerManager, Scheduler} {
+		all = append(all, runner.ComponentStatus{Name: name, State: runner.StateBackoff, LastExit: &runner.Exit{Code: 1, Log: strings.Repeat("žluťoučký", 300)}})
+	}
+	got := judge(runner.Status{Components: all}).String()
+	if len(got) > 1024 || !strings.Contains(got, Scheduler) || strings.ToValidUTF8(got, "?") != got {
+		t.Errorf("want at most 1024 whole letters that name every component, got %d: %s", len(got), got)
+	}
+}

@@ -1,0 +1,197 @@
+package controlplane
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+const (
+	// componentsCheck is the longest time between two looks at components of which the runner says nothing.
+	componentsCheck = 30 * time.Second
+	// longestMessages is for those of all components together.
+	longestMessages = 1000
+)
+
+// ensureComponents hands the description to the runner and says what the components do.
+func (v *verb) ensureComponents(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	binaries, refused := v.binaries(cp)
+	if refused != nil {
+		return *refused
+	}
+	description, err := v.describe(ctx, cp, binaries)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonComponentsFailing, err)
+	}
+	workload, err := Describe(description)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonComponentsFailing, err)
+	}
+	if err := v.Runner.Apply(ctx, workload); err != nil {
+		return operator.Retry(v1alpha1.ReasonComponentsFailing, fmt.Errorf("start components: %w", err))
+	}
+	status, err := v.Runner.Status(ctx, workload.ID)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonComponentsFailing, fmt.Errorf("look at components: %w", err))
+	}
+	cp.Status.Components = componentsOf(status)
+	if status.Ready() {
+		cp.Status.Version = cp.Spec.Version
+	}
+	return judge(status)
+}
+
+// binaries finds the programs of the wanted version, or says why it is refused.
+func (v *verb) binaries(cp *v1alpha1.ControlPlane) (release.Binaries, *operator.Outcome) {
+	refuse := func(o operator.Outcome) (release.Binaries, *operator.Outcome) { return release.Binaries{}, &o }
+	version, err := release.ParseVersion(cp.Spec.Version)
+	if err != nil {
+		return refuse(operator.Stalled(v1alpha1.ReasonVersionRefused, "spec.version: %v", err))
+	}
+	if cp.Status.Version != "" {
+		running, err := release.ParseVersion(cp.Status.Version)
+		if err != nil {
+			return refuse(operator.Stalled(v1alpha1.ReasonVersionRefused, "status.version: %v", err))
+		}
+		var skew *release.SkewError
+		if err := release.CheckUpgrade(running, version); errors.As(err, &skew) {
+			return refuse(operator.Stalled(v1alpha1.ReasonVersionRefused, "spec.version: %v", skew))
+		}
+	}
+	binaries, ok, err := v.Releases.Lookup(version)
+	if err != nil {
+		return refuse(operator.Retry(v1alpha1.ReasonVersionRefused, err))
+	}
+	if !ok {
+		return refuse(operator.Wait(v1alpha1.ReasonVersionRefused, "spec.version: the programs of "+cp.Spec.Version+" are not on this machine; see: kqueen release list", componentsCheck))
+	}
+	return binaries, nil
+}
+
+// describe gathers what the components depend on.
+func (v *verb) describe(ctx context.Context, cp *v1alpha1.ControlPlane, binaries release.Binaries) (Description, error) {
+	store, keyspace, err := v.keyspace(ctx, cp)
+	if err != nil {
+		return Description{}, err
+	}
+	secret, err := v.readKeys(ctx, cp)
+	if err != nil {
+		return Description{}, err
+	}
+	place, err := v.Runner.Reserve(ctx, string(cp.UID), Ports())
+	if err != nil {
+		return Description{}, fmt.Errorf("reserve ports: %w", err)
+	}
+	keys, encryption := splitKeys(secret.Data)
+	return Description{
+		ID:               string(cp.UID),
+		Cluster:          clusterOf(cp),
+		Network:          cp.Spec.Network,
+		ServerName:       serverName(cp, v.Domain),
+		AdvertiseAddress: v.AdvertiseAddress,
+		Place:            place,
+		Keys:             keys,
+		EncryptionKey:    encryption,
+		Store:            StoreAccess{Endpoints: store.Endpoints, CA: store.CA, Keyspace: keyspace},
+		Issuer:           v.issuerFor(cp),
+		Program:          binaries.Path,
+	}, nil
+}
+
+// clusterOf returns the UID of the Cluster that a control plane was made for; empty for none.
+func clusterOf(cp *v1alpha1.ControlPlane) string {
+	owner := metav1.GetControllerOf(cp)
+	if owner == nil || owner.Kind != "Cluster" {
+		return ""
+	}
+	return string(owner.UID)
+}
+
+// issuerFor is the issuer as this one cluster knows it.
+func (v *verb) issuerFor(cp *v1alpha1.ControlPlane) *TokenIssuer {
+	if v.Issuer == nil {
+		return nil
+	}
+	issuer := *v.Issuer
+	issuer.Audience = Audience(cp)
+	issuer.Ended = v.Ended(issuer.Audience)
+	return &issuer
+}
+
+// Audience is what tokens for a control plane carry: that of the Cluster that it was made for, or of itself.
+func Audience(cp *v1alpha1.ControlPlane) string {
+	return v1alpha1.TokenAudience(cmp.Or(types.UID(clusterOf(cp)), cp.UID))
+}
+
+// removeComponents kills at once: what they would still write is deleted next.
+func (v *verb) removeComponents(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	gone, err := v.Runner.Remove(ctx, string(cp.UID), 0)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonComponentsRemaining, fmt.Errorf("remove components: %w", err))
+	}
+	if !gone {
+		return operator.Wait(v1alpha1.ReasonComponentsRemaining, "components are being stopped", time.Second)
+	}
+	return operator.Done(v1alpha1.ReasonIdle, "")
+}
+
+// judge says what the components' states mean. It is pure.
+func judge(status runner.Status) operator.Outcome {
+	if status.Ready() {
+		return operator.DoneUntil(v1alpha1.ReasonComponentsServing, "all components answer", componentsCheck)
+	}
+	var starting, failing []string
+	for _, c := range status.Components {
+		switch c.State {
+		case runner.StateReady:
+		case runner.StateWaiting, runner.StateStarting, runner.StateAdopted, runner.StateStopping:
+			if c.LastExit != nil {
+				failing = append(failing, c.Name+" "+c.Trouble())
+				continue
+			}
+			starting = append(starting, strings.TrimSpace(c.Name+" "+turn(c)))
+		default:
+			failing = append(failing, c.Name+" "+c.Trouble())
+		}
+	}
+	if len(failing) > 0 {
+		return operator.Wait(v1alpha1.ReasonComponentsFailing, runner.Cut(strings.Join(failing, "; "), longestMessages), componentsCheck)
+	}
+	if len(starting) == 0 {
+		starting = []string{"the runner to start the components"}
+	}
+	return operator.Wait(v1alpha1.ReasonComponentsStarting, "waiting for "+strings.Join(starting, ", "), componentsCheck)
+}
+
+// turn says that a component waits for others of other control planes to have started.
+func turn(c runner.ComponentStatus) string {
+	if c.State == runner.StateWaiting && c.Name == APIServer && c.Message != "" {
+		return "(" + c.Message + ")"
+	}
+	return ""
+}
+
+func componentsOf(status runner.Status) []v1alpha1.ComponentStatus {
+	out := make([]v1alpha1.ComponentStatus, 0, len(status.Components))
+	for _, c := range status.Components {
+		s := v1alpha1.ComponentStatus{Name: c.Name, State: string(c.State), Restarts: int32(c.Restarts)}
+		if c.LastExit != nil {
+			s.LastExit = runner.ComponentStatus{LastExit: c.LastExit}.Trouble()
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.ComponentStatus) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

@@ -1,0 +1,237 @@
+// Package controlplanetest gives tests a real Kubernetes API server over a real etcd,
+// with KQueen's kinds installed. It is started once per test binary, at the
+// first use, from the programs that KQueen itself ships.
+//
+// Only tests may import it, from every floor.
+package controlplanetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"kqueen.io/kqueen/api/crds"
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/release"
+)
+
+// plane is the one API server of this test binary.
+type plane struct {
+	once   sync.Once
+	env    *envtest.Environment
+	config *rest.Config
+	err    error
+}
+
+var shared plane
+
+// Run runs the tests of a package and stops the plane after them. Call it from TestMain:
+//
+//	func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
+func Run(m *testing.M) int {
+	code := m.Run()
+	if shared.env == nil {
+		return code
+	}
+	if err := shared.env.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stop the test plane:", err)
+		return 1
+	}
+	return code
+}
+
+// Config returns how to reach the plane as its administrator.
+func Config(t *testing.T) *rest.Config {
+	t.Helper()
+	shared.once.Do(func() { shared.config, shared.err = shared.start(context.WithoutCancel(t.Context())) })
+	if shared.err != nil {
+		t.Fatalf("start the test plane: %v", shared.err)
+	}
+	return rest.CopyConfig(shared.config)
+}
+
+// Client returns an uncached client of the plane.
+func Client(t *testing.T) client.WithWatch {
+	t.Helper()
+	ctrl.SetLogger(logr.FromSlogHandler(slog.DiscardHandler)) // without one, controller-runtime prints a stack trace
+	c, err := client.NewWithWatch(Config(t), client.Options{Scheme: Scheme(t)})
+	if err != nil {
+		t.Fatalf("connect to the test plane: %v", err)
+	}
+	return c
+}
+
+// Scheme knows the built-in kinds and KQueen's.
+func Scheme(t *testing.T) *k8sruntime.Scheme {
+	t.Helper()
+	scheme := k8sruntime.NewScheme()
+	for _, add := range []func(*k8sruntime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatalf("make a scheme: %v", err)
+		}
+	}
+	return scheme
+}
+
+// Namespace makes a namespace of its own for a test. It is not deleted: the plane goes with the test binary.
+func Namespace(t *testing.T, c client.Client) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := c.Create(t.Context(), ns); err != nil {
+		t.Fatalf("create namespace: %v", err)
+	}
+	return ns.Name
+}
+
+func (p *plane) start(ctx context.Context) (*rest.Config, error) {
+	kubernetes, err := Kubernetes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kqueen, err := Kqueen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	definitions, err := crds.All()
+	if err != nil {
+		return nil, err
+	}
+	etcd := &envtest.Etcd{Path: filepath.Join(filepath.Dir(kqueen), "etcd")}
+	apiServer := &envtest.APIServer{Path: kubernetes.Path("kube-apiserver")}
+	apiServer.Configure().
+		Set("enable-bootstrap-token-auth", "true").                     // as in every hosted cluster
+		Set("service-cluster-ip-range", "10.0.0.0/24,fd00:10:96::/112") // Services of either family can be made
+	p.env = &envtest.Environment{
+		CRDs:         definitions,
+		ControlPlane: envtest.ControlPlane{Etcd: etcd, APIServer: apiServer},
+	}
+	return p.env.Start()
+}
+
+// Kqueen builds the kqueen program and returns its path, which is not the one that make builds: that
+// one may be running, and carries its version. Beside it stands a link named etcd, under which it is
+// etcd. Test binaries that build at the same time take turns.
+func Kqueen(ctx context.Context) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(root, "bin", "test")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make the folder for test programs: %w", err)
+	}
+	lock, err := os.Create(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", fmt.Errorf("lock the test programs: %w", err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return "", fmt.Errorf("lock the test programs: %w", err)
+	}
+	path := filepath.Join(dir, "kqueen")
+	if err := build(ctx, root, path, "test"); err != nil {
+		return "", err
+	}
+	if err := os.Symlink("kqueen", filepath.Join(dir, "etcd")); err != nil && !os.IsExist(err) {
+		return "", fmt.Errorf("link etcd: %w", err)
+	}
+	return path, nil
+}
+
+// Upgrade builds the kqueen program with another version and puts it in the place of the one at path, as who
+// upgrades does.
+func Upgrade(ctx context.Context, path, version string) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	return build(ctx, root, path, version)
+}
+
+// build builds beside the target and moves: a program that runs cannot be written.
+func build(ctx context.Context, root, path, version string) error {
+	named := "-X kqueen.io/kqueen/internal/cli.version=" + version
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", named, "-o", path+".new", "./cmd/kqueen")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build kqueen: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("move kqueen into place: %w", err)
+	}
+	return nil
+}
+
+// Kubernetes returns the newest Kubernetes of the repository and builds it when it was never built on
+// this machine, which takes minutes.
+func Kubernetes(ctx context.Context) (release.Binaries, error) {
+	root, err := Root()
+	if err != nil {
+		return release.Binaries{}, err
+	}
+	modules, err := release.Discover(ctx, root)
+	if err != nil {
+		return release.Binaries{}, err
+	}
+	if len(modules) == 0 {
+		return release.Binaries{}, fmt.Errorf("no Kubernetes module in %s", filepath.Join(root, "kubernetes"))
+	}
+	newest := modules[len(modules)-1]
+	dir, err := release.DefaultDir()
+	if err != nil {
+		return release.Binaries{}, err
+	}
+	source := release.Source{Build: &release.Build{Module: newest.Dir}}
+	return release.NewStore(dir).Ensure(ctx, newest.Version, source, func(release.Step) {})
+}
+
+// NodeParts returns what nodes of the repository are made of, and builds it when it was never built on this
+// machine, which takes minutes.
+func NodeParts(ctx context.Context) (release.NodeParts, error) {
+	root, err := Root()
+	if err != nil {
+		return release.NodeParts{}, err
+	}
+	dir, err := release.DefaultDir()
+	if err != nil {
+		return release.NodeParts{}, err
+	}
+	return release.NewStore(dir).EnsureNodeParts(ctx, filepath.Join(root, "node"), nil)
+}
+
+// Root is the top of the repository: the nearest folder above the test's own with a kubernetes folder
+// beside its go.mod. The source position does not tell, because builds trim paths.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the repository: %w", err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "kubernetes", "generate")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("find the repository: no folder above holds kubernetes/generate")
+		}
+		dir = filepath.Dir(dir)
+	}
+}

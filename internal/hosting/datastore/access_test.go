@@ -1,0 +1,277 @@
+package datastore_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+
+	"kqueen.io/kqueen/internal/hosting/datastore"
+)
+
+// wall is what etcd holds of a keyspace's access control, in words.
+type wall struct {
+	Grants []string // of the role; nil: no role
+	Roles  []string // of the user; nil: no user
+}
+
+func wallOf(t *testing.T, root *clientv3.Client, k datastore.Keyspace) wall {
+	t.Helper()
+	var w wall
+	if r, err := root.RoleGet(t.Context(), k.User()); err == nil {
+		w.Grants = []string{}
+		for _, p := range r.Perm {
+			w.Grants = append(w.Grants, fmt.Sprintf("%s %q %q", p.PermType, p.Key, p.RangeEnd))
+		}
+	}
+	if u, err := root.UserGet(t.Context(), k.User()); err == nil {
+		w.Roles = append([]string{}, u.Roles...)
+	}
+	return w
+}
+
+func rightWall(k datastore.Keyspace) wall {
+	p := k.Prefix()
+	return wall{Grants: []string{fmt.Sprintf("READWRITE %q %q", p, p[:len(p)-1]+"0")}, Roles: []string{k.User()}}
+}
+
+// A step is what another process may have done to a keyspace before it died, or what somebody did by hand.
+type step func(ctx context.Context, c *clientv3.Client, k datastore.Keyspace) error
+
+func addUser(ctx context.Context, c *clientv3.Client, k datastore.Keyspace) error {
+	_, err := c.UserAddWithOptions(ctx, k.User(), "", &clientv3.UserAddOptions{NoPassword: true})
+	return err
+}
+
+func addRole(ctx context.Context, c *clientv3.Client, k datastore.Keyspace) error {
+	_, err := c.RoleAdd(ctx, k.User())
+	return err
+}
+
+// grantRole gives the user a role; "" means its own.
+func grantRole(role string) step {
+	return func(ctx context.Context, c *clientv3.Client, k datastore.Keyspace) error {
+		_, err := c.UserGrantRole(ctx, k.User(), cmp.Or(role, k.User()))
+		return err
+	}
+}
+
+func grant(key, end string, typ clientv3.PermissionType) step {
+	return func(ctx context.Context, c *clientv3.Client, k datastore.Keyspace) error {
+		_, err := c.RoleGrantPermission(ctx, k.User(), key, end, typ)
+		return err
+	}
+}
+
+func grantOwn(typ clientv3.PermissionType) step {
+	return func(ctx context.Context, c *clientv3.Client, k datastore.Keyspace) error {
+		return grant(k.Prefix(), clientv3.GetPrefixRangeEnd(k.Prefix()), typ)(ctx, c, k)
+	}
+}
+
+func grantOwnTo(end string) step {
+	return func(ctx context.Context, c *clientv3.Client, k datastore.Keyspace) error {
+		return grant(k.Prefix(), end, clientv3.PermissionType(clientv3.PermReadWrite))(ctx, c, k)
+	}
+}
+
+func putKeys(n int) step {
+	return func(ctx context.Context, c *clientv3.Client, k datastore.Keyspace) error {
+		for i := range n {
+			if _, err := c.Put(ctx, fmt.Sprintf("%sregistry/%05d", k.Prefix(), i), "x"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+const rw = clientv3.PermissionType(clientv3.PermReadWrite)
+
+// states are the half-done and the wrong states of a keyspace.
+var states = map[string][]step{
+	"nothing":             {},
+	"role only":           {addRole},
+	"role and grant":      {addRole, grantOwn(rw)},
+	"user only":           {addUser},
+	"role, user":          {addRole, grantOwn(rw), addUser},
+	"complete":            {addRole, grantOwn(rw), addUser, grantRole("")},
+	"read-only grant":     {addRole, grantOwn(clientv3.PermissionType(clientv3.PermRead)), addUser, grantRole("")},
+	"wider grant":         {addRole, grant("/", "0", rw), addUser, grantRole("")},
+	"wider grant and own": {addRole, grantOwn(rw), grant("/", "0", rw), addUser, grantRole("")},
+	"same key, open end":  {addRole, grantOwnTo("\x00"), addUser, grantRole("")},
+	"same key, two ends":  {addRole, grantOwn(clientv3.PermissionType(clientv3.PermRead)), grantOwnTo("\x00"), grantOwnTo(""), addUser, grantRole("")},
+	"extra role":          {addRole, grantOwn(rw), addUser, grantRole(""), grantRole("root")},
+	"only a foreign role": {addUser, grantRole("root")},
+	"keys only":           {putKeys(3)},
+	"keys, no user":       {addRole, grantOwn(rw), putKeys(3)},
+	"all and many keys":   {addRole, grantOwn(rw), addUser, grantRole(""), putKeys(1203)},
+}
+
+func uidOf(kind string, n int) string { return fmt.Sprintf("%s-%04d", kind, n) }
+
+func TestEnsureConvergesFromEveryState(t *testing.T) {
+	root, n := clientFor(t, "root"), 0
+	for name, steps := range states {
+		n++
+		k := keyspace(t, uidOf("e00000", n))
+		t.Run(name, func(t *testing.T) {
+			ctx := deadline(t)
+			for _, s := range steps {
+				if err := s(ctx, root, k); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				if err := env.store.Ensure(ctx, k); err != nil {
+					t.Fatal(err)
+				}
+				if d := gocmp.Diff(rightWall(k), wallOf(t, root, k)); d != "" {
+					t.Errorf("-want +got\n%s", d)
+				}
+			}
+			if _, err := clientFor(t, k.User()).Put(ctx, k.Prefix()+"a", "b"); err != nil {
+				t.Errorf("write as the tenant: %v", err)
+			}
+		})
+	}
+}
+
+func TestEnsureWritesNothingWhenAllIsWell(t *testing.T) {
+	ctx, root, k := deadline(t), clientFor(t, "root"), keyspace(t, "e11e0000")
+	if err := env.store.Ensure(ctx, k); err != nil {
+		t.Fatal(err)
+	}
+	before, err := root.AuthStatus(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := env.store.Ensure(ctx, k); err != nil {
+		t.Fatal(err)
+	}
+	after, err := root.AuthStatus(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.AuthRevision != after.AuthRevision {
+		t.Errorf("auth revision went from %d to %d: every change makes etcd rebuild the grants of all tenants", before.AuthRevision, after.AuthRevision)
+	}
+}
+
+func TestEnsureAdmin(t *testing.T) {
+	ctx, k := deadline(t), datastore.AdminKeyspace()
+	if err := env.store.Ensure(ctx, k); err != nil {
+		t.Fatal(err)
+	}
+	if d := gocmp.Diff(rightWall(k), wallOf(t, clientFor(t, "root"), k)); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+	if k.Prefix() != "/kqueen-admin/" || k.User() != "kqueen-admin" {
+		t.Errorf("got %q, %q", k.Prefix(), k.User())
+	}
+	if err := env.store.Remove(ctx, k); err == nil {
+		t.Error("the admin plane's keyspace was removed")
+	}
+	if d := gocmp.Diff(rightWall(k), wallOf(t, clientFor(t, "root"), k)); d != "" {
+		t.Errorf("after the refusal: -want +got\n%s", d)
+	}
+}
+
+// Twenty keyspaces at once, each by two callers, while a tenant that is already there goes on writing.
+func TestEnsureInParallel(t *testing.T) {
+	ctx, old := deadline(t), keyspace(t, "0fff0000")
+	if err := env.store.Ensure(ctx, old); err != nil {
+		t.Fatal(err)
+	}
+	tenant := clientFor(t, old.User())
+	made := make(chan struct{})
+	var writes errgroup.Group
+	writes.Go(func() error {
+		for i := 0; ; i++ {
+			select {
+			case <-made:
+				return nil
+			default:
+			}
+			if _, err := tenant.Put(ctx, old.Prefix()+"counter", fmt.Sprint(i)); err != nil {
+				return fmt.Errorf("write %d of the old tenant: %w", i, err)
+			}
+		}
+	})
+	var g errgroup.Group
+	for i := range 40 {
+		k := keyspace(t, uidOf("9a0000", i/2))
+		g.Go(func() error { return env.store.Ensure(ctx, k) })
+	}
+	err := g.Wait()
+	close(made)
+	if err := errors.Join(err, writes.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	root := clientFor(t, "root")
+	for i := range 20 {
+		k := keyspace(t, uidOf("9a0000", i))
+		if d := gocmp.Diff(rightWall(k), wallOf(t, root, k)); d != "" {
+			t.Errorf("%s: -want +got\n%s", k.UID(), d)
+		}
+	}
+}
+
+// The states in which a death can leave Secure. With access control off the same etcd plays the fresh one.
+func TestSecureConvergesFromEveryState(t *testing.T) {
+	type act func(context.Context, *clientv3.Client) error
+	user := func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.UserAddWithOptions(ctx, "root", "", &clientv3.UserAddOptions{NoPassword: true})
+		return err
+	}
+	role := func(ctx context.Context, c *clientv3.Client) error { _, err := c.RoleAdd(ctx, "root"); return err }
+	grant := func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.UserGrantRole(ctx, "root", "root")
+		return err
+	}
+	cases := map[string][]act{
+		"fresh":      {},
+		"user":       {user},
+		"role":       {role},
+		"user, role": {user, role},
+		"all but on": {user, role, grant},
+	}
+	for name, acts := range cases {
+		t.Run(name, func(t *testing.T) {
+			ctx, root := deadline(t), clientFor(t, "root")
+			if _, err := root.AuthDisable(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := root.UserDelete(ctx, "root"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := root.RoleDelete(ctx, "root"); err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range acts {
+				if err := a(ctx, root); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := env.store.Ensure(ctx, keyspace(t, "5ec00000")); !errors.Is(err, datastore.ErrUnguarded) {
+				t.Errorf("Ensure without access control: got %v, want ErrUnguarded", err)
+			}
+			for range 2 {
+				if err := env.store.Secure(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if s, err := root.AuthStatus(ctx); err != nil || !s.Enabled {
+				t.Errorf("access control is off: %v, %v", s, err)
+			}
+			if _, err := clientFor(t, "kqueen-nobody").Get(ctx, "/a"); err == nil {
+				t.Error("an unknown user may read")
+			}
+		})
+	}
+}

@@ -1,0 +1,162 @@
+package egress
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/net/netutil"
+
+	"kqueen.io/kqueen/internal/platform/relay"
+)
+
+const (
+	// helloTimeout bounds the time in which a caller says where it wants to go.
+	helloTimeout = 10 * time.Second
+	// answerTimeout bounds the time until it is connected, through an exit if need be. API servers
+	// themselves give up after 30 seconds or less.
+	answerTimeout = 15 * time.Second
+	// maxConnections bounds the open connections of one entry or exit: watches of aggregated APIs, logs and
+	// sessions, of which an API server holds hundreds in a large cluster.
+	maxConnections = 4096
+	// maxHeader bounds a request, which is one line and a few headers, and maxReason the text of a refusal.
+	maxHeader = 8 << 10
+	maxReason = 1 << 10
+)
+
+// Dial opens a connection to an address and a port.
+type Dial func(ctx context.Context, target netip.AddrPort) (net.Conn, error)
+
+// Serve answers CONNECT on l with connections from dial until ctx ends; then it closes all and returns nil.
+func Serve(ctx context.Context, l net.Listener, dial Dial) error {
+	server := &http.Server{
+		Handler:           connector{ctx, dial},
+		ReadHeaderTimeout: helloTimeout,
+		IdleTimeout:       helloTimeout,
+		MaxHeaderBytes:    maxHeader,
+	}
+	stop := relay.CloseWhenDone(ctx, server)
+	defer stop()
+	if err := server.Serve(netutil.LimitListener(l, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// connector lives as long as its server: connections that were taken over are not the server's any more.
+type connector struct {
+	life context.Context
+	dial Dial
+}
+
+func (c connector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	defer cancel()
+	far, err := c.reach(ctx, r)
+	near, buffered, gone := http.NewResponseController(w).Hijack()
+	if gone != nil { // nobody is there to be told
+		if err == nil {
+			_ = far.Close()
+		}
+		return
+	}
+	if err != nil {
+		_, _ = io.WriteString(near, refusal(err)) // who does not hear it sees the connection closed
+		_ = near.Close()
+		return
+	}
+	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		_ = errors.Join(near.Close(), far.Close())
+		return
+	}
+	relay.Both(c.life, after(near, buffered.Reader), far)
+}
+
+// reach connects to the target of a request.
+func (c connector) reach(ctx context.Context, r *http.Request) (net.Conn, error) {
+	target, err := netip.ParseAddrPort(r.Host)
+	if err != nil || r.Method != http.MethodConnect {
+		return nil, fmt.Errorf("%.20q %.100q: only CONNECT is served here, to an address with a port such as 10.244.0.5:443", r.Method, r.Host)
+	}
+	return c.dial(ctx, netip.AddrPortFrom(target.Addr().Unmap(), target.Port()))
+}
+
+// refusal is an answer with the reason in its first line, which is all that API servers hand on to their callers.
+func refusal(err error) string {
+	code := http.StatusBadGateway
+	if _, refused := errors.AsType[*refusedError](err); refused {
+		code = http.StatusForbidden
+	}
+	reason := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, err.Error())
+	return fmt.Sprintf("HTTP/1.1 %d %.*s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", code, maxReason, reason)
+}
+
+// dialThrough connects to target by way of an exit. reached is whether somebody listens at the exit: otherwise
+// another one may do.
+func dialThrough(ctx context.Context, exit string, target netip.AddrPort) (conn net.Conn, reached bool, err error) {
+	conn, err = dialSocket(ctx, exit)
+	if err != nil {
+		return nil, false, err
+	}
+	stop := relay.CloseWhenDone(ctx, conn)
+	through, err := ask(conn, target)
+	stop()
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return nil, true, errors.Join(err, conn.Close())
+	}
+	return through, true, nil
+}
+
+func ask(conn net.Conn, target netip.AddrPort) (net.Conn, error) {
+	if _, err := fmt.Fprintf(conn, "CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", target); err != nil {
+		return nil, fmt.Errorf("ask the machine: %w", err)
+	}
+	reader := bufio.NewReaderSize(conn, maxHeader)
+	answer, err := http.ReadResponse(reader, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // it is the connection
+	if err != nil {
+		return nil, fmt.Errorf("read the machine's answer: %w", err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the machine answers: %.*s", maxReason, answer.Status)
+	}
+	return after(conn, reader), nil
+}
+
+// after is the connection once what a reader holds back has been read. Mostly that is nothing.
+func after(conn net.Conn, reader *bufio.Reader) net.Conn {
+	if reader.Buffered() == 0 {
+		return conn
+	}
+	held := io.LimitReader(reader, int64(reader.Buffered()))
+	return &late{Conn: conn, reader: io.MultiReader(held, conn)}
+}
+
+// late reads what had come too early first.
+type late struct {
+	net.Conn
+	reader io.Reader
+}
+
+func (l *late) Read(p []byte) (int, error) { return l.reader.Read(p) }
+
+// CloseWrite says that nothing more comes.
+func (l *late) CloseWrite() error {
+	half, ok := l.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return l.Close()
+	}
+	return half.CloseWrite()
+}

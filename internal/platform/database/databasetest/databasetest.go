@@ -1,0 +1,120 @@
+// Package databasetest runs a test on every database that KQueen takes: SQLite in
+// a file, and a real PostgreSQL, which is started once per test binary, at the
+// first use, from the programs of the system.
+//
+// It hides how PostgreSQL is found, started, stopped and removed, also after a
+// test binary that was killed. Only tests may import it.
+package databasetest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"kqueen.io/kqueen/internal/platform/database"
+)
+
+// shared is the one server of this test binary.
+var shared struct {
+	once   sync.Once
+	ready  atomic.Bool // Run was called, so that somebody stops the server
+	names  atomic.Int64
+	server *server
+	err    error
+}
+
+// Run runs the tests of a package and stops the server after them. Call it from TestMain:
+//
+//	func TestMain(m *testing.M) { os.Exit(databasetest.Run(m)) }
+func Run(m interface{ Run() int }) int {
+	shared.ready.Store(true)
+	code := m.Run()
+	if shared.server == nil {
+		return code
+	}
+	if err := shared.server.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stop PostgreSQL:", err)
+		return 1
+	}
+	return code
+}
+
+// Each runs a test on SQLite and on PostgreSQL, each time on an empty database that is closed after it.
+func Each(t *testing.T, run func(t *testing.T, db *database.DB)) {
+	t.Helper()
+	EachAddress(t, func(t *testing.T, address string) { run(t, Open(t, address)) })
+}
+
+// EachAddress does what [Each] does for tests that open the database themselves, as several replicas do.
+func EachAddress(t *testing.T, run func(t *testing.T, address string)) {
+	t.Helper()
+	t.Run("SQLite", func(t *testing.T) { run(t, SQLite(t)) })
+	t.Run("PostgreSQL", func(t *testing.T) { run(t, PostgreSQL(t)) })
+}
+
+// Open opens a database until the end of the test.
+func Open(tb testing.TB, address string) *database.DB {
+	tb.Helper()
+	db, err := database.Open(tb.Context(), address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return db
+}
+
+// SQLite returns the address of a SQLite database that is not there yet.
+func SQLite(tb testing.TB) string {
+	tb.Helper()
+	return database.FileURL(filepath.Join(tb.TempDir(), "kqueen.db"))
+}
+
+// PostgreSQL returns the address of an empty PostgreSQL database, which goes with the test.
+func PostgreSQL(tb testing.TB) string {
+	tb.Helper()
+	if !shared.ready.Load() {
+		tb.Fatal("nobody would stop PostgreSQL: call databasetest.Run from TestMain")
+	}
+	shared.once.Do(func() { shared.server, shared.err = start(context.WithoutCancel(tb.Context())) })
+	if shared.err != nil {
+		tb.Fatalf("start PostgreSQL: %v", shared.err)
+	}
+	name := fmt.Sprintf("test_%d", shared.names.Add(1))
+	if err := shared.server.administer(tb.Context(), "CREATE DATABASE "+name); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := shared.server.administer(context.WithoutCancel(tb.Context()), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			tb.Error(err)
+		}
+	})
+	return shared.server.address(name)
+}
+
+// administer runs one statement outside of the databases of tests.
+func (s *server) administer(ctx context.Context, statement string) error {
+	db, err := database.Open(ctx, s.address("postgres"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(ctx, statement); err != nil {
+		return fmt.Errorf("%s: %w", statement, err)
+	}
+	return nil
+}
+
+// address is that of a database of the server, by its socket: nothing listens on the network.
+func (s *server) address(name string) string {
+	u := url.URL{Scheme: "postgres", User: url.User(superuser), Path: "/" + name, RawQuery: url.Values{"host": {s.dir}}.Encode()}
+	return u.String()
+}

@@ -1,0 +1,192 @@
+package operatortest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+// outside is a world of named things, which a reconciler makes over an unreliable line.
+type outside struct {
+	things []string
+	inj    *Injector
+	made   int
+}
+
+func (o *outside) make(name string) error {
+	return o.inj.Call("things.Make", func() error {
+		if slices.Contains(o.things, name) {
+			return fmt.Errorf("%s is there already", name)
+		}
+		o.things = append(o.things, name)
+		return nil
+	})
+}
+
+func (o *outside) has(name string) (bool, error) {
+	return ReadValue(o.inj, "things.Has", func() (bool, error) { return slices.Contains(o.things, name), nil })
+}
+
+// world is a World whose reconciler has two things to make, "a" and "b".
+func (o *outside) world(reconcileOnce func(context.Context) (reconcile.Result, error)) World {
+	return World{
+		Reconciler: func(inj *Injector) reconcile.Reconciler {
+			o.inj = inj
+			return reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) { return reconcileOnce(ctx) })
+		},
+		Object: func(context.Context) (operator.Object, error) { return healthy(), nil },
+		Done: func(context.Context) (bool, error) {
+			return len(o.things) >= 2, nil
+		},
+		Snapshot: func(context.Context) (any, error) {
+			slices.Sort(o.things)
+			return strings.Join(o.things, " "), nil
+		},
+	}
+}
+
+// good looks before it makes, and names things for good.
+func good(o *outside) func(context.Context) (reconcile.Result, error) {
+	return func(context.Context) (reconcile.Result, error) {
+		for _, name := range []string{"a", "b"} {
+			there, err := o.has(name)
+			if err != nil {
+				return reconcile.Result{}, err
+			}
+			if there {
+				continue
+			}
+			if err := o.make(name); err != nil {
+				return reconcile.Result{}, err
+			}
+		}
+		return reconcile.Result{}, nil
+	}
+}
+
+// bad are reconcilers with the faults that the kit is to find.
+var bad = map[string]struct {
+	reconciler func(*outside) func(context.Context) (reconcile.Result, error)
+	call       string
+	fault      Fault
+	want       string // part of the error, or of the end state
+}{
+	"MakesTwice": {func(o *outside) func(context.Context) (reconcile.Result, error) {
+		return func(context.Context) (reconcile.Result, error) {
+			for len(o.things) < 2 {
+				o.made++ // a new name for every try
+				if err := o.make(fmt.Sprint("thing", o.made)); err != nil {
+					o.made++
+					return reconcile.Result{}, err
+				}
+			}
+			return reconcile.Result{}, nil
+		}
+	}, "things.Make", LostReply, "thing1 thing3"},
+	"NotIdempotent": {func(o *outside) func(context.Context) (reconcile.Result, error) {
+		return func(context.Context) (reconcile.Result, error) {
+			if err := o.make("a"); err != nil {
+				return reconcile.Result{}, err
+			}
+			return reconcile.Result{}, o.make("b")
+		}
+	}, "things.Make", CrashAfter, "not done after"},
+	"SwallowsErrors": {func(o *outside) func(context.Context) (reconcile.Result, error) {
+		return func(ctx context.Context) (reconcile.Result, error) {
+			_, _ = good(o)(ctx)
+			return reconcile.Result{}, nil
+		}
+	}, "things.Make", FailBefore, "nothing will wake"},
+}
+
+func TestKitFindsFaults(t *testing.T) {
+	for name, tc := range bad {
+		t.Run(name, func(t *testing.T) {
+			o := &outside{}
+			calls, want, err := dryRun(t.Context(), o.world(tc.reconciler(o)))
+			if err != nil {
+				t.Fatalf("without a fault: %v", err)
+			}
+			at := slices.IndexFunc(calls, func(c call) bool { return c.name == tc.call })
+			fresh := &outside{}
+			got, err := faultRun(t.Context(), fresh.world(tc.reconciler(fresh)), newInjector(at, tc.fault), tc.call)
+			if err != nil && strings.Contains(err.Error(), tc.want) {
+				return
+			}
+			if err != nil || cmp.Equal(want, got) || got != tc.want {
+				t.Errorf("want %q to be found, got end state %v instead of %v, error %v", tc.want, got, want, err)
+			}
+		})
+	}
+}
+
+func TestRunPassesAGoodReconciler(t *testing.T) {
+	t.Setenv("KQUEEN_FAULTS", "all")
+	worlds := 0
+	Run(t, func(*testing.T) World {
+		worlds++
+		o := &outside{}
+		return o.world(good(o))
+	})
+	// Has a, Make a, Has b, Make b: two faults for each question and four for each act, and the dry run.
+	if want := 1 + 2*2 + 2*4; worlds != want {
+		t.Errorf("%d worlds were made, want %d: faults were left out", worlds, want)
+	}
+}
+
+func TestRunPicksOneFaultForEachCall(t *testing.T) {
+	t.Setenv("KQUEEN_FAULTS", "")
+	worlds := 0
+	Run(t, func(*testing.T) World {
+		worlds++
+		o := &outside{}
+		return o.world(good(o))
+	})
+	if want := 1 + 4; worlds != want {
+		t.Errorf("%d worlds were made, want %d", worlds, want)
+	}
+}
+
+func TestCrashThrowsMemoryAway(t *testing.T) {
+	o := &outside{}
+	lives := 0
+	w := o.world(nil)
+	w.Reconciler = func(inj *Injector) reconcile.Reconciler {
+		o.inj = inj
+		lives++
+		runs := 0
+		return reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+			runs++
+			if runs < 2 {
+				return reconcile.Result{RequeueAfter: time.Second}, nil
+			}
+			// What a dying process defers has no effect either.
+			defer func() { _ = o.make("c") }()
+			_, err := good(o)(ctx)
+			return reconcile.Result{}, err
+		})
+	}
+	got, err := faultRun(t.Context(), w, newInjector(1, CrashBefore), "things.Make")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lives != 2 || got != "a b c" {
+		t.Errorf("want two lives and one c, made by the second; got %d and %v", lives, got)
+	}
+}
+
+func TestChangedOrderIsSaid(t *testing.T) {
+	o := &outside{}
+	_, err := faultRun(t.Context(), o.world(good(o)), newInjector(0, FailBefore), "things.Make")
+	if err == nil || !strings.Contains(err.Error(), "order of calls") {
+		t.Errorf("want to be told that call 0 is another one, got %v", err)
+	}
+}

@@ -1,0 +1,124 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/tenancy/access/token"
+)
+
+// credential is a row.
+type credential struct {
+	id                         string
+	kind                       token.Kind
+	hash                       []byte
+	epoch                      int64
+	name                       string
+	created, expires, lastUsed time.Time
+	idle                       time.Duration
+	scope                      *Scope
+}
+
+const credentialColumns = //nolint:gosec // names of columns
+`c.id, c.kind, c.hash, c.epoch, c.name, c.created, c.expires, c.last_used, c.idle,
+	c.organization, c.role`
+
+// Authenticate says whose a session or token is. ErrUnauthenticated is the answer to all that is not good; another
+// error says that nobody could look. Nothing is remembered from one call to the next: what was revoked is refused.
+func (s *Service) Authenticate(ctx context.Context, bearer string) (Identity, error) {
+	parts, err := token.Parse(bearer)
+	if err != nil {
+		return Identity{}, ErrUnauthenticated
+	}
+	c, a, err := findCredential(ctx, s.DB, parts.ID)
+	if err != nil {
+		return Identity{}, unauthenticated(err)
+	}
+	if !parts.Is(c.hash) || c.kind != parts.Kind || !s.good(c, a) {
+		return Identity{}, ErrUnauthenticated
+	}
+	if now := s.Now(); now.Sub(c.lastUsed) >= usedAtMost {
+		if _, err := s.DB.ExecContext(ctx, `UPDATE access_credentials SET last_used = $2 WHERE id = $1 AND last_used < $2`,
+			c.id, database.Time(now)); err != nil {
+			return Identity{}, fmt.Errorf("write down the use of a credential: %w", err)
+		}
+	}
+	return identify(c, a), nil
+}
+
+// good says whether a credential whose secret is right proves its account now.
+func (s *Service) good(c credential, a account) bool {
+	return !a.disabled && s.alive(c, a) && s.trusted(a)
+}
+
+// alive says whether a credential is not over.
+func (s *Service) alive(c credential, a account) bool {
+	now := s.Now()
+	return c.epoch == a.epoch && now.Before(c.expires) && (c.idle == 0 || now.Before(c.lastUsed.Add(c.idle)))
+}
+
+// trusted says whether what the provider said about a user is not too old. Who was dismissed there does not sign in
+// there any more, and nobody tells us.
+func (s *Service) trusted(a account) bool {
+	return a.provider == "" || s.Now().Before(a.signedIn.Add(s.ProviderTrust))
+}
+
+// identify says who the owner of a good credential is.
+func identify(c credential, a account) Identity {
+	id := Identity{
+		Kind: a.kind, Name: a.name, DisplayName: a.displayName, Email: a.email, Groups: a.groups,
+		OwnerAdmin: a.administers(), Scope: c.scope, Provider: a.provider, Issuer: a.issuer,
+		Credential: Credential{Kind: credentialKind(c.kind), ID: c.id, Expires: c.expires},
+	}
+	if a.kind == ServiceAccount {
+		id.Scope = &Scope{Organization: a.organization, Role: a.role}
+	}
+	id.Admin = id.OwnerAdmin && id.Scope == nil
+	return id
+}
+
+func findCredential(ctx context.Context, q querier, id string) (credential, account, error) {
+	return scanCredential(q.QueryRowContext(ctx, `SELECT `+credentialColumns+`, `+accountColumns+`
+		FROM access_credentials c JOIN access_accounts a ON a.name = c.account WHERE c.id = $1`, id))
+}
+
+func scanCredential(row interface{ Scan(into ...any) error }) (credential, account, error) {
+	var c credential
+	var a account
+	var created, expires, lastUsed, idle int64
+	var scope Scope
+	into, done := fieldsOf(&a)
+	if err := row.Scan(append([]any{
+		&c.id, &c.kind, &c.hash, &c.epoch, &c.name, &created, &expires, &lastUsed, &idle, &scope.Organization, &scope.Role,
+	}, into...)...); err != nil {
+		return credential{}, account{}, found(err)
+	}
+	c.created, c.expires, c.lastUsed = database.FromTime(created), database.FromTime(expires), database.FromTime(lastUsed)
+	c.idle = time.Duration(idle) * time.Microsecond
+	if scope != (Scope{}) {
+		c.scope = &scope
+	}
+	return c, a, done()
+}
+
+func (c credential) info(a account) CredentialInfo {
+	id := identify(c, a)
+	info := CredentialInfo{
+		Credential: id.Credential, Account: a.name, Name: c.name, Scope: id.Scope, Created: c.created, LastUsed: c.lastUsed,
+	}
+	if c.idle > 0 {
+		info.IdleExpires = c.lastUsed.Add(c.idle)
+	}
+	return info
+}
+
+// unauthenticated turns "no such row" into the answer that says nothing.
+func unauthenticated(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return ErrUnauthenticated
+	}
+	return err
+}

@@ -1,0 +1,207 @@
+package access
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/tenancy/access/token"
+)
+
+// CredentialInfo is a session or a token, as it is listed.
+type CredentialInfo struct {
+	Credential
+
+	// Account is whose it is.
+	Account string
+	// Name is what its owner calls a token, and the client of a session.
+	Name  string
+	Scope *Scope
+	// LastUsed is exact to a minute; zero is never. IdleExpires is when a session ends that is not used; zero is never.
+	Created, LastUsed, IdleExpires time.Time
+}
+
+// Issued is a new credential.
+type Issued struct {
+	CredentialInfo
+
+	// Token is the secret. It is shown here and never again.
+	Token token.Secret
+}
+
+// NewToken is a token to be made.
+type NewToken struct {
+	// Name says what it is for. It need not be unique.
+	Name    string
+	Expires time.Time
+	// Scope narrows it; nil is everything that its owner may. The tokens of a service account have its scope.
+	Scope *Scope
+}
+
+const (
+	maxTokenName = 100 // characters
+	// maxTokens of one account. Beyond it none is made: something makes them in a loop.
+	maxTokens = 1000
+	// maxSessions of one account. A new one ends the oldest beyond it: nobody is kept from signing in.
+	maxSessions = 100
+	// usedAtMost is how often the last use is written down.
+	usedAtMost = time.Minute
+)
+
+// CreateToken makes an API token of the user who asks. It takes a session to make one, so that a token that was
+// stolen makes no others. Errors: ErrNeedsSession, ErrUnauthenticated, *InvalidError, ErrTooMany.
+func (s *Service) CreateToken(ctx context.Context, by Identity, wanted NewToken) (Issued, error) {
+	if err := s.checkToken(wanted); err != nil {
+		return Issued{}, err
+	}
+	var out Issued
+	err := s.DB.Do(ctx, "", func(tx *sql.Tx) error {
+		a, err := s.signedIn(ctx, tx, by)
+		if err != nil {
+			return err
+		}
+		out, err = s.issue(ctx, tx, token.API, a, wanted, 0)
+		return err
+	})
+	if err != nil {
+		return Issued{}, fmt.Errorf("create a token: %w", err)
+	}
+	return out, nil
+}
+
+func (s *Service) checkToken(wanted NewToken) error {
+	if wanted.Name == "" {
+		return &InvalidError{"name", "it is empty", "what the token is for"}
+	}
+	if err := checkText("name", wanted.Name, maxTokenName); err != nil {
+		return err
+	}
+	now := s.Now()
+	if latest := now.Add(s.TokenLifetime); !wanted.Expires.After(now) || wanted.Expires.After(latest) {
+		return &InvalidError{
+			"expires", "it is missing, over or too far away",
+			"a time up to " + latest.UTC().Format(time.RFC3339),
+		}
+	}
+	return wanted.Scope.check()
+}
+
+// signedIn returns the account of a user who signed in and whose session is still good. Who comes with less is
+// refused: what is made from here has the rights of the whole account.
+func (s *Service) signedIn(ctx context.Context, tx *sql.Tx, by Identity) (account, error) {
+	if by.Kind != User || by.Scope != nil || by.Credential.Kind != Session {
+		return account{}, ErrNeedsSession
+	}
+	c, a, err := findCredential(ctx, tx, by.Credential.ID)
+	if err != nil {
+		return account{}, unauthenticated(err)
+	}
+	if c.kind != token.Session || a.name != by.Name || !s.good(c, a) {
+		return account{}, ErrUnauthenticated
+	}
+	return a, nil
+}
+
+// issue writes down a new credential. idle is how long it lives without use; 0 is as long as it lives at all.
+func (s *Service) issue(
+	ctx context.Context, tx *sql.Tx, kind token.Kind, a account, wanted NewToken, idle time.Duration,
+) (Issued, error) {
+	if err := s.makeRoom(ctx, tx, kind, a.name); err != nil {
+		return Issued{}, err
+	}
+	made := token.New(kind, s.Now())
+	c := credential{
+		id: made.ID, kind: kind, hash: made.Hash(), epoch: a.epoch, name: wanted.Name, created: s.now(),
+		expires: database.FromTime(database.Time(wanted.Expires)), idle: idle, scope: wanted.Scope,
+	}
+	if kind == token.Session {
+		c.lastUsed = c.created // signing in is a use
+	}
+	var scope Scope
+	if c.scope != nil {
+		scope = *c.scope
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO access_credentials
+		(id, kind, hash, account, epoch, name, created, expires, idle, last_used, organization, role)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		c.id, c.kind, c.hash, a.name, c.epoch, c.name, database.Time(c.created), database.Time(c.expires),
+		c.idle.Microseconds(), database.Time(c.lastUsed), scope.Organization, scope.Role)
+	if err != nil {
+		return Issued{}, fmt.Errorf("write it down: %w", err)
+	}
+	return Issued{CredentialInfo: c.info(a), Token: made.Text()}, nil
+}
+
+// makeRoom bounds what one account has.
+func (s *Service) makeRoom(ctx context.Context, tx *sql.Tx, kind token.Kind, accountName string) error {
+	if kind == token.Session {
+		_, err := tx.ExecContext(ctx, `DELETE FROM access_credentials WHERE id IN (
+			SELECT id FROM access_credentials WHERE account = $1 AND kind = $2 ORDER BY id DESC LIMIT 1000000 OFFSET $3)`,
+			accountName, kind, maxSessions-1)
+		return err
+	}
+	var held int
+	err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM access_credentials WHERE account = $1 AND kind = $2 AND expires > $3`,
+		accountName, kind, database.Time(s.Now())).Scan(&held)
+	if err == nil && held >= maxTokens {
+		err = fmt.Errorf("%s has %d tokens: %w", accountName, held, ErrTooMany)
+	}
+	return err
+}
+
+// issueSession makes a session of a user. client is what the person came with.
+func (s *Service) issueSession(ctx context.Context, tx *sql.Tx, a account, client string) (Issued, error) {
+	now := s.Now()
+	return s.issue(ctx, tx, token.Session, a, NewToken{
+		Name: shorten(client, maxTokenName), Expires: now.Add(s.SessionLifetime),
+	}, s.SessionIdle)
+}
+
+// ListCredentials returns the good sessions or tokens of an account, the oldest first; both when kind is empty.
+func (s *Service) ListCredentials(
+	ctx context.Context, accountName string, kind CredentialKind, page Page,
+) (List[CredentialInfo], error) {
+	rows, err := s.DB.QueryContext(ctx, `SELECT `+credentialColumns+`, `+accountColumns+`
+		FROM access_credentials c JOIN access_accounts a ON a.name = c.account
+		WHERE c.account = $1 AND c.id > $2 AND c.epoch = a.epoch AND c.expires > $3
+		AND (c.idle = 0 OR c.last_used + c.idle > $3)
+		AND (c.kind = $4 AND $5 <> 'token' OR c.kind <> $4 AND $5 <> 'session') ORDER BY c.id LIMIT $6`,
+		accountName, page.After, database.Time(s.Now()), token.Session, string(kind), page.limit()+1)
+	if err != nil {
+		return List[CredentialInfo]{}, fmt.Errorf("list credentials: %w", err)
+	}
+	defer rows.Close()
+	var out []CredentialInfo
+	for rows.Next() {
+		c, a, err := scanCredential(rows)
+		if err != nil {
+			return List[CredentialInfo]{}, fmt.Errorf("list credentials: %w", err)
+		}
+		out = append(out, c.info(a))
+	}
+	return cut(out, page, func(c CredentialInfo) string { return c.ID }), rows.Err()
+}
+
+// GetCredential returns a session or token of an account. Errors: ErrNotFound, also when it is another account's.
+func (s *Service) GetCredential(ctx context.Context, accountName, id string) (CredentialInfo, error) {
+	c, a, err := findCredential(ctx, s.DB, id)
+	if err == nil && (a.name != accountName || !s.alive(c, a)) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return CredentialInfo{}, err
+	}
+	return c.info(a), nil
+}
+
+// Revoke ends a session or token of an account at once. Errors: ErrNotFound, also when it is another account's.
+func (s *Service) Revoke(ctx context.Context, accountName, id string) error {
+	return changed(s.DB.ExecContext(ctx, `DELETE FROM access_credentials WHERE id = $1 AND account = $2`, id, accountName))
+}
+
+// RevokeAll ends all sessions and tokens of a user or service account at once. Errors: ErrNotFound.
+func (s *Service) RevokeAll(ctx context.Context, accountName string) error {
+	return s.DB.Do(ctx, "", func(tx *sql.Tx) error { return endAll(ctx, tx, accountName) })
+}

@@ -1,0 +1,264 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/tenancy/access/token"
+)
+
+// DeviceStart is what a device shows and keeps (RFC 8628, section 3.2).
+type DeviceStart struct {
+	// DeviceCode is the secret of the device.
+	DeviceCode token.Secret
+	// UserCode is what its user types elsewhere, as "WDJB-MJHT".
+	UserCode string
+	Expires  time.Time
+	// Interval is how long the device waits between two polls.
+	Interval time.Duration
+}
+
+// DeviceRequest is what the user is asked about. Somebody else may have sent the code: show it all.
+type DeviceRequest struct {
+	// Client and Source are what the device said about itself and where it called from.
+	Client, Source   string
+	Created, Expires time.Time
+}
+
+const (
+	deviceLife   = 10 * time.Minute
+	devicePeriod = 5 * time.Second // RFC 8628, section 3.2
+	deviceSlower = 5 * time.Second // RFC 8628, section 3.5: added at each slow_down
+	// userCodeAlphabet has neither vowels, which make words, nor what is mistaken for something else
+	// (RFC 8628, section 6.1). 8 of them are 34 bits; who types is locked out long before.
+	userCodeAlphabet = "BCDFGHJKLMNPQRSTVWXZ"
+	userCodeLength   = 8
+	// Anybody may start; so much waits for one source, and at all. Beyond that the oldest goes.
+	maxPendingPerSource = 20
+	maxPending          = 5000
+)
+
+const (
+	pending  = "pending"
+	approved = "approved"
+	denied   = "denied"
+)
+
+// StartDevice begins to sign in a device that has no browser. Errors: ErrTooMany.
+func (s *Service) StartDevice(ctx context.Context, from Origin) (DeviceStart, error) {
+	made := token.New(token.OneTime, s.Now())
+	out := DeviceStart{
+		DeviceCode: made.Text(), UserCode: newUserCode(), Expires: s.now().Add(deviceLife), Interval: devicePeriod,
+	}
+	source := sourceOf(from.Address)
+	err := s.doForAnybody(ctx, "access/devices", func(tx *sql.Tx) error {
+		if err := s.makePlace(ctx, tx, pendingDevices, source); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO access_devices
+			(id, hash, user_code, client, source, state, created, expires, period, polled)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)`,
+			made.ID, made.Hash(), hashUserCode(out.UserCode), shorten(from.Client, maxTokenName), source, pending,
+			database.Time(s.Now()), database.Time(out.Expires), out.Interval.Microseconds())
+		return err
+	})
+	if err != nil {
+		return DeviceStart{}, fmt.Errorf("start a device authorization: %w", err)
+	}
+	return out, nil
+}
+
+// pendingRows are rows that anybody may ask for.
+type pendingRows struct {
+	// expired removes what is over at $1, count counts all and those of the source $1, oldest removes $1 of them.
+	expired, count, oldest string
+}
+
+var pendingDevices = pendingRows{
+	expired: `DELETE FROM access_devices WHERE expires <= $1`,
+	count:   `SELECT COUNT(*), COUNT(CASE WHEN source = $1 THEN 1 END) FROM access_devices`,
+	oldest:  `DELETE FROM access_devices WHERE id IN (SELECT id FROM access_devices ORDER BY id LIMIT $1)`,
+}
+
+// makePlace makes room for one more: one source is refused what is too much, and in all the oldest go.
+func (s *Service) makePlace(ctx context.Context, tx *sql.Tx, rows pendingRows, source string) error {
+	if _, err := tx.ExecContext(ctx, rows.expired, database.Time(s.Now())); err != nil {
+		return err
+	}
+	var all, same int
+	if err := tx.QueryRowContext(ctx, rows.count, source).Scan(&all, &same); err != nil {
+		return err
+	}
+	if source != "" && same >= maxPendingPerSource {
+		return ErrTooMany
+	}
+	if all < maxPending {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, rows.oldest, all-maxPending+1)
+	return err
+}
+
+// GetDevice returns what a user is asked to approve. Errors: ErrNeedsSession, ErrUnauthenticated, ErrNotFound (also
+// when it expired or was answered), *LockedError.
+func (s *Service) GetDevice(ctx context.Context, by Identity, userCode string, from Origin) (DeviceRequest, error) {
+	var out DeviceRequest
+	err := s.atDevice(ctx, by, userCode, from, func(_ *sql.Tx, _ account, _ string, request DeviceRequest) error {
+		out = request
+		return nil
+	})
+	return out, err
+}
+
+// AnswerDevice approves or denies a device, which then acts as the user who approved. Errors: as GetDevice.
+func (s *Service) AnswerDevice(ctx context.Context, by Identity, userCode string, approve bool, from Origin) error {
+	state := denied
+	if approve {
+		state = approved
+	}
+	return s.atDevice(ctx, by, userCode, from, func(tx *sql.Tx, a account, id string, _ DeviceRequest) error {
+		return changed(tx.ExecContext(ctx, `UPDATE access_devices SET state = $2, account = $3, epoch = $4
+			WHERE id = $1 AND state = $5`, id, state, a.name, a.epoch, pending))
+	})
+}
+
+// atDevice calls act with the pending request of a user code. Codes are short, so wrong ones count.
+func (s *Service) atDevice(
+	ctx context.Context, by Identity, userCode string, from Origin,
+	act func(tx *sql.Tx, a account, id string, request DeviceRequest) error,
+) error {
+	tries := guesses("code", by.Name, from.Address)
+	if err := s.try(ctx, tries); err != nil {
+		return err
+	}
+	err := s.DB.Do(ctx, "", func(tx *sql.Tx) error {
+		a, err := s.signedIn(ctx, tx, by)
+		if err != nil {
+			return err
+		}
+		var id string
+		var request DeviceRequest
+		var created, expires int64
+		err = tx.QueryRowContext(ctx, `SELECT id, client, source, created, expires FROM access_devices
+			WHERE user_code = $1 AND state = $2 AND expires > $3`, hashUserCode(userCode), pending, database.Time(s.Now())).
+			Scan(&id, &request.Client, &request.Source, &created, &expires)
+		if err != nil {
+			return found(err)
+		}
+		request.Created, request.Expires = database.FromTime(created), database.FromTime(expires)
+		return act(tx, a, id, request)
+	})
+	if errors.Is(err, ErrNotFound) {
+		return err
+	}
+	// A code of one's own does not make the wrong ones forgotten.
+	return errors.Join(err, s.untried(ctx, tries))
+}
+
+// PollDevice is what a device asks again and again. Errors: ErrAuthorizationPending, ErrSlowDown (wait 5 s more from
+// now on), ErrAccessDenied, ErrExpiredToken, ErrInvalidGrant (it is no device code, or was used).
+func (s *Service) PollDevice(ctx context.Context, deviceCode string) (Issued, error) {
+	parts, err := token.Parse(deviceCode)
+	if err != nil || parts.Kind != token.OneTime {
+		return Issued{}, ErrInvalidGrant
+	}
+	// A look first: whoever has no device code does not make us write.
+	var hash []byte
+	err = s.DB.QueryRowContext(ctx, `SELECT hash FROM access_devices WHERE id = $1`, parts.ID).Scan(&hash)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !parts.Is(hash) {
+		return Issued{}, ErrInvalidGrant
+	}
+	if err != nil {
+		return Issued{}, err
+	}
+	var out Issued
+	var answer error // beside the error of the transaction: what was answered is written down
+	err = s.DB.Do(ctx, "", func(tx *sql.Tx) error {
+		out, answer, err = s.poll(ctx, tx, parts)
+		return err
+	})
+	if err := errors.Join(err, answer); err != nil {
+		return Issued{}, err
+	}
+	return out, nil
+}
+
+// poll answers a device whose code is right.
+func (s *Service) poll(ctx context.Context, tx *sql.Tx, parts token.Parts) (out Issued, answer, err error) {
+	var client, state string
+	var name sql.NullString
+	var epoch, expires, period, polled int64
+	err = tx.QueryRowContext(ctx, `SELECT client, state, account, epoch, expires, period, polled
+		FROM access_devices WHERE id = $1`, parts.ID).Scan(&client, &state, &name, &epoch, &expires, &period, &polled)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Issued{}, ErrInvalidGrant, nil
+	}
+	now := database.Time(s.Now())
+	switch {
+	case err != nil:
+		return Issued{}, nil, err
+	case now >= expires:
+		return Issued{}, ErrExpiredToken, nil
+	case now < polled+period:
+		_, err = tx.ExecContext(ctx, `UPDATE access_devices SET polled = $2, period = period + $3 WHERE id = $1`,
+			parts.ID, now, deviceSlower.Microseconds())
+		return Issued{}, ErrSlowDown, err
+	case state == pending:
+		_, err = tx.ExecContext(ctx, `UPDATE access_devices SET polled = $2 WHERE id = $1`, parts.ID, now)
+		return Issued{}, ErrAuthorizationPending, err
+	}
+	if err := changed(tx.ExecContext(ctx, `DELETE FROM access_devices WHERE id = $1`, parts.ID)); err != nil {
+		if errors.Is(err, ErrNotFound) {
+			return Issued{}, ErrInvalidGrant, nil
+		}
+		return Issued{}, nil, err
+	}
+	if state != approved {
+		return Issued{}, ErrAccessDenied, nil
+	}
+	a, err := s.owner(ctx, tx, name.String, epoch)
+	if errors.Is(err, ErrSpent) {
+		return Issued{}, ErrAccessDenied, nil
+	}
+	if err != nil {
+		return Issued{}, nil, err
+	}
+	out, err = s.issueSession(ctx, tx, a, client)
+	return out, nil, err
+}
+
+// newUserCode is 8 letters in two groups.
+func newUserCode() string {
+	var code strings.Builder
+	for code.Len() < userCodeLength+1 {
+		var b [1]byte
+		_, _ = rand.Read(b[:]) // does not fail
+		if int(b[0]) >= 256-256%len(userCodeAlphabet) {
+			continue // would make some letters more likely than others
+		}
+		code.WriteByte(userCodeAlphabet[int(b[0])%len(userCodeAlphabet)])
+		if code.Len() == userCodeLength/2 {
+			code.WriteByte('-')
+		}
+	}
+	return code.String()
+}
+
+// hashUserCode takes a code as people type it: in any case, with or without what separates.
+func hashUserCode(code string) []byte {
+	bare := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(userCodeAlphabet, r) {
+			return r
+		}
+		return -1
+	}, strings.ToUpper(shorten(code, 4*userCodeLength)))
+	sum := sha256.Sum256([]byte("user code " + bare))
+	return sum[:]
+}

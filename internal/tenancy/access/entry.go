@@ -1,0 +1,63 @@
+package access
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"kqueen.io/kqueen/internal/platform/database"
+)
+
+// maxEntries is with how many of their sessions and tokens an account may enter one audience at the same time.
+const maxEntries = 100
+
+// Enter notes that somebody was given a credential for an audience, good until a time, that ends when the one that they
+// came with ends. Errors: ErrTooMany.
+func (s *Service) Enter(ctx context.Context, by Identity, audience string, until time.Time) error {
+	err := s.DB.Do(ctx, "", func(tx *sql.Tx) error {
+		end, now := database.Time(until), database.Time(s.Now())
+		_, err := tx.ExecContext(ctx, `INSERT INTO access_entries (audience, credential, account, until) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (audience, credential) DO UPDATE SET until = excluded.until WHERE access_entries.until < excluded.until`,
+			audience, by.Credential.ID, by.Name, end)
+		if err != nil {
+			return err
+		}
+		var entries int
+		err = tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM access_entries WHERE audience = $1 AND account = $2 AND until > $3`,
+			audience, by.Name, now).Scan(&entries)
+		if err == nil && entries > maxEntries {
+			err = ErrTooMany
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("note that %s enters %s: %w", by.Name, audience, err)
+	}
+	return nil
+}
+
+// Ended returns, by audience and in order, the ids of the sessions and tokens with which somebody got a credential that
+// is not over, and which are themselves good no more: expired, revoked, of another epoch, of somebody who is disabled
+// or gone.
+func (s *Service) Ended(ctx context.Context) (map[string][]string, error) {
+	rows, err := s.DB.QueryContext(ctx, `SELECT e.audience, e.credential FROM access_entries e
+		WHERE e.until > $1 AND NOT EXISTS (
+			SELECT 1 FROM access_credentials c JOIN access_accounts a ON a.name = c.account
+			WHERE c.id = e.credential AND c.epoch = a.epoch AND a.disabled = FALSE
+			AND c.expires > $1 AND (c.idle = 0 OR c.last_used + c.idle > $1))
+		ORDER BY e.audience, e.credential`, database.Time(s.Now()))
+	if err != nil {
+		return nil, fmt.Errorf("read which credentials ended: %w", err)
+	}
+	defer rows.Close()
+	ended := map[string][]string{}
+	for rows.Next() {
+		var audience, id string
+		if err := rows.Scan(&audience, &id); err != nil {
+			return nil, fmt.Errorf("read which credentials ended: %w", err)
+		}
+		ended[audience] = append(ended[audience], id)
+	}
+	return ended, rows.Err()
+}

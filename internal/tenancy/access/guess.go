@@ -1,0 +1,193 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"kqueen.io/kqueen/internal/platform/database"
+)
+
+// step says how long nobody is let try again after so many failures in a row.
+type step struct {
+	failures int
+	wait     time.Duration
+}
+
+var (
+	// userSteps hold for one user name, whoever tries. Four failures are free; after that the waits allow fewer than
+	// the 100 attempts a day that NIST SP 800-63B, section 3.2.2, bounds guessing with. The last wait is short enough
+	// that who locks others out on purpose keeps nobody out for long.
+	userSteps = []step{{5, 10 * time.Second}, {6, 30 * time.Second}, {7, time.Minute}, {8, 5 * time.Minute}, {9, 15 * time.Minute}}
+	// addressSteps hold for one address, whatever it tries. Many people may share one.
+	addressSteps = []step{{30, 10 * time.Second}, {40, time.Minute}, {60, 5 * time.Minute}, {100, 15 * time.Minute}}
+)
+
+const (
+	// guessMemory is how long after the last one failures count.
+	guessMemory = day
+	// maxGuesses is how many rows there are at most. Beyond it those with the fewest failures go first, so that a flood
+	// of invented names does not make the failures of a real one forgotten.
+	maxGuesses = 20_000
+	// spareGuesses is how many go at a time.
+	spareGuesses = 200
+)
+
+// waitAfter is the pure rule.
+func waitAfter(steps []step, failures int) time.Duration {
+	var wait time.Duration
+	for _, s := range steps {
+		if failures >= s.failures {
+			wait = s.wait
+		}
+	}
+	return wait
+}
+
+// guess is something that may be tried only so often.
+type guess struct {
+	target string
+	steps  []step
+	// own says that a success makes the failures before it forgotten. It does not for an address: an attacker with
+	// one good account would start anew with it.
+	own bool
+}
+
+// guessTarget names what is guessed. The name is hashed: people type passwords into the wrong field.
+func guessTarget(what, name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return what + ":" + hex.EncodeToString(sum[:16])
+}
+
+// guesses of what is secret about a name, from an address.
+func guesses(what, name string, from netip.Addr) []guess {
+	out := []guess{{target: guessTarget(what, name), steps: userSteps, own: true}}
+	if source := sourceOf(from); source != "" {
+		out = append(out, guess{target: "address:" + source, steps: addressSteps})
+	}
+	return out
+}
+
+// sourceOf is what is counted as one address: an IPv6 subscriber has a /64 at least. Empty when it is not known.
+func sourceOf(from netip.Addr) string {
+	if !from.IsValid() {
+		return ""
+	}
+	from = from.Unmap().WithZone("")
+	bits := from.BitLen()
+	if from.Is6() {
+		bits = 64
+	}
+	prefix, err := from.Prefix(bits)
+	if err != nil {
+		return ""
+	}
+	return prefix.String()
+}
+
+// try counts an attempt as failed before it is made, so that many at once are not one, and refuses it with a
+// *LockedError while others failed too often. An attempt that is refused counts for nothing.
+func (s *Service) try(ctx context.Context, tries []guess) error {
+	now := s.now()
+	return s.doForAnybody(ctx, "access/guesses", func(tx *sql.Tx) error {
+		failures := make([]int, len(tries))
+		var locked LockedError
+		for i, g := range tries {
+			count, last, until, err := readGuess(ctx, tx, g.target)
+			if err != nil {
+				return err
+			}
+			if until.After(now) && until.After(locked.Until) {
+				locked.Until = until
+			}
+			if now.Sub(last) < guessMemory {
+				failures[i] = count
+			}
+		}
+		if !locked.Until.IsZero() {
+			return &locked
+		}
+		for i, g := range tries {
+			if err := writeGuess(ctx, tx, g, failures[i]+1, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// succeeded takes back what try counted, and forgets the failures before it where that is fair.
+func (s *Service) succeeded(ctx context.Context, tries []guess) error {
+	return s.takeBack(ctx, tries, true)
+}
+
+// untried takes back what try counted for an attempt that nobody could look at.
+func (s *Service) untried(ctx context.Context, tries []guess) error {
+	return s.takeBack(context.WithoutCancel(ctx), tries, false)
+}
+
+func (s *Service) takeBack(ctx context.Context, tries []guess, forget bool) error {
+	return s.doForAnybody(ctx, "access/guesses", func(tx *sql.Tx) error {
+		for _, g := range tries {
+			count, last, _, err := readGuess(ctx, tx, g.target)
+			if err != nil {
+				return err
+			}
+			if count == 0 {
+				continue
+			}
+			if count == 1 || forget && g.own {
+				_, err = tx.ExecContext(ctx, `DELETE FROM access_guesses WHERE target = $1`, g.target)
+			} else {
+				err = writeGuess(ctx, tx, g, count-1, last)
+			}
+			if err != nil {
+				return fmt.Errorf("take back an attempt: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+func readGuess(ctx context.Context, tx *sql.Tx, target string) (failures int, last, until time.Time, err error) {
+	var lastMicros, untilMicros int64
+	err = tx.QueryRowContext(ctx, `SELECT failures, last, until FROM access_guesses WHERE target = $1`, target).
+		Scan(&failures, &lastMicros, &untilMicros)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, time.Time{}, time.Time{}, nil
+	}
+	return failures, database.FromTime(lastMicros), database.FromTime(untilMicros), err
+}
+
+func writeGuess(ctx context.Context, tx *sql.Tx, g guess, failures int, last time.Time) error {
+	if failures == 1 {
+		if err := boundGuesses(ctx, tx); err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO access_guesses (target, failures, last, until) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (target) DO UPDATE SET failures = excluded.failures, last = excluded.last, until = excluded.until`,
+		g.target, failures, database.Time(last), database.Time(last.Add(waitAfter(g.steps, failures))))
+	if err != nil {
+		return fmt.Errorf("count an attempt: %w", err)
+	}
+	return nil
+}
+
+func boundGuesses(ctx context.Context, tx *sql.Tx) error {
+	var rows int
+	if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM access_guesses`).Scan(&rows); err != nil {
+		return err
+	}
+	if rows < maxGuesses {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `DELETE FROM access_guesses WHERE target IN (
+		SELECT target FROM access_guesses ORDER BY failures, last LIMIT $1)`, spareGuesses)
+	return err
+}

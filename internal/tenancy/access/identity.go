@@ -1,0 +1,92 @@
+package access
+
+import (
+	"slices"
+	"time"
+
+	"kqueen.io/kqueen/internal/tenancy/access/token"
+)
+
+// Kind is what somebody is.
+type Kind string
+
+// The kinds of those who make requests.
+const (
+	User           Kind = "user"
+	ServiceAccount Kind = "serviceAccount"
+)
+
+// Identity is who makes a request, proved.
+type Identity struct {
+	Kind Kind
+	// Name is unique: "alice" for a local user, "corp:alice@example.com" for one of the provider corp, and
+	// "sa:payments:ci" for the service account ci of the organization payments.
+	Name               string
+	DisplayName, Email string
+	// Groups are those that the identity provider named at the last sign-in, as "corp:payments-devs". Local users
+	// and service accounts have none.
+	Groups []string
+	// Admin says that this is a platform administrator. It is false for whatever has a scope.
+	Admin bool
+	// Scope is what a token or a service account is narrowed to; nil is everything that the account may.
+	Scope *Scope
+	// OwnerAdmin says that the account is a platform administrator's. With a scope it is what the scope narrows.
+	OwnerAdmin bool
+	// Provider is the identity provider that proved a user, and Issuer its issuer at the last sign-in; both empty for
+	// local users and service accounts.
+	Provider, Issuer string
+	Credential       Credential
+}
+
+// Scope is a role in one organization. What a token may is the lesser of it and of what its owner may.
+type Scope struct {
+	Organization string
+	// Role is owner, operator, developer or viewer.
+	Role string
+}
+
+// CredentialKind is how somebody proved it.
+type CredentialKind string
+
+// The kinds of credentials.
+const (
+	// Session is what signing in made.
+	Session CredentialKind = "session"
+	// Token is an API token or one of a service account.
+	Token CredentialKind = "token"
+)
+
+// Credential names what somebody proved it with, for logs and to revoke it.
+type Credential struct {
+	Kind CredentialKind
+	// ID is public.
+	ID      string
+	Expires time.Time
+}
+
+// roles are those that a scope may name, the highest first.
+var roles = []string{"owner", "operator", "developer", "viewer"}
+
+func checkRole(role string) error {
+	if !slices.Contains(roles, role) {
+		return &InvalidError{"role", "it is not one of those that there are", "owner, operator, developer or viewer"}
+	}
+	return nil
+}
+
+func (s *Scope) check() error {
+	if s == nil {
+		return nil
+	}
+	if err := checkLabel("organization", s.Organization); err != nil {
+		return err
+	}
+	return checkRole(s.Role)
+}
+
+func credentialKind(kind token.Kind) CredentialKind {
+	if kind == token.Session {
+		return Session
+	}
+	return Token
+}

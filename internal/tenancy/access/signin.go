@@ -1,0 +1,128 @@
+package access
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/tenancy/access/password"
+)
+
+// Origin is where an attempt comes from.
+type Origin struct {
+	// Address is the caller's; the zero value counts for nobody.
+	Address netip.Addr
+	// Client is what the caller says it is, such as "Firefox" or "kqueen 1.2 on build-7". Sessions are listed with it.
+	Client string
+}
+
+// SignIn makes a session of a local user. Errors: ErrUnauthenticated, the same for a wrong password and for a user who
+// is not there, is disabled, has no password or is of a provider; *LockedError.
+func (s *Service) SignIn(ctx context.Context, name, text string, from Origin) (Issued, error) {
+	a, stale, err := s.prove(ctx, name, text, from)
+	if err != nil {
+		return Issued{}, err
+	}
+	hash := a.password
+	if stale {
+		if hash, err = s.passwords.Hash(ctx, text); err != nil {
+			return Issued{}, err
+		}
+	}
+	var out Issued
+	err = s.DB.Do(ctx, "", func(tx *sql.Tx) error {
+		// The epoch is another one when the account was changed while the password was looked at.
+		if err := changed(tx.ExecContext(ctx, `UPDATE access_accounts SET signed_in = $3, password = $4
+			WHERE name = $1 AND epoch = $2`, a.name, a.epoch, database.Time(s.Now()), hash)); err != nil {
+			return unauthenticated(err)
+		}
+		out, err = s.issueSession(ctx, tx, a, from.Client)
+		return err
+	})
+	if err != nil {
+		return Issued{}, err
+	}
+	return out, nil
+}
+
+// prove returns the local user of that name and password. stale asks for a new hash of the password.
+func (s *Service) prove(ctx context.Context, name, text string, from Origin) (a account, stale bool, err error) {
+	tries := guesses("user", name, from.Address)
+	if err := s.try(ctx, tries); err != nil {
+		return account{}, false, err
+	}
+	a, err = s.localUser(ctx, s.DB, name)
+	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrProviderUser) {
+		return account{}, false, errors.Join(err, s.untried(ctx, tries))
+	}
+	hash := a.password
+	if err != nil || a.disabled {
+		hash = ""
+	}
+	if password.TooLong(text) {
+		hash, text = "", ""
+	}
+	good, stale, err := s.passwords.Check(ctx, hash, text)
+	if err != nil {
+		return account{}, false, errors.Join(err, s.untried(ctx, tries))
+	}
+	if !good {
+		return account{}, false, ErrUnauthenticated
+	}
+	return a, stale, s.succeeded(ctx, tries)
+}
+
+// ChangePassword lets a local user choose another password. It takes the old one, and ends all sessions and tokens of
+// the user, that of the caller too. Errors: ErrUnauthenticated (the old one is wrong), *LockedError, *InvalidError.
+func (s *Service) ChangePassword(ctx context.Context, name, old, text string, from Origin) error {
+	a, _, err := s.prove(ctx, name, old, from)
+	if err != nil {
+		return err
+	}
+	if old == text {
+		return &InvalidError{"password", "it is the one that you have", "another one"}
+	}
+	hash, err := s.hash(ctx, a, text)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Do(ctx, "", func(tx *sql.Tx) error { return writePassword(ctx, tx, a, hash) })
+	return unauthenticated(err)
+}
+
+// SetPassword gives a local user another password, and ends all sessions and tokens of the user. Errors: ErrNotFound,
+// ErrProviderUser, *InvalidError.
+func (s *Service) SetPassword(ctx context.Context, name, text string) error {
+	a, err := s.localUser(ctx, s.DB, name)
+	if err != nil {
+		return err
+	}
+	hash, err := s.hash(ctx, a, text)
+	if err != nil {
+		return err
+	}
+	return s.DB.Do(ctx, "", func(tx *sql.Tx) error {
+		// Whatever happened while the hash was made: the last word is this one.
+		now, err := s.localUser(ctx, tx, name)
+		if err != nil {
+			return err
+		}
+		return writePassword(ctx, tx, now, hash)
+	})
+}
+
+// writePassword puts a hash into an account that was not changed since it was read, ends its credentials, and forgets
+// the failed attempts: they were at another password.
+func writePassword(ctx context.Context, tx *sql.Tx, a account, hash string) error {
+	if err := changed(tx.ExecContext(ctx, `UPDATE access_accounts SET password = $3 WHERE name = $1 AND epoch = $2`,
+		a.name, a.epoch, hash)); err != nil {
+		return fmt.Errorf("write down the password: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM access_guesses WHERE target = $1`, guessTarget("user", a.name)); err != nil {
+		return fmt.Errorf("forget failed attempts: %w", err)
+	}
+	return endAll(ctx, tx, a.name)
+}

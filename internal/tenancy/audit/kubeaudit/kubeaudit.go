@@ -1,0 +1,118 @@
+// Package kubeaudit brings what was done on the admin plane past the door into the
+// action log.
+//
+// The admin plane's API server writes a log of its own, of everybody but KQueen and
+// Kubernetes' controllers: an administrator with kubectl, a pipeline with a
+// kubeconfig. It is a file, so that nothing is lost while KQueen is away. How far it
+// was read is kept in the database together with what was read. It hides files,
+// their rotation, and what the lines mean; the place that wires the program enters.
+package kubeaudit
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"kqueen.io/kqueen/internal/tenancy/audit"
+)
+
+// File is the name of the log in its directory. Rotated ones stand beside it.
+const File = "audit.log"
+
+const (
+	// interval is the time between two looks at the file.
+	interval = time.Second
+	// retry is the time after what did not work.
+	retry = 30 * time.Second
+)
+
+// Reader reads one API server's log. All fields are required.
+type Reader struct {
+	Log *audit.Log
+	// Source is the name under which the action log remembers how far the file was read.
+	Source string
+	// Dir is the log's directory. It need not be there yet.
+	Dir string
+	// Kinds are the kinds of resources, such as Cluster of "clusters.kqueen.io".
+	Kinds map[string]string
+	Warn  *slog.Logger
+}
+
+// Path is where the API server has to write.
+func Path(dir string) string { return filepath.Join(dir, File) }
+
+// Run reads until ctx ends.
+func (r *Reader) Run(ctx context.Context) error {
+	wait := time.NewTimer(0)
+	defer wait.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-wait.C:
+		}
+		after := interval
+		if err := r.Read(ctx); err != nil && ctx.Err() == nil {
+			r.Warn.Error("read the log of the admin plane", "error", err)
+			after = retry
+		}
+		wait.Reset(after)
+	}
+}
+
+// Read brings everything that is there into the action log.
+func (r *Reader) Read(ctx context.Context) error {
+	text, err := r.Log.Position(ctx, r.Source)
+	if err != nil {
+		return err
+	}
+	at, err := parsePosition(text)
+	if err != nil {
+		return err
+	}
+	files, err := logFiles(r.Dir)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	begin, lost := at.in(files)
+	if lost {
+		if err := r.Log.AppendFrom(ctx, r.Source, position{File: files[0].id}.String(), []audit.Record{lostRecord()}); err != nil {
+			return err
+		}
+	}
+	for i := begin.index; i < len(files); i++ {
+		if err := r.readFile(ctx, files[i], begin.offset, i < len(files)-1); err != nil {
+			return err
+		}
+		begin.offset = 0
+		if i == len(files)-1 {
+			break
+		}
+		// Where the next file begins is remembered before this one goes.
+		if err := r.Log.AppendFrom(ctx, r.Source, position{File: files[i+1].id}.String(), nil); err != nil {
+			return err
+		}
+	}
+	return removeAll(files[:len(files)-1])
+}
+
+// readFile brings a file into the action log from an offset on. One that is whole is read to its very end; the other
+// one may end in the middle of a line.
+func (r *Reader) readFile(ctx context.Context, f logFile, offset int64, whole bool) error {
+	lines, err := openLines(f.path, offset, whole)
+	if err != nil {
+		return err
+	}
+	defer lines.close()
+	for {
+		batch, end, err := lines.next()
+		if err != nil || end == offset {
+			return err
+		}
+		offset = end
+		if err := r.Log.AppendFrom(ctx, r.Source, position{f.id, offset}.String(), r.records(batch)); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,84 @@
+// Package identityprovider is the verb behind IdentityProvider: it says whether people can sign in by a provider,
+// and hands out providers, with their secrets, to whoever signs people in.
+//
+// It hides where the secret of a client is kept and to which provider it belongs. The door enters, and the one place
+// that wires.
+package identityprovider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/operator"
+	"kqueen.io/kqueen/internal/tenancy/access/oidc"
+)
+
+// lookInterval is the time between two looks at an issuer that answers. Keys are asked for when people sign in, so
+// that this is for the status alone.
+const lookInterval = 15 * time.Minute
+
+// Config is what the reconciler stands on. All fields but Recorder are required.
+type Config struct {
+	Client client.Client
+	// Secrets reads Secrets, which no cache holds.
+	Secrets client.Reader
+	// Check asks an issuer what it says about itself.
+	Check    func(context.Context, oidc.Provider) error
+	Recorder events.EventRecorder
+}
+
+type verb struct{ Config }
+
+// New returns the reconciler of IdentityProvider. It makes nothing: it looks, and says what it saw.
+func New(c Config) *operator.Reconciler[*v1alpha1.IdentityProvider] {
+	v := &verb{c}
+	return operator.New(operator.Config[*v1alpha1.IdentityProvider]{
+		Client:   c.Client,
+		Recorder: c.Recorder,
+		New:      func() *v1alpha1.IdentityProvider { return &v1alpha1.IdentityProvider{} },
+		Phases: []operator.Phase[*v1alpha1.IdentityProvider]{
+			{Condition: v1alpha1.ConditionSecretReady, Ensure: v.findSecret},
+			{Condition: v1alpha1.ConditionDiscovered, Ensure: v.discover},
+		},
+	})
+}
+
+func (v *verb) findSecret(ctx context.Context, p *v1alpha1.IdentityProvider) operator.Outcome {
+	if p.Spec.PublicClient {
+		return operator.Done(v1alpha1.ReasonPublicClient, "the client has no secret, as the spec says")
+	}
+	_, err := secretOf(ctx, v.Secrets, p)
+	switch {
+	case errors.Is(err, errNoSecret):
+		return operator.Stalled(v1alpha1.ReasonSecretMissing, "the client has no secret yet; set it with: kqueen identityprovider secret %s", p.Name)
+	case errors.Is(err, errForeign):
+		return operator.Stalled(v1alpha1.ReasonSecretForeign, "the Secret %s in %s was made for something else; delete it, and set the client's secret anew", p.SecretName(), v1alpha1.SystemNamespace)
+	case err != nil:
+		return operator.Retry(v1alpha1.ReasonSecretUnread, err)
+	}
+	return operator.Done(v1alpha1.ReasonSecretSet, "the client's secret is set")
+}
+
+// nowhere stands for the door's own address, which is of no matter to discovery.
+const nowhere = "https://kqueen.invalid"
+
+func (v *verb) discover(ctx context.Context, p *v1alpha1.IdentityProvider) operator.Outcome {
+	wanted := describe(p, "", nowhere)
+	if err := wanted.Validate(); err != nil {
+		return operator.Stalled(v1alpha1.ReasonProviderInvalid, "%v", err)
+	}
+	err := v.Check(ctx, wanted)
+	if refused, ok := errors.AsType[*oidc.RefusedError](err); ok {
+		return operator.Retry(v1alpha1.ReasonDiscoveryFailed, errors.New(refused.Reason))
+	}
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonDiscoveryFailed, fmt.Errorf("ask the issuer: %w", err))
+	}
+	return operator.DoneUntil(v1alpha1.ReasonDiscovered, "the issuer says what signing in needs", lookInterval)
+}

@@ -1,0 +1,67 @@
+package join
+
+import (
+	"flag"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/hosting/runner/runnertest"
+	"kqueen.io/kqueen/internal/workers/node"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestDescribe shows everything that runs on a machine: before it has an identity, and after.
+func TestDescribe(t *testing.T) {
+	d := description{
+		record: Record{
+			Node: "hand-x7k2f", Address: netip.MustParseAddr("198.51.100.20"), Token: goodToken,
+			Cluster: Cluster{
+				Server: "198.51.100.7:20001", CA: []byte("CA\n"), Version: "v1.36.3",
+				PodCIDR: netip.MustParsePrefix("10.244.0.0/16"), DNS: netip.MustParseAddr("10.96.0.10"), DNSDomain: "cluster.local",
+			},
+		},
+		place: DefaultDir, dir: DefaultDir + "/workloads/node", program: "/usr/bin/kqueen",
+		host:     Host{ProxyMode: "nftables", servers: "nameserver 10.0.0.1\n"},
+		parts:    release.NodeParts{Dir: "/parts"},
+		binaries: release.Binaries{Dir: "/releases/v1.36.3", Components: map[string]release.Component{"kubelet": {}, "kube-proxy": {}}},
+	}
+	compare(t, "joining", d)
+	d.record.Token, d.host.mayLowerOOM, d.host.resolvConf = "", true, "/etc/resolv.conf"
+	d.record.Address = netip.MustParseAddr("2001:db8::20")
+	compare(t, "joined", d)
+	alone, err := d.runtimeAlone()
+	if err != nil || len(alone.Components) != 1 || alone.Components[0].Name != node.ComponentContainerd {
+		t.Errorf("while pods are stopped %+v runs, %v", alone.Components, err)
+	}
+}
+
+func compare(t *testing.T, name string, d description) {
+	t.Helper()
+	w, err := d.describe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := runnertest.Text(t, w)
+	golden := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(golden, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("%s (-want +got); -update writes it:\n%s", name, diff)
+	}
+}

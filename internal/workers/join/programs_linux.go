@@ -1,0 +1,44 @@
+package join
+
+import (
+	"fmt"
+
+	"kqueen.io/kqueen/internal/hosting/release"
+)
+
+// Programs are what a machine needs of a store.
+type Programs struct {
+	Parts    release.NodeParts
+	Binaries release.Binaries
+}
+
+// FindPrograms finds the programs of a version of Kubernetes, and what else a node is made of: the newest parts, or
+// those that the machine has already.
+func FindPrograms(releases, version, parts string) (Programs, error) {
+	v, err := release.ParseVersion(version)
+	if err != nil {
+		return Programs{}, fmt.Errorf("the cluster's version: %w", err)
+	}
+	store := release.NewStore(releases)
+	binaries, ok, err := store.Lookup(v)
+	if err != nil {
+		return Programs{}, err
+	}
+	if !ok {
+		return Programs{}, fmt.Errorf("the programs of Kubernetes %s are not in %s; %s", version, releases, fillStore)
+	}
+	found, ok, err := store.LookupNodeParts()
+	if parts != "" {
+		found, ok, err = store.NodePartsAt(parts)
+	}
+	if err != nil {
+		return Programs{}, err
+	}
+	if !ok {
+		return Programs{}, fmt.Errorf("containerd and its company are not in %s; %s", releases, fillStore)
+	}
+	return Programs{Parts: found, Binaries: binaries}, nil
+}
+
+// fillStore says how programs come to a machine.
+const fillStore = "build them with: kqueen release build, or copy the folder /var/cache/kqueen/releases of a machine that has them"

@@ -1,0 +1,150 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"time"
+
+	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/workers/machine"
+	"kqueen.io/kqueen/internal/workers/node"
+)
+
+// lookInterval is the time between two looks at what the machine keeps.
+const lookInterval = time.Second
+
+// ErrNotJoined says that this machine is no node.
+var ErrNotJoined = errors.New("this machine has not joined a cluster")
+
+// Supervisor keeps the programs of a joined machine running. When it ends they run on, for the next one.
+type Supervisor struct {
+	Place  Place
+	Runner runner.Runner
+	// Program is the path of kqueen itself.
+	Program string
+	// Changed tells that a program has begun or ended.
+	Changed <-chan struct{}
+	Log     *slog.Logger
+
+	host    Host
+	read    time.Time // of the record that was applied
+	written machine.Observed
+}
+
+// Run keeps the programs running until ctx ends, or an error that trying again does not help. begun is called once
+// when they are described for the first time.
+func (s *Supervisor) Run(ctx context.Context, begun func()) error {
+	host, err := Look(ctx, true)
+	if err != nil {
+		return err
+	}
+	s.host = host
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	begun()
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		if err := s.look(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Error("the node is not as wanted; it is tried again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.Changed:
+		case <-tick.C:
+		}
+	}
+}
+
+// prepare makes what a start of the machine takes away, and begins. It fails where nothing helps but a person.
+func (s *Supervisor) prepare(ctx context.Context) error {
+	r, err := s.Place.Record()
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		return ErrNotJoined
+	}
+	if err := errors.Join(node.SetKernel(), node.MakeCgroups(r.Cgroup())); err != nil {
+		return err
+	}
+	return s.look(ctx)
+}
+
+// look describes the programs when what the machine keeps has changed, and says how they are.
+func (s *Supervisor) look(ctx context.Context) error {
+	info, err := os.Stat(s.Place.file(recordFile))
+	if errors.Is(err, fs.ErrNotExist) { // it leaves; who makes it leave stops the programs
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r, err := s.Place.Record()
+	if err != nil {
+		return err
+	}
+	if r.Token != "" && identified() {
+		r.Token = ""
+		if err := s.Place.Save(r); err != nil {
+			return err
+		}
+		s.Log.Info("the machine has an identity in its cluster", "node", r.Node)
+	}
+	if !info.ModTime().Equal(s.read) {
+		if err := s.apply(ctx, r); err != nil {
+			return err
+		}
+		s.read = info.ModTime()
+	}
+	return s.report(ctx)
+}
+
+func (s *Supervisor) apply(ctx context.Context, r *Record) error {
+	d, err := descriptionOf(ctx, s.Runner, s.Place, s.Program, s.host, r)
+	if err != nil {
+		return err
+	}
+	w, err := d.describe()
+	if err != nil {
+		return err
+	}
+	if err := s.Runner.Apply(ctx, w); err != nil {
+		return fmt.Errorf("start the node's programs: %w", err)
+	}
+	return nil
+}
+
+// descriptionOf finds what the programs depend on.
+func descriptionOf(ctx context.Context, r runner.Runner, place Place, program string, host Host, of *Record) (description, error) {
+	programs, err := FindPrograms(of.Releases, of.Cluster.Version, of.Parts)
+	if err != nil {
+		return description{}, err
+	}
+	at, err := r.Reserve(ctx, Workload, nil)
+	if err != nil {
+		return description{}, fmt.Errorf("reserve the folder of the node's programs: %w", err)
+	}
+	return description{record: *of, place: place, dir: at.Dir, host: host, program: program, parts: programs.Parts, binaries: programs.Binaries}, nil
+}
+
+// report writes how the programs are, when that has changed.
+func (s *Supervisor) report(ctx context.Context) error {
+	status, err := s.Runner.Status(ctx, Workload)
+	if err != nil {
+		return fmt.Errorf("look at the node's programs: %w", err)
+	}
+	now := node.Judge(status)
+	if now == s.written {
+		return nil
+	}
+	s.Log.Info("the node's programs", "state", now.State, "message", now.Message)
+	s.written = now
+	return s.Place.write(statusFile, now)
+}

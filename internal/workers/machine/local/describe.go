@@ -1,0 +1,210 @@
+//go:build linux
+
+package local
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/egress"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/workers/machine"
+	"kqueen.io/kqueen/internal/workers/machine/local/guest"
+	"kqueen.io/kqueen/internal/workers/node"
+)
+
+// componentMachine is process 1 of a machine, beside the components of every node.
+const componentMachine = "machine"
+
+// portMachineHealth is a port of a machine's own address, beside those of every node.
+const portMachineHealth = 10247
+
+// containerdSocket is a path within a machine.
+const containerdSocket = "/run/containerd/containerd.sock"
+
+// Names of files in a machine's directory, beside those of every node.
+const (
+	fileGuest  = "guest.json"
+	fileRoutes = "routes.json"
+	fileCNI    = "cni.template"
+)
+
+// description is everything that a machine depends on.
+type description struct {
+	machine.Desired
+	record    record
+	facts     facts
+	dir       string
+	images    string
+	parts     release.NodeParts
+	binaries  release.Binaries
+	listen    netip.Addr
+	hostPorts guest.PortRange
+	// pauseImage is empty for the one among parts.
+	pauseImage string
+}
+
+// describe says what runs for a machine. It is pure: the same description gives the same workload.
+func describe(d description) (runner.Workload, error) {
+	files, err := d.files()
+	if err != nil {
+		return runner.Workload{}, err
+	}
+	p := d.programs()
+	return runner.Workload{
+		ID: string(d.UID), Files: files,
+		Components: []runner.Component{d.machine(), within(p.Containerd()), within(p.Kubelet()), within(p.Proxy())},
+	}, nil
+}
+
+func (d description) machine() runner.Component {
+	return runner.Component{
+		Name: componentMachine,
+		Path: d.record.Program,
+		// It is never restarted for another description: that would end all pods.
+		Args:     []string{"machine", "run", "--config", d.path(fileGuest)},
+		Isolated: true,
+		Probe:    &runner.Probe{URL: "http://" + d.at(portMachineHealth) + "/healthz"},
+		// Its end is that of everything in it; there is nothing to wait for.
+		StopGrace: time.Second,
+	}
+}
+
+// programs are what makes the machine a node.
+func (d description) programs() node.Programs {
+	return node.Programs{
+		Program: d.record.Program, Parts: d.parts, Binaries: d.binaries,
+		Images: node.ImagesFor(d.Cluster.CNI, d.parts.Images()), Folder: d.images,
+		Dir: d.dir, RestartContainerd: []string{node.FileContainerd, fileCNI}, Socket: containerdSocket,
+		Name: d.Name, Address: d.address(), Health: d.address(),
+		Label: v1alpha1.LabelProvider + "=" + v1alpha1.ProviderLocal, PodCIDR: d.Cluster.PodCIDR, ProxyMode: d.facts.proxyMode,
+	}
+}
+
+// within has a component run in the machine.
+func within(c runner.Component) runner.Component {
+	c.Within = componentMachine
+	return c
+}
+
+func (d description) path(file string) string { return filepath.Join(d.dir, file) }
+func (d description) address() netip.Addr     { return d.record.Address.Addr() }
+func (d description) at(port int) string {
+	return net.JoinHostPort(d.address().String(), strconv.Itoa(port))
+}
+
+// guest is the configuration of process 1.
+func (d description) guest() (guest.Config, error) {
+	c := guest.Config{
+		Hostname: d.Name,
+		Network: guest.Network{
+			Bridge: bridgeOf(d.Ref.Cluster), Gateway: gateway(d.record.Address),
+			Link: linkOf(d.UID), Address: d.record.Address,
+		},
+		Mounts:     d.mounts(),
+		Keep:       []string{d.dir, d.record.Program, filepath.Dir(d.binaries.Dir), d.parts.Dir, d.images},
+		Cgroup:     cgroupOf(d.UID),
+		Size:       d.Size,
+		Health:     netip.AddrPortFrom(d.address(), portMachineHealth),
+		Exit:       d.dir,
+		Ranges:     d.ranges(),
+		RoutesFile: d.path(fileRoutes),
+	}
+	if d.masquerades() {
+		c.Masquerade = d.Cluster.PodCIDR
+	}
+	if !d.listen.IsLoopback() {
+		c.Network.HostPorts = []guest.PortRange{d.hostPorts}
+		return c, nil
+	}
+	server, err := netip.ParseAddrPort(d.Cluster.Server)
+	if err != nil {
+		return c, fmt.Errorf("address of the API server: %w", err)
+	}
+	c.Forward = []guest.Forward{{Listen: server, Connect: netip.AddrPortFrom(d.listen, server.Port())}}
+	return c, nil
+}
+
+// masquerades says whether process 1 lets pods out, and not a rule for each pod.
+func (d description) masquerades() bool {
+	return d.record.Masquerades && d.Cluster.CNI == v1alpha1.CNIRoutes && d.Cluster.PodCIDR.Addr().Is4()
+}
+
+// ranges are those of pods and Services.
+func (d description) ranges() []netip.Prefix {
+	return []netip.Prefix{d.Cluster.PodCIDR, d.Cluster.ServiceCIDR}
+}
+
+// mounts make of the host's files those of a machine: what belongs to one node is the machine's own.
+func (d description) mounts() []guest.Mount {
+	own := func(name string) string { return filepath.Join(d.dir, "root", name) }
+	return []guest.Mount{
+		{Kind: "overlay", Source: "/etc", Upper: own("etc"), Target: "/etc"},
+		{Kind: "bind", Source: own("opt"), Target: "/opt"},
+		{Kind: "bind", Source: own("lib"), Target: "/var/lib"},
+		{Kind: "bind", Source: own("log"), Target: "/var/log"},
+		{Kind: "tmpfs", Target: "/run"},
+		// What a network that runs in the cluster installs comes beside what we bring.
+		{Kind: "overlay", Source: d.parts.CNI(), Upper: own("cni"), Target: "/opt/cni/bin"},
+	}
+}
+
+// routes lead to the pods of the other machines, where the provider makes the network.
+func (d description) routes() []guest.Route {
+	list := []guest.Route{}
+	if d.Cluster.CNI != v1alpha1.CNIRoutes {
+		return list
+	}
+	for _, p := range d.Peers {
+		list = append(list, guest.Route{To: p.PodCIDR, Via: p.Address})
+	}
+	slices.SortFunc(list, func(a, b guest.Route) int { return a.To.Addr().Compare(b.To.Addr()) })
+	return list
+}
+
+func (d description) files() (map[string]runner.File, error) {
+	inside, err := d.guest()
+	if err != nil {
+		return nil, err
+	}
+	kubelet, err := d.kubeletConfig()
+	if err != nil {
+		return nil, fmt.Errorf("write the kubelet's configuration: %w", err)
+	}
+	files := map[string]runner.File{
+		node.FileContainerd: {Data: []byte(d.containerdConfig())},
+		fileCNI:             {Data: fmt.Appendf(nil, cniTemplate, !d.masquerades())},
+		node.FileKubelet:    {Data: kubelet},
+		node.FileCA:         {Data: d.Cluster.CA},
+		node.FileResolv:     {Data: []byte(d.facts.resolvConf)},
+	}
+	if d.Token != "" {
+		if files[node.FileBootstrap], err = d.bootstrap(); err != nil {
+			return nil, err
+		}
+	} else {
+		// What is no longer good must not lie about. Files that are not described stay.
+		files[node.FileBootstrap] = runner.File{}
+	}
+	for name, value := range map[string]any{fileGuest: inside, fileRoutes: d.routes(), recordFile: d.record} {
+		data, err := json.MarshalIndent(value, "", "  ")
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", name, err)
+		}
+		files[name] = runner.File{Data: data}
+	}
+	exit, err := egress.Mark{Cluster: string(d.Ref.Cluster), Machine: d.address()}.Encode()
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", egress.MarkFile, err)
+	}
+	files[egress.MarkFile] = runner.File{Data: exit}
+	return files, nil
+}

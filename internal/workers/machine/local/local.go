@@ -1,0 +1,246 @@
+//go:build linux
+
+// Package local makes machines on the host of KQueen: each is a set of namespaces of its own (processes,
+// mounts, network, host name) with upstream's containerd, kubelet and kube-proxy in it, run by the runner,
+// so that a machine survives KQueen and is found again.
+//
+// It hides namespaces, addresses and the configuration of those programs. Its state is one file in each
+// machine's directory. What runs inside is package guest.
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/workers/machine"
+	"kqueen.io/kqueen/internal/workers/machine/local/guest"
+	"kqueen.io/kqueen/internal/workers/node"
+)
+
+// Config is what the provider is made of. All fields but Pause are required.
+type Config struct {
+	Runner   runner.Runner
+	Releases *release.Store
+	// Program is the path of kqueen itself, which is process 1 of each machine.
+	Program string
+	// Range is cut into a subnet of 254 machines for each cluster.
+	Range netip.Prefix
+	// Listen is where API servers listen on this host. When that is a loopback address, machines cannot reach
+	// it, and their process 1 carries their calls.
+	Listen netip.Addr
+	// HostPorts are the ports of the host that machines may call when Listen is no loopback address.
+	HostPorts guest.PortRange
+	// Images is a folder of the host. What archives of images (*.tar) are in it, each machine imports when its
+	// kubelet starts.
+	Images string
+	// InUse returns the host's own networks, which no subnet may overlap.
+	InUse func() ([]netip.Prefix, error)
+	// Pause is the image that holds the namespaces of pods, which containerd pulls; empty for the one that comes with
+	// the machine.
+	Pause string
+}
+
+// Provider makes machines on this host.
+type Provider struct {
+	Config
+	facts facts
+
+	mu      sync.Mutex
+	records Machines
+}
+
+var _ machine.Provider = (*Provider)(nil)
+
+// New finds the machines that there are.
+func New(ctx context.Context, c Config) (*Provider, error) {
+	records, err := Find(ctx, c.Runner)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := look()
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{Config: c, facts: facts, records: records}, nil
+}
+
+// Describe implements [machine.Provider].
+func (p *Provider) Describe() machine.Description {
+	return machine.Description{
+		Name:             v1alpha1.ProviderLocal,
+		Summary:          "Machines on the host of KQueen, each in namespaces of its own.",
+		ParametersSchema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
+		Routed:           true,
+	}
+}
+
+// HostSize is what a machine has that is not bounded.
+func (p *Provider) HostSize() machine.Size { return p.facts.size }
+
+// Ensure implements [machine.Provider].
+func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Observed, error) {
+	if err := p.facts.check(); err != nil {
+		return machine.Observed{}, err
+	}
+	if err := checkParameters(want.Parameters); err != nil {
+		return machine.Observed{}, err
+	}
+	if err := p.facts.fits(want.Size); err != nil {
+		return machine.Observed{}, err
+	}
+	version, err := release.ParseVersion(want.Version)
+	if err != nil {
+		return machine.Observed{}, &machine.InvalidError{Field: "spec.version", Problem: err.Error()}
+	}
+	binaries, ok, err := p.Releases.Lookup(version)
+	if err != nil {
+		return machine.Observed{}, err
+	}
+	if !ok {
+		return machine.Observed{}, &machine.InvalidError{Field: "spec.version", Problem: "the programs of " + want.Version + " are not on this machine; see: kqueen release list"}
+	}
+	r, err := p.recordOf(want)
+	if err != nil {
+		return machine.Observed{}, err
+	}
+	place, err := p.Runner.Reserve(ctx, string(want.UID), nil)
+	if err != nil {
+		return machine.Observed{}, fmt.Errorf("reserve the machine's directory: %w", err)
+	}
+	parts, err := p.parts(r)
+	if err != nil {
+		return machine.Observed{}, err
+	}
+	// A machine shows the folder as it was when it began, so that it has to be there.
+	if err := os.MkdirAll(p.Images, 0o700); err != nil {
+		return machine.Observed{}, fmt.Errorf("make the folder for images: %w", err)
+	}
+	workload, err := describe(description{
+		Desired: want, record: r, facts: p.facts, dir: place.Dir, parts: parts, binaries: binaries, images: p.Images,
+		listen: p.Listen, hostPorts: p.HostPorts, pauseImage: p.Pause,
+	})
+	if err != nil {
+		return machine.Observed{}, err
+	}
+	if err := p.Runner.Apply(ctx, workload); err != nil {
+		return machine.Observed{}, fmt.Errorf("start the machine: %w", err)
+	}
+	status, err := p.Runner.Status(ctx, workload.ID)
+	if err != nil {
+		return machine.Observed{}, fmt.Errorf("look at the machine: %w", err)
+	}
+	observed := node.Judge(status)
+	observed.ProviderID = machine.ProviderID(v1alpha1.ProviderLocal, want.UID)
+	observed.Address = r.Address.Addr()
+	return observed, nil
+}
+
+// checkParameters is the schema: there is nothing to choose yet.
+func checkParameters(raw json.RawMessage) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	var all map[string]any
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return &machine.InvalidError{Field: "spec.template.parameters", Problem: "is not an object: " + err.Error()}
+	}
+	for name := range all {
+		return &machine.InvalidError{Field: "spec.template.parameters." + name, Problem: "is not known; provider local takes no parameters"}
+	}
+	return nil
+}
+
+// recordOf returns what the machine keeps for its life, and chooses it when the machine is new. It is
+// written with the machine's other files: until then no process knows of it.
+func (p *Provider) recordOf(want machine.Desired) (record, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r, ok := p.records[want.UID]; ok {
+		// Called by another path its programs would be restarted, and that of process 1 ends all pods.
+		if _, err := os.Stat(r.Program); err != nil {
+			r.Program = p.Program
+		}
+		return r, nil
+	}
+	parts, ok, err := p.Releases.LookupNodeParts()
+	if err != nil {
+		return record{}, err
+	}
+	if !ok {
+		return record{}, fmt.Errorf("%w: containerd and its company are not on it; build them with: kqueen release build", machine.ErrUnsupported)
+	}
+	used, err := p.InUse()
+	if err != nil {
+		return record{}, fmt.Errorf("list the host's networks: %w", err)
+	}
+	used = append(used, want.Cluster.PodCIDR, want.Cluster.ServiceCIDR)
+	address, err := choose(p.Range, want.Ref.Cluster, p.records, used)
+	if err != nil {
+		return record{}, err
+	}
+	r := record{Cluster: want.Ref.Cluster, Address: address, Parts: parts.Dir, Program: p.Program, Masquerades: true}
+	p.records[want.UID] = r
+	return r, nil
+}
+
+// Delete implements [machine.Provider]. The machine is switched off at once: its pods have left, or are given up.
+func (p *Provider) Delete(ctx context.Context, ref machine.Ref) (bool, error) {
+	gone, err := p.Runner.Remove(ctx, string(ref.UID), 0)
+	if err != nil || !gone {
+		return false, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r, known := p.records[ref.UID]
+	if known {
+		ref.Cluster = r.Cluster
+	}
+	if ref.Cluster == "" || !p.facts.root { // never was a machine: it has left nothing on the host
+		return true, nil
+	}
+	if err := node.RemoveCgroups(cgroupOf(ref.UID)); err != nil {
+		return false, err
+	}
+	delete(p.records, ref.UID)
+	for _, r := range p.records {
+		if r.Cluster == ref.Cluster {
+			return true, nil
+		}
+	}
+	// Still under the lock: a first machine that came now would make the bridge that goes here.
+	if err := guest.RemoveBridge(bridgeOf(ref.Cluster)); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// List implements [machine.Provider].
+func (p *Provider) List(context.Context) ([]types.UID, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var ids []types.UID
+	for id := range p.records {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// parts are those with which the machine was made.
+func (p *Provider) parts(r record) (release.NodeParts, error) {
+	parts, ok, err := p.Releases.NodePartsAt(r.Parts)
+	if err == nil && !ok {
+		err = fmt.Errorf("the programs with which the machine was made are no longer in %s", r.Parts)
+	}
+	return parts, err
+}

@@ -1,0 +1,84 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/workers/machine/local/guest"
+	"kqueen.io/kqueen/internal/workers/node"
+)
+
+// record is what a machine keeps for its whole life. It is a file in the machine's directory.
+type record struct {
+	Cluster types.UID `json:"cluster"`
+	// Address of the machine, with its cluster's subnet.
+	Address netip.Prefix `json:"address"`
+	// Parts is the folder with containerd and its company: a newer one is for newer machines.
+	Parts string `json:"parts"`
+	// Masquerades says that process 1 of the machine lets its pods out. That of an older machine does not, and each
+	// pod has a rule of its own, which also hides it from pods of other machines.
+	Masquerades bool `json:"masquerades,omitempty"`
+	// Program is kqueen as it was called when the machine was made.
+	Program string `json:"program"`
+}
+
+const recordFile = "machine.json"
+
+// Machines are those that have a directory.
+type Machines map[types.UID]record
+
+// Find finds the machines that a runner has.
+func Find(ctx context.Context, r runner.Runner) (Machines, error) {
+	ids, err := r.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find machines: %w", err)
+	}
+	all := Machines{}
+	for _, id := range ids {
+		place, err := r.Reserve(ctx, id, nil)
+		if err != nil {
+			return nil, fmt.Errorf("find machines: %w", err)
+		}
+		data, err := os.ReadFile(filepath.Join(place.Dir, recordFile))
+		if errors.Is(err, fs.ErrNotExist) { // a control plane, or a machine that was never described
+			continue
+		}
+		var found record
+		if err == nil {
+			err = json.Unmarshal(data, &found)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read machine %s: %w", id, err)
+		}
+		all[types.UID(id)] = found
+	}
+	return all, nil
+}
+
+// Has says whether a workload is a machine.
+func (m Machines) Has(id string) bool {
+	_, ok := m[types.UID(id)]
+	return ok
+}
+
+// LeaveHost takes from the host what machines, all of which are stopped, have in it beside their directories:
+// bridges, packet filters and cgroups. A machine that is started makes them again.
+func (m Machines) LeaveHost() error {
+	for id, r := range m {
+		if err := errors.Join(node.RemoveCgroups(cgroupOf(id)), guest.RemoveBridge(bridgeOf(r.Cluster))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package machinecontroller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/netip"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/operator"
+	"kqueen.io/kqueen/internal/workers/machine"
+)
+
+// provide has the provider make the machine, and says how it is. Nothing that it finds keeps the node from
+// being looked at: a kubelet waits for us to approve its certificate before it counts as running, and a machine
+// of which something fails may still be a ready node.
+func (v *verb) provide(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
+	cluster, refused := v.target(ctx, m)
+	if refused != nil {
+		return *refused
+	}
+	provider, ok := v.Providers[m.Spec.Provider]
+	if !ok {
+		return operator.Stalled(v1alpha1.ReasonMachineFailed, "spec.provider: this installation has no provider %q; make a machine with another one", m.Spec.Provider)
+	}
+	want, err := v.desired(ctx, m, cluster)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonMachineFailed, err)
+	}
+	if err := v.remember(ctx, m, recordOf(m).with(recordFor(cluster.UID, nodeLabels(m), m.Spec.Taints))); err != nil {
+		return operator.Retry(v1alpha1.ReasonMachineFailed, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, providerDeadline)
+	defer cancel()
+	observed, err := provider.Ensure(ctx, want)
+	if invalid, ok := errors.AsType[*machine.InvalidError](err); ok {
+		return operator.Stalled(v1alpha1.ReasonMachineFailed, "%s", invalid.Error())
+	}
+	if errors.Is(err, machine.ErrUnsupported) {
+		return operator.Stalled(v1alpha1.ReasonMachineFailed, "%s", tidy(err.Error(), longestWords))
+	}
+	if err != nil && m.Status.JoinedAt == nil {
+		return operator.Retry(v1alpha1.ReasonMachineFailed, errors.New(tidy(err.Error(), longestWords)))
+	}
+	if err != nil {
+		return operator.Warn(v1alpha1.ReasonMachineFailed, tidy(err.Error(), longestWords))
+	}
+	if observed.ProviderID != "" {
+		m.Status.ProviderID = observed.ProviderID
+	}
+	if observed.Address.IsValid() {
+		m.Status.Address = observed.Address.Unmap().String()
+	}
+	return judgeMachine(observed)
+}
+
+// judgeMachine says what a provider's observation means. It is pure.
+func judgeMachine(o machine.Observed) operator.Outcome {
+	message := tidy(o.Message, longestWords)
+	switch o.State {
+	case machine.Running:
+		return operator.Done(v1alpha1.ReasonMachineRunning, message)
+	case machine.Creating:
+		return operator.Warn(v1alpha1.ReasonMachineCreating, message)
+	case machine.Awaiting:
+		return operator.Warn(v1alpha1.ReasonAwaitingJoin, message)
+	case machine.Failing:
+		return operator.Warn(v1alpha1.ReasonMachineFailed, message)
+	}
+	return operator.Stalled(v1alpha1.ReasonMachineFailed, "the provider reports the state %q, which is none", o.State)
+}
+
+// desired is the machine that the provider is to make.
+func (v *verb) desired(ctx context.Context, m *v1alpha1.Machine, cluster *v1alpha1.Cluster) (machine.Desired, error) {
+	to, err := machine.ClusterOf(cluster)
+	if err != nil {
+		return machine.Desired{}, err
+	}
+	others, err := v.siblings(ctx, m)
+	if err != nil {
+		return machine.Desired{}, err
+	}
+	want := machine.Desired{
+		Ref:     machine.Ref{UID: m.UID, Cluster: cluster.UID, Name: m.Name},
+		Version: m.Spec.Version,
+		Taints:  m.Spec.Taints,
+		Cluster: to,
+		Peers:   peers(others),
+		Size:    sizeOf(m.Spec.Resources),
+	}
+	if m.Spec.Parameters != nil {
+		want.Parameters = json.RawMessage(m.Spec.Parameters.Raw)
+	}
+	if m.Status.JoinedAt != nil {
+		return want, nil
+	}
+	have, err := v.joiningOf(ctx, m)
+	if err != nil {
+		return machine.Desired{}, err
+	}
+	if have == nil || have.id == "" {
+		return machine.Desired{}, errors.New("the machine has nothing to join with yet")
+	}
+	want.Token = have.token()
+	return want, nil
+}
+
+// sizeOf is what a machine is to have, bounded where the spec says so. It is pure.
+func sizeOf(r *v1alpha1.MachineResources) machine.Size {
+	var size machine.Size
+	if r != nil && r.CPU != nil {
+		size.MilliCPU = r.CPU.MilliValue()
+	}
+	if r != nil && r.Memory != nil {
+		size.Memory = r.Memory.Value()
+	}
+	return size
+}
+
+// peers are the machines that carry pods. It is pure.
+func peers(others []v1alpha1.Machine) []machine.Peer {
+	var out []machine.Peer
+	for i := range others {
+		addr := addressOf(&others[i])
+		if cidr, err := netip.ParsePrefix(others[i].Status.PodCIDR); err == nil && addr.IsValid() {
+			out = append(out, machine.Peer{Address: addr, PodCIDR: cidr})
+		}
+	}
+	return out
+}
+
+// nodeLabels are the labels that the node is to have. It is pure.
+func nodeLabels(m *v1alpha1.Machine) map[string]string {
+	labels := maps.Clone(m.Spec.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[v1alpha1.LabelProvider] = m.Spec.Provider
+	if pool := m.Labels[v1alpha1.LabelNodePool]; pool != "" {
+		labels[v1alpha1.LabelNodePool] = pool
+	}
+	return labels
+}
+
+// unprovide has the provider remove the machine.
+func (v *verb) unprovide(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
+	provider, ok := v.Providers[m.Spec.Provider]
+	if !ok {
+		return operator.Stalled(v1alpha1.ReasonMachineRemaining, "spec.provider: this installation has no provider %q, so it cannot remove the machine", m.Spec.Provider)
+	}
+	ref := machine.Ref{UID: m.UID, Cluster: recordOf(m).Cluster, Name: m.Name}
+	ctx, cancel := context.WithTimeout(ctx, providerDeadline)
+	defer cancel()
+	gone, err := provider.Delete(ctx, ref)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonMachineRemaining, errors.New(tidy(err.Error(), longestWords)))
+	}
+	if !gone {
+		return operator.Wait(v1alpha1.ReasonMachineRemaining, "the machine is being removed", removeLook)
+	}
+	return operator.Done(v1alpha1.ReasonIdle, "nothing of the machine is left")
+}

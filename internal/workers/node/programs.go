@@ -1,0 +1,126 @@
+package node
+
+import (
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strconv"
+
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/hosting/runner"
+)
+
+// Names of files in a machine's directory.
+const (
+	FileContainerd = "containerd.toml"
+	FileKubelet    = "kubelet.yaml"
+	FileBootstrap  = "bootstrap.kubeconfig"
+	FileCA         = "ca.crt"
+	FileResolv     = "resolv.conf"
+)
+
+// Paths of a kubelet's own, which are upstream's.
+const (
+	KubeletDir        = "/var/lib/kubelet"
+	KubeletKubeconfig = KubeletDir + "/kubeconfig"
+	KubeletCerts      = KubeletDir + "/pki"
+)
+
+// Programs are what runs on a node: containerd, kubelet and kube-proxy.
+type Programs struct {
+	// Program is the path of kqueen, which waits for what the others need and then becomes them.
+	Program  string
+	Parts    release.NodeParts
+	Binaries release.Binaries
+	// Dir holds the files; RestartContainerd are those of them that containerd reads at its start alone.
+	Dir               string
+	RestartContainerd []string
+	// Socket is containerd's.
+	Socket string
+	// Images are imported before the kubelet starts, and so are the archives in Folder, which is empty for none.
+	Images []release.Image
+	Folder string
+	// Marks is the folder that notes which images were imported, when it is not [ContainerdRoot].
+	Marks string
+	// Name of the node, and the address at which its kubelet is reached.
+	Name    string
+	Address netip.Addr
+	// Health is where kubelet and kube-proxy say how they are.
+	Health netip.Addr
+	// Label is "key=value", with which the node registers. The others come from KQueen once it is there.
+	Label string
+	// PodCIDR is the range of all pods of the cluster.
+	PodCIDR netip.Prefix
+	// ProxyMode is kube-proxy's.
+	ProxyMode string
+}
+
+// Containerd is the container runtime.
+func (p Programs) Containerd() runner.Component {
+	return runner.Component{
+		Name: ComponentContainerd,
+		Path: p.Parts.Program("containerd"),
+		Args: []string{"--config", p.path(FileContainerd)},
+		// A restart leaves the pods alone: their shims live on.
+		RestartOn: p.RestartContainerd,
+	}
+}
+
+// Kubelet waits for containerd and gives it the images that cannot be pulled, before any pod asks for them.
+func (p Programs) Kubelet() runner.Component {
+	args := []string{"machine", "start", "--socket", p.Socket, "--importer", p.Parts.Program("ctr")}
+	if p.Marks != "" {
+		args = append(args, "--marks", p.Marks)
+	}
+	for _, image := range p.Images {
+		args = append(args, "--image", image.Archive)
+	}
+	if p.Folder != "" {
+		args = append(args, "--images", p.Folder)
+	}
+	args = append(args, "--", p.Binaries.Path("kubelet"),
+		"--config="+p.path(FileKubelet),
+		"--kubeconfig="+KubeletKubeconfig,
+		"--bootstrap-kubeconfig="+p.path(FileBootstrap),
+		"--cert-dir="+KubeletCerts,
+		"--hostname-override="+p.Name,
+		"--node-ip="+p.Address.String(),
+		"--node-labels="+p.Label,
+	)
+	return runner.Component{
+		Name:      ComponentKubelet,
+		Path:      p.Program,
+		Args:      args,
+		After:     []string{ComponentContainerd},
+		RestartOn: []string{FileKubelet, FileCA},
+		Probe:     &runner.Probe{URL: "http://" + p.health(PortKubeletHealth) + "/healthz"},
+	}
+}
+
+// Proxy is kube-proxy with the node's own identity, which is there once the kubelet has joined.
+func (p Programs) Proxy() runner.Component {
+	return runner.Component{
+		Name: ComponentProxy,
+		Path: p.Program,
+		Args: []string{
+			"machine", "start", "--path", KubeletKubeconfig, "--", p.Binaries.Path("kube-proxy"),
+			"--kubeconfig=" + KubeletKubeconfig,
+			"--hostname-override=" + p.Name,
+			"--proxy-mode=" + p.ProxyMode,
+			"--cluster-cidr=" + p.PodCIDR.String(),
+			"--healthz-bind-address=" + p.health(PortProxyHealth),
+			"--metrics-bind-address=127.0.0.1:" + strconv.Itoa(PortProxyMetrics),
+			// The host's limits are not a machine's to change.
+			"--conntrack-max-per-core=0",
+			"--conntrack-tcp-timeout-established=0",
+			"--conntrack-tcp-timeout-close-wait=0",
+		},
+		After: []string{ComponentKubelet},
+	}
+}
+
+func (p Programs) path(file string) string { return filepath.Join(p.Dir, file) }
+
+func (p Programs) health(port int) string {
+	return net.JoinHostPort(p.Health.String(), strconv.Itoa(port))
+}

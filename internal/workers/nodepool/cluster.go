@@ -1,0 +1,152 @@
+package nodepool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+const (
+	// prepareTimeout is how long putting what every node needs into a cluster may take.
+	prepareTimeout = 30 * time.Second
+	// prepareInterval is the longest time after which it is looked whether that is still there.
+	prepareInterval = 10 * time.Minute
+)
+
+// cluster waits until the pool's cluster takes nodes. Machines without a cluster are of no use: they go
+// when it goes.
+func (v *verb) cluster(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
+	c, err := v.clusterOf(ctx, p, v.Client)
+	if apierrors.IsNotFound(err) { // which a cache may say that has not seen it yet
+		c, err = v.clusterOf(ctx, p, v.Reader)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return v.abandon(ctx, p, v1alpha1.ReasonClusterNotFound, fmt.Sprintf("there is no cluster %q in namespace %s", p.Spec.ClusterName, p.Namespace))
+	case err != nil:
+		return operator.Retry(v1alpha1.ReasonClusterNotReady, err)
+	case !c.DeletionTimestamp.IsZero():
+		return v.abandon(ctx, p, v1alpha1.ReasonClusterNotReady, fmt.Sprintf("cluster %q is being deleted", c.Name))
+	}
+	if lacks := lacking(c); lacks != "" {
+		return operator.Wait(v1alpha1.ReasonClusterNotReady, lacks, 0)
+	}
+	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
+	defer cancel()
+	if err := v.Prepare(ctx, c); err != nil {
+		return operator.Retry(v1alpha1.ReasonClusterNotReady, fmt.Errorf("prepare cluster %q for nodes: %w", c.Name, err))
+	}
+	return operator.DoneUntil(v1alpha1.ReasonClusterReady, fmt.Sprintf("cluster %q takes nodes", c.Name), prepareInterval)
+}
+
+func (v *verb) clusterOf(ctx context.Context, p *v1alpha1.NodePool, from client.Reader) (*v1alpha1.Cluster, error) {
+	c := &v1alpha1.Cluster{}
+	if err := from.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.ClusterName}, c); err != nil {
+		return nil, fmt.Errorf("read cluster %q: %w", p.Spec.ClusterName, err)
+	}
+	return c, nil
+}
+
+// lacking says what a cluster lacks before it takes nodes; empty when nothing.
+func lacking(c *v1alpha1.Cluster) string {
+	provisioned := apimeta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionProvisioned)
+	switch {
+	case provisioned == nil || provisioned.Status != metav1.ConditionTrue:
+		text := fmt.Sprintf("cluster %q does not serve", c.Name)
+		if provisioned != nil && provisioned.Message != "" {
+			text += ": " + provisioned.Message
+		}
+		return text
+	case c.Status.Version == "":
+		return fmt.Sprintf("cluster %q does not say yet which version it runs", c.Name)
+	case c.Status.Join == nil:
+		return fmt.Sprintf("cluster %q does not say how nodes join it", c.Name)
+	}
+	return ""
+}
+
+// abandon removes the machines of a pool that has no cluster.
+func (v *verb) abandon(ctx context.Context, p *v1alpha1.NodePool, reason, why string) operator.Outcome {
+	left, err := v.removeAll(ctx, p)
+	if err != nil {
+		return operator.Retry(reason, fmt.Errorf("%s: %w", why, err))
+	}
+	if len(left) > 0 {
+		why += "; its machines are being removed: " + names(left)
+	}
+	return operator.Wait(reason, why, 0)
+}
+
+// wishOf says what the machines of a pool shall be like in its cluster.
+func (v *verb) wishOf(p *v1alpha1.NodePool, c *v1alpha1.Cluster) wish {
+	p.Spec.Default()
+	w := wish{pool: p, version: p.Spec.Version, since: v.began}
+	if w.version == "" {
+		w.version = c.Status.Version
+	}
+	w.refused = cmp.Or(refusal(fits(c.Status.Version, w.version)), refusal(sound(&p.Spec.Template)))
+	// While the cluster did not serve nobody could see whether its nodes were ready.
+	provisioned := apimeta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionProvisioned)
+	if provisioned != nil && provisioned.LastTransitionTime.After(w.since) {
+		w.since = provisioned.LastTransitionTime.Time
+	}
+	return w
+}
+
+func refusal(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// sound says whether a node can have the labels and taints of a template. The schema does not, because
+// the API server reckons such a rule too expensive.
+func sound(template *v1alpha1.MachineTemplate) error {
+	at := field.NewPath("spec", "template")
+	wrong := validation.ValidateLabels(template.Labels, at.Child("labels"))
+	for i, taint := range template.Taints {
+		at := at.Child("taints").Index(i)
+		wrong = append(wrong, validation.ValidateLabelName(taint.Key, at.Child("key"))...)
+		for _, problem := range content.IsLabelValue(taint.Value) {
+			wrong = append(wrong, field.Invalid(at.Child("value"), taint.Value, problem))
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	// Labels come in no order, and a message has to be the same from try to try.
+	return slices.MinFunc(wrong, func(a, b *field.Error) int { return cmp.Compare(a.Error(), b.Error()) })
+}
+
+// fits says whether kubelets of a version may join a cluster of another.
+func fits(cluster, kubelet string) error {
+	server, err := release.ParseVersion(cluster)
+	if err != nil {
+		return fmt.Errorf("the cluster's %w", err)
+	}
+	node, err := release.ParseVersion(kubelet)
+	if err != nil {
+		return fmt.Errorf("spec.version: %w", err)
+	}
+	err = release.CheckComponent(server, "kubelet", node)
+	if skewed, ok := errors.AsType[*release.SkewError](err); ok {
+		skewed.Field = "spec.version"
+	}
+	return err
+}
