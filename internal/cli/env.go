@@ -34,6 +34,8 @@ type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	globals        globals
+	// systemData is the data directory of root, for which no home says where it is.
+	systemData string
 	// through is the URL of the door that this command speaks to; empty for none.
 	through string
 	// organizationThrough is the one that goes with the context that this command uses; empty for none.
@@ -50,7 +52,7 @@ type globals struct {
 }
 
 func newEnv(stdin io.Reader, stdout, stderr io.Writer) *env {
-	return &env{stdin: stdin, stdout: stdout, stderr: stderr}
+	return &env{stdin: stdin, stdout: stdout, stderr: stderr, systemData: "/var/lib/kqueen"}
 }
 
 // register adds the flags. Their defaults are empty, so that help is the same for every user.
@@ -73,7 +75,7 @@ func (e *env) dataDir() (string, error) {
 		return dir, nil
 	}
 	if os.Geteuid() == 0 {
-		return "/var/lib/kqueen", nil
+		return e.systemData, nil
 	}
 	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
 		return filepath.Join(dir, "kqueen"), nil

@@ -18,12 +18,16 @@ import (
 // Main runs the program and returns its exit code; `kqueen help exit-codes` lists them. The first of args
 // is the name under which the program was called: under the name "etcd" it is `kqueen etcd`.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return run(newEnv(stdin, stdout, stderr), args)
+}
+
+// run is Main in an env. Tests give one that finds nothing of the machine's own installation.
+func run(e *env, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// The first signal asks; after it the next one kills, as if nobody listened.
 	context.AfterFunc(ctx, stop)
 
-	e := newEnv(stdin, stdout, stderr)
 	root := newRoot(e)
 	root.SetArgs(arguments(args))
 	return e.finish(ctx, root.ExecuteContext(ctx))

@@ -34,7 +34,7 @@ var update = flag.Bool("update", false, "write what the scripts print into them"
 // TestMain makes this test binary kqueen when it is called so, which is how scripts run it.
 func TestMain(m *testing.M) {
 	testscript.Main(withPlane{m}, map[string]func(){
-		"kqueen": func() { os.Exit(Main(os.Args, os.Stdin, os.Stdout, os.Stderr)) },
+		"kqueen": func() { os.Exit(run(newScriptEnv(), os.Args)) },
 		// What kqueen login starts for the user.
 		"xdg-open": func() { os.Exit(browse(os.Args[1:])) },
 	})
@@ -43,7 +43,39 @@ func TestMain(m *testing.M) {
 // withPlane runs tests and stops the plane after them.
 type withPlane struct{ m *testing.M }
 
-func (w withPlane) Run() int { return controlplanetest.Run(w.m) }
+func (w withPlane) Run() int {
+	if err := forgetMachine(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return controlplanetest.Run(w.m)
+}
+
+// newScriptEnv is what a command in a script has. The default data directory of root does not depend on HOME; in a
+// script it is in the script's own folder all the same, because an installation may run in that of the machine.
+func newScriptEnv() *env {
+	e := newEnv(os.Stdin, os.Stdout, os.Stderr)
+	e.systemData = filepath.Join(os.Getenv("HOME"), "system")
+	return e
+}
+
+// forgetMachine takes from the environment what would bring tests to an installation, a session or a cluster of this
+// machine's user. Scripts begin with an empty environment anyway. The store of releases stays: it holds programs that
+// are built from this source, and takes long to fill.
+func forgetMachine() error {
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		ours := strings.HasPrefix(name, "KQUEEN_") && name != "KQUEEN_RELEASES"
+		if ours || name == "KUBECONFIG" || name == "XDG_CONFIG_HOME" || name == "XDG_DATA_HOME" {
+			if err := os.Unsetenv(name); err != nil {
+				return err
+			}
+		}
+	}
+	// A path below a device: nothing is there, and nothing can come to be there.
+	nowhere := filepath.Join(os.DevNull, "kqueen")
+	return errors.Join(os.Setenv(configVariable, nowhere), os.Setenv(dataDirVariable, nowhere))
+}
 
 // TestScripts runs each script in an organization of its own, which has the script's name. All share the
 // releases v1.35.4, v1.36.9 and v1.36.10, which are ready, v1.37.0, which is not, and the provisioner "hosted".
