@@ -26,13 +26,15 @@ const importTable = `
 	NONE < api/v1alpha1, api/crds, api/rest < API;
 	api/rest < client;
 
-	# platform: small mechanisms that know nothing of KQueen's subjects; each can be tested alone.
+	# platform: small mechanisms that know nothing of KQueen's subjects; each can be tested alone. PLAIN ones import
+	# nothing, and every package may use them that has use for them.
+	NONE < platform/atomicfile, platform/invalid < PLAIN;
 	NONE < platform/osthread, platform/relay, platform/kube, platform/database;
-	platform/database < platform/idempotency;
+	platform/database, PLAIN < platform/idempotency;
 	API < platform/operator;
 
 	# hosting: the mechanisms from which control planes are made. Only process knows how a process is run.
-	NONE < hosting/pki, hosting/datastore, hosting/release, hosting/runner;
+	PLAIN < hosting/pki, hosting/datastore, hosting/release, hosting/runner;
 	platform/relay < hosting/gateway, hosting/egress;
 	hosting/runner, platform/osthread < hosting/runner/process;
 
@@ -41,24 +43,24 @@ const importTable = `
 	API < tenancy/role;
 	NONE < tenancy/issuer, tenancy/access/token, tenancy/access/password;
 	tenancy/access/token < tenancy/access/oidc;
-	platform/database, tenancy/access/password, tenancy/access/oidc < tenancy/access;
-	platform/database < tenancy/audit;
+	platform/database, PLAIN, tenancy/access/password, tenancy/access/oidc < tenancy/access;
+	platform/database, PLAIN < tenancy/audit;
 	tenancy/audit, API < tenancy/audit/kubeaudit;
 
 	# workers: a machine provider describes programs to a runner, as control planes do, and knows no runner.
 	# What makes a machine a node is the same for provided machines and for those that join.
-	API < workers/addons, workers/machine;
+	API, PLAIN < workers/addons, workers/machine;
 	workers/machine, hosting/release, hosting/runner < workers/node;
 	platform/osthread, hosting/egress, workers/node < workers/machine/local/guest;
 	workers/machine/local/guest < workers/machine/local;
 	workers/machine, hosting/release < workers/machine/manual;
 	workers/node < workers/join;
 
-	API, platform/kube, platform/operator, tenancy/role, workers/addons, workers/machine,
+	API, PLAIN, platform/kube, platform/operator, tenancy/role, workers/addons, workers/machine,
 	hosting/pki, hosting/datastore, hosting/release, hosting/gateway, hosting/egress, hosting/runner < MECHANISMS;
 
 	# clusters: the driver interface and its drivers. A driver does not know another one; only "all" knows them.
-	API < clusters/provision;
+	API, PLAIN < clusters/provision;
 	MECHANISMS, clusters/provision < clusters/provision/hosted < clusters/provision/all;
 
 	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
@@ -79,7 +81,7 @@ const importTable = `
 	app, cli/doorclient, workers/join < cli < cmd/kqueen;
 
 	# Programs for developers.
-	NONE < docs/generate;
+	PLAIN < docs/generate;
 	hosting/release < kubernetes/generate;
 	app < bench, test/conformance;
 
@@ -87,6 +89,7 @@ const importTable = `
 	hosting/release, API < hosting/controlplanetest;
 	hosting/runner < hosting/runner/runnertest;
 	platform/operator < platform/operator/operatortest;
+	platform/atomicfile < platform/atomicfile/powerloss;
 	platform/database < platform/database/databasetest;
 	clusters/provision < clusters/provision/provisiontest;
 	workers/machine < workers/machine/machinetest;
@@ -111,6 +114,7 @@ var testRooms = []string{
 	"hosting/controlplanetest",
 	"hosting/runner/runnertest",
 	"platform/operator/operatortest",
+	"platform/atomicfile/powerloss",
 	"clusters/provision/provisiontest",
 	"workers/machine/machinetest",
 	"platform/database/databasetest",
