@@ -28,7 +28,7 @@ const importTable = `
 
 	# platform: small mechanisms that know nothing of KQueen's subjects; each can be tested alone. PLAIN ones import
 	# nothing, and every package may use them that has use for them.
-	NONE < platform/atomicfile, platform/invalid < PLAIN;
+	NONE < platform/atomicfile, platform/invalid, platform/stage < PLAIN;
 	NONE < platform/osthread, platform/relay, platform/kube, platform/database;
 	platform/database, PLAIN < platform/idempotency;
 	API < platform/operator;
@@ -68,14 +68,15 @@ const importTable = `
 	MECHANISMS, clusters/provision < clusters/cluster, hosting/controlplane, tenancy/organization, workers/nodepool, workers/machinecontroller;
 	MECHANISMS, tenancy/access/oidc < tenancy/identityprovider;
 
-	# The admin plane of one machine is described as a tenant's control plane is.
-	hosting/controlplane < engine/standalone;
+	# The face of the admin plane. That of one machine is described as a tenant's control plane is.
+	MECHANISMS < engine;
+	engine, hosting/controlplane < engine/standalone;
 
 	# The one way in by HTTP.
 	MECHANISMS, tenancy/access, tenancy/audit, tenancy/issuer, tenancy/organization, tenancy/identityprovider, platform/idempotency < server;
 
 	# The one place that wires, and the command line above it.
-	clusters/cluster, clusters/provision/all, engine/standalone, hosting/runner/process, server, tenancy/audit/kubeaudit,
+	clusters/cluster, clusters/provision/all, engine, engine/standalone, hosting/runner/process, server, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual < app;
 	API, client < cli/doorclient;
 	app, cli/doorclient, workers/join < cli < cmd/kqueen;
@@ -133,6 +134,7 @@ var guards = []guard{
 		why:    "speak to an API server through internal/platform/kube, or through a client.Client that somebody hands in",
 		rooms: map[string]string{
 			"platform/kube": "is there for that",
+			"engine":        "hands the *rest.Config of the admin plane to package app",
 			"app":           "starts the manager of the admin plane",
 			"cli":           "hands the *rest.Config of internal/platform/kube around; it opens no connection with it",
 			"bench":         "measures without what it measures",

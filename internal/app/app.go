@@ -24,16 +24,18 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/gateway"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/hosting/runner/process"
-	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/tenancy/audit/kubeaudit"
 )
 
-// Config says how an installation runs. Program and Dir are required.
+// Config says how an installation runs. Engine, Program and Dir are required.
 type Config struct {
+	// Engine provides the admin plane.
+	Engine engine.Engine
 	// Dir is the data directory.
 	Dir string
 	// Program is the path of kqueen itself.
@@ -62,7 +64,7 @@ type Config struct {
 	Images string
 	Log    *slog.Logger
 	// Report is called when a step of the start begins and when it has ended. Nil for nobody.
-	Report func(standalone.Step)
+	Report func(stage.Step)
 }
 
 // App is an installation. It exists from New to Close and serves while Run runs.
@@ -84,7 +86,7 @@ type App struct {
 // *process.LockedError when another kqueen serves the same data directory.
 func New(c Config) (*App, error) {
 	if c.Report == nil {
-		c.Report = func(standalone.Step) {}
+		c.Report = func(stage.Step) {}
 	}
 	if err := prepareDir(c.Dir); err != nil {
 		return nil, err
@@ -94,7 +96,7 @@ func New(c Config) (*App, error) {
 		return nil, err
 	}
 	c = settings.merge(c)
-	a := &App{Config: c, settings: settings, wakes: newWakes(), began: time.Now()}
+	a := &App{Config: c, settings: settings, wakes: newWakes(c.Engine), began: time.Now()}
 	a.runner, err = process.New(process.Config{
 		Dir:    runDir(c.Dir),
 		Listen: c.Listen,
@@ -116,55 +118,34 @@ func New(c Config) (*App, error) {
 // Run serves until ctx ends. ready is called once, when everything serves. What the runner has
 // started runs on after Run.
 func (a *App) Run(ctx context.Context, ready func()) error {
-	binaries, installed, err := a.programs()
+	installed, err := release.NewStore(a.Releases).List()
+	if err != nil {
+		return fmt.Errorf("list releases: %w", err)
+	}
+	plane, err := a.Engine.Up(ctx, a.host(installed))
 	if err != nil {
 		return err
-	}
-	own := standalone.Config{
-		Dir:              a.Dir,
-		Program:          a.Program,
-		Binaries:         binaries,
-		Runner:           a.runner,
-		Changed:          a.wakes.own,
-		Domain:           a.Domain,
-		AdvertiseAddress: advertiseAddress(a.Listen),
-		AuditLog:         kubeaudit.Path(a.planeLogDir()),
-		Report:           a.Report,
-	}
-	plane, err := standalone.Up(ctx, own)
-	if err != nil {
-		return err
-	}
-	config, err := kube.Config(kube.Target{Kubeconfig: plane.OwnKubeconfig, Version: a.Version})
-	if err != nil {
-		return fmt.Errorf("read KQueen's own kubeconfig: %w", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.gateway.Serve(ctx, a.front) })
 	group.Go(func() error { return a.serveStatus(ctx) })
-	group.Go(func() error { return a.keepUp(ctx, own) })
-	group.Go(func() error { return a.control(ctx, config, plane, installed, ready) })
+	group.Go(func() error { return a.Engine.Keep(ctx) })
+	group.Go(func() error { return a.control(ctx, plane, installed, ready) })
 	return group.Wait()
 }
 
-// renewInterval is the time between two looks at the plane's own certificates, which are due months
-// before they expire.
-const renewInterval = 12 * time.Hour
-
-// keepUp renews what ages in the plane itself. Up changes nothing else on a plane that runs.
-func (a *App) keepUp(ctx context.Context, own standalone.Config) error {
-	own.Report = func(standalone.Step) {}
-	tick := time.NewTicker(renewInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			if _, err := standalone.Up(ctx, own); err != nil {
-				a.Log.Error("renew the admin plane's certificates", "error", err)
-			}
-		}
+// host is what the engine finds here.
+func (a *App) host(installed []release.Binaries) engine.Host {
+	return engine.Host{
+		Dir: a.Dir, Program: a.Program, Version: a.Version, Runner: a.runner, Changed: a.wakes.own,
+		Releases: a.Releases, Installed: installed,
+		LastVersion: a.settings.AdminVersion,
+		RememberVersion: func(version string) error {
+			a.settings.AdminVersion = version
+			return a.settings.save(a.Dir)
+		},
+		Domain: a.Domain, AdvertiseAddress: advertiseAddress(a.Listen), AuditLog: kubeaudit.Path(a.planeLogDir()),
+		Report: a.Report, Log: a.Log.With("part", "engine"),
 	}
 }
 
@@ -175,46 +156,6 @@ func (a *App) Close() error {
 		err = nil
 	}
 	return errors.Join(err, a.runner.Close())
-}
-
-// programs picks the Kubernetes of the admin plane: the newest to which the one that ran last may be raised.
-func (a *App) programs() (release.Binaries, []release.Binaries, error) {
-	installed, err := release.NewStore(a.Releases).List()
-	if err != nil {
-		return release.Binaries{}, nil, fmt.Errorf("list releases: %w", err)
-	}
-	chosen, err := chooseAdmin(a.settings.AdminVersion, installed)
-	if err != nil {
-		return release.Binaries{}, nil, fmt.Errorf("%w; build one with: kqueen release build (in %s)", err, a.Releases)
-	}
-	a.settings.AdminVersion = chosen.Version.String()
-	return chosen, installed, a.settings.save(a.Dir)
-}
-
-// chooseAdmin is pure. installed may be in any order.
-func chooseAdmin(last string, installed []release.Binaries) (release.Binaries, error) {
-	var chosen release.Binaries
-	for _, b := range installed {
-		if last != "" {
-			from, err := release.ParseVersion(last)
-			if err != nil {
-				return release.Binaries{}, fmt.Errorf("version of the admin plane: %w", err)
-			}
-			if from.Compare(b.Version) != 0 && release.CheckUpgrade(from, b.Version) != nil {
-				continue
-			}
-		}
-		if chosen.Version.IsZero() || b.Version.Compare(chosen.Version) > 0 {
-			chosen = b
-		}
-	}
-	if chosen.Version.IsZero() && last != "" {
-		return chosen, fmt.Errorf("no Kubernetes that can follow %s of the admin plane is on this machine", last)
-	}
-	if chosen.Version.IsZero() {
-		return chosen, errors.New("no Kubernetes is on this machine")
-	}
-	return chosen, nil
 }
 
 // listenFront opens the gateway's port and remembers it.

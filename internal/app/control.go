@@ -29,10 +29,11 @@ import (
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/clusters/provision/all"
 	"kqueen.io/kqueen/internal/clusters/provision/hosted"
-	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/tenancy/organization"
 )
 
@@ -41,35 +42,32 @@ import (
 const parallel = 8
 
 // control installs what every installation has and runs the reconcilers.
-func (a *App) control(ctx context.Context, config *rest.Config, plane *standalone.Plane, installed []release.Binaries, ready func()) error {
+func (a *App) control(ctx context.Context, plane *engine.Plane, installed []release.Binaries, ready func()) error {
 	scheme, err := newScheme()
 	if err != nil {
 		return fmt.Errorf("make the scheme: %w", err)
 	}
-	direct, err := kube.Connect(config, scheme)
+	direct, err := kube.Connect(plane.Config, scheme)
 	if err != nil {
 		return err
 	}
-	err = standalone.Run(ctx, a.Report, "Kinds and first objects", func(ctx context.Context) error {
-		if err := standalone.InstallKinds(ctx, direct); err != nil {
-			return err
-		}
-		return standalone.InstallObjects(ctx, direct, plane, installed)
+	err = stage.Run(ctx, a.Report, "Kinds and first objects", func(ctx context.Context) error {
+		return engine.Install(ctx, direct, plane.Store, installed)
 	})
 	if err != nil {
 		return err
 	}
 	reader := client.Reader(direct)
 	a.admin.Store(&reader)
-	mgr, err := a.manager(config, scheme)
+	mgr, err := a.manager(plane.Config, scheme)
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
-	return a.manage(ctx, config, mgr, direct, ready)
+	return a.manage(ctx, plane, mgr, direct, ready)
 }
 
 // manage adds everything that runs under the manager, and runs it.
-func (a *App) manage(ctx context.Context, config *rest.Config, mgr ctrl.Manager, direct client.WithWatch, ready func()) error {
+func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager, direct client.WithWatch, ready func()) error {
 	machines, err := a.localMachines(ctx)
 	if err != nil {
 		return err
@@ -97,7 +95,7 @@ func (a *App) manage(ctx context.Context, config *rest.Config, mgr ctrl.Manager,
 		limits: organization.NewLimits(mgr.GetClient(), time.Now),
 	}
 	admit.limits.Host = resourcesOf(machines.HostSize())
-	if err := a.addDoor(ctx, d, config, mgr, admit); err != nil {
+	if err := a.addDoor(ctx, d, plane, mgr, admit); err != nil {
 		return err
 	}
 	hook := &admissionHook{client: direct, admits: admit, log: a.Log}
@@ -107,7 +105,7 @@ func (a *App) manage(ctx context.Context, config *rest.Config, mgr ctrl.Manager,
 	}
 	defer stop()
 	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		err := standalone.Run(ctx, a.Report, "Reconcilers", func(ctx context.Context) error { return a.serving(ctx, mgr, direct, looks) })
+		err := stage.Run(ctx, a.Report, "Reconcilers", func(ctx context.Context) error { return a.serving(ctx, mgr, direct, looks) })
 		if err == nil {
 			ready()
 		}
@@ -120,20 +118,22 @@ func (a *App) manage(ctx context.Context, config *rest.Config, mgr ctrl.Manager,
 }
 
 // addDoor lets the door serve as soon as the caches are filled.
-func (a *App) addDoor(ctx context.Context, d *door, config *rest.Config, mgr ctrl.Manager, admit *admits) error {
+func (a *App) addDoor(ctx context.Context, d *door, plane *engine.Plane, mgr ctrl.Manager, admit *admits) error {
 	if err := admit.follow(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
-	if err := a.assemble(ctx, d, config, mgr, admit.limits); err != nil {
+	if err := a.assemble(ctx, d, plane.Config, mgr, admit.limits); err != nil {
 		return fmt.Errorf("assemble the door: %w", err)
 	}
 	a.door.Store(d)
-	direct, err := a.planeLog(d)
-	if err != nil {
-		return err
-	}
-	if err := mgr.Add(manager.RunnableFunc(direct.Run)); err != nil {
-		return err
+	if plane.Audited {
+		direct, err := a.planeLog(d)
+		if err != nil {
+			return err
+		}
+		if err := mgr.Add(manager.RunnableFunc(direct.Run)); err != nil {
+			return err
+		}
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return a.serveDoor(ctx, d) }))
 }

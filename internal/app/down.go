@@ -14,24 +14,25 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/runner/process"
+	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/workers/machine/local"
 )
 
 // Down stops everything that the installation in dir runs and keeps all data. It must not be called
 // while a kqueen serves it: a *process.LockedError says so. It works also after a kqueen was killed.
-func Down(ctx context.Context, dir string, log *slog.Logger, report func(standalone.Step)) error {
+func Down(ctx context.Context, e engine.Engine, dir string, log *slog.Logger, report func(stage.Step)) error {
 	r, err := process.New(process.Config{Dir: runDir(dir), Log: log})
 	if err != nil {
 		return err
 	}
-	err = stopAll(ctx, r, report)
+	err = stopAll(ctx, e, r, report)
 	return errors.Join(err, r.Close())
 }
 
 // stopAll stops the machines first and then the tenants: an API server that outlives its etcd writes nothing but errors.
-func stopAll(ctx context.Context, r *process.Runner, report func(standalone.Step)) error {
+func stopAll(ctx context.Context, e engine.Engine, r *process.Runner, report func(stage.Step)) error {
 	ids, err := r.List(ctx)
 	if err != nil {
 		return err
@@ -51,22 +52,24 @@ func stopAll(ctx context.Context, r *process.Runner, report func(standalone.Step
 		return group.Wait()
 	}
 	for _, id := range ids {
-		if !standalone.IsOwn(id) && !machines.Has(id) {
+		if !engine.Owns(e, id) && !machines.Has(id) {
 			tenants++
 		}
 	}
-	for _, s := range []struct {
+	type phase struct {
 		name   string
 		wanted func(string) bool
-	}{
+	}
+	phases := []phase{
 		{fmt.Sprintf("Stop %d machines", len(machines)), machines.Has},
-		{fmt.Sprintf("Stop %d control planes", tenants), func(id string) bool { return !standalone.IsOwn(id) && !machines.Has(id) }},
-		{"Stop the ways into clusters (egress)", func(id string) bool { return id == standalone.WorkloadEgress }},
-		{"Stop the admin API server", func(id string) bool { return id == standalone.WorkloadAdmin }},
-		{"Stop the data store (etcd)", func(id string) bool { return id == standalone.WorkloadStore }},
-	} {
+		{fmt.Sprintf("Stop %d control planes", tenants), func(id string) bool { return !engine.Owns(e, id) && !machines.Has(id) }},
+	}
+	for _, own := range e.Workloads() {
+		phases = append(phases, phase{"Stop " + own.Title, func(id string) bool { return id == own.ID }})
+	}
+	for _, s := range phases {
 		run := func(ctx context.Context) error { return stop(ctx, s.wanted) }
-		if err := standalone.Run(ctx, report, s.name, run); err != nil {
+		if err := stage.Run(ctx, report, s.name, run); err != nil {
 			return err
 		}
 	}
@@ -80,11 +83,11 @@ var contents = []string{
 }
 
 // Reset stops everything and deletes all that KQueen has put into dir. What others have put there stays.
-func Reset(ctx context.Context, dir string, log *slog.Logger, report func(standalone.Step)) error {
-	if err := Down(ctx, dir, log, report); err != nil {
+func Reset(ctx context.Context, e engine.Engine, dir string, log *slog.Logger, report func(stage.Step)) error {
+	if err := Down(ctx, e, dir, log, report); err != nil {
 		return err
 	}
-	return standalone.Run(ctx, report, "Delete all data", func(context.Context) error {
+	return stage.Run(ctx, report, "Delete all data", func(context.Context) error {
 		for _, name := range contents {
 			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 				return fmt.Errorf("delete %s: %w", name, err)

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/runner"
 )
 
@@ -157,7 +157,7 @@ func (a *App) status(ctx context.Context) (*Status, error) {
 			return nil, err
 		}
 		s.Workloads = append(s.Workloads, WorkloadStatus{
-			ID: id, Name: cmp.Or(names[id], id), Own: standalone.IsOwn(id), Components: componentsOf(status),
+			ID: id, Name: cmp.Or(names[id], id), Own: engine.Owns(a.Engine, id), Components: componentsOf(status),
 		})
 	}
 	return s, nil

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
@@ -38,7 +38,7 @@ func (a *App) sweep(ctx context.Context, c client.Reader, local machine.Provider
 		wanted[string(machines.Items[i].UID)] = true
 	}
 	for _, id := range running {
-		if wanted[id] || standalone.IsOwn(id) {
+		if wanted[id] || engine.Owns(a.Engine, id) {
 			continue
 		}
 		a.Log.Warn("removing a workload whose object is gone", "workload", id)

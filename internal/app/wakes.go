@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/engine"
 )
 
 // uidIndex finds a ControlPlane or a Machine by its UID, which is all that the runner knows of it.
@@ -27,14 +27,16 @@ const wakeQueue = 4096
 
 // wakes brings what happens outside the API to those who wait for it.
 type wakes struct {
-	own           chan struct{} // the plane's own workloads
+	engine        engine.Engine
+	own           chan struct{} // the engine's workloads
 	controlPlanes chan event.TypedGenericEvent[*v1alpha1.ControlPlane]
 	machines      chan event.TypedGenericEvent[*v1alpha1.Machine]
 	releases      chan event.TypedGenericEvent[*v1alpha1.Release]
 }
 
-func newWakes() *wakes {
+func newWakes(e engine.Engine) *wakes {
 	return &wakes{
+		engine:        e,
 		own:           make(chan struct{}, 1),
 		controlPlanes: make(chan event.TypedGenericEvent[*v1alpha1.ControlPlane], wakeQueue),
 		machines:      make(chan event.TypedGenericEvent[*v1alpha1.Machine], wakeQueue),
@@ -44,7 +46,7 @@ func newWakes() *wakes {
 
 // changed takes the runner's word that a component's state changed. It does not block.
 func (w *wakes) changed(id string) {
-	if standalone.IsOwn(id) {
+	if engine.Owns(w.engine, id) {
 		select {
 		case w.own <- struct{}{}:
 		default:

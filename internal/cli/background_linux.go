@@ -17,7 +17,7 @@ import (
 	"gopkg.in/natefinch/lumberjack.v2"
 
 	"kqueen.io/kqueen/internal/app"
-	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/platform/stage"
 )
 
 // reportVariable tells a server in the background the number of the descriptor on which its parent
@@ -26,9 +26,9 @@ const reportVariable = "KQUEEN_REPORT_FD"
 
 // reportLine is one line that a server sends to its parent. One of its fields is set.
 type reportLine struct {
-	Step  *standalone.Step `json:"step,omitempty"`
-	Ready bool             `json:"ready,omitempty"`
-	Error string           `json:"error,omitempty"`
+	Step  *stage.Step `json:"step,omitempty"`
+	Ready bool        `json:"ready,omitempty"`
+	Error string      `json:"error,omitempty"`
 }
 
 // report sends lines to the parent, or to nobody.
@@ -73,7 +73,7 @@ func (r *report) send(line reportLine) {
 	_, _ = r.out.Write(append(data, '\n'))
 }
 
-func (r *report) step(s standalone.Step) { r.send(reportLine{Step: &s}) }
+func (r *report) step(s stage.Step) { r.send(reportLine{Step: &s}) }
 
 func (r *report) ready() {
 	r.send(reportLine{Ready: true})
@@ -135,7 +135,7 @@ func (e *env) startInBackground(ctx context.Context, flags upFlags) error {
 }
 
 // follow reads a server's reports until it is ready. io.EOF says that it ended without a word.
-func follow(lines io.Reader, print func(standalone.Step)) error {
+func follow(lines io.Reader, print func(stage.Step)) error {
 	scanner := bufio.NewScanner(lines)
 	for scanner.Scan() {
 		var line reportLine

@@ -15,7 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kqueen.io/kqueen/internal/app"
+	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/platform/stage"
 )
 
 // stopTimeout is how long a server may take to end after it was asked to.
@@ -79,7 +81,7 @@ func (e *env) confirmReset(cmd *cobra.Command, dir string) error {
 }
 
 // down ends the server, if there is one, and then runs finish on what it leaves.
-func (e *env) down(ctx context.Context, finish func(context.Context, string, *slog.Logger, func(standalone.Step)) error) error {
+func (e *env) down(ctx context.Context, finish func(context.Context, engine.Engine, string, *slog.Logger, func(stage.Step)) error) error {
 	dir, err := e.absoluteDataDir()
 	if err != nil {
 		return err
@@ -88,12 +90,12 @@ func (e *env) down(ctx context.Context, finish func(context.Context, string, *sl
 		return fail(codeError, "KQueen is not set up in %s; start it with: %s", dir, e.command("up"))
 	}
 	print := stepPrinter(e.stderr)
-	err = standalone.Run(ctx, print, "Stop the server", func(ctx context.Context) error { return stopServer(ctx, dir) })
+	err = stage.Run(ctx, print, "Stop the server", func(ctx context.Context) error { return stopServer(ctx, dir) })
 	if err != nil {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	if err := finish(ctx, dir, log, print); err != nil {
+	if err := finish(ctx, standalone.New(), dir, log, print); err != nil {
 		return explainLocked(err, dir)
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kqueen.io/kqueen/internal/engine/standalone"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/workers/join"
 )
 
@@ -173,7 +173,7 @@ func (j *machineJoin) run(ctx context.Context) error {
 		{"Start its programs", func(ctx context.Context) error { return j.start(ctx, record) }},
 	}
 	for _, s := range steps {
-		if err := standalone.Run(ctx, print, s.name, s.do); err != nil {
+		if err := stage.Run(ctx, print, s.name, s.do); err != nil {
 			return err
 		}
 	}
@@ -256,7 +256,7 @@ func (j *machineJoin) start(ctx context.Context, record *join.Record) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fail(codeTimedOut, "the node's programs are not started after %s; see %s", startTimeout, serverLog(string(j.place))))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = lines.Close() })()
-	err = follow(lines, func(standalone.Step) {})
+	err = follow(lines, func(stage.Step) {})
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kqueen.io/kqueen/internal/engine/standalone"
 	"kqueen.io/kqueen/internal/hosting/runner/process"
+	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/workers/join"
 )
 
@@ -100,7 +100,7 @@ func (l *machineLeave) leave(ctx context.Context, leaving *join.Leaving) (err er
 		return fmt.Errorf("find this program: %w", err)
 	}
 	var runner *process.Runner
-	err = standalone.Run(ctx, print, "Stop the supervisor", func(ctx context.Context) error {
+	err = stage.Run(ctx, print, "Stop the supervisor", func(ctx context.Context) error {
 		runner, err = takeOver(ctx, leaving.Place)
 		return err
 	})
@@ -110,7 +110,7 @@ func (l *machineLeave) leave(ctx context.Context, leaving *join.Leaving) (err er
 	defer func() { err = errors.Join(err, runner.Close()) }()
 	leaving.Runner = runner
 	for _, s := range leaving.Steps() {
-		err := standalone.Run(ctx, print, s.Name, s.Do)
+		err := stage.Run(ctx, print, s.Name, s.Do)
 		if err != nil && !s.Needless {
 			return fmt.Errorf("%w; run the same again to go on", err)
 		}

@@ -19,6 +19,7 @@ import (
 	"kqueen.io/kqueen/internal/engine/standalone"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/hosting/runner/process"
+	"kqueen.io/kqueen/internal/platform/stage"
 )
 
 // databaseVariable is no flag, because it may hold a password, and flags are for everybody to see.
@@ -142,7 +143,7 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 		return app.Config{}, err
 	}
 	return app.Config{
-		Dir: dir, Program: program, Version: programVersion(), Releases: releases,
+		Engine: standalone.New(), Dir: dir, Program: program, Version: programVersion(), Releases: releases,
 		Listen: listen, GatewayPort: flags.gatewayPort, APIPort: flags.apiPort, Database: os.Getenv(databaseVariable), Domain: flags.domain, MachineNetwork: machines, Images: flags.images,
 	}, nil
 }
@@ -178,8 +179,8 @@ func explainLocked(err error, dir string) error {
 }
 
 // stepPrinter prints the steps of starting and stopping, a line each, with their times.
-func stepPrinter(out io.Writer) func(standalone.Step) {
-	return func(s standalone.Step) {
+func stepPrinter(out io.Writer) func(stage.Step) {
+	return func(s stage.Step) {
 		if s.Done {
 			fmt.Fprintf(out, "  ✓ %-28s %6.1fs\n", clean(s.Name), s.Elapsed.Seconds())
 		}

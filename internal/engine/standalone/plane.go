@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
@@ -51,7 +52,7 @@ func (u *bringUp) store(ctx context.Context) error {
 	if err := u.wait(ctx, WorkloadStore); err != nil {
 		return err
 	}
-	u.plane.Store = StoreCredentials{Endpoint: endpoint(place.Port[portClient]), Keys: u.storeKeys}
+	u.credentials = engine.Store{Endpoint: endpoint(place.Port[portClient]), Keys: u.storeKeys}
 	store, err := u.openStore(ctx)
 	if err != nil {
 		return fmt.Errorf("connect to etcd: %w", err)
@@ -95,7 +96,7 @@ func (u *bringUp) openStore(ctx context.Context) (*datastore.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return datastore.Open(ctx, datastore.Config{Endpoints: []string{u.plane.Store.Endpoint}, TLS: root})
+	return datastore.Open(ctx, datastore.Config{Endpoints: []string{u.credentials.Endpoint}, TLS: root})
 }
 
 // admin runs the API server and writes the administrator's kubeconfig.
@@ -113,9 +114,9 @@ func (u *bringUp) admin(ctx context.Context) error {
 		Keys:             u.adminKeys,
 		EncryptionKey:    u.encryptionKey,
 		Store: controlplane.StoreAccess{
-			Endpoints: []string{u.plane.Store.Endpoint}, CA: u.storeKeys["ca.crt"], Keyspace: datastore.AdminKeyspace(),
+			Endpoints: []string{u.credentials.Endpoint}, CA: u.storeKeys["ca.crt"], Keyspace: datastore.AdminKeyspace(),
 		},
-		Program:          u.Binaries.Path,
+		Program:          u.binaries.Path,
 		Controllers:      adminControllers,
 		WithoutScheduler: true,
 		AuditLog:         u.AuditLog,
@@ -130,7 +131,7 @@ func (u *bringUp) admin(ctx context.Context) error {
 	if err := u.wait(ctx, WorkloadAdmin); err != nil {
 		return err
 	}
-	for path, user := range map[string]string{u.plane.Kubeconfig: "admin", u.plane.OwnKubeconfig: ownLeaf} {
+	for path, user := range map[string]string{Kubeconfig(u.Dir): "admin", ownKubeconfig(u.Dir): ownLeaf} {
 		kubeconfig, err := pki.Kubeconfig(pki.KubeconfigParams{
 			Cluster: "kqueen", Context: "kqueen", User: "kqueen-" + user,
 			Server: controlplane.LocalServer(place), Namespace: v1alpha1.NamespacePrefix + "default",

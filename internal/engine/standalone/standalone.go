@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package standalone is the embedded admin plane: an etcd and a kube-apiserver
+// Package standalone is the engine that brings its admin plane: an etcd and a kube-apiserver
 // of our own, run by the same runner and described by the same function as a
 // tenant's, so that KQueen needs nothing but one machine.
 //
@@ -15,21 +15,23 @@
 //	├── run/               what the runner keeps per workload: files, logs, ports
 //	└── logs/              KQueen's own log
 //
-// Only the place that wires the program enters.
+// The command line hands it to package app as an engine.Engine.
 package standalone
 
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
 
+	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/platform/stage"
 )
 
 // Workloads of the plane itself. No control plane's UID is one of them.
@@ -47,60 +49,60 @@ const (
 	ownLife = 365 * 24 * time.Hour
 )
 
-// IsOwn says whether a workload is the plane's own and not a tenant's.
-func IsOwn(id string) bool {
-	return id == WorkloadStore || id == WorkloadAdmin || id == WorkloadEgress
+// Engine is the embedded admin plane. The zero value is ready for Up.
+type Engine struct {
+	// host and binaries are those of the last Up.
+	host     engine.Host
+	binaries release.Binaries
 }
 
-// Config is what the plane is made of. All fields are required.
-type Config struct {
-	// Dir is the data directory.
-	Dir string
-	// Program is the path of kqueen itself, which is etcd and egress under its subcommands of those names.
-	Program string
-	// Binaries are the Kubernetes programs of the admin plane.
-	Binaries release.Binaries
-	Runner   runner.Runner
-	// Changed receives a value after the state of one of the plane's workloads changed.
-	Changed <-chan struct{}
-	// Domain is the suffix of server names.
-	Domain string
-	// AdvertiseAddress is how others reach this host.
-	AdvertiseAddress netip.Addr
-	// AuditLog is the file in which the API server writes what is done by anybody but KQueen itself.
-	AuditLog string
-	// Report is called when a step begins, and again when it has ended.
-	Report func(Step)
+// New returns the engine that brings an admin plane of its own.
+func New() *Engine { return &Engine{} }
+
+// Workloads implements [engine.Engine].
+func (*Engine) Workloads() []engine.Workload {
+	return []engine.Workload{
+		{ID: WorkloadEgress, Title: "the ways into clusters (egress)"},
+		{ID: WorkloadAdmin, Title: "the admin API server"},
+		{ID: WorkloadStore, Title: "the data store (etcd)"},
+	}
 }
 
-// Step is one step of bringing the plane up.
-type Step struct {
-	Name string `json:"name"`
-	// Done says that the step has ended well.
-	Done bool `json:"done"`
-	// Elapsed is the time that the step took.
-	Elapsed time.Duration `json:"elapsed,omitempty"`
+// Up implements [engine.Engine].
+func (e *Engine) Up(ctx context.Context, h engine.Host) (*engine.Plane, error) {
+	binaries, err := choose(h.LastVersion, h.Installed)
+	if err != nil {
+		return nil, fmt.Errorf("%w; build one with: kqueen release build (in %s)", err, h.Releases)
+	}
+	if err := h.RememberVersion(binaries.Version.String()); err != nil {
+		return nil, err
+	}
+	e.host, e.binaries = h, binaries
+	return e.up(ctx, h.Report)
 }
 
-// Plane is an admin plane that serves.
-type Plane struct {
-	// Kubeconfig is the path of the administrator's kubeconfig, and OwnKubeconfig of KQueen's own.
-	Kubeconfig, OwnKubeconfig string
-	// Store is how to reach the etcd.
-	Store StoreCredentials
+// renewInterval is the time between two looks at the plane's own certificates, which are due months
+// before they expire.
+const renewInterval = 12 * time.Hour
+
+// Keep implements [engine.Engine]. Bringing a plane up that serves changes nothing but what is due for renewal.
+func (e *Engine) Keep(ctx context.Context) error {
+	tick := time.NewTicker(renewInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if _, err := e.up(ctx, func(stage.Step) {}); err != nil {
+				e.host.Log.Error("renew the admin plane's certificates", "error", err)
+			}
+		}
+	}
 }
 
-// StoreCredentials are an etcd's endpoint, authority and root user.
-type StoreCredentials struct {
-	Endpoint string
-	Keys     pki.Bundle
-}
-
-// Up brings the plane up, or finds it running. It may be called again after a crash at any instruction.
-func Up(ctx context.Context, c Config) (*Plane, error) {
-	up := &bringUp{Config: c, plane: &Plane{
-		Kubeconfig: filepath.Join(c.Dir, "admin.kubeconfig"), OwnKubeconfig: filepath.Join(c.Dir, "keys", "kqueen.kubeconfig"),
-	}}
+func (e *Engine) up(ctx context.Context, report func(stage.Step)) (*engine.Plane, error) {
+	up := &bringUp{Host: e.host, binaries: e.binaries}
 	steps := []struct {
 		name string
 		run  func(context.Context) error
@@ -111,28 +113,28 @@ func Up(ctx context.Context, c Config) (*Plane, error) {
 		{"Ways into clusters (egress)", up.egress},
 	}
 	for _, s := range steps {
-		if err := Run(ctx, c.Report, s.name, s.run); err != nil {
+		if err := stage.Run(ctx, report, s.name, s.run); err != nil {
 			return nil, err
 		}
 	}
-	return up.plane, nil
-}
-
-// Run runs a step and reports its begin and its end.
-func Run(ctx context.Context, report func(Step), name string, run func(context.Context) error) error {
-	begin := time.Now()
-	report(Step{Name: name})
-	if err := run(ctx); err != nil {
-		return err
+	config, err := kube.Config(kube.Target{Kubeconfig: ownKubeconfig(e.host.Dir), Version: e.host.Version})
+	if err != nil {
+		return nil, fmt.Errorf("read KQueen's own kubeconfig: %w", err)
 	}
-	report(Step{Name: name, Done: true, Elapsed: time.Since(begin)})
-	return nil
+	return &engine.Plane{Config: config, Store: &up.credentials, Audited: true}, nil
 }
 
-// bringUp is one call of Up.
+// Kubeconfig is the path of the administrator's kubeconfig in a data directory.
+func Kubeconfig(dir string) string { return filepath.Join(dir, "admin.kubeconfig") }
+
+// ownKubeconfig is the path of KQueen's own.
+func ownKubeconfig(dir string) string { return filepath.Join(dir, "keys", "kqueen.kubeconfig") }
+
+// bringUp brings the plane up once.
 type bringUp struct {
-	Config
-	plane         *Plane
+	engine.Host
+	binaries      release.Binaries
+	credentials   engine.Store
 	storeKeys     pki.Bundle
 	adminKeys     pki.Bundle
 	encryptionKey []byte

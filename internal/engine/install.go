@@ -1,6 +1,4 @@
-//go:build linux
-
-package standalone
+package engine
 
 import (
 	"context"
@@ -22,8 +20,16 @@ import (
 // administrator has deleted since does not come back.
 const installedMarker = "installed"
 
-// InstallKinds installs the custom resource definitions and waits until all are served.
-func InstallKinds(ctx context.Context, c client.WithWatch) error {
+// Install installs KQueen's kinds, waits until the API server serves them, and makes the first objects.
+func Install(ctx context.Context, c client.WithWatch, store *Store, installed []release.Binaries) error {
+	if err := installKinds(ctx, c); err != nil {
+		return err
+	}
+	return installObjects(ctx, c, store, installed)
+}
+
+// installKinds installs the custom resource definitions and waits until all are served.
+func installKinds(ctx context.Context, c client.WithWatch) error {
 	definitions, err := crds.All()
 	if err != nil {
 		return err
@@ -70,9 +76,9 @@ func established(ctx context.Context, c client.WithWatch, name string) error {
 	return fmt.Errorf("wait for kind %s: the watch ended: %w", name, context.Cause(ctx))
 }
 
-// InstallObjects makes what every installation has: the namespace of the system, the data store, a
+// installObjects makes what every installation has: the namespace of the system, the roles, the engine's data store, a
 // Release for each version on disk, and, the first time only, a provisioner and an organization.
-func InstallObjects(ctx context.Context, c client.Client, plane *Plane, binaries []release.Binaries) error {
+func installObjects(ctx context.Context, c client.Client, store *Store, binaries []release.Binaries) error {
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace}}
 	if err := ensure(ctx, c, system); err != nil {
 		return err
@@ -80,8 +86,10 @@ func InstallObjects(ctx context.Context, c client.Client, plane *Plane, binaries
 	if err := role.Keep(ctx, c, append(role.Shared(), role.Guard()...)); err != nil {
 		return err
 	}
-	if err := installStore(ctx, c, plane); err != nil {
-		return err
+	if store != nil {
+		if err := installStore(ctx, c, store); err != nil {
+			return err
+		}
 	}
 	for _, b := range binaries {
 		r := &v1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Name: b.Version.String()}}
@@ -93,17 +101,17 @@ func InstallObjects(ctx context.Context, c client.Client, plane *Plane, binaries
 	return installOnce(ctx, c)
 }
 
-func installStore(ctx context.Context, c client.Client, plane *Plane) error {
+func installStore(ctx context.Context, c client.Client, store *Store) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "datastore-default"}}
 	secret.Data = map[string][]byte{}
 	for _, name := range []string{"ca.crt", "ca.key", "root.crt", "root.key"} {
-		secret.Data[name] = plane.Store.Keys[name]
+		secret.Data[name] = store.Keys[name]
 	}
 	if err := replace(ctx, c, secret); err != nil {
 		return err
 	}
 	ds := &v1alpha1.DataStore{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	ds.Spec.Endpoints = []string{plane.Store.Endpoint}
+	ds.Spec.Endpoints = []string{store.Endpoint}
 	ds.Spec.CredentialsRef = v1alpha1.SecretReference{Namespace: secret.Namespace, Name: secret.Name}
 	return replace(ctx, c, ds)
 }

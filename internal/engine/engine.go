@@ -1,0 +1,87 @@
+// Package engine is the face behind which KQueen's own admin plane comes: the Kubernetes API server that keeps what
+// users want. An engine brings an admin plane of its own (package standalone) or uses a cluster that exists; above this
+// face no package knows which. The package also installs what every admin plane holds: KQueen's kinds and first objects.
+//
+// Package app drives an engine, and the command line chooses one.
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"slices"
+
+	"k8s.io/client-go/rest"
+
+	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/stage"
+)
+
+// Engine provides the admin plane.
+type Engine interface {
+	// Up brings the admin plane up, or finds it serving, and blocks until it serves. The caller may call it again after
+	// a crash at any instruction.
+	Up(ctx context.Context, h Host) (*Plane, error)
+	// Keep renews what ages in the admin plane that Up has brought up, and blocks until ctx ends.
+	Keep(ctx context.Context) error
+	// Workloads are those that Up gives to the host's runner, in the order in which they are to be stopped. No
+	// ControlPlane and no Machine has such a UID. An engine that runs nothing on this host has none.
+	Workloads() []Workload
+}
+
+// Workload is one that the engine runs on this host.
+type Workload struct {
+	ID string
+	// Title names it in the steps of stopping, such as "the data store (etcd)".
+	Title string
+}
+
+// Owns says whether a workload of the host's runner is the engine's own.
+func Owns(e Engine, id string) bool {
+	return slices.ContainsFunc(e.Workloads(), func(w Workload) bool { return w.ID == id })
+}
+
+// Host is what an engine finds on the machine on which KQueen runs. All fields are required.
+type Host struct {
+	// Dir is the data directory.
+	Dir string
+	// Program is the path of kqueen itself, and Version is its own.
+	Program, Version string
+	Runner           runner.Runner
+	// Changed receives a value after the state of one of the engine's workloads changed.
+	Changed <-chan struct{}
+	// Releases is the folder with the Kubernetes programs, and Installed are those in it.
+	Releases  string
+	Installed []release.Binaries
+	// LastVersion is the Kubernetes version that the admin plane ran last; empty the first time. The engine calls
+	// RememberVersion before it runs another one.
+	LastVersion     string
+	RememberVersion func(version string) error
+	// Domain is the suffix of server names.
+	Domain string
+	// AdvertiseAddress is how others reach this host.
+	AdvertiseAddress netip.Addr
+	// AuditLog is the file in which an API server on this host is to write what callers other than KQueen do.
+	AuditLog string
+	// Report is called when a step begins, and again when it has ended.
+	Report func(stage.Step)
+	Log    *slog.Logger
+}
+
+// Plane is an admin plane that serves.
+type Plane struct {
+	// Config is how KQueen itself calls the API server.
+	Config *rest.Config
+	// Store is the etcd that the engine offers to tenants' control planes; nil when it offers none.
+	Store *Store
+	// Audited says that the API server writes Host.AuditLog.
+	Audited bool
+}
+
+// Store is how to reach an etcd: its endpoint, authority and root user.
+type Store struct {
+	Endpoint string
+	Keys     pki.Bundle
+}
