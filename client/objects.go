@@ -6,81 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 
 	"kqueen.io/kqueen/api/rest"
 )
 
 // mostObjects bounds what [Client.AllObjects] collects.
 const mostObjects = 100_000
-
-// kind is a noun of the API, and what can be done with it.
-type kind struct {
-	// name such as "Cluster", and plural such as "clusters", as it stands in paths.
-	name, plural string
-	// inOrganization says that it belongs to an organization.
-	inOrganization bool
-	// verbs beside list and get.
-	verbs []string
-}
-
-// What can be done with objects, as it stands in operationIds.
-const (
-	verbList    = "list"
-	verbListAll = "listAll"
-	verbGet     = "get"
-	verbCreate  = "create"
-	verbUpdate  = "update"
-	verbReplace = "replace"
-	verbDelete  = "delete"
-)
-
-// kinds are the nouns that this client knows. A new noun is a line here.
-var kinds = []kind{
-	{name: "Organization", plural: "organizations", verbs: []string{verbCreate, verbUpdate, verbReplace, verbDelete}},
-	{name: "Release", plural: "releases"},
-	{name: "Provisioner", plural: "provisioners", inOrganization: true, verbs: []string{verbCreate, verbUpdate, verbReplace, verbDelete}},
-	{name: "Cluster", plural: "clusters", inOrganization: true, verbs: []string{verbCreate, verbUpdate, verbReplace, verbDelete}},
-	{name: "NodePool", plural: "nodepools", inOrganization: true, verbs: []string{verbCreate, verbUpdate, verbReplace, verbDelete}},
-	{name: "Machine", plural: "machines", inOrganization: true, verbs: []string{verbUpdate, verbReplace, verbDelete}},
-	{name: "ControlPlane", plural: "controlplanes", inOrganization: true},
-	{name: "IdentityProvider", plural: "identityproviders", verbs: []string{verbCreate, verbUpdate, verbReplace, verbDelete}},
-}
-
-// operation is what a verb means for the kind.
-func (k kind) operation(verb string) Operation {
-	path := "/" + k.plural
-	if k.inOrganization && verb != verbListAll {
-		path = "/organizations/{organization}" + path
-	}
-	one := path + "/{" + strings.ToLower(k.name[:1]) + k.name[1:] + "}"
-	switch verb {
-	case verbList, verbListAll:
-		return Operation{ID: verb + k.name + "s", Method: http.MethodGet, Path: path}
-	case verbCreate:
-		return Operation{ID: verb + k.name, Method: http.MethodPost, Path: path}
-	case verbUpdate:
-		return Operation{ID: verb + k.name, Method: http.MethodPatch, Path: one}
-	case verbReplace:
-		return Operation{ID: verb + k.name, Method: http.MethodPut, Path: one}
-	case verbDelete:
-		return Operation{ID: verb + k.name, Method: http.MethodDelete, Path: one}
-	}
-	return Operation{ID: verbGet + k.name, Method: http.MethodGet, Path: one}
-}
-
-// operations are all of the kind.
-func (k kind) operations() []Operation {
-	all := []Operation{k.operation(verbList), k.operation(verbGet)}
-	if k.inOrganization {
-		all = append(all, k.operation(verbListAll))
-	}
-	for _, verb := range k.verbs {
-		all = append(all, k.operation(verb))
-	}
-	return all
-}
 
 // Collection says where objects are.
 type Collection struct {
@@ -143,7 +74,7 @@ func (c Change) header() http.Header {
 // GetObject returns an object as it is now (operations getCluster and the like).
 func (c *Client) GetObject(ctx context.Context, in Collection, name string) (*rest.Object, error) {
 	out := &rest.Object{}
-	return out, c.ofObjects(ctx, in, verbGet, name, Request{}, out)
+	return out, c.ofObjects(ctx, in, rest.VerbGet, name, Request{}, out)
 }
 
 // ListObjects returns one page of a collection (operations listClusters and the like). It may be a moment behind.
@@ -178,7 +109,7 @@ func (c *Client) AllObjects(ctx context.Context, in Collection, q ObjectQuery) (
 // DryRun is heeded.
 func (c *Client) CreateObject(ctx context.Context, in Collection, wanted rest.Input, change Change) (*rest.Object, error) {
 	out := &rest.Object{}
-	return out, c.ofObjects(ctx, in, verbCreate, "", Request{Query: change.query(), Body: wanted}, out)
+	return out, c.ofObjects(ctx, in, rest.VerbCreate, "", Request{Query: change.query(), Body: wanted}, out)
 }
 
 // UpdateObject changes an object by a JSON merge patch (RFC 7386) of labels, annotations and spec, and returns it as it
@@ -187,7 +118,7 @@ func (c *Client) UpdateObject(ctx context.Context, in Collection, name string, p
 	header := change.header()
 	header.Set("Content-Type", "application/merge-patch+json")
 	out := &rest.Object{}
-	return out, c.ofObjects(ctx, in, verbUpdate, name, Request{Query: change.query(), Body: patch, Header: header}, out)
+	return out, c.ofObjects(ctx, in, rest.VerbUpdate, name, Request{Query: change.query(), Body: patch, Header: header}, out)
 }
 
 // ReplaceObject makes labels, annotations and spec of an object what wanted says, whose name is not heeded, and returns it
@@ -195,25 +126,25 @@ func (c *Client) UpdateObject(ctx context.Context, in Collection, name string, p
 func (c *Client) ReplaceObject(ctx context.Context, in Collection, name string, wanted rest.Input, change Change) (*rest.Object, error) {
 	wanted.Name = ""
 	out := &rest.Object{}
-	return out, c.ofObjects(ctx, in, verbReplace, name, Request{Query: change.query(), Body: wanted, Header: change.header()}, out)
+	return out, c.ofObjects(ctx, in, rest.VerbReplace, name, Request{Query: change.query(), Body: wanted, Header: change.header()}, out)
 }
 
 // DeleteObject begins to delete an object (operations deleteCluster and the like). It goes when all that was made for it
 // is gone.
 func (c *Client) DeleteObject(ctx context.Context, in Collection, name string, change Change) error {
-	return c.ofObjects(ctx, in, verbDelete, name, Request{Query: change.query(), Header: change.header()}, nil)
+	return c.ofObjects(ctx, in, rest.VerbDelete, name, Request{Query: change.query(), Header: change.header()}, nil)
 }
 
 // listVerb is that of the operation that lists the collection.
-func (in Collection) listVerb() string {
-	if k, ok := kindOf(in.Kind); ok && k.inOrganization && in.Organization == "" {
-		return verbListAll
+func (in Collection) listVerb() rest.Verb {
+	if k, ok := rest.KindNamed(in.Kind); ok && k.InOrganization() && in.Organization == "" {
+		return rest.VerbListAll
 	}
-	return verbList
+	return rest.VerbList
 }
 
 // ofObjects makes the call of an operation of a kind.
-func (c *Client) ofObjects(ctx context.Context, in Collection, verb, name string, r Request, out any) error {
+func (c *Client) ofObjects(ctx context.Context, in Collection, verb rest.Verb, name string, r Request, out any) error {
 	o, path, err := objectPath(in, verb, name)
 	if err != nil {
 		return err
@@ -223,14 +154,14 @@ func (c *Client) ofObjects(ctx context.Context, in Collection, verb, name string
 }
 
 // objectPath is the operation of a kind, and its path, filled in.
-func objectPath(in Collection, verb, name string) (Operation, string, error) {
-	k, ok := kindOf(in.Kind)
-	if !ok || verb != verbList && verb != verbListAll && verb != verbGet && !slices.Contains(k.verbs, verb) {
+func objectPath(in Collection, verb rest.Verb, name string) (Operation, string, error) {
+	k, ok := rest.KindNamed(in.Kind)
+	if !ok || !k.Can(verb) {
 		return Operation{}, "", fmt.Errorf("%s %s: there is no such operation", verb, in.Kind)
 	}
-	o := k.operation(verb)
+	o := Operation(k.Route(verb))
 	var args []string
-	if k.inOrganization && verb != verbListAll {
+	if k.InOrganization() && verb != rest.VerbListAll {
 		args = append(args, in.Organization)
 	}
 	path, err := fill(o.Path, append(args, name))
@@ -238,12 +169,4 @@ func objectPath(in Collection, verb, name string) (Operation, string, error) {
 		return o, "", fmt.Errorf("%s: %w", o.ID, err)
 	}
 	return o, path, nil
-}
-
-func kindOf(name string) (kind, bool) {
-	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
-	if i < 0 {
-		return kind{}, false
-	}
-	return kinds[i], true
 }

@@ -75,8 +75,10 @@ func Operations() []Operation {
 			all = append(all, o)
 		}
 	}
-	for _, k := range kinds {
-		all = append(all, k.operations()...)
+	for _, k := range rest.Kinds() {
+		for _, verb := range k.AllVerbs() {
+			all = append(all, Operation(k.Route(verb)))
+		}
 	}
 	slices.SortFunc(all, func(a, b Operation) int { return cmp.Compare(a.ID, b.ID) })
 	return all

@@ -30,7 +30,7 @@ type collection struct {
 
 // namespaceOf is where the objects of a request live. Whoever does not belong there is told that there is nothing.
 func (c collection) namespaceOf(ctx context.Context) (string, error) {
-	if !c.inOrganization {
+	if !c.InOrganization() {
 		return "", nil
 	}
 	o, err := c.organization(ctx, requestOf(ctx).path("organization"))
@@ -41,7 +41,7 @@ func (c collection) namespaceOf(ctx context.Context) (string, error) {
 }
 
 func (c collection) may(ctx context.Context, verb, namespace string) error {
-	return c.mayHere(ctx, verb, c.plural, "", namespace, "")
+	return c.mayHere(ctx, verb, c.Plural, "", namespace, "")
 }
 
 type listOutput struct {
@@ -65,7 +65,7 @@ func (c collection) listed(ctx context.Context, in *listInput, namespaces []stri
 	}
 	wanted := func(o client.Object) bool { return visible(o) && matches(o) }
 	r := requestOf(ctx)
-	scope := in.scope(r.caller.Name, c.plural+"/"+r.path("organization"))
+	scope := in.scope(r.caller.Name, c.Plural+"/"+r.path("organization"))
 	after, err := c.cursors.decode(scope, in.Cursor)
 	if err != nil {
 		return nil, err
@@ -99,13 +99,13 @@ func (c collection) readable(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.name == "Organization" { // each is listed for those who belong to it
+	if c.Name == "Organization" { // each is listed for those who belong to it
 		return []string{""}, nil
 	}
 	if err := c.may(ctx, "list", namespace); err != nil {
 		return nil, err
 	}
-	if c.shared {
+	if c.Scope == rest.ScopeShared {
 		return []string{namespace, v1alpha1.SystemNamespace}, nil
 	}
 	return []string{namespace}, nil
@@ -121,7 +121,7 @@ func (c collection) cached(ctx context.Context, namespaces []string, wanted func
 		}
 		err := apimeta.EachListItem(list, func(item runtime.Object) error {
 			o := item.(client.Object)
-			if wanted(o) && (c.name != "Organization" || caller.belongs(o.GetName())) {
+			if wanted(o) && (c.Name != "Organization" || caller.belongs(o.GetName())) {
 				all = append(all, o)
 			}
 			return nil
@@ -166,15 +166,15 @@ func (c collection) read(ctx context.Context) (*unstructured.Unstructured, error
 		return nil, err
 	}
 	r := requestOf(ctx)
-	name := r.path(c.parameter())
-	if !speakable(name) || c.name == "Organization" && !r.caller.belongs(name) {
+	name := r.path(c.Parameter())
+	if !speakable(name) || c.Name == "Organization" && !r.caller.belongs(name) {
 		return nil, notFound()
 	}
 	r.object.name = name
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(c.gvk())
 	err = c.Callers.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o)
-	if apierrors.IsNotFound(err) && c.shared {
+	if apierrors.IsNotFound(err) && c.Scope == rest.ScopeShared {
 		err = c.Callers.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: name}, o)
 	}
 	if err != nil {

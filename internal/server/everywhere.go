@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
@@ -24,8 +25,8 @@ const (
 )
 
 func (c collection) registerEverywhere() {
-	o := operation(http.MethodGet, "/"+c.plural, "listAll"+plural(c.name), "List "+c.plural+" of all organizations that you belong to",
-		plural(c.name), watches(listening(c.watchEverywhere)))
+	o := operation(http.MethodGet, "/"+c.Plural, "listAll"+c.PluralName(), "List "+c.Plural+" of all organizations that you belong to",
+		c.PluralName(), watches(listening(c.watchEverywhere)))
 	o.Middlewares = append(o.Middlewares, c.about)
 	huma.Register(c.api, o, c.listEverywhere)
 }
@@ -54,16 +55,16 @@ func (r reach) sees(o client.Object) bool {
 func (c collection) reaches(ctx context.Context, verb string) (reach, error) {
 	caller := requestOf(ctx).caller
 	if caller.Admin {
-		everywhere, err := c.allows(ctx, verb, c.plural, "", "", "")
+		everywhere, err := c.allows(ctx, verb, c.Plural, "", "", "")
 		if err != nil || everywhere {
-			return reach{all: true, shared: c.shared}, err
+			return reach{all: true, shared: c.Scope == rest.ScopeShared}, err
 		}
 	}
 	candidates := make([]string, 0, len(caller.Roles)+1)
 	for organization := range caller.Roles {
 		candidates = append(candidates, v1alpha1.NamespacePrefix+organization)
 	}
-	if c.shared {
+	if c.Scope == rest.ScopeShared {
 		candidates = append(candidates, v1alpha1.SystemNamespace)
 	}
 	slices.Sort(candidates)
@@ -78,7 +79,7 @@ func (c collection) allowed(ctx context.Context, verb string, namespaces []strin
 	group.SetLimit(askedAtOnce)
 	for i, namespace := range namespaces {
 		group.Go(func() (err error) {
-			may[i], err = c.allows(ctx, verb, c.plural, "", namespace, "")
+			may[i], err = c.allows(ctx, verb, c.Plural, "", namespace, "")
 			return err
 		})
 	}

@@ -59,18 +59,18 @@ func newSchemas(registry huma.Registry) (*schemas, error) {
 	}
 	s := &schemas{registry}
 	for _, k := range kinds() {
-		crd := known[k.name]
+		crd := known[k.Name]
 		if crd == nil {
-			return nil, fmt.Errorf("kind %s: it has no schema", k.name)
+			return nil, fmt.Errorf("kind %s: it has no schema", k.Name)
 		}
 		answer := registry.Map()["Object"]
 		if answer == nil {
-			return nil, fmt.Errorf("kind %s: the document has no schema of objects", k.name)
+			return nil, fmt.Errorf("kind %s: the document has no schema of objects", k.Name)
 		}
 		whole := *answer
-		whole.Description, whole.Properties = k.about, maps.Clone(answer.Properties)
+		whole.Description, whole.Properties = k.About, maps.Clone(answer.Properties)
 		input := &huma.Schema{
-			Type: huma.TypeObject, Description: k.about, AdditionalProperties: false, Required: []string{"name"},
+			Type: huma.TypeObject, Description: k.About, AdditionalProperties: false, Required: []string{"name"},
 			Properties: maps.Clone(s.registry.Map()["Input"].Properties),
 		}
 		for _, part := range []string{"spec", "status"} {
@@ -80,9 +80,9 @@ func newSchemas(registry huma.Registry) (*schemas, error) {
 			}
 			converted, err := fromCRD(&definition)
 			if err != nil {
-				return nil, fmt.Errorf("kind %s: %w", k.name, err)
+				return nil, fmt.Errorf("kind %s: %w", k.Name, err)
 			}
-			name := k.name + map[string]string{"spec": "Spec", "status": "Status"}[part]
+			name := k.Name + map[string]string{"spec": "Spec", "status": "Status"}[part]
 			registry.Map()[name] = converted
 			whole.Properties[part] = s.ref(name)
 			if part == "spec" {
@@ -96,7 +96,7 @@ func newSchemas(registry huma.Registry) (*schemas, error) {
 		change.Properties = maps.Clone(input.Properties)
 		delete(change.Properties, "name")
 		change.Required = nil
-		for name, schema := range map[string]*huma.Schema{k.name: &whole, k.name + "Input": input, k.name + "Change": &change} {
+		for name, schema := range map[string]*huma.Schema{k.Name: &whole, k.Name + "Input": input, k.Name + "Change": &change} {
 			schema.PrecomputeMessages()
 			registry.Map()[name] = schema
 		}
@@ -109,11 +109,11 @@ func (s *schemas) ref(name string) *huma.Schema {
 }
 
 // input reads what somebody says of a new object.
-func (s *schemas) input(k kind, body []byte) (rest.Input, error) { return s.read(k.name+"Input", body) }
+func (s *schemas) input(k kind, body []byte) (rest.Input, error) { return s.read(k.Name+"Input", body) }
 
 // change reads what an object is to be, name and all.
 func (s *schemas) change(k kind, body []byte) (rest.Input, error) {
-	return s.read(k.name+"Change", body)
+	return s.read(k.Name+"Change", body)
 }
 
 func (s *schemas) read(schema string, body []byte) (rest.Input, error) {

@@ -270,8 +270,8 @@ func (h *house) ask(t *testing.T, r route, method, path, who string, n int) {
 	t.Helper()
 	values := map[string]string{"organization": "blue", "release": "v1.36.3", "credential": "kqx", "member": "user:some%2Fbody"}
 	for _, k := range kinds() {
-		if values[k.parameter()] == "" {
-			values[k.parameter()] = "thing"
+		if values[k.Parameter()] == "" {
+			values[k.Parameter()] = "thing"
 		}
 	}
 	if r.make != nil {
@@ -345,11 +345,11 @@ func TestMatrixOfWatches(t *testing.T) {
 	h := newHouse(t)
 	for _, k := range kinds() {
 		path := rest.Prefix + k.path()
-		r := matrix()["list"+plural(k.name)]
+		r := matrix()["list"+k.PluralName()]
 		for _, who := range callers() {
 			ctx, cancel := context.WithCancel(t.Context())
 			want := expected(r.from, who, path)
-			if k.name == "Organization" && who != "admin" && who != "" {
+			if k.Name == "Organization" && who != "admin" && who != "" {
 				want = http.StatusForbidden // a watch would show others'
 			}
 			status := h.begin(ctx, t, who, strings.ReplaceAll(path, "{organization}", "blue")+"?watch=true")
@@ -368,7 +368,7 @@ func TestMatrixOfWatches(t *testing.T) {
 func TestMatrixOfWatchesEverywhere(t *testing.T) {
 	h := newHouse(t)
 	for _, k := range kinds() {
-		if !k.inOrganization {
+		if !k.InOrganization() {
 			continue
 		}
 		for _, who := range callers() {
@@ -377,8 +377,8 @@ func TestMatrixOfWatchesEverywhere(t *testing.T) {
 				want = http.StatusUnauthorized
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			if status := h.begin(ctx, t, who, rest.Prefix+"/"+k.plural+"?watch=true"); status != want {
-				t.Errorf("watch all %s as %q: %d, want %d", k.plural, who, status, want)
+			if status := h.begin(ctx, t, who, rest.Prefix+"/"+k.Plural+"?watch=true"); status != want {
+				t.Errorf("watch all %s as %q: %d, want %d", k.Plural, who, status, want)
 			}
 			cancel()
 		}

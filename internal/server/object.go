@@ -19,14 +19,14 @@ import (
 func toRest(k kind, o client.Object) (rest.Object, error) {
 	spec, status, err := partsOf(o)
 	if err != nil {
-		return rest.Object{}, fmt.Errorf("encode %s %s: %w", k.name, o.GetName(), err)
+		return rest.Object{}, fmt.Errorf("encode %s %s: %w", k.Name, o.GetName(), err)
 	}
 	made := rest.Object{
-		Kind: k.name, Name: o.GetName(), UID: string(o.GetUID()), Labels: o.GetLabels(), Annotations: o.GetAnnotations(),
+		Kind: k.Name, Name: o.GetName(), UID: string(o.GetUID()), Labels: o.GetLabels(), Annotations: o.GetAnnotations(),
 		CreatedAt: o.GetCreationTimestamp().UTC(), DeletionRequestedAt: timeOf(o.GetDeletionTimestamp()),
 		Generation: o.GetGeneration(), Revision: o.GetResourceVersion(), Spec: spec, Status: status,
 	}
-	if k.inOrganization {
+	if k.InOrganization() {
 		// What all organizations share is in none.
 		made.Organization, _ = strings.CutPrefix(o.GetNamespace(), v1alpha1.NamespacePrefix)
 		if o.GetNamespace() == v1alpha1.SystemNamespace {

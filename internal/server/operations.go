@@ -41,7 +41,7 @@ func (q OperationQuery) wants(op *rest.Operation) bool {
 // worked are the kinds on which work goes on.
 func worked(only string) []kind {
 	return slices.DeleteFunc(kinds(), func(k kind) bool {
-		return !slices.Contains([]string{"Cluster", "NodePool", "Machine"}, k.name) || only != "" && only != k.name
+		return !slices.Contains([]string{"Cluster", "NodePool", "Machine"}, k.Name) || only != "" && only != k.Name
 	})
 }
 
@@ -58,7 +58,7 @@ func (s *Server) listOperations(ctx context.Context, in *operationsInput) (*ok[r
 	}
 	var found []placedOperation
 	for _, k := range worked(in.Kind) {
-		if err := s.mayHere(ctx, "list", k.plural, "", o.OwnedNamespace(), ""); err != nil {
+		if err := s.mayHere(ctx, "list", k.Plural, "", o.OwnedNamespace(), ""); err != nil {
 			return nil, err
 		}
 		list := k.list()
@@ -66,11 +66,11 @@ func (s *Server) listOperations(ctx context.Context, in *operationsInput) (*ok[r
 			return nil, explain(err)
 		}
 		err := apimeta.EachListItem(list, func(item runtime.Object) error {
-			op := operationOf(k.name, item.(operator.Object))
+			op := operationOf(k.Name, item.(operator.Object))
 			if !in.wants(op) {
 				return nil
 			}
-			p := placedOperation{place{Name: k.name + "/" + op.Object.Name}, *op}
+			p := placedOperation{place{Name: k.Name + "/" + op.Object.Name}, *op}
 			if op.Since != nil {
 				p.Created = op.Since.UnixMicro()
 			}

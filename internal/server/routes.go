@@ -45,35 +45,32 @@ func (s *Server) routes() error {
 
 // register adds the operations of one kind.
 func (c collection) register() {
-	huma.Register(c.api, c.operation(http.MethodGet, "", "list"+plural(c.name), "List "+c.plural, watches(listening(c.watchObjects))), c.listObjects)
-	huma.Register(c.api, c.operation(http.MethodGet, c.parameter(), "get"+c.name, "Get a "+c.parameter()), c.getObject)
-	if c.creates {
-		o := c.operation(http.MethodPost, "", "create"+c.name, "Create a "+c.parameter(), recorded("create"))
+	huma.Register(c.api, c.operation(http.MethodGet, "", "list"+c.PluralName(), "List "+c.Plural, watches(listening(c.watchObjects))), c.listObjects)
+	huma.Register(c.api, c.operation(http.MethodGet, c.Parameter(), "get"+c.Name, "Get a "+c.Parameter()), c.getObject)
+	if c.Can(rest.VerbCreate) {
+		o := c.operation(http.MethodPost, "", "create"+c.Name, "Create a "+c.Parameter(), recorded("create"))
 		o.DefaultStatus = http.StatusCreated
-		o.RequestBody = c.body("application/json", c.name+"Input")
+		o.RequestBody = c.body("application/json", c.Name+"Input")
 		huma.Register(c.api, o, c.createObject)
 	}
-	if c.changes {
-		o := c.operation(http.MethodPatch, c.parameter(), "update"+c.name, "Change a "+c.parameter(), recorded("update"))
-		o.RequestBody = c.body("application/merge-patch+json", c.name+"Change")
+	if c.Can(rest.VerbUpdate) {
+		o := c.operation(http.MethodPatch, c.Parameter(), "update"+c.Name, "Change a "+c.Parameter(), recorded("update"))
+		o.RequestBody = c.body("application/merge-patch+json", c.Name+"Change")
 		huma.Register(c.api, o, c.patchObject)
-		o = c.operation(http.MethodPut, c.parameter(), "replace"+c.name, "Replace all that you may say of a "+c.parameter(), recorded("update"))
-		o.RequestBody = c.body("application/json", c.name+"Change")
+		o = c.operation(http.MethodPut, c.Parameter(), "replace"+c.Name, "Replace all that you may say of a "+c.Parameter(), recorded("update"))
+		o.RequestBody = c.body("application/json", c.Name+"Change")
 		huma.Register(c.api, o, c.replaceObject)
 	}
-	if c.deletes {
-		o := c.operation(http.MethodDelete, c.parameter(), "delete"+c.name, "Delete a "+c.parameter(), recorded("delete"))
+	if c.Can(rest.VerbDelete) {
+		o := c.operation(http.MethodDelete, c.Parameter(), "delete"+c.Name, "Delete a "+c.Parameter(), recorded("delete"))
 		o.DefaultStatus = http.StatusAccepted
 		huma.Register(c.api, o, c.deleteObject)
 	}
-	if c.inOrganization {
+	if c.InOrganization() {
 		c.registerEverywhere()
 	}
 	c.document()
 }
-
-// plural is the kind's name for many, in the spelling of the document.
-func plural(name string) string { return name + "s" }
 
 // operation describes one operation of the collection, or, with a parameter, of one object in it.
 func (c collection) operation(method, parameter, id, summary string, options ...func(*huma.Operation)) huma.Operation {
@@ -81,7 +78,7 @@ func (c collection) operation(method, parameter, id, summary string, options ...
 	if parameter != "" {
 		path += "/{" + parameter + "}"
 	}
-	o := operation(method, path, id, summary, plural(c.name), options...)
+	o := operation(method, path, id, summary, c.PluralName(), options...)
 	o.Parameters = pathParameters(path)
 	o.Middlewares = append(o.Middlewares, c.about)
 	return o
@@ -89,7 +86,7 @@ func (c collection) operation(method, parameter, id, summary string, options ...
 
 // about says for the action log what kind of thing the request is about.
 func (c collection) about(ctx huma.Context, next func(huma.Context)) {
-	requestOf(ctx.Context()).object.kind = c.name
+	requestOf(ctx.Context()).object.kind = c.Name
 	next(ctx)
 }
 
@@ -123,22 +120,22 @@ func (c collection) document() {
 			}
 		}
 	}
-	name := c.name + "List"
+	name := c.Name + "List"
 	list := *c.schemas.registry.Map()["List"]
 	list.Properties = map[string]*huma.Schema{
-		"items":  {Type: huma.TypeArray, Items: c.schemas.ref(c.name)},
+		"items":  {Type: huma.TypeArray, Items: c.schemas.ref(c.Name)},
 		"cursor": list.Properties["cursor"],
 	}
 	list.PrecomputeMessages()
 	c.schemas.registry.Map()[name] = &list
 	answers(paths[at].Get, c.schemas.ref(name))
-	answers(paths[at].Post, c.schemas.ref(c.name))
-	one := paths[at+"/{"+c.parameter()+"}"]
-	answers(one.Get, c.schemas.ref(c.name))
-	answers(one.Patch, c.schemas.ref(c.name))
-	answers(one.Put, c.schemas.ref(c.name))
+	answers(paths[at].Post, c.schemas.ref(c.Name))
+	one := paths[at+"/{"+c.Parameter()+"}"]
+	answers(one.Get, c.schemas.ref(c.Name))
+	answers(one.Patch, c.schemas.ref(c.Name))
+	answers(one.Put, c.schemas.ref(c.Name))
 	lists := []*huma.Operation{paths[at].Get}
-	if everywhere := paths[rest.Prefix+"/"+c.plural]; c.inOrganization {
+	if everywhere := paths[rest.Prefix+"/"+c.Plural]; c.InOrganization() {
 		answers(everywhere.Get, c.schemas.ref(name))
 		lists = append(lists, everywhere.Get)
 	}

@@ -1,0 +1,133 @@
+package rest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Kind is a type of object that the API serves: where its objects are, and what callers can do with them. The server's
+// routes, the client's calls and the commands of the command line come from [Kinds]; a new kind is a line there.
+type Kind struct {
+	// Name such as "Cluster", as it stands in objects, operationIds and schemas.
+	Name string
+	// Plural such as "clusters", as it stands in paths and in RBAC.
+	Plural string
+	Scope  KindScope
+	// Verbs are those beside list and get, which every kind has. What callers cannot create comes to be by itself.
+	Verbs []Verb
+	// About says in a sentence what an object is.
+	About string
+}
+
+// KindScope says where the objects of a kind are.
+type KindScope int
+
+const (
+	// ScopeInstallation is of objects that belong to no organization.
+	ScopeInstallation KindScope = iota
+	// ScopeOrganization is of objects that belong to one organization.
+	ScopeOrganization
+	// ScopeShared is of objects that belong to one organization, or to the installation, which shares them with all
+	// organizations.
+	ScopeShared
+)
+
+// Verb is what a caller can do with objects, as it begins operationIds.
+type Verb string
+
+// Verbs. ListAll lists what is in all organizations of the caller.
+const (
+	VerbList    Verb = "list"
+	VerbListAll Verb = "listAll"
+	VerbGet     Verb = "get"
+	VerbCreate  Verb = "create"
+	VerbUpdate  Verb = "update"
+	VerbReplace Verb = "replace"
+	VerbDelete  Verb = "delete"
+)
+
+// Kinds are all kinds of objects that the API serves.
+func Kinds() []Kind {
+	all := []Verb{VerbCreate, VerbUpdate, VerbReplace, VerbDelete}
+	return []Kind{
+		{"Organization", "organizations", ScopeInstallation, all, "A tenant of KQueen: a team, a department, a customer."},
+		{"Release", "releases", ScopeInstallation, nil, "A Kubernetes version that clusters can have."},
+		{"Provisioner", "provisioners", ScopeShared, all, "A configured way to get clusters."},
+		{"Cluster", "clusters", ScopeOrganization, all, "One Kubernetes cluster, however it is made."},
+		{"NodePool", "nodepools", ScopeOrganization, all, "Nodes of a cluster that are alike."},
+		{"Machine", "machines", ScopeOrganization, []Verb{VerbUpdate, VerbReplace, VerbDelete}, "One node of a cluster, from its making to its end."},
+		{"IdentityProvider", "identityproviders", ScopeInstallation, all, "An OpenID Connect provider by which people sign in."},
+		{"ControlPlane", "controlplanes", ScopeOrganization, nil, "What KQueen runs of a cluster that it hosts."},
+	}
+}
+
+// KindNamed returns the kind of a name such as "Cluster".
+func KindNamed(name string) (Kind, bool) {
+	all := Kinds()
+	i := slices.IndexFunc(all, func(k Kind) bool { return k.Name == name })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return all[i], true
+}
+
+// InOrganization says whether the path of its objects names an organization.
+func (k Kind) InOrganization() bool { return k.Scope != ScopeInstallation }
+
+// Can says whether there is an operation for a verb.
+func (k Kind) Can(v Verb) bool {
+	switch v {
+	case VerbList, VerbGet:
+		return true
+	case VerbListAll:
+		return k.InOrganization()
+	}
+	return slices.Contains(k.Verbs, v)
+}
+
+// AllVerbs are the verbs for which there is an operation.
+func (k Kind) AllVerbs() []Verb {
+	verbs := []Verb{VerbList, VerbGet}
+	if k.InOrganization() {
+		verbs = append(verbs, VerbListAll)
+	}
+	return append(verbs, k.Verbs...)
+}
+
+// Parameter names an object in paths: "nodePool".
+func (k Kind) Parameter() string { return strings.ToLower(k.Name[:1]) + k.Name[1:] }
+
+// PluralName is the plural as it ends operationIds: "NodePools".
+func (k Kind) PluralName() string { return k.Name + "s" }
+
+// Route is how one operation is called.
+type Route struct {
+	// ID is the operationId.
+	ID     string
+	Method string
+	// Path is a template below [Prefix]: "/organizations/{organization}/clusters/{cluster}".
+	Path string
+}
+
+// Route returns how the operation of a verb is called.
+func (k Kind) Route(v Verb) Route {
+	collection := "/" + k.Plural
+	if k.InOrganization() && v != VerbListAll {
+		collection = "/organizations/{organization}" + collection
+	}
+	one := collection + "/{" + k.Parameter() + "}"
+	switch v {
+	case VerbList, VerbListAll:
+		return Route{string(v) + k.PluralName(), http.MethodGet, collection}
+	case VerbCreate:
+		return Route{string(v) + k.Name, http.MethodPost, collection}
+	case VerbUpdate:
+		return Route{string(v) + k.Name, http.MethodPatch, one}
+	case VerbReplace:
+		return Route{string(v) + k.Name, http.MethodPut, one}
+	case VerbDelete:
+		return Route{string(v) + k.Name, http.MethodDelete, one}
+	}
+	return Route{string(VerbGet) + k.Name, http.MethodGet, one}
+}
