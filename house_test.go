@@ -54,7 +54,7 @@ const importTable = `
 	platform/osthread, hosting/egress, workers/node < workers/machine/local/guest;
 	workers/machine/local/guest < workers/machine/local;
 	workers/machine, hosting/release < workers/machine/manual;
-	workers/node < workers/join;
+	workers/node, PLAIN < workers/join;
 
 	API, PLAIN, platform/kube, platform/operator, tenancy/role, workers/addons, workers/machine,
 	hosting/pki, hosting/datastore, hosting/release, hosting/gateway, hosting/egress, hosting/runner < MECHANISMS;
@@ -83,7 +83,7 @@ const importTable = `
 
 	# Programs for developers.
 	PLAIN < docs/generate;
-	hosting/release < kubernetes/generate;
+	hosting/release, PLAIN < kubernetes/generate;
 	app < bench, test/conformance;
 
 	# Packages for tests. Only tests and each other may import them.
@@ -196,6 +196,21 @@ var bannedCalls = []bannedCall{
 		rooms: map[string]string{"hosting/runner/process": "is there for that"},
 	},
 	{call: "os.StartProcess", why: "processes are run by internal/hosting/runner"},
+	{
+		call: "os.WriteFile", inMain: true, why: "a loss of power leaves half of the file: write it by internal/platform/atomicfile",
+		rooms: map[string]string{
+			"hosting/release": "fills a folder whose manifest has the hashes, and which is moved into place as a whole",
+			"workers/node":    "writes settings of the kernel, which are no files on a disk",
+		},
+	},
+	{
+		call: "os.Rename", inMain: true, why: "the new name is not durable: write the file by internal/platform/atomicfile",
+		rooms: map[string]string{
+			"platform/atomicfile":    "is there for that",
+			"hosting/release":        "moves folders",
+			"hosting/runner/process": "turns over logs, which may be lost",
+		},
+	},
 	{call: "syscall.ForkExec", why: "processes are run by internal/hosting/runner"},
 }
 

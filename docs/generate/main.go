@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
 
 func main() {
@@ -57,7 +59,7 @@ func write(from sources, out string) error {
 		if page == string(have) {
 			continue
 		}
-		if err := replaceFile(path, page); err != nil {
+		if err := atomicfile.Write(path, []byte(page), 0o644); err != nil {
 			return fmt.Errorf("write page: %w", err)
 		}
 	}
@@ -79,26 +81,6 @@ func generate(from sources) (map[string]string, error) {
 		parts[kinds[i].page()] = renderKind(&kinds[i], words[kinds[i].name()])
 	}
 	return parts, nil
-}
-
-// replaceFile puts content at path in one step, so that a page is never half written.
-func replaceFile(path, content string) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".page-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.WriteString(content)
-	if closed := tmp.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	if err := os.Chmod(tmp.Name(), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
@@ -112,7 +112,7 @@ func (s *settings) save(dir string) error {
 	if err != nil {
 		return fmt.Errorf("encode settings: %w", err)
 	}
-	return standalone.WriteFile(settingsFile(dir), append(data, '\n'))
+	return atomicfile.Write(settingsFile(dir), append(data, '\n'), 0o600)
 }
 
 // advertiseAddress is how nodes reach the API servers of this host: by the address that it listens on or, when

@@ -18,6 +18,7 @@ import (
 	"kqueen.io/kqueen/internal/engine/standalone"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/server"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
 )
@@ -62,7 +63,7 @@ func (a *App) renewDoor(d *door) error {
 	}
 	d.authority = keys["ca.crt"]
 	d.certificate.Store(&certificate)
-	return standalone.WriteFile(filepath.Join(a.Dir, authorityFile), d.authority)
+	return atomicfile.Write(filepath.Join(a.Dir, authorityFile), d.authority, 0o600)
 }
 
 // openIssuer makes the issuer under the address of the port.
@@ -82,7 +83,7 @@ func (a *App) renewIssuer(d *door) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read the keys of the issuer: %w", err)
 	}
-	due, err := d.issuer.Renew(stored, func(keys []byte) error { return standalone.WriteFile(file, keys) })
+	due, err := d.issuer.Renew(stored, func(keys []byte) error { return atomicfile.Write(file, keys, 0o600) })
 	d.due.Store(&due)
 	return err
 }

@@ -1,13 +1,12 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 
 	"github.com/spf13/cobra"
+
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
 
 // newExportAuditCommand returns `audit export`.
@@ -37,7 +36,9 @@ at all.
 			if file == "" {
 				err = d.ExportAudit(cmd.Context(), organization, e.stdout)
 			} else {
-				err = exportInto(cmd.Context(), d, organization, file)
+				err = atomicfile.WriteFrom(file, 0o600, func(w io.Writer) error { // whole or not at all
+					return d.ExportAudit(cmd.Context(), organization, w)
+				})
 			}
 			if err != nil {
 				return fmt.Errorf("export the action log: %w", err)
@@ -51,22 +52,4 @@ at all.
 	cmd.Flags().BoolVarP(&all, "all-organizations", "A", false, "the log of the whole installation")
 	cmd.Flags().StringVar(&file, "file", "", "file to write it to (default standard output)")
 	return cmd
-}
-
-// exportInto writes the log to a file that only its user can read, whole or not at all.
-func exportInto(ctx context.Context, d *door, organization, path string) error {
-	// CreateTemp makes files with mode 0600.
-	out, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	err = d.ExportAudit(ctx, organization, out)
-	err = errors.Join(err, out.Sync(), out.Close())
-	if err == nil {
-		err = os.Rename(out.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(out.Name()))
-	}
-	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
 
 const (
@@ -156,7 +158,7 @@ func changeContexts(ctx context.Context, change func(*contexts) error) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // a link stays one
 	}
-	return writeSecret(path, data)
+	return atomicfile.Write(path, data, 0o600)
 }
 
 // lockFile waits until nobody else has the file locked, and returns what lets it go. The lock ends with the process.

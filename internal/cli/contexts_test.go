@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
 
 func TestDecodeContexts(t *testing.T) {
@@ -110,7 +112,7 @@ func TestReadCredential(t *testing.T) {
 		`{"token":"t","exp`: false,
 		``:                  false,
 	} {
-		if err := writeSecret(path, []byte(text)); err != nil {
+		if err := atomicfile.Write(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if got := readCredential(path, now) != nil; got != want {

@@ -19,6 +19,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
 
 const (
@@ -134,7 +135,7 @@ func (e *env) credential(ctx context.Context, d *door, cluster string, w *wanted
 	if err != nil {
 		return nil, fmt.Errorf("encode the credential: %w", err)
 	}
-	return got, writeSecret(path, data)
+	return got, atomicfile.Write(path, data, 0o600)
 }
 
 // readCredential returns what is kept, when it is whole and good for a while. Anything else is as if it were not there.

@@ -2,10 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
 
 // kubeconfigs is one run of `cluster kubeconfig`.
@@ -79,7 +77,7 @@ func (k *kubeconfigs) run(cmd *cobra.Command, name string) error {
 	case k.merge:
 		return k.mergeInto(name, data)
 	case k.out != "":
-		if err := writeSecret(k.out, data); err != nil {
+		if err := atomicfile.Write(k.out, data, 0o600); err != nil {
 			return err
 		}
 		k.env.say("wrote %s", k.out)
@@ -223,24 +221,6 @@ func checkHarmless(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) e
 		if path != "" {
 			return fmt.Errorf("it reads the file %q; print it, read it, and put it in place yourself", path)
 		}
-	}
-	return nil
-}
-
-// writeSecret writes a file that only its user can read, whole or not at all.
-func writeSecret(path string, data []byte) error {
-	// CreateTemp makes files with mode 0600.
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	_, err = file.Write(data)
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(file.Name())))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
 
 // stagingVersion is the version of the staging modules: v0.36.3 goes with v1.36.3.
@@ -89,21 +90,13 @@ func (k kind) tidy(ctx context.Context, dir string, v release.Version, up upstre
 	return err
 }
 
-// install copies a file beside its target and renames it.
+// install copies a file, as a whole or not at all.
 func install(from, to string) error {
 	content, err := os.ReadFile(from)
 	if err != nil {
 		return fmt.Errorf("install %s: %w", to, err)
 	}
-	file, err := os.OpenFile(to+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return fmt.Errorf("install %s: %w", to, err)
-	}
-	_, err = file.Write(content)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("install %s: %w", to, err)
-	}
-	if err := os.Rename(file.Name(), to); err != nil {
+	if err := atomicfile.Write(to, content, 0o644); err != nil {
 		return fmt.Errorf("install %s: %w", to, err)
 	}
 	return nil

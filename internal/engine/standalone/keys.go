@@ -3,17 +3,16 @@
 package standalone
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
 
 // storeAuthority is the name of the store's authority among the signers of the admin plane's certificates.
@@ -44,7 +43,7 @@ func Issue(file string, want pki.Set, signers pki.Bundle) (pki.Bundle, error) {
 	if data, err = json.Marshal(got); err != nil {
 		return nil, fmt.Errorf("encode %s: %w", file, err)
 	}
-	return got, WriteFile(file, data)
+	return got, atomicfile.Write(file, data, 0o600)
 }
 
 // SecretKey reads the key of 32 bytes in file, or makes one.
@@ -63,33 +62,5 @@ func SecretKey(file string) ([]byte, error) {
 	if _, err := rand.Read(key); err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
-	return key, WriteFile(file, key)
-}
-
-// WriteFile writes a file of mode 0600 that is there as a whole or not at all, also after a power failure.
-func WriteFile(name string, data []byte) error {
-	if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, data) {
-		return nil
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", name, err), os.Remove(tmp.Name()))
-	}
-	return syncDir(filepath.Dir(name))
-}
-
-func syncDir(name string) error {
-	dir, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return key, atomicfile.Write(file, key, 0o600)
 }

@@ -17,6 +17,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
 
 // Ports of the etcd workload.
@@ -140,7 +141,7 @@ func (u *bringUp) admin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := WriteFile(path, kubeconfig); err != nil {
+		if err := atomicfile.Write(path, kubeconfig, 0o600); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
@@ -104,12 +105,7 @@ func (p Place) Record() (*Record, error) {
 }
 
 // Save writes what the machine keeps.
-func (p Place) Save(r *Record) error {
-	if err := os.MkdirAll(string(p), 0o700); err != nil {
-		return fmt.Errorf("make the folder of the node: %w", err)
-	}
-	return p.write(recordFile, r)
-}
+func (p Place) Save(r *Record) error { return p.write(atomicfile.Host{}, recordFile, r) }
 
 // Status is how the node's programs are, by the word of who supervises them; the zero value when nobody has said.
 func (p Place) Status() (machine.Observed, error) {
@@ -127,20 +123,17 @@ func (p Place) Status() (machine.Observed, error) {
 	return o, nil
 }
 
-// write replaces a file as a whole: a reader sees the old or the new one.
-func (p Place) write(name string, value any) error {
+// write replaces a file as a whole. It is there when write returns, also after a loss of power: what leaving takes away,
+// and what it leaves, is known from the record alone.
+func (p Place) write(disk atomicfile.Disk, name string, value any) error {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	next := p.file("." + name + ".tmp")
-	if err := os.WriteFile(next, append(data, '\n'), 0o600); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+	if err := atomicfile.Folder(disk, string(p), 0o700); err != nil {
+		return fmt.Errorf("make the folder of the node: %w", err)
 	}
-	if err := os.Rename(next, p.file(name)); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return nil
+	return atomicfile.WriteOn(disk, p.file(name), append(data, '\n'), 0o600)
 }
 
 func (p Place) file(name string) string { return filepath.Join(string(p), name) }

@@ -1,6 +1,8 @@
 package join
 
 import (
+	"encoding/json"
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -9,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kqueen.io/kqueen/internal/platform/atomicfile"
+	"kqueen.io/kqueen/internal/platform/atomicfile/powerloss"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
@@ -50,10 +54,35 @@ func TestStatus(t *testing.T) {
 		t.Errorf("before anybody has said: %+v, %v", got, err)
 	}
 	want := machine.Observed{State: machine.Failing, Message: "boom"}
-	if err := place.write(statusFile, want); err != nil {
+	if err := place.write(atomicfile.Host{}, statusFile, want); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := place.Status(); err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// TestRecordOutlivesPowerLoss: the power goes before each call to the disk in turn. A machine that was told that its
+// record is written has it afterwards, so that it can leave; before that it has no part of one.
+func TestRecordOutlivesPowerLoss(t *testing.T) {
+	place := Place("/var/lib/kqueen-node")
+	record := &Record{Node: "a", Address: netip.MustParseAddr("198.51.100.1"), Before: Before{Folders: map[string][]string{"/etc/cni": {}}}}
+	for calls := 0; ; calls++ {
+		disk := powerloss.New(calls)
+		err := place.write(disk, recordFile, record)
+		if err != nil && !errors.Is(err, powerloss.ErrOff) {
+			t.Fatal(err)
+		}
+		data, found := disk.Read(place.file(recordFile))
+		if err == nil && !found {
+			t.Fatal("the record was written and is lost")
+		}
+		var got Record
+		if found && (json.Unmarshal(data, &got) != nil || got.Node != record.Node) {
+			t.Errorf("power for %d calls: a part of the record is there: %q", calls, data)
+		}
+		if err == nil {
+			return
+		}
 	}
 }

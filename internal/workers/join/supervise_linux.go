@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/node"
 )
@@ -146,5 +147,5 @@ func (s *Supervisor) report(ctx context.Context) error {
 	}
 	s.Log.Info("the node's programs", "state", now.State, "message", now.Message)
 	s.written = now
-	return s.Place.write(statusFile, now)
+	return s.Place.write(atomicfile.Host{}, statusFile, now)
 }
