@@ -28,15 +28,17 @@ const importTable = `
 
 	# platform: small mechanisms that know nothing of KQueen's subjects; each can be tested alone. PLAIN ones import
 	# nothing, and every package may use them that has use for them.
-	NONE < platform/atomicfile, platform/invalid, platform/stage < PLAIN;
+	NONE < platform/atomicfile, platform/health, platform/invalid, platform/stage < PLAIN;
 	NONE < platform/osthread, platform/relay, platform/kube, platform/database;
 	platform/database, PLAIN < platform/idempotency;
 	API < platform/operator;
+	# Only supervise knows how a process of the host is run.
+	PLAIN, platform/osthread < platform/supervise;
 
-	# hosting: the mechanisms from which control planes are made. Only process knows how a process is run.
-	PLAIN < hosting/pki, hosting/datastore, hosting/release, hosting/runner;
+	# hosting: the mechanisms from which control planes are made.
+	PLAIN < hosting/pki, hosting/datastore, hosting/release;
+	platform/supervise < hosting/runner;
 	platform/relay < hosting/gateway, hosting/egress;
-	hosting/runner, platform/osthread < hosting/runner/process;
 
 	# tenancy: tokens, passwords and identity providers know nothing of the users that have them; what is kept
 	# in SQL has tables of its own.
@@ -47,10 +49,10 @@ const importTable = `
 	platform/database, PLAIN < tenancy/audit;
 	tenancy/audit, API < tenancy/audit/kubeaudit;
 
-	# workers: a machine provider describes programs to a runner, as control planes do, and knows no runner.
-	# What makes a machine a node is the same for provided machines and for those that join.
+	# workers: what makes a machine a node are processes of its host, the same for provided machines and for those
+	# that join.
 	API, PLAIN < workers/addons, workers/machine;
-	workers/machine, hosting/release, hosting/runner < workers/node;
+	workers/machine, hosting/release, platform/supervise < workers/node;
 	platform/osthread, hosting/egress, workers/node < workers/machine/local/guest;
 	workers/machine/local/guest < workers/machine/local;
 	workers/machine, hosting/release < workers/machine/manual;
@@ -76,7 +78,7 @@ const importTable = `
 	MECHANISMS, tenancy/access, tenancy/audit, tenancy/issuer, tenancy/organization, tenancy/identityprovider, platform/idempotency < server;
 
 	# The one place that wires, and the command line above it.
-	clusters/cluster, clusters/provision/all, engine, engine/standalone, hosting/runner/process, server, tenancy/audit/kubeaudit,
+	clusters/cluster, clusters/provision/all, engine, engine/standalone, hosting/runner, server, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual < app;
 	API, client < cli/doorclient;
 	app, cli/doorclient, workers/join < cli < cmd/kqueen;
@@ -88,7 +90,8 @@ const importTable = `
 
 	# Packages for tests. Only tests and each other may import them.
 	hosting/release, API < hosting/controlplanetest;
-	hosting/runner < hosting/runner/runnertest;
+	NONE < platform/supervise/programtest;
+	platform/supervise < platform/supervise/supervisetest;
 	platform/operator < platform/operator/operatortest;
 	platform/atomicfile < platform/atomicfile/powerloss;
 	platform/database < platform/database/databasetest;
@@ -104,16 +107,15 @@ var testImports = map[string]map[string]string{
 	"workers/addons":   {"platform/kube": "what it says is applied to a real API server as it is in a cluster"},
 
 	"hosting/controlplane": {
-		"tenancy/issuer":         "its tokens are brought to a real API server that runs from what is described",
-		"hosting/runner/process": "runs that API server",
+		"tenancy/issuer": "its tokens are brought to a real API server that runs from what is described",
 	},
-	"workers/machine/local": {"hosting/runner/process": "machines are real processes, which a real runner finds again"},
 }
 
 // testRooms are the rooms that only tests may import.
 var testRooms = []string{
 	"hosting/controlplanetest",
-	"hosting/runner/runnertest",
+	"platform/supervise/programtest",
+	"platform/supervise/supervisetest",
 	"platform/operator/operatortest",
 	"platform/atomicfile/powerloss",
 	"clusters/provision/provisiontest",
@@ -142,7 +144,7 @@ var guards = []guard{
 	},
 	{
 		packages: []string{"os/exec"},
-		why:      "processes are run by internal/hosting/runner, which finds them again after a crash",
+		why:      "processes are run by internal/platform/supervise, which finds them again after a crash",
 		rooms: map[string]string{
 			"hosting/release":     "runs the go command to build Kubernetes",
 			"cli":                 "starts itself in the background, and the user's browser",
@@ -184,18 +186,18 @@ var bannedCalls = []bannedCall{
 		call: "context.Background", inMain: true,
 		why: "take the caller's context, so that it ends when the caller does",
 		rooms: map[string]string{
-			"cli":                    "is what main calls: the program's life begins there",
-			"hosting/runner/process": "a runner's life is its own: it ends by Close, not with whoever made it",
+			"cli":                "is what main calls: the program's life begins there",
+			"platform/supervise": "a supervisor's life is its own: it ends by Close, not with whoever made it",
 		},
 	},
 	{call: "context.TODO", inTests: true, why: "do it now"},
 	{call: "panic", inMain: true, why: "return an error"},
 	{call: "os.Exit", inMain: true, why: "return an error; main alone decides how the program ends"},
 	{
-		call: "syscall.StartProcess", why: "processes are run by internal/hosting/runner",
-		rooms: map[string]string{"hosting/runner/process": "is there for that"},
+		call: "syscall.StartProcess", why: "processes are run by internal/platform/supervise",
+		rooms: map[string]string{"platform/supervise": "is there for that"},
 	},
-	{call: "os.StartProcess", why: "processes are run by internal/hosting/runner"},
+	{call: "os.StartProcess", why: "processes are run by internal/platform/supervise"},
 	{
 		call: "os.WriteFile", inMain: true, why: "a loss of power leaves half of the file: write it by internal/platform/atomicfile",
 		rooms: map[string]string{
@@ -206,12 +208,12 @@ var bannedCalls = []bannedCall{
 	{
 		call: "os.Rename", inMain: true, why: "the new name is not durable: write the file by internal/platform/atomicfile",
 		rooms: map[string]string{
-			"platform/atomicfile":    "is there for that",
-			"hosting/release":        "moves folders",
-			"hosting/runner/process": "turns over logs, which may be lost",
+			"platform/atomicfile": "is there for that",
+			"hosting/release":     "moves folders",
+			"platform/supervise":  "turns over logs, which may be lost",
 		},
 	},
-	{call: "syscall.ForkExec", why: "processes are run by internal/hosting/runner"},
+	{call: "syscall.ForkExec", why: "processes are run by internal/platform/supervise"},
 }
 
 // limits of the house. Lines are counted with comments and blank lines.

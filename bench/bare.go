@@ -17,7 +17,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
 // bareStart measures the same kube-apiserver with the same arguments on the same etcd, started by
@@ -89,8 +89,8 @@ func adminCaller(keys pki.Bundle) (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config}}, nil
 }
 
-func bareWorkload(inst *installation, keyspace datastore.Keyspace, dir string) (runner.Workload, pki.Bundle, int, error) {
-	fail := func(err error) (runner.Workload, pki.Bundle, int, error) { return runner.Workload{}, nil, 0, err }
+func bareWorkload(inst *installation, keyspace datastore.Keyspace, dir string) (supervise.Workload, pki.Bundle, int, error) {
+	fail := func(err error) (supervise.Workload, pki.Bundle, int, error) { return supervise.Workload{}, nil, 0, err }
 	port, err := freePort()
 	if err != nil {
 		return fail(err)
@@ -109,7 +109,7 @@ func bareWorkload(inst *installation, keyspace datastore.Keyspace, dir string) (
 	}
 	workload, err := controlplane.Describe(controlplane.Description{
 		ID: keyspace.UID(), Network: network, ServerName: "bare.bench", AdvertiseAddress: netip.MustParseAddr("192.0.2.1"),
-		Place: runner.Place{Dir: dir, Addr: netip.MustParseAddr("127.0.0.1"), Port: map[string]int{controlplane.PortAPI: port}},
+		Place: supervise.Place{Dir: dir, Addr: netip.MustParseAddr("127.0.0.1"), Port: map[string]int{controlplane.PortAPI: port}},
 		Keys:  keys, EncryptionKey: make([]byte, 32),
 		Store:   controlplane.StoreAccess{Endpoints: []string{inst.endpoint}, CA: inst.store["ca.crt"], Keyspace: keyspace},
 		Program: inst.binaries.Path,

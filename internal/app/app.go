@@ -27,8 +27,8 @@ import (
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/gateway"
 	"kqueen.io/kqueen/internal/hosting/release"
-	"kqueen.io/kqueen/internal/hosting/runner/process"
 	"kqueen.io/kqueen/internal/platform/stage"
+	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/tenancy/audit/kubeaudit"
 )
 
@@ -71,7 +71,7 @@ type Config struct {
 type App struct {
 	Config
 	settings *settings
-	runner   *process.Runner
+	runner   *supervise.Supervisor
 	wakes    *wakes
 	gateway  *gateway.Gateway
 	front    net.Listener
@@ -83,7 +83,7 @@ type App struct {
 }
 
 // New checks the data directory, takes its lock and finds what runs. It fails with a
-// *process.LockedError when another kqueen serves the same data directory.
+// *supervise.LockedError when another kqueen serves the same data directory.
 func New(c Config) (*App, error) {
 	if c.Report == nil {
 		c.Report = func(stage.Step) {}
@@ -97,7 +97,7 @@ func New(c Config) (*App, error) {
 	}
 	c = settings.merge(c)
 	a := &App{Config: c, settings: settings, wakes: newWakes(c.Engine), began: time.Now()}
-	a.runner, err = process.New(process.Config{
+	a.runner, err = supervise.New(supervise.Config{
 		Dir:    runDir(c.Dir),
 		Listen: c.Listen,
 		Log:    c.Log.With("part", "runner"),

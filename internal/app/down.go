@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kqueen.io/kqueen/internal/engine"
-	"kqueen.io/kqueen/internal/hosting/runner/process"
 	"kqueen.io/kqueen/internal/platform/stage"
+	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine/local"
 )
 
 // Down stops everything that the installation in dir runs and keeps all data. It must not be called
-// while a kqueen serves it: a *process.LockedError says so. It works also after a kqueen was killed.
+// while a kqueen serves it: a *supervise.LockedError says so. It works also after a kqueen was killed.
 func Down(ctx context.Context, e engine.Engine, dir string, log *slog.Logger, report func(stage.Step)) error {
-	r, err := process.New(process.Config{Dir: runDir(dir), Log: log})
+	r, err := supervise.New(supervise.Config{Dir: runDir(dir), Log: log})
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func Down(ctx context.Context, e engine.Engine, dir string, log *slog.Logger, re
 }
 
 // stopAll stops the machines first and then the tenants: an API server that outlives its etcd writes nothing but errors.
-func stopAll(ctx context.Context, e engine.Engine, r *process.Runner, report func(stage.Step)) error {
+func stopAll(ctx context.Context, e engine.Engine, r *supervise.Supervisor, report func(stage.Step)) error {
 	ids, err := r.List(ctx)
 	if err != nil {
 		return err

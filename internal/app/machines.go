@@ -19,8 +19,8 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
-	"kqueen.io/kqueen/internal/hosting/runner/process"
 	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/machine/local"
 	"kqueen.io/kqueen/internal/workers/machine/local/guest"
@@ -31,7 +31,7 @@ import (
 
 // localMachines finds the machines on this host.
 func (a *App) localMachines(ctx context.Context) (*local.Provider, error) {
-	ports := process.DefaultPorts()
+	ports := supervise.DefaultPorts()
 	return local.New(ctx, local.Config{
 		Runner:    a.runner,
 		Releases:  release.NewStore(a.Releases),

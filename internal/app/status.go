@@ -23,7 +23,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/engine"
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
 // Status is what an installation tells about itself on its socket.
@@ -198,7 +198,7 @@ func anonymousMemory() (uint64, error) {
 	return 0, errors.New("read own memory: the kernel does not tell RssAnon")
 }
 
-func componentsOf(status runner.Status) []ComponentStatus {
+func componentsOf(status supervise.Status) []ComponentStatus {
 	var out []ComponentStatus
 	for _, c := range status.Components {
 		out = append(out, ComponentStatus{

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kqueen.io/kqueen/internal/hosting/runner/process"
 	"kqueen.io/kqueen/internal/platform/stage"
+	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/join"
 )
 
@@ -99,7 +99,7 @@ func (l *machineLeave) leave(ctx context.Context, leaving *join.Leaving) (err er
 	if leaving.Program, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	var runner *process.Runner
+	var runner *supervise.Supervisor
 	err = stage.Run(ctx, print, "Stop the supervisor", func(ctx context.Context) error {
 		runner, err = takeOver(ctx, leaving.Place)
 		return err
@@ -126,10 +126,10 @@ func (l *machineLeave) leave(ctx context.Context, leaving *join.Leaving) (err er
 const takeOverWait = 200 * time.Millisecond
 
 // takeOver ends who supervises the node's programs, which run on, and supervises them.
-func takeOver(ctx context.Context, place join.Place) (*process.Runner, error) {
+func takeOver(ctx context.Context, place join.Place) (*supervise.Supervisor, error) {
 	for {
-		runner, err := process.New(process.Config{Dir: string(place), Timing: process.Timing{LockWait: takeOverWait}})
-		locked, ok := errors.AsType[*process.LockedError](err)
+		runner, err := supervise.New(supervise.Config{Dir: string(place), Timing: supervise.Timing{LockWait: takeOverWait}})
+		locked, ok := errors.AsType[*supervise.LockedError](err)
 		if !ok || locked.PID == 0 {
 			return runner, err
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kqueen.io/kqueen/internal/hosting/runner/process"
+	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/join"
 )
 
@@ -76,7 +76,7 @@ func superviseWith(ctx context.Context, place join.Place, report *report, log *s
 		return fmt.Errorf("find this program: %w", err)
 	}
 	changed := make(chan struct{}, 1)
-	runner, err := process.New(process.Config{Dir: string(place), Log: log, Notify: func(string) {
+	runner, err := supervise.New(supervise.Config{Dir: string(place), Log: log, Notify: func(string) {
 		select {
 		case changed <- struct{}{}:
 		default:
@@ -99,8 +99,8 @@ func notJoined(place join.Place, so bool) error {
 
 // supervised says whether somebody supervises the node's programs, and under which pid.
 func supervised(place join.Place) (pid int, yes bool, err error) {
-	runner, err := process.New(process.Config{Dir: string(place), Timing: process.Timing{LockWait: time.Millisecond}})
-	if locked, ok := errors.AsType[*process.LockedError](err); ok {
+	runner, err := supervise.New(supervise.Config{Dir: string(place), Timing: supervise.Timing{LockWait: time.Millisecond}})
+	if locked, ok := errors.AsType[*supervise.LockedError](err); ok {
 		return locked.PID, true, nil
 	}
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"kqueen.io/kqueen/internal/app"
 	"kqueen.io/kqueen/internal/engine/standalone"
 	"kqueen.io/kqueen/internal/hosting/release"
-	"kqueen.io/kqueen/internal/hosting/runner/process"
 	"kqueen.io/kqueen/internal/platform/stage"
+	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
 // databaseVariable is no flag, because it may hold a password, and flags are for everybody to see.
@@ -172,7 +172,7 @@ func (e *env) absoluteDataDir() (string, error) {
 
 // explainLocked says what to do when another kqueen serves the data directory.
 func explainLocked(err error, dir string) error {
-	if _, ok := errors.AsType[*process.LockedError](err); !ok {
+	if _, ok := errors.AsType[*supervise.LockedError](err); !ok {
 		return err
 	}
 	return fail(codeError, "another kqueen serves %s (%w); see: kqueen status --data-dir %s", dir, err, shellQuote(dir))

@@ -16,8 +16,8 @@ import (
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
-	"kqueen.io/kqueen/internal/hosting/runner"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
+	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
 // Ports of the etcd workload.
@@ -65,7 +65,7 @@ func (u *bringUp) store(ctx context.Context) error {
 	return errors.Join(err, store.Close())
 }
 
-func (u *bringUp) describeStore(place runner.Place) (runner.Workload, error) {
+func (u *bringUp) describeStore(place supervise.Place) (supervise.Workload, error) {
 	file := func(name string) string { return filepath.Join(place.Dir, name) }
 	args, err := datastore.ServerArgs(datastore.ServerConfig{
 		Name: "default", DataDir: filepath.Join(u.Dir, "etcd"),
@@ -74,18 +74,18 @@ func (u *bringUp) describeStore(place runner.Place) (runner.Workload, error) {
 		PeerCertFile: file("peer.crt"), PeerKeyFile: file("peer.key"), PeerCAFile: file("peer-ca.crt"),
 	})
 	if err != nil {
-		return runner.Workload{}, err
+		return supervise.Workload{}, err
 	}
-	files := map[string]runner.File{}
+	files := map[string]supervise.File{}
 	for _, name := range []string{"ca.crt", "server.crt", "server.key", "peer-ca.crt", "peer.crt", "peer.key"} {
-		files[name] = runner.File{Data: u.storeKeys[name]}
+		files[name] = supervise.File{Data: u.storeKeys[name]}
 	}
-	return runner.Workload{ID: WorkloadStore, Files: files, Components: []runner.Component{{
+	return supervise.Workload{ID: WorkloadStore, Files: files, Components: []supervise.Component{{
 		Name:  "etcd",
 		Path:  u.Program,
 		Args:  append([]string{"etcd"}, args...),
 		Ports: []string{portClient, portPeer, portHTTP},
-		Probe: &runner.Probe{
+		Probe: &supervise.Probe{
 			URL:    endpoint(place.Port[portHTTP]) + "/readyz",
 			CAFile: "ca.crt", CertFile: "server.crt", KeyFile: "server.key",
 		},
@@ -155,7 +155,7 @@ func (u *bringUp) egress(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reserve the directory of egress: %w", err)
 	}
-	err = u.Runner.Apply(ctx, runner.Workload{ID: WorkloadEgress, Components: []runner.Component{{
+	err = u.Runner.Apply(ctx, supervise.Workload{ID: WorkloadEgress, Components: []supervise.Component{{
 		Name: "egress",
 		Path: u.Program,
 		Args: []string{"egress", "--workloads", filepath.Dir(place.Dir)},

@@ -29,7 +29,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/release"
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/platform/stage"
 )
@@ -186,7 +186,7 @@ func (u *bringUp) wait(ctx context.Context, id string) error {
 		if status.Ready() {
 			return nil
 		}
-		if err := givesUp(status); err != nil {
+		if err := givesUp(status.Health()); err != nil {
 			return err
 		}
 		select {
@@ -201,9 +201,9 @@ func (u *bringUp) wait(ctx context.Context, id string) error {
 const tries = 3
 
 // givesUp says why a workload will not come up without help, or nil.
-func givesUp(status runner.Status) error {
+func givesUp(status health.Status) error {
 	for _, c := range status.Components {
-		if c.Reason == runner.ReasonPortTaken {
+		if c.Reason == health.ReasonPortTaken {
 			return fmt.Errorf("start %s: %s; stop the program that listens there and try again", c.Name, c.Message)
 		}
 		if c.LastExit != nil && c.Restarts >= tries {

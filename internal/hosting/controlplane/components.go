@@ -11,7 +11,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
 // Names of the components, which are the names of upstream's programs.
@@ -43,7 +43,7 @@ type Description struct {
 	// AdvertiseAddress is how nodes and pods reach the API server. Upstream refuses loopback.
 	AdvertiseAddress netip.Addr
 	// Place is what the runner reserved under the names of Ports.
-	Place runner.Place
+	Place supervise.Place
 	// Keys are the keys and certificates of pki.ControlPlane.
 	Keys pki.Bundle
 	// Cluster is the UID of the cluster whose nodes and pods the API server calls through an egress; empty for a
@@ -77,21 +77,21 @@ type StoreAccess struct {
 
 // Describe says what runs for a control plane: files, programs, arguments and probes. It is pure:
 // the same description gives the same workload.
-func Describe(d Description) (runner.Workload, error) {
+func Describe(d Description) (supervise.Workload, error) {
 	files, err := d.files()
 	if err != nil {
-		return runner.Workload{}, err
+		return supervise.Workload{}, err
 	}
-	w := runner.Workload{ID: d.ID, Files: files, Components: []runner.Component{d.apiServer(), d.controllerManager()}}
+	w := supervise.Workload{ID: d.ID, Files: files, Components: []supervise.Component{d.apiServer(), d.controllerManager()}}
 	if !d.WithoutScheduler {
 		w.Components = append(w.Components, d.scheduler())
 	}
 	return w, nil
 }
 
-func (d Description) apiServer() runner.Component {
+func (d Description) apiServer() supervise.Component {
 	issuer := "https://" + d.ServerName
-	c := runner.Component{
+	c := supervise.Component{
 		Name: APIServer,
 		Path: d.Program(APIServer),
 		Args: []string{
@@ -144,7 +144,7 @@ func (d Description) apiServer() runner.Component {
 		Heavy:     true,
 		// An open watch keeps it from ending by itself. Whatever it has acknowledged is in the store.
 		StopGrace: 3 * time.Second,
-		Probe:     &runner.Probe{URL: LocalServer(d.Place) + "/readyz", CAFile: "ca.crt"},
+		Probe:     &supervise.Probe{URL: LocalServer(d.Place) + "/readyz", CAFile: "ca.crt"},
 	}
 	if d.Cluster != "" {
 		c.Args = append(c.Args,
@@ -161,7 +161,7 @@ func (d Description) apiServer() runner.Component {
 	return c
 }
 
-func (d Description) controllerManager() runner.Component {
+func (d Description) controllerManager() supervise.Component {
 	controllers := d.Controllers
 	if len(controllers) == 0 {
 		controllers = []string{"*", "bootstrapsigner", "tokencleaner"}
@@ -182,7 +182,7 @@ func (d Description) controllerManager() runner.Component {
 		"--cluster-cidr="+d.Network.PodCIDR,
 		"--service-cluster-ip-range="+d.Network.ServiceCIDR,
 	)
-	return runner.Component{
+	return supervise.Component{
 		Name:      ControllerManager,
 		Path:      d.Program(ControllerManager),
 		Args:      args,
@@ -193,8 +193,8 @@ func (d Description) controllerManager() runner.Component {
 	}
 }
 
-func (d Description) scheduler() runner.Component {
-	return runner.Component{
+func (d Description) scheduler() supervise.Component {
+	return supervise.Component{
 		Name:      Scheduler,
 		Path:      d.Program(Scheduler),
 		Args:      d.managerArgs(PortScheduler, fileScheduler),
@@ -223,8 +223,8 @@ func (d Description) managerArgs(port, kubeconfig string) []string {
 	}
 }
 
-func (d Description) probe(port, path string) *runner.Probe {
-	return &runner.Probe{URL: "https://" + net.JoinHostPort("127.0.0.1", d.port(port)) + path, CAFile: "ca.crt"}
+func (d Description) probe(port, path string) *supervise.Probe {
+	return &supervise.Probe{URL: "https://" + net.JoinHostPort("127.0.0.1", d.port(port)) + path, CAFile: "ca.crt"}
 }
 
 func (d Description) path(file string) string { return filepath.Join(d.Place.Dir, file) }
@@ -232,6 +232,6 @@ func (d Description) path(file string) string { return filepath.Join(d.Place.Dir
 func (d Description) port(name string) string { return strconv.Itoa(d.Place.Port[name]) }
 
 // LocalServer is the URL of the API server for programs of this host: it listens on one address, or on all.
-func LocalServer(place runner.Place) string {
+func LocalServer(place supervise.Place) string {
 	return "https://" + net.JoinHostPort(loopback(place.Addr).String(), strconv.Itoa(place.Port[PortAPI]))
 }

@@ -12,7 +12,7 @@ import (
 
 	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/pki"
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
 // Files of a control plane beside its keys and certificates.
@@ -27,10 +27,10 @@ const (
 )
 
 // files are the workload's files: the keys as they are, and what the components' arguments name.
-func (d Description) files() (map[string]runner.File, error) {
-	files := map[string]runner.File{fileStoreCA: {Data: d.Store.CA}}
+func (d Description) files() (map[string]supervise.File, error) {
+	files := map[string]supervise.File{fileStoreCA: {Data: d.Store.CA}}
 	for name, data := range d.Keys {
-		files[name] = runner.File{Data: data}
+		files[name] = supervise.File{Data: data}
 	}
 	for name, user := range map[string]string{fileControllerManager: "controller-manager", fileScheduler: "scheduler"} {
 		data, err := pki.Kubeconfig(pki.KubeconfigParams{
@@ -40,7 +40,7 @@ func (d Description) files() (map[string]runner.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("write kubeconfig of the %s: %w", user, err)
 		}
-		files[name] = runner.File{Data: data}
+		files[name] = supervise.File{Data: data}
 	}
 	callers, err := authentication(d.Issuer)
 	if err != nil {
@@ -52,7 +52,7 @@ func (d Description) files() (map[string]runner.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		files[egress.MarkFile] = runner.File{Data: entry}
+		files[egress.MarkFile] = supervise.File{Data: entry}
 		objects[fileEgress] = egressSelection()
 	}
 	if d.AuditLog != "" {
@@ -63,7 +63,7 @@ func (d Description) files() (map[string]runner.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("write %s: %w", name, err)
 		}
-		files[name] = runner.File{Data: data}
+		files[name] = supervise.File{Data: data}
 	}
 	return files, nil
 }

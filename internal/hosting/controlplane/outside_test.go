@@ -19,7 +19,9 @@ import (
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
+	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
@@ -37,8 +39,8 @@ type outside struct {
 }
 
 type workload struct {
-	runner.Workload
-	place    runner.Place
+	supervise.Workload
+	place    supervise.Place
 	ready    bool
 	begun    bool // the controllers have made the first ServiceAccount
 	stopping bool
@@ -82,13 +84,13 @@ type lines struct {
 	inj *operatortest.Injector
 }
 
-func (l lines) Reserve(_ context.Context, id string, ports []string) (runner.Place, error) {
-	return operatortest.Value(l.inj, "runner.Reserve", func() (runner.Place, error) {
+func (l lines) Reserve(_ context.Context, id string, ports []string) (supervise.Place, error) {
+	return operatortest.Value(l.inj, "runner.Reserve", func() (supervise.Place, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		w := l.workloads[id]
 		if w == nil {
-			w = &workload{place: runner.Place{Dir: "/run/" + id, Addr: netip.IPv4Unspecified(), Port: map[string]int{}}, trusted: map[string]bool{}}
+			w = &workload{place: supervise.Place{Dir: "/run/" + id, Addr: netip.IPv4Unspecified(), Port: map[string]int{}}, trusted: map[string]bool{}}
 			l.workloads[id] = w
 		}
 		for _, p := range ports {
@@ -103,7 +105,7 @@ func (l lines) Reserve(_ context.Context, id string, ports []string) (runner.Pla
 	})
 }
 
-func (l lines) Apply(_ context.Context, want runner.Workload) error {
+func (l lines) Apply(_ context.Context, want supervise.Workload) error {
 	return l.inj.Call("runner.Apply", func() error {
 		if err := want.Validate(); err != nil {
 			return err
@@ -126,21 +128,21 @@ func (l lines) Apply(_ context.Context, want runner.Workload) error {
 	})
 }
 
-func (l lines) Status(_ context.Context, id string) (runner.Status, error) {
-	return operatortest.ReadValue(l.inj, "runner.Status", func() (runner.Status, error) {
+func (l lines) Status(_ context.Context, id string) (supervise.Status, error) {
+	return operatortest.ReadValue(l.inj, "supervise.Status", func() (supervise.Status, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		w := l.workloads[id]
 		if w == nil {
-			return runner.Status{}, nil
+			return supervise.Status{}, nil
 		}
-		state := runner.StateStarting
+		state := health.Starting
 		if w.ready {
-			state = runner.StateReady
+			state = health.Ready
 		}
-		var status runner.Status
+		var status supervise.Status
 		for _, c := range w.Components {
-			status.Components = append(status.Components, runner.ComponentStatus{Name: c.Name, State: state, PID: 4711, StartedAt: time.Now()})
+			status.Components = append(status.Components, supervise.ComponentStatus{Component: health.Component{Name: c.Name, State: state, StartedAt: time.Now()}})
 		}
 		return status, nil
 	})

@@ -18,7 +18,8 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/health"
+	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -57,7 +58,7 @@ func description(t *testing.T) Description {
 		Network:          v1alpha1.Network{PodCIDR: "10.244.0.0/16", ServiceCIDR: "10.96.0.0/16", DNSDomain: "cluster.local"},
 		ServerName:       "demo.acme.kqueen.test",
 		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"),
-		Place: runner.Place{
+		Place: supervise.Place{
 			Dir: "/var/lib/kqueen/run/" + uid, Addr: netip.IPv4Unspecified(),
 			Port: map[string]int{PortAPI: 20001, PortControllerManager: 20002, PortScheduler: 20003},
 		},
@@ -106,7 +107,7 @@ func TestDescribe(t *testing.T) {
 }
 
 // text writes a workload for people. Of secret files and those that are new in every run it says only the name.
-func text(w runner.Workload) string {
+func text(w supervise.Workload) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(w.Files)) {
 		file := w.Files[name]
@@ -219,42 +220,42 @@ func TestServerName(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	component := func(name string, state runner.State, change ...func(*runner.ComponentStatus)) runner.ComponentStatus {
-		c := runner.ComponentStatus{Name: name, State: state, PID: 4711, StartedAt: time.Now(), NextStart: time.Now()}
+	component := func(name string, state health.State, change ...func(*health.Component)) health.Component {
+		c := health.Component{Name: name, State: state, StartedAt: time.Now(), NextStart: time.Now()}
 		for _, f := range change {
 			f(&c)
 		}
 		return c
 	}
-	exit := func(e runner.Exit) func(*runner.ComponentStatus) {
+	exit := func(e health.Exit) func(*health.Component) {
 		e.At = time.Now()
-		return func(c *runner.ComponentStatus) { c.LastExit = &e }
+		return func(c *health.Component) { c.LastExit = &e }
 	}
-	says := func(message string) func(*runner.ComponentStatus) {
-		return func(c *runner.ComponentStatus) { c.Message = message }
+	says := func(message string) func(*health.Component) {
+		return func(c *health.Component) { c.Message = message }
 	}
 	klog := "I0203 04:05:05.000001    4711 a.go:1] fine\nE0203 04:05:06.000007    4711 run.go:72] \"command failed\" err=\"no etcd\"\n"
 	tests := map[string]struct {
 		reason     string
-		components []runner.ComponentStatus
+		components []health.Component
 		want       string
 	}{
-		"Ready":          {"All answer.", []runner.ComponentStatus{component("a", runner.StateReady), component("b", runner.StateReady)}, "done ComponentsServing: all components answer"},
+		"Ready":          {"All answer.", []health.Component{component("a", health.Ready), component("b", health.Ready)}, "done ComponentsServing: all components answer"},
 		"Nothing":        {"What was not started yet is not ready.", nil, "wait ComponentsStarting: waiting for the runner to start the components"},
-		"Starting":       {"Only those that are waited for are named.", []runner.ComponentStatus{component("a", runner.StateReady), component("b", runner.StateStarting), component("c", runner.StateWaiting, says("for b to be ready"))}, "wait ComponentsStarting: waiting for b, c"},
-		"EndedByCode":    {"The last words are quoted, without time and number.", []runner.ComponentStatus{component("a", runner.StateBackoff, exit(runner.Exit{Code: 1, Log: klog}))}, `wait ComponentsFailing: a ended with code 1: "command failed" err="no etcd"`},
-		"PlainLastWords": {"Words without a head are quoted whole.", []runner.ComponentStatus{component("a", runner.StateBackoff, exit(runner.Exit{Code: 2, Log: "Error: [1] bad flag\n"}))}, "wait ComponentsFailing: a ended with code 2: Error: [1] bad flag"},
-		"EndedBySignal":  {"A signal is named.", []runner.ComponentStatus{component("a", runner.StateBackoff, exit(runner.Exit{Code: -1, Signal: "killed"}))}, "wait ComponentsFailing: a was ended by signal: killed"},
-		"NotStarted":     {"A program that cannot be executed.", []runner.ComponentStatus{component("a", runner.StateBackoff, exit(runner.Exit{Code: -1, Error: "no such file"}))}, "wait ComponentsFailing: a could not be started: no such file"},
-		"PortTaken":      {"A port that somebody else has.", []runner.ComponentStatus{component("a", runner.StateBackoff, says("port 20001 (api) is taken by another process"))}, "wait ComponentsFailing: a port 20001 (api) is taken by another process"},
-		"Restarted":      {"After an end, starting is a failure until it answers.", []runner.ComponentStatus{component("a", runner.StateStarting, exit(runner.Exit{Code: 1, Log: "bad"}))}, "wait ComponentsFailing: a ended with code 1: bad and is being restarted"},
-		"NotReady":       {"What runs and does not answer.", []runner.ComponentStatus{component("a", runner.StateNotReady, says("500 Internal Server Error: [-]informer-sync failed"))}, "wait ComponentsFailing: a does not answer: 500 Internal Server Error: [-]informer-sync failed"},
-		"NotReadyLines":  {"An answer of several lines becomes one.", []runner.ComponentStatus{component("a", runner.StateNotReady, says("500: [+]ping ok\n[-]etcd failed\n"))}, "wait ComponentsFailing: a does not answer: 500: [+]ping ok [-]etcd failed"},
-		"Several":        {"All that fail are named.", []runner.ComponentStatus{component("a", runner.StateNotReady), component("b", runner.StateReady), component("c", runner.StateExited)}, "wait ComponentsFailing: a does not answer; c does not answer"},
+		"Starting":       {"Only those that are waited for are named.", []health.Component{component("a", health.Ready), component("b", health.Starting), component("c", health.Waiting, says("for b to be ready"))}, "wait ComponentsStarting: waiting for b, c"},
+		"EndedByCode":    {"The last words are quoted, without time and number.", []health.Component{component("a", health.Backoff, exit(health.Exit{Code: 1, Log: klog}))}, `wait ComponentsFailing: a ended with code 1: "command failed" err="no etcd"`},
+		"PlainLastWords": {"Words without a head are quoted whole.", []health.Component{component("a", health.Backoff, exit(health.Exit{Code: 2, Log: "Error: [1] bad flag\n"}))}, "wait ComponentsFailing: a ended with code 2: Error: [1] bad flag"},
+		"EndedBySignal":  {"A signal is named.", []health.Component{component("a", health.Backoff, exit(health.Exit{Code: -1, Signal: "killed"}))}, "wait ComponentsFailing: a was ended by signal: killed"},
+		"NotStarted":     {"A program that cannot be executed.", []health.Component{component("a", health.Backoff, exit(health.Exit{Code: -1, Error: "no such file"}))}, "wait ComponentsFailing: a could not be started: no such file"},
+		"PortTaken":      {"A port that somebody else has.", []health.Component{component("a", health.Backoff, says("port 20001 (api) is taken by another process"))}, "wait ComponentsFailing: a port 20001 (api) is taken by another process"},
+		"Restarted":      {"After an end, starting is a failure until it answers.", []health.Component{component("a", health.Starting, exit(health.Exit{Code: 1, Log: "bad"}))}, "wait ComponentsFailing: a ended with code 1: bad and is being restarted"},
+		"NotReady":       {"What runs and does not answer.", []health.Component{component("a", health.NotReady, says("500 Internal Server Error: [-]informer-sync failed"))}, "wait ComponentsFailing: a does not answer: 500 Internal Server Error: [-]informer-sync failed"},
+		"NotReadyLines":  {"An answer of several lines becomes one.", []health.Component{component("a", health.NotReady, says("500: [+]ping ok\n[-]etcd failed\n"))}, "wait ComponentsFailing: a does not answer: 500: [+]ping ok [-]etcd failed"},
+		"Several":        {"All that fail are named.", []health.Component{component("a", health.NotReady), component("b", health.Ready), component("c", health.Backoff)}, "wait ComponentsFailing: a does not answer; c does not answer"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := judge(runner.Status{Components: tc.components}); got.String() != tc.want {
+			if got := judge(health.Status{Components: tc.components}); got.String() != tc.want {
 				t.Errorf("%s\nwant %s\ngot  %s", tc.reason, tc.want, got)
 			}
 		})
@@ -263,11 +264,11 @@ func TestJudge(t *testing.T) {
 
 // TestJudgeIsShort: last words of any length and of any bytes stay readable.
 func TestJudgeIsShort(t *testing.T) {
-	var all []runner.ComponentStatus
+	var all []health.Component
 	for _, name := range []string{APIServer, ControllerManager, Scheduler} {
-		all = append(all, runner.ComponentStatus{Name: name, State: runner.StateBackoff, LastExit: &runner.Exit{Code: 1, Log: strings.Repeat("žluťoučký", 300)}})
+		all = append(all, health.Component{Name: name, State: health.Backoff, LastExit: &health.Exit{Code: 1, Log: strings.Repeat("žluťoučký", 300)}})
 	}
-	got := judge(runner.Status{Components: all}).String()
+	got := judge(health.Status{Components: all}).String()
 	if len(got) > 1024 || !strings.Contains(got, Scheduler) || strings.ToValidUTF8(got, "?") != got {
 		t.Errorf("want at most 1024 whole letters that name every component, got %d: %s", len(got), got)
 	}

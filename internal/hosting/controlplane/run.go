@@ -14,7 +14,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
@@ -42,10 +42,11 @@ func (v *verb) ensureComponents(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	if err := v.Runner.Apply(ctx, workload); err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, fmt.Errorf("start components: %w", err))
 	}
-	status, err := v.Runner.Status(ctx, workload.ID)
+	running, err := v.Runner.Status(ctx, workload.ID)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, fmt.Errorf("look at components: %w", err))
 	}
+	status := running.Health()
 	cp.Status.Components = componentsOf(status)
 	if status.Ready() {
 		cp.Status.Version = cp.Spec.Version
@@ -148,15 +149,15 @@ func (v *verb) removeComponents(ctx context.Context, cp *v1alpha1.ControlPlane) 
 }
 
 // judge says what the components' states mean. It is pure.
-func judge(status runner.Status) operator.Outcome {
+func judge(status health.Status) operator.Outcome {
 	if status.Ready() {
 		return operator.DoneUntil(v1alpha1.ReasonComponentsServing, "all components answer", componentsCheck)
 	}
 	var starting, failing []string
 	for _, c := range status.Components {
 		switch c.State {
-		case runner.StateReady:
-		case runner.StateWaiting, runner.StateStarting, runner.StateAdopted, runner.StateStopping:
+		case health.Ready:
+		case health.Waiting, health.Starting, health.Stopping:
 			if c.LastExit != nil {
 				failing = append(failing, c.Name+" "+c.Trouble())
 				continue
@@ -167,7 +168,7 @@ func judge(status runner.Status) operator.Outcome {
 		}
 	}
 	if len(failing) > 0 {
-		return operator.Wait(v1alpha1.ReasonComponentsFailing, runner.Cut(strings.Join(failing, "; "), longestMessages), componentsCheck)
+		return operator.Wait(v1alpha1.ReasonComponentsFailing, health.Cut(strings.Join(failing, "; "), longestMessages), componentsCheck)
 	}
 	if len(starting) == 0 {
 		starting = []string{"the runner to start the components"}
@@ -176,19 +177,19 @@ func judge(status runner.Status) operator.Outcome {
 }
 
 // turn says that a component waits for others of other control planes to have started.
-func turn(c runner.ComponentStatus) string {
-	if c.State == runner.StateWaiting && c.Name == APIServer && c.Message != "" {
+func turn(c health.Component) string {
+	if c.State == health.Waiting && c.Name == APIServer && c.Message != "" {
 		return "(" + c.Message + ")"
 	}
 	return ""
 }
 
-func componentsOf(status runner.Status) []v1alpha1.ComponentStatus {
+func componentsOf(status health.Status) []v1alpha1.ComponentStatus {
 	out := make([]v1alpha1.ComponentStatus, 0, len(status.Components))
 	for _, c := range status.Components {
 		s := v1alpha1.ComponentStatus{Name: c.Name, State: string(c.State), Restarts: int32(c.Restarts)}
 		if c.LastExit != nil {
-			s.LastExit = runner.ComponentStatus{LastExit: c.LastExit}.Trouble()
+			s.LastExit = health.Component{LastExit: c.LastExit}.Trouble()
 		}
 		out = append(out, s)
 	}

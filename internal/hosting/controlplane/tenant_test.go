@@ -23,9 +23,8 @@ import (
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
-	"kqueen.io/kqueen/internal/hosting/runner"
-	"kqueen.io/kqueen/internal/hosting/runner/process"
 	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
 )
 
@@ -153,7 +152,7 @@ func (s *signer) forge(t *testing.T, claims map[string]any) string {
 type tenant struct {
 	Description
 
-	runner *process.Runner
+	runner *supervise.Supervisor
 	calls  *http.Client
 }
 
@@ -165,7 +164,7 @@ func newTenant(t *testing.T, trusted TokenIssuer) *tenant {
 		t.Fatal(err)
 	}
 	made := &tenant{Description: description(t)}
-	if made.runner, err = process.New(process.Config{Dir: t.TempDir()}); err != nil {
+	if made.runner, err = supervise.New(supervise.Config{Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { made.stop(t) })
@@ -226,9 +225,9 @@ func (n *tenant) etcd(t *testing.T, keys pki.Bundle) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := runner.Workload{ID: "store", Files: map[string]runner.File{}, Components: []runner.Component{{Name: "etcd", Path: program, Args: append([]string{"etcd"}, args...)}}}
+	w := supervise.Workload{ID: "store", Files: map[string]supervise.File{}, Components: []supervise.Component{{Name: "etcd", Path: program, Args: append([]string{"etcd"}, args...)}}}
 	for name, data := range keys {
-		w.Files[name] = runner.File{Data: data}
+		w.Files[name] = supervise.File{Data: data}
 	}
 	if err := n.runner.Apply(t.Context(), w); err != nil {
 		t.Fatal(err)
@@ -247,7 +246,7 @@ func (n *tenant) apply(t *testing.T) int {
 	if err := n.runner.Apply(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	var status runner.Status
+	var status supervise.Status
 	defer func() {
 		for _, c := range status.Components {
 			if t.Failed() {

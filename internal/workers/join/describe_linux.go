@@ -7,7 +7,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/node"
 )
 
@@ -26,17 +26,17 @@ type description struct {
 }
 
 // describe says what runs on the machine. It is pure: the same description gives the same workload.
-func (d description) describe() (runner.Workload, error) {
+func (d description) describe() (supervise.Workload, error) {
 	files, err := d.files()
 	if err != nil {
-		return runner.Workload{}, err
+		return supervise.Workload{}, err
 	}
 	p := d.programs()
-	return runner.Workload{ID: Workload, Files: files, Components: []runner.Component{p.Containerd(), p.Kubelet(), p.Proxy()}}, nil
+	return supervise.Workload{ID: Workload, Files: files, Components: []supervise.Component{p.Containerd(), p.Kubelet(), p.Proxy()}}, nil
 }
 
 // runtimeAlone is the machine without what would start pods, so that they can be stopped.
-func (d description) runtimeAlone() (runner.Workload, error) {
+func (d description) runtimeAlone() (supervise.Workload, error) {
 	w, err := d.describe()
 	if err == nil {
 		w.Components = w.Components[:1]
@@ -54,12 +54,12 @@ func (d description) programs() node.Programs {
 	}
 }
 
-func (d description) files() (map[string]runner.File, error) {
+func (d description) files() (map[string]supervise.File, error) {
 	kubelet, err := d.kubelet().Config()
 	if err != nil {
 		return nil, fmt.Errorf("write the kubelet's configuration: %w", err)
 	}
-	files := map[string]runner.File{
+	files := map[string]supervise.File{
 		node.FileContainerd: {Data: []byte(d.containerd().Config())},
 		node.FileKubelet:    {Data: kubelet},
 		node.FileCA:         {Data: d.record.Cluster.CA},
@@ -70,7 +70,7 @@ func (d description) files() (map[string]runner.File, error) {
 		return files, nil
 	}
 	data, err := node.Bootstrap(d.record.Cluster.Server, d.record.Cluster.CA, d.record.Token)
-	files[node.FileBootstrap] = runner.File{Data: data}
+	files[node.FileBootstrap] = supervise.File{Data: data}
 	return files, err
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kqueen.io/kqueen/internal/hosting/release"
-	"kqueen.io/kqueen/internal/hosting/runner/runnertest"
+	"kqueen.io/kqueen/internal/platform/supervise/supervisetest"
 	"kqueen.io/kqueen/internal/workers/node"
 )
 
@@ -47,7 +47,7 @@ func compare(t *testing.T, name string, d description) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := runnertest.Text(t, w)
+	text := supervisetest.Text(t, w)
 	golden := filepath.Join("testdata", name+".golden")
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {

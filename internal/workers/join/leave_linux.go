@@ -10,7 +10,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/node"
 )
 
@@ -29,8 +29,8 @@ const (
 type Leaving struct {
 	Place   Place
 	Record  *Record
-	Runner  runner.Runner // nobody else supervises the programs
-	Program string        // the path of kqueen itself
+	Runner  *supervise.Supervisor // nobody else supervises the programs
+	Program string                // the path of kqueen itself
 }
 
 // Step is one thing that leaving does.

@@ -9,8 +9,8 @@ import (
 	"os"
 	"time"
 
-	"kqueen.io/kqueen/internal/hosting/runner"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
+	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/node"
 )
@@ -24,7 +24,7 @@ var ErrNotJoined = errors.New("this machine has not joined a cluster")
 // Supervisor keeps the programs of a joined machine running. When it ends they run on, for the next one.
 type Supervisor struct {
 	Place  Place
-	Runner runner.Runner
+	Runner *supervise.Supervisor
 	// Program is the path of kqueen itself.
 	Program string
 	// Changed tells that a program has begun or ended.
@@ -123,7 +123,7 @@ func (s *Supervisor) apply(ctx context.Context, r *Record) error {
 }
 
 // descriptionOf finds what the programs depend on.
-func descriptionOf(ctx context.Context, r runner.Runner, place Place, program string, host Host, of *Record) (description, error) {
+func descriptionOf(ctx context.Context, r *supervise.Supervisor, place Place, program string, host Host, of *Record) (description, error) {
 	programs, err := FindPrograms(of.Releases, of.Cluster.Version, of.Parts)
 	if err != nil {
 		return description{}, err
@@ -141,7 +141,7 @@ func (s *Supervisor) report(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look at the node's programs: %w", err)
 	}
-	now := node.Judge(status)
+	now := node.Judge(status.Health())
 	if now == s.written {
 		return nil
 	}

@@ -3,20 +3,20 @@ package node
 import (
 	"strings"
 
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
 // Judge says what the states of a machine's components mean. It is pure.
-func Judge(status runner.Status) machine.Observed {
+func Judge(status health.Status) machine.Observed {
 	if status.Ready() {
 		return machine.Observed{State: machine.Running, Message: "all programs of the machine run"}
 	}
 	var starting, failing []string
 	for _, c := range status.Components {
 		switch c.State {
-		case runner.StateReady:
-		case runner.StateStarting, runner.StateWaiting, runner.StateAdopted, runner.StateStopping:
+		case health.Ready:
+		case health.Starting, health.Waiting, health.Stopping:
 			if c.LastExit == nil {
 				starting = append(starting, c.Name)
 				continue

@@ -6,27 +6,27 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
 func TestJudge(t *testing.T) {
-	ready := runner.ComponentStatus{Name: "machine", State: runner.StateReady}
+	ready := health.Component{Name: "machine", State: health.Ready}
 	cases := map[string]struct {
-		status []runner.ComponentStatus
+		status []health.Component
 		want   machine.Observed
 	}{
-		"all ready": {[]runner.ComponentStatus{ready}, machine.Observed{State: machine.Running, Message: "all programs of the machine run"}},
-		"starting": {[]runner.ComponentStatus{ready, {Name: "kubelet", State: runner.StateStarting}},
+		"all ready": {[]health.Component{ready}, machine.Observed{State: machine.Running, Message: "all programs of the machine run"}},
+		"starting": {[]health.Component{ready, {Name: "kubelet", State: health.Starting}},
 			machine.Observed{State: machine.Creating, Message: "waiting for kubelet"}},
-		"crashed once": {[]runner.ComponentStatus{ready, {Name: "kubelet", State: runner.StateStarting, LastExit: &runner.Exit{Signal: "killed"}}},
+		"crashed once": {[]health.Component{ready, {Name: "kubelet", State: health.Starting, LastExit: &health.Exit{Signal: "killed"}}},
 			machine.Observed{State: machine.Failing, Message: "kubelet was ended by signal: killed and is being restarted"}},
-		"does not answer": {[]runner.ComponentStatus{{Name: "kubelet", State: runner.StateNotReady, Message: "timeout"}},
+		"does not answer": {[]health.Component{{Name: "kubelet", State: health.NotReady, Message: "timeout"}},
 			machine.Observed{State: machine.Failing, Message: "kubelet does not answer: timeout"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, Judge(runner.Status{Components: c.status}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+			if diff := cmp.Diff(c.want, Judge(health.Status{Components: c.status}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"kqueen.io/kqueen/internal/hosting/release"
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
 // Names of files in a machine's directory.
@@ -56,8 +56,8 @@ type Programs struct {
 }
 
 // Containerd is the container runtime.
-func (p Programs) Containerd() runner.Component {
-	return runner.Component{
+func (p Programs) Containerd() supervise.Component {
+	return supervise.Component{
 		Name: ComponentContainerd,
 		Path: p.Parts.Program("containerd"),
 		Args: []string{"--config", p.path(FileContainerd)},
@@ -67,7 +67,7 @@ func (p Programs) Containerd() runner.Component {
 }
 
 // Kubelet waits for containerd and gives it the images that cannot be pulled, before any pod asks for them.
-func (p Programs) Kubelet() runner.Component {
+func (p Programs) Kubelet() supervise.Component {
 	args := []string{"machine", "start", "--socket", p.Socket, "--importer", p.Parts.Program("ctr")}
 	if p.Marks != "" {
 		args = append(args, "--marks", p.Marks)
@@ -87,19 +87,19 @@ func (p Programs) Kubelet() runner.Component {
 		"--node-ip="+p.Address.String(),
 		"--node-labels="+p.Label,
 	)
-	return runner.Component{
+	return supervise.Component{
 		Name:      ComponentKubelet,
 		Path:      p.Program,
 		Args:      args,
 		After:     []string{ComponentContainerd},
 		RestartOn: []string{FileKubelet, FileCA},
-		Probe:     &runner.Probe{URL: "http://" + p.health(PortKubeletHealth) + "/healthz"},
+		Probe:     &supervise.Probe{URL: "http://" + p.health(PortKubeletHealth) + "/healthz"},
 	}
 }
 
 // Proxy is kube-proxy with the node's own identity, which is there once the kubelet has joined.
-func (p Programs) Proxy() runner.Component {
-	return runner.Component{
+func (p Programs) Proxy() supervise.Component {
+	return supervise.Component{
 		Name: ComponentProxy,
 		Path: p.Program,
 		Args: []string{

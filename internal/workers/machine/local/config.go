@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/node"
 )
@@ -73,7 +73,7 @@ func (d description) kubeletConfig() ([]byte, error) {
 }
 
 // bootstrap is with what the kubelet asks for its identity.
-func (d description) bootstrap() (runner.File, error) {
+func (d description) bootstrap() (supervise.File, error) {
 	data, err := node.Bootstrap(d.Cluster.Server, d.Cluster.CA, d.Token)
-	return runner.File{Data: data}, err
+	return supervise.File{Data: data}, err
 }

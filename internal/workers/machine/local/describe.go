@@ -15,7 +15,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/release"
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/machine/local/guest"
 	"kqueen.io/kqueen/internal/workers/node"
@@ -53,26 +53,26 @@ type description struct {
 }
 
 // describe says what runs for a machine. It is pure: the same description gives the same workload.
-func describe(d description) (runner.Workload, error) {
+func describe(d description) (supervise.Workload, error) {
 	files, err := d.files()
 	if err != nil {
-		return runner.Workload{}, err
+		return supervise.Workload{}, err
 	}
 	p := d.programs()
-	return runner.Workload{
+	return supervise.Workload{
 		ID: string(d.UID), Files: files,
-		Components: []runner.Component{d.machine(), within(p.Containerd()), within(p.Kubelet()), within(p.Proxy())},
+		Components: []supervise.Component{d.machine(), within(p.Containerd()), within(p.Kubelet()), within(p.Proxy())},
 	}, nil
 }
 
-func (d description) machine() runner.Component {
-	return runner.Component{
+func (d description) machine() supervise.Component {
+	return supervise.Component{
 		Name: componentMachine,
 		Path: d.record.Program,
 		// It is never restarted for another description: that would end all pods.
 		Args:     []string{"machine", "run", "--config", d.path(fileGuest)},
 		Isolated: true,
-		Probe:    &runner.Probe{URL: "http://" + d.at(portMachineHealth) + "/healthz"},
+		Probe:    &supervise.Probe{URL: "http://" + d.at(portMachineHealth) + "/healthz"},
 		// Its end is that of everything in it; there is nothing to wait for.
 		StopGrace: time.Second,
 	}
@@ -90,7 +90,7 @@ func (d description) programs() node.Programs {
 }
 
 // within has a component run in the machine.
-func within(c runner.Component) runner.Component {
+func within(c supervise.Component) supervise.Component {
 	c.Within = componentMachine
 	return c
 }
@@ -170,7 +170,7 @@ func (d description) routes() []guest.Route {
 	return list
 }
 
-func (d description) files() (map[string]runner.File, error) {
+func (d description) files() (map[string]supervise.File, error) {
 	inside, err := d.guest()
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (d description) files() (map[string]runner.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the kubelet's configuration: %w", err)
 	}
-	files := map[string]runner.File{
+	files := map[string]supervise.File{
 		node.FileContainerd: {Data: []byte(d.containerdConfig())},
 		fileCNI:             {Data: fmt.Appendf(nil, cniTemplate, !d.masquerades())},
 		node.FileKubelet:    {Data: kubelet},
@@ -192,19 +192,19 @@ func (d description) files() (map[string]runner.File, error) {
 		}
 	} else {
 		// What is no longer good must not lie about. Files that are not described stay.
-		files[node.FileBootstrap] = runner.File{}
+		files[node.FileBootstrap] = supervise.File{}
 	}
 	for name, value := range map[string]any{fileGuest: inside, fileRoutes: d.routes(), recordFile: d.record} {
 		data, err := json.MarshalIndent(value, "", "  ")
 		if err != nil {
 			return nil, fmt.Errorf("write %s: %w", name, err)
 		}
-		files[name] = runner.File{Data: data}
+		files[name] = supervise.File{Data: data}
 	}
 	exit, err := egress.Mark{Cluster: string(d.Ref.Cluster), Machine: d.address()}.Encode()
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", egress.MarkFile, err)
 	}
-	files[egress.MarkFile] = runner.File{Data: exit}
+	files[egress.MarkFile] = supervise.File{Data: exit}
 	return files, nil
 }

@@ -21,7 +21,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/machine/local/guest"
 	"kqueen.io/kqueen/internal/workers/node"
@@ -29,7 +29,7 @@ import (
 
 // Config is what the provider is made of. All fields but Pause are required.
 type Config struct {
-	Runner   runner.Runner
+	Runner   *supervise.Supervisor
 	Releases *release.Store
 	// Program is the path of kqueen itself, which is process 1 of each machine.
 	Program string
@@ -139,7 +139,7 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	if err != nil {
 		return machine.Observed{}, fmt.Errorf("look at the machine: %w", err)
 	}
-	observed := node.Judge(status)
+	observed := node.Judge(status.Health())
 	observed.ProviderID = machine.ProviderID(v1alpha1.ProviderLocal, want.UID)
 	observed.Address = r.Address.Addr()
 	return observed, nil

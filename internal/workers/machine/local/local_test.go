@@ -15,7 +15,7 @@ import (
 
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/release"
-	"kqueen.io/kqueen/internal/hosting/runner/process"
+	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/machine/local"
 	"kqueen.io/kqueen/internal/workers/machine/machinetest"
@@ -50,7 +50,7 @@ func TestContract(t *testing.T) {
 // host is one installation's part of this host.
 type host struct {
 	dir    string
-	runner *process.Runner
+	runner *supervise.Supervisor
 }
 
 func (h *host) open(t *testing.T) *local.Provider {
@@ -59,7 +59,7 @@ func (h *host) open(t *testing.T) *local.Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.runner, err = process.New(process.Config{Dir: h.dir}); err != nil {
+	if h.runner, err = supervise.New(supervise.Config{Dir: h.dir}); err != nil {
 		t.Fatal(err)
 	}
 	releases, err := release.DefaultDir()

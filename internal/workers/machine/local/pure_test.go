@@ -16,7 +16,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
-	"kqueen.io/kqueen/internal/hosting/runner/runnertest"
+	"kqueen.io/kqueen/internal/platform/supervise/supervisetest"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/node"
 )
@@ -160,7 +160,7 @@ func compare(t *testing.T, name string, d description) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := runnertest.Text(t, w)
+	text := supervisetest.Text(t, w)
 	golden := filepath.Join("testdata", name+".golden")
 	if *update {
 		if err := os.WriteFile(golden, []byte(text), 0o600); err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine/local/guest"
 	"kqueen.io/kqueen/internal/workers/node"
 )
@@ -39,7 +39,7 @@ const recordFile = "machine.json"
 type Machines map[types.UID]record
 
 // Find finds the machines that a runner has.
-func Find(ctx context.Context, r runner.Runner) (Machines, error) {
+func Find(ctx context.Context, r *supervise.Supervisor) (Machines, error) {
 	ids, err := r.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find machines: %w", err)

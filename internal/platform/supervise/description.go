@@ -1,0 +1,77 @@
+package supervise
+
+import (
+	"io/fs"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Place is where a workload lives.
+type Place struct {
+	Dir  string         // absolute directory, mode 0700; programs run in it
+	Addr netip.Addr     // address the programs should listen on
+	Port map[string]int // reserved TCP ports by name
+}
+
+// Workload describes all that one control plane runs.
+type Workload struct {
+	ID         string          // UID of the control plane: lower case, digits, '-', '.', at most 63
+	Files      map[string]File // by path relative to the workload's directory
+	Components []Component
+}
+
+// File is the content of one file.
+type File struct {
+	Data []byte
+	Mode fs.FileMode // permission bits; 0 means 0600
+}
+
+// Component describes one program.
+type Component struct {
+	Name string   // unique in the workload; same alphabet as an ID
+	Path string   // absolute path of the program, also its argv[0]
+	Args []string // argv[1:]
+	Env  []string // NAME=value, on top of PATH and HOME
+
+	// After names components that must be ready before this one starts. It
+	// orders starts only: when one of them fails later, this one goes on.
+	After []string
+	// Isolated gives the program processes, mounts, a host name and IPC of its own: it is process 1
+	// there. When it ends, whatever runs within it ends too, and its mounts are gone.
+	Isolated bool
+	// Within names an isolated component, in all of whose namespaces this one runs, those that it has
+	// made itself (such as a network) included. It is also started after it.
+	Within string
+	// RestartOn names entries of Workload.Files whose content is part of this
+	// component's identity: a change restarts it. Programs re-read others.
+	RestartOn []string
+	// Ports names reserved ports the program binds. They are looked at before
+	// a start, so that a foreign listener is reported as [ReasonPortTaken].
+	Ports []string
+	// Heavy says that a start keeps a processor busy. A runner may let only a
+	// few of them start at once; a restart after a crash does not wait.
+	Heavy bool
+	// Probe tells when it is ready; nil: running is ready.
+	Probe *Probe
+	// StopGrace is the time between SIGTERM and SIGKILL; 0 means 10 s.
+	StopGrace time.Duration
+}
+
+// Predecessors are the components that must be ready before this one starts.
+func (c Component) Predecessors() []string {
+	if c.Within == "" {
+		return c.After
+	}
+	return append(slices.Clone(c.After), c.Within)
+}
+
+// Probe is a GET whose answer 200 means ready. File names are relative to the
+// workload's directory; they are read again when they may have changed.
+type Probe struct {
+	URL        string // http or https
+	CAFile     string // trust for https; empty: the system's
+	CertFile   string // client certificate, with KeyFile; optional
+	KeyFile    string
+	ServerName string // expected name in the server's certificate; empty: host of the URL
+}

@@ -1,0 +1,127 @@
+package supervise
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+)
+
+// writeFiles brings the files below dir to their wanted content and mode, and
+// leaves alone those that have it. os.Root keeps a symlink that a program
+// planted from leading out of the directory.
+func writeFiles(ctx context.Context, dir string, files map[string]File) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		f := files[name]
+		if f.Mode == 0 {
+			f.Mode = 0o600
+		}
+		if isWritten(root, name, f) {
+			continue
+		}
+		if err := writeFile(root, name, f); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func isWritten(root *os.Root, name string, f File) bool {
+	info, err := root.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != f.Mode || info.Size() != int64(len(f.Data)) {
+		return false
+	}
+	have, err := root.ReadFile(name)
+	return err == nil && bytes.Equal(have, f.Data)
+}
+
+// writeFile replaces a file as a whole: a reader sees the old or the new one,
+// also after a loss of power.
+func writeFile(root *os.Root, name string, f File) error {
+	dir, base := path.Split(name)
+	if dir != "" {
+		if err := root.MkdirAll(path.Clean(dir), 0o700); err != nil {
+			return err
+		}
+	}
+	tmp := dir + "." + base + ".tmp"
+	if err := root.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a crash
+		return err
+	}
+	out, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(f.Data)
+	if err == nil {
+		err = out.Chmod(f.Mode) // exactly, whatever the umask
+	}
+	if err == nil {
+		err = out.Sync()
+	}
+	if err := errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return root.Rename(tmp, name)
+}
+
+// syncDir makes renames in dir durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// specOf is the identity of a component's process: it runs the same thing if and
+// only if this is the same. It is a mark of the process, so changing the recipe
+// restarts every component on upgrade.
+func specOf(c Component, files map[string]File) string {
+	h := sha256.New()
+	add := func(b []byte) {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(b)))
+		h.Write(n[:])
+		h.Write(b)
+	}
+	list := func(items []string) {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(items)))
+		h.Write(n[:])
+		for _, s := range items {
+			add([]byte(s))
+		}
+	}
+	list([]string{c.Path})
+	list(c.Args)
+	list(c.Env)
+	// Added only where set: the identity of everything else must not change.
+	if c.Isolated {
+		add([]byte("isolated"))
+	}
+	if c.Within != "" {
+		add([]byte("within " + c.Within))
+	}
+	for _, name := range slices.Sorted(slices.Values(c.RestartOn)) {
+		add([]byte(name))
+		add(files[name].Data)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

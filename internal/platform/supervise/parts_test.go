@@ -1,0 +1,296 @@
+package supervise
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kqueen.io/kqueen/internal/platform/health"
+)
+
+func TestRotateKeepsOrderAndCount(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.log")
+	program, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	rot := Rotation{Limit: 3, Keep: 3}
+	for _, s := range []string{"one\n", "two\n", "three\n", "four\n", "five\n", "6\n"} {
+		if _, err := program.WriteString(s); err != nil {
+			t.Fatal(err)
+		}
+		if err := rot.rotate(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]string{}
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(filepath.Join(filepath.Dir(path), f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[f.Name()] = string(data)
+	}
+	want := map[string]string{"x.log": "6\n", "x.log.1": "five\n", "x.log.2": "four\n", "x.log.3": "three\n"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+func TestTail(t *testing.T) {
+	cases := map[string]struct{ reason, log, want string }{
+		"Short":    {"all of a short log", "a\nb\n", "a\nb\n"},
+		"Exact":    {"a log of just the limit is whole", "12345\n789\n", "12345\n789\n"},
+		"Whole":    {"no half lines at the front", "aaaaa\nbbbbbb\ncc\n", "bbbbbb\ncc\n"},
+		"LineEnds": {"a line that begins at the limit is whole", "x\n123456789\n", "123456789\n"},
+		"LongLine": {"one long line shows its end", "aaaaaaaaaaaaaaaab", "aaaaaaaaab"},
+		"Binary":   {"it goes into JSON", "a\xffb", "a?b"},
+		"Empty":    {"nothing is nothing", "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.log")
+			if err := os.WriteFile(path, []byte(tc.log), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, tail(path, 10)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+	if got := tail(filepath.Join(t.TempDir(), "none"), 10); got != "" {
+		t.Errorf("missing log: got %q", got)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	line := "42 (a) R (b)) S 1 42 41 0 -1 4194560 1 2 3 4 150 50 0 0 20 0 1 0 12345" + strings.Repeat(" 0", 29) + " 9"
+	got, err := parseStat([]byte(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := stat{state: 'S', session: 41, flags: 4194560, cpu: 200, start: 12345, status: 9}
+	if got != want {
+		t.Errorf("want %+v, got %+v", want, got)
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	own, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(own)
+	f.Add([]byte("1 (x) Z 1 1 1"))
+	f.Add([]byte(")"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if s, err := parseStat(b); err == nil && !bytes.Contains(b, []byte{s.state}) {
+			t.Errorf("state %q is not in %q", s.state, b)
+		}
+	})
+}
+
+func FuzzParseMarks(f *testing.F) {
+	good := marks{instance: "i", workload: "w", component: "c", spec: "s"}
+	f.Add([]byte(strings.Join(good.environ(), "\x00")))
+	f.Add([]byte("KQUEEN_INSTANCE=i\x00KQUEEN_WORKLOAD=../x"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, ok := parseMarks(b)
+		if !ok {
+			return
+		}
+		if filepath.Base(m.workload) != m.workload || !filepath.IsLocal(m.workload) {
+			t.Errorf("workload %q is no directory name", m.workload)
+		}
+		if again, ok := parseMarks([]byte(strings.Join(m.environ(), "\x00"))); !ok || again != m {
+			t.Errorf("want %+v again, got %+v", m, again)
+		}
+	})
+}
+
+func TestSpecOf(t *testing.T) {
+	files := map[string]File{"f": {Data: []byte("1")}, "g": {Data: []byte("1")}}
+	base := Component{Path: "/p", Args: []string{"a", "b"}, Env: []string{"E=1"}, RestartOn: []string{"f"}}
+	cases := map[string]struct {
+		reason string
+		change func(c *Component, files map[string]File)
+		same   bool
+	}{
+		"Path":      {"another program", func(c *Component, _ map[string]File) { c.Path = "/q" }, false},
+		"ArgsJoin":  {"the border between arguments counts", func(c *Component, _ map[string]File) { c.Args = []string{"ab"} }, false},
+		"ArgOrEnv":  {"the border between lists counts", func(c *Component, _ map[string]File) { c.Args, c.Env = []string{"a", "b", "E=1"}, nil }, false},
+		"Restart":   {"a file of its identity", func(_ *Component, f map[string]File) { f["f"] = File{Data: []byte("2")} }, false},
+		"OtherFile": {"a file it reads again itself", func(_ *Component, f map[string]File) { f["g"] = File{Data: []byte("2")} }, true},
+		"Probe":     {"how we look is not what runs", func(c *Component, _ map[string]File) { c.Probe = &Probe{}; c.StopGrace = 1 }, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c, f := base, map[string]File{"f": files["f"], "g": files["g"]}
+			tc.change(&c, f)
+			if same := specOf(base, files) == specOf(c, f); same != tc.same {
+				t.Errorf("%s: want same=%v", tc.reason, tc.same)
+			}
+		})
+	}
+}
+
+func TestPlantedSymlinkDoesNotLeadOut(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, "pki")); err != nil {
+		t.Fatal(err)
+	}
+	err := writeFiles(t.Context(), dir, map[string]File{"pki/key": {Data: []byte("secret")}})
+	left, readErr := os.ReadDir(outside)
+	if err == nil || readErr != nil || len(left) != 0 {
+		t.Errorf("want an error and nothing outside, got %v, %v, %v", err, left, readErr)
+	}
+}
+
+func TestDamagedPortsHarmOnlyTheirWorkload(t *testing.T) {
+	conf := config(t.TempDir())
+	dir := filepath.Join(conf.Dir, "workloads", "a")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ports.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, conf)
+	if _, err := r.Reserve(t.Context(), "a", []string{"api"}); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("want the damage told, got %v", err)
+	}
+	if _, err := r.Reserve(t.Context(), "b", []string{"api"}); err != nil {
+		t.Errorf("another workload: %v", err)
+	}
+	if gone, err := r.Remove(t.Context(), "a", 0); err != nil || !gone {
+		t.Fatalf("want gone, got %v, %v", gone, err)
+	}
+	if _, err := r.Reserve(t.Context(), "a", []string{"api"}); err != nil {
+		t.Errorf("after Remove: %v", err)
+	}
+}
+
+func TestPortsRunOut(t *testing.T) {
+	conf := config(t.TempDir())
+	conf.Ports = PortRange{First: 20000, Last: 20001}
+	r := open(t, conf)
+	if _, err := r.Reserve(t.Context(), "a", []string{"1", "2", "3"}); err == nil {
+		t.Error("three of two: want an error")
+	}
+	if _, err := r.Reserve(t.Context(), "b", []string{"1", "2"}); err != nil {
+		t.Errorf("the refused call must hold nothing: %v", err)
+	}
+}
+
+// keyPair makes a certificate for 127.0.0.1 that signs itself.
+func keyPair(t *testing.T) (cert, key []byte) {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, DNSNames: []string{"api.test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &k.PublicKey, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
+}
+
+// TestHTTPSProbe starts with a CA that does not fit and then gives the right one:
+// a file the probe reads again, and no reason to restart.
+func TestHTTPSProbe(t *testing.T) {
+	t.Parallel()
+	conf := config(t.TempDir())
+	conf.Timing.FastStart = time.Hour // it reads the files again, and would hide what is tested
+	r := open(t, conf)
+	cert, key := keyPair(t)
+	wrong, _ := keyPair(t)
+	w := server(t, r, "a", "-tls", "pki")
+	w.Files = map[string]File{"pki/tls.crt": {Data: cert}, "pki/tls.key": {Data: key}, "ca": {Data: wrong}}
+	p := w.Components[0].Probe
+	p.URL, p.CAFile, p.ServerName = strings.Replace(p.URL, "http:", "https:", 1), "ca", "api.test"
+	apply(t, r, w)
+	s := await(t, r, "a", func(s Status) bool {
+		c, _ := s.Component("api")
+		return c.State == health.Starting && strings.Contains(c.Message, "x509")
+	})
+	before, _ := s.Component("api")
+	w.Files["ca"] = File{Data: cert}
+	apply(t, r, w)
+	if c := awaitState(t, r, "a", "api", health.Ready); c.PID != before.PID {
+		t.Errorf("want no restart: %+v, then %+v", before, c)
+	}
+}
+
+func TestProbeShowsItsCertificate(t *testing.T) {
+	cert, key := keyPair(t)
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{"c": cert, "k": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS.PeerCertificates[0].Subject.CommonName != "test" {
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert}
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // the refusal is wanted
+	srv.StartTLS()
+	defer srv.Close()
+	cases := map[string]struct {
+		reason string
+		probe  Probe
+		ok     bool
+	}{
+		"With":    {"the server wants a certificate", Probe{CAFile: "c", CertFile: "c", KeyFile: "k", ServerName: "api.test"}, true},
+		"Without": {"or refuses", Probe{CAFile: "c", ServerName: "api.test"}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			client, err := newProbeClient(dir, &tc.probe, time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := ask(t.Context(), client, srv.URL); (err == nil) != tc.ok {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,197 @@
+package supervise
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// portBook knows all reserved ports of the runner. The files are the truth, it
+// is their image. Callers keep two calls for one id apart.
+type portBook struct {
+	addr  netip.Addr
+	ports PortRange
+
+	mu    sync.Mutex
+	byID  map[string]map[string]int
+	bad   map[string]error // workloads whose reservation cannot be read
+	taken map[int]bool
+	next  int // where the search goes on, so that a freed port rests for long
+}
+
+// loadPorts reads the reservations of all workloads. A damaged one, which atomic
+// writes do not make, fails the Reserve of its workload and nothing else.
+func loadPorts(conf Config) (*portBook, error) {
+	b := &portBook{addr: conf.Listen, ports: conf.Ports,
+		byID: map[string]map[string]int{}, bad: map[string]error{}, taken: map[int]bool{}}
+	// Runners of different directories on one host share the range without
+	// knowing each other: they begin at different places.
+	sum := sha256.Sum256([]byte(conf.Dir))
+	b.next = int(b.ports.First) + int(binary.BigEndian.Uint16(sum[:]))%(int(b.ports.Last)-int(b.ports.First)+1)
+	workloads := filepath.Join(conf.Dir, "workloads")
+	entries, err := os.ReadDir(workloads)
+	if err != nil {
+		return nil, fmt.Errorf("read ports: %w", err)
+	}
+	for _, e := range entries {
+		held, err := readPorts(filepath.Join(workloads, e.Name(), PortsFile))
+		if err != nil {
+			conf.Log.Error("port reservation unreadable", "workload", e.Name(), "error", err)
+			b.bad[e.Name()] = err
+		}
+		b.byID[e.Name()] = held
+		for _, p := range held {
+			b.taken[p] = true
+		}
+	}
+	return b, nil
+}
+
+func readPorts(file string) (map[string]int, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var held map[string]int
+	if err := json.Unmarshal(data, &held); err != nil {
+		return nil, fmt.Errorf("%s is damaged, remove the workload or repair it: %w", file, err)
+	}
+	return held, nil
+}
+
+// reserve adds the missing names and returns all ports of id, once they are on disk in dir.
+func (b *portBook) reserve(ctx context.Context, id, dir string, names []string) (map[string]int, error) {
+	all, added, err := b.allocate(ctx, id, names)
+	if err != nil || len(added) == 0 {
+		return all, err
+	}
+	if err := savePorts(dir, all); err != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, p := range added {
+			delete(b.taken, p)
+		}
+		return nil, fmt.Errorf("save ports: %w", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.byID[id] = maps.Clone(all)
+	return all, nil
+}
+
+// allocate marks the ports as taken but does not yet give them to id: a crash
+// or an error before they are saved loses nothing.
+func (b *portBook) allocate(ctx context.Context, id string, names []string) (all map[string]int, added []int, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.bad[id]; err != nil {
+		return nil, nil, err
+	}
+	all = maps.Clone(b.byID[id])
+	if all == nil {
+		all = map[string]int{}
+	}
+	for _, name := range names {
+		if _, ok := all[name]; ok {
+			continue
+		}
+		p, err := b.find(ctx)
+		if err != nil {
+			for _, p := range added {
+				delete(b.taken, p)
+			}
+			return nil, nil, fmt.Errorf("reserve port %s: %w", name, err)
+		}
+		all[name], b.taken[p] = p, true
+		added = append(added, p)
+	}
+	return all, added, nil
+}
+
+func (b *portBook) find(ctx context.Context) (int, error) {
+	for range int(b.ports.Last) - int(b.ports.First) + 1 {
+		p := b.next
+		b.next++
+		if b.next > int(b.ports.Last) {
+			b.next = int(b.ports.First)
+		}
+		if !b.taken[p] && portFree(ctx, b.addr, p) {
+			return p, nil
+		}
+	}
+	return 0, fmt.Errorf("no free port in %d-%d on %s", b.ports.First, b.ports.Last, b.addr)
+}
+
+func (b *portBook) of(id string) map[string]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.byID[id])
+}
+
+// release forgets the ports of id; their file is gone already.
+func (b *portBook) release(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range b.byID[id] {
+		delete(b.taken, p)
+	}
+	delete(b.byID, id)
+	delete(b.bad, id)
+}
+
+// firstTaken returns the first of the ports somebody listens on, or 0.
+func firstTaken(ctx context.Context, addr netip.Addr, ports []int) int {
+	i := slices.IndexFunc(ports, func(p int) bool { return !portFree(ctx, addr, p) })
+	if i < 0 {
+		return 0
+	}
+	return ports[i]
+}
+
+// portFree tries to listen. Only "in use" counts as taken: a port we may not
+// bind (below 1024) is the program's to complain about. ForkLock keeps a child
+// that is started meanwhile from holding a copy of the listener until its exec,
+// which would make the port look taken to the program it was tried for.
+func portFree(ctx context.Context, addr netip.Addr, port int) bool {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", netip.AddrPortFrom(addr, uint16(port)).String())
+	if err != nil {
+		return !errors.Is(err, unix.EADDRINUSE)
+	}
+	return l.Close() == nil
+}
+
+func savePorts(dir string, ports map[string]int) error {
+	data, err := json.Marshal(ports)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := writeFile(root, PortsFile, File{Data: append(data, '\n'), Mode: 0o600}); err != nil {
+		return err
+	}
+	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
+}

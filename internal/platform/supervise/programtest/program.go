@@ -1,0 +1,188 @@
+package programtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const programMark = "RUNNERTEST_PROGRAM"
+
+// Main runs the tests, or the program when the binary was started as one. Its flags:
+//
+//	-serve ADDR       answer GET /readyz on ADDR
+//	-tls DIR          as https, with DIR/tls.crt and DIR/tls.key (below the cwd)
+//	-delay D          readyz says 503 until D has passed
+//	-unready FILE     readyz says 503 while FILE exists
+//	-ignore-term      SIGTERM does nothing
+//	-print TEXT       written to the log at the start
+//	-flood N          so many KiB more written to the log
+//	-exit N           end with code N at once
+//	-crash N          end with code 3 at once the first N times (counted in the file "crashes")
+//	-touch FILE       each start adds one line to FILE
+//	-child            start a child of its own and go on
+func Main(m *testing.M) int {
+	if os.Getenv(programMark) == "" {
+		return m.Run()
+	}
+	if err := program(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "program:", err)
+		return 1
+	}
+	return 0
+}
+
+// Env is what makes the test binary the program: entries for its environment.
+func Env() []string {
+	// The race detector's exit pause would make every stop take a second.
+	return []string{programMark + "=1", "GORACE=atexit_sleep_ms=0"}
+}
+
+// Path is the path of the test binary.
+func Path() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "/proc/self/exe"
+	}
+	return path
+}
+
+type behaviour struct {
+	serve, tls, unready, print, touch string
+	delay                             time.Duration
+	ignoreTerm, child                 bool
+	exit, crash, flood                int
+}
+
+func program(args []string) error {
+	var b behaviour
+	fs := flag.NewFlagSet("program", flag.ContinueOnError)
+	fs.StringVar(&b.serve, "serve", "", "")
+	fs.StringVar(&b.tls, "tls", "", "")
+	fs.StringVar(&b.unready, "unready", "", "")
+	fs.StringVar(&b.print, "print", "", "")
+	fs.StringVar(&b.touch, "touch", "", "")
+	fs.DurationVar(&b.delay, "delay", 0, "")
+	fs.BoolVar(&b.ignoreTerm, "ignore-term", false, "")
+	fs.BoolVar(&b.child, "child", false, "")
+	fs.IntVar(&b.exit, "exit", -1, "")
+	fs.IntVar(&b.crash, "crash", 0, "")
+	fs.IntVar(&b.flood, "flood", 0, "")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	if b.ignoreTerm {
+		signal.Ignore(syscall.SIGTERM)
+	}
+	if err := b.atStart(); err != nil {
+		return err
+	}
+	if b.serve != "" {
+		if err := b.listen(); err != nil {
+			return err
+		}
+	}
+	<-term
+	return nil
+}
+
+func (b behaviour) atStart() error {
+	if b.print != "" {
+		fmt.Println(b.print)
+	}
+	line := append(bytes.Repeat([]byte("x"), 1023), '\n')
+	for range b.flood {
+		if _, err := os.Stdout.Write(line); err != nil {
+			return err
+		}
+	}
+	if b.touch != "" {
+		if _, err := addLine(b.touch); err != nil {
+			return err
+		}
+	}
+	if b.child {
+		if err := startChild(); err != nil {
+			return err
+		}
+	}
+	if b.exit >= 0 {
+		os.Exit(b.exit)
+	}
+	if b.crash > 0 {
+		n, err := addLine("crashes")
+		if err != nil {
+			return err
+		}
+		if n <= b.crash {
+			os.Exit(3)
+		}
+	}
+	return nil
+}
+
+// startChild starts the program once more, in a process group of its own, and
+// writes its pid to the file "child".
+func startChild() error {
+	path, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	p, err := os.StartProcess(path, []string{path, "-ignore-term"}, &os.ProcAttr{
+		Env: os.Environ(), Sys: &syscall.SysProcAttr{Setpgid: true}})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("child", []byte(strconv.Itoa(p.Pid)), 0o600)
+}
+
+// addLine adds a line to a file and returns how many it has.
+func addLine(file string) (int, error) {
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	if _, err := f.WriteString(strconv.Itoa(os.Getpid()) + "\n"); err != nil {
+		return 0, err
+	}
+	all, err := os.ReadFile(file)
+	return strings.Count(string(all), "\n"), err
+}
+
+func (b behaviour) listen() error {
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", b.serve)
+	if err != nil {
+		return err
+	}
+	if b.tls != "" {
+		pair, err := tls.LoadX509KeyPair(filepath.Join(b.tls, "tls.crt"), filepath.Join(b.tls, "tls.key"))
+		if err != nil {
+			return err
+		}
+		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
+	}
+	from := time.Now()
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, err := os.Stat(b.unready)
+		if time.Since(from) < b.delay || b.unready != "" && err == nil {
+			http.Error(w, "[-]informer-sync failed", http.StatusServiceUnavailable)
+		}
+	})
+	go func() { _ = (&http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}).Serve(l) }()
+	return nil
+}

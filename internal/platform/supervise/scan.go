@@ -1,0 +1,198 @@
+package supervise
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Names of the marks. Changing one loses every running process on upgrade.
+const (
+	markInstance  = "KQUEEN_INSTANCE"
+	markWorkload  = "KQUEEN_WORKLOAD"
+	markComponent = "KQUEEN_COMPONENT"
+	markSpec      = "KQUEEN_SPEC"
+)
+
+// marks tell whose a process is. Children of a component inherit them.
+type marks struct {
+	instance, workload, component, spec string
+}
+
+func (m marks) environ() []string {
+	return []string{
+		markInstance + "=" + m.instance, markWorkload + "=" + m.workload,
+		markComponent + "=" + m.component, markSpec + "=" + m.spec,
+	}
+}
+
+// instanceOf names a runner by its directory.
+func instanceOf(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return hex.EncodeToString(sum[:16])
+}
+
+// parseMarks reads the marks from the content of /proc/<pid>/environ. ok is
+// false unless all are there and the names are such as we make.
+func parseMarks(environ []byte) (m marks, ok bool) {
+	if !bytes.Contains(environ, []byte(markInstance+"=")) {
+		return marks{}, false
+	}
+	for entry := range strings.SplitSeq(string(environ), "\x00") {
+		name, value, _ := strings.Cut(entry, "=")
+		switch name {
+		case markInstance:
+			m.instance = value
+		case markWorkload:
+			m.workload = value
+		case markComponent:
+			m.component = value
+		case markSpec:
+			m.spec = value
+		}
+	}
+	ok = m.instance != "" && m.spec != "" &&
+		CheckName("", m.workload) == nil && CheckName("", m.component) == nil
+	return m, ok
+}
+
+// found is a marked process.
+type found struct {
+	marks
+	pid    int
+	start  uint64
+	leader bool // of its session: started by a runner, not by a component
+}
+
+// scan reads the marks of all living processes of our user and returns those of
+// this instance. A process in the midst of exec has no environment yet;
+// unborn counts those that may become ours.
+func scan(instance string) (all []found, unborn int, err error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, 0, fmt.Errorf("scan processes: %w", err)
+	}
+	uid := uint32(os.Geteuid())
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		f, verdict := inspect(pid, uid)
+		if verdict == isUnborn {
+			unborn++
+		}
+		if verdict == isMarked && f.instance == instance {
+			all = append(all, f)
+		}
+	}
+	return all, unborn, nil
+}
+
+type verdict int
+
+const (
+	isForeign verdict = iota
+	isMarked
+	isUnborn
+)
+
+// inspect looks at one process. One that vanishes meanwhile is foreign.
+func inspect(pid int, uid uint32) (found, verdict) {
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	info, err := os.Stat(dir)
+	if err != nil {
+		return found{}, isForeign
+	}
+	if sys, ok := info.Sys().(*syscall.Stat_t); !ok || sys.Uid != uid {
+		return found{}, isForeign
+	}
+	before, err := readStat(pid)
+	if err != nil || before.dead() {
+		return found{}, isForeign
+	}
+	environ, err := os.ReadFile(filepath.Join(dir, "environ"))
+	if err != nil {
+		return found{}, isForeign
+	}
+	if len(environ) == 0 && before.session == pid && !before.kernel() {
+		return found{}, isUnborn
+	}
+	m, ok := parseMarks(environ)
+	after, err := readStat(pid)
+	if !ok || err != nil || after.start != before.start {
+		return found{}, isForeign
+	}
+	return found{marks: m, pid: pid, start: after.start, leader: after.session == pid}, isMarked
+}
+
+// scanAll is scan for a new runner: it waits, 100 ms at most, for processes in
+// the midst of exec. Programs that truly have no environment cost that wait.
+func scanAll(ctx context.Context, instance string) ([]found, error) {
+	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for {
+		all, unborn, err := scan(instance)
+		if err != nil || unborn == 0 {
+			return all, err
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return all, nil
+		}
+	}
+}
+
+// sweep kills every process of a workload that is still there, children of
+// components included, and waits for their end or that of ctx.
+func sweep(ctx context.Context, instance, id string) error {
+	for {
+		all, _, err := scan(instance)
+		if err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(f found) bool { return f.workload != id })
+		if len(all) == 0 {
+			return nil
+		}
+		for _, f := range all {
+			if err := kill(ctx, f); err != nil {
+				return fmt.Errorf("kill %d (%s of %s): %w", f.pid, f.component, f.workload, err)
+			}
+		}
+	}
+}
+
+func kill(ctx context.Context, f found) error {
+	p, err := adopt(f)
+	if err != nil && isGone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer p.release()
+	if err := p.signal(unix.SIGKILL); err != nil {
+		return err
+	}
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,266 @@
+package supervise
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/platform/health"
+)
+
+// Supervisor runs workloads as processes of this host. Make it with New.
+type Supervisor struct {
+	conf     Config
+	instance string // mark of this runner's processes
+	lock     *os.File
+	ports    *portBook
+	turns    *turns
+	ctx      context.Context // ends with Close; the life of the keepers
+	cancel   context.CancelFunc
+	keepers  sync.WaitGroup
+	changes  sync.WaitGroup // calls between enter and leave
+
+	mu        sync.Mutex
+	closed    bool
+	workloads map[string]*workload
+}
+
+// New makes the runner of conf.Dir and adopts the processes an earlier one left:
+// they run on, in state Adopted, until Apply describes their workload. It
+// returns a [*LockedError] while another runner uses the directory.
+func New(conf Config) (*Supervisor, error) {
+	conf, err := conf.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(conf.Dir, "workloads"), 0o700); err != nil {
+		return nil, fmt.Errorf("make runner directory: %w", err)
+	}
+	if conf.Dir, err = filepath.EvalSymlinks(conf.Dir); err != nil { // one directory, one name
+		return nil, fmt.Errorf("resolve runner directory: %w", err)
+	}
+	// The runner's life is its own: it ends by Close, not with whoever made it.
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &Supervisor{conf: conf, instance: instanceOf(conf.Dir), ctx: ctx, cancel: cancel, workloads: map[string]*workload{}, turns: newTurns(conf.StartsAtOnce)}
+	wait, stop := context.WithTimeout(ctx, conf.Timing.LockWait)
+	defer stop()
+	if r.lock, err = takeLock(wait, conf.Dir, filepath.Join(conf.Dir, "lock")); err != nil {
+		cancel()
+		return nil, err
+	}
+	if r.ports, err = loadPorts(conf); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	if err := r.adoptAll(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("adopt running processes: %w", err), r.Close())
+	}
+	return r, nil
+}
+
+// adoptAll takes over every component that runs. Of two processes of one
+// component, which only a fault can make, the older one stays.
+func (r *Supervisor) adoptAll(ctx context.Context) error {
+	all, err := scanAll(ctx, r.instance)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(all, func(a, b found) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.pid, b.pid)) })
+	for _, f := range all {
+		if !f.leader { // a child of a component; Stop and Remove sweep it
+			continue
+		}
+		if err := r.adoptOne(ctx, f); err != nil && !isGone(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Supervisor) adoptOne(ctx context.Context, f found) error {
+	log := r.conf.Log.With("workload", f.workload, "component", f.component, "pid", f.pid)
+	wl := r.workload(f.workload)
+	wl.mu.Lock()
+	defer wl.mu.Unlock()
+	if wl.keepers[f.component] != nil {
+		log.Warn("killing the second process of a component")
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return kill(ctx, f)
+	}
+	p, err := adopt(f)
+	if err != nil {
+		return err
+	}
+	log.Info("adopted")
+	k := newKeeper(r, wl, f.component)
+	k.hold(p, StateAdopted)
+	k.status = ComponentStatus{PID: p.pid, Component: health.Component{Name: k.name, State: StateAdopted, StartedAt: p.startedAt}}
+	k.ran, k.start = p.spec, p.start
+	return r.spawn(wl, k)
+}
+
+// isGone reports an error that only says the process ended meanwhile.
+func isGone(err error) bool {
+	return errors.Is(err, unix.ESRCH) || errors.Is(err, fs.ErrNotExist)
+}
+
+// workload returns the record of id, made when missing.
+func (r *Supervisor) workload(id string) *workload {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wl := r.workloads[id]
+	if wl == nil {
+		wl = &workload{id: id, dir: filepath.Join(r.conf.Dir, "workloads", id), op: make(chan struct{}, 1), keepers: map[string]*keeper{}}
+		r.workloads[id] = wl
+	}
+	return wl
+}
+
+// enter gives the caller the right to change a workload, until it calls leave.
+func (r *Supervisor) enter(ctx context.Context, id string) (wl *workload, leave func(), err error) {
+	if err := CheckName("id", id); err != nil {
+		return nil, nil, err
+	}
+	for {
+		wl := r.workload(id)
+		select {
+		case wl.op <- struct{}{}:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-r.ctx.Done():
+			return nil, nil, ErrClosed
+		}
+		r.mu.Lock()
+		current, closed := r.workloads[id] == wl, r.closed
+		if current && !closed {
+			r.changes.Add(1) // under mu, so that Close either waits for us or we see it
+		}
+		r.mu.Unlock()
+		if current && !closed {
+			return wl, func() { <-wl.op; r.changes.Done() }, nil
+		}
+		<-wl.op // removed while we waited
+		if closed {
+			return nil, nil, ErrClosed
+		}
+	}
+}
+
+// spawn starts a keeper and lists it. The caller holds wl.mu.
+func (r *Supervisor) spawn(wl *workload, k *keeper) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return ErrClosed
+	}
+	wl.keepers[k.name] = k
+	r.keepers.Go(func() { k.run(r.ctx) })
+	return nil
+}
+
+// environ is the whole environment of a component. PATH is a constant, so that
+// a program finds the same tools whoever started KQueen.
+func (r *Supervisor) environ(wl *workload, component string, o order) []string {
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + wl.dir}
+	env = append(env, o.comp.Env...)
+	return append(env, marks{instance: r.instance, workload: wl.id, component: component, spec: o.spec}.environ()...)
+}
+
+// Close stops supervising and leaves all processes running, for the next
+// runner of the directory. It waits for calls under way, of which stopping ones
+// end with ErrClosed. It is idempotent.
+func (r *Supervisor) Close() error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed = true
+	r.mu.Unlock()
+	r.cancel()
+	r.keepers.Wait()
+	r.changes.Wait()
+	// Last: whoever gets the lock may adopt, so nobody may be supervising.
+	return r.lock.Close()
+}
+
+// List names every workload that has a directory or a process, sorted. The caller compares it with its records to find
+// orphans.
+func (r *Supervisor) List(ctx context.Context) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(filepath.Join(r.conf.Dir, "workloads"))
+	if err != nil {
+		return nil, fmt.Errorf("list workloads: %w", err)
+	}
+	var ids []string
+	for _, e := range entries {
+		if e.IsDir() && CheckName("id", e.Name()) == nil {
+			ids = append(ids, e.Name())
+		}
+	}
+	marked, _, err := scan(r.instance)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range marked {
+		ids = append(ids, f.workload)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// Status tells what runs now. An unknown id has no components.
+func (r *Supervisor) Status(ctx context.Context, id string) (Status, error) {
+	if err := cmp.Or(ctx.Err(), CheckName("id", id)); err != nil {
+		return Status{}, err
+	}
+	r.mu.Lock()
+	wl, closed := r.workloads[id], r.closed
+	r.mu.Unlock()
+	if closed {
+		return Status{}, ErrClosed
+	}
+	if wl == nil {
+		return Status{}, nil
+	}
+	var s Status
+	starts := map[string]uint64{}
+	wl.mu.Lock()
+	for name, k := range wl.keepers {
+		c := k.status
+		// The keeper has not taken its new order yet: what runs is not what was described last.
+		if k.want.kind == orderRun && k.want.spec != k.ran && c.State == health.Ready {
+			c.State = health.Stopping
+		}
+		s.Components, starts[name] = append(s.Components, c), k.start
+	}
+	wl.mu.Unlock()
+	for i := range s.Components {
+		c := &s.Components[i]
+		if c.PID != 0 {
+			c.Use = readUse(c.PID, starts[c.Name])
+		}
+		if c.LastExit != nil { // the keeper's own; not to be shared
+			exit := *c.LastExit
+			c.LastExit = &exit
+		}
+	}
+	slices.SortFunc(s.Components, func(a, b ComponentStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return s, nil
+}
+
+// graceOf is the component's own stop grace, or the default.
+func (r *Supervisor) graceOf(c Component) time.Duration {
+	return cmp.Or(c.StopGrace, r.conf.Timing.StopGrace)
+}

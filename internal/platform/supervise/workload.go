@@ -1,0 +1,63 @@
+package supervise
+
+import (
+	"sync"
+
+	"kqueen.io/kqueen/internal/platform/health"
+)
+
+// workload is one control plane's set of keepers.
+type workload struct {
+	id, dir string
+	op      chan struct{} // holds 1: the right to change the workload (Reserve, Apply, Stop, Remove)
+
+	mu      sync.Mutex
+	keepers map[string]*keeper
+}
+
+// unready returns the first of the named components that is not ready as it
+// was ordered, or "". One that is about to be restarted is not ready.
+func (wl *workload) unready(names []string) string {
+	wl.mu.Lock()
+	defer wl.mu.Unlock()
+	for _, name := range names {
+		k := wl.keepers[name]
+		if k == nil || k.status.State != health.Ready || k.want.kind != orderRun || k.ran != k.want.spec {
+			return name
+		}
+	}
+	return ""
+}
+
+// process returns a component's process: nil when no component is named. One that does not run has pid 0,
+// which nobody can join.
+func (wl *workload) process(name string) *identity {
+	if name == "" {
+		return nil
+	}
+	wl.mu.Lock()
+	defer wl.mu.Unlock()
+	i := &identity{}
+	if k := wl.keepers[name]; k != nil {
+		i.pid, i.born = k.status.PID, k.start
+	}
+	return i
+}
+
+// pokeOthers lets the workload's other keepers look again.
+func (wl *workload) pokeOthers(but *keeper) {
+	wl.mu.Lock()
+	defer wl.mu.Unlock()
+	for _, k := range wl.keepers {
+		if k != but {
+			k.poke()
+		}
+	}
+}
+
+// tell gives a keeper a new order. The caller holds wl.mu.
+func (k *keeper) tell(o order) {
+	o.rev = k.want.rev + 1
+	k.want = o
+	k.poke()
+}
