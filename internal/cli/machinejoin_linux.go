@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/workers/join"
 )
@@ -127,15 +128,15 @@ func (j *machineJoin) complete(cmd *cobra.Command) error {
 
 // inFlags names the flag that a request's field comes from.
 func inFlags(err error) error {
-	invalid, ok := errors.AsType[*join.InvalidError](err)
+	bad, ok := errors.AsType[*invalid.Error](err)
 	if !ok {
 		return err
 	}
-	flag := map[string]string{"Server": "SERVER", "Token": "the token", "Hashes": "--ca-cert-hash", "Node": "--node-name"}[invalid.Field]
-	if invalid.Field == "Token" {
-		return fmt.Errorf("%s %w", flag, err) // never repeated: it is a secret
+	flag := map[string]string{"Server": "SERVER", "Token": "the token", "Hashes": "--ca-cert-hash", "Node": "--node-name"}[bad.Field]
+	if bad.Field == "Token" {
+		return fmt.Errorf("%s %s", flag, bad.Problem) // never repeated: it is a secret
 	}
-	return fmt.Errorf("%s: %w", flag, err)
+	return fmt.Errorf("%s: %s", flag, bad.Problem)
 }
 
 // maxToken bounds what is read of a file with a token, in bytes.

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/tenancy/audit"
 	"kqueen.io/kqueen/internal/tenancy/role"
 )
@@ -71,7 +72,7 @@ func (s *Server) listOrganizationAudit(ctx context.Context, in *organizationAudi
 
 func (s *Server) records(ctx context.Context, filter audit.Filter) (*ok[rest.Page[rest.AuditRecord]], error) {
 	page, err := s.Audit.List(ctx, filter)
-	if bad, is := errors.AsType[*audit.InputError](err); is {
+	if bad, is := errors.AsType[*invalid.Error](err); is {
 		return nil, newProblem(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid",
 			rest.FieldError{Pointer: "?" + bad.Field, Detail: bad.Problem})
 	}

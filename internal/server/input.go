@@ -129,7 +129,7 @@ func (s *schemas) read(schema string, body []byte) (rest.Input, error) {
 	result := &huma.ValidateResult{}
 	huma.Validate(s.registry, s.ref(schema), huma.NewPathBuffer([]byte("body"), 4), huma.ModeWriteToServer, value, result)
 	if len(result.Errors) > 0 {
-		return in, invalid(result.Errors)
+		return in, invalidInput(result.Errors)
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
 		return in, newProblem(http.StatusBadRequest, rest.CodeInvalid, "the body is no JSON", rest.FieldError{Detail: err.Error()})
@@ -137,8 +137,8 @@ func (s *schemas) read(schema string, body []byte) (rest.Input, error) {
 	return in, nil
 }
 
-// invalid makes a problem of what a validation found.
-func invalid(found []error) *problem {
+// invalidInput makes a problem of what a validation found.
+func invalidInput(found []error) *problem {
 	p := newProblem(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid")
 	for _, err := range found {
 		if detailed, ok := err.(huma.ErrorDetailer); ok {

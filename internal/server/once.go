@@ -13,6 +13,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/platform/idempotency"
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 const headerIdempotencyKey = "Idempotency-Key"
@@ -70,7 +71,7 @@ func explainOnce(w http.ResponseWriter, err error) *problem {
 	field := func(detail string) rest.FieldError {
 		return rest.FieldError{Pointer: ":" + headerIdempotencyKey, Detail: detail}
 	}
-	if bad, ok := errors.AsType[*idempotency.InputError](err); ok {
+	if bad, ok := errors.AsType[*invalid.Error](err); ok {
 		return newProblem(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid", field(bad.Problem))
 	}
 	if _, ok := errors.AsType[*idempotency.ReusedError](err); ok {

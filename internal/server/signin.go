@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/tenancy/access"
 )
 
@@ -20,12 +21,8 @@ func explainAccess(err error) error {
 		seconds := int(time.Until(locked.Until).Seconds()) + 1
 		return huma.ErrorWithHeaders(p, http.Header{"Retry-After": {strconv.Itoa(max(seconds, 1))}})
 	}
-	if bad, ok := errors.AsType[*access.InvalidError](err); ok {
-		detail := bad.Problem
-		if bad.Want != "" {
-			detail += "; want " + bad.Want
-		}
-		return newProblem(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid", rest.FieldError{Pointer: "/" + bad.Field, Detail: detail})
+	if bad, ok := errors.AsType[*invalid.Error](err); ok {
+		return newProblem(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid", rest.FieldError{Pointer: "/" + bad.Field, Detail: bad.Detail()})
 	}
 	known := []struct {
 		err    error

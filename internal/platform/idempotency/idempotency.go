@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 //go:embed migrations/*.sql
@@ -65,11 +66,6 @@ type Answer struct {
 	// TooLong says that the body had more than MaxBody bytes, and is not kept.
 	TooLong bool `json:"tooLong,omitempty"`
 }
-
-// InputError says what is wrong with a key.
-type InputError struct{ Problem string }
-
-func (e *InputError) Error() string { return "Idempotency-Key " + e.Problem }
 
 // ReusedError is the error of a request that has the key of another one.
 type ReusedError struct{}
@@ -129,7 +125,7 @@ type Claim struct {
 // nil. caller is who sent it, by a name that nobody else has; key is what the caller has chosen; request is a hash of
 // all that the request says, at least its method, its path and its body.
 //
-// The error is an [*InputError], a [*ReusedError], a [*RunningError] or a [*TooManyError], or the database's.
+// The error is an [*invalid.Error], a [*ReusedError], a [*RunningError] or a [*TooManyError], or the database's.
 //
 // A request that died after it had done its work and before Finish is carried out again when it is repeated after
 // Lease: what it does has to bear that.
@@ -264,11 +260,11 @@ func (s *Store) Sweep(ctx context.Context) error {
 
 func checkKey(key string) error {
 	if key == "" || len(key) > MaxKey {
-		return &InputError{fmt.Sprintf("has %d bytes; want 1 to %d", len(key), MaxKey)}
+		return invalid.New("Idempotency-Key", "has %d bytes; want 1 to %d", len(key), MaxKey)
 	}
 	for _, c := range []byte(key) {
 		if c < ' ' || c > '~' {
-			return &InputError{"has other bytes than printable ASCII; want a random text such as a UUID"}
+			return invalid.New("Idempotency-Key", "has other bytes than printable ASCII; want a random text such as a UUID")
 		}
 	}
 	return nil

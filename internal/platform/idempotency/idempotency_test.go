@@ -17,6 +17,7 @@ import (
 
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/database/databasetest"
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 func TestMain(m *testing.M) { os.Exit(databasetest.Run(m)) }
@@ -214,7 +215,7 @@ func TestBounds(t *testing.T) {
 	for name, key := range map[string]string{
 		"Empty": "", "Long": strings.Repeat("x", MaxKey+1), "Control": "a\nb", "NotASCII": "é", "Delete": "\x7f",
 	} {
-		if _, _, err := s.Begin(t.Context(), "anna", key, request); !is[*InputError](err) {
+		if _, _, err := s.Begin(t.Context(), "anna", key, request); !is[*invalid.Error](err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -25,6 +25,11 @@ func New(field, problem string, args ...any) error {
 	return &Error{Field: field, Problem: fmt.Sprintf(problem, args...)}
 }
 
+// Want returns an *Error of the field that says what would be right.
+func Want(field, problem, want string) error {
+	return &Error{Field: field, Problem: problem, Want: want}
+}
+
 // Detail is what is to be said beside the field.
 func (e *Error) Detail() string {
 	if e.Want == "" {

@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 // CodeRequest is what a command line asks for when a browser on the same machine signs its user in (RFC 8252).
@@ -35,22 +37,22 @@ var (
 	verifier = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`) // RFC 7636, section 4.1
 )
 
-// Validate says whether a request is one for which a code is made. Errors: *InvalidError.
+// Validate says whether a request is one for which a code is made. Errors: *invalid.Error.
 func (r CodeRequest) Validate() error {
 	if err := checkRedirect(r.RedirectURI); err != nil {
 		return err
 	}
 	if r.Method != "S256" {
-		return &InvalidError{"codeChallengeMethod", "it is not one that is taken", "S256"}
+		return invalid.Want("codeChallengeMethod", "it is not one that is taken", "S256")
 	}
 	if !challenge.MatchString(r.Challenge) {
-		return &InvalidError{"codeChallenge", "it is not what S256 makes", "43 characters of base64url"}
+		return invalid.Want("codeChallenge", "it is not what S256 makes", "43 characters of base64url")
 	}
 	return nil
 }
 
 // CreateCode makes the authorization code that a browser takes to the command line. Errors: ErrNeedsSession,
-// ErrUnauthenticated, *InvalidError.
+// ErrUnauthenticated, *invalid.Error.
 func (s *Service) CreateCode(ctx context.Context, by Identity, request CodeRequest) (OneTime, error) {
 	if err := request.Validate(); err != nil {
 		return OneTime{}, err
@@ -124,7 +126,7 @@ func proves(verifier, challenge string) bool {
 // address: the name localhost may lead elsewhere (section 8.3).
 func checkRedirect(uri string) error {
 	invalid := func(problem string) error {
-		return &InvalidError{"redirectURI", problem, "http://127.0.0.1:PORT/PATH or http://[::1]:PORT/PATH"}
+		return invalid.Want("redirectURI", problem, "http://127.0.0.1:PORT/PATH or http://[::1]:PORT/PATH")
 	}
 	u, err := url.Parse(uri)
 	if err != nil || len(uri) > 500 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/tenancy/access/token"
 )
 
@@ -51,7 +52,7 @@ const (
 )
 
 // CreateToken makes an API token of the user who asks. It takes a session to make one, so that a token that was
-// stolen makes no others. Errors: ErrNeedsSession, ErrUnauthenticated, *InvalidError, ErrTooMany.
+// stolen makes no others. Errors: ErrNeedsSession, ErrUnauthenticated, *invalid.Error, ErrTooMany.
 func (s *Service) CreateToken(ctx context.Context, by Identity, wanted NewToken) (Issued, error) {
 	if err := s.checkToken(wanted); err != nil {
 		return Issued{}, err
@@ -73,17 +74,17 @@ func (s *Service) CreateToken(ctx context.Context, by Identity, wanted NewToken)
 
 func (s *Service) checkToken(wanted NewToken) error {
 	if wanted.Name == "" {
-		return &InvalidError{"name", "it is empty", "what the token is for"}
+		return invalid.Want("name", "it is empty", "what the token is for")
 	}
 	if err := checkText("name", wanted.Name, maxTokenName); err != nil {
 		return err
 	}
 	now := s.Now()
 	if latest := now.Add(s.TokenLifetime); !wanted.Expires.After(now) || wanted.Expires.After(latest) {
-		return &InvalidError{
+		return invalid.Want(
 			"expires", "it is missing, over or too far away",
-			"a time up to " + latest.UTC().Format(time.RFC3339),
-		}
+			"a time up to "+latest.UTC().Format(time.RFC3339),
+		)
 	}
 	return wanted.Scope.check()
 }

@@ -48,17 +48,3 @@ type LockedError struct {
 func (e *LockedError) Error() string {
 	return fmt.Sprintf("too many attempts failed; the next one is looked at from %s on", e.Until.UTC().Format(time.RFC3339))
 }
-
-// InvalidError says what is wrong with a value that was handed in. It repeats no secret.
-type InvalidError struct {
-	// Field is the name of the value in camelCase, Problem what is wrong with it, Want what would be right.
-	Field, Problem, Want string
-}
-
-// Error joins the three.
-func (e *InvalidError) Error() string {
-	if e.Want == "" {
-		return fmt.Sprintf("%s: %s", e.Field, e.Problem)
-	}
-	return fmt.Sprintf("%s: %s; want %s", e.Field, e.Problem, e.Want)
-}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/tenancy/access/token"
 )
 
@@ -69,7 +70,7 @@ var roles = []string{"owner", "operator", "developer", "viewer"}
 
 func checkRole(role string) error {
 	if !slices.Contains(roles, role) {
-		return &InvalidError{"role", "it is not one of those that there are", "owner, operator, developer or viewer"}
+		return invalid.Want("role", "it is not one of those that there are", "owner, operator, developer or viewer")
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 // Limits of what people write.
@@ -24,19 +26,19 @@ var (
 
 // checkUserName keeps away from what Kubernetes means by names: "system:…" and the like.
 func checkUserName(name string) error {
-	invalid := func(problem string) error {
-		return &InvalidError{"name", problem, fmt.Sprintf(
-			"1 to %d lower-case letters, digits, '-', '.' and '_', with a letter or digit at both ends", maxName)}
+	refuse := func(problem string) error {
+		return invalid.Want("name", problem, fmt.Sprintf(
+			"1 to %d lower-case letters, digits, '-', '.' and '_', with a letter or digit at both ends", maxName))
 	}
 	switch {
 	case name == "":
-		return invalid("it is empty")
+		return refuse("it is empty")
 	case len(name) > maxName:
-		return invalid(fmt.Sprintf("it has %d characters", len(name)))
+		return refuse(fmt.Sprintf("it has %d characters", len(name)))
 	case !userName.MatchString(name):
-		return invalid("it has a character that names do not have")
+		return refuse("it has a character that names do not have")
 	case strings.HasPrefix(name, "system"):
-		return &InvalidError{"name", `it begins with "system", which is for parts of Kubernetes`, "another one"}
+		return invalid.Want("name", `it begins with "system", which is for parts of Kubernetes`, "another one")
 	}
 	return nil
 }
@@ -44,8 +46,8 @@ func checkUserName(name string) error {
 // checkLabel checks the names of organizations and service accounts.
 func checkLabel(field, text string) error {
 	if len(text) > maxName || !label.MatchString(text) {
-		return &InvalidError{field, "it is not a name", fmt.Sprintf(
-			"1 to %d lower-case letters, digits and '-', with a letter or digit at both ends", maxName)}
+		return invalid.Want(field, "it is not a name", fmt.Sprintf(
+			"1 to %d lower-case letters, digits and '-', with a letter or digit at both ends", maxName))
 	}
 	return nil
 }
@@ -54,9 +56,9 @@ func checkLabel(field, text string) error {
 func checkText(field, text string, most int) error {
 	switch n := utf8.RuneCountInString(text); {
 	case n > most:
-		return &InvalidError{field, fmt.Sprintf("it has %d characters", n), fmt.Sprintf("%d at most", most)}
+		return invalid.Want(field, fmt.Sprintf("it has %d characters", n), fmt.Sprintf("%d at most", most))
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unprintable):
-		return &InvalidError{field, "it has characters that cannot be printed", "one line of text"}
+		return invalid.Want(field, "it has characters that cannot be printed", "one line of text")
 	}
 	return nil
 }
@@ -68,7 +70,7 @@ func checkEmail(email string) error {
 	}
 	at := strings.LastIndexByte(email, '@')
 	if email != "" && (at < 1 || at == len(email)-1 || strings.ContainsFunc(email, unicode.IsSpace)) {
-		return &InvalidError{"email", "it is no address", "NAME@DOMAIN"}
+		return invalid.Want("email", "it is no address", "NAME@DOMAIN")
 	}
 	return nil
 }

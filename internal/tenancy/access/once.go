@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/tenancy/access/token"
 )
 
@@ -133,7 +134,7 @@ func (s *Service) newSetup(ctx context.Context, o once) (OneTime, error) {
 }
 
 // SetUp makes an administrator: the first one, or another with a RecoveryToken. Errors: ErrSpent, ErrSetUp, and ErrExists
-// and *InvalidError, after which the token is still good.
+// and *invalid.Error, after which the token is still good.
 func (s *Service) SetUp(ctx context.Context, text string, admin NewUser) (UserInfo, error) {
 	// A look first: whoever has no token does not make us hash.
 	o, err := s.findOnce(ctx, s.DB, setUp, text)
@@ -141,7 +142,7 @@ func (s *Service) SetUp(ctx context.Context, text string, admin NewUser) (UserIn
 		return UserInfo{}, err
 	}
 	if admin.Password == "" {
-		return UserInfo{}, &InvalidError{"password", "it is empty", "one that nobody else knows"}
+		return UserInfo{}, invalid.Want("password", "it is empty", "one that nobody else knows")
 	}
 	admin.Admin = true
 	a, err := s.newAccount(ctx, admin)
@@ -198,7 +199,7 @@ func (s *Service) ResetPassword(ctx context.Context, name string) (OneTime, erro
 }
 
 // ChoosePassword sets the password of the user for whom ResetPassword made the token, ends all sessions and tokens of
-// the user. Errors: ErrSpent, *InvalidError, after which the token is still good.
+// the user. Errors: ErrSpent, *invalid.Error, after which the token is still good.
 func (s *Service) ChoosePassword(ctx context.Context, text, newPassword string) error {
 	o, err := s.findOnce(ctx, s.DB, choosePass, text)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/tenancy/access/password"
 )
 
@@ -113,8 +114,7 @@ func wantLocked(t *testing.T, what string, err error, until time.Time) {
 
 func wantInvalid(t *testing.T, err error, field, problem string) {
 	t.Helper()
-	var invalid *InvalidError
-	if !errors.As(err, &invalid) || invalid.Field != field || !strings.Contains(err.Error(), problem) {
+	if bad, ok := errors.AsType[*invalid.Error](err); !ok || bad.Field != field || !strings.Contains(err.Error(), problem) {
 		t.Errorf("got %v; want the field %s and %q", err, field, problem)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/tenancy/access/oidc"
 	"kqueen.io/kqueen/internal/tenancy/access/token"
 )
@@ -48,7 +49,7 @@ var pendingAttempts = pendingRows{
 }
 
 // BeginProvider begins to sign in somebody at an identity provider. next is the path to go to afterwards; it does
-// not leave this server. Errors: *oidc.RefusedError, *InvalidError, ErrTooMany.
+// not leave this server. Errors: *oidc.RefusedError, *invalid.Error, ErrTooMany.
 func (s *Service) BeginProvider(ctx context.Context, p oidc.Provider, next string, from Origin) (ProviderStart, error) {
 	if err := p.Validate(); err != nil {
 		return ProviderStart{}, err
@@ -201,7 +202,7 @@ func checkNext(next string) error {
 	}
 	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.Contains(next, `\`) ||
 		len(next) > 1000 || strings.ContainsFunc(next, unprintable) {
-		return &InvalidError{"next", "it is not a path on this server", "/PATH"}
+		return invalid.Want("next", "it is not a path on this server", "/PATH")
 	}
 	return nil
 }

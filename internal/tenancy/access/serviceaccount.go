@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/tenancy/access/token"
 )
 
@@ -26,7 +27,7 @@ const maxServiceAccounts = 500
 // ServiceAccountName is the name under which a service account makes requests.
 func ServiceAccountName(organization, name string) string { return "sa:" + organization + ":" + name }
 
-// CreateServiceAccount makes an account for programs. Errors: *InvalidError, ErrExists, ErrTooMany.
+// CreateServiceAccount makes an account for programs. Errors: *invalid.Error, ErrExists, ErrTooMany.
 func (s *Service) CreateServiceAccount(ctx context.Context, name, displayName string, scope Scope) (ServiceAccountInfo, error) {
 	if err := checkLabel("name", name); err != nil {
 		return ServiceAccountInfo{}, err
@@ -77,7 +78,7 @@ func (s *Service) ListServiceAccounts(ctx context.Context, organization string, 
 	return out, nil
 }
 
-// SetServiceAccountRole changes what an account may; its tokens follow at once. Errors: *InvalidError, ErrNotFound.
+// SetServiceAccountRole changes what an account may; its tokens follow at once. Errors: *invalid.Error, ErrNotFound.
 func (s *Service) SetServiceAccountRole(ctx context.Context, organization, name, role string) error {
 	if err := checkRole(role); err != nil {
 		return err
@@ -103,10 +104,10 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, organization, name s
 }
 
 // CreateServiceAccountToken makes a token of a service account. It has the account's scope; wanted names none.
-// Errors: *InvalidError, ErrNotFound (also when the account is disabled), ErrTooMany.
+// Errors: *invalid.Error, ErrNotFound (also when the account is disabled), ErrTooMany.
 func (s *Service) CreateServiceAccountToken(ctx context.Context, organization, name string, wanted NewToken) (Issued, error) {
 	if wanted.Scope != nil {
-		return Issued{}, &InvalidError{"scope", "it is that of the service account", "none"}
+		return Issued{}, invalid.Want("scope", "it is that of the service account", "none")
 	}
 	if err := s.checkToken(wanted); err != nil {
 		return Issued{}, err

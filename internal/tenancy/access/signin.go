@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/tenancy/access/password"
 )
 
@@ -76,14 +77,14 @@ func (s *Service) prove(ctx context.Context, name, text string, from Origin) (a 
 }
 
 // ChangePassword lets a local user choose another password. It takes the old one, and ends all sessions and tokens of
-// the user, that of the caller too. Errors: ErrUnauthenticated (the old one is wrong), *LockedError, *InvalidError.
+// the user, that of the caller too. Errors: ErrUnauthenticated (the old one is wrong), *LockedError, *invalid.Error.
 func (s *Service) ChangePassword(ctx context.Context, name, old, text string, from Origin) error {
 	a, _, err := s.prove(ctx, name, old, from)
 	if err != nil {
 		return err
 	}
 	if old == text {
-		return &InvalidError{"password", "it is the one that you have", "another one"}
+		return invalid.Want("password", "it is the one that you have", "another one")
 	}
 	hash, err := s.hash(ctx, a, text)
 	if err != nil {
@@ -94,7 +95,7 @@ func (s *Service) ChangePassword(ctx context.Context, name, old, text string, fr
 }
 
 // SetPassword gives a local user another password, and ends all sessions and tokens of the user. Errors: ErrNotFound,
-// ErrProviderUser, *InvalidError.
+// ErrProviderUser, *invalid.Error.
 func (s *Service) SetPassword(ctx context.Context, name, text string) error {
 	a, err := s.localUser(ctx, s.DB, name)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/tenancy/access/password"
 )
 
@@ -33,7 +34,7 @@ type NewUser struct {
 	Password string
 }
 
-// CreateUser makes a local user. Errors: *InvalidError, ErrExists.
+// CreateUser makes a local user. Errors: *invalid.Error, ErrExists.
 func (s *Service) CreateUser(ctx context.Context, user NewUser) (UserInfo, error) {
 	a, err := s.newAccount(ctx, user)
 	if err != nil {
@@ -67,7 +68,7 @@ func (s *Service) newAccount(ctx context.Context, user NewUser) (account, error)
 // hash makes the hash of a new password of an account when the rule takes it.
 func (s *Service) hash(ctx context.Context, a account, text string) (string, error) {
 	if problem := password.Rule(text, a.name, a.displayName, a.email); problem != "" {
-		return "", &InvalidError{Field: "password", Problem: "it " + problem}
+		return "", invalid.New("password", "it %s", problem)
 	}
 	return s.passwords.Hash(ctx, text)
 }
@@ -116,7 +117,7 @@ func (s *Service) listAccounts(ctx context.Context, page Page, where string, arg
 	return cut(out, page, func(a account) string { return a.name }), rows.Err()
 }
 
-// UpdateUser sets what a local user is called and the address. Errors: *InvalidError, ErrNotFound, ErrProviderUser.
+// UpdateUser sets what a local user is called and the address. Errors: *invalid.Error, ErrNotFound, ErrProviderUser.
 func (s *Service) UpdateUser(ctx context.Context, name, displayName, email string) error {
 	if err := checkPerson(displayName, email); err != nil {
 		return err

@@ -31,7 +31,7 @@ type entry struct {
 
 // Append appends a record and returns it as it is kept, with its sequence, time and hashes, which the caller leaves
 // empty. When it returns an error the record is not there, unless the connection broke while it was committed.
-// It is an [*InputError] where the record is not one, and a [*BrokenError] where the log was tampered with: nothing
+// It is an [*invalid.Error] where the record is not one, and a [*BrokenError] where the log was tampered with: nothing
 // is appended to such a log, because that would hide the place.
 //
 // Records that wait at the same time are written in one transaction, so that many callers wait for the disk once.

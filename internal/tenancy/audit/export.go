@@ -12,6 +12,8 @@ import (
 	"hash"
 	"io"
 	"strconv"
+
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 // maxLine is the longest line of an export, in bytes. A record with all fields full, each byte escaped, is shorter.
@@ -62,7 +64,7 @@ func (l *Log) Export(ctx context.Context, w io.Writer, f Filter) error {
 		return fmt.Errorf("export records: %w", err)
 	}
 	if f.OldestFirst || f.Limit != 0 || f.Cursor != "" {
-		return fmt.Errorf("export records: %w", &InputError{"oldestFirst, limit or cursor", "is given; want none: an export is whole"})
+		return fmt.Errorf("export records: %w", invalid.New("oldestFirst, limit or cursor", "is given; want none: an export is whole"))
 	}
 	head, err := l.Head(ctx)
 	if err != nil {

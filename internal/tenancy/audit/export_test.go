@@ -13,6 +13,7 @@ import (
 
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/database/databasetest"
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 // export returns the lines of an export.
@@ -76,7 +77,7 @@ func TestExportRefuses(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		err := l.Export(t.Context(), &out, f)
-		if _, ok := errors.AsType[*InputError](err); !ok || out.Len() > 0 {
+		if _, ok := errors.AsType[*invalid.Error](err); !ok || out.Len() > 0 {
 			t.Errorf("%s: got %v, %s", name, err, &out)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 // Limits of a page, in records.
@@ -51,7 +52,7 @@ type Page struct {
 	Next string
 }
 
-// List returns the records that a filter names, newest first unless it says otherwise. Its error is an [*InputError]
+// List returns the records that a filter names, newest first unless it says otherwise. Its error is an [*invalid.Error]
 // where the filter is not one, as with a cursor that was made for another filter.
 func (l *Log) List(ctx context.Context, f Filter) (Page, error) {
 	limit, after, err := l.place(f)
@@ -84,7 +85,7 @@ func (l *Log) place(f Filter) (limit int, after int64, err error) {
 	case limit == 0:
 		limit = DefaultLimit
 	case limit < 0 || limit > MaxLimit:
-		return 0, 0, &InputError{"limit", fmt.Sprintf("is %d; want 1 to %d", limit, MaxLimit)}
+		return 0, 0, invalid.New("limit", "is %d; want 1 to %d", limit, MaxLimit)
 	}
 	after = math.MaxInt64
 	if f.OldestFirst {
@@ -100,15 +101,15 @@ func (l *Log) place(f Filter) (limit int, after int64, err error) {
 			return limit, after, nil
 		}
 	}
-	return 0, 0, &InputError{"cursor", "was not made for this filter; want the one of the page before, or none"}
+	return 0, 0, invalid.New("cursor", "was not made for this filter; want the one of the page before, or none")
 }
 
 func (f Filter) checkScope() error {
 	switch {
 	case f.Organization == "" && !f.AllOrganizations:
-		return &InputError{"organization", "is empty; want the name of one, or all organizations by saying so"}
+		return invalid.New("organization", "is empty; want the name of one, or all organizations by saying so")
 	case f.Organization != "" && f.AllOrganizations:
-		return &InputError{"organization", "is given together with all organizations; want one of the two"}
+		return invalid.New("organization", "is given together with all organizations; want one of the two")
 	}
 	return nil
 }

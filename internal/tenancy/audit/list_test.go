@@ -12,6 +12,7 @@ import (
 
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/database/databasetest"
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 // all returns the sequences of all pages.
@@ -170,7 +171,7 @@ func TestListRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := l.List(t.Context(), tc.filter)
-			problem, ok := errors.AsType[*InputError](err)
+			problem, ok := errors.AsType[*invalid.Error](err)
 			if !ok || problem.Field != tc.field || len(got.Records) > 0 {
 				t.Errorf("got %v, %v; want what is wrong with %s", got, err, tc.field)
 			}

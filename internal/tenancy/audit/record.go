@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 // Outcome says what became of an action.
@@ -83,11 +85,6 @@ type Object struct {
 	UID  string `json:"uid,omitempty"`
 }
 
-// InputError says what is wrong with a record or a filter.
-type InputError struct{ Field, Problem string }
-
-func (e *InputError) Error() string { return e.Field + " " + e.Problem }
-
 // Limits, in bytes of UTF-8.
 const (
 	maxWord   = 64  // kinds, verbs, ids, addresses
@@ -112,17 +109,17 @@ func (r *Record) normalize() error {
 	r.Detail = cleanDetail(r.Detail)
 	switch {
 	case r.Actor.Kind == "":
-		return &InputError{"actor.kind", "is empty; want user, service-account, anonymous, system, admin-plane or owner"}
+		return invalid.New("actor.kind", "is empty; want user, service-account, anonymous, system, admin-plane or owner")
 	case r.Action == "":
-		return &InputError{"action", "is empty; want a verb such as create"}
+		return invalid.New("action", "is empty; want a verb such as create")
 	case !slices.Contains([]Outcome{Succeeded, Denied, Failed, Unknown}, r.Outcome):
-		return &InputError{"outcome", fmt.Sprintf("is %q; want succeeded, denied, failed or unknown", clean(string(r.Outcome), maxWord))}
+		return invalid.New("outcome", "is %q; want succeeded, denied, failed or unknown", clean(string(r.Outcome), maxWord))
 	case r.Status < 0 || r.Status > 599:
-		return &InputError{"status", fmt.Sprintf("is %d; want one of HTTP, or 0", r.Status)}
+		return invalid.New("status", "is %d; want one of HTTP, or 0", r.Status)
 	case !isDigest(r.Before):
-		return &InputError{"before", "is no SHA-256; want 64 hexadecimal digits, in lower case, or nothing"}
+		return invalid.New("before", "is no SHA-256; want 64 hexadecimal digits, in lower case, or nothing")
 	case !isDigest(r.After):
-		return &InputError{"after", "is no SHA-256; want 64 hexadecimal digits, in lower case, or nothing"}
+		return invalid.New("after", "is no SHA-256; want 64 hexadecimal digits, in lower case, or nothing")
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/database/databasetest"
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 func TestNormalizeRefuses(t *testing.T) {
@@ -34,7 +35,7 @@ func TestNormalizeRefuses(t *testing.T) {
 			r := sample(1)
 			tc.change(&r)
 			err := r.normalize()
-			problem, ok := errors.AsType[*InputError](err)
+			problem, ok := errors.AsType[*invalid.Error](err)
 			if !ok || problem.Field != tc.field || strings.Contains(err.Error(), "marker") {
 				t.Errorf("got %v, want what is wrong with %s", err, tc.field)
 			}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
@@ -31,38 +32,29 @@ type Request struct {
 	Address netip.Addr
 }
 
-// InvalidError says what of a request is wrong and what would be right.
-type InvalidError struct {
-	// Field is Server, Token, Hashes or Node.
-	Field   string
-	Problem string
-}
-
-func (e *InvalidError) Error() string { return e.Problem }
-
 // Check says what is wrong with the request. It is pure.
 func (r Request) Check() error {
 	host, port, err := net.SplitHostPort(r.Server)
 	if err != nil || host == "" {
-		return &InvalidError{"Server", fmt.Sprintf("%q is not the address of an API server; write it as HOST:PORT, such as 198.51.100.7:6443", r.Server)}
+		return invalid.New("Server", "%q is not the address of an API server; write it as HOST:PORT, such as 198.51.100.7:6443", r.Server)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return &InvalidError{"Server", fmt.Sprintf("%q is not a port; it is a number from 1 to 65535", port)}
+		return invalid.New("Server", "%q is not a port; it is a number from 1 to 65535", port)
 	}
 	if !bootstraputil.IsValidBootstrapToken(r.Token) {
-		return &InvalidError{"Token", "is not a token of a cluster, such as abcdef.0123456789abcdef: six letters or digits, a dot, and sixteen more"}
+		return invalid.New("Token", "is not a token of a cluster, such as abcdef.0123456789abcdef: six letters or digits, a dot, and sixteen more")
 	}
 	if len(r.Hashes) == 0 {
-		return &InvalidError{"Hashes", "is missing: without it anybody on the way could pretend to be the cluster"}
+		return invalid.New("Hashes", "is missing: without it another machine on the way could pretend to be the cluster")
 	}
 	for _, hash := range r.Hashes {
 		sum, found := strings.CutPrefix(hash, machine.HashPrefix)
 		if raw, err := hex.DecodeString(sum); !found || err != nil || len(raw) != sha256.Size {
-			return &InvalidError{"Hashes", fmt.Sprintf("%q is not a hash; write it as sha256: and 64 hexadecimal digits", hash)}
+			return invalid.New("Hashes", "%q is not a hash; write it as sha256: and 64 hexadecimal digits", hash)
 		}
 	}
 	if problems := validation.IsDNS1123Label(r.Node); len(problems) > 0 {
-		return &InvalidError{"Node", fmt.Sprintf("%q is not the name of a node: %s", r.Node, problems[0])}
+		return invalid.New("Node", "%q is not the name of a node: %s", r.Node, problems[0])
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
@@ -67,8 +68,8 @@ func TestRequestCheck(t *testing.T) {
 			r.Hashes = []string{good.Hashes[0]}
 			c.change(&r)
 			err := r.Check()
-			invalid, ok := errors.AsType[*InvalidError](err)
-			if !ok || invalid.Field != c.field || !strings.Contains(err.Error(), c.problem) {
+			bad, ok := errors.AsType[*invalid.Error](err)
+			if !ok || bad.Field != c.field || !strings.Contains(err.Error(), c.problem) {
 				t.Errorf("got %v, want %s with %q", err, c.field, c.problem)
 			}
 			if ok && r.Token != "" && c.field == "Token" && strings.Contains(err.Error(), r.Token) {
