@@ -75,7 +75,8 @@ const importTable = `
 	engine, hosting/controlplane < engine/standalone;
 
 	# The one way in by HTTP.
-	MECHANISMS, tenancy/access, tenancy/audit, tenancy/issuer, tenancy/organization, tenancy/identityprovider, platform/idempotency < server;
+	API < server/socket;
+	MECHANISMS, tenancy/access, tenancy/audit, tenancy/issuer, tenancy/organization, tenancy/identityprovider, platform/idempotency, server/socket < server;
 
 	# The one place that wires, and the command line above it.
 	clusters/cluster, clusters/provision/all, engine, engine/standalone, hosting/runner, server, tenancy/audit/kubeaudit,

@@ -45,11 +45,7 @@ type Client struct {
 
 // New returns a client. It makes no call. The error names the field that is wrong.
 func New(c Config) (*Client, error) {
-	base, err := parseServer(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	config, err := c.tlsConfig()
+	base, transport, err := c.transport()
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +54,6 @@ func New(c Config) (*Client, error) {
 	}
 	if c.MaxAnswer == 0 {
 		c.MaxAnswer = defaultMaxAnswer
-	}
-	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true,
-		MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 	}
 	return &Client{config: c, base: base, wait: pause, http: &http.Client{
 		Transport: transport,

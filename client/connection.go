@@ -28,7 +28,8 @@ const pinPrefix = "sha256:"
 
 // Connection says where KQueen is and how it is recognized.
 type Connection struct {
-	// Server is the URL of the door: "https://kqueen.example.com:8443".
+	// Server is the URL of the API: "https://kqueen.example.com:8443", or "unix:///var/lib/kqueen/api.sock" for the local
+	// socket of an installation, where the kernel proves both sides: it takes neither CA, CAPin nor a token.
 	Server string
 	// CA is the certificate authority that the door's certificate must come from: one PEM certificate or more.
 	CA []byte

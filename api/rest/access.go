@@ -78,7 +78,7 @@ type Me struct {
 	Name        string `json:"name"`
 	DisplayName string `json:"displayName,omitempty"`
 	Email       string `json:"email,omitempty"`
-	// Kind is user or serviceAccount.
+	// Kind is user, serviceAccount, or owner for the owner of the machine.
 	Kind string `json:"kind"`
 	// Admin says that the caller administers the installation.
 	Admin bool `json:"admin"`

@@ -14,6 +14,9 @@ import (
 // Prefix stands before every path of this version.
 const Prefix = "/api/v1"
 
+// LocalHost is the host that requests name on the local socket of an installation. No other name is taken there.
+const LocalHost = "kqueen"
+
 // Object is a noun of KQueen: a cluster, a node pool, an organization. Its spec says what somebody wants, its status
 // what is.
 type Object struct {

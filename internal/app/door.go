@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -25,6 +26,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/idempotency"
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/server"
+	"kqueen.io/kqueen/internal/server/socket"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/audit"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
@@ -49,6 +51,8 @@ type door struct {
 	server   *server.Server
 	issuer   *issuer.Issuer
 	listener net.Listener
+	// local is the socket of the owner of the machine.
+	local net.Listener
 	// authority signs the certificate, in PEM. Clients pin it.
 	authority []byte
 	// due is when the issuer's keys are to be renewed.
@@ -73,6 +77,9 @@ func (a *App) openDoor(ctx context.Context) (*door, error) {
 		d.listener, err = a.listenDoor()
 	}
 	if err == nil {
+		d.local, err = onSocket(a.Dir, apiSocketName, func(path string) (net.Listener, error) { return socket.Listen(path, d.log) })
+	}
+	if err == nil {
 		err = a.openIssuer(d)
 	}
 	if err != nil {
@@ -84,11 +91,13 @@ func (a *App) openDoor(ctx context.Context) (*door, error) {
 // close closes what is open.
 func (d *door) close() error {
 	err := d.db.Close()
-	if d.listener == nil {
-		return err
-	}
-	if closed := d.listener.Close(); !errors.Is(closed, net.ErrClosed) {
-		err = errors.Join(err, closed)
+	for _, l := range []net.Listener{d.listener, d.local} {
+		if l == nil {
+			continue
+		}
+		if closed := l.Close(); !errors.Is(closed, net.ErrClosed) {
+			err = errors.Join(err, closed)
+		}
 	}
 	return err
 }
@@ -134,6 +143,13 @@ func (a *App) assemble(ctx context.Context, d *door, config *rest.Config, mgr ma
 	})
 	return err
 }
+
+// apiSocketName is the local socket of the REST API in the data directory.
+const apiSocketName = "api.sock"
+
+// APISocket is the path of the local socket on which the owner of the machine calls the REST API of the installation in
+// dir. As the server of a client it is "unix://" and this.
+func APISocket(dir string) string { return filepath.Join(dir, apiSocketName) }
 
 // databaseURL is where what is kept in SQL is.
 func (a *App) databaseURL() string {
@@ -182,6 +198,7 @@ func (a *App) serveDoor(ctx context.Context, d *door) error {
 	s := &http.Server{
 		Handler: d.server, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+		ConnContext: socket.With,
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return d.certificate.Load(), nil
 		}},
@@ -196,10 +213,19 @@ func (a *App) serveDoor(ctx context.Context, d *door) error {
 	})
 	defer stop()
 	go d.keep(ctx, func() error { return a.renewDoor(d) }, func() error { return a.renewIssuer(d) })
-	if err := s.ServeTLS(d.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve the API: %w", err)
+	group := errgroup.Group{}
+	for name, serve := range map[string]func() error{
+		"API":               func() error { return s.ServeTLS(d.listener, "", "") },
+		"API on its socket": func() error { return s.Serve(d.local) },
+	} {
+		group.Go(func() error {
+			if err := serve(); !errors.Is(err, http.ErrServerClosed) {
+				return errors.Join(fmt.Errorf("serve the %s: %w", name, err), s.Close())
+			}
+			return nil
+		})
 	}
-	return nil
+	return group.Wait()
 }
 
 // keep renews and sweeps.

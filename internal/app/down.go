@@ -78,7 +78,7 @@ func stopAll(ctx context.Context, e engine.Engine, r *supervise.Supervisor, repo
 
 // contents are everything that KQueen puts into a data directory.
 var contents = []string{
-	"run", "etcd", "keys", "logs", planeLogs, "admin.kubeconfig", "settings.json", socketName,
+	"run", "etcd", "keys", "logs", planeLogs, "admin.kubeconfig", "settings.json", socketName, apiSocketName,
 	authorityFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm",
 }
 

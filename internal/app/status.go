@@ -82,7 +82,7 @@ func ask(ctx context.Context, dir, method, path string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return onSocket(dir, func(path string) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", path) })
+		return onSocket(dir, socketName, func(path string) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", path) })
 	}}
 	req, err := http.NewRequestWithContext(ctx, method, "http://kqueen"+path, http.NoBody)
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *App) serveStatus(ctx context.Context) error {
 	if err := os.Remove(filepath.Join(a.Dir, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove the old status socket: %w", err)
 	}
-	listener, err := onSocket(a.Dir, func(path string) (net.Listener, error) { return net.Listen("unix", path) })
+	listener, err := onSocket(a.Dir, socketName, func(path string) (net.Listener, error) { return net.Listen("unix", path) })
 	if err != nil {
 		return fmt.Errorf("open the status socket: %w", err)
 	}
@@ -209,14 +209,14 @@ func componentsOf(status supervise.Status) []ComponentStatus {
 	return out
 }
 
-// onSocket calls open with a path of the socket that is short enough for the kernel, which takes 108
+// onSocket calls open with a path of the socket of a name that is short enough for the kernel, which takes 108
 // bytes, however long the data directory's own path is.
-func onSocket[T any](dir string, open func(path string) (T, error)) (T, error) {
+func onSocket[T any](dir, name string, open func(path string) (T, error)) (T, error) {
 	var none T
 	d, err := os.Open(dir)
 	if err != nil {
 		return none, err
 	}
 	defer d.Close()
-	return open(fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), socketName))
+	return open(fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), name))
 }

@@ -10,6 +10,13 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
+// OwnerName is the owner of the machine, in the audit log and to the admin plane. No account can have a name like it: the
+// prefix is kept from identity providers.
+const OwnerName = "kqueen:owner"
+
+// ownerKind is the kind of the owner's identity, which is no account.
+const ownerKind access.Kind = "owner"
+
 // Caller is who makes a request, and in which groups that puts them.
 type Caller struct {
 	// Name is unique in the installation.

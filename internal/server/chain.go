@@ -12,7 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/server/socket"
 )
 
 // headerRequestID names a request in both directions.
@@ -111,6 +114,12 @@ func (s *Server) limited(next http.Handler) http.Handler {
 				return
 			}
 		}
+		if _, local := socket.PeerOf(r.Context()); local {
+			if header, why := socket.Foreign(r); header != "" {
+				writeProblem(w, r, newProblem(http.StatusBadRequest, rest.CodeInvalid, "the request is not valid", rest.FieldError{Pointer: ":" + header, Detail: why}))
+				return
+			}
+		}
 		known := requestOf(r.Context())
 		if known.leave = s.entrance.enter(r.Context(), partyOf(originOf(r).Address)); known.leave == nil {
 			tooMany(w, r)
@@ -140,6 +149,19 @@ func (b *received) Read(data []byte) (int, error) {
 // forged says whether a header claims to say who somebody is, as proxies and API servers do among themselves.
 func forged(name string) bool {
 	return strings.HasPrefix(name, "Impersonate-") || strings.HasPrefix(name, "X-Remote-") || strings.HasPrefix(name, "X-Forwarded-User")
+}
+
+// refuse answers by huma, so that what stands before sees the status.
+func refuse(ctx huma.Context, p *problem) {
+	address := ctx.URL()
+	p.RequestID, p.Instance = requestOf(ctx.Context()).id, address.Path
+	data, err := json.Marshal(p)
+	if err != nil { // a problem is texts and numbers
+		data = nil
+	}
+	ctx.SetHeader("Content-Type", p.ContentType(""))
+	ctx.SetStatus(p.Status)
+	_, _ = ctx.BodyWriter().Write(data)
 }
 
 // writeProblem answers outside of huma.

@@ -26,8 +26,8 @@ func (s *Server) registerFlows() {
 	o = operation(http.MethodPost, "/device/token", "pollDevice", "Ask whether the user has answered; the answer to yes is a session", tag, public, recorded("sign-in"))
 	o.Errors = append(o.Errors, http.StatusConflict, http.StatusGone)
 	huma.Register(s.api, o, s.pollDevice)
-	huma.Register(s.api, operation(http.MethodGet, "/device/{userCode}", "getDevice", "What a device asks for that shows this code", tag, recorded("look-up-device")), s.getDevice)
-	huma.Register(s.api, operation(http.MethodPost, "/device/answer", "answerDevice", "Approve or deny a device, which then acts as you", tag, recorded("answer-device")), s.answerDevice)
+	huma.Register(s.api, operation(http.MethodGet, "/device/{userCode}", "getDevice", "What a device asks for that shows this code", tag, ofAccount, recorded("look-up-device")), s.getDevice)
+	huma.Register(s.api, operation(http.MethodPost, "/device/answer", "answerDevice", "Approve or deny a device, which then acts as you", tag, ofAccount, recorded("answer-device")), s.answerDevice)
 	huma.Register(s.api, operation(http.MethodPost, "/code", "exchangeCode", "Turn what a browser brought into a session", tag, public, recorded("sign-in")), s.exchangeCode)
 	huma.Register(s.api, operation(http.MethodGet, "/providers", "listProviders", "List the identity providers by which people sign in", tag, public), s.listProviders)
 }

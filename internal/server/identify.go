@@ -18,6 +18,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/server/socket"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/role"
 )
@@ -28,8 +29,7 @@ func (s *Server) identify(ctx huma.Context, next func(huma.Context)) {
 	known := requestOf(ctx.Context())
 	known.path = r.PathValue
 	known.from, known.host = originOf(r), r.Host
-	known.bearer = bearerOf(r)
-	if isPublic(ctx.Operation()) {
+	if _, local := socket.PeerOf(ctx.Context()); isPublic(ctx.Operation()) && !local {
 		if !known.move(s.publics, partyOf(known.from.Address)) {
 			tooMany(w, r)
 			return
@@ -37,8 +37,7 @@ func (s *Server) identify(ctx huma.Context, next func(huma.Context)) {
 		next(&reading{ctx, known})
 		return
 	}
-	identity, caller, err := s.whoIs(ctx.Context(), known.bearer)
-	if err != nil {
+	if err := s.authenticate(ctx.Context(), known, bearerOf(r)); err != nil {
 		known.failure = err
 		p := newProblem(http.StatusUnauthorized, rest.CodeUnauthenticated, "sign in, or give a token that is good: Authorization: Bearer …")
 		if !errors.Is(err, access.ErrUnauthenticated) {
@@ -49,8 +48,7 @@ func (s *Server) identify(ctx huma.Context, next func(huma.Context)) {
 		writeProblem(w, r, p)
 		return
 	}
-	known.identity, known.caller = identity, caller
-	if !known.move(s.callers, caller.Name) {
+	if !known.move(s.callers, known.caller.Name) {
 		tooMany(w, r)
 		return
 	}
@@ -72,6 +70,19 @@ func (r *reading) SetStatus(status int) {
 		status = http.StatusBadRequest
 	}
 	r.below.SetStatus(status)
+}
+
+// authenticate finds out who makes a request: the owner on the local socket, whom the kernel names, or else whose session
+// or token this is.
+func (s *Server) authenticate(ctx context.Context, known *request, bearer string) (err error) {
+	if _, local := socket.PeerOf(ctx); local {
+		known.identity = access.Identity{Kind: ownerKind, Name: OwnerName, Admin: true, Credential: access.Credential{Kind: "socket"}}
+		known.caller = callerOf(known.identity, nil)
+		return nil
+	}
+	known.bearer = bearer
+	known.identity, known.caller, err = s.whoIs(ctx, bearer)
+	return err
 }
 
 // whoIs returns who a bearer is and what that makes them in each organization.
@@ -185,6 +196,9 @@ func narrowed(identity access.Identity, organization string, r v1alpha1.Role) v1
 // recheck says whether the caller is still who they were, and still in the same groups.
 func (s *Server) recheck(ctx context.Context) error {
 	r := requestOf(ctx)
+	if r.identity.Kind == ownerKind { // the connection is still that user's
+		return nil
+	}
 	_, now, err := s.whoIs(ctx, r.bearer)
 	if err != nil {
 		return err

@@ -21,8 +21,11 @@ import (
 
 // callers are all kinds of them, from those who may least. "nobody" belongs to no organization, "red" owns another one.
 func callers() []string {
-	return []string{"", "nobody", "red", "viewer", "developer", "operator", "owner", "admin"}
+	return []string{"", "nobody", "red", "viewer", "developer", "operator", "owner", "admin", local}
 }
+
+// local is the owner of the machine, on the local socket.
+const local = "local"
 
 // Who may: beside the roles of the organization, these.
 const (
@@ -35,6 +38,8 @@ const (
 type route struct {
 	// from is the lowest that may.
 	from string
+	// account says that it is about the caller's own account, which the owner of the machine does not have.
+	account bool
 	// body is what is sent; %d is another number each time.
 	body string
 	// make makes what the request needs, and returns parameters of the path beside the usual ones.
@@ -114,12 +119,12 @@ func accounts() map[string]route {
 		"setUp":            {from: everyone, body: `{"token":"kq1_none","name":"first%d","password":"correct horse battery"}`},
 		"signIn":           {from: everyone, body: `{"name":"somebody%d","password":"correct horse battery"}`},
 		"choosePassword":   {from: everyone, body: `{"token":"kq1_%d","password":"correct horse battery"}`},
-		"signOut":          {from: signedIn},
+		"signOut":          {from: signedIn, account: true},
 		"getMe":            {from: signedIn},
-		"changePassword":   {from: signedIn, body: `{"old":"wrong %d","password":"correct horse battery staple"}`},
-		"listCredentials":  {from: signedIn},
-		"createToken":      {from: signedIn, body: newToken},
-		"revokeCredential": {from: signedIn},
+		"changePassword":   {from: signedIn, account: true, body: `{"old":"wrong %d","password":"correct horse battery staple"}`},
+		"listCredentials":  {from: signedIn, account: true},
+		"createToken":      {from: signedIn, account: true, body: newToken},
+		"revokeCredential": {from: signedIn, account: true},
 
 		"listUsers":  {from: adminOnly},
 		"createUser": {from: adminOnly, body: `{"name":"new-%d"}`},
@@ -154,8 +159,8 @@ func matrixOfSignIn() map[string]route {
 		"pollDevice":                {from: everyone, body: `{"deviceCode":"kq1_%d"}`},
 		"exchangeCode":              {from: everyone, body: `{"code":"kq1_%d","codeVerifier":"v","redirectURI":"http://127.0.0.1:1/"}`},
 		"listProviders":             {from: everyone},
-		"getDevice":                 {from: signedIn, make: someDevice},
-		"answerDevice":              {from: signedIn, body: `{"userCode":"BBBB-%d","approve":true}`},
+		"getDevice":                 {from: signedIn, account: true, make: someDevice},
+		"answerDevice":              {from: signedIn, account: true, body: `{"userCode":"BBBB-%d","approve":true}`},
 	}
 }
 
@@ -208,7 +213,7 @@ func expected(from, who, path string) int {
 	if who == "" {
 		return http.StatusUnauthorized
 	}
-	if from == signedIn || who == "admin" {
+	if from == signedIn || who == "admin" || who == local {
 		return 0
 	}
 	if strings.Contains(path, "{organization}") && (who == "nobody" || who == "red") {
@@ -298,7 +303,7 @@ func (h *house) ask(t *testing.T, r route, method, path, who string, n int) {
 	if strings.HasSuffix(path, "/me/tokens") || strings.HasSuffix(path, "/tokens") {
 		body = strings.ReplaceAll(body, "2999-01-01T00:00:00Z", time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	}
-	if strings.HasSuffix(path, "/signout") && who != "" { // a session of its own
+	if strings.HasSuffix(path, "/signout") && h.tokens[who] != "" { // a session of its own
 		issued, err := h.access.SignIn(t.Context(), who, secret, access.Origin{})
 		if err != nil {
 			t.Fatal(err)
@@ -309,6 +314,9 @@ func (h *house) ask(t *testing.T, r route, method, path, who string, n int) {
 	}
 	a := h.do(t.Context(), t, who, method, at, body, headers...)
 	want := expected(r.from, who, path)
+	if r.account && who == local {
+		want = http.StatusForbidden
+	}
 	if a.status >= http.StatusInternalServerError {
 		t.Errorf("%s %s as %q: %d %s", method, at, who, a.status, a.body)
 	}
@@ -349,7 +357,7 @@ func TestMatrixOfWatches(t *testing.T) {
 		for _, who := range callers() {
 			ctx, cancel := context.WithCancel(t.Context())
 			want := expected(r.from, who, path)
-			if k.Name == "Organization" && who != "admin" && who != "" {
+			if k.Name == "Organization" && who != "admin" && who != local && who != "" {
 				want = http.StatusForbidden // a watch would show others'
 			}
 			status := h.begin(ctx, t, who, strings.ReplaceAll(path, "{organization}", "blue")+"?watch=true")
@@ -388,14 +396,14 @@ func TestMatrixOfWatchesEverywhere(t *testing.T) {
 // begin returns the status with which a stream begins.
 func (h *house) begin(ctx context.Context, t *testing.T, who, path string) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL+path, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.urlOf(who)+path, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if token := h.tokens[who]; token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := h.Client().Do(req)
+	resp, err := h.clientOf(who).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,12 +13,12 @@ import (
 
 func (s *Server) registerMe() {
 	huma.Register(s.api, operation(http.MethodGet, "/me", "getMe", "Who you are, and what you may", "Me"), s.getMe)
-	huma.Register(s.api, operation(http.MethodPost, "/me/password", "changePassword", "Change your password", "Me", recorded("change-password")), s.changePassword)
-	huma.Register(s.api, operation(http.MethodGet, "/me/credentials", "listCredentials", "List your sessions and tokens", "Me"), s.listCredentials)
-	o := operation(http.MethodPost, "/me/tokens", "createToken", "Make a token of your own", "Me", recorded("create-token"))
+	huma.Register(s.api, operation(http.MethodPost, "/me/password", "changePassword", "Change your password", "Me", ofAccount, recorded("change-password")), s.changePassword)
+	huma.Register(s.api, operation(http.MethodGet, "/me/credentials", "listCredentials", "List your sessions and tokens", "Me", ofAccount), s.listCredentials)
+	o := operation(http.MethodPost, "/me/tokens", "createToken", "Make a token of your own", "Me", ofAccount, recorded("create-token"))
 	o.DefaultStatus = http.StatusCreated
 	huma.Register(s.api, o, s.createToken)
-	huma.Register(s.api, operation(http.MethodDelete, "/me/credentials/{credential}", "revokeCredential", "End a session or a token of your own", "Me", recorded("revoke")), s.revokeCredential)
+	huma.Register(s.api, operation(http.MethodDelete, "/me/credentials/{credential}", "revokeCredential", "End a session or a token of your own", "Me", ofAccount, recorded("revoke")), s.revokeCredential)
 }
 
 func (s *Server) getMe(ctx context.Context, _ *struct{}) (*ok[rest.Me], error) {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/server/socket"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/audit"
 )
@@ -133,7 +134,7 @@ func (s *Server) describe(ctx context.Context, a *act, status int) audit.Record 
 	r := audit.Record{
 		Actor: actorOf(known), Action: a.action, Organization: known.object.organization,
 		Object: audit.Object{Kind: known.object.kind, Name: known.object.name, UID: known.object.uid},
-		Source: known.from.Address.String(), UserAgent: known.from.Client, RequestID: known.id,
+		Source: sourceOf(ctx, known), UserAgent: known.from.Client, RequestID: known.id,
 		Outcome: outcomeOf(status), Status: status, Before: digest(known.before), After: digest(known.after), Detail: known.detail,
 	}
 	if known.failure != nil && known.identity.Kind == "" && r.Outcome == audit.Denied {
@@ -173,8 +174,16 @@ func newStrangers() *strangers {
 
 func (s *strangers) allow() bool { return s.limit.Allow() }
 
+// sourceOf is where a request comes from: an address or, on the local socket, a user of the operating system.
+func sourceOf(ctx context.Context, known *request) string {
+	if peer, local := socket.PeerOf(ctx); local {
+		return peer.String()
+	}
+	return known.from.Address.String()
+}
+
 func actorOf(known *request) audit.Actor {
-	kinds := map[access.Kind]string{access.User: audit.User, access.ServiceAccount: audit.ServiceAccount}
+	kinds := map[access.Kind]string{access.User: audit.User, access.ServiceAccount: audit.ServiceAccount, ownerKind: audit.Owner}
 	if kind, ok := kinds[known.identity.Kind]; ok {
 		return audit.Actor{Kind: kind, Name: known.identity.Name, Credential: known.identity.Credential.ID}
 	}

@@ -126,6 +126,17 @@ func public(o *huma.Operation) {
 	o.Security, o.MaxBodyBytes = []map[string][]string{}, maxPublicBody
 }
 
+// ofAccount marks an operation of the caller's own account, which the owner of the machine does not have.
+func ofAccount(o *huma.Operation) {
+	o.Middlewares = append(o.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
+		if requestOf(ctx.Context()).identity.Kind != ownerKind {
+			next(ctx)
+			return
+		}
+		refuse(ctx, newProblem(http.StatusForbidden, rest.CodeForbidden, "the owner of the machine has no account; sign in as a user for that"))
+	})
+}
+
 func isPublic(o *huma.Operation) bool { return o.Security != nil && len(o.Security) == 0 }
 
 // maxBody is how much of a request is read, in bytes, and maxPublicBody how much of those who have not said who they are.

@@ -46,6 +46,8 @@ type house struct {
 	answers *idempotency.Store
 	plane   client.WithWatch
 	db      *database.DB
+	// socket is the path of the local socket.
+	socket string
 	// tokens are sessions by who they are of: a role in blue, "admin", "red" (an owner there) or "nobody".
 	tokens map[string]string
 }
@@ -200,6 +202,7 @@ func (h *house) open(t *testing.T) {
 	}
 	h.Server = httptest.NewServer(h.door)
 	t.Cleanup(func() { h.door.Close(); h.Server.Close() })
+	h.openSocket(t)
 }
 
 // answer is what came back.
@@ -230,7 +233,7 @@ func (a answer) object(t *testing.T) rest.Object {
 // do makes a request as somebody; headers are pairs.
 func (h *house) do(ctx context.Context, t *testing.T, who, method, path, body string, headers ...string) answer {
 	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, method, h.URL+path, bytes.NewBufferString(body))
+	req, err := http.NewRequestWithContext(ctx, method, h.urlOf(who)+path, bytes.NewBufferString(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +246,7 @@ func (h *house) do(ctx context.Context, t *testing.T, who, method, path, body st
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := h.Client().Do(req)
+	resp, err := h.clientOf(who).Do(req)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}

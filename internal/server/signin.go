@@ -53,7 +53,7 @@ func (s *Server) registerSignIn() {
 	huma.Register(s.api, o, s.setUp)
 	huma.Register(s.api, operation(http.MethodPost, "/signin", "signIn", "Sign in with name and password", "Sign-in", public, recorded("sign-in")), s.signIn)
 	huma.Register(s.api, operation(http.MethodPost, "/password", "choosePassword", "Choose a password, with a one-time token", "Sign-in", public, recorded("choose-password")), s.choosePassword)
-	huma.Register(s.api, operation(http.MethodPost, "/signout", "signOut", "End this session", "Sign-in", recorded("sign-out")), s.signOut)
+	huma.Register(s.api, operation(http.MethodPost, "/signout", "signOut", "End this session", "Sign-in", ofAccount, recorded("sign-out")), s.signOut)
 }
 
 type setUpInput struct {

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package socket
+
+import (
+	"errors"
+	"net"
+)
+
+// peerOf knows nobody: KQueen serves on Linux alone.
+func peerOf(net.Conn) (Peer, error) { return Peer{}, errors.ErrUnsupported }
