@@ -31,14 +31,15 @@ const importTable = `
 	NONE < platform/atomicfile, platform/health, platform/invalid, platform/stage < PLAIN;
 	NONE < platform/osthread, platform/relay, platform/kube, platform/database;
 	platform/database, PLAIN < platform/idempotency;
-	API < platform/operator;
+	API < platform/operator, platform/admission;
 	# Only supervise knows how a process of the host is run.
 	PLAIN, platform/osthread < platform/supervise;
 
 	# hosting: the mechanisms from which control planes are made.
 	PLAIN < hosting/pki, hosting/datastore, hosting/release;
 	platform/supervise < hosting/runner;
-	platform/relay < hosting/gateway, hosting/egress;
+	platform/relay < hosting/egress;
+	platform/operator, platform/relay < hosting/gateway;
 
 	# tenancy: tokens, passwords and identity providers know nothing of the users that have them; what is kept
 	# in SQL has tables of its own.
@@ -57,6 +58,7 @@ const importTable = `
 	workers/machine/local/guest < workers/machine/local;
 	workers/machine, hosting/release < workers/machine/manual;
 	workers/node, PLAIN < workers/join;
+	workers/addons, workers/machine, hosting/release, platform/kube < workers/prepare;
 
 	API, PLAIN, platform/kube, platform/operator, tenancy/role, workers/addons, workers/machine,
 	hosting/pki, hosting/datastore, hosting/release, hosting/gateway, hosting/egress, hosting/runner < MECHANISMS;
@@ -67,7 +69,8 @@ const importTable = `
 
 	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
 	# those, so that a new one changes no reconciler.
-	MECHANISMS, clusters/provision < clusters/cluster, hosting/controlplane, tenancy/organization, workers/nodepool, workers/machinecontroller;
+	MECHANISMS, clusters/provision < clusters/cluster, hosting/controlplane, workers/nodepool, workers/machinecontroller;
+	MECHANISMS, platform/admission < tenancy/organization;
 	MECHANISMS, tenancy/access/oidc < tenancy/identityprovider;
 
 	# The face of the admin plane. That of one machine is described as a tenant's control plane is.
@@ -80,7 +83,7 @@ const importTable = `
 
 	# The one place that wires, and the command line above it.
 	clusters/cluster, clusters/provision/all, engine, engine/standalone, hosting/runner, server, tenancy/audit/kubeaudit,
-	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual < app;
+	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
 	API, client < cli/doorclient;
 	app, cli/doorclient, workers/join < cli < cmd/kqueen;
 

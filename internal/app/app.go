@@ -59,8 +59,8 @@ type Config struct {
 	// MachineNetwork is cut into a subnet for the machines of each cluster on this host; the zero Prefix takes the
 	// one of last time, or 10.223.0.0/16. Machines that are there keep their addresses.
 	MachineNetwork netip.Prefix
-	// Images says where the images come from that KQueen's own pods in clusters run: [ImagesBundled] or
-	// [ImagesUpstream]. Empty takes what was said last time; when nothing was, they are bundled where they are built.
+	// Images says where the images come from that KQueen's own pods in clusters run: prepare.Bundled
+	// or prepare.Upstream. Empty takes what was said last time; when nothing was, they are bundled where they are built.
 	Images string
 	Log    *slog.Logger
 	// Report is called when a step of the start begins and when it has ended. Nil for nobody.
@@ -72,7 +72,7 @@ type App struct {
 	Config
 	settings *settings
 	runner   *supervise.Supervisor
-	wakes    *wakes
+	notices  *notices
 	gateway  *gateway.Gateway
 	front    net.Listener
 	began    time.Time
@@ -96,12 +96,12 @@ func New(c Config) (*App, error) {
 		return nil, err
 	}
 	c = settings.merge(c)
-	a := &App{Config: c, settings: settings, wakes: newWakes(c.Engine), began: time.Now()}
+	a := &App{Config: c, settings: settings, notices: newNotices(c.Engine), began: time.Now()}
 	a.runner, err = supervise.New(supervise.Config{
 		Dir:    runDir(c.Dir),
 		Listen: c.Listen,
 		Log:    c.Log.With("part", "runner"),
-		Notify: a.wakes.changed,
+		Notify: a.notices.workload,
 	})
 	if err != nil {
 		return nil, err
@@ -137,14 +137,14 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 // host is what the engine finds here.
 func (a *App) host(installed []release.Binaries) engine.Host {
 	return engine.Host{
-		Dir: a.Dir, Program: a.Program, Version: a.Version, Runner: a.runner, Changed: a.wakes.own,
+		Dir: a.Dir, Program: a.Program, Version: a.Version, Runner: a.runner, Changed: a.notices.own,
 		Releases: a.Releases, Installed: installed,
 		LastVersion: a.settings.AdminVersion,
 		RememberVersion: func(version string) error {
 			a.settings.AdminVersion = version
 			return a.settings.save(a.Dir)
 		},
-		Domain: a.Domain, AdvertiseAddress: advertiseAddress(a.Listen), AuditLog: kubeaudit.Path(a.planeLogDir()),
+		Domain: a.Domain, AdvertiseAddress: advertiseAddress(a.Listen), AuditLog: kubeaudit.Path(a.auditDir()),
 		Report: a.Report, Log: a.Log.With("part", "engine"),
 	}
 }
@@ -206,9 +206,12 @@ func (a *App) gatewayAddress() string {
 	return net.JoinHostPort(host.String(), strconv.Itoa(a.settings.GatewayPort))
 }
 
+// auditDir is where an API server on this host writes what is done past the REST API, until it is in the audit log.
+func (a *App) auditDir() string { return filepath.Join(a.Dir, auditFolder) }
+
 func runDir(dir string) string { return filepath.Join(dir, "run") }
 
-// imagesDir is where somebody puts archives of images for machines on this host.
+// imagesDir is where the owner puts archives of images for machines on this host.
 func imagesDir(dir string) string { return filepath.Join(dir, "images") }
 
 // prepareDir makes the data directory, or says why it cannot be used.

@@ -5,12 +5,15 @@ package app
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -18,11 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/cluster"
@@ -31,15 +31,19 @@ import (
 	"kqueen.io/kqueen/internal/clusters/provision/hosted"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
+	"kqueen.io/kqueen/internal/hosting/gateway"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/admission"
 	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/stage"
+	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/access/oidc"
+	"kqueen.io/kqueen/internal/tenancy/audit/kubeaudit"
+	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 	"kqueen.io/kqueen/internal/tenancy/organization"
+	"kqueen.io/kqueen/internal/workers/machine"
 )
-
-// parallel is how many objects of one kind are worked on at once. The work is waiting for the API
-// and the store, not computing.
-const parallel = 8
 
 // control installs what every installation has and runs the reconcilers.
 func (a *App) control(ctx context.Context, plane *engine.Plane, installed []release.Binaries, ready func()) error {
@@ -77,29 +81,24 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 		return fmt.Errorf("open the door: %w", err)
 	}
 	defer func() { _ = d.close() }()
-	drivers, looks, err := a.addReconcilers(ctx, mgr, d)
+	drivers := all.Drivers(all.Config{Hosted: hosted.Config{Client: mgr.GetClient(), Secrets: mgr.GetAPIReader()}})
+	looks, err := a.addReconcilers(ctx, mgr, d, drivers)
 	if err != nil {
 		return fmt.Errorf("add reconcilers: %w", err)
 	}
 	if err := a.addWorkers(ctx, mgr, machines); err != nil {
 		return fmt.Errorf("add the reconcilers of workers: %w", err)
 	}
-	if err := a.addProviders(mgr); err != nil {
-		return err
-	}
 	if err := a.sweep(ctx, direct, machines); err != nil {
 		return fmt.Errorf("sweep orphans: %w", err)
 	}
-	admit := &admits{
-		cache: mgr.GetClient(), direct: direct, clusters: &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers},
-		limits: organization.NewLimits(mgr.GetClient(), time.Now),
-	}
-	admit.limits.Host = resourcesOf(machines.HostSize())
-	if err := a.addDoor(ctx, d, plane, mgr, admit); err != nil {
+	limits := organization.NewLimits(mgr.GetClient(), time.Now)
+	limits.Host = resourcesOf(machines.HostSize())
+	if err := a.addDoor(ctx, d, plane, mgr, limits); err != nil {
 		return err
 	}
-	hook := &admissionHook{client: direct, admits: admit, log: a.Log}
-	stop, err := hook.serve(ctx)
+	clusters := &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}
+	stop, err := a.admit(ctx, direct, validators(mgr.GetScheme(), clusters, limits, direct))
 	if err != nil {
 		return fmt.Errorf("serve admission: %w", err)
 	}
@@ -117,21 +116,46 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	return mgr.Start(ctx)
 }
 
-// addDoor lets the door serve as soon as the caches are filled.
-func (a *App) addDoor(ctx context.Context, d *door, plane *engine.Plane, mgr ctrl.Manager, admit *admits) error {
-	if err := admit.follow(ctx, mgr.GetCache()); err != nil {
+// admit answers the API server about the resources of the validators.
+func (a *App) admit(ctx context.Context, direct client.Client, validators map[string]http.Handler) (stop func(), err error) {
+	certificate, authority, err := webhookKeys()
+	if err != nil {
+		return nil, err
+	}
+	hook := &admission.Hook{Client: direct, Resources: validators, Certificate: certificate, Authority: authority, Log: a.Log}
+	return hook.Serve(ctx)
+}
+
+// sweep removes what runs here for objects that are no more.
+func (a *App) sweep(ctx context.Context, direct client.Reader, machines machine.Provider) error {
+	running, err := a.runner.List(ctx)
+	if err != nil {
 		return err
 	}
-	if err := a.assemble(ctx, d, plane.Config, mgr, admit.limits); err != nil {
+	running = slices.DeleteFunc(running, func(id string) bool { return engine.Owns(a.Engine, id) })
+	return controlplane.Sweep(ctx, direct, running, func(ctx context.Context, uid string) error {
+		a.Log.Warn("removing a workload whose object is gone", "workload", uid)
+		// For a workload that is no machine this is nothing but the runner's Remove.
+		_, err := machines.Delete(ctx, machine.Ref{UID: types.UID(uid)})
+		return err
+	})
+}
+
+// addDoor lets the door serve as soon as the caches are filled.
+func (a *App) addDoor(ctx context.Context, d *door, plane *engine.Plane, mgr ctrl.Manager, limits *organization.Limits) error {
+	if err := limits.Follow(ctx, mgr.GetCache()); err != nil {
+		return err
+	}
+	if err := a.assemble(ctx, d, plane.Config, mgr, limits); err != nil {
 		return fmt.Errorf("assemble the door: %w", err)
 	}
 	a.door.Store(d)
 	if plane.Audited {
-		direct, err := a.planeLog(d)
+		past, err := kubeaudit.New(d.audit, a.auditDir(), d.log)
 		if err != nil {
 			return err
 		}
-		if err := mgr.Add(manager.RunnableFunc(direct.Run)); err != nil {
+		if err := mgr.Add(manager.RunnableFunc(past.Run)); err != nil {
 			return err
 		}
 	}
@@ -141,6 +165,7 @@ func (a *App) addDoor(ctx context.Context, d *door, plane *engine.Plane, mgr ctr
 func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager, error) {
 	return ctrl.NewManager(config, ctrl.Options{
 		Scheme:  scheme,
+		Logger:  logr.FromSlogHandler(a.Log.Handler()),
 		Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache:   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 		// Secrets are read when needed and not kept: they are many, large and secret.
@@ -151,79 +176,78 @@ func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager
 }
 
 // serving waits until the caches are filled, the first provisioner and organization are ready and what
-// is said of clusters is true, so that whoever is told "ready" can create and trust.
-func (a *App) serving(ctx context.Context, mgr ctrl.Manager, direct client.WithWatch, looks *firstLooks) error {
+// is said of clusters is true, so that a user who is told "ready" can create and trust.
+func (a *App) serving(ctx context.Context, mgr ctrl.Manager, direct client.WithWatch, looks []*operator.FirstLooks) error {
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		return fmt.Errorf("wait for the caches: %w", context.Cause(ctx))
 	}
-	if err := waitReady(ctx, direct); err != nil {
-		return err
+	for _, list := range []client.ObjectList{&v1alpha1.ProvisionerList{}, &v1alpha1.OrganizationList{}, &v1alpha1.ReleaseList{}, &v1alpha1.DataStoreList{}} {
+		if err := operator.WaitLooked(ctx, direct, list); err != nil {
+			return err
+		}
 	}
-	return waitTruth(ctx, direct, looks)
+	planes := &v1alpha1.ControlPlaneList{}
+	if err := direct.List(ctx, planes); err != nil {
+		return fmt.Errorf("list control planes: %w", err)
+	}
+	var names []types.NamespacedName
+	for i := range planes.Items {
+		names = append(names, client.ObjectKeyFromObject(&planes.Items[i]))
+	}
+	for _, l := range looks {
+		if err := l.Wait(ctx, names); err != nil {
+			return err
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return cluster.WaitAgreed(ctx, direct)
 }
 
-func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, d *door) (map[string]provision.Driver, *firstLooks, error) {
-	c, secrets := mgr.GetClient(), mgr.GetAPIReader()
-	index := func(o client.Object) []string { return []string{string(o.GetUID())} }
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.ControlPlane{}, uidIndex, index); err != nil {
-		return nil, nil, err
-	}
-	drivers := all.Drivers(all.Config{Hosted: hosted.Config{Client: c, Secrets: secrets}})
-	releases := release.NewStore(a.Releases)
-	stores := controlplane.NewDataStores(c, secrets)
-	meter := controlplane.NewMeter(c, stores, a.wakes.controlPlane, a.Log, time.Now)
-	if err := mgr.Add(manager.RunnableFunc(meter.Run)); err != nil {
-		return nil, nil, err
-	}
-	over, err := a.addEnded(ctx, mgr, d)
+// addReconcilers adds all but those of workers. What it returns tells when control planes were looked at.
+func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, d *door, drivers map[string]provision.Driver) ([]*operator.FirstLooks, error) {
+	endings, err := access.NewEndings(ctx, d.access, a.notices.credentials.Send, d.log)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	recorder := mgr.GetEventRecorder("kqueen")
+	if err := mgr.Add(endings); err != nil {
+		return nil, err
+	}
+	planes, err := controlplane.Setup(ctx, mgr, controlplane.Config{
+		Releases: release.NewStore(a.Releases), Runner: a.runner, Ask: kube.Ask,
+		Domain: a.Domain, GatewayAddress: a.gatewayAddress(), AdvertiseAddress: advertiseAddress(a.Listen),
+		Issuer: d.trust(), Ended: endings.Of, Tenants: kube.NewRemotes(mgr.GetAPIReader(), mgr.GetScheme(), a.Version),
+	}, controlplane.Watches{Components: a.notices.controlPlanes, Credentials: a.notices.credentials}, a.Log)
+	if err != nil {
+		return nil, err
+	}
+	routes, err := a.routes(mgr.GetClient()).Setup(mgr)
+	if err != nil {
+		return nil, err
+	}
+	if err := cluster.Setup(mgr, drivers); err != nil {
+		return nil, err
+	}
+	if err := organization.Setup(mgr); err != nil {
+		return nil, err
+	}
+	if err := identityprovider.Setup(mgr, oidc.NewClient(time.Now, issuerDeadline).Check); err != nil {
+		return nil, err
+	}
+	return []*operator.FirstLooks{planes, routes}, nil
+}
 
-	planes := newFirstLooks(controlplane.New(controlplane.Config{
-		Client: c, Secrets: secrets, Stores: stores, Releases: releases, Runner: a.runner, Routes: a.gateway, Ask: kube.Ask,
-		Recorder: recorder, Domain: a.Domain, GatewayAddress: a.gatewayAddress(),
-		AdvertiseAddress: advertiseAddress(a.Listen), Issuer: d.trust(), Ended: over.of, Tenants: kube.NewRemotes(secrets, mgr.GetScheme(), a.Version), Sizes: meter, Now: time.Now,
-	}))
-	fetches := controlplane.NewReleaseReconciler(ctx, controlplane.ReleaseConfig{
-		Client: c, Store: releases, Retry: time.Minute, Recorder: recorder, Wake: a.wakes.fetched, Log: a.Log,
-	})
-	clusters := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Cluster{}).WithOptions(options())
-	for _, d := range drivers {
-		for _, owned := range d.Describe().Owns {
-			clusters = clusters.Owns(owned)
-		}
+// issuerDeadline bounds each call by which an issuer is looked at.
+const issuerDeadline = 10 * time.Second
+
+// routes are the gateway's.
+func (a *App) routes(c client.Reader) *gateway.Routes {
+	r := &gateway.Routes{Gateway: a.gateway, Client: c, Name: func(of types.NamespacedName) string { return controlplane.ServerName(of, a.Domain) }}
+	if a.Listen.IsUnspecified() {
+		r.Self = advertiseAddress(a.Listen)
 	}
-	builds := []func() error{
-		func() error {
-			return clusters.Complete(cluster.New(cluster.Config{Client: c, Secrets: secrets, Drivers: drivers, Recorder: recorder}))
-		},
-		func() error {
-			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.ControlPlane{}).WithOptions(options()).
-				WatchesRawSource(source.Channel(a.wakes.controlPlanes, byUID[*v1alpha1.ControlPlane](a, c, func() client.ObjectList { return &v1alpha1.ControlPlaneList{} }))).Complete(planes)
-		},
-		func() error {
-			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Release{}).
-				WatchesRawSource(source.Channel(a.wakes.releases, &handler.TypedEnqueueRequestForObject[*v1alpha1.Release]{})).Complete(fetches)
-		},
-		func() error {
-			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.DataStore{}).Complete(controlplane.NewDataStoreReconciler(c, stores, recorder))
-		},
-		func() error {
-			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Provisioner{}).Complete(cluster.NewProvisionerReconciler(c, drivers, recorder))
-		},
-		func() error {
-			return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Organization{}).Owns(&corev1.Namespace{}).
-				Owns(&rbacv1.RoleBinding{}).Owns(&rbacv1.ClusterRole{}).Owns(&rbacv1.ClusterRoleBinding{}).Complete(organization.New(c, recorder))
-		},
-	}
-	for _, build := range builds {
-		if err := build(); err != nil {
-			return nil, nil, err
-		}
-	}
-	return drivers, planes, nil
+	return r
 }
 
 func newScheme() (*runtime.Scheme, error) {
@@ -235,5 +259,3 @@ func newScheme() (*runtime.Scheme, error) {
 	}
 	return scheme, nil
 }
-
-func options() controller.Options { return controller.Options{MaxConcurrentReconciles: parallel} }

@@ -76,9 +76,12 @@ func stopAll(ctx context.Context, e engine.Engine, r *supervise.Supervisor, repo
 	return machines.LeaveHost()
 }
 
+// auditFolder is the folder of audit logs in the data directory.
+const auditFolder = "audit"
+
 // contents are everything that KQueen puts into a data directory.
 var contents = []string{
-	"run", "etcd", "keys", "logs", planeLogs, "admin.kubeconfig", "settings.json", socketName, apiSocketName,
+	"run", "etcd", "keys", "logs", auditFolder, "admin.kubeconfig", "settings.json", socketName, apiSocketName,
 	authorityFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm",
 }
 

@@ -20,6 +20,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/platform/supervise"
+	"kqueen.io/kqueen/internal/workers/prepare"
 )
 
 // databaseVariable is no flag, because it may hold a password, and flags are for everybody to see.
@@ -72,7 +73,7 @@ last time stays.`,
 	f.StringVar(&flags.domain, "domain", "", "suffix of the API servers' names at the gateway (default the one of last time, at first kqueen.internal)")
 	f.StringVar(&flags.machineNetwork, "machine-network", "", "IPv4 network from which each cluster gets a /24 for its machines on this host (default the one of last time, at first 10.223.0.0/16)")
 	f.StringVar(&flags.images, "images", "", "images that KQueen's own pods in clusters run: bundled (built with the programs of machines here) or upstream (pulled from registry.k8s.io and ghcr.io) (default the ones of last time, at first bundled where they are built)")
-	_ = cmd.RegisterFlagCompletionFunc("images", oneOf(app.ImagesFrom()...))
+	_ = cmd.RegisterFlagCompletionFunc("images", oneOf(prepare.Sources()...))
 	f.DurationVar(&flags.timeout, "timeout", 3*time.Minute, "how long to wait until everything serves")
 	return cmd
 }
@@ -131,8 +132,8 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	if flags.apiPort < 0 || flags.apiPort > 65535 {
 		return app.Config{}, fail(codeUsage, "--api-port: %d is not between 1 and 65535", flags.apiPort)
 	}
-	if flags.images != "" && !slices.Contains(app.ImagesFrom(), flags.images) {
-		return app.Config{}, fail(codeUsage, "--images: %q has to be %s", flags.images, strings.Join(app.ImagesFrom(), " or "))
+	if flags.images != "" && !slices.Contains(prepare.Sources(), flags.images) {
+		return app.Config{}, fail(codeUsage, "--images: %q has to be %s", flags.images, strings.Join(prepare.Sources(), " or "))
 	}
 	program, err := os.Executable()
 	if err != nil {

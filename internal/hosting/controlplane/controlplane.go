@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,12 +19,6 @@ import (
 // Stores opens data stores. *DataStores offers it.
 type Stores interface {
 	Open(ctx context.Context, name string) (*Store, error)
-}
-
-// Routes are the names at the gateway. *gateway.Gateway offers it.
-type Routes interface {
-	SetRoute(host string, backend netip.AddrPort) error
-	RemoveRoute(host string)
 }
 
 // Tenants connects to the API servers of control planes. *kube.Remotes offers it.
@@ -44,7 +39,6 @@ type Config struct {
 	Stores   Stores
 	Releases Releases
 	Runner   runner.Runner
-	Routes   Routes
 	// Ask asks the API server that a kubeconfig names for a path and returns the HTTP status.
 	Ask      func(ctx context.Context, kubeconfig []byte, path string) (int, error)
 	Recorder events.EventRecorder
@@ -79,8 +73,9 @@ func New(c Config) *operator.Reconciler[*v1alpha1.ControlPlane] {
 		Recorder:  c.Recorder,
 		New:       func() *v1alpha1.ControlPlane { return &v1alpha1.ControlPlane{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/controlplane",
-		// Removed in reverse: nothing runs before the name, the data and the keys go. The route stands
-		// before the components run, so that one failing component does not hide a healthy API server.
+		// Removed in reverse: nothing runs before the name, the data and the keys go. The endpoint, by
+		// which gateways know the route, stands before the components run, so that one failing component does not hide a
+		// healthy API server.
 		Phases: []operator.Phase[*v1alpha1.ControlPlane]{
 			{Condition: v1alpha1.ConditionKeysReady, Ensure: v.ensureKeys, Remove: v.removeKeys},
 			{Condition: v1alpha1.ConditionStoreReady, Ensure: v.ensureKeyspace, Remove: v.removeKeyspace},
@@ -92,13 +87,17 @@ func New(c Config) *operator.Reconciler[*v1alpha1.ControlPlane] {
 	})
 }
 
-// serverName is the control plane's host name at the gateway. Two control planes never share one:
+// ServerName is the host name at the gateway of the control plane of that name. Two control planes never share one:
 // neither names nor namespaces have dots, and the fixed label keeps organizations and other
 // namespaces apart.
-func serverName(cp *v1alpha1.ControlPlane, domain string) string {
-	organization, ok := strings.CutPrefix(cp.Namespace, v1alpha1.NamespacePrefix)
+func ServerName(of types.NamespacedName, domain string) string {
+	organization, ok := strings.CutPrefix(of.Namespace, v1alpha1.NamespacePrefix)
 	if !ok {
-		return fmt.Sprintf("%s.%s.ns.%s", cp.Name, cp.Namespace, domain)
+		return fmt.Sprintf("%s.%s.ns.%s", of.Name, of.Namespace, domain)
 	}
-	return fmt.Sprintf("%s.%s.%s", cp.Name, organization, domain)
+	return fmt.Sprintf("%s.%s.%s", of.Name, organization, domain)
+}
+
+func serverName(cp *v1alpha1.ControlPlane, domain string) string {
+	return ServerName(client.ObjectKeyFromObject(cp), domain)
 }

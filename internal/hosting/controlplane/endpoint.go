@@ -9,16 +9,13 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
-// ensureEndpoint gives the API server its name at the gateway.
+// ensureEndpoint says where the API server is. Gateways take their routes from there.
 func (v *verb) ensureEndpoint(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
 	place, err := v.Runner.Reserve(ctx, string(cp.UID), Ports())
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonEndpointPending, fmt.Errorf("read the port: %w", err))
 	}
 	name, port := serverName(cp, v.Domain), place.Port[PortAPI]
-	if err := v.Routes.SetRoute(name, netip.AddrPortFrom(loopback(place.Addr), uint16(port))); err != nil {
-		return operator.Stalled(v1alpha1.ReasonEndpointPending, "give %s a route: %v", name, err)
-	}
 	cp.Status.Endpoint = &v1alpha1.ControlPlaneEndpoint{
 		ServerName:  name,
 		Gateway:     v.GatewayAddress,
@@ -30,7 +27,6 @@ func (v *verb) ensureEndpoint(ctx context.Context, cp *v1alpha1.ControlPlane) op
 }
 
 func (v *verb) removeEndpoint(_ context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
-	v.Routes.RemoveRoute(serverName(cp, v.Domain))
 	cp.Status.Endpoint = nil
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }

@@ -67,13 +67,12 @@ func (p *plane) world() operatortest.World {
 	}
 }
 
-// reconciler is a new process: the routes of the old one went with it.
+// reconciler is a new process.
 func (p *plane) reconciler(inj *operatortest.Injector) reconcile.Reconciler {
-	p.routes = map[string]netip.AddrPort{}
 	l := lines{p.outside, inj}
 	c := inj.Client(p.client)
 	return New(Config{
-		Client: c, Secrets: c, Stores: storeLines{l}, Releases: releaseLines{l}, Runner: l, Routes: l, Ask: l.ask,
+		Client: c, Secrets: c, Stores: storeLines{l}, Releases: releaseLines{l}, Runner: l, Ask: l.ask,
 		Issuer: p.issuer, Ended: func(string) []string { return nil }, Tenants: tenantLines{c},
 		Domain: "kqueen.test", GatewayAddress: "192.0.2.1:6443",
 		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"), Sizes: p.sizes, Now: func() time.Time { return p.now },
@@ -106,7 +105,6 @@ type end struct {
 	Trusted    int      // how many authorities ever ran: a second one would cut off every node
 	Keyspaces  []string
 	Workloads  []string // with their programs and arguments
-	Routes     []string
 	Rights     []string // in the cluster; not looked at when the cluster is gone
 	Conditions []string
 	Status     v1alpha1.ControlPlaneStatus
@@ -141,9 +139,6 @@ func (p *plane) snapshot(ctx context.Context) (any, error) {
 			e.Workloads = append(e.Workloads, own.Replace(fmt.Sprint(id, " ready=", w.ready, " ", c.Path, " ", c.Args)))
 		}
 		e.Trusted = len(w.trusted)
-	}
-	for _, host := range p.hosts() {
-		e.Routes = append(e.Routes, own.Replace(host)+" "+p.routes[host].String())
 	}
 	cp, err := p.get(ctx)
 	if apierrors.IsNotFound(err) {
@@ -244,8 +239,8 @@ func TestControlPlaneEndState(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := got.(end)
-	if len(e.Secrets) != 1 || !e.KeysInUse || e.Trusted != 1 || len(e.Keyspaces) != 1 || len(e.Workloads) != 3 || len(e.Routes) != 1 {
-		t.Errorf("want one Secret, in use, one keyspace, three programs and one route, got %+v", e)
+	if len(e.Secrets) != 1 || !e.KeysInUse || e.Trusted != 1 || len(e.Keyspaces) != 1 || len(e.Workloads) != 3 {
+		t.Errorf("want one Secret, in use, one keyspace and three programs, got %+v", e)
 	}
 	if e.Status.Version != "v1.36.2" || e.Status.Endpoint == nil || len(e.Finalizers) != 1 {
 		t.Errorf("want version, endpoint and finalizer, got %+v", e.Status)
@@ -256,7 +251,7 @@ func TestControlPlaneEndState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := got.(end); len(e.Secrets)+len(e.Keyspaces)+len(e.Workloads)+len(e.Routes)+len(p.workloads) != 0 {
+	if e := got.(end); len(e.Secrets)+len(e.Keyspaces)+len(e.Workloads)+len(p.workloads) != 0 {
 		t.Errorf("want nothing to be left, got %+v", e)
 	}
 }

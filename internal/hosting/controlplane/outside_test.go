@@ -32,7 +32,6 @@ type outside struct {
 	mu        sync.Mutex
 	workloads map[string]*workload
 	keyspaces map[datastore.Keyspace]int // how often it was made anew
-	routes    map[string]netip.AddrPort  // in the reconciler's process: a crash empties it
 	bytes     map[datastore.Keyspace]int64
 	nextPort  int
 	early     []string // what was taken away while programs still used it
@@ -69,13 +68,6 @@ func (o *outside) step() bool {
 		w.begun = w.ready // nobody watches that
 	}
 	return moved
-}
-
-// hosts returns the names at the gateway, sorted.
-func (o *outside) hosts() []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Sorted(maps.Keys(o.routes))
 }
 
 // lines lead to the outside through an injector.
@@ -181,23 +173,6 @@ func (l lines) ask(_ context.Context, kubeconfig []byte, path string) (int, erro
 	})
 }
 
-func (l lines) SetRoute(host string, backend netip.AddrPort) error {
-	l.inj.Certain("routes.Set", func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.routes[host] = backend
-	})
-	return nil
-}
-
-func (l lines) RemoveRoute(host string) {
-	l.inj.Certain("routes.Remove", func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.routes, host)
-	})
-}
-
 func (l lines) Lookup(v release.Version) (release.Binaries, bool, error) {
 	binaries, err := operatortest.ReadValue(l.inj, "releases.Lookup", func() (release.Binaries, error) {
 		return release.Binaries{Version: v, Dir: "/releases/" + v.String(), Components: map[string]release.Component{
@@ -268,6 +243,5 @@ func (k keyspaceLines) Health(context.Context) (datastore.Health, error) {
 
 var (
 	_ runner.Runner = lines{}
-	_ Routes        = lines{}
 	_ Stores        = storeLines{}
 )

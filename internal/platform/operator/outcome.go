@@ -79,9 +79,13 @@ func (o Outcome) IsDone() bool { return o.kind == done }
 
 // String is for test output.
 func (o Outcome) String() string {
-	name := [...]string{"done", "warn", "wait", "retry", "stalled"}[o.kind]
+	return fmt.Sprintf("%s %s: %s", o.name(), o.reason, o.message)
+}
+
+// name says how the run of the phase ended, in a word.
+func (o Outcome) name() string {
 	if o.unknown {
-		name = "unknown"
+		return "unknown"
 	}
-	return fmt.Sprintf("%s %s: %s", name, o.reason, o.message)
+	return [...]string{"done", "warn", "wait", "retry", "stalled"}[o.kind]
 }

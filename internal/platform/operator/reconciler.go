@@ -124,6 +124,7 @@ func (r *Reconciler[T]) run(ctx context.Context, obj T, deleting bool) ([]result
 			continue
 		}
 		outcome := act(ctx, obj)
+		tell(ctx, phase.Condition, outcome)
 		results = append(results, result{phase.Condition, outcome, phase.Leaving})
 		if outcome.after > 0 && (soonest == 0 || outcome.after < soonest) {
 			soonest = outcome.after

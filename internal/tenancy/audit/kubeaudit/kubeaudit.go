@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"kqueen.io/kqueen/api/crds"
 	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
@@ -37,6 +38,19 @@ type Reader struct {
 	// Kinds are the kinds of resources, such as Cluster of "clusters.kqueen.io".
 	Kinds map[string]string
 	Warn  *slog.Logger
+}
+
+// New returns the Reader of the admin plane's log in dir.
+func New(log *audit.Log, dir string, warn *slog.Logger) (*Reader, error) {
+	definitions, err := crds.All()
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[string]string{}
+	for _, definition := range definitions {
+		kinds[definition.Name] = definition.Spec.Names.Kind
+	}
+	return &Reader{Log: log, Source: "admin-plane", Dir: dir, Kinds: kinds, Warn: warn}, nil
 }
 
 // Path is where the API server has to write.

@@ -1,6 +1,4 @@
-//go:build linux
-
-package app
+package prepare
 
 import (
 	"fmt"
@@ -11,16 +9,16 @@ import (
 	"kqueen.io/kqueen/internal/workers/addons"
 )
 
-// Values of [Config.Images].
+// Where images come from: values of [Config.Images].
 const (
-	// ImagesBundled are those that were built with the programs of machines here, and come with the machines.
-	ImagesBundled = "bundled"
-	// ImagesUpstream are those of the projects themselves, pulled from their registries.
-	ImagesUpstream = "upstream"
+	// Bundled are those that were built with the programs of machines here, and come with the machines.
+	Bundled = "bundled"
+	// Upstream are those of the projects themselves, pulled from their registries.
+	Upstream = "upstream"
 )
 
-// ImagesFrom are the values of [Config.Images].
-func ImagesFrom() []string { return []string{ImagesBundled, ImagesUpstream} }
+// Sources are the values of [Config.Images].
+func Sources() []string { return []string{Bundled, Upstream} }
 
 // Upstream's images. Those of Kubernetes are what "kubeadm config images list" names for the newest version that is
 // built here; flannel's are what Documentation/kube-flannel.yml of the version in node/flannel names.
@@ -36,7 +34,7 @@ const (
 // from is a value of [Config.Images] or empty: then they are bundled where there are such. It is pure.
 func chooseImages(from string, bundled []release.Image, version, cni string) (addons.Images, error) {
 	images := addons.Images{KubeProxy: upstreamProxy + ":" + version} // it is in machines that somebody brings alone
-	if from == ImagesUpstream || from == "" && len(bundled) == 0 {
+	if from == Upstream || from == "" && len(bundled) == 0 {
 		images.CoreDNS, images.Flannel, images.FlannelPlugin = upstreamCoreDNS, upstreamFlannel, upstreamFlannelPlugin
 		return images, nil
 	}
@@ -56,15 +54,15 @@ func chooseImages(from string, bundled []release.Image, version, cni string) (ad
 		missing = "flannel"
 	}
 	if missing != "" {
-		return images, fmt.Errorf("the image of %s is not on this machine; build it with: kqueen release build, or have it pulled with: kqueen up --images %s", missing, ImagesUpstream)
+		return images, fmt.Errorf("the image of %s is not on this machine; build it with: kqueen release build, or have it pulled with: kqueen up --images %s", missing, Upstream)
 	}
 	return images, nil
 }
 
-// pause is the image that holds the namespaces of pods in machines on this host; empty for the one that comes with
+// Pause is the image that holds the namespaces of pods in machines on this host; empty for the one that comes with
 // the machine.
-func (c Config) pause() string {
-	if c.Images == ImagesUpstream {
+func Pause(from string) string {
+	if from == Upstream {
 		return upstreamPause
 	}
 	return ""

@@ -1,6 +1,4 @@
-//go:build linux
-
-package app
+package operator
 
 import (
 	"context"
@@ -34,7 +32,7 @@ func TestWaitLooked(t *testing.T) {
 		_ = c.Patch(context.WithoutCancel(t.Context()), held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 		_ = c.Delete(context.WithoutCancel(t.Context()), judged)
 	})
-	done := started(func() error { return waitLooked(t.Context(), c, &v1alpha1.DataStoreList{}) })
+	done := started(func() error { return WaitLooked(t.Context(), c, &v1alpha1.DataStoreList{}) })
 	if err := c.Delete(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}

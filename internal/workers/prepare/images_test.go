@@ -1,9 +1,6 @@
-//go:build linux
-
-package app
+package prepare
 
 import (
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -32,12 +29,12 @@ func TestChooseImages(t *testing.T) {
 	}{
 		"nobody said":           {"what is built needs no registry", "", built, v1alpha1.CNIFlannel, ours, ""},
 		"nothing is built":      {"there is no other way", "", nil, v1alpha1.CNIFlannel, theirs, ""},
-		"bundled":               {"as asked", ImagesBundled, built, v1alpha1.CNIFlannel, ours, ""},
-		"upstream":              {"as asked, whatever is built", ImagesUpstream, built, v1alpha1.CNIFlannel, theirs, ""},
-		"bundled, nothing":      {"who asked for it must not get another's", ImagesBundled, nil, v1alpha1.CNIRoutes, addons.Images{}, "image of CoreDNS is not on this machine"},
+		"bundled":               {"as asked", Bundled, built, v1alpha1.CNIFlannel, ours, ""},
+		"upstream":              {"as asked, whatever is built", Upstream, built, v1alpha1.CNIFlannel, theirs, ""},
+		"bundled, nothing":      {"who asked for it must not get another's", Bundled, nil, v1alpha1.CNIRoutes, addons.Images{}, "image of CoreDNS is not on this machine"},
 		"older parts":           {"they have no flannel", "", built[:2], v1alpha1.CNIFlannel, addons.Images{}, "image of flannel is not on this machine"},
 		"older parts, no need":  {"routes need no flannel", "", built[:2], v1alpha1.CNIRoutes, addons.Images{CoreDNS: ours.CoreDNS, KubeProxy: proxy}, ""},
-		"upstream without need": {"nothing is missing either", ImagesUpstream, nil, v1alpha1.CNINone, theirs, ""},
+		"upstream without need": {"nothing is missing either", Upstream, nil, v1alpha1.CNINone, theirs, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := chooseImages(tc.from, tc.bundled, "v1.36.3", tc.cni)
@@ -85,23 +82,10 @@ func TestUpstreamImagesAreUpstreams(t *testing.T) {
 	}
 }
 
-// TestImagesAreRemembered: what was chosen once holds until something else is said.
-func TestImagesAreRemembered(t *testing.T) {
-	dir, s := t.TempDir(), &settings{}
-	var got []string
-	for _, said := range []string{"", ImagesUpstream, "", ImagesBundled, ""} {
-		c := s.merge(Config{Images: said})
-		if err := s.save(dir); err != nil {
-			t.Fatal(err)
+func TestPause(t *testing.T) {
+	for from, want := range map[string]string{"": "", Bundled: "", Upstream: upstreamPause} {
+		if got := Pause(from); got != want {
+			t.Errorf("images from %q: the pause image is %q, want %q", from, got, want)
 		}
-		var err error
-		if s, err = loadSettings(dir); err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, fmt.Sprintf("%s pause %s", c.Images, c.pause()))
-	}
-	want := []string{" pause ", "upstream pause " + upstreamPause, "upstream pause " + upstreamPause, "bundled pause ", "bundled pause "}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

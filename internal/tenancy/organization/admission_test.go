@@ -1,36 +1,33 @@
-//go:build linux
-
-package app
+package organization
 
 import (
+	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"os"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/clusters/cluster"
-	"kqueen.io/kqueen/internal/clusters/provision"
-	"kqueen.io/kqueen/internal/clusters/provision/hosted"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
-	"kqueen.io/kqueen/internal/tenancy/organization"
+	"kqueen.io/kqueen/internal/hosting/pki"
+	hook "kqueen.io/kqueen/internal/platform/admission"
 )
-
-func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
 
 // admitting makes the plane ask a hook of ours.
 func admitting(t *testing.T) client.Client {
@@ -49,26 +46,53 @@ func admitting(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	admit := &admits{
-		cache:    cached,
-		direct:   c,
-		clusters: &cluster.Validator{Client: c, Drivers: map[string]provision.Driver{"hosted": hosted.New(hosted.Config{Client: c, Secrets: c})}},
-		limits:   organization.NewLimits(cached, time.Now),
-	}
-	admit.limits.Host = v1alpha1.MachineResources{CPU: quantity("8"), Memory: quantity("16Gi")}
-	if err := admit.follow(t.Context(), cached); err != nil {
+	limits := NewLimits(cached, time.Now)
+	limits.Host = v1alpha1.MachineResources{CPU: quantity("8"), Memory: quantity("16Gi")}
+	if err := limits.Follow(t.Context(), cached); err != nil {
 		t.Fatal(err)
 	}
 	go func() { _ = cached.Start(t.Context()) }()
 	if !cached.WaitForCacheSync(t.Context()) {
 		t.Fatal("the cache is not filled")
 	}
-	stop, err := (&admissionHook{client: c, admits: admit, log: slog.New(slog.DiscardHandler)}).serve(t.Context())
+	keys, authority := localhost(t)
+	stop, err := (&hook.Hook{
+		Client: c, Certificate: keys, Authority: authority, Log: slog.New(slog.DiscardHandler),
+		Resources: map[string]http.Handler{
+			"clusters":        admission.WithValidator(c.Scheme(), hook.Chain(limits.Clusters())),
+			"nodepools":       admission.WithValidator(c.Scheme(), limits.NodePools()),
+			"nodepools/scale": admission.WithValidator(c.Scheme(), limits.Scales(c)),
+		},
+	}).Serve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(stop)
+	t.Cleanup(func() {
+		stop()
+		// The other tests of this package have the same API server, and it would go on asking.
+		hooks := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kqueen"}}
+		if err := c.Delete(context.WithoutCancel(t.Context()), hooks); err != nil {
+			t.Error(err)
+		}
+	})
 	return c
+}
+
+// localhost are keys of a server, and what has signed its certificate.
+func localhost(t *testing.T) (tls.Certificate, []byte) {
+	t.Helper()
+	keys, _, err := pki.Issue(nil, pki.Set{
+		Authorities: []pki.Authority{{Name: "ca", CommonName: "test", Lifetime: time.Hour}},
+		Leaves:      []pki.Leaf{{Name: "server", Authority: "ca", CommonName: "test", Usage: pki.Server, DNSNames: []string{"localhost"}, Lifetime: time.Hour}},
+	}, nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := tls.X509KeyPair(keys["server.crt"], keys["server.key"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificate, keys["ca.crt"]
 }
 
 // quotaOf makes an organization with its namespace.
@@ -167,8 +191,6 @@ func TestQuotaOfResourcesUnderLoad(t *testing.T) {
 		})
 	}
 }
-
-func quantity(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
 
 // sized gives the machines of a pool a size.
 func sized(p *v1alpha1.NodePool, cpu, memory string) *v1alpha1.NodePool {

@@ -1,6 +1,4 @@
-//go:build linux
-
-package app
+package operator
 
 import (
 	"context"
@@ -12,7 +10,7 @@ import (
 )
 
 func TestFirstLooks(t *testing.T) {
-	looks := newFirstLooks(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+	looks := NewFirstLooks(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 		return reconcile.Result{}, errors.New("a look that failed is a look")
 	}))
 	a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
@@ -24,17 +22,17 @@ func TestFirstLooks(t *testing.T) {
 	look(a)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := looks.wait(ended, []types.NamespacedName{a, b}); !errors.Is(err, context.Canceled) {
+	if err := looks.Wait(ended, []types.NamespacedName{a, b}); !errors.Is(err, context.Canceled) {
 		t.Errorf("wait before all were looked at: %v, want that it goes on until its context ends", err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- looks.wait(t.Context(), []types.NamespacedName{a, b}) }()
+	go func() { done <- looks.Wait(t.Context(), []types.NamespacedName{a, b}) }()
 	look(b)
 	if err := <-done; err != nil {
 		t.Errorf("wait after all were looked at: %v", err)
 	}
-	look(a) // nobody waits any more
-	if err := newFirstLooks(looks).wait(t.Context(), nil); err != nil {
-		t.Errorf("wait for nobody: %v", err)
+	look(a) // Wait has returned
+	if err := NewFirstLooks(looks).Wait(t.Context(), nil); err != nil {
+		t.Errorf("wait for nothing: %v", err)
 	}
 }

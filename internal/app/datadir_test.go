@@ -1,0 +1,32 @@
+//go:build linux
+
+package app
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kqueen.io/kqueen/internal/workers/prepare"
+)
+
+// TestImagesAreRemembered: what was chosen once holds until something else is said.
+func TestImagesAreRemembered(t *testing.T) {
+	dir, s := t.TempDir(), &settings{}
+	var got []string
+	for _, said := range []string{"", prepare.Upstream, "", prepare.Bundled, ""} {
+		c := s.merge(Config{Images: said})
+		if err := s.save(dir); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if s, err = loadSettings(dir); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, c.Images)
+	}
+	want := []string{"", prepare.Upstream, prepare.Upstream, prepare.Bundled, prepare.Bundled}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

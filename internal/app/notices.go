@@ -1,0 +1,37 @@
+//go:build linux
+
+package app
+
+import (
+	"kqueen.io/kqueen/internal/engine"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+// notices bring what happens outside the API to the engine and the controllers that it concerns.
+type notices struct {
+	engine engine.Engine
+	own    chan struct{} // the engine's workloads
+	// controlPlanes and machines get UIDs, credentials gets audiences.
+	controlPlanes, machines, credentials *operator.Notices
+}
+
+func newNotices(e engine.Engine) *notices {
+	return &notices{
+		engine: e, own: make(chan struct{}, 1),
+		controlPlanes: operator.NewNotices(), machines: operator.NewNotices(), credentials: operator.NewNotices(),
+	}
+}
+
+// workload takes the runner's word that a component of a workload changed. It does not block.
+func (n *notices) workload(id string) {
+	if engine.Owns(n.engine, id) {
+		select {
+		case n.own <- struct{}{}:
+		default:
+		}
+		return
+	}
+	// The runner does not know what it runs: the controller finds it that has an object of that UID.
+	n.controlPlanes.Send(id)
+	n.machines.Send(id)
+}

@@ -1,0 +1,69 @@
+package gateway
+
+import (
+	"context"
+	"net/netip"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+// Routes keeps a Gateway's routes as the statuses of ControlPlanes have them. It is a reconciler that writes nothing, so
+// that it runs on every replica of KQueen, whichever of them reconciles control planes.
+type Routes struct {
+	Gateway *Gateway
+	// Client reads ControlPlanes, from a cache.
+	Client client.Reader
+	// Name is the server name of a control plane. The one in a status is not asked: it could be that of another one.
+	Name func(types.NamespacedName) string
+	// Self is the address by which statuses name this host although its API servers listen on all addresses: the
+	// gateway dials loopback instead, because the host may have no other. The zero Addr is none.
+	Self netip.Addr
+}
+
+// Reconcile sets or removes the route of one control plane. It keeps nothing between two calls.
+func (r *Routes) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	name, cp := r.Name(req.NamespacedName), &v1alpha1.ControlPlane{}
+	err := r.Client.Get(ctx, req.NamespacedName, cp)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, err
+	}
+	backend, serves := r.backend(cp.Status.Endpoint)
+	if apierrors.IsNotFound(err) || !serves {
+		r.Gateway.RemoveRoute(name)
+		return reconcile.Result{}, nil
+	}
+	log.FromContext(ctx).V(operator.Debug).Info("route", "host", name, "backend", backend)
+	return reconcile.Result{}, r.Gateway.SetRoute(name, backend)
+}
+
+// backend is where an API server is dialled; false while it has no address. It is pure.
+func (r *Routes) backend(e *v1alpha1.ControlPlaneEndpoint) (netip.AddrPort, bool) {
+	if e == nil || e.Port < 1 || e.Port > 65535 {
+		return netip.AddrPort{}, false
+	}
+	addr, err := netip.ParseAddr(e.Address)
+	if err != nil {
+		return netip.AddrPort{}, false
+	}
+	if addr == r.Self {
+		addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return netip.AddrPortFrom(addr, uint16(e.Port)), true
+}
+
+// Setup adds r to mgr. Wait on what it returns before users are told that their clusters can be reached.
+func (r *Routes) Setup(mgr ctrl.Manager) (*operator.FirstLooks, error) {
+	looks := operator.NewFirstLooks(r)
+	return looks, ctrl.NewControllerManagedBy(mgr).Named("gateway").For(&v1alpha1.ControlPlane{}).
+		WithOptions(controller.Options{NeedLeaderElection: ptr.To(false)}).Complete(looks)
+}

@@ -1,0 +1,69 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// FirstLooks is a reconciler that remembers what it has looked at. After a stop or a power failure a
+// status speaks of an earlier life until its first look in this one: it calls ready what does not even run.
+type FirstLooks struct {
+	reconcile.Reconciler
+	mu      sync.Mutex
+	looked  map[types.NamespacedName]bool
+	changed chan struct{} // receives a value after a look
+}
+
+// NewFirstLooks wraps r.
+func NewFirstLooks(r reconcile.Reconciler) *FirstLooks {
+	return &FirstLooks{Reconciler: r, looked: map[types.NamespacedName]bool{}, changed: make(chan struct{}, 1)}
+}
+
+// Reconcile counts a look that failed too: its error is in the status, or comes with the next one.
+func (f *FirstLooks) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	defer f.mark(req.NamespacedName)
+	return f.Reconciler.Reconcile(ctx, req)
+}
+
+func (f *FirstLooks) mark(name types.NamespacedName) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.looked == nil { // Wait has returned
+		return
+	}
+	f.looked[name] = true
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Wait waits until the reconciler has looked at all. It may be called once.
+func (f *FirstLooks) Wait(ctx context.Context, names []types.NamespacedName) error {
+	missing := func() int {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		n := 0
+		for _, name := range names {
+			if !f.looked[name] {
+				n++
+			}
+		}
+		if n == 0 {
+			f.looked = nil
+		}
+		return n
+	}
+	for n := missing(); n > 0; n = missing() {
+		select {
+		case <-f.changed:
+		case <-ctx.Done():
+			return fmt.Errorf("look at %d objects for the first time: %w", n, context.Cause(ctx))
+		}
+	}
+	return nil
+}
