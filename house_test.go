@@ -28,7 +28,8 @@ const importTable = `
 
 	# platform: small mechanisms that know nothing of KQueen's subjects; each can be tested alone. PLAIN ones import
 	# nothing, and every package may use them that has use for them.
-	NONE < platform/atomicfile, platform/health, platform/invalid, platform/stage < PLAIN;
+	NONE < platform/atomicfile, platform/invalid, platform/peer, platform/stage, platform/text < PLAIN;
+	platform/text < platform/health < PLAIN;
 	NONE < platform/osthread, platform/relay, platform/kube, platform/database;
 	platform/database, PLAIN < platform/idempotency;
 	API < platform/operator, platform/admission;
@@ -45,7 +46,7 @@ const importTable = `
 	# in SQL has tables of its own.
 	API < tenancy/role;
 	NONE < tenancy/issuer, tenancy/access/token, tenancy/access/password;
-	tenancy/access/token < tenancy/access/oidc;
+	tenancy/access/token, PLAIN < tenancy/access/oidc;
 	platform/database, PLAIN, tenancy/access/password, tenancy/access/oidc < tenancy/access;
 	platform/database, PLAIN < tenancy/audit;
 	tenancy/audit, API < tenancy/audit/kubeaudit;

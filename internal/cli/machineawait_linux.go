@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"kqueen.io/kqueen/internal/platform/health"
+	"kqueen.io/kqueen/internal/platform/text"
 	"kqueen.io/kqueen/internal/workers/join"
 )
 
@@ -27,7 +27,7 @@ func (j *machineJoin) await(ctx context.Context, start time.Time) error {
 		if verdict.Done {
 			return j.conclude(p, verdict, start)
 		}
-		last := cleanLine(health.Cut(verdict.Message, longestWait))
+		last := cleanLine(text.Cut(verdict.Message, longestWait))
 		p.update([]step{{name: "Node", message: last}}, time.Now())
 		select {
 		case <-look.C:

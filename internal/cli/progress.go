@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"kqueen.io/kqueen/internal/platform/text"
 )
 
 // progress shows the steps of long work.
@@ -116,27 +118,20 @@ func (p *progress) line(s step, widest int, current bool, now time.Time) string 
 	case stepFailed:
 		mark, tint, elapsed = "✗", red, seconds(p.ended[s.name].Sub(p.start))
 	}
-	text := fmt.Sprintf("%s %7s  %-*s", mark, elapsed, widest, s.name)
+	line := fmt.Sprintf("%s %7s  %-*s", mark, elapsed, widest, s.name)
 	if s.message != "" {
-		text += "  " + s.message
+		line += "  " + s.message
 	}
-	text = cut(strings.TrimRight(text, " "), p.width()-1)
+	// One that wraps could not be drawn again in place.
+	line = text.CutLetters(strings.TrimRight(line, " "), p.width()-1)
 	if !p.color || tint == "" {
-		return text
+		return line
 	}
 	if s.state == stepPending {
-		return tint + text + plain
+		return tint + line + plain
 	}
-	return tint + mark + plain + strings.TrimPrefix(text, mark)
+	return tint + mark + plain + strings.TrimPrefix(line, mark)
 }
 
 // seconds returns a duration as people read it in a row of others.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
-
-// cut shortens text to a width, because a line that wraps cannot be drawn again in place.
-func cut(text string, width int) string {
-	if width < 1 || utf8.RuneCountInString(text) <= width {
-		return text
-	}
-	return string([]rune(text)[:width-1]) + "…"
-}

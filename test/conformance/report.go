@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"kqueen.io/kqueen/internal/platform/text"
 )
 
 // spec is one test of a run.
@@ -172,13 +174,6 @@ func (r result) counts() string {
 }
 
 // oneLine is what a person reads of a message of many lines.
-func oneLine(message string) string {
-	const most = 300
-	line := strings.Join(strings.Fields(message), " ")
-	if runes := []rune(line); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return line
-}
+func oneLine(message string) string { return text.CutLetters(text.Line(message), 300) }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -241,13 +241,13 @@ func TestJudge(t *testing.T) {
 		want       string
 	}{
 		"Ready":          {"All answer.", []health.Component{component("a", health.Ready), component("b", health.Ready)}, "done ComponentsServing: all components answer"},
-		"Nothing":        {"What was not started yet is not ready.", nil, "wait ComponentsStarting: waiting for the runner to start the components"},
+		"Nothing":        {"What was not started yet is not ready.", nil, "wait ComponentsStarting: waiting for the programs to start"},
 		"Starting":       {"Only those that are waited for are named.", []health.Component{component("a", health.Ready), component("b", health.Starting), component("c", health.Waiting, says("for b to be ready"))}, "wait ComponentsStarting: waiting for b, c"},
 		"EndedByCode":    {"The last words are quoted, without time and number.", []health.Component{component("a", health.Backoff, exit(health.Exit{Code: 1, Log: klog}))}, `wait ComponentsFailing: a ended with code 1: "command failed" err="no etcd"`},
 		"PlainLastWords": {"Words without a head are quoted whole.", []health.Component{component("a", health.Backoff, exit(health.Exit{Code: 2, Log: "Error: [1] bad flag\n"}))}, "wait ComponentsFailing: a ended with code 2: Error: [1] bad flag"},
 		"EndedBySignal":  {"A signal is named.", []health.Component{component("a", health.Backoff, exit(health.Exit{Code: -1, Signal: "killed"}))}, "wait ComponentsFailing: a was ended by signal: killed"},
 		"NotStarted":     {"A program that cannot be executed.", []health.Component{component("a", health.Backoff, exit(health.Exit{Code: -1, Error: "no such file"}))}, "wait ComponentsFailing: a could not be started: no such file"},
-		"PortTaken":      {"A port that somebody else has.", []health.Component{component("a", health.Backoff, says("port 20001 (api) is taken by another process"))}, "wait ComponentsFailing: a port 20001 (api) is taken by another process"},
+		"PortTaken":      {"A port that another process has.", []health.Component{component("a", health.Backoff, says("port 20001 (api) is taken by another process"))}, "wait ComponentsFailing: a port 20001 (api) is taken by another process"},
 		"Restarted":      {"After an end, starting is a failure until it answers.", []health.Component{component("a", health.Starting, exit(health.Exit{Code: 1, Log: "bad"}))}, "wait ComponentsFailing: a ended with code 1: bad and is being restarted"},
 		"NotReady":       {"What runs and does not answer.", []health.Component{component("a", health.NotReady, says("500 Internal Server Error: [-]informer-sync failed"))}, "wait ComponentsFailing: a does not answer: 500 Internal Server Error: [-]informer-sync failed"},
 		"NotReadyLines":  {"An answer of several lines becomes one.", []health.Component{component("a", health.NotReady, says("500: [+]ping ok\n[-]etcd failed\n"))}, "wait ComponentsFailing: a does not answer: 500: [+]ping ok [-]etcd failed"},

@@ -21,8 +21,6 @@ import (
 const (
 	// componentsCheck is the longest time between two looks at components of which the runner says nothing.
 	componentsCheck = 30 * time.Second
-	// longestMessages is for those of all components together.
-	longestMessages = 1000
 )
 
 // ensureComponents hands the description to the runner and says what the components do.
@@ -153,27 +151,11 @@ func judge(status health.Status) operator.Outcome {
 	if status.Ready() {
 		return operator.DoneUntil(v1alpha1.ReasonComponentsServing, "all components answer", componentsCheck)
 	}
-	var starting, failing []string
-	for _, c := range status.Components {
-		switch c.State {
-		case health.Ready:
-		case health.Waiting, health.Starting, health.Stopping:
-			if c.LastExit != nil {
-				failing = append(failing, c.Name+" "+c.Trouble())
-				continue
-			}
-			starting = append(starting, strings.TrimSpace(c.Name+" "+turn(c)))
-		default:
-			failing = append(failing, c.Name+" "+c.Trouble())
-		}
+	failing, waiting := status.Judge(turn)
+	if failing != "" {
+		return operator.Wait(v1alpha1.ReasonComponentsFailing, failing, componentsCheck)
 	}
-	if len(failing) > 0 {
-		return operator.Wait(v1alpha1.ReasonComponentsFailing, health.Cut(strings.Join(failing, "; "), longestMessages), componentsCheck)
-	}
-	if len(starting) == 0 {
-		starting = []string{"the runner to start the components"}
-	}
-	return operator.Wait(v1alpha1.ReasonComponentsStarting, "waiting for "+strings.Join(starting, ", "), componentsCheck)
+	return operator.Wait(v1alpha1.ReasonComponentsStarting, "waiting for "+waiting, componentsCheck)
 }
 
 // turn says that a component waits for others of other control planes to have started.

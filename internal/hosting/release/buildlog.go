@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"sync"
+
+	"kqueen.io/kqueen/internal/platform/text"
 )
 
 const (
@@ -42,10 +44,7 @@ func (l *buildLog) add(line string) {
 		l.count++
 		return
 	}
-	if len(line) > maxLogLine {
-		line = line[:maxLogLine] + "…"
-	}
-	l.lines = append(l.lines, line)
+	l.lines = append(l.lines, text.Cut(line, maxLogLine))
 	if len(l.lines) > keepLines {
 		l.lines = l.lines[1:]
 	}

@@ -3,39 +3,63 @@ package health
 import (
 	"fmt"
 	"strings"
+
+	"kqueen.io/kqueen/internal/platform/text"
 )
 
 // longestTrouble keeps a program's last words, which conditions quote, readable: bytes.
 const longestTrouble = 400
 
+// longestTroubles is for those of all programs together.
+const longestTroubles = 1000
+
 // Trouble says in words how the component last ended or why it does not answer, without times.
 func (c Component) Trouble() string {
-	text := "does not answer"
+	words := "does not answer"
 	switch {
 	case c.State == NotReady && c.Message != "":
-		text += ": " + c.Message
+		words += ": " + c.Message
 	case c.LastExit == nil && c.Message != "":
-		text = c.Message
+		words = c.Message
 	case c.LastExit == nil:
 	case c.LastExit.Error != "":
-		text = "could not be started: " + c.LastExit.Error
+		words = "could not be started: " + c.LastExit.Error
 	case c.LastExit.Signal != "":
-		text = "was ended by signal: " + c.LastExit.Signal
+		words = "was ended by signal: " + c.LastExit.Signal
 	default:
-		text = fmt.Sprintf("ended with code %d: %s", c.LastExit.Code, lastLine(c.LastExit.Log))
+		words = fmt.Sprintf("ended with code %d: %s", c.LastExit.Code, lastLine(c.LastExit.Log))
 	}
 	if c.State == Starting || c.State == Waiting {
-		text += " and is being restarted"
+		words += " and is being restarted"
 	}
-	return Cut(strings.Join(strings.Fields(text), " "), longestTrouble)
+	return text.Cut(strings.Join(strings.Fields(words), " "), longestTrouble)
 }
 
-// Cut shortens a text to at most so many bytes, not within a letter.
-func Cut(text string, most int) string {
-	if len(text) <= most {
-		return text
+// Judge says in words, without times, why programs that belong together are not ready: which fail, and which are waited
+// for. A program fails from its first end that was not asked for until it is ready. Both are empty when all are ready,
+// and one is not when they are not. The caller may say more of a program that is waited for; remark may be nil.
+func (s Status) Judge(remark func(Component) string) (failing, waiting string) {
+	if s.Ready() {
+		return "", ""
 	}
-	return strings.TrimSpace(strings.ToValidUTF8(text[:most], ""))
+	var fail, wait []string
+	for _, c := range s.Components {
+		switch {
+		case c.State == Ready:
+		case c.LastExit == nil && (c.State == Starting || c.State == Waiting || c.State == Stopping):
+			name := c.Name
+			if remark != nil {
+				name = strings.TrimSpace(name + " " + remark(c))
+			}
+			wait = append(wait, name)
+		default:
+			fail = append(fail, c.Name+" "+c.Trouble())
+		}
+	}
+	if len(fail) == 0 && len(wait) == 0 {
+		wait = []string{"the programs to start"}
+	}
+	return text.Cut(strings.Join(fail, "; "), longestTroubles), strings.Join(wait, ", ")
 }
 
 // lastLine returns the last line of a program's log without the head that klog puts before it, such as

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/invalid"
+	"kqueen.io/kqueen/internal/platform/text"
 )
 
 // CodeRequest is what a command line asks for when a browser on the same machine signs its user in (RFC 8252).
@@ -57,7 +58,7 @@ func (s *Service) CreateCode(ctx context.Context, by Identity, request CodeReque
 	if err := request.Validate(); err != nil {
 		return OneTime{}, err
 	}
-	request.Client = shorten(request.Client, maxTokenName)
+	request.Client = text.CutLetters(text.Line(request.Client), maxTokenName)
 	data, err := json.Marshal(request)
 	if err != nil {
 		return OneTime{}, err

@@ -8,6 +8,7 @@ import (
 
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/invalid"
+	"kqueen.io/kqueen/internal/platform/text"
 	"kqueen.io/kqueen/internal/tenancy/access/token"
 )
 
@@ -156,7 +157,7 @@ func (s *Service) makeRoom(ctx context.Context, tx *sql.Tx, kind token.Kind, acc
 func (s *Service) issueSession(ctx context.Context, tx *sql.Tx, a account, client string) (Issued, error) {
 	now := s.Now()
 	return s.issue(ctx, tx, token.Session, a, NewToken{
-		Name: shorten(client, maxTokenName), Expires: now.Add(s.SessionLifetime),
+		Name: text.CutLetters(text.Line(client), maxTokenName), Expires: now.Add(s.SessionLifetime),
 	}, s.SessionIdle)
 }
 

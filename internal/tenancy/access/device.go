@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/platform/text"
 	"kqueen.io/kqueen/internal/tenancy/access/token"
 )
 
@@ -65,7 +66,7 @@ func (s *Service) StartDevice(ctx context.Context, from Origin) (DeviceStart, er
 		_, err := tx.ExecContext(ctx, `INSERT INTO access_devices
 			(id, hash, user_code, client, source, state, created, expires, period, polled)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)`,
-			made.ID, made.Hash(), hashUserCode(out.UserCode), shorten(from.Client, maxTokenName), source, pending,
+			made.ID, made.Hash(), hashUserCode(out.UserCode), text.CutLetters(text.Line(from.Client), maxTokenName), source, pending,
 			database.Time(s.Now()), database.Time(out.Expires), out.Interval.Microseconds())
 		return err
 	})
@@ -258,7 +259,7 @@ func hashUserCode(code string) []byte {
 			return r
 		}
 		return -1
-	}, strings.ToUpper(shorten(code, 4*userCodeLength)))
+	}, strings.ToUpper(text.CutLetters(text.Line(code), 4*userCodeLength)))
 	sum := sha256.Sum256([]byte("user code " + bare))
 	return sum[:]
 }

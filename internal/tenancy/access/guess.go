@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/database"
+	"kqueen.io/kqueen/internal/platform/peer"
 )
 
 // step says how long nobody is let try again after so many failures in a row.
@@ -73,21 +74,12 @@ func guesses(what, name string, from netip.Addr) []guess {
 	return out
 }
 
-// sourceOf is what is counted as one address: an IPv6 subscriber has a /64 at least. Empty when it is not known.
+// sourceOf is what is counted as one address; empty when it is not known.
 func sourceOf(from netip.Addr) string {
-	if !from.IsValid() {
-		return ""
+	if source := peer.Of(from); source.IsValid() {
+		return source.String()
 	}
-	from = from.Unmap().WithZone("")
-	bits := from.BitLen()
-	if from.Is6() {
-		bits = 64
-	}
-	prefix, err := from.Prefix(bits)
-	if err != nil {
-		return ""
-	}
-	return prefix.String()
+	return ""
 }
 
 // try counts an attempt as failed before it is made, so that many at once are not one, and refuses it with a

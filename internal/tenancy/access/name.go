@@ -77,18 +77,3 @@ func checkEmail(email string) error {
 
 // unprintable includes what turns the direction of text, by which one name is made to look like another.
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
-
-// shorten makes one printable line of something that only describes, such as the name of a client.
-func shorten(text string, most int) string {
-	runes := []rune(strings.ToValidUTF8(text, ""))
-	out := make([]rune, 0, min(len(runes), most))
-	for _, r := range runes {
-		if len(out) == most {
-			break
-		}
-		if !unprintable(r) {
-			out = append(out, r)
-		}
-	}
-	return strings.TrimSpace(string(out))
-}

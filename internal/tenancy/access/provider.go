@@ -16,6 +16,7 @@ import (
 
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/invalid"
+	"kqueen.io/kqueen/internal/platform/text"
 	"kqueen.io/kqueen/internal/tenancy/access/oidc"
 	"kqueen.io/kqueen/internal/tenancy/access/token"
 )
@@ -60,7 +61,7 @@ func (s *Service) BeginProvider(ctx context.Context, p oidc.Provider, next strin
 	cookie := token.New(token.OneTime, s.Now())
 	data, err := json.Marshal(attempt{
 		Provider: p.Name, Issuer: p.Issuer, Cookie: hex.EncodeToString(cookie.Hash()), Next: next,
-		Client: shorten(from.Client, maxTokenName),
+		Client: text.CutLetters(text.Line(from.Client), maxTokenName),
 	})
 	if err != nil {
 		return ProviderStart{}, err

@@ -243,21 +243,6 @@ func TestGuessesAreBounded(t *testing.T) {
 	}
 }
 
-func TestSourceOf(t *testing.T) {
-	tests := map[string]string{
-		"192.0.2.7": "192.0.2.7/32", "::ffff:192.0.2.7": "192.0.2.7/32",
-		"2001:db8:1:2:3::4": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64",
-	}
-	for address, want := range tests {
-		if got := sourceOf(netip.MustParseAddr(address)); got != want {
-			t.Errorf("%s is %q, want %q", address, got, want)
-		}
-	}
-	if got := sourceOf(netip.Addr{}); got != "" {
-		t.Errorf("no address is %q", got)
-	}
-}
-
 // TestStaleHash: a hash of another cost is made again at the next sign-in, and nothing else changes.
 func TestStaleHash(t *testing.T) {
 	s, c := open(t)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"kqueen.io/kqueen/internal/platform/invalid"
+	"kqueen.io/kqueen/internal/platform/text"
 )
 
 // Outcome says what became of an action.
@@ -149,23 +150,15 @@ func cleanDetail(detail map[string]string) map[string]string {
 
 // clean replaces what is not UTF-8, what a terminal would obey, and what shows text in another order than it has,
 // and cuts the rest to limit bytes.
-func clean(text string, limit int) string {
-	if len(text) > 4*limit { // nobody pays for cleaning what is cut anyway
-		text = text[:4*limit]
+func clean(words string, limit int) string {
+	if len(words) > 4*limit { // nobody pays for cleaning what is cut anyway
+		words = words[:4*limit]
 	}
-	text = strings.Map(func(c rune) rune {
+	words = strings.Map(func(c rune) rune {
 		if c == utf8.RuneError || unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs) {
 			return '\ufffd'
 		}
 		return c
-	}, text)
-	if len(text) <= limit {
-		return text
-	}
-	const mark = "…"
-	end := limit - len(mark)
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + mark
+	}, words)
+	return text.Cut(words, limit)
 }

@@ -13,6 +13,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 
+	"kqueen.io/kqueen/internal/platform/text"
 	"kqueen.io/kqueen/internal/workers/addons"
 )
 
@@ -136,12 +137,12 @@ func (a applicant) mayServe(csr *certificatesv1.CertificateSigningRequest) error
 	}
 	for _, name := range req.DNSNames {
 		if name != a.name {
-			return fmt.Errorf("asks for the DNS name %q; only its own is allowed", clip(name, longestName))
+			return fmt.Errorf("asks for the DNS name %q; only its own is allowed", text.Cut(name, longestName))
 		}
 	}
 	for _, ip := range req.IPAddresses {
 		if addr, ok := netip.AddrFromSlice(ip); !ok || !slices.Contains(a.addresses, addr.Unmap()) {
-			return fmt.Errorf("asks for the address %s, which is not its own", clip(ip.String(), longestName))
+			return fmt.Errorf("asks for the address %s, which is not its own", text.Cut(ip.String(), longestName))
 		}
 	}
 	return nil
@@ -155,7 +156,7 @@ func (a applicant) parse(data []byte) (*x509.CertificateRequest, error) {
 	}
 	subject := req.Subject
 	if subject.CommonName != nodeUser+a.name {
-		return nil, fmt.Errorf("asks for the name %q; only its own is allowed, %s%s", clip(subject.CommonName, longestName), nodeUser, a.name)
+		return nil, fmt.Errorf("asks for the name %q; only its own is allowed, %s%s", text.Cut(subject.CommonName, longestName), nodeUser, a.name)
 	}
 	// Two names: the common name and the organization. Any further attribute would be a second opinion.
 	if !slices.Equal(subject.Organization, []string{nodeGroup}) || len(subject.Names) != 2 {
@@ -193,7 +194,7 @@ func usages(have []certificatesv1.KeyUsage, purpose certificatesv1.KeyUsage) err
 	}
 	for _, u := range have {
 		if u != certificatesv1.UsageDigitalSignature && u != certificatesv1.UsageKeyEncipherment && u != purpose {
-			return fmt.Errorf("asks for the usage %q, which it may not have", clip(string(u), longestName))
+			return fmt.Errorf("asks for the usage %q, which it may not have", text.Cut(string(u), longestName))
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/text"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 // tidy makes the words of a cluster fit for a condition: one line, bounded, and the same from look to look.
 // How long something has lasted changes with every look and would be written each time.
 func tidy(words string, longest int) string {
-	fields := strings.FieldsFunc(clip(words, 4*longest), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	fields := strings.FieldsFunc(text.Cut(words, 4*longest), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
 	for i, f := range fields {
 		bare := strings.Trim(f, ".,;:()[]\"'")
 		if _, err := time.ParseDuration(bare); err == nil && bare != "0" {
@@ -34,21 +35,7 @@ func tidy(words string, longest int) string {
 			fields[i] = strings.Replace(f, bare, "some time", 1)
 		}
 	}
-	return clip(strings.Join(fields, " "), longest)
-}
-
-// clip cuts words between two characters.
-func clip(words string, longest int) string {
-	words = strings.ToValidUTF8(words, "?")
-	if len(words) <= longest {
-		return words
-	}
-	for i := range words {
-		if i > longest-len("…") {
-			return strings.ToValidUTF8(words[:i-1], "") + "…"
-		}
-	}
-	return words
+	return text.Cut(strings.ToValidUTF8(strings.Join(fields, " "), "?"), longest)
 }
 
 // unreachable says why a cluster could not be looked at, in words that stay the same from try to try.

@@ -16,7 +16,8 @@ func TestJudge(t *testing.T) {
 		status []health.Component
 		want   machine.Observed
 	}{
-		"all ready": {[]health.Component{ready}, machine.Observed{State: machine.Running, Message: "all programs of the machine run"}},
+		"all ready":         {[]health.Component{ready}, machine.Observed{State: machine.Running, Message: "all programs of the machine run"}},
+		"nothing described": {nil, machine.Observed{State: machine.Creating, Message: "waiting for the programs to start"}},
 		"starting": {[]health.Component{ready, {Name: "kubelet", State: health.Starting}},
 			machine.Observed{State: machine.Creating, Message: "waiting for kubelet"}},
 		"crashed once": {[]health.Component{ready, {Name: "kubelet", State: health.Starting, LastExit: &health.Exit{Signal: "killed"}}},

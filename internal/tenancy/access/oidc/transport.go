@@ -12,8 +12,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
+
+	"kqueen.io/kqueen/internal/platform/text"
 )
 
 // maxAnswer bounds what an issuer answers. The largest key sets of the field have some 20 KiB.
@@ -104,15 +105,4 @@ func explain(err error) string {
 }
 
 // brief makes one short printable line.
-func brief(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
-	if runes := []rune(text); len(runes) > 200 {
-		text = string(runes[:200]) + "…"
-	}
-	return text
-}
+func brief(words string) string { return text.CutLetters(text.Line(words), 200) }
