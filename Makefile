@@ -18,7 +18,10 @@ help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .PHONY: up
-up: build kubernetes ## Build what is missing and start KQueen on this machine
+up: packages build ## Build what is missing and start KQueen on this machine; what nodes run is built behind it
+	@echo "Building Kubernetes (the first time takes minutes, later nothing)"
+	@$(BIN)/kqueen release build --source . --detach
+	@ln -sfn "$$($(BIN)/kqueen release path kubectl)" $(BIN)/kubectl
 	@$(BIN)/kqueen up
 
 .PHONY: down
@@ -59,6 +62,11 @@ conformance-tests: kubernetes ## Build upstream's conformance tests and their im
 conformance: conformance-tests ## Run upstream's conformance tests, all that can run here, and write docs/conformance.md
 	@go run $(GO_FLAGS) ./test/conformance -page docs/conformance.md
 
+.PHONY: check
+check: packages lint ## Check form and run the tests that start no cluster, in minutes
+	@echo "Testing what needs no cluster"
+	$(call SECONDS_OF,go test -trimpath -short -shuffle=on ./...,tests that start no cluster)
+
 .PHONY: test
 test: packages lint clients kubernetes conformance-tests test-node ## Check form, build for all platforms and run all tests
 	@echo "Testing"
@@ -77,7 +85,7 @@ generate: $(TOOLS)/controller-gen ## Write everything that is generated from the
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint ## Check form: vet, linters
 	@echo "Linting (the first time takes minutes)"
-	$(call SECONDS_OF,$(TOOLS)/golangci-lint run ./...,lint)
+	$(call SECONDS_OF,GOFLAGS=-trimpath $(TOOLS)/golangci-lint run ./...,lint)
 
 .PHONY: bench
 bench: kubernetes ## Measure what the promises are about

@@ -2,46 +2,65 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"kqueen.io/kqueen/internal/hosting/release"
 )
 
+// releaseBuild is what `release build` is asked to do.
+type releaseBuild struct {
+	source   string
+	versions []string
+	detach   bool
+}
+
 func newReleaseBuildCommand(e *env) *cobra.Command {
-	source := "."
+	b := releaseBuild{source: "."}
 	cmd := &cobra.Command{
 		Use:   "build [VERSION...]",
 		Short: "Build the programs of a release, and of nodes, from source",
 		Long: `Build upstream Kubernetes from the modules in the folder kubernetes of KQueen's
 source, and keep the programs for all installations of this user on this machine.
-What is built already is not built again. Without a version all are built, and what
-nodes are made of (containerd, runc, CNI plugins, images) from the folder node.
+What is built already is not built again. Without a version all are built. What nodes
+run (kubelet, containerd, runc, CNI plugins, images) is built last, from the folders
+kubernetes and node.
 
 The first build takes minutes and needs the Go toolchain, and for nodes the Debian
 packages gcc, libc6-dev, libseccomp-dev, pkg-config and busybox-static. A running
-KQueen learns of the new release at its next start.`,
+KQueen learns of a new release at its next start, and of the programs of nodes at once.
+
+With --detach the command returns as soon as control planes can be started, and
+goes on with what nodes run in the background. A node pool waits for it and says how
+far it is.`,
 		Example: `  kqueen release build
-  kqueen release build v1.36.3 --source ~/src/kqueen`,
+  kqueen release build v1.36.3 --source ~/src/kqueen
+  kqueen release build --detach && kqueen up`,
 		RunE: func(cmd *cobra.Command, versions []string) error {
-			return e.buildReleases(cmd.Context(), source, versions)
+			b.versions = versions
+			return e.buildReleases(cmd.Context(), b)
 		},
 	}
-	cmd.Flags().StringVar(&source, "source", source, "folder of KQueen's source, which holds the folders kubernetes and node")
+	cmd.Flags().StringVar(&b.source, "source", b.source, "folder of KQueen's source, which holds the folders kubernetes and node")
+	cmd.Flags().BoolVar(&b.detach, "detach", false, "build what nodes run in the background")
 	return cmd
 }
 
-func (e *env) buildReleases(ctx context.Context, source string, versions []string) error {
-	modules, err := release.Discover(ctx, source)
+func (e *env) buildReleases(ctx context.Context, b releaseBuild) error {
+	modules, err := release.Discover(ctx, b.source)
 	if err != nil {
 		return fmt.Errorf("%w; name the folder of KQueen's source with --source", err)
 	}
-	chosen, err := chooseModules(modules, versions)
+	chosen, err := chooseModules(modules, b.versions)
 	if err != nil {
 		return err
 	}
@@ -59,14 +78,67 @@ func (e *env) buildReleases(ctx context.Context, source string, versions []strin
 			return err
 		}
 	}
-	module := filepath.Join(source, "node")
-	if _, err := os.Stat(module); err != nil || len(versions) > 0 {
+	parts := filepath.Join(b.source, "node")
+	if _, err := os.Stat(parts); err != nil {
 		return nil //nolint:nilerr // a source without the folder node has nothing to build there
 	}
-	return e.buildStep("node parts", func(report func(release.Step)) (string, error) {
-		parts, err := store.EnsureNodeParts(ctx, module, report)
-		return parts.Dir, err
-	})
+	if b.detach {
+		return e.buildNodesInBackground(store, dir, chosen, b)
+	}
+	for _, m := range chosen {
+		err := e.buildStep("nodes of "+m.Version.String(), func(report func(release.Step)) (string, error) {
+			parts, err := store.EnsureNode(ctx, m.Version, release.NodeSource{Kubernetes: m.Dir, Parts: parts}, report)
+			return parts.Dir, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	// nodeBuildLog is in the folder for releases.
+	nodeBuildLog = "node-build.log"
+	// buildNiceness lets what the user does in the meantime go first.
+	buildNiceness = 10
+)
+
+// buildNodesInBackground runs the same build once more in a session of its own: what is built already takes it no
+// time, and the lock of the store keeps others from doing the same.
+func (e *env) buildNodesInBackground(store *release.Store, dir string, chosen []release.ModuleInfo, b releaseBuild) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	log, err := os.Create(filepath.Join(dir, nodeBuildLog))
+	if err != nil {
+		return fmt.Errorf("open the log of the build: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(program, append([]string{"release", "build", "--source", b.source}, b.versions...)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start the build of what nodes run: %w", err)
+	}
+	if err := unix.Setpriority(unix.PRIO_PROCESS, cmd.Process.Pid, buildNiceness); err != nil {
+		e.say("warning: the build goes on at full speed: %v", err)
+	}
+	if !hasNodes(store, chosen) {
+		e.say("  … what nodes run is being built in the background (log: %s)", log.Name())
+	}
+	return cmd.Process.Release()
+}
+
+// hasNodes says whether what nodes of these versions run is there, though perhaps of an older source.
+func hasNodes(store *release.Store, versions []release.ModuleInfo) bool {
+	_, ok, err := store.LookupNodeParts()
+	for _, m := range versions {
+		found, _, lookup := store.Lookup(m.Version)
+		ok, err = ok && found.HasNode(), errors.Join(err, lookup)
+	}
+	return ok && err == nil
 }
 
 // buildStep makes one thing, which says in which folder it is, and shows how that goes on and what it took.

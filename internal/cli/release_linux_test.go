@@ -17,10 +17,10 @@ const sourceRoot = "../.." // of this repository
 func TestBuildAndPath(t *testing.T) {
 	var stderr bytes.Buffer
 	e := newEnv(nil, nil, &stderr)
-	if err := e.buildReleases(t.Context(), sourceRoot, nil); err != nil {
+	if err := e.buildReleases(t.Context(), releaseBuild{source: sourceRoot}); err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}
-	for _, want := range []string{"✓ Kubernetes v1.", "✓ node parts in "} {
+	for _, want := range []string{"✓ Kubernetes v1.", "✓ nodes of v1."} {
 		if !strings.Contains(stderr.String(), want) {
 			t.Errorf("%q does not say %q", stderr.String(), want)
 		}
@@ -37,7 +37,7 @@ func TestBuildAndPath(t *testing.T) {
 	}
 }
 
-// TestBuildChosen: who names a version wants that, and a source without the folder node has no node parts.
+// TestBuildChosen: a version that is named is built alone, and a source without the folder node has nothing for nodes.
 func TestBuildChosen(t *testing.T) {
 	modules, err := release.Discover(t.Context(), sourceRoot)
 	if err != nil || len(modules) == 0 {
@@ -50,17 +50,18 @@ func TestBuildChosen(t *testing.T) {
 	for name, tc := range map[string]struct {
 		source   string
 		versions []string
+		wantNode bool
 	}{
-		"Version": {sourceRoot, []string{modules[0].Version.String()}},
-		"NoNode":  {bare, nil},
+		"Version": {sourceRoot, []string{modules[0].Version.String()}, true},
+		"NoNode":  {bare, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stderr bytes.Buffer
-			if err := newEnv(nil, nil, &stderr).buildReleases(t.Context(), tc.source, tc.versions); err != nil {
+			if err := newEnv(nil, nil, &stderr).buildReleases(t.Context(), releaseBuild{source: tc.source, versions: tc.versions}); err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(stderr.String(), "node parts") {
-				t.Errorf("node parts were built: %s", stderr.String())
+			if strings.Contains(stderr.String(), "nodes of") != tc.wantNode {
+				t.Errorf("built for nodes: want %v: %s", tc.wantNode, stderr.String())
 			}
 		})
 	}

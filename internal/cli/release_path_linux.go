@@ -57,8 +57,11 @@ func programPath(program, version string) (string, error) {
 	if chosen == nil {
 		return "", fail(codeNotFound, "no such release is built in %s; build one with: kqueen release build", dir)
 	}
-	if _, ok := chosen.Components[program]; !ok {
+	if !slices.Contains(release.Components, program) {
 		return "", fail(codeNotFound, "release %s has no program %q", chosen.Version, program)
+	}
+	if chosen.Path(program) == "" {
+		return "", fail(codeNotFound, "%s of %s is not built in %s; build it with: kqueen release build", program, chosen.Version, dir)
 	}
 	return chosen.Path(program), nil
 }

@@ -2,25 +2,26 @@ package main
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"fmt"
+	"io/fs"
+	"strings"
 
 	"kqueen.io/kqueen/internal/hosting/release"
 )
 
-// mainGo is the program of every minor. It is no Go file here, because its imports are
-// not those of this module.
+// templates are the programs of every minor. They are no Go files here, because their imports are not those of
+// this module.
 //
-//go:embed main.go.tmpl
-var mainGo []byte
+//go:embed *.go.tmpl
+var templates embed.FS
 
-// kind is what is written for every minor: a module that has one Go file.
+// kind is what is written for every minor: a module and its Go files.
 type kind struct {
 	prefix string // of the module's path
-	file   string
-	// source is the file's content, and origin says where it comes from.
-	source func(upstream) []byte
-	origin string
+	// sources are the Go files by name, and origin says where they come from.
+	sources func(upstream) (map[string][]byte, error)
+	origin  string
 	// tools are programs of required modules that are built too.
 	tools []string
 }
@@ -28,18 +29,36 @@ type kind struct {
 // kinds are the modules of the programs and of the conformance tests.
 func kinds() (programs, tests kind) {
 	programs = kind{
-		prefix: "kqueen.io/kubernetes/", file: "main.go", origin: "the template kubernetes/generate/main.go.tmpl",
-		source: func(upstream) []byte { return mainGo },
+		prefix: "kqueen.io/kubernetes/", origin: "as its template in kubernetes/generate", sources: programSources,
 	}
 	tests = kind{
-		prefix: "kqueen.io/conformance/", file: "imports.go", origin: "what upstream's " + testsFile + " imports",
-		source: importsOf,
+		prefix: "kqueen.io/conformance/", origin: "what upstream's " + testsFile + " imports",
+		sources: func(up upstream) (map[string][]byte, error) {
+			return map[string][]byte{"imports.go": importsOf(up)}, nil
+		},
 		tools: []string{
 			"github.com/onsi/ginkgo/v2/ginkgo", "go.etcd.io/etcd/server/v3", release.KubernetesModule + "/test/images/agnhost",
 			release.KubernetesModule + "/test/images/nonewprivs", "k8s.io/sample-apiserver",
 		},
 	}
 	return programs, tests
+}
+
+// programSources are the templates, the same for every minor.
+func programSources(upstream) (map[string][]byte, error) {
+	names, err := fs.Glob(templates, "*.tmpl")
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, name := range names {
+		content, err := templates.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		files[strings.TrimSuffix(name, ".tmpl")] = content
+	}
+	return files, nil
 }
 
 // importsOf is a Go file that imports what upstream's test program does, so that "go mod tidy" requires it all.

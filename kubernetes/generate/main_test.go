@@ -33,7 +33,7 @@ func TestCheckFindsDrift(t *testing.T) {
 		want                   []string
 	}{
 		"Program": {"main.go is the template", "main.go", "package main", "package main // mine",
-			[]string{"v1.36: main.go is not the template"}},
+			[]string{"v1.36: main.go is not as its template"}},
 		"Replacement": {"staging modules go with the version", "go.mod", "=> k8s.io/api v0.36.3", "=> k8s.io/api v0.36.1",
 			[]string{"replaces k8s.io/api  by k8s.io/api v0.36.1, want k8s.io/api v0.36.3"}},
 		"LocalFork": {"upstream is not forked", "go.mod", "=> k8s.io/api v0.36.3", "=> ../api",
@@ -78,7 +78,7 @@ func copyModule(t *testing.T, name string) string {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"go.mod", "go.sum", "main.go"} {
+	for _, file := range []string{"go.mod", "go.sum", "main.go", "controlplane.go", "node.go"} {
 		content, err := os.ReadFile(filepath.Join("../v1.36", file))
 		if err := errors.Join(err, os.WriteFile(filepath.Join(dir, file), content, 0o600)); err != nil {
 			t.Fatal(err)
@@ -170,7 +170,11 @@ import (
 	_ "example.test/b"
 )
 `
-	if diff := cmp.Diff(wantFile, string(tests.source(up))); diff != "" {
+	sources, err := tests.sources(up)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string][]byte{"imports.go": []byte(wantFile)}, sources); diff != "" {
 		t.Errorf("imports of the tests: -want, +got:\n%s", diff)
 	}
 	tests.tools = []string{"example.test/tool"}

@@ -50,14 +50,18 @@ func (k kind) generate(ctx context.Context, out string, v release.Version, up up
 	}
 	defer os.RemoveAll(temp) // and what stays, the system cleans
 	fmt.Fprintf(stdout, "go mod tidy (%d staging modules; downloads may take minutes)\n", len(up.Staging))
-	if err := k.tidy(ctx, temp, v, up); err != nil {
+	sources, err := k.sources(up)
+	if err != nil {
+		return fmt.Errorf("make the Go files of %s: %w", v, err)
+	}
+	if err := k.tidy(ctx, temp, v, up, sources); err != nil {
 		return fmt.Errorf("make the module of %s: %w", v, err)
 	}
 	dir := filepath.Join(out, v.MinorString())
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create module folder: %w", err)
 	}
-	for _, name := range []string{"go.sum", "go.mod", k.file} {
+	for _, name := range slices.Concat([]string{"go.sum", "go.mod"}, slices.Sorted(maps.Keys(sources))) {
 		if err := install(filepath.Join(temp, name), filepath.Join(dir, name)); err != nil {
 			return err
 		}
@@ -71,10 +75,12 @@ func (k kind) generate(ctx context.Context, out string, v release.Version, up up
 // While it does, Kubernetes is pinned by a replacement as well: where the Go file imports a
 // package that the version does not have, "go mod tidy" would otherwise quietly require
 // a newer Kubernetes that has it.
-func (k kind) tidy(ctx context.Context, dir string, v release.Version, up upstream) error {
+func (k kind) tidy(ctx context.Context, dir string, v release.Version, up upstream, sources map[string][]byte) error {
 	pin := fmt.Sprintf("replace %s => %s %s\n", release.KubernetesModule, release.KubernetesModule, v)
-	for name, content := range map[string]string{k.file: string(k.source(up)), "go.mod": string(k.ownMod(v, up)) + pin} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+	files := maps.Clone(sources)
+	files["go.mod"] = append(k.ownMod(v, up), pin...)
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 			return fmt.Errorf("write temporary %s: %w", name, err)
 		}
 	}
@@ -134,7 +140,7 @@ func (k kind) checkAll(ctx context.Context, out string, stdout io.Writer) error 
 	return nil
 }
 
-// check compares main.go and our own part of go.mod with what generate would
+// check compares the Go files and our own part of go.mod with what generate would
 // write for the version that the module requires.
 func (k kind) check(ctx context.Context, dir string) ([]string, error) {
 	info, err := release.ReadModule(ctx, dir)
@@ -145,17 +151,23 @@ func (k kind) check(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := os.ReadFile(filepath.Join(dir, k.file))
-	if err != nil {
-		return nil, err
-	}
 	up, err := readUpstream(ctx, info.Version)
 	if err != nil {
 		return nil, err
 	}
+	sources, err := k.sources(up)
+	if err != nil {
+		return nil, err
+	}
 	var differences []string
-	if !bytes.Equal(program, k.source(up)) {
-		differences = append(differences, k.file+" is not "+k.origin)
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		have, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(have, sources[name]) {
+			differences = append(differences, name+" is not "+k.origin)
+		}
 	}
 	if minor := info.Version.MinorString(); filepath.Base(dir) != minor {
 		differences = append(differences, fmt.Sprintf("the folder should be %s, as it requires %s", minor, info.Version))

@@ -182,20 +182,12 @@ func build(ctx context.Context, root, path, version string) error {
 }
 
 // Kubernetes returns the newest Kubernetes of the repository and builds it when it was never built on
-// this machine, which takes minutes.
+// this machine, which takes minutes. The programs of nodes are in it once [NodeParts] was called.
 func Kubernetes(ctx context.Context) (release.Binaries, error) {
-	root, err := Root()
+	_, newest, err := newestModule(ctx)
 	if err != nil {
 		return release.Binaries{}, err
 	}
-	modules, err := release.Discover(ctx, root)
-	if err != nil {
-		return release.Binaries{}, err
-	}
-	if len(modules) == 0 {
-		return release.Binaries{}, fmt.Errorf("no Kubernetes module in %s", filepath.Join(root, "kubernetes"))
-	}
-	newest := modules[len(modules)-1]
 	dir, err := release.DefaultDir()
 	if err != nil {
 		return release.Binaries{}, err
@@ -207,7 +199,7 @@ func Kubernetes(ctx context.Context) (release.Binaries, error) {
 // NodeParts returns what nodes of the repository are made of, and builds it when it was never built on this
 // machine, which takes minutes.
 func NodeParts(ctx context.Context) (release.NodeParts, error) {
-	root, err := Root()
+	root, newest, err := newestModule(ctx)
 	if err != nil {
 		return release.NodeParts{}, err
 	}
@@ -215,7 +207,23 @@ func NodeParts(ctx context.Context) (release.NodeParts, error) {
 	if err != nil {
 		return release.NodeParts{}, err
 	}
-	return release.NewStore(dir).EnsureNodeParts(ctx, filepath.Join(root, "node"), nil)
+	source := release.NodeSource{Kubernetes: newest.Dir, Parts: filepath.Join(root, "node")}
+	return release.NewStore(dir).EnsureNode(ctx, newest.Version, source, nil)
+}
+
+// newestModule is the one of the repository at root.
+func newestModule(ctx context.Context) (root string, newest release.ModuleInfo, err error) {
+	if root, err = Root(); err != nil {
+		return "", newest, err
+	}
+	modules, err := release.Discover(ctx, root)
+	if err != nil {
+		return "", newest, err
+	}
+	if len(modules) == 0 {
+		return "", newest, fmt.Errorf("no Kubernetes module in %s", filepath.Join(root, "kubernetes"))
+	}
+	return root, modules[len(modules)-1], nil
 }
 
 // Root is the top of the repository: the nearest folder above the test's own with a kubernetes folder

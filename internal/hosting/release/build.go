@@ -13,14 +13,21 @@ import (
 
 const multiCall = "kubernetes"
 
-// builder compiles the programs of one version into one file.
+// builder compiles programs of one version into one file.
 type builder struct {
 	module      goModule
 	version     Version
+	programs    programs
 	fingerprint string
 }
 
-func newBuilder(ctx context.Context, v Version, src *Build) (*builder, error) {
+// programs are those that go into one file.
+type programs struct {
+	tag   string // of the build; empty for none
+	names []string
+}
+
+func newBuilder(ctx context.Context, v Version, src *Build, which programs) (*builder, error) {
 	module, err := filepath.Abs(src.Module)
 	if err != nil {
 		return nil, fmt.Errorf("build.module: %w", err)
@@ -36,7 +43,7 @@ func newBuilder(ctx context.Context, v Version, src *Build) (*builder, error) {
 		return nil, fmt.Errorf("build.module %s builds %s: ask for that version, or change its go.mod to %s %s",
 			src.Module, info.Version, KubernetesModule, v)
 	}
-	b := &builder{module: goModule{dir: module}, version: v}
+	b := &builder{module: goModule{dir: module}, version: v, programs: which}
 	if b.fingerprint, err = b.fingerprintNow(ctx); err != nil {
 		return nil, fmt.Errorf("fingerprint of %s: %w", src.Module, err)
 	}
@@ -44,7 +51,7 @@ func newBuilder(ctx context.Context, v Version, src *Build) (*builder, error) {
 }
 
 func (b *builder) origin() Origin {
-	return Origin{Kind: "build", From: b.module.dir, Fingerprint: b.fingerprint}
+	return Origin{Kind: originBuild, From: b.module.dir, Fingerprint: b.fingerprint}
 }
 
 // arguments are those of the Go command. It links with the version that the programs
@@ -59,7 +66,7 @@ func (b *builder) arguments(out string) []string {
 		"-X", base + ".gitTreeState=clean",
 		"-X", fmt.Sprintf("%s.gitVersion=%s", client, b.version),
 	}
-	return []string{"build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(flags, " "), "-o", out, "."}
+	return []string{"build", "-v", "-trimpath", "-buildvcs=false", "-tags", b.programs.tag, "-ldflags", strings.Join(flags, " "), "-o", out, "."}
 }
 
 func (b *builder) fingerprintNow(ctx context.Context) (string, error) {
@@ -76,13 +83,13 @@ func (b *builder) build(ctx context.Context, dir string, report func(Step)) (mad
 	if err := b.module.compile(ctx, "build", b.arguments(file), []string{"."}, report); err != nil {
 		return made{}, err
 	}
-	for _, name := range Components {
+	for _, name := range b.programs.names {
 		if err := os.Symlink(multiCall, filepath.Join(dir, name)); err != nil {
 			return made{}, fmt.Errorf("link %s: %w", name, err)
 		}
 	}
 	report(Step{Name: "check the version of the build"})
-	if err := checkVersion(ctx, file, b.version); err != nil {
+	if err := checkVersion(ctx, filepath.Join(dir, b.programs.names[0]), b.version); err != nil {
 		return made{}, err
 	}
 	compiled, err := hashFile(ctx, file)
@@ -90,7 +97,7 @@ func (b *builder) build(ctx context.Context, dir string, report func(Step)) (mad
 		return made{}, err
 	}
 	components := map[string]Component{}
-	for _, name := range Components {
+	for _, name := range b.programs.names {
 		components[name] = compiled
 	}
 	return made{files: components}, syncFile(file)
@@ -99,7 +106,7 @@ func (b *builder) build(ctx context.Context, dir string, report func(Step)) (mad
 // checkVersion starts the fresh program: a build that does not know its version would
 // be refused by every skew check of Kubernetes itself.
 func checkVersion(ctx context.Context, file string, v Version) error {
-	out, err := ask(ctx, file, "kube-apiserver", "--version")
+	out, err := ask(ctx, file, "--version")
 	if err != nil {
 		return err
 	}

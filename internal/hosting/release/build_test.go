@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ import (
 )
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == "kube-apiserver" && os.Args[2] == "--version" {
+	if len(os.Args) == 2 && os.Args[1] == "--version" {
 		fmt.Println("Kubernetes", version.Get())
 		return
 	}
@@ -99,7 +100,7 @@ func TestBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range Components {
+	for _, name := range controlPlaneComponents {
 		out, err := exec.CommandContext(t.Context(), b.Path(name)).Output()
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -120,6 +121,62 @@ func TestBuild(t *testing.T) {
 	}
 	if _, err := store.Ensure(t.Context(), v, src, seen.report); err != nil || seen.n != 1 {
 		t.Errorf("second Ensure: %v, %d builds; want 1", err, seen.n)
+	}
+}
+
+// TestBuildNode: the programs of nodes follow those of control planes, and other processes see how far they are.
+func TestBuildNode(t *testing.T) {
+	src := NodeSource{Kubernetes: fakeModule(t), Parts: fakeNode(t)}
+	store, v := NewStore(t.TempDir()), mustVersion(t, testVersion)
+	before, err := store.Ensure(t.Context(), v, Source{Build: &Build{Module: src.Kubernetes}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.HasNode() || before.Path("kubelet") != "" {
+		t.Errorf("programs of nodes are there before they are made: %q", before.Path("kubelet"))
+	}
+	if step, ok := store.NodeBuild(); ok {
+		t.Errorf("nothing is being made, and it says %s", step)
+	}
+	var seen builds
+	var others []string
+	_, err = store.EnsureNode(t.Context(), v, src, func(s Step) {
+		seen.report(s)
+		if step, ok := NewStore(store.dir).NodeBuild(); ok {
+			others = append(others, step.Name)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(others, "begin") || !slices.Contains(others, "count packages") {
+		t.Errorf("others saw %q", others)
+	}
+	after, ok, err := store.Lookup(v)
+	if err != nil || !ok || !after.HasNode() || after.Verify(t.Context()) != nil {
+		t.Fatalf("not all programs are there: %v, %v, %v", after, ok, err)
+	}
+	for _, name := range NodeComponents {
+		out, err := exec.CommandContext(t.Context(), after.Path(name)).Output()
+		if want := name + " v1.99.9 1 99 clean v1.99.9 cgo 0\n"; err != nil || string(out) != want {
+			t.Errorf("%s: %q (%v), want %q", name, out, err, want)
+		}
+	}
+	if step, ok := store.NodeBuild(); ok {
+		t.Errorf("all is made, and it says %s", step)
+	}
+	if slices.Contains(names(t, store.dir), progressFile) {
+		t.Error("the progress is left behind")
+	}
+	n := seen.n
+	if _, err := store.EnsureNode(t.Context(), v, src, seen.report); err != nil || seen.n != n {
+		t.Errorf("second EnsureNode: %v, %d builds more; want none", err, seen.n-n)
+	}
+	if err := store.Remove(t.Context(), v); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := store.Lookup(v); ok || err != nil {
+		t.Errorf("after its removal: %v, %v", ok, err)
 	}
 }
 

@@ -53,7 +53,7 @@ func (d *downloader) origin() Origin {
 	for _, component := range sortedKeys(d.pins) {
 		fmt.Fprintf(sum, "%s\x00%s\x00", component, strings.ToLower(d.pins[component]))
 	}
-	return Origin{Kind: "download", From: d.base.Redacted(), Fingerprint: hex.EncodeToString(sum.Sum(nil))}
+	return Origin{Kind: originDownload, From: d.base.Redacted(), Fingerprint: hex.EncodeToString(sum.Sum(nil))}
 }
 
 func (d *downloader) build(ctx context.Context, dir string, report func(Step)) (made, error) {

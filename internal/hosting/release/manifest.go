@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,34 +33,57 @@ type Component struct {
 // Binaries are the programs of one version in the store.
 type Binaries struct {
 	Version Version
-	// Dir is the folder that holds the programs under their own names.
+	// Dir is the folder that holds the programs of control planes under their own names.
 	Dir string
-	// Components has an entry for every one of [Components].
+	// Components has an entry for every one of [Components] that is there: those of nodes may not be built yet.
 	Components map[string]Component
-	Origin     Origin
+	// NodeDir is the folder that holds [NodeComponents]; empty while they are not there.
+	NodeDir string
+	Origin  Origin
 }
 
-// Path is the program of a component, ready to be started. It is empty for a component
-// that the release does not have.
+// Path is the program of a component, ready to be started. It is empty for a component that is not there.
 func (b Binaries) Path(component string) string {
 	if _, ok := b.Components[component]; !ok {
 		return ""
 	}
-	return filepath.Join(b.Dir, component)
+	dir := b.Dir
+	if slices.Contains(NodeComponents, component) {
+		dir = cmp.Or(b.NodeDir, b.Dir)
+	}
+	return filepath.Join(dir, component)
+}
+
+// HasNode says whether the programs of nodes are there.
+func (b Binaries) HasNode() bool {
+	return !slices.ContainsFunc(NodeComponents, func(name string) bool { return b.Path(name) == "" })
 }
 
 // Verify reads every program and compares its hash with the recorded one, which takes
 // seconds. An error that wraps [ErrDamaged] names the component; [Store.Remove] and
 // [Store.Ensure] then bring a good one.
 func (b Binaries) Verify(ctx context.Context) error {
-	return verify(ctx, b.Dir, b.Components)
+	paths := map[string]string{}
+	for name := range b.Components {
+		paths[name] = b.Path(name)
+	}
+	return verifyFiles(ctx, filepath.Base(b.Dir), paths, b.Components)
 }
 
+// verify checks the files in a folder.
 func verify(ctx context.Context, dir string, files map[string]Component) error {
-	hashed := map[string]Component{} // by real file: a build of Kubernetes has one for all
+	paths := map[string]string{}
+	for name := range files {
+		paths[name] = filepath.Join(dir, name)
+	}
+	return verifyFiles(ctx, filepath.Base(dir), paths, files)
+}
+
+func verifyFiles(ctx context.Context, owner string, paths map[string]string, files map[string]Component) error {
+	hashed := map[string]Component{} // by real file: a build of Kubernetes has one for several
 	for _, name := range sortedKeys(files) {
-		what := filepath.Base(dir) + " " + name
-		file, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+		what := owner + " " + name
+		file, err := filepath.EvalSymlinks(paths[name])
 		if err != nil {
 			return fmt.Errorf("verify %s: %w: %w", what, ErrDamaged, err)
 		}
@@ -86,14 +110,6 @@ type manifest struct {
 	Components map[string]Component `json:"components"`
 	// Images are the archives among them, and the name of the image in each.
 	Images map[string]string `json:"images,omitempty"`
-}
-
-func binariesOf(dir string, m manifest) Binaries {
-	b := Binaries{Version: m.Version, Dir: dir, Origin: m.Origin, Components: map[string]Component{}}
-	for _, name := range Components {
-		b.Components[name] = m.Components[name]
-	}
-	return b
 }
 
 // readManifest reads and checks what was made in a folder: that the manifest is complete,

@@ -73,33 +73,47 @@ func (p NodeParts) Images() []Image { return slices.Clone(p.images) }
 // second. An error that wraps [ErrDamaged] names the part.
 func (p NodeParts) Verify(ctx context.Context) error { return verify(ctx, p.Dir, p.files) }
 
-// EnsureNodeParts provides the parts that a module such as the folder node of KQueen's
-// source builds, and blocks until they are there: minutes for a first build, no time
-// when they are there already. It makes them when nothing in the store was made of the
-// same: the Go files and requirements of the module, the Go toolchain, the build
-// commands, and the C libraries and the busybox of this machine. Of several processes
-// one works, the others wait for it until their ctx ends.
+// NodeSource is what nodes are made from, as in KQueen's source.
+type NodeSource struct {
+	// Kubernetes is the folder of a Go module such as kubernetes/v1.36, which builds [NodeComponents]; empty for the
+	// parts alone.
+	Kubernetes string
+	// Parts is the folder node, from which everything else is built.
+	Parts string
+}
+
+// EnsureNode provides what nodes of a version need, and blocks until it is there: minutes for a first build, no time
+// when it is there already. It makes what is missing or was made of something else: other Go files or requirements of
+// the modules, another Go toolchain, other build commands, or other C libraries or another busybox of this machine. Of
+// several processes one works, the others wait for it until their ctx ends; [Store.NodeBuild] tells how far it is.
 //
-// report is as for [Store.Ensure]. Where a build finds no Go toolchain, the error wraps
-// exec.ErrNotFound of os/exec; where a Debian package is missing, it names the package.
-func (s *Store) EnsureNodeParts(ctx context.Context, module string, report func(Step)) (NodeParts, error) {
+// report is as for [Store.Ensure]. Where a build finds no Go toolchain, the error wraps exec.ErrNotFound of os/exec;
+// where a Debian package is missing, it names the package.
+func (s *Store) EnsureNode(ctx context.Context, v Version, src NodeSource, report func(Step)) (NodeParts, error) {
 	if report == nil {
 		report = func(Step) {}
 	}
-	parts, err := s.ensureNodeParts(ctx, module, report)
+	parts, err := s.ensureNode(ctx, v, src, report)
 	if err != nil {
-		return NodeParts{}, fmt.Errorf("node parts: %w", err)
+		return NodeParts{}, fmt.Errorf("programs of nodes: %w", err)
 	}
 	return parts, nil
 }
 
-func (s *Store) ensureNodeParts(ctx context.Context, module string, report func(Step)) (NodeParts, error) {
+func (s *Store) ensureNode(ctx context.Context, v Version, src NodeSource, report func(Step)) (NodeParts, error) {
 	unlock, err := s.lock(ctx, nodeName, report)
 	if err != nil {
 		return NodeParts{}, err
 	}
 	defer unlock()
-	work, err := newNodeBuilder(ctx, module)
+	report, done := s.publish(report)
+	defer done()
+	if src.Kubernetes != "" {
+		if err := s.fillNodePrograms(ctx, v, src.Kubernetes, report); err != nil {
+			return NodeParts{}, err
+		}
+	}
+	work, err := newNodeBuilder(ctx, src.Parts)
 	if err != nil {
 		return NodeParts{}, err
 	}
@@ -109,7 +123,7 @@ func (s *Store) ensureNodeParts(ctx context.Context, module string, report func(
 		return NodeParts{}, err
 	}
 	dir := filepath.Join(s.dir, at.folder)
-	// Who goes back to an older source wants its parts to be found again.
+	// A build of an older source has to find its parts again.
 	now := time.Now()
 	if err := os.Chtimes(filepath.Join(dir, manifestName), now, now); err != nil {
 		return NodeParts{}, fmt.Errorf("mark as the newest: %w", err)
@@ -117,7 +131,16 @@ func (s *Store) ensureNodeParts(ctx context.Context, module string, report func(
 	return nodePartsOf(dir, have), nil
 }
 
-// LookupNodeParts finds the parts that [Store.EnsureNodeParts] provided last, without
+func (s *Store) fillNodePrograms(ctx context.Context, v Version, module string, report func(Step)) error {
+	work, err := newBuilder(ctx, v, &Build{Module: module}, programs{tag: "node", names: NodeComponents})
+	if err != nil {
+		return err
+	}
+	_, err = s.fill(ctx, nodeProgramsSlot(v), work, report)
+	return err
+}
+
+// LookupNodeParts finds the parts that [Store.EnsureNode] provided last, without
 // network or build. It checks that the manifest is complete and the sizes are right;
 // [NodeParts.Verify] checks the hashes. A store that has none is false without error;
 // when the newest are unusable, the error wraps [ErrDamaged].

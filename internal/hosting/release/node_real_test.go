@@ -23,7 +23,7 @@ func realParts(t *testing.T) (*release.Store, release.NodeParts) {
 		t.Fatal(err)
 	}
 	store, begin := release.NewStore(dir), time.Now()
-	parts, err := store.EnsureNodeParts(t.Context(), "../../node", nil)
+	parts, err := store.EnsureNode(t.Context(), release.Version{}, release.NodeSource{Parts: "../../node"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

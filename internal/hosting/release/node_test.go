@@ -86,7 +86,7 @@ func TestNodeParts(t *testing.T) {
 		t.Errorf("lookup in an empty store: %v, %v", ok, err)
 	}
 	var seen builds
-	parts, err := store.EnsureNodeParts(t.Context(), module, seen.report)
+	parts, err := store.EnsureNode(t.Context(), Version{}, NodeSource{Parts: module}, seen.report)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestNodePartsStay(t *testing.T) {
 	var seen builds
 	ensure := func(wantBuilds int) NodeParts {
 		t.Helper()
-		parts, err := store.EnsureNodeParts(t.Context(), module, seen.report)
+		parts, err := store.EnsureNode(t.Context(), Version{}, NodeSource{Parts: module}, seen.report)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestNodePartsOnce(t *testing.T) {
 	var group errgroup.Group
 	for i := range seen {
 		group.Go(func() error {
-			_, err := NewStore(dir).EnsureNodeParts(t.Context(), module, seen[i].report)
+			_, err := NewStore(dir).EnsureNode(t.Context(), Version{}, NodeSource{Parts: module}, seen[i].report)
 			return err
 		})
 	}
@@ -197,7 +197,7 @@ func TestNodePartsOnce(t *testing.T) {
 
 func TestNodePartsDamage(t *testing.T) {
 	module := fakeNode(t)
-	whole, err := NewStore(t.TempDir()).EnsureNodeParts(t.Context(), module, nil)
+	whole, err := NewStore(t.TempDir()).EnsureNode(t.Context(), Version{}, NodeSource{Parts: module}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestNodePartsDamage(t *testing.T) {
 	if err := errors.Join(os.Remove(whole.Program("runc")), os.Mkdir(filepath.Join(filepath.Dir(whole.Dir), ".node_123"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	mended, err := NewStore(filepath.Dir(whole.Dir)).EnsureNodeParts(t.Context(), module, nil)
+	mended, err := NewStore(filepath.Dir(whole.Dir)).EnsureNode(t.Context(), Version{}, NodeSource{Parts: module}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,12 +261,12 @@ func TestNodePartsRefuses(t *testing.T) {
 		"NoRunc":     {replace("go.mod", "require "+runcModule+" v1.88.8", ""), []string{"does not require " + runcModule}},
 		"OddVersion": {replace("go.mod", "v2.99.9", "v2.99.9+incompatible"), []string{"go.mod"}},
 		"CompileError": {appendTo("upstream/containerd/cmd/containerd/main.go", "\nfunc broken() { return 1 }\n"),
-			[]string{"node parts: build containerd: exit status 1", "too many return values"}},
+			[]string{"programs of nodes: build containerd: exit status 1", "too many return values"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			module, store := fakeNode(t), NewStore(t.TempDir())
 			tc.change(t, module)
-			_, err := store.EnsureNodeParts(t.Context(), module, nil)
+			_, err := store.EnsureNode(t.Context(), Version{}, NodeSource{Parts: module}, nil)
 			for _, part := range tc.want {
 				if err == nil || !strings.Contains(err.Error(), part) {
 					t.Errorf("%v does not say %q", err, part)
@@ -331,7 +331,7 @@ func wantError(t *testing.T, err error, part string) {
 func TestNodePartsCancelled(t *testing.T) {
 	store := NewStore(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := store.EnsureNodeParts(ctx, fakeNode(t), func(s Step) {
+	_, err := store.EnsureNode(ctx, Version{}, NodeSource{Parts: fakeNode(t)}, func(s Step) {
 		if s.Name == "build runc" {
 			cancel()
 		}
@@ -378,7 +378,7 @@ func TestDebianParts(t *testing.T) {
 				}
 			}
 			t.Setenv("PATH", path)
-			_, err := NewStore(t.TempDir()).EnsureNodeParts(t.Context(), module, func(s Step) { t.Errorf("began to %s", s.Name) })
+			_, err := NewStore(t.TempDir()).EnsureNode(t.Context(), Version{}, NodeSource{Parts: module}, func(s Step) { t.Errorf("began to %s", s.Name) })
 			if err == nil || !strings.HasSuffix(err.Error(), tc.want) {
 				t.Errorf("%v does not end with %q", err, tc.want)
 			}

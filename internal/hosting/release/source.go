@@ -11,11 +11,14 @@ import (
 	"time"
 )
 
-// Components are the programs of a release, all of which [Store.Ensure] provides.
-var Components = []string{
-	"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy",
-	"kubelet", "kubeadm", "kubectl",
-}
+// Components are the programs of a release. [Store.Ensure] provides those of a control plane, which is all that a
+// first cluster waits for; [Store.EnsureNode] provides [NodeComponents] of a build. A download brings all at once.
+var Components = slices.Concat(controlPlaneComponents, NodeComponents)
+
+var controlPlaneComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"}
+
+// NodeComponents are the programs of a release that run on nodes.
+var NodeComponents = []string{"kube-proxy", "kubelet", "kubeadm"}
 
 // Source is where the programs of a version come from. Exactly one of the two is set.
 type Source struct {
@@ -54,6 +57,12 @@ type Step struct {
 	Done, Total int64
 	Unit        string
 }
+
+// Values of Origin.Kind.
+const (
+	originBuild    = "build"
+	originDownload = "download"
+)
 
 // Origin is how the programs in a store were made.
 type Origin struct {

@@ -30,10 +30,12 @@ const (
 //
 //	<dir>/<version>/kube-apiserver …    the programs, for a build links to one file
 //	<dir>/<version>/release.json        hashes, sizes, origin; written last
+//	<dir>/kubelet-<version>/kubelet …   of a build: the programs of nodes
 //	<dir>/.<version>.lock               who makes this version now
 //	<dir>/.<version>_<random>/          a release in the making; never used
 //	<dir>/node-<version>-<fingerprint>/ the parts of a node, under the version of containerd
 //	<dir>/.node.lock, .node_<random>/   as above
+//	<dir>/.node.progress                how far the process is that has the lock
 //	<dir>/conformance-<version>/        upstream's conformance tests, for developers
 //
 // A folder appears by one rename, so what Lookup finds is whole, whatever crashed.
@@ -66,9 +68,21 @@ type slot struct {
 	files   []string // what must be in it, relative to the folder
 }
 
-func releaseSlot(v Version) slot {
-	return slot{name: v.String(), folder: v.String(), version: v, files: Components}
+// releaseSlot is the place of a release that comes from src: a download brings the programs of nodes with it.
+func releaseSlot(v Version, src Source) slot {
+	files := controlPlaneComponents
+	if src.Download != nil {
+		files = Components
+	}
+	return slot{name: v.String(), folder: v.String(), version: v, files: files}
 }
+
+// nodeProgramsSlot is the place of the programs of nodes of a build. Its lock is that of all that nodes are made of.
+func nodeProgramsSlot(v Version) slot {
+	return slot{name: nodeName, folder: nodeProgramsFolder(v), version: v, files: NodeComponents}
+}
+
+func nodeProgramsFolder(v Version) string { return "kubelet-" + v.String() }
 
 // maker makes what belongs into a slot, in an empty folder.
 type maker interface {
@@ -111,7 +125,7 @@ func (s *Store) Ensure(ctx context.Context, v Version, src Source, report func(S
 }
 
 func (s *Store) ensure(ctx context.Context, v Version, src Source, report func(Step)) (Binaries, error) {
-	at := releaseSlot(v)
+	at := releaseSlot(v, src)
 	unlock, err := s.lock(ctx, at.name, report)
 	if err != nil {
 		return Binaries{}, err
@@ -121,16 +135,19 @@ func (s *Store) ensure(ctx context.Context, v Version, src Source, report func(S
 	if err != nil {
 		return Binaries{}, err
 	}
-	have, err := s.fill(ctx, at, work, report)
-	if err != nil {
+	if _, err := s.fill(ctx, at, work, report); err != nil {
 		return Binaries{}, err
 	}
-	return binariesOf(s.path(v), have), nil
+	have, ok, err := s.Lookup(v)
+	if err == nil && !ok {
+		err = errGone
+	}
+	return have, err
 }
 
 func (s *Store) maker(ctx context.Context, v Version, src Source) (maker, error) {
 	if src.Build != nil {
-		return newBuilder(ctx, v, src.Build)
+		return newBuilder(ctx, v, src.Build, programs{names: controlPlaneComponents})
 	}
 	return newDownloader(s, v, src.Download)
 }
@@ -154,10 +171,12 @@ func (s *Store) fill(ctx context.Context, at slot, work maker, report func(Step)
 	}
 	have, ok, err = readManifest(dir, at.version, at.files)
 	if err == nil && !ok {
-		err = errors.New("it went away while it was being made")
+		err = errGone
 	}
 	return have, err
 }
+
+var errGone = errors.New("it went away while it was being made")
 
 // build makes what belongs into a slot in a temporary folder and moves it into place.
 func (s *Store) build(ctx context.Context, at slot, work maker, report func(Step)) error {
@@ -199,16 +218,35 @@ func replaceDir(from, to string) error {
 // Lookup finds the programs of a version without network or build. It checks that the
 // manifest is complete and the sizes are right; [Binaries.Verify] checks the hashes.
 // What is not there is false without error; what is there but unusable is an error
-// that wraps [ErrDamaged].
+// that wraps [ErrDamaged]. The programs of nodes may be missing, see [Binaries.Path].
 func (s *Store) Lookup(v Version) (Binaries, bool, error) {
 	if v.IsZero() {
 		return Binaries{}, false, fmt.Errorf("version is not set: %s", versionExample)
 	}
-	have, ok, err := readManifest(s.path(v), v, Components)
+	have, ok, err := readManifest(s.path(v), v, controlPlaneComponents)
 	if err != nil || !ok {
 		return Binaries{}, false, err
 	}
-	return binariesOf(s.path(v), have), true, nil
+	found := Binaries{Version: v, Dir: s.path(v), Origin: have.Origin, Components: map[string]Component{}}
+	for _, name := range controlPlaneComponents {
+		found.Components[name] = have.Components[name]
+	}
+	dir := filepath.Join(s.dir, nodeProgramsFolder(v))
+	if have.Origin.Kind == originDownload {
+		dir = found.Dir
+	}
+	have, ok, err = readManifest(dir, v, NodeComponents)
+	if err != nil {
+		return Binaries{}, false, err
+	}
+	if !ok {
+		return found, true, nil
+	}
+	found.NodeDir = dir
+	for _, name := range NodeComponents {
+		found.Components[name] = have.Components[name]
+	}
+	return found, true, nil
 }
 
 // List gives the usable releases in the store, oldest version first. A damaged one
@@ -251,9 +289,11 @@ func (s *Store) Remove(ctx context.Context, v Version) error {
 	}
 	defer unlock()
 	// The rename takes it out of sight at once; deleting takes several steps.
-	err = os.Rename(s.path(v), filepath.Join(s.dir, "."+v.String()+tempMark+"removed"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove release %s: %w", v, err)
+	for i, folder := range []string{v.String(), nodeProgramsFolder(v)} {
+		err = os.Rename(filepath.Join(s.dir, folder), filepath.Join(s.dir, fmt.Sprintf(".%s%sremoved%d", v, tempMark, i)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove release %s: %w", v, err)
+		}
 	}
 	if err := s.sweep(v.String()); err != nil {
 		return fmt.Errorf("remove release %s: %w", v, err)

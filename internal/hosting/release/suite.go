@@ -47,7 +47,7 @@ type SuiteSource struct {
 // EnsureSuite provides the conformance tests that a module builds and blocks until they are there: minutes for a
 // first build, no time when they are there already. They are made anew when the Go files and requirements of the
 // module or of node changed, the Go toolchain, the build commands, or the Debian programs that go into images.
-// Otherwise it is as [Store.EnsureNodeParts].
+// Otherwise it is as [Store.EnsureNode].
 func (s *Store) EnsureSuite(ctx context.Context, src SuiteSource, report func(Step)) (Suite, error) {
 	if report == nil {
 		report = func(Step) {}

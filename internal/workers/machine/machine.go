@@ -111,6 +111,9 @@ type State string
 const (
 	// Creating: not made yet, or not running for the first time yet.
 	Creating State = "Creating"
+	// Preparing: nothing of it is there, because what it is made of is not there yet; the message says how far that
+	// is. Ensure is to be called again soon.
+	Preparing State = "Preparing"
 	// Awaiting: somebody has to do something; the message says what.
 	Awaiting State = "Awaiting"
 	// Running: made, and what makes it a node runs.

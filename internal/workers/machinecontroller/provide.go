@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net/netip"
+	"time"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/platform/operator"
@@ -52,13 +53,21 @@ func (v *verb) provide(ctx context.Context, m *v1alpha1.Machine) operator.Outcom
 	if observed.Address.IsValid() {
 		m.Status.Address = observed.Address.Unmap().String()
 	}
-	return judgeMachine(observed)
+	return judgeMachine(observed, m.Status.JoinedAt != nil)
 }
 
-// judgeMachine says what a provider's observation means. It is pure.
-func judgeMachine(o machine.Observed) operator.Outcome {
+// preparingAgain is the time between two looks at what a machine is made of while it is being made.
+const preparingAgain = 5 * time.Second
+
+// judgeMachine says what a provider's observation of a machine means whose node has joined, or not yet. It is pure.
+func judgeMachine(o machine.Observed, joined bool) operator.Outcome {
 	message := tidy(o.Message, longestWords)
 	switch o.State {
+	case machine.Preparing:
+		if joined { // its node is looked at, whatever happens to its programs
+			return operator.Warn(v1alpha1.ReasonMachineCreating, message)
+		}
+		return operator.Wait(v1alpha1.ReasonMachineCreating, message, preparingAgain)
 	case machine.Running:
 		return operator.Done(v1alpha1.ReasonMachineRunning, message)
 	case machine.Creating:

@@ -152,10 +152,10 @@ func TestUnreachable(t *testing.T) {
 
 func TestJudgeMachine(t *testing.T) {
 	for state, wanted := range map[machine.State]string{
-		machine.Running: "done MachineRunning: x", machine.Creating: "warn MachineCreating: x", machine.Awaiting: "warn AwaitingJoin: x", machine.Failing: "warn MachineFailed: x",
+		machine.Running: "done MachineRunning: x", machine.Creating: "warn MachineCreating: x", machine.Preparing: "wait MachineCreating: x", machine.Awaiting: "warn AwaitingJoin: x", machine.Failing: "warn MachineFailed: x",
 		"Odd": `stalled MachineFailed: the provider reports the state "Odd", which is none`,
 	} {
-		if got := judgeMachine(machine.Observed{State: state, Message: "x"}).String(); got != wanted {
+		if got := judgeMachine(machine.Observed{State: state, Message: "x"}, false).String(); got != wanted {
 			t.Errorf("%s is %q, want %q", state, got, wanted)
 		}
 	}

@@ -87,9 +87,12 @@ func (p *Preparer) contents(cluster *v1alpha1.Cluster) ([]client.Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	parts, _, err := p.Releases.LookupNodeParts()
+	parts, ok, err := p.Releases.LookupNodeParts()
 	if err != nil {
 		return nil, err
+	}
+	if step, building := p.Releases.NodeBuild(); building && !ok && p.Images != Upstream {
+		return nil, fmt.Errorf("waiting for the programs and images of nodes, which are being built: %s", step)
 	}
 	images, err := chooseImages(p.Images, parts.Images(), cluster.Status.Version, joins.CNI)
 	if err != nil {

@@ -11,6 +11,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -109,7 +110,13 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	if !ok {
 		return machine.Observed{}, &machine.InvalidError{Field: "spec.version", Problem: "the programs of " + want.Version + " are not on this machine; see: kqueen release list"}
 	}
+	if !binaries.HasNode() {
+		return p.awaitPrograms()
+	}
 	r, err := p.recordOf(want)
+	if errors.Is(err, errNotBuilt) {
+		return p.awaitPrograms()
+	}
 	if err != nil {
 		return machine.Observed{}, err
 	}
@@ -145,6 +152,18 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	return observed, nil
 }
 
+// errNotBuilt says that no parts of nodes are in the store.
+var errNotBuilt = errors.New("the parts of nodes are not built")
+
+// awaitPrograms says how far the build of the programs of nodes is, or that none is under way.
+func (p *Provider) awaitPrograms() (machine.Observed, error) {
+	step, ok := p.Releases.NodeBuild()
+	if !ok {
+		return machine.Observed{}, fmt.Errorf("%w: the programs of nodes (kubelet, containerd and others) are not on it; build them with: kqueen release build", machine.ErrUnsupported)
+	}
+	return machine.Observed{State: machine.Preparing, Message: "waiting for the programs of nodes, which are being built: " + step.String()}, nil
+}
+
 // checkParameters is the schema: there is nothing to choose yet.
 func checkParameters(raw json.RawMessage) error {
 	if len(raw) == 0 {
@@ -177,7 +196,7 @@ func (p *Provider) recordOf(want machine.Desired) (record, error) {
 		return record{}, err
 	}
 	if !ok {
-		return record{}, fmt.Errorf("%w: containerd and its company are not on it; build them with: kqueen release build", machine.ErrUnsupported)
+		return record{}, errNotBuilt
 	}
 	used, err := p.InUse()
 	if err != nil {
