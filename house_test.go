@@ -83,10 +83,10 @@ const importTable = `
 	MECHANISMS, tenancy/access, tenancy/audit, tenancy/issuer, tenancy/organization, tenancy/identityprovider, platform/idempotency, server/socket < server;
 
 	# The one place that wires, and the command line above it.
-	clusters/cluster, clusters/provision/all, engine, engine/standalone, hosting/runner, server, tenancy/audit/kubeaudit,
+	clusters/cluster, clusters/provision/all, engine, hosting/controlplane, hosting/runner, server, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
 	API, client < cli/doorclient;
-	app, cli/doorclient, workers/join < cli < cmd/kqueen;
+	app, engine/standalone, cli/doorclient, workers/join < cli < cmd/kqueen;
 
 	# Programs for developers.
 	PLAIN < docs/generate;

@@ -219,5 +219,11 @@ func prepareDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w; choose another with --data-dir", err)
 	}
-	return checkDir(dir)
+	if err := checkDir(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "keys"), 0o700); err != nil {
+		return fmt.Errorf("make the folder for keys: %w", err)
+	}
+	return nil
 }

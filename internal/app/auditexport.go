@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
@@ -20,7 +20,7 @@ func VerifyAuditExport(dir string, from io.Reader) (found *rest.AuditReport, com
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, false, fmt.Errorf("there is no key of an action log in %s", dir) // one that is made now checks nothing
 	}
-	key, err := standalone.SecretKey(path)
+	key, err := pki.SecretKey(path)
 	if err != nil {
 		return nil, false, fmt.Errorf("key of the action log: %w", err)
 	}

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/idempotency"
 	"kqueen.io/kqueen/internal/platform/kube"
@@ -106,7 +106,7 @@ func (d *door) close() error {
 func (a *App) assemble(ctx context.Context, d *door, config *rest.Config, mgr manager.Manager, limits *organization.Limits) error {
 	keys := map[string][]byte{}
 	for _, name := range []string{"audit", "cursors", "answers"} {
-		key, err := standalone.SecretKey(filepath.Join(a.Dir, "keys", name+".key"))
+		key, err := pki.SecretKey(filepath.Join(a.Dir, "keys", name+".key"))
 		if err != nil {
 			return fmt.Errorf("key of the %s: %w", name, err)
 		}

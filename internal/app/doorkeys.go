@@ -15,7 +15,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"kqueen.io/kqueen/internal/engine/standalone"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
@@ -44,7 +43,7 @@ func (a *App) renewDoor(d *door) error {
 			ips = append(ips, ip)
 		}
 	}
-	keys, err := standalone.Issue(filepath.Join(a.Dir, "keys", "door.json"), pki.Set{
+	keys, err := pki.IssueFile(filepath.Join(a.Dir, "keys", "door.json"), pki.Set{
 		Authorities: []pki.Authority{{Name: "ca", CommonName: "kqueen-api-ca", Lifetime: doorAuthorityLife}},
 		Leaves: []pki.Leaf{{
 			Name: "door", Authority: "ca", CommonName: "kqueen-api", Usage: pki.Server, DNSNames: names, IPs: ips, Lifetime: doorCertificateLife,

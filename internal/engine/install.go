@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +15,7 @@ import (
 	"kqueen.io/kqueen/api/crds"
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
@@ -158,4 +161,18 @@ func replace(ctx context.Context, c client.Client, object client.Object) error {
 		return fmt.Errorf("update %T %s: %w", object, object.GetName(), err)
 	}
 	return nil
+}
+
+// Rules are what Install needs on the admin plane.
+func Rules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		operator.Rule(apiextensionsv1.GroupName, []string{"customresourcedefinitions"}, "get", "list", "watch", "create", "update"),
+		operator.Rule(admissionv1.GroupName, []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}, "get", "create", "update"),
+		operator.Rule(rbacv1.GroupName, []string{"roles", "clusterroles"}, "get", "create", "update", "bind", "escalate"),
+		operator.Rule(rbacv1.GroupName, []string{"rolebindings", "clusterrolebindings"}, "get", "create", "update", "delete"),
+		operator.Rule(v1alpha1.GroupVersion.Group, []string{"datastores"}, "get", "create", "update"),
+		operator.Rule(v1alpha1.GroupVersion.Group, []string{"organizations", "provisioners", "releases"}, "create"),
+		operator.Rule("", []string{"namespaces"}, "create"),
+		operator.Rule("", []string{"secrets", "configmaps"}, "get", "create", "update"),
+	}
 }

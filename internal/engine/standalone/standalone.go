@@ -41,6 +41,9 @@ const (
 	WorkloadEgress = "egress"
 )
 
+// storeAuthority is the name of the store's authority among the signers of the admin plane's certificates.
+const storeAuthority = "store-ca"
+
 // KQueen calls the admin plane as itself and not as the administrator, so that what an administrator does can be told
 // from what KQueen does. It says for whom it acts by impersonating.
 const (
@@ -151,7 +154,7 @@ func (u *bringUp) keys(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if u.storeKeys, err = Issue(filepath.Join(dir, "store.json"), storeSet, nil); err != nil {
+	if u.storeKeys, err = pki.IssueFile(filepath.Join(dir, "store.json"), storeSet, nil); err != nil {
 		return fmt.Errorf("keys of the data store: %w", err)
 	}
 	adminSet, err := pki.ControlPlane(pki.ControlPlaneParams{
@@ -169,10 +172,10 @@ func (u *bringUp) keys(context.Context) error {
 	adminSet.Leaves = append(adminSet.Leaves, pki.Leaf{
 		Name: ownLeaf, Authority: "ca", CommonName: ownUser, Organizations: []string{"system:masters"}, Usage: pki.Client, Lifetime: ownLife,
 	})
-	if u.adminKeys, err = Issue(filepath.Join(dir, "admin.json"), adminSet, u.storeKeys.Signer("ca", storeAuthority)); err != nil {
+	if u.adminKeys, err = pki.IssueFile(filepath.Join(dir, "admin.json"), adminSet, u.storeKeys.Signer("ca", storeAuthority)); err != nil {
 		return fmt.Errorf("keys of the admin plane: %w", err)
 	}
-	u.encryptionKey, err = SecretKey(filepath.Join(dir, "encryption.key"))
+	u.encryptionKey, err = pki.SecretKey(filepath.Join(dir, "encryption.key"))
 	return err
 }
 

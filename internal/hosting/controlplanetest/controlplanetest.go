@@ -68,6 +68,17 @@ func Config(t *testing.T) *rest.Config {
 	return rest.CopyConfig(shared.config)
 }
 
+// User returns how to reach the plane as a user of that name, in no group but those of every user: the test binds roles.
+func User(t *testing.T, name string) *rest.Config {
+	t.Helper()
+	Config(t)
+	user, err := shared.env.AddUser(envtest.User{Name: name}, nil)
+	if err != nil {
+		t.Fatalf("add user %s to the test plane: %v", name, err)
+	}
+	return user.Config()
+}
+
 // Client returns an uncached client of the plane.
 func Client(t *testing.T) client.WithWatch {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -66,4 +67,9 @@ func (r *Routes) Setup(mgr ctrl.Manager) (*operator.FirstLooks, error) {
 	looks := operator.NewFirstLooks(r)
 	return looks, ctrl.NewControllerManagedBy(mgr).Named("gateway").For(&v1alpha1.ControlPlane{}).
 		WithOptions(controller.Options{NeedLeaderElection: ptr.To(false)}).Complete(looks)
+}
+
+// Rules are what Routes needs on the admin plane.
+func Rules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{operator.Rule(v1alpha1.GroupVersion.Group, []string{"controlplanes"}, "get", "list", "watch")}
 }

@@ -7,6 +7,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/platform/operator"
+	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
 // Setup adds the reconciler of Organization to mgr. It looks again when the namespace or a role of one changes.
@@ -19,6 +20,8 @@ func Setup(mgr ctrl.Manager) error {
 // Rules are what the reconciler and Limits need on the admin plane. Who grants more than it has must be allowed to.
 func Rules() []rbacv1.PolicyRule {
 	return append(operator.Rules("organizations"),
+		// Without it role.Guard lets no caller change an organization's finalizers.
+		operator.Rule(v1alpha1.GroupVersion.Group, []string{"organizations"}, role.VerbAdminister),
 		operator.Rule(v1alpha1.GroupVersion.Group, []string{"clusters", "nodepools", "controlplanes"}, "get", "list", "watch"),
 		operator.Rule("", []string{"namespaces"}, "get", "list", "watch", "create", "delete"),
 		operator.Rule(rbacv1.GroupName, []string{"roles", "clusterroles"}, "get", "list", "watch", "create", "update", "delete", "bind", "escalate"),

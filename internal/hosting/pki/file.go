@@ -1,6 +1,4 @@
-//go:build linux
-
-package standalone
+package pki
 
 import (
 	"crypto/rand"
@@ -11,19 +9,15 @@ import (
 	"os"
 	"time"
 
-	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
 
-// storeAuthority is the name of the store's authority among the signers of the admin plane's certificates.
-const storeAuthority = "store-ca"
+// secretLength is what secretbox takes, in bytes.
+const secretLength = 32
 
-// encryptionKeyLength is what secretbox takes, in bytes.
-const encryptionKeyLength = 32
-
-// Issue completes and renews the bundle in file, which holds all of it, so that no crash can tear it.
-func Issue(file string, want pki.Set, signers pki.Bundle) (pki.Bundle, error) {
-	have := pki.Bundle{}
+// IssueFile is Issue for the bundle in file, which holds all of it, so that no crash can tear it.
+func IssueFile(file string, want Set, signers Bundle) (Bundle, error) {
+	have := Bundle{}
 	data, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -33,7 +27,7 @@ func Issue(file string, want pki.Set, signers pki.Bundle) (pki.Bundle, error) {
 			return nil, fmt.Errorf("read %s: %w; restore it from a backup", file, err)
 		}
 	}
-	got, changes, err := pki.Issue(have, want, signers, time.Now())
+	got, changes, err := Issue(have, want, signers, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -50,15 +44,15 @@ func Issue(file string, want pki.Set, signers pki.Bundle) (pki.Bundle, error) {
 func SecretKey(file string) ([]byte, error) {
 	key, err := os.ReadFile(file)
 	if err == nil {
-		if len(key) != encryptionKeyLength {
-			return nil, fmt.Errorf("%s: has %d bytes, want %d; restore it from a backup", file, len(key), encryptionKeyLength)
+		if len(key) != secretLength {
+			return nil, fmt.Errorf("%s: has %d bytes, want %d; restore it from a backup", file, len(key), secretLength)
 		}
 		return key, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	key = make([]byte, encryptionKeyLength)
+	key = make([]byte, secretLength)
 	if _, err := rand.Read(key); err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
 	}

@@ -1,0 +1,152 @@
+//go:build linux
+
+package app
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/engine"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
+
+// existing is the engine of a cluster that exists: an API server that others have started.
+type existing struct{ config *rest.Config }
+
+func (e existing) Up(context.Context, engine.Host) (*engine.Plane, error) {
+	return &engine.Plane{Config: e.config}, nil
+}
+
+func (existing) Keep(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (existing) Workloads() []engine.Workload { return nil }
+
+// TestRunOnAnExistingCluster: App runs with another engine than the standalone one, on an API server that it has not
+// started, with no more rights there than deploy/clusterrole.yaml gives.
+func TestRunOnAnExistingCluster(t *testing.T) {
+	admin := controlplanetest.Client(t)
+	role := ClusterRole()
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "kqueen-in-a-cluster"}},
+	}
+	for _, o := range []client.Object{role, binding} {
+		if err := admin.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := &lines{}
+	ended := run(t, Config{
+		Engine: existing{controlplanetest.User(t, "kqueen-in-a-cluster")},
+		Dir:    filepath.Join(t.TempDir(), "data"), Program: os.Args[0], Version: "test", Releases: t.TempDir(),
+		Log: slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+
+	o := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{Name: "engine"}, Spec: v1alpha1.OrganizationSpec{Quota: &v1alpha1.Quota{Nodes: ptr.To[int32](1)}}}
+	if err := admin.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := operator.WaitLooked(t.Context(), admin, &v1alpha1.OrganizationList{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Get(t.Context(), client.ObjectKey{Name: o.OwnedNamespace()}, &corev1.Namespace{}); err != nil {
+		t.Errorf("the namespace of the organization: %v", err)
+	}
+	// Both validators of a kind are asked, and the limits of the organization are.
+	lost := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: o.OwnedNamespace(), Name: "lost"}, Spec: v1alpha1.ClusterSpec{
+		Version: "v1.36.3", ProvisionerRef: v1alpha1.ProvisionerReference{Name: "none"},
+	}}
+	if err := admin.Create(t.Context(), lost); !apierrors.IsInvalid(err) {
+		t.Errorf("a cluster of no provisioner: got %v, want that it is invalid", err)
+	}
+	wide := &v1alpha1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: o.OwnedNamespace(), Name: "wide"}, Spec: v1alpha1.NodePoolSpec{ClusterName: "lost", Replicas: 2}}
+	if err := admin.Create(t.Context(), wide); !apierrors.IsForbidden(err) {
+		t.Errorf("more nodes than the quota: got %v, want that they are refused", err)
+	}
+
+	if err := ended(); err != nil {
+		t.Errorf("run: %v", err)
+	}
+	text := said.String()
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "forbidden") {
+			t.Errorf("deploy/clusterrole.yaml lacks a right: %s", line)
+		}
+	}
+	for _, want := range []string{"reconcileID=", "condition=NamespaceReady outcome=done", "name=engine"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("what reconcilers decide is not logged: there is no %q", want)
+		}
+	}
+}
+
+// run runs an installation until the returned function is called, which returns how it ended.
+func run(t *testing.T, c Config) func() error {
+	t.Helper()
+	a, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, done := make(chan struct{}), make(chan error, 1)
+	go func() { done <- a.Run(ctx, func() { close(ready) }) }()
+	stop := sync.OnceValue(func() error {
+		cancel()
+		err := <-done
+		if closed := a.Close(); closed != nil {
+			return fmt.Errorf("close: %w", closed)
+		}
+		return err
+	})
+	t.Cleanup(func() { _ = stop() })
+	select {
+	case <-ready:
+	case err := <-done:
+		done <- err
+		t.Fatalf("run: %v", err)
+	case <-time.After(2 * time.Minute):
+		t.Fatal("it is not ready")
+	}
+	return stop
+}
+
+// lines keep a log.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
