@@ -27,6 +27,14 @@ const (
 	ReasonProvisionerNotFound = "ProvisionerNotFound"
 	// ReasonProvisionerNotReady: the Provisioner is there but its driver does not take it.
 	ReasonProvisionerNotReady = "ProvisionerNotReady"
+	// ReasonProvisionerChanged: the provisioner has other parameters or credentials than those with which the cluster
+	// was found, and finds nothing of it with them. The message says what to do.
+	ReasonProvisionerChanged = "ProvisionerChanged"
+	// ReasonProvisionerUnreachable: what the provisioner has to ask did not answer, so that it cannot tell how the
+	// cluster is.
+	ReasonProvisionerUnreachable = "ProvisionerUnreachable"
+	// ReasonInsufficientCapacity: there is no room for the cluster, or a quota of the provisioner's account is used up.
+	ReasonInsufficientCapacity = "InsufficientCapacity"
 	// ReasonRefused: the provisioner does not take the cluster; the message names the field.
 	ReasonRefused = "Refused"
 	// ReasonProvisioned: the provisioner reports the cluster as made and serving.
@@ -160,6 +168,10 @@ type ClusterStatus struct {
 	// Join is how nodes reach the API server. It is absent when the provisioner makes the nodes itself.
 	// +optional
 	Join *JoinEndpoint `json:"join,omitempty"`
+	// FoundWith is a digest of the provisioner's driver, parameters and version of credentials with which the cluster
+	// was last found. With others it is not taken to be gone because nothing of it is found.
+	// +optional
+	FoundWith string `json:"foundWith,omitempty"`
 	// Steps are the provisioner's steps in their order, for progress displays.
 	// +optional
 	// +listType=atomic

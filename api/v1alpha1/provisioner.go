@@ -10,6 +10,9 @@ import (
 const (
 	// ConditionDriverReady is true when the driver is known and takes the parameters.
 	ConditionDriverReady = "DriverReady"
+	// ConditionClustersGone is false while the provisioner is being deleted and there are clusters of it, which need
+	// it to be removed.
+	ConditionClustersGone = "ClustersGone"
 )
 
 // Reasons of a Provisioner's conditions.
@@ -20,6 +23,10 @@ const (
 	ReasonDriverUnknown = "DriverUnknown"
 	// ReasonParametersInvalid: the driver does not take the parameters; the message names the field.
 	ReasonParametersInvalid = "ParametersInvalid"
+	// ReasonCredentialsMissing: the driver needs credentials that are not set; the message names the key.
+	ReasonCredentialsMissing = "CredentialsMissing"
+	// ReasonProvisionerInUse: the provisioner is being deleted and there are clusters of it; the message names them.
+	ReasonProvisionerInUse = "ProvisionerInUse"
 )
 
 const (
@@ -83,6 +90,27 @@ type DriverDescription struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	ClusterParametersSchema apiextensionsv1.JSON `json:"clusterParametersSchema"`
+	// Credentials are those that the driver takes, in the order in which a form asks for them.
+	// +optional
+	// +listType=atomic
+	Credentials []DriverCredential `json:"credentials,omitempty"`
+	// Features are what the driver can beyond making, showing and removing clusters: Adoption, Kubeconfigs, NodePools,
+	// Sizes, UpgradeOptions.
+	// +optional
+	// +listType=set
+	Features []string `json:"features,omitempty"`
+}
+
+// DriverCredential is one value with which a driver proves itself to others.
+type DriverCredential struct {
+	// Key of the value.
+	Key string `json:"key"`
+	// Description is one sentence.
+	// +optional
+	Description string `json:"description,omitempty"`
+	// Optional says that the driver can do without.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
 }
 
 // +kubebuilder:object:root=true

@@ -136,7 +136,7 @@ func (a *App) sweep(ctx context.Context, direct client.Reader, machines machine.
 	return controlplane.Sweep(ctx, direct, running, func(ctx context.Context, uid string) error {
 		a.Log.Warn("removing a workload whose object is gone", "workload", uid)
 		// For a workload that is no machine this is nothing but the runner's Remove.
-		_, err := machines.Delete(ctx, machine.Ref{UID: types.UID(uid)})
+		_, err := machines.Delete(ctx, machine.Target{Ref: machine.Ref{UID: types.UID(uid)}})
 		return err
 	})
 }

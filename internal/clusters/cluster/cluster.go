@@ -1,9 +1,12 @@
-// Package cluster is the verb behind Cluster and Provisioner: it takes a
-// cluster through its life by the one plug that all drivers offer, and knows
-// none of them. It also answers, at admission, whether a cluster can be had.
+// Package cluster has the reconcilers of Cluster and Provisioner: it takes a cluster through its life by the driver
+// interface, and knows no driver. It also answers, at admission, whether a cluster can be had.
 //
-// The place that wires the program enters by New, NewProvisionerReconciler and
-// Validator.
+//	spec ──► driver.Check ──► Ensure ──► Observe ──► kubeconfig in a Secret ──► status
+//	gone ◄── node pools and machines removed ◄── Delete ◄── the Cluster is deleted
+//
+// It hides where the parameters and credentials of a driver come from, how long a call may take, and how a cluster is
+// told from one that is only looked for in the wrong place. Package app imports it: Setup,
+// Rules, WaitAgreed and Validator.
 package cluster
 
 import (
@@ -19,10 +22,11 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
-// observeInterval is the longest time between two looks at a cluster of which nobody says anything.
+// observeInterval is the longest time between two looks at a cluster of which no watch says anything.
 const observeInterval = time.Minute
 
-// Config is what the reconciler of Cluster is made of. All fields but Recorder are required.
+// Config is what the reconcilers of Cluster and Provisioner are made of. All fields but Recorder, Now and CallDeadline
+// are required.
 type Config struct {
 	// Client of the admin plane.
 	Client client.Client
@@ -31,14 +35,24 @@ type Config struct {
 	// Drivers by name.
 	Drivers  map[string]provision.Driver
 	Recorder events.EventRecorder
+	// Now tells the time by which kubeconfigs are renewed; nil for time.Now.
+	Now func() time.Time
+	// CallDeadline bounds one call of a driver; 0 for 20 seconds.
+	CallDeadline time.Duration
 }
 
 // verb holds the phases.
-type verb struct{ Config }
+type verb struct {
+	Config
+	calls calls
+}
 
 // New returns the reconciler of Cluster.
 func New(c Config) *operator.Reconciler[*v1alpha1.Cluster] {
-	v := &verb{c}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	v := &verb{Config: c, calls: calls{deadline: c.CallDeadline}}
 	return operator.New(operator.Config[*v1alpha1.Cluster]{
 		Client:    c.Client,
 		Recorder:  c.Recorder,
@@ -60,6 +74,9 @@ func (v *verb) accept(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome
 	if refused != nil {
 		return *refused
 	}
+	if elsewhere := locate(ctx, c, t); elsewhere != nil {
+		return *elsewhere
+	}
 	var have *provision.Desired
 	if c.Status.Version != "" {
 		running := t.want
@@ -69,9 +86,11 @@ func (v *verb) accept(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome
 	if err := t.check(ctx, have); err != nil {
 		return refusal(err, v1alpha1.ReasonRefused)
 	}
-	if err := t.Ensure(ctx, t.want); err != nil {
+	if err := t.ensure(ctx); err != nil {
 		return refusal(err, v1alpha1.ReasonProvisionerFailed)
 	}
+	// Not before: settings with which nothing could be made are corrected, and were never those of a cluster.
+	c.Status.FoundWith = t.settings
 	return operator.Done(v1alpha1.ReasonAccepted, "provisioner "+c.Spec.ProvisionerRef.Name+" has taken the cluster")
 }
 
@@ -81,7 +100,7 @@ func (v *verb) provision(ctx context.Context, c *v1alpha1.Cluster) operator.Outc
 	if refused != nil {
 		return *refused
 	}
-	observed, err := t.Observe(ctx, refOf(c))
+	observed, err := t.observe(ctx)
 	if errors.Is(err, provision.ErrNotFound) {
 		return operator.Wait(v1alpha1.ReasonProvisioning, "the provisioner has not begun yet", time.Second)
 	}
@@ -114,21 +133,26 @@ func judge(o provision.Observed) operator.Outcome {
 	return operator.Stalled(v1alpha1.ReasonProvisionerFailed, "the driver reports the state %q, which is none", o.State)
 }
 
+// deprovision removes what the driver made. It needs the provisioner with its parameters and credentials: while one of
+// them is missing it says so and waits, because a Cluster that is gone would leave what is outside to no owner.
 func (v *verb) deprovision(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
-	t, err := find(ctx, v.Client, v.Drivers, c)
+	t, err := v.find(ctx, c)
 	if gone, ok := errors.AsType[*missingError](err); ok && gone.never {
 		return operator.Done(v1alpha1.ReasonIdle, "")
 	}
 	if err != nil {
 		return refusal(err, v1alpha1.ReasonProvisionerNotReady)
 	}
-	gone, err := t.Delete(ctx, refOf(c))
+	if elsewhere := locate(ctx, c, t); elsewhere != nil {
+		return *elsewhere
+	}
+	gone, err := t.remove(ctx)
 	if err != nil {
 		return refusal(err, v1alpha1.ReasonDeprovisioning)
 	}
 	if !gone {
 		message := "the provisioner is removing the cluster"
-		if o, err := t.Observe(ctx, refOf(c)); err == nil && o.Message != "" {
+		if o, err := t.observe(ctx); err == nil && o.Message != "" {
 			message += ": " + o.Message
 		}
 		return operator.Wait(v1alpha1.ReasonDeprovisioning, message, observeInterval)

@@ -8,12 +8,14 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
 )
 
@@ -24,6 +26,33 @@ type cloud struct {
 	mu       sync.Mutex
 	clusters map[types.UID]*made
 	refuse   error // of Check
+	// credentials are those that the driver takes.
+	credentials []provision.Credential
+	// silent says whether calls with such a target wait for an answer that does not come.
+	silent func(provision.Target) bool
+	asked  int // calls that were made to the cloud
+}
+
+// at returns the cluster of a target, where the target's parameters look for it.
+func (c *cloud) at(of provision.Target) *made {
+	m := c.clusters[of.UID]
+	if m == nil || string(m.want.ProvisionerParameters) != string(of.ProvisionerParameters) {
+		return nil
+	}
+	return m
+}
+
+// call lets a call begin.
+func (c *cloud) call(ctx context.Context, of provision.Target) error {
+	c.mu.Lock()
+	c.asked++
+	silent := c.silent != nil && c.silent(of)
+	c.mu.Unlock()
+	if silent {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
 }
 
 // made is a cluster of the cloud. It takes several steps to come and one to go.
@@ -59,8 +88,9 @@ type driver struct {
 	inj *operatortest.Injector
 }
 
-func (driver) Describe() provision.Description {
+func (d driver) Describe() provision.Description {
 	return provision.Description{
+		Credentials:       d.credentials,
 		Name:              "test",
 		Summary:           "Clusters of the test.",
 		ProvisionerSchema: json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{"region":{"enum":["north","south"]}}}`),
@@ -71,17 +101,20 @@ func (driver) Describe() provision.Description {
 func (d driver) Check(_ context.Context, have *provision.Desired, want provision.Desired) error {
 	return d.inj.Read("driver.Check", func() error {
 		if have != nil && string(have.ClusterParameters) != string(want.ClusterParameters) {
-			return &provision.InvalidError{Field: "spec.parameters.size", Problem: fmt.Sprintf("was %s and cannot be changed", have.ClusterParameters)}
+			return invalid.New("spec.parameters.size", "was %s and cannot be changed", have.ClusterParameters)
 		}
 		return d.refuse
 	})
 }
 
-func (d driver) Ensure(_ context.Context, want provision.Desired) error {
+func (d driver) Ensure(ctx context.Context, want provision.Desired) error {
 	return d.inj.Call("driver.Ensure", func() error {
+		if err := d.call(ctx, want.Target); err != nil {
+			return err
+		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		m := d.clusters[want.UID]
+		m := d.at(want.Target)
 		if m == nil {
 			m = &made{want: want, made: 1}
 			d.clusters[want.UID] = m
@@ -94,17 +127,20 @@ func (d driver) Ensure(_ context.Context, want provision.Desired) error {
 	})
 }
 
-func (d driver) Observe(_ context.Context, ref provision.Ref) (provision.Observed, error) {
+func (d driver) Observe(ctx context.Context, of provision.Target) (provision.Observed, error) {
 	return operatortest.ReadValue(d.inj, "driver.Observe", func() (provision.Observed, error) {
+		if err := d.call(ctx, of); err != nil {
+			return provision.Observed{}, err
+		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		m := d.clusters[ref.UID]
+		m := d.at(of)
 		if m == nil {
 			return provision.Observed{}, provision.ErrNotFound
 		}
 		o := provision.Observed{State: provision.Creating, Message: "machines are coming up", Steps: []v1alpha1.Step{{Name: "Machines", Done: m.age > 0}}}
 		if m.age > 0 {
-			o.Kubeconfig, o.Endpoint = []byte("kubeconfig of "+ref.Name+" at "+m.want.Version), "https://192.0.2.1:6443"
+			o.Kubeconfig, o.Endpoint = []byte("kubeconfig of "+of.Name+" at "+m.want.Version), "https://192.0.2.1:6443"
 		}
 		if m.age >= servingAge {
 			o.State, o.Message, o.Version = provision.Serving, "", m.want.Version
@@ -113,11 +149,14 @@ func (d driver) Observe(_ context.Context, ref provision.Ref) (provision.Observe
 	})
 }
 
-func (d driver) Delete(_ context.Context, ref provision.Ref) (bool, error) {
+func (d driver) Delete(ctx context.Context, of provision.Target) (bool, error) {
 	return operatortest.Value(d.inj, "driver.Delete", func() (bool, error) {
+		if err := d.call(ctx, of); err != nil {
+			return false, err
+		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		m := d.clusters[ref.UID]
+		m := d.at(of)
 		if m == nil {
 			return true, nil
 		}
@@ -127,3 +166,24 @@ func (d driver) Delete(_ context.Context, ref provision.Ref) (bool, error) {
 }
 
 var _ provision.Driver = driver{}
+
+// minting is a driver whose kubeconfigs end.
+type minting struct {
+	driver
+
+	lifetime time.Duration
+	minted   int
+}
+
+func (m *minting) Observe(ctx context.Context, of provision.Target) (provision.Observed, error) {
+	o, err := m.driver.Observe(ctx, of)
+	o.Kubeconfig = nil
+	return o, err
+}
+
+func (m *minting) MintKubeconfig(_ context.Context, of provision.Target, _ time.Duration) (provision.Minted, error) {
+	m.minted++
+	return provision.Minted{Kubeconfig: fmt.Appendf(nil, "kubeconfig %d of %s", m.minted, of.Name), Ends: time.Now().Add(m.lifetime)}, nil
+}
+
+var _ provision.KubeconfigMinter = (*minting)(nil)

@@ -22,7 +22,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
 )
 
-// hostedSubject is a Cluster of the driver hosted. The test takes the part of the verb controlplane.
+// hostedSubject is a Cluster of the driver hosted. The test takes the part of the reconciler of ControlPlane.
 type hostedSubject struct {
 	*subject
 	keys pki.Bundle
@@ -61,7 +61,7 @@ func (s *hostedSubject) world() operatortest.World {
 	return w
 }
 
-// host moves the control plane by one step, as its verb would: keys, then all the rest; removal.
+// host moves the control plane by one step, as its reconciler would: keys, then all the rest; removal.
 func (s *hostedSubject) host(ctx context.Context) (bool, error) {
 	cp := &v1alpha1.ControlPlane{}
 	if err := s.client.Get(ctx, s.key, cp); err != nil {
@@ -158,7 +158,7 @@ func TestHostedUpgrade(t *testing.T) {
 	operatortest.Converge(t, w)
 }
 
-// TestForeignControlPlane: a ControlPlane that somebody made by hand is neither taken over nor deleted.
+// TestForeignControlPlane: a ControlPlane that was made by hand is neither taken over nor deleted.
 func TestForeignControlPlane(t *testing.T) {
 	s := newHosted(t)
 	foreign := &v1alpha1.ControlPlane{ObjectMeta: s.named("demo"), Spec: v1alpha1.ControlPlaneSpec{Version: "v1.36.2"}}
@@ -185,7 +185,7 @@ func TestForeignControlPlane(t *testing.T) {
 	}
 }
 
-// TestForeignSecret: a Secret that somebody made by hand is neither overwritten nor deleted.
+// TestForeignSecret: a Secret that was made by hand is neither overwritten nor deleted.
 func TestForeignSecret(t *testing.T) {
 	s := newSubject(t)
 	foreign := &corev1.Secret{ObjectMeta: s.named("demo-kubeconfig"), Data: map[string][]byte{"mine": []byte("kept")}}
@@ -244,7 +244,7 @@ func TestJudgeDriver(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := judgeDriver(drivers, &v1alpha1.Provisioner{Spec: tc.spec})
+			got := (&provisioners{Config{Drivers: drivers}}).judge(t.Context(), &v1alpha1.Provisioner{Spec: tc.spec})
 			if got.String() != tc.want {
 				t.Errorf("want %s\ngot  %s", tc.want, got)
 			}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,13 +18,20 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
+// Kubeconfigs that a driver mints for KQueen's own use.
+const (
+	mintedLifetime = 24 * time.Hour
+	// annotationRenew on the Secret says when another one is minted, as RFC 3339 has it.
+	annotationRenew = "kqueen.io/renew-at"
+)
+
 // publish writes the admin kubeconfig into the cluster's Secret.
 func (v *verb) publish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
 	t, refused := v.resolve(ctx, c)
 	if refused != nil {
 		return *refused
 	}
-	observed, err := t.Observe(ctx, refOf(c))
+	observed, err := t.observe(ctx)
 	if errors.Is(err, provision.ErrNotFound) {
 		return operator.Wait(v1alpha1.ReasonKubeconfigPending, "the provisioner has not begun yet", time.Second)
 	}
@@ -31,13 +39,64 @@ func (v *verb) publish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcom
 		return refusal(err, v1alpha1.ReasonKubeconfigPending)
 	}
 	c.Status.Steps, c.Status.Endpoint, c.Status.Join = observed.Steps, observed.Endpoint, observed.Join
+	if minter, ok := t.Driver.(provision.KubeconfigMinter); ok && observed.Endpoint != "" {
+		return v.publishMinted(ctx, c, t, minter)
+	}
 	if len(observed.Kubeconfig) == 0 {
 		return pending(observed)
 	}
-	if err := v.writeKubeconfig(ctx, c, observed.Kubeconfig); err != nil {
+	if err := v.writeKubeconfig(ctx, c, observed.Kubeconfig, nil); err != nil {
 		return operator.Retry(v1alpha1.ReasonKubeconfigPending, err)
 	}
-	return operator.Done(v1alpha1.ReasonKubeconfigPublished, "the kubeconfig is in Secret "+c.KubeconfigSecret())
+	return published(c, 0)
+}
+
+// publishMinted has the driver mint a kubeconfig when there is none, and another one after half of its life.
+func (v *verb) publishMinted(ctx context.Context, c *v1alpha1.Cluster, t target, minter provision.KubeconfigMinter) operator.Outcome {
+	left, err := v.mintedLeft(ctx, c)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonKubeconfigPending, err)
+	}
+	if left > 0 {
+		return published(c, left)
+	}
+	minted, err := ask(ctx, t, func(ctx context.Context) (provision.Minted, error) {
+		return minter.MintKubeconfig(ctx, t.want.Target, mintedLifetime)
+	})
+	if err != nil {
+		return refusal(err, v1alpha1.ReasonKubeconfigPending)
+	}
+	left = minted.Ends.Sub(v.Now()) / 2
+	if left <= 0 || len(minted.Kubeconfig) == 0 {
+		return operator.Retry(v1alpha1.ReasonKubeconfigPending, errors.New("the provisioner gives a kubeconfig that is not good any more"))
+	}
+	renew := map[string]string{annotationRenew: v.Now().Add(left).UTC().Format(time.RFC3339)}
+	if err := v.writeKubeconfig(ctx, c, minted.Kubeconfig, renew); err != nil {
+		return operator.Retry(v1alpha1.ReasonKubeconfigPending, err)
+	}
+	return published(c, left)
+}
+
+// mintedLeft is how long the kubeconfig in the cluster's Secret is kept; not positive when another one is due.
+func (v *verb) mintedLeft(ctx context.Context, c *v1alpha1.Cluster) (time.Duration, error) {
+	secret := &corev1.Secret{}
+	err := v.Secrets.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.KubeconfigSecret()}, secret)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, c) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read kubeconfig: %w", err)
+	}
+	renew, err := time.Parse(time.RFC3339, secret.Annotations[annotationRenew])
+	if err != nil {
+		return 0, nil
+	}
+	return renew.Sub(v.Now()), nil
+}
+
+// published says that there is a kubeconfig, for now when left is not zero. It is pure.
+func published(c *v1alpha1.Cluster, left time.Duration) operator.Outcome {
+	return operator.DoneUntil(v1alpha1.ReasonKubeconfigPublished, "the kubeconfig is in Secret "+c.KubeconfigSecret(), left)
 }
 
 // pending says why there is no kubeconfig yet. It is pure.
@@ -52,14 +111,14 @@ func pending(o provision.Observed) operator.Outcome {
 	return operator.Wait(v1alpha1.ReasonKubeconfigPending, message, observeInterval)
 }
 
-func (v *verb) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, kubeconfig []byte) error {
+func (v *verb) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, kubeconfig []byte, annotations map[string]string) error {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: c.Namespace, Name: c.KubeconfigSecret()}
 	err := v.Secrets.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
 		secret = &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: key.Namespace, Name: key.Name,
+				Namespace: key.Namespace, Name: key.Name, Annotations: annotations,
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Cluster"))},
 			},
 			Type: corev1.SecretTypeOpaque,
@@ -80,6 +139,12 @@ func (v *verb) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, kubecon
 		return nil
 	}
 	secret.Data = map[string][]byte{v1alpha1.KubeconfigKey: kubeconfig}
+	if annotations != nil {
+		if secret.Annotations == nil {
+			secret.Annotations = map[string]string{}
+		}
+		maps.Copy(secret.Annotations, annotations)
+	}
 	if err := v.Client.Update(ctx, secret); err != nil {
 		return fmt.Errorf("write new kubeconfig: %w", err)
 	}

@@ -2,36 +2,46 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/provision"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
+
+// capacityLook is the time between two tries of what the outside has no room for.
+const capacityLook = 5 * time.Minute
 
 // target is a cluster's driver and what is wanted of it.
 type target struct {
 	provision.Driver
 	want        provision.Desired
 	provisioner *v1alpha1.Provisioner
+	// settings is a digest of what decides where the driver looks for the cluster.
+	settings string
+	calls    *calls
 }
 
-// resolve finds the target, or says why there is none.
-func (v *verb) resolve(ctx context.Context, c *v1alpha1.Cluster) (target, *operator.Outcome) {
-	t, err := find(ctx, v.Client, v.Drivers, c)
-	if err != nil {
-		refused := refusal(err, v1alpha1.ReasonProvisionerNotReady)
-		return target{}, &refused
-	}
-	return t, nil
+// finder finds targets.
+type finder struct {
+	provisioners client.Reader
+	// secrets reads without a cache.
+	secrets client.Reader
+	drivers map[string]provision.Driver
+	calls   *calls
 }
 
 // missingError says that a cluster's provisioner cannot be used, and why.
@@ -39,64 +49,162 @@ type missingError struct {
 	reason string
 	// never says that no cluster can ever have been made by it.
 	never bool
-	provision.InvalidError
+	cause error
 }
 
+func (e *missingError) Error() string { return e.cause.Error() }
+func (e *missingError) Unwrap() error { return e.cause }
+
 func missing(reason, format string, args ...any) error {
-	return &missingError{reason: reason, InvalidError: provision.InvalidError{Field: "spec.provisionerRef", Problem: fmt.Sprintf(format, args...)}}
+	return &missingError{reason: reason, cause: invalid.New("spec.provisionerRef", format, args...)}
 }
 
 // find returns the driver that a cluster's provisioner names, and what is wanted of it. A
 // provisioner that cannot be used is a *missingError.
-func find(ctx context.Context, reader client.Reader, drivers map[string]provision.Driver, c *v1alpha1.Cluster) (target, error) {
+func (f finder) find(ctx context.Context, c *v1alpha1.Cluster) (target, error) {
 	ref := c.Spec.ProvisionerRef
 	if ref.Namespace != v1alpha1.SystemNamespace && ref.Namespace != c.Namespace {
-		return target{}, &missingError{reason: v1alpha1.ReasonProvisionerNotFound, never: true, InvalidError: provision.InvalidError{
-			Field:   "spec.provisionerRef",
-			Problem: fmt.Sprintf("namespace %q is neither the cluster's own nor %s", ref.Namespace, v1alpha1.SystemNamespace),
-		}}
+		problem := invalid.New("spec.provisionerRef", "namespace %q is neither the cluster's own nor %s", ref.Namespace, v1alpha1.SystemNamespace)
+		return target{}, &missingError{reason: v1alpha1.ReasonProvisionerNotFound, never: true, cause: problem}
 	}
 	p := &v1alpha1.Provisioner{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, p)
+	err := f.provisioners.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, p)
 	if apierrors.IsNotFound(err) {
 		return target{}, missing(v1alpha1.ReasonProvisionerNotFound, "there is no provisioner %q in namespace %s; see: kqueen provisioner list", ref.Name, ref.Namespace)
 	}
 	if err != nil {
 		return target{}, fmt.Errorf("read provisioner %s: %w", ref.Name, err)
 	}
-	driver := drivers[p.Spec.Driver]
+	driver := f.drivers[p.Spec.Driver]
 	if driver == nil {
 		return target{}, missing(v1alpha1.ReasonProvisionerNotReady, "provisioner %q asks for the driver %q, which this installation does not have", ref.Name, p.Spec.Driver)
 	}
-	want := provision.Desired{
-		Ref: refOf(c), Version: c.Spec.Version, Network: c.Spec.Network,
-		ProvisionerParameters: rawOf(p.Spec.Parameters), ClusterParameters: rawOf(c.Spec.Parameters),
+	wanted := driver.Describe().Credentials
+	secret, err := readCredentials(ctx, f.secrets, p, wanted)
+	if err != nil {
+		return target{}, err
 	}
-	return target{Driver: driver, want: want, provisioner: p}, nil
+	if err := provision.CheckCredentials(wanted, secret.Data); err != nil {
+		return target{}, missing(v1alpha1.ReasonCredentialsMissing, "provisioner %q: %v; see: kqueen provisioner credentials set", ref.Name, err)
+	}
+	want := provision.Desired{
+		Target: provision.Target{
+			Ref:                   provision.Ref{UID: c.UID, Namespace: c.Namespace, Name: c.Name},
+			ProvisionerParameters: rawOf(p.Spec.Parameters), ClusterParameters: rawOf(c.Spec.Parameters),
+			Credentials: secret.Data,
+		},
+		Version: c.Spec.Version, Network: c.Spec.Network,
+	}
+	return target{Driver: driver, want: want, provisioner: p, settings: settingsOf(p, secret), calls: f.calls}, nil
+}
+
+// readCredentials reads the Secret with a provisioner's credentials. It is empty where there is none, and where the
+// driver takes none.
+func readCredentials(ctx context.Context, r client.Reader, p *v1alpha1.Provisioner, wanted []provision.Credential) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	if len(wanted) == 0 {
+		return secret, nil
+	}
+	err := r.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: p.CredentialsSecret()}, secret)
+	if err := client.IgnoreNotFound(err); err != nil {
+		return nil, fmt.Errorf("read the credentials of provisioner %s: %w", p.Name, err)
+	}
+	if apierrors.IsNotFound(err) {
+		return &corev1.Secret{}, nil
+	}
+	return secret, nil
+}
+
+// settingsOf is a digest of what decides where a driver looks: driver, parameters and the version of the credentials,
+// not their values, which could be guessed from a digest that members can read. It is pure.
+func settingsOf(p *v1alpha1.Provisioner, credentials *corev1.Secret) string {
+	parts := []string{p.Spec.Driver, string(rawOf(p.Spec.Parameters)), string(credentials.UID), credentials.ResourceVersion}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// find is [finder.find] with the reconciler's own readers.
+func (v *verb) find(ctx context.Context, c *v1alpha1.Cluster) (target, error) {
+	return finder{provisioners: v.Client, secrets: v.Secrets, drivers: v.Drivers, calls: &v.calls}.find(ctx, c)
+}
+
+// resolve finds the target, or says why there is none.
+func (v *verb) resolve(ctx context.Context, c *v1alpha1.Cluster) (target, *operator.Outcome) {
+	t, err := v.find(ctx, c)
+	if err != nil {
+		refused := refusal(err, v1alpha1.ReasonProvisionerNotReady)
+		return target{}, &refused
+	}
+	return t, nil
+}
+
+// locate makes sure that the driver looks where the cluster is. When the settings of the provisioner are others than
+// those with which the cluster was last found, the driver has to find it with those, too: else Ensure would make a
+// second cluster elsewhere, and Delete would take a look at the wrong place for the news that nothing is left.
+func locate(ctx context.Context, c *v1alpha1.Cluster, t target) *operator.Outcome {
+	if c.Status.FoundWith == "" || c.Status.FoundWith == t.settings {
+		return nil
+	}
+	_, err := t.observe(ctx)
+	if err == nil {
+		c.Status.FoundWith = t.settings
+		return nil
+	}
+	refused := refusal(err, v1alpha1.ReasonProvisionerFailed)
+	if errors.Is(err, provision.ErrNotFound) {
+		refused = operator.Retry(v1alpha1.ReasonProvisionerChanged, fmt.Errorf(
+			"provisioner %q has other parameters or credentials than those with which the cluster was found, and finds nothing with them; "+
+				"set the former ones again, or, when nothing of the cluster is left, remove its finalizer", t.provisioner.Name))
+	}
+	return &refused
 }
 
 // check asks whether the driver takes the cluster, instead of have or as a new one. A provisioner that
 // does not work makes nothing new; what it made can still be seen and removed.
 func (t target) check(ctx context.Context, have *provision.Desired) error {
-	if ready := apimeta.FindStatusCondition(t.provisioner.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Status == metav1.ConditionFalse {
+	leaving := !t.provisioner.DeletionTimestamp.IsZero()
+	if leaving && have == nil {
+		return missing(v1alpha1.ReasonProvisionerNotReady, "provisioner %q is being deleted and makes no more clusters", t.provisioner.Name)
+	}
+	ready := apimeta.FindStatusCondition(t.provisioner.Status.Conditions, v1alpha1.ConditionReady)
+	if !leaving && ready != nil && apimeta.IsStatusConditionFalse(t.provisioner.Status.Conditions, v1alpha1.ConditionReady) {
 		return missing(v1alpha1.ReasonProvisionerNotReady, "provisioner %q cannot be used: %s", t.provisioner.Name, ready.Message)
 	}
 	if err := provision.CheckParameters("spec.parameters", t.Describe().ClusterSchema, t.want.ClusterParameters); err != nil {
 		return err
 	}
-	return t.Check(ctx, have, t.want)
+	_, err := ask(ctx, t, func(ctx context.Context) (struct{}, error) { return struct{}{}, t.Check(ctx, have, t.want) })
+	if bad, ok := errors.AsType[*invalid.Error](err); ok && have != nil && bad.Field == "spec.version" && bad.Want == "" {
+		return t.withVersions(ctx, have.Version, bad)
+	}
+	return err
 }
 
-// refusal says what an error of a provisioner or its driver means. reason is for those that have none.
+// withVersions adds to a refusal the versions that the cluster can have instead, where the driver knows them.
+func (t target) withVersions(ctx context.Context, from string, refused *invalid.Error) error {
+	upgrader, ok := t.Driver.(provision.Upgrader)
+	if !ok {
+		return refused
+	}
+	versions, err := ask(ctx, t, func(ctx context.Context) ([]string, error) { return upgrader.Versions(ctx, t.want.Target, from) })
+	if err != nil || len(versions) == 0 {
+		return refused // which is right without them, too
+	}
+	return &invalid.Error{Field: refused.Field, Problem: refused.Problem, Want: strings.Join(versions, " or ")}
+}
+
+// refusal says what an error of a provisioner or its driver means. reason is for those that have none. It is pure.
 func refusal(err error, reason string) operator.Outcome {
 	if gone, ok := errors.AsType[*missingError](err); ok {
 		return operator.Retry(gone.reason, gone)
 	}
+	switch {
+	case errors.Is(err, provision.ErrUnreachable):
+		return operator.Unknown(v1alpha1.ReasonProvisionerUnreachable, err, 0)
+	case errors.Is(err, provision.ErrCapacity):
+		return operator.RetryAfter(v1alpha1.ReasonInsufficientCapacity, err, capacityLook)
+	}
 	return operator.Retry(reason, err)
-}
-
-func refOf(c *v1alpha1.Cluster) provision.Ref {
-	return provision.Ref{UID: c.UID, Namespace: c.Namespace, Name: c.Name}
 }
 
 func rawOf(parameters *apiextensionsv1.JSON) json.RawMessage {

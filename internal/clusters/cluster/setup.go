@@ -19,11 +19,11 @@ func Setup(mgr ctrl.Manager, drivers map[string]provision.Driver) error {
 			clusters = clusters.Owns(owned)
 		}
 	}
-	err := clusters.Complete(New(Config{Client: c, Secrets: mgr.GetAPIReader(), Drivers: drivers, Recorder: recorder}))
-	if err != nil {
+	config := Config{Client: c, Secrets: mgr.GetAPIReader(), Drivers: drivers, Recorder: recorder}
+	if err := clusters.Complete(New(config)); err != nil {
 		return err
 	}
-	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Provisioner{}).Complete(NewProvisionerReconciler(c, drivers, recorder))
+	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Provisioner{}).Complete(NewProvisionerReconciler(config))
 }
 
 // Rules are what the reconcilers of this package need on the admin plane, drivers apart.

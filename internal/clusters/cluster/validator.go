@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -11,15 +12,20 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/provision"
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
-// Validator answers at admission whether a cluster can be had, so that whoever asks for what cannot
-// be is told at once and nothing half-done stays. What the schema can say is said there.
+// Validator answers at admission whether a cluster can be had, so that a user who asks for what cannot be is told at
+// once and nothing half-done stays. What the schema can say is said there. The zero value of what is not exported is
+// ready.
 type Validator struct {
-	// Client of the admin plane.
+	// Client of the admin plane. It reads Secrets without a cache.
 	Client client.Reader
 	// Drivers by name.
 	Drivers map[string]provision.Driver
+
+	once  sync.Once
+	calls calls
 }
 
 // ValidateCreate refuses a cluster whose provisioner is missing or does not take it.
@@ -43,20 +49,19 @@ func (v *Validator) ValidateDelete(context.Context, *v1alpha1.Cluster) (admissio
 
 func (v *Validator) validate(ctx context.Context, old, c *v1alpha1.Cluster) error {
 	err := v.check(ctx, old, c)
-	var invalid *provision.InvalidError
-	if missing, ok := errors.AsType[*missingError](err); ok {
-		invalid = &missing.InvalidError
-	} else if !errors.As(err, &invalid) {
+	bad, ok := errors.AsType[*invalid.Error](err)
+	if !ok {
 		return err
 	}
 	kind := v1alpha1.GroupVersion.WithKind("Cluster").GroupKind()
 	return apierrors.NewInvalid(kind, c.Name, field.ErrorList{
-		{Type: field.ErrorTypeForbidden, Field: invalid.Field, Detail: invalid.Problem},
+		{Type: field.ErrorTypeForbidden, Field: bad.Field, Detail: bad.Detail()},
 	})
 }
 
 func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
-	t, err := find(ctx, v.Client, v.Drivers, c)
+	v.once.Do(func() { v.calls.deadline = admissionDeadline })
+	t, err := finder{provisioners: v.Client, secrets: v.Client, drivers: v.Drivers, calls: &v.calls}.find(ctx, c)
 	if err != nil {
 		return err
 	}

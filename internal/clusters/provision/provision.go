@@ -1,17 +1,15 @@
-// Package provision is the plug through which KQueen gets clusters: one
-// interface that every driver offers, whatever makes its clusters.
+// Package provision is the driver interface: the one way in which KQueen gets clusters, whatever makes them.
 //
-// It hides from everybody above how a cluster comes to be. Drivers live in
-// folders of their own and do not know each other; package all lists them, and
-// package provisiontest holds the suite that every driver must pass. The verb
-// cluster enters here; a driver never calls it back and never writes a Cluster.
+// It hides from its callers how a cluster comes to be. Drivers live in packages of their own and do not know each
+// other; package all lists them, and package provisiontest holds the suite that every driver must pass. What not every
+// driver can is an interface of its own (see [Features]), found by type assertion as io.WriterTo is. The reconciler
+// in package cluster calls drivers; a driver never calls it back and never writes a Cluster. docs/drivers.md shows a
+// whole driver.
 package provision
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,35 +17,44 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// Driver makes clusters of one sort. No method blocks for longer than one call to the outside; long
-// work goes on outside and is seen by Observe. Every method is idempotent, and safe after a crash of
-// KQueen at any instruction of an earlier call.
+// Driver makes clusters of one sort. No method blocks for longer than one call to the outside, and none outlives its
+// context: the caller bounds each call, and counts a driver that goes on as broken. Long work goes on outside and is
+// seen by Observe. Every method is idempotent, safe for concurrent use, and safe after a crash of KQueen at any
+// instruction of an earlier call.
+//
+// A call that did not come through is an error, never the news that there is nothing. Errors that the caller acts on
+// are [ErrNotFound], [ErrUnreachable], [ErrCapacity] and *invalid.Error; no error holds a secret.
 type Driver interface {
 	// Describe says what the driver is. It is pure.
 	Describe() Description
 	// Check says whether the driver takes want, which replaces have, or is new when have is nil. It
-	// changes nothing. Bad input is an *InvalidError.
+	// changes nothing. Bad input is an *invalid.Error.
 	Check(ctx context.Context, have *Desired, want Desired) error
-	// Ensure begins or goes on to make the cluster so. A nil error says that the work goes on or is
-	// done, not that the cluster serves. Input that Check refuses is an *InvalidError here too.
+	// Ensure begins or goes on to make the cluster so. A nil error says that the work has begun, goes on or is done,
+	// not that the cluster serves. Input that Check refuses is an *invalid.Error here too.
 	Ensure(ctx context.Context, want Desired) error
-	// Observe says how the cluster is. ErrNotFound when there is none.
-	Observe(ctx context.Context, ref Ref) (Observed, error)
-	// Delete begins or goes on to remove the cluster, and says whether nothing of it is left.
-	Delete(ctx context.Context, ref Ref) (gone bool, err error)
+	// Observe says how the cluster is. ErrNotFound when there is none. A cluster of the same name and another UID is
+	// never shown; that it is in the way may be said as an *invalid.Error.
+	Observe(ctx context.Context, of Target) (Observed, error)
+	// Delete begins or goes on to remove the cluster, and says whether nothing of it is left. A cluster of the same
+	// name and another UID is not touched.
+	Delete(ctx context.Context, of Target) (gone bool, err error)
 }
 
 // Description is what a driver is.
 type Description struct {
 	// Name by which a Provisioner asks for the driver.
 	Name string
-	// Summary is one sentence for people.
+	// Summary is one sentence for users.
 	Summary string
 	// ProvisionerSchema and ClusterSchema are JSON Schemas (2020-12) of spec.parameters of a
 	// Provisioner and of a Cluster.
 	ProvisionerSchema, ClusterSchema json.RawMessage
-	// Owns lists kinds whose objects the driver makes with the Cluster as their owner: a change of
-	// one wakes the Cluster.
+	// Credentials are those that the driver takes, in the order in which a form asks for them; nil for none. A driver
+	// is not called before those that are not optional are set.
+	Credentials []Credential
+	// Owns lists kinds whose objects the driver makes with the Cluster as their owner: the Cluster is reconciled when
+	// one changes.
 	Owns []client.Object
 }
 
@@ -58,15 +65,23 @@ type Ref struct {
 	Name      string
 }
 
-// Desired is the cluster that somebody wants.
-type Desired struct {
+// Target is a cluster that there may be, with all that a driver needs to find it again: after a restart a driver
+// knows nothing else.
+type Target struct {
 	Ref
+	// ProvisionerParameters and ClusterParameters are what the driver's schemas describe; nil for none.
+	ProvisionerParameters, ClusterParameters json.RawMessage
+	// Credentials of the Provisioner; nil where the driver takes none.
+	Credentials Credentials
+}
+
+// Desired is a cluster as a user wants it.
+type Desired struct {
+	Target
 	// Version of Kubernetes, such as "v1.36.3".
 	Version string
 	// Network is the cluster's addressing.
 	Network v1alpha1.Network
-	// ProvisionerParameters and ClusterParameters are what the driver's schemas describe; nil for none.
-	ProvisionerParameters, ClusterParameters json.RawMessage
 }
 
 // State is how far a cluster is.
@@ -87,7 +102,7 @@ const (
 // Observed is how a cluster is.
 type Observed struct {
 	State State
-	// Message says, for people and without times, what is being waited for or what is wrong.
+	// Message says, for users and without times, what is being waited for or what is wrong.
 	Message string
 	// Steps are the driver's steps in their order.
 	Steps []v1alpha1.Step
@@ -95,21 +110,11 @@ type Observed struct {
 	Version string
 	// Endpoint is the URL of the API server; empty while there is none.
 	Endpoint string
-	// Kubeconfig is for the cluster's administrator; nil while there is none. It is a secret.
+	// Kubeconfig is for the cluster's administrator; nil while there is none, and where the driver is a
+	// [KubeconfigMinter]. It is a secret.
 	Kubeconfig []byte
-	// Join is how nodes reach the API server; nil while nobody knows, and where the driver makes the nodes itself.
+	// Join is how nodes reach the API server; nil while that is not known, and where the driver makes the nodes itself.
 	Join *v1alpha1.JoinEndpoint
+	// Size of the control plane, where the driver is a [Resizer].
+	Size string
 }
-
-// ErrNotFound says that there is no such cluster.
-var ErrNotFound = errors.New("cluster not found")
-
-// InvalidError says what is wrong with the input, in which field, and what would be right.
-type InvalidError struct {
-	// Field is the path in the Cluster or the Provisioner, such as "spec.version".
-	Field string
-	// Problem says what is wrong and what would be right.
-	Problem string
-}
-
-func (e *InvalidError) Error() string { return fmt.Sprintf("%s: %s", e.Field, e.Problem) }

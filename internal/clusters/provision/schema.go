@@ -10,10 +10,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 // CheckParameters checks parameters, which may be nil, against a driver's JSON Schema. field is where
-// they stand, such as "spec.parameters". What does not fit is an *InvalidError that names the place.
+// they stand, such as "spec.parameters". What does not fit is an *invalid.Error that names the place.
 func CheckParameters(field string, schema, parameters json.RawMessage) error {
 	if len(parameters) == 0 {
 		parameters = json.RawMessage("{}")
@@ -24,7 +26,7 @@ func CheckParameters(field string, schema, parameters json.RawMessage) error {
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(parameters))
 	if err != nil {
-		return &InvalidError{Field: field, Problem: "is not JSON: " + err.Error()}
+		return invalid.New(field, "is not JSON: %v", err)
 	}
 	err = compiled.Validate(value)
 	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
@@ -55,5 +57,5 @@ func describe(field string, err *jsonschema.ValidationError) error {
 		err = err.Causes[0]
 	}
 	path := strings.Join(append([]string{field}, err.InstanceLocation...), ".")
-	return &InvalidError{Field: path, Problem: err.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
+	return &invalid.Error{Field: path, Problem: err.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kqueen.io/kqueen/internal/clusters/provision"
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 const schema = `{
@@ -51,7 +52,7 @@ func TestCheckParameters(t *testing.T) {
 				}
 				return
 			}
-			var invalid *provision.InvalidError
+			var invalid *invalid.Error
 			if !errors.As(err, &invalid) || invalid.Field != tc.field || !strings.Contains(invalid.Problem, tc.problem) {
 				t.Errorf("%s\nwant %s: …%s…\ngot %v", tc.reason, tc.field, tc.problem, err)
 			}
@@ -67,7 +68,7 @@ func TestCheckParametersOfABrokenSchema(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := provision.CheckParameters("spec.parameters", json.RawMessage(broken), json.RawMessage(`{"a":"b"}`))
-			var invalid *provision.InvalidError
+			var invalid *invalid.Error
 			if err == nil || errors.As(err, &invalid) {
 				t.Errorf("want the driver's schema to be blamed, got %v", err)
 			}
@@ -81,9 +82,9 @@ func FuzzCheckParameters(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, parameters []byte) {
 		err := provision.CheckParameters("spec.parameters", json.RawMessage(schema), parameters)
-		var invalid *provision.InvalidError
+		var invalid *invalid.Error
 		if err != nil && !errors.As(err, &invalid) {
-			t.Fatalf("bad input must be an *InvalidError, got %T: %v", err, err)
+			t.Fatalf("bad input must be an *invalid.Error, got %T: %v", err, err)
 		}
 		if err != nil && (!strings.HasPrefix(invalid.Field, "spec.parameters") || invalid.Problem == "") {
 			t.Fatalf("the error must name field and problem: %+v", invalid)

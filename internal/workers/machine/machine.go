@@ -1,34 +1,36 @@
-// Package machine says how one worker of a cluster is made, whatever makes it: on this host
-// (package local) or by a person who brings it (package manual).
+// Package machine is the interface of machine providers: how one worker of a cluster is made, whatever makes it, such
+// as KQueen on its own host (package local) or a user who joins a machine by a command (package manual).
 //
-// It hides nothing but the rules that all providers share. Package nodepool decides which machines
-// there should be and hands each to its provider; it knows none of them.
+// It hides from its callers how a machine comes to be. The reconciler of NodePool decides which Machines there should
+// be; the machine controller hands each to its provider, and neither knows one of them. Package machinetest holds the
+// suite that every provider must pass; docs/drivers.md shows a whole provider.
 package machine
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Provider makes machines of one sort. No method blocks for long; long work goes on outside and is
-// seen by the next Ensure. Every method is idempotent, and safe after a crash of KQueen at any
-// instruction of an earlier call.
+// Provider makes machines of one sort. No method blocks for longer than one call to the outside, and none outlives its
+// context: the caller bounds each call. Long work goes on outside and is seen by the next Ensure. Every method is
+// idempotent, safe for concurrent use, and safe after a crash of KQueen at any instruction of an earlier call. A call
+// that did not come through is an error, never the news that there is nothing.
 type Provider interface {
 	// Describe says what the provider is. It is pure.
 	Describe() Description
-	// Ensure begins or goes on to make the machine so, and says how it is. Bad input is an
-	// *InvalidError and changes nothing.
+	// Ensure begins or goes on to make the machine so, and says how it is. Bad input is an *invalid.Error and changes
+	// nothing. ErrUnsupported and ErrCapacity say that trying again soon is no use.
 	Ensure(ctx context.Context, want Desired) (Observed, error)
 	// Delete begins or goes on to remove the machine, and says whether nothing of it is left. Its pods
 	// have left before, or are given up.
-	Delete(ctx context.Context, ref Ref) (gone bool, err error)
-	// List names the machines of which something is there, so that orphans can be found.
+	Delete(ctx context.Context, of Target) (gone bool, err error)
+	// List names the machines of which something is there, so that orphans can be found. A provider that needs more
+	// than its own configuration to look lists none.
 	List(ctx context.Context) ([]types.UID, error)
 }
 
@@ -36,12 +38,11 @@ type Provider interface {
 type Description struct {
 	// Name by which a NodePool asks for the provider.
 	Name string
-	// Summary is one sentence for people.
+	// Summary is one sentence for users.
 	Summary string
 	// ParametersSchema is the JSON Schema (2020-12) of spec.template.parameters of a NodePool.
 	ParametersSchema json.RawMessage
-	// Brought says that a person brings the machine: nobody knows when it joins, and KQueen cannot
-	// switch it off.
+	// Brought says that a user joins the machine, some day or never, and that KQueen cannot switch it off.
 	Brought bool
 	// Routed says that the provider itself carries packets between the pods of its machines.
 	Routed bool
@@ -55,15 +56,23 @@ type Ref struct {
 	Name string
 }
 
-// Desired is the machine that somebody wants.
-type Desired struct {
+// Target is a machine that there may be, with all that a provider may need to find it again: after a restart a
+// provider knows nothing else.
+type Target struct {
 	Ref
+	// ProviderID is what Ensure reported last; empty when it never did, or the answer was lost.
+	ProviderID string
+	// Parameters are what the provider's schema describes; nil for none.
+	Parameters json.RawMessage
+}
+
+// Desired is a machine as a NodePool wants it.
+type Desired struct {
+	Target
 	// Version of Kubernetes, such as "v1.36.3".
 	Version string
 	// Taints with which the node registers. Its labels come from KQueen once it is there.
 	Taints []corev1.Taint
-	// Parameters are what the provider's schema describes; nil for none.
-	Parameters json.RawMessage
 	// Size is what the machine is to have.
 	Size Size
 	// Cluster says what the machine joins.
@@ -83,7 +92,7 @@ type Size struct {
 
 // Cluster is what a machine has to know of the cluster that it joins.
 type Cluster struct {
-	// Name of the cluster, for people.
+	// Name of the cluster, for users.
 	Name string
 	// Server is host:port at which nodes and pods reach the API server, and CA (PEM) what signs its certificate.
 	Server string
@@ -93,8 +102,8 @@ type Cluster struct {
 	// DNS is the address of the cluster's name service, and DNSDomain the suffix of its names.
 	DNS       netip.Addr
 	DNSDomain string
-	// CNI is what makes the network of pods, as spec.cni of the Cluster: with routes the provider does, with all others something that
-	// runs in the cluster.
+	// CNI is what makes the network of pods, as spec.cni of the Cluster: with routes the provider does, with all others
+	// something that runs in the cluster.
 	CNI string
 }
 
@@ -114,7 +123,7 @@ const (
 	// Preparing: nothing of it is there, because what it is made of is not there yet; the message says how far that
 	// is. Ensure is to be called again soon.
 	Preparing State = "Preparing"
-	// Awaiting: somebody has to do something; the message says what.
+	// Awaiting: a user has to do something; the message says what.
 	Awaiting State = "Awaiting"
 	// Running: made, and what makes it a node runs.
 	Running State = "Running"
@@ -125,11 +134,11 @@ const (
 // Observed is how a machine is.
 type Observed struct {
 	State State
-	// Message says, for people and without times, what is waited for or what is wrong.
+	// Message says, for users and without times, what is waited for or what is wrong.
 	Message string
 	// ProviderID names the machine for good, such as "kqueen://local/<uid>".
 	ProviderID string
-	// Address at which the kubelet is reached; invalid while nobody knows it.
+	// Address at which the kubelet is reached; invalid while it is not known.
 	Address netip.Addr
 }
 
@@ -138,15 +147,11 @@ func ProviderID(provider string, uid types.UID) string {
 	return "kqueen://" + provider + "/" + string(uid)
 }
 
-// ErrUnsupported says that a provider cannot work on this host; its text says why.
-var ErrUnsupported = errors.New("this host cannot run machines")
-
-// InvalidError says what is wrong with the input, in which field, and what would be right.
-type InvalidError struct {
-	// Field is the path in the NodePool, such as "spec.template.parameters".
-	Field string
-	// Problem says what is wrong and what would be right.
-	Problem string
-}
-
-func (e *InvalidError) Error() string { return fmt.Sprintf("%s: %s", e.Field, e.Problem) }
+// Errors that the machine controller acts on, beside *invalid.Error. A provider wraps them with its own words, which
+// users read.
+var (
+	// ErrUnsupported says that a provider cannot work on this host; its text says why.
+	ErrUnsupported = errors.New("this host cannot run machines")
+	// ErrCapacity says that there is no room for the machine now, or that a quota outside is used up.
+	ErrCapacity = errors.New("there is no capacity")
+)

@@ -18,6 +18,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
+	"kqueen.io/kqueen/internal/workers/machine"
 )
 
 func (s *subject) world(t *testing.T) operatortest.World {
@@ -215,7 +216,7 @@ func TestMachineEndState(t *testing.T) {
 	if len(e.Machines)+len(e.Join)+e.Tokens+len(e.Requests)+len(e.Node) != 0 {
 		t.Errorf("want nothing to be left, got %+v", e)
 	}
-	if len(s.deleted) != 1 || s.deleted[0].Cluster != s.of {
+	if len(s.deleted) != 1 || s.deleted[0].Cluster != s.of || s.deleted[0].ProviderID != machine.ProviderID("local", s.uid) {
 		t.Errorf("the provider was told to delete %v, want the machine of cluster %s", s.deleted, s.of)
 	}
 }

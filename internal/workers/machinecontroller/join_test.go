@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
 	"kqueen.io/kqueen/internal/workers/addons"
 	"kqueen.io/kqueen/internal/workers/machine"
@@ -250,7 +251,7 @@ func TestFailingMachine(t *testing.T) {
 
 func TestRefusedMachine(t *testing.T) {
 	s := newSubject(t)
-	s.refuse = &machine.InvalidError{Field: "spec.template.parameters", Problem: "is not known; remove it"}
+	s.refuse = invalid.New("spec.template.parameters", "is not known; remove it")
 	m := s.look(t)
 	want(t, m, v1alpha1.ConditionMachineReady, metav1.ConditionFalse, v1alpha1.ReasonMachineFailed)
 	want(t, m, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonMachineFailed)

@@ -45,6 +45,8 @@ const (
 	drainLook   = time.Second
 	removeLook  = 500 * time.Millisecond
 	clusterLook = 10 * time.Second // a cluster that is not there yet; a watch is faster
+	// capacityLook is for a machine for which there is no room.
+	capacityLook = time.Minute
 )
 
 const (

@@ -8,7 +8,10 @@ import (
 	"net/netip"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
@@ -35,11 +38,14 @@ func (v *verb) provide(ctx context.Context, m *v1alpha1.Machine) operator.Outcom
 	ctx, cancel := context.WithTimeout(ctx, providerDeadline)
 	defer cancel()
 	observed, err := provider.Ensure(ctx, want)
-	if invalid, ok := errors.AsType[*machine.InvalidError](err); ok {
-		return operator.Stalled(v1alpha1.ReasonMachineFailed, "%s", invalid.Error())
+	if bad, ok := errors.AsType[*invalid.Error](err); ok {
+		return operator.Stalled(v1alpha1.ReasonMachineFailed, "%v", bad)
 	}
 	if errors.Is(err, machine.ErrUnsupported) {
 		return operator.Stalled(v1alpha1.ReasonMachineFailed, "%s", tidy(err.Error(), longestWords))
+	}
+	if errors.Is(err, machine.ErrCapacity) && m.Status.JoinedAt == nil {
+		return operator.RetryAfter(v1alpha1.ReasonMachineFailed, errors.New(tidy(err.Error(), longestWords)), capacityLook)
 	}
 	if err != nil && m.Status.JoinedAt == nil {
 		return operator.Retry(v1alpha1.ReasonMachineFailed, errors.New(tidy(err.Error(), longestWords)))
@@ -91,15 +97,12 @@ func (v *verb) desired(ctx context.Context, m *v1alpha1.Machine, cluster *v1alph
 		return machine.Desired{}, err
 	}
 	want := machine.Desired{
-		Ref:     machine.Ref{UID: m.UID, Cluster: cluster.UID, Name: m.Name},
+		Target:  machineOf(m, cluster.UID),
 		Version: m.Spec.Version,
 		Taints:  m.Spec.Taints,
 		Cluster: to,
 		Peers:   peers(others),
 		Size:    sizeOf(m.Spec.Resources),
-	}
-	if m.Spec.Parameters != nil {
-		want.Parameters = json.RawMessage(m.Spec.Parameters.Raw)
 	}
 	if m.Status.JoinedAt != nil {
 		return want, nil
@@ -113,6 +116,15 @@ func (v *verb) desired(ctx context.Context, m *v1alpha1.Machine, cluster *v1alph
 	}
 	want.Token = have.token()
 	return want, nil
+}
+
+// machineOf is what a provider finds the machine of a cluster by. It is pure.
+func machineOf(m *v1alpha1.Machine, cluster types.UID) machine.Target {
+	of := machine.Target{Ref: machine.Ref{UID: m.UID, Cluster: cluster, Name: m.Name}, ProviderID: m.Status.ProviderID}
+	if m.Spec.Parameters != nil {
+		of.Parameters = json.RawMessage(m.Spec.Parameters.Raw)
+	}
+	return of
 }
 
 // sizeOf is what a machine is to have, bounded where the spec says so. It is pure.
@@ -158,10 +170,9 @@ func (v *verb) unprovide(ctx context.Context, m *v1alpha1.Machine) operator.Outc
 	if !ok {
 		return operator.Stalled(v1alpha1.ReasonMachineRemaining, "spec.provider: this installation has no provider %q, so it cannot remove the machine", m.Spec.Provider)
 	}
-	ref := machine.Ref{UID: m.UID, Cluster: recordOf(m).Cluster, Name: m.Name}
 	ctx, cancel := context.WithTimeout(ctx, providerDeadline)
 	defer cancel()
-	gone, err := provider.Delete(ctx, ref)
+	gone, err := provider.Delete(ctx, machineOf(m, recordOf(m).Cluster))
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonMachineRemaining, errors.New(tidy(err.Error(), longestWords)))
 	}

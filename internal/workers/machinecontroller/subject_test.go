@@ -36,7 +36,7 @@ type factory struct {
 	brought  bool
 	state    machine.State // when a machine has come; Running when empty
 	refuse   error         // of Ensure
-	deleted  []machine.Ref
+	deleted  []machine.Target
 }
 
 type made struct {
@@ -87,16 +87,16 @@ func (p provider) Ensure(_ context.Context, want machine.Desired) (machine.Obser
 	})
 }
 
-func (p provider) Delete(_ context.Context, ref machine.Ref) (bool, error) {
+func (p provider) Delete(_ context.Context, of machine.Target) (bool, error) {
 	return operatortest.Value(p.inj, "provider.Delete", func() (bool, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		m := p.machines[ref.UID]
+		m := p.machines[of.UID]
 		if m == nil {
 			return true, nil
 		}
-		if !slices.Contains(p.deleted, ref) {
-			p.deleted = append(p.deleted, ref)
+		if !slices.ContainsFunc(p.deleted, func(d machine.Target) bool { return d.UID == of.UID }) {
+			p.deleted = append(p.deleted, of)
 		}
 		m.deleting = true
 		return false, nil

@@ -1,5 +1,6 @@
-// Package all lists the drivers. A new driver is one line here; only the place
-// that wires the program enters.
+// Package all lists the drivers. A new driver is one line here.
+//
+// It hides which drivers there are. Package app, which wires the program, imports it.
 package all
 
 import (

@@ -1,6 +1,8 @@
-// Package hosted is the driver of clusters whose control plane KQueen hosts
-// itself: it turns a wanted cluster into a ControlPlane object and reads back
-// what became of it. The verb controlplane does the work behind that object.
+// Package hosted is the driver of clusters whose control plane KQueen hosts itself: it turns a wanted cluster into a
+// ControlPlane object and reads back what became of it. The reconciler of ControlPlane does the work behind that
+// object.
+//
+// It hides ControlPlane, its Secret of keys and its conditions. Package all lists it; nothing else imports it.
 package hosted
 
 import (
@@ -25,18 +27,24 @@ import (
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 // Config is what the driver is made of.
 type Config struct {
-	// Client of the admin plane. It must see its own writes of ControlPlanes soon, not at once.
+	// Client of the admin plane. It sees its own writes of ControlPlanes soon; it need not at once.
 	Client client.Client
 	// Secrets reads Secrets of the admin plane, without a cache: keys are not kept in memory.
 	Secrets client.Reader
 }
 
-// Driver is the driver. It implements provision.Driver.
+// Driver is the driver.
 type Driver struct{ Config }
+
+var (
+	_ provision.Driver   = (*Driver)(nil)
+	_ provision.Upgrader = (*Driver)(nil)
+)
 
 // New returns the driver.
 func New(c Config) *Driver { return &Driver{c} }
@@ -83,7 +91,7 @@ func (d *Driver) Check(ctx context.Context, have *provision.Desired, want provis
 	}
 	version, err := release.ParseVersion(want.Version)
 	if err != nil {
-		return &provision.InvalidError{Field: "spec.version", Problem: err.Error()}
+		return invalid.New("spec.version", "%v", err)
 	}
 	if have != nil {
 		if err := checkStep(have.Version, version); err != nil {
@@ -99,7 +107,7 @@ func (d *Driver) Check(ctx context.Context, have *provision.Desired, want provis
 		return fmt.Errorf("read release %s: %w", want.Version, err)
 	}
 	if ready := apimeta.FindStatusCondition(known.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Status == metav1.ConditionFalse {
-		return &provision.InvalidError{Field: "spec.version", Problem: fmt.Sprintf("release %s cannot be used yet: %s", want.Version, ready.Message)}
+		return &invalid.Error{Field: "spec.version", Problem: fmt.Sprintf("release %s cannot be used yet: %s", want.Version, ready.Message)}
 	}
 	return nil
 }
@@ -111,11 +119,37 @@ func checkStep(from string, to release.Version) error {
 	}
 	var skew *release.SkewError
 	if err := release.CheckUpgrade(version, to); errors.As(err, &skew) {
-		return &provision.InvalidError{Field: "spec.version", Problem: skew.Reason + ": " + skew.Fix}
+		return &invalid.Error{Field: "spec.version", Problem: skew.Reason + ": " + skew.Fix}
 	} else if err != nil {
 		return err
 	}
 	return nil
+}
+
+// Versions are the releases whose programs are there and to which a cluster that runs from may go.
+func (d *Driver) Versions(ctx context.Context, _ provision.Target, from string) ([]string, error) {
+	list := &v1alpha1.ReleaseList{}
+	if err := d.Client.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list releases: %w", err)
+	}
+	var all []release.Version
+	for i := range list.Items {
+		r := &list.Items[i]
+		version, err := release.ParseVersion(r.Name)
+		if err != nil || r.Name == from || apimeta.IsStatusConditionFalse(r.Status.Conditions, v1alpha1.ConditionReady) {
+			continue
+		}
+		if from != "" && checkStep(from, version) != nil {
+			continue
+		}
+		all = append(all, version)
+	}
+	slices.SortFunc(all, release.Version.Compare)
+	names := make([]string, 0, len(all))
+	for _, version := range all {
+		names = append(names, version.String())
+	}
+	return names, nil
 }
 
 func (d *Driver) unknownVersion(ctx context.Context, version string) error {
@@ -133,7 +167,7 @@ func (d *Driver) unknownVersion(ctx context.Context, version string) error {
 	if len(names) > 0 {
 		known = strings.Join(names, ", ")
 	}
-	return &provision.InvalidError{Field: "spec.version", Problem: fmt.Sprintf("%q is not a version that KQueen can run; known: %s", version, known)}
+	return &invalid.Error{Field: "spec.version", Problem: fmt.Sprintf("%q is not a version that KQueen can run; known: %s", version, known)}
 }
 
 // Ensure writes the ControlPlane.
@@ -141,7 +175,7 @@ func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
 	var p parameters
 	if len(want.ProvisionerParameters) > 0 {
 		if err := json.Unmarshal(want.ProvisionerParameters, &p); err != nil {
-			return &provision.InvalidError{Field: "spec.parameters", Problem: err.Error()}
+			return invalid.New("spec.parameters", "%v", err)
 		}
 	}
 	spec := v1alpha1.ControlPlaneSpec{Version: want.Version, DataStore: p.DataStore, Network: want.Network}
@@ -178,7 +212,7 @@ func (d *Driver) create(ctx context.Context, ref provision.Ref, spec v1alpha1.Co
 		},
 		Spec: spec,
 	}
-	// Somebody else's object of that name is found by the next Observe, which says so; our own is found too.
+	// A foreign object of that name is found by the next Observe, which says so; our own is found, too.
 	if err := d.Client.Create(ctx, cp); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create control plane %s: %w", ref.Name, err)
 	}
@@ -186,7 +220,8 @@ func (d *Driver) create(ctx context.Context, ref provision.Ref, spec v1alpha1.Co
 }
 
 // Observe reads the ControlPlane.
-func (d *Driver) Observe(ctx context.Context, ref provision.Ref) (provision.Observed, error) {
+func (d *Driver) Observe(ctx context.Context, of provision.Target) (provision.Observed, error) {
+	ref := of.Ref
 	cp, err := d.get(ctx, ref)
 	if err != nil {
 		return provision.Observed{}, err
@@ -208,12 +243,13 @@ func (d *Driver) Observe(ctx context.Context, ref provision.Ref) (provision.Obse
 }
 
 // Delete deletes the ControlPlane and waits until it is gone.
-func (d *Driver) Delete(ctx context.Context, ref provision.Ref) (bool, error) {
+func (d *Driver) Delete(ctx context.Context, of provision.Target) (bool, error) {
+	ref := of.Ref
 	cp, err := d.get(ctx, ref)
 	if errors.Is(err, provision.ErrNotFound) {
 		return true, nil
 	}
-	if _, foreign := errors.AsType[*provision.InvalidError](err); foreign {
+	if _, foreign := errors.AsType[*invalid.Error](err); foreign {
 		return true, nil
 	}
 	if err != nil || !cp.DeletionTimestamp.IsZero() {
@@ -226,7 +262,7 @@ func (d *Driver) Delete(ctx context.Context, ref provision.Ref) (bool, error) {
 	return false, nil
 }
 
-// get returns the cluster's own ControlPlane. One that belongs to something else is an *InvalidError.
+// get returns the cluster's own ControlPlane. One that belongs to something else is an *invalid.Error.
 func (d *Driver) get(ctx context.Context, ref provision.Ref) (*v1alpha1.ControlPlane, error) {
 	cp := &v1alpha1.ControlPlane{}
 	err := d.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, cp)
@@ -237,7 +273,7 @@ func (d *Driver) get(ctx context.Context, ref provision.Ref) (*v1alpha1.ControlP
 		return nil, fmt.Errorf("read control plane %s: %w", ref.Name, err)
 	}
 	if owner := metav1.GetControllerOf(cp); owner == nil || owner.UID != ref.UID {
-		return nil, &provision.InvalidError{
+		return nil, &invalid.Error{
 			Field:   "metadata.name",
 			Problem: fmt.Sprintf("a ControlPlane named %s is there and does not belong to this cluster; choose another name, or delete it", ref.Name),
 		}

@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
 
-// admin is the admin plane. The test takes the part of the verb controlplane.
+// admin is the admin plane. The test takes the part of the reconciler of ControlPlane.
 type admin struct {
 	client.Client
 	keys pki.Bundle
@@ -55,7 +55,7 @@ func newAdmin(t *testing.T) *admin {
 	return a
 }
 
-// progress moves a ControlPlane by one step, as its verb would: finalizer, status; removal.
+// progress moves a ControlPlane by one step, as its reconciler would: finalizer, status; removal.
 func (a *admin) progress(t *testing.T, ref provision.Ref) {
 	t.Helper()
 	if err := a.step(t.Context(), ref); err != nil {
@@ -108,7 +108,7 @@ func (a *admin) outside(t *testing.T, namespace, _ string) any {
 func (a *admin) want(t *testing.T) provision.Desired {
 	t.Helper()
 	return provision.Desired{
-		Ref:     provision.Ref{UID: uuid.NewUUID(), Namespace: controlplanetest.Namespace(t, a), Name: "demo"},
+		Target:  provision.Target{Ref: provision.Ref{UID: uuid.NewUUID(), Namespace: controlplanetest.Namespace(t, a), Name: "demo"}},
 		Version: "v1.36.1",
 	}
 }
@@ -167,12 +167,12 @@ func TestNewSettings(t *testing.T) {
 	if err := d.Ensure(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
-	o, err := d.Observe(t.Context(), want.Ref)
+	o, err := d.Observe(t.Context(), want.Target)
 	if err != nil || o.State != provision.Degraded || o.Version != "v1.36.1" {
 		t.Errorf("want it to be on its way from v1.36.1, got %s at %s: %v", o.State, o.Version, err)
 	}
 	a.progress(t, want.Ref)
-	o, err = d.Observe(t.Context(), want.Ref)
+	o, err = d.Observe(t.Context(), want.Target)
 	if err != nil || o.State != provision.Serving || o.Version != "v1.36.2" {
 		t.Errorf("want it to serve v1.36.2, got %s at %s: %v", o.State, o.Version, err)
 	}
@@ -181,7 +181,7 @@ func TestNewSettings(t *testing.T) {
 	}
 }
 
-// TestForeignControlPlane: what somebody made by hand is named as what is in the way.
+// TestForeignControlPlane: an object that was made by hand is named as what is in the way.
 func TestForeignControlPlane(t *testing.T) {
 	a := newAdmin(t)
 	d := hosted.New(hosted.Config{Client: a, Secrets: a})
@@ -195,7 +195,7 @@ func TestForeignControlPlane(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "does not belong to this cluster") {
 		t.Errorf("want to be told what is in the way, got %v", err)
 	}
-	if gone, err := d.Delete(t.Context(), want.Ref); err != nil || !gone {
+	if gone, err := d.Delete(t.Context(), want.Target); err != nil || !gone {
 		t.Errorf("delete beside a foreign control plane: %v, %v", gone, err)
 	}
 	if after := a.outside(t, want.Namespace, want.Name).([]string); after[0] != before[0] {

@@ -11,7 +11,7 @@ import (
 	"kqueen.io/kqueen/internal/clusters/provision"
 )
 
-// steps are a ControlPlane's conditions in words for people, in the order in which they come true.
+// steps are a ControlPlane's conditions in words for users, in the order in which they come true.
 var steps = []struct{ condition, name string }{
 	{v1alpha1.ConditionKeysReady, "Keys and certificates"},
 	{v1alpha1.ConditionStoreReady, "Keyspace in the data store"},

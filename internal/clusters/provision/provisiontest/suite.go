@@ -1,8 +1,8 @@
-// Package provisiontest is the contract of provision.Driver as tests: every
-// driver must pass Run. It knows nothing of how a driver makes its clusters;
-// what has to happen outside is done by the driver's test through Subject.
+// Package provisiontest is the contract of provision.Driver as tests: every driver must pass Run. What a driver can
+// beyond that (provision.Features) has tests of its own, which run for drivers that have it.
 //
-// Only the tests of drivers may import it.
+// It knows nothing of how a driver makes its clusters; what has to happen outside is done by the driver's test
+// through Subject. Only the tests of drivers may import it.
 package provisiontest
 
 import (
@@ -17,8 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kqueen.io/kqueen/internal/clusters/provision"
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 // mostLooks is how often a cluster is looked at, with progress in between, before it counts as never
@@ -42,6 +44,16 @@ type Subject struct {
 	Break func(t *testing.T, ref provision.Ref) (mend func())
 	// Secrets are texts that must not be in any error, such as passwords and keys of a cluster.
 	Secrets func(t *testing.T, ref provision.Ref) [][]byte
+	// Again returns the driver as another KQueen has it, after the first was killed. Nil when the driver holds nothing
+	// in memory.
+	Again func(t *testing.T) provision.Driver
+	// Hang lets calls to the outside wait for an answer that does not come, until the returned function is called. Nil
+	// when the outside cannot be made to.
+	Hang func(t *testing.T, ref provision.Ref) (answer func())
+	// NodePool returns a pool that a provision.NodePooler takes.
+	NodePool func(t *testing.T) provision.NodePool
+	// Foreign makes a cluster out there that KQueen did not, and returns the id by which a provision.Adopter takes it.
+	Foreign func(t *testing.T, want provision.Desired) (id string)
 }
 
 // Refusal is input that Check must refuse.
@@ -69,6 +81,14 @@ func Run(t *testing.T, make func(t *testing.T) Subject) {
 		"EarlierNamesake":          earlierNamesake,
 		"ErrorsHoldNoSecrets":      errorsHoldNoSecrets,
 		"CanceledContextIsNoState": canceledContext,
+		"AnotherKQueenFindsThem":   anotherFindsThem,
+		"EndsWithItsContext":       endsWithItsContext,
+		"WrongCredentials":         wrongCredentials,
+		"Versions":                 versions,
+		"Kubeconfigs":              kubeconfigs,
+		"NodePools":                nodePools,
+		"Adoption":                 adoption,
+		"Sizes":                    sizes,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, make(t)) })
 	}
@@ -90,15 +110,29 @@ func describeIsWhole(t *testing.T, s Subject) {
 	if !strings.HasSuffix(d.Summary, ".") || strings.Contains(d.Summary, "\n") || len(d.Summary) > 200 {
 		t.Errorf("summary %q: want one sentence on one line", d.Summary)
 	}
+	describesCredentials(t, d.Credentials)
 	for name, schema := range map[string]json.RawMessage{"ProvisionerSchema": d.ProvisionerSchema, "ClusterSchema": d.ClusterSchema} {
-		var invalid *provision.InvalidError
-		if err := provision.CheckParameters("x", schema, nil); err != nil && !errors.As(err, &invalid) {
+		var bad *invalid.Error
+		if err := provision.CheckParameters("x", schema, nil); err != nil && !errors.As(err, &bad) {
 			t.Errorf("%s does not compile: %v", name, err)
 		}
 		err := provision.CheckParameters("x", schema, json.RawMessage(`{"noDriverHasThis":1}`))
-		if !errors.As(err, &invalid) || !strings.HasPrefix(invalid.Field, "x") {
+		if !errors.As(err, &bad) || !strings.HasPrefix(bad.Field, "x") {
 			t.Errorf("%s takes a setting that does not exist, so a typing error is not found: %v", name, err)
 		}
+	}
+}
+
+func describesCredentials(t *testing.T, all []provision.Credential) {
+	seen := map[string]bool{}
+	for _, c := range all {
+		if len(validation.IsConfigMapKey(c.Key)) > 0 || seen[c.Key] {
+			t.Errorf("credential %q: want a key that a Secret can hold, once", c.Key)
+		}
+		if !strings.HasSuffix(c.Description, ".") {
+			t.Errorf("credential %s: want one sentence that describes it, got %q", c.Key, c.Description)
+		}
+		seen[c.Key] = true
 	}
 }
 
@@ -128,9 +162,9 @@ func checkRefuses(t *testing.T, s Subject) {
 			refusal.Change(&want)
 			before := s.Outside(t, want.Namespace, want.Name)
 			err := s.Driver.Check(t.Context(), have, want)
-			var invalid *provision.InvalidError
-			if !errors.As(err, &invalid) || invalid.Field != refusal.Field || invalid.Problem == "" {
-				t.Errorf("want an *InvalidError of %s, got %v", refusal.Field, err)
+			var bad *invalid.Error
+			if !errors.As(err, &bad) || bad.Field != refusal.Field || bad.Problem == "" {
+				t.Errorf("want an *invalid.Error of %s, got %v", refusal.Field, err)
 			}
 			if diff := cmp.Diff(before, s.Outside(t, want.Namespace, want.Name)); diff != "" {
 				t.Errorf("Check changed the outside:\n%s", diff)
@@ -140,7 +174,7 @@ func checkRefuses(t *testing.T, s Subject) {
 }
 
 func observeBefore(t *testing.T, s Subject) {
-	if _, err := s.Driver.Observe(t.Context(), s.Want(t).Ref); !errors.Is(err, provision.ErrNotFound) {
+	if _, err := s.Driver.Observe(t.Context(), s.Want(t).Target); !errors.Is(err, provision.ErrNotFound) {
 		t.Errorf("observe what was never made: want ErrNotFound, got %v", err)
 	}
 }
@@ -150,7 +184,8 @@ func life(t *testing.T, s Subject) {
 	want := s.Want(t)
 	before := s.Outside(t, want.Namespace, want.Name)
 	o := s.serve(t, want)
-	if o.Version != want.Version || o.Endpoint == "" || len(o.Kubeconfig) == 0 || len(o.Steps) == 0 {
+	_, mints := s.Driver.(provision.KubeconfigMinter)
+	if o.Version != want.Version || o.Endpoint == "" || len(o.Kubeconfig) == 0 && !mints || len(o.Steps) == 0 {
 		t.Errorf("what serves must have its version, endpoint, kubeconfig and steps, got version %q, endpoint %q, %d bytes, %d steps",
 			o.Version, o.Endpoint, len(o.Kubeconfig), len(o.Steps))
 	}
@@ -159,11 +194,11 @@ func life(t *testing.T, s Subject) {
 			t.Error("a step has no name")
 		}
 	}
-	s.remove(t, want.Ref)
+	s.remove(t, want.Target)
 	if diff := cmp.Diff(before, s.Outside(t, want.Namespace, want.Name)); diff != "" {
 		t.Errorf("something is left (-before +after):\n%s", diff)
 	}
-	if gone, err := s.Driver.Delete(t.Context(), want.Ref); err != nil || !gone {
+	if gone, err := s.Driver.Delete(t.Context(), want.Target); err != nil || !gone {
 		t.Errorf("delete what is gone: want gone, got %v, %v", gone, err)
 	}
 }
@@ -178,14 +213,14 @@ func ensureIsIdempotent(t *testing.T, s Subject) {
 	if diff := cmp.Diff(before, s.Outside(t, want.Namespace, want.Name)); diff != "" {
 		t.Errorf("Ensure of what serves changed the outside:\n%s", diff)
 	}
-	if o, err := s.Driver.Observe(t.Context(), want.Ref); err != nil || o.State != provision.Serving {
+	if o, err := s.Driver.Observe(t.Context(), want.Target); err != nil || o.State != provision.Serving {
 		t.Errorf("after Ensure of what serves: state %v, %v", o.State, err)
 	}
-	s.remove(t, want.Ref)
+	s.remove(t, want.Target)
 }
 
 func deleteOfNothing(t *testing.T, s Subject) {
-	if gone, err := s.Driver.Delete(t.Context(), s.Want(t).Ref); err != nil || !gone {
+	if gone, err := s.Driver.Delete(t.Context(), s.Want(t).Target); err != nil || !gone {
 		t.Errorf("delete what was never made: want gone, got %v, %v", gone, err)
 	}
 }
@@ -194,13 +229,13 @@ func deleteHalfMade(t *testing.T, s Subject) {
 	want := s.Want(t)
 	before := s.Outside(t, want.Namespace, want.Name)
 	s.ensure(t, want)
-	s.remove(t, want.Ref)
+	s.remove(t, want.Target)
 	if diff := cmp.Diff(before, s.Outside(t, want.Namespace, want.Name)); diff != "" {
 		t.Errorf("something is left (-before +after):\n%s", diff)
 	}
 }
 
-// earlierNamesake: a cluster of the same name and another UID belongs to somebody else.
+// earlierNamesake: a cluster of the same name and another UID is not the one that is asked for.
 func earlierNamesake(t *testing.T, s Subject) {
 	first := s.Want(t)
 	s.serve(t, first)
@@ -208,23 +243,23 @@ func earlierNamesake(t *testing.T, s Subject) {
 	second := first
 	second.UID = uuid.NewUUID()
 
-	if o, err := s.Driver.Observe(t.Context(), second.Ref); err == nil {
+	if o, err := s.Driver.Observe(t.Context(), second.Target); err == nil {
 		t.Errorf("the namesake's cluster is shown as one's own: %v", o.State)
 	}
 	// Whether it is refused or made beside is up to the driver.
 	_ = s.Driver.Ensure(t.Context(), second)
 	for range 3 {
-		if _, err := s.Driver.Delete(t.Context(), second.Ref); err != nil {
+		if _, err := s.Driver.Delete(t.Context(), second.Target); err != nil {
 			t.Errorf("delete beside a namesake: %v", err)
 		}
 	}
-	if gone, err := s.Driver.Delete(t.Context(), second.Ref); err != nil || !gone {
+	if gone, err := s.Driver.Delete(t.Context(), second.Target); err != nil || !gone {
 		t.Errorf("delete beside a namesake: want gone, got %v, %v", gone, err)
 	}
 	if diff := cmp.Diff(before, s.Outside(t, first.Namespace, first.Name)); diff != "" {
 		t.Errorf("the namesake was touched:\n%s", diff)
 	}
-	s.remove(t, first.Ref)
+	s.remove(t, first.Target)
 }
 
 func errorsHoldNoSecrets(t *testing.T, s Subject) {
@@ -235,8 +270,8 @@ func errorsHoldNoSecrets(t *testing.T, s Subject) {
 	o := s.serve(t, want)
 	secrets := append(s.Secrets(t, want.Ref), o.Kubeconfig)
 	mend := s.Break(t, want.Ref)
-	_, observed := s.Driver.Observe(t.Context(), want.Ref)
-	_, deleted := s.Driver.Delete(t.Context(), want.Ref)
+	_, observed := s.Driver.Observe(t.Context(), want.Target)
+	_, deleted := s.Driver.Delete(t.Context(), want.Target)
 	for call, err := range map[string]error{"Ensure": s.Driver.Ensure(t.Context(), want), "Observe": observed, "Delete": deleted} {
 		if err == nil {
 			continue
@@ -251,7 +286,7 @@ func errorsHoldNoSecrets(t *testing.T, s Subject) {
 		t.Error("Observe of a broken outside says nothing: a secret in its error would not be found")
 	}
 	mend()
-	s.remove(t, want.Ref)
+	s.remove(t, want.Target)
 }
 
 // canceledContext: a call that could not be made is an error, never the news that nothing is there.
@@ -260,13 +295,13 @@ func canceledContext(t *testing.T, s Subject) {
 	s.serve(t, want)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Driver.Observe(ctx, want.Ref); err == nil || errors.Is(err, provision.ErrNotFound) {
+	if _, err := s.Driver.Observe(ctx, want.Target); err == nil || errors.Is(err, provision.ErrNotFound) {
 		t.Errorf("Observe with a canceled context: want a failure, got %v", err)
 	}
-	if gone, err := s.Driver.Delete(ctx, want.Ref); gone || err == nil {
+	if gone, err := s.Driver.Delete(ctx, want.Target); gone || err == nil {
 		t.Errorf("Delete with a canceled context: want a failure, got %v, %v", gone, err)
 	}
-	s.remove(t, want.Ref)
+	s.remove(t, want.Target)
 }
 
 func (s Subject) ensure(t *testing.T, want provision.Desired) {
@@ -291,7 +326,7 @@ func (s Subject) serve(t *testing.T, want provision.Desired) provision.Observed 
 	}
 	for range mostLooks {
 		s.ensure(t, want)
-		o, err := s.Driver.Observe(t.Context(), want.Ref)
+		o, err := s.Driver.Observe(t.Context(), want.Target)
 		if err != nil && !errors.Is(err, provision.ErrNotFound) {
 			t.Fatalf("observe: %v", err)
 		}
@@ -308,20 +343,20 @@ func (s Subject) serve(t *testing.T, want provision.Desired) provision.Observed 
 }
 
 // remove deletes a cluster until it is gone, and sees that it is.
-func (s Subject) remove(t *testing.T, ref provision.Ref) {
+func (s Subject) remove(t *testing.T, of provision.Target) {
 	t.Helper()
 	for range mostLooks {
-		gone, err := s.Driver.Delete(t.Context(), ref)
+		gone, err := s.Driver.Delete(t.Context(), of)
 		if err != nil {
 			t.Fatalf("delete: %v", err)
 		}
 		if gone {
-			if _, err := s.Driver.Observe(t.Context(), ref); !errors.Is(err, provision.ErrNotFound) {
+			if _, err := s.Driver.Observe(t.Context(), of); !errors.Is(err, provision.ErrNotFound) {
 				t.Errorf("observe what is gone: want ErrNotFound, got %v", err)
 			}
 			return
 		}
-		s.progress(t, ref)
+		s.progress(t, of.Ref)
 	}
 	t.Fatalf("the cluster is not gone after %d looks", mostLooks)
 }

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/node"
 )
@@ -40,10 +41,10 @@ func look() (facts, error) {
 func (f facts) fits(s machine.Size) error {
 	switch {
 	case s.MilliCPU > f.size.MilliCPU:
-		return &machine.InvalidError{Field: "spec.resources.cpu", Problem: fmt.Sprintf(
+		return &invalid.Error{Field: "spec.resources.cpu", Problem: fmt.Sprintf(
 			"is more than this host has; choose at most %s", resource.NewMilliQuantity(f.size.MilliCPU, resource.DecimalSI))}
 	case s.Memory > f.size.Memory:
-		return &machine.InvalidError{Field: "spec.resources.memory", Problem: fmt.Sprintf(
+		return &invalid.Error{Field: "spec.resources.memory", Problem: fmt.Sprintf(
 			"is more than this host has; choose at most %s", resource.NewQuantity(f.size.Memory, resource.BinarySI))}
 	}
 	return nil

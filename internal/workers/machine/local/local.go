@@ -22,6 +22,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/machine/local/guest"
@@ -101,14 +102,14 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	}
 	version, err := release.ParseVersion(want.Version)
 	if err != nil {
-		return machine.Observed{}, &machine.InvalidError{Field: "spec.version", Problem: err.Error()}
+		return machine.Observed{}, invalid.New("spec.version", "%v", err)
 	}
 	binaries, ok, err := p.Releases.Lookup(version)
 	if err != nil {
 		return machine.Observed{}, err
 	}
 	if !ok {
-		return machine.Observed{}, &machine.InvalidError{Field: "spec.version", Problem: "the programs of " + want.Version + " are not on this machine; see: kqueen release list"}
+		return machine.Observed{}, &invalid.Error{Field: "spec.version", Problem: "the programs of " + want.Version + " are not on this machine; see: kqueen release list"}
 	}
 	if !binaries.HasNode() {
 		return p.awaitPrograms()
@@ -171,10 +172,10 @@ func checkParameters(raw json.RawMessage) error {
 	}
 	var all map[string]any
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return &machine.InvalidError{Field: "spec.template.parameters", Problem: "is not an object: " + err.Error()}
+		return &invalid.Error{Field: "spec.template.parameters", Problem: "is not an object: " + err.Error()}
 	}
 	for name := range all {
-		return &machine.InvalidError{Field: "spec.template.parameters." + name, Problem: "is not known; provider local takes no parameters"}
+		return &invalid.Error{Field: "spec.template.parameters." + name, Problem: "is not known; provider local takes no parameters"}
 	}
 	return nil
 }
@@ -213,7 +214,8 @@ func (p *Provider) recordOf(want machine.Desired) (record, error) {
 }
 
 // Delete implements [machine.Provider]. The machine is switched off at once: its pods have left, or are given up.
-func (p *Provider) Delete(ctx context.Context, ref machine.Ref) (bool, error) {
+func (p *Provider) Delete(ctx context.Context, of machine.Target) (bool, error) {
+	ref := of.Ref
 	gone, err := p.Runner.Remove(ctx, string(ref.UID), 0)
 	if err != nil || !gone {
 		return false, err

@@ -89,7 +89,7 @@ func TestChooseSpreads(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	d := description{
 		Desired: machine.Desired{
-			Ref:     machine.Ref{UID: "11111111-1111-1111-1111-111111111111", Cluster: "22222222-2222-2222-2222-222222222222", Name: "pool-abcde"},
+			Target:  machine.Target{Ref: machine.Ref{UID: "11111111-1111-1111-1111-111111111111", Cluster: "22222222-2222-2222-2222-222222222222", Name: "pool-abcde"}},
 			Version: "v1.36.3", Token: "abcdef.0123456789abcdef",
 			Taints: []corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}},
 			Cluster: machine.Cluster{

@@ -1,8 +1,8 @@
-// Package machinetest holds what every provider of machines must pass. Its tests make real machines that
-// find no API server: a machine is a machine before it is a node. Machines that a person brings are not made;
-// of their provider it asks that it waits, tells nobody the token, and keeps nothing.
+// Package machinetest is the contract of machine.Provider as tests. They make real machines that find no API server: a
+// machine is a machine before it is a node. Machines that users join are not made; of their provider the tests ask
+// that it waits, tells no one the token, and keeps nothing.
 //
-// Tests of providers enter here; nobody else.
+// Only the tests of providers may import it.
 package machinetest
 
 import (
@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
@@ -45,6 +46,8 @@ func Run(t *testing.T, make func(t *testing.T) Subject) {
 		"MachinesDiffer":         machinesDiffer,
 		"DeleteLeavesNothing":    deleteLeavesNothing,
 		"DeleteOfNothing":        deleteOfNothing,
+		"DeleteByWhatIsKnown":    deleteByWhatIsKnown,
+		"CanceledCallIsNoState":  canceledCall,
 		"BadInputIsRefused":      badInputIsRefused,
 		"BroughtMachinesWait":    broughtMachinesWait,
 	}
@@ -59,7 +62,7 @@ func Run(t *testing.T, make func(t *testing.T) Subject) {
 // Want returns a machine of a cluster that does not exist.
 func (s Subject) Want(cluster types.UID, name string) machine.Desired {
 	return machine.Desired{
-		Ref:     machine.Ref{UID: uuid.NewUUID(), Cluster: cluster, Name: name},
+		Target:  machine.Target{Ref: machine.Ref{UID: uuid.NewUUID(), Cluster: cluster, Name: name}},
 		Version: s.Version,
 		Token:   "abcdef.0123456789abcdef",
 		Cluster: machine.Cluster{
@@ -73,7 +76,7 @@ func (s Subject) Want(cluster types.UID, name string) machine.Desired {
 // ensure makes a machine and removes it when the test ends.
 func (s Subject) ensure(t *testing.T, want machine.Desired) machine.Observed {
 	t.Helper()
-	t.Cleanup(func() { s.remove(t, s.Provider, want.Ref) })
+	t.Cleanup(func() { s.remove(t, s.Provider, want.Target) })
 	got, err := s.Ensure(t.Context(), want)
 	if err != nil {
 		t.Fatal(err)
@@ -85,21 +88,21 @@ func (s Subject) ensure(t *testing.T, want machine.Desired) machine.Observed {
 const patience = time.Minute
 
 // remove deletes until the machine is gone.
-func (s Subject) remove(t *testing.T, p machine.Provider, ref machine.Ref) {
+func (s Subject) remove(t *testing.T, p machine.Provider, of machine.Target) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for {
-		gone, err := p.Delete(ctx, ref)
+		gone, err := p.Delete(ctx, of)
 		if gone {
 			return
 		}
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			t.Errorf("machine %s is not gone: %v", ref.Name, err)
+			t.Errorf("machine %s is not gone: %v", of.Name, err)
 			return
 		}
 	}
@@ -135,7 +138,7 @@ func anotherFindsThem(t *testing.T, s Subject) {
 		t.Fatal(err)
 	}
 	other := s.Again(t)
-	t.Cleanup(func() { s.remove(t, other, want.Ref) })
+	t.Cleanup(func() { s.remove(t, other, want.Target) })
 	s.wantList(t, other, want.UID)
 	second, err := other.Ensure(t.Context(), want)
 	if err != nil {
@@ -161,11 +164,11 @@ func deleteLeavesNothing(t *testing.T, s Subject) {
 	one, two := s.Want(cluster, "one"), s.Want(cluster, "two")
 	s.ensure(t, one)
 	s.ensure(t, two)
-	s.remove(t, s.Provider, one.Ref)
+	s.remove(t, s.Provider, one.Target)
 	if left := s.Left(t, two.Ref); s.Describe().Routed && len(left) == 0 {
 		t.Error("with one machine the other one's things went")
 	}
-	s.remove(t, s.Provider, two.Ref)
+	s.remove(t, s.Provider, two.Target)
 	if left := s.Left(t, one.Ref, two.Ref); len(left) > 0 {
 		t.Errorf("left on the host: %v", left)
 	}
@@ -173,33 +176,65 @@ func deleteLeavesNothing(t *testing.T, s Subject) {
 }
 
 func deleteOfNothing(t *testing.T, s Subject) {
-	gone, err := s.Delete(t.Context(), s.Want("c-none", "none").Ref)
+	gone, err := s.Delete(t.Context(), s.Want("c-none", "none").Target)
 	if !gone || err != nil {
 		t.Errorf("got %v, %v; want gone", gone, err)
+	}
+}
+
+// deleteByWhatIsKnown: a provider that was restarted finds a machine by its target, with the id that it reported and,
+// where that answer was lost, without.
+func deleteByWhatIsKnown(t *testing.T, s Subject) {
+	cluster := "c-" + uuid.NewUUID()
+	one, two := s.Want(cluster, "one"), s.Want(cluster, "two")
+	known := one.Target
+	known.ProviderID = s.ensure(t, one).ProviderID
+	s.ensure(t, two)
+	other := s.Again(t)
+	s.remove(t, other, known)
+	s.remove(t, other, two.Target)
+	if left := s.Left(t, one.Ref, two.Ref); len(left) > 0 {
+		t.Errorf("left on the host: %v", left)
+	}
+	s.wantList(t, other)
+}
+
+// canceledCall: a call that could not be made is never the news that a machine is gone, unless it is.
+func canceledCall(t *testing.T, s Subject) {
+	if s.Describe().Brought {
+		return // it calls nothing
+	}
+	want := s.Want("c-"+uuid.NewUUID(), "one")
+	s.ensure(t, want)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	gone, err := s.Delete(ctx, want.Target)
+	if left := s.Left(t, want.Ref); gone && len(left) > 0 {
+		t.Errorf("Delete with a canceled context says gone (%v) of a machine that has left %v", err, left)
 	}
 }
 
 func badInputIsRefused(t *testing.T, s Subject) {
 	bad := map[string]func(*machine.Desired){
 		"version that is none":       func(d *machine.Desired) { d.Version = "latest" },
-		"parameter nobody knows":     func(d *machine.Desired) { d.Parameters = json.RawMessage(`{"gpu":1}`) },
+		"parameter that is none":     func(d *machine.Desired) { d.Parameters = json.RawMessage(`{"gpu":1}`) },
 		"parameters that are no map": func(d *machine.Desired) { d.Parameters = json.RawMessage(`[]`) },
 	}
-	if !s.Describe().Brought { // what is on a machine that somebody brings, nobody can tell
+	if !s.Describe().Brought { // what is on a machine that a user joins is not known
 		bad["version that is not there"] = func(d *machine.Desired) { d.Version = "v1.2.3" }
 	}
 	for name, change := range bad {
 		want := s.Want("c-bad", "bad")
 		change(&want)
 		_, err := s.Ensure(t.Context(), want)
-		if bad, ok := errors.AsType[*machine.InvalidError](err); !ok || bad.Field == "" || bad.Problem == "" {
-			t.Errorf("%s: want an InvalidError with field and problem, got %v", name, err)
+		if bad, ok := errors.AsType[*invalid.Error](err); !ok || bad.Field == "" || bad.Problem == "" {
+			t.Errorf("%s: want an *invalid.Error with field and problem, got %v", name, err)
 		}
 	}
 	s.wantList(t, s.Provider)
 }
 
-// broughtMachinesWait until somebody has joined them, and then run.
+// broughtMachinesWait until a user has joined them, and then run.
 func broughtMachinesWait(t *testing.T, s Subject) {
 	if !s.Describe().Brought {
 		return // when it runs is its own business

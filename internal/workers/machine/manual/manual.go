@@ -1,8 +1,8 @@
-// Package manual is the provider for machines that somebody brings: it makes nothing, and says what has to be
+// Package manual is the provider for machines that users join by a command: it makes nothing, and says what has to be
 // done so that a machine joins.
 //
 // It hides that there is nothing to hide: no state, no process, no file. What becomes of a node that has joined
-// is the business of package machinecontroller. The place that wires the program enters, and nobody else.
+// is the business of package machinecontroller. Package app, which wires the program, imports it.
 package manual
 
 import (
@@ -15,6 +15,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
@@ -25,7 +26,7 @@ type Config struct {
 	Reachable bool
 }
 
-// Provider takes machines that somebody brings.
+// Provider takes machines that users join.
 type Provider struct{ Config }
 
 var _ machine.Provider = (*Provider)(nil)
@@ -50,7 +51,7 @@ func (p *Provider) Ensure(_ context.Context, want machine.Desired) (machine.Obse
 		return machine.Observed{}, err
 	}
 	if _, err := release.ParseVersion(want.Version); err != nil {
-		return machine.Observed{}, &machine.InvalidError{Field: "spec.version", Problem: err.Error()}
+		return machine.Observed{}, invalid.New("spec.version", "%v", err)
 	}
 	observed := machine.Observed{State: machine.Running, ProviderID: machine.ProviderID(v1alpha1.ProviderManual, want.UID)}
 	if want.Token != "" {
@@ -59,7 +60,7 @@ func (p *Provider) Ensure(_ context.Context, want machine.Desired) (machine.Obse
 	return observed, nil
 }
 
-// awaits says what somebody has to do. Conditions are read by many: the command itself holds a secret.
+// awaits says what a user has to do. Conditions are read by many: the command itself holds a secret.
 func (p *Provider) awaits(name string) string {
 	join := "run on the machine what this prints: kqueen node join-command " + name
 	if p.Reachable {
@@ -76,16 +77,16 @@ func checkParameters(raw json.RawMessage) error {
 	}
 	var all map[string]any
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return &machine.InvalidError{Field: "spec.template.parameters", Problem: "is not an object: " + err.Error()}
+		return &invalid.Error{Field: "spec.template.parameters", Problem: "is not an object: " + err.Error()}
 	}
 	if unknown := slices.Sorted(maps.Keys(all)); len(unknown) > 0 {
-		return &machine.InvalidError{Field: "spec.template.parameters." + unknown[0], Problem: "is not known; provider manual takes no parameters"}
+		return &invalid.Error{Field: "spec.template.parameters." + unknown[0], Problem: "is not known; provider manual takes no parameters"}
 	}
 	return nil
 }
 
 // Delete implements [machine.Provider]. Nothing of the machine was ever ours.
-func (*Provider) Delete(context.Context, machine.Ref) (bool, error) { return true, nil }
+func (*Provider) Delete(context.Context, machine.Target) (bool, error) { return true, nil }
 
 // List implements [machine.Provider]. Nothing is kept, so nothing can be left.
 func (*Provider) List(context.Context) ([]types.UID, error) { return nil, nil }

@@ -27,7 +27,7 @@ func TestContract(t *testing.T) {
 func TestEnsure(t *testing.T) {
 	const token = "abcdef.0123456789abcdef"
 	wanted := func(token string) machine.Desired {
-		return machine.Desired{Ref: machine.Ref{UID: types.UID("u1"), Name: "hand-x7k2f"}, Version: "v1.36.3", Token: token}
+		return machine.Desired{Target: machine.Target{Ref: machine.Ref{UID: types.UID("u1"), Name: "hand-x7k2f"}}, Version: "v1.36.3", Token: token}
 	}
 	const command = "run on the machine what this prints: kqueen node join-command hand-x7k2f"
 	for name, test := range map[string]struct {
@@ -65,13 +65,13 @@ func TestBadInput(t *testing.T) {
 		"unknown parameter": {"v1.36.3", `{"b":1,"a":2}`, "spec.template.parameters.a"},
 		"no object":         {"v1.36.3", `[]`, "spec.template.parameters"},
 	} {
-		want := machine.Desired{Version: test.version, Parameters: []byte(test.parameters)}
+		want := machine.Desired{Version: test.version, Target: machine.Target{Parameters: []byte(test.parameters)}}
 		_, err := manual.New(manual.Config{}).Ensure(t.Context(), want)
 		if err == nil || !strings.HasPrefix(err.Error(), test.field+": ") {
 			t.Errorf("%s: got %v, want an error about %s", name, err, test.field)
 		}
 	}
-	if _, err := manual.New(manual.Config{}).Ensure(t.Context(), machine.Desired{Version: "v1.36.3", Parameters: []byte(`{}`)}); err != nil {
+	if _, err := manual.New(manual.Config{}).Ensure(t.Context(), machine.Desired{Version: "v1.36.3", Target: machine.Target{Parameters: []byte(`{}`)}}); err != nil {
 		t.Errorf("no parameters, written as {}, are refused: %v", err)
 	}
 }

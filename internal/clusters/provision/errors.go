@@ -1,0 +1,15 @@
+package provision
+
+import "errors"
+
+// Errors that the caller of a driver acts on. A driver wraps them with its own words, which users read:
+// fmt.Errorf("%w: the region north has no such machines", provision.ErrCapacity).
+var (
+	// ErrNotFound says that there is no such cluster. It is an answer of the outside, never a guess: a call that did
+	// not come through is ErrUnreachable, or any other error.
+	ErrNotFound = errors.New("cluster not found")
+	// ErrUnreachable says that the outside did not answer, or not yet: how the cluster is cannot be told.
+	ErrUnreachable = errors.New("the provisioner cannot be reached")
+	// ErrCapacity says that the outside has no room, or that a quota out there is used up. Trying again soon is no use.
+	ErrCapacity = errors.New("there is no capacity")
+)
