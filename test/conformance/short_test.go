@@ -38,6 +38,7 @@ func short() []string {
 
 // TestShort runs a few of upstream's tests on a cluster with two nodes. "make conformance" runs all.
 func TestShort(t *testing.T) {
+	controlplanetest.Real(t)
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes machines on this host")
 	}

@@ -62,7 +62,7 @@ func (b *brought) boot(node string) {
 		b.write("cni.conflist", cniOfBrought)
 	}
 	b.write("patches/kubeletconfiguration+merge.json", b.kubeletPatch())
-	b.start("brought.sh", node, "PROGRAMS="+b.parts.bin, "KUBERNETES="+filepath.Join(b.releases, programs.version))
+	b.start("brought.sh", node, "PROGRAMS="+b.parts.bin, "KUBERNETES="+programs.node)
 	ctr := []string{filepath.Join(b.parts.bin, "ctr"), "--namespace", "k8s.io"}
 	eventually(b.t, "containerd answers", func(context.Context) error {
 		if r := b.within(append(ctr, "version")...); r.code != 0 {
@@ -85,7 +85,7 @@ func (b *brought) join(line string) {
 	if len(words) < 2 || words[0] != "kubeadm" || words[1] != "join" {
 		b.t.Fatalf("the command is %q", line)
 	}
-	words[0] = filepath.Join(b.releases, programs.version, "kubeadm")
+	words[0] = filepath.Join(programs.node, "kubeadm")
 	words = append(words, "--ignore-preflight-errors=all", "--patches", filepath.Join(b.dir, "patches"))
 	if r := b.within(words...); r.code != 0 {
 		b.t.Fatalf("kubeadm join: exit code %d:\n%s\n%s", r.code, r.stdout, r.stderr)

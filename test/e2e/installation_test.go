@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -47,11 +48,15 @@ const (
 )
 
 // programs are what the tests start: a copy of kqueen that no other test builds over, and upstream's.
-var programs struct{ kqueen, kubectl, releases, version string }
+var programs struct{ kqueen, kubectl, releases, version, node string }
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	if flag.Parse(); testing.Short() {
+		fmt.Println("skipped: -short leaves out end-to-end tests")
+		return 0
+	}
 	ctrl.SetLogger(logr.Discard()) // what the clients would say comes back as errors
 	dir, err := os.MkdirTemp("", "kqueen-e2e-")
 	if err == nil {
@@ -70,10 +75,14 @@ func prepare(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := controlplanetest.NodeParts(ctx); err != nil {
+		return err
+	}
 	built, err := controlplanetest.Kubernetes(ctx)
 	if err != nil {
 		return err
 	}
+	programs.node = built.NodeDir
 	programs.kubectl, programs.version = built.Path("kubectl"), built.Version.String()
 	programs.releases = filepath.Dir(filepath.Dir(programs.kubectl))
 	programs.kqueen = filepath.Join(dir, "kqueen")

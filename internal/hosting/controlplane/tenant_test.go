@@ -159,6 +159,7 @@ type tenant struct {
 // newTenant prepares a control plane that trusts an issuer, and starts its etcd.
 func newTenant(t *testing.T, trusted TokenIssuer) *tenant {
 	t.Helper()
+	controlplanetest.Real(t)
 	kubernetes, err := controlplanetest.Kubernetes(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -58,9 +58,18 @@ func Run(m *testing.M) int {
 	return code
 }
 
-// Config returns how to reach the plane as its administrator.
+// Real marks a test that starts Kubernetes, etcd or KQueen itself: with -short it is skipped, and nothing is built.
+func Real(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts real programs, which -short leaves out")
+	}
+}
+
+// Config returns how to reach the plane as its administrator. The test is one of [Real] ones.
 func Config(t *testing.T) *rest.Config {
 	t.Helper()
+	Real(t)
 	shared.once.Do(func() { shared.config, shared.err = shared.start(context.WithoutCancel(t.Context())) })
 	if shared.err != nil {
 		t.Fatalf("start the test plane: %v", shared.err)

@@ -23,7 +23,7 @@ func realParts(t *testing.T) (*release.Store, release.NodeParts) {
 		t.Fatal(err)
 	}
 	store, begin := release.NewStore(dir), time.Now()
-	parts, err := store.EnsureNode(t.Context(), release.Version{}, release.NodeSource{Parts: "../../node"}, nil)
+	parts, err := store.EnsureNode(t.Context(), release.Version{}, release.NodeSource{Parts: "../../../node"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,15 @@ func realParts(t *testing.T) (*release.Store, release.NodeParts) {
 	return store, parts
 }
 
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("looks at the real build, which -short leaves out")
+	}
+}
+
 func TestRealNodeParts(t *testing.T) {
+	skipShort(t)
 	store, parts := realParts(t)
 	if err := parts.Verify(t.Context()); err != nil {
 		t.Error(err)
@@ -83,6 +91,7 @@ func wantStatic(t *testing.T, program string) {
 
 // TestRealImages imports the archives into the containerd that was built with them, and runs what is in them.
 func TestRealImages(t *testing.T) {
+	skipShort(t)
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run containers")
 	}

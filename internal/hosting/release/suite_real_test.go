@@ -15,16 +15,17 @@ import (
 
 // TestRealSuite looks at the conformance tests of this source, which are made where they are not there yet.
 func TestRealSuite(t *testing.T) {
+	skipShort(t)
 	dir, err := release.DefaultDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	modules, err := release.Discover(t.Context(), "../..")
+	modules, err := release.Discover(t.Context(), "../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	version := modules[len(modules)-1].Version
-	source := release.SuiteSource{Module: "../../test/conformance/" + version.MinorString(), Node: "../../node"}
+	source := release.SuiteSource{Module: "../../../test/conformance/" + version.MinorString(), Node: "../../../node"}
 	suite, err := release.NewStore(dir).EnsureSuite(t.Context(), source, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func TestOf(t *testing.T) {
 
 // TestTable keeps what each role may do in a page that people read, and that is read when it changes.
 func TestTable(t *testing.T) {
-	const golden = "../../docs/roles.md"
+	const golden = "../../../docs/roles.md"
 	if *update {
 		if err := os.WriteFile(golden, []byte(Page()), 0o600); err != nil {
 			t.Fatal(err)

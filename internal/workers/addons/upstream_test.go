@@ -27,6 +27,10 @@ import (
 // program returns the path of one of upstream's programs.
 func program(t *testing.T, name string) string {
 	t.Helper()
+	controlplanetest.Real(t)
+	if _, err := controlplanetest.NodeParts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	binaries, err := controlplanetest.Kubernetes(t.Context())
 	if err != nil {
 		t.Fatal(err)

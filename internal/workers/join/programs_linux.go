@@ -24,8 +24,11 @@ func FindPrograms(releases, version, parts string) (Programs, error) {
 	if err != nil {
 		return Programs{}, err
 	}
-	if !ok || !binaries.HasNode() {
-		return Programs{}, fmt.Errorf("the programs of Kubernetes %s for nodes are not in %s; %s", version, releases, fillStore)
+	if !ok {
+		return Programs{}, fmt.Errorf("the programs of Kubernetes %s are not in %s; %s", version, releases, fillStore)
+	}
+	if !binaries.HasNode() {
+		return Programs{}, fmt.Errorf("kubelet and kube-proxy %s are not in %s; %s", version, releases, fillStore)
 	}
 	found, ok, err := store.LookupNodeParts()
 	if parts != "" {

@@ -85,6 +85,7 @@ func (p *managedPlane) stop() error {
 // managedConfig returns how to reach the managed cluster as its administrator.
 func managedConfig(t *testing.T) *rest.Config {
 	t.Helper()
+	controlplanetest.Real(t)
 	managed.once.Do(func() {
 		managed.scheme = controlplanetest.Scheme(t)
 		managed.config, managed.err = managed.start(context.WithoutCancel(t.Context()))

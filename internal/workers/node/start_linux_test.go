@@ -18,6 +18,7 @@ import (
 
 // TestFolder puts archives where a machine looks for them, good ones and bad ones.
 func TestFolder(t *testing.T) {
+	controlplanetest.Real(t)
 	if os.Geteuid() != 0 {
 		t.Skip("only root runs containerd")
 	}

@@ -53,6 +53,10 @@ func TestChooseImages(t *testing.T) {
 
 // TestUpstreamImagesAreUpstreams asks upstream's kubeadm for its images, and looks up which flannel is built.
 func TestUpstreamImagesAreUpstreams(t *testing.T) {
+	controlplanetest.Real(t)
+	if _, err := controlplanetest.NodeParts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	binaries, err := controlplanetest.Kubernetes(t.Context())
 	if err != nil {
 		t.Fatal(err)

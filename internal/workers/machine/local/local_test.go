@@ -22,10 +22,14 @@ import (
 )
 
 func TestContract(t *testing.T) {
+	controlplanetest.Real(t)
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes machines")
 	}
 	machinetest.Run(t, func(t *testing.T) machinetest.Subject {
+		if _, err := controlplanetest.NodeParts(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		kubernetes, err := controlplanetest.Kubernetes(t.Context())
 		if err != nil {
 			t.Fatal(err)
