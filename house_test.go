@@ -37,10 +37,11 @@ const importTable = `
 	PLAIN, platform/osthread < platform/supervise;
 
 	# hosting: the mechanisms from which control planes are made.
-	PLAIN < hosting/pki, hosting/datastore, hosting/release;
-	platform/supervise < hosting/runner;
+	PLAIN < hosting/pki, hosting/datastore, hosting/release, hosting/runner;
 	platform/relay < hosting/egress;
 	platform/operator, platform/relay < hosting/gateway;
+	# A runner of processes says in the supervisor's terms what is described; no reconciler knows either.
+	hosting/runner, hosting/release, platform/supervise < hosting/runner/process;
 
 	# tenancy: tokens, passwords and identity providers know nothing of the users that have them; what is kept
 	# in SQL has tables of its own.
@@ -75,7 +76,7 @@ const importTable = `
 	MECHANISMS, tenancy/access/oidc < tenancy/identityprovider;
 
 	# The face of the admin plane. That of one machine is described as a tenant's control plane is.
-	MECHANISMS < engine;
+	MECHANISMS, platform/supervise < engine;
 	engine, hosting/controlplane < engine/standalone;
 
 	# The one way in by HTTP.
@@ -83,7 +84,7 @@ const importTable = `
 	MECHANISMS, tenancy/access, tenancy/audit, tenancy/issuer, tenancy/organization, tenancy/identityprovider, platform/idempotency, server/socket < server;
 
 	# The one place that wires, and the command line above it.
-	clusters/cluster, clusters/provision/all, engine, hosting/controlplane, hosting/runner, server, tenancy/audit/kubeaudit,
+	clusters/cluster, clusters/provision/all, engine, hosting/controlplane, hosting/runner/process, server, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
 	API, client < cli/doorclient;
 	app, engine/standalone, cli/doorclient, workers/join < cli < cmd/kqueen;
@@ -96,6 +97,7 @@ const importTable = `
 	# Packages for tests. Only tests and each other may import them.
 	hosting/release, API < hosting/controlplanetest;
 	NONE < platform/supervise/programtest;
+	hosting/runner, platform/supervise/programtest < hosting/runner/runnertest;
 	platform/supervise < platform/supervise/supervisetest;
 	platform/operator < platform/operator/operatortest;
 	platform/atomicfile < platform/atomicfile/powerloss;
@@ -112,7 +114,9 @@ var testImports = map[string]map[string]string{
 	"workers/addons":   {"platform/kube": "what it says is applied to a real API server as it is in a cluster"},
 
 	"hosting/controlplane": {
-		"tenancy/issuer": "its tokens are brought to a real API server that runs from what is described",
+		"hosting/runner/process": "runs that API server",
+		"platform/supervise":     "keeps it alive, and shows that its process stays the same",
+		"tenancy/issuer":         "its tokens are brought to a real API server that runs from what is described",
 	},
 }
 
@@ -120,6 +124,7 @@ var testImports = map[string]map[string]string{
 var testRooms = []string{
 	"hosting/controlplanetest",
 	"platform/supervise/programtest",
+	"hosting/runner/runnertest",
 	"platform/supervise/supervisetest",
 	"platform/operator/operatortest",
 	"platform/atomicfile/powerloss",

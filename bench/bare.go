@@ -17,6 +17,8 @@ import (
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/hosting/runner/process"
 	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
@@ -109,12 +111,16 @@ func bareWorkload(inst *installation, keyspace datastore.Keyspace, dir string) (
 	}
 	workload, err := controlplane.Describe(controlplane.Description{
 		ID: keyspace.UID(), Network: network, ServerName: "bare.bench", AdvertiseAddress: netip.MustParseAddr("192.0.2.1"),
-		Place: supervise.Place{Dir: dir, Addr: netip.MustParseAddr("127.0.0.1"), Port: map[string]int{controlplane.PortAPI: port}},
-		Keys:  keys, EncryptionKey: make([]byte, 32),
+		Keys: keys, EncryptionKey: make([]byte, 32),
 		Store:   controlplane.StoreAccess{Endpoints: []string{inst.endpoint}, CA: inst.store["ca.crt"], Keyspace: keyspace},
-		Program: inst.binaries.Path,
+		Version: inst.binaries.Version.String(),
 	})
-	return workload, keys, port, err
+	if err != nil {
+		return fail(err)
+	}
+	place := supervise.Place{Dir: dir, Addr: netip.MustParseAddr("127.0.0.1"), Port: map[string]int{controlplane.PortAPI: port}}
+	processes, err := process.Describe(workload, place, func(p runner.Program) (string, error) { return inst.binaries.Path(p.Name), nil })
+	return processes, keys, port, err
 }
 
 func openStore(ctx context.Context, inst *installation) (*datastore.Store, error) {

@@ -154,7 +154,7 @@ type ControlPlaneEndpoint struct {
 type ComponentStatus struct {
 	// Name of the program, such as "kube-apiserver".
 	Name string `json:"name"`
-	// State is one of Waiting, Starting, Ready, NotReady, Backoff, Stopping, Adopted, Exited.
+	// State is one of Waiting, Starting, Ready, NotReady, Backoff, Stopping.
 	State string `json:"state"`
 	// Restarts counts the ends that nobody asked for since KQueen found or started the program.
 	// +optional

@@ -27,6 +27,8 @@ import (
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/gateway"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/hosting/runner/process"
 	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/tenancy/audit/kubeaudit"
@@ -137,7 +139,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 // host is what the engine finds here.
 func (a *App) host(installed []release.Binaries) engine.Host {
 	return engine.Host{
-		Dir: a.Dir, Program: a.Program, Version: a.Version, Runner: a.runner, Changed: a.notices.own,
+		Dir: a.Dir, Program: a.Program, Version: a.Version, Runner: a.planes(), Supervisor: a.runner, Changed: a.notices.own,
 		Releases: a.Releases, Installed: installed,
 		LastVersion: a.settings.AdminVersion,
 		RememberVersion: func(version string) error {
@@ -147,6 +149,11 @@ func (a *App) host(installed []release.Binaries) engine.Host {
 		Domain: a.Domain, AdvertiseAddress: advertiseAddress(a.Listen), AuditLog: kubeaudit.Path(a.auditDir()),
 		Report: a.Report, Log: a.Log.With("part", "engine"),
 	}
+}
+
+// planes runs control planes as processes of this host.
+func (a *App) planes() runner.Runner {
+	return process.New(a.runner, process.Installed(release.NewStore(a.Releases)))
 }
 
 // Close lets the lock go. Everything that was started runs on; see Down.

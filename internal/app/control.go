@@ -215,7 +215,7 @@ func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, d *door, dri
 		return nil, err
 	}
 	planes, err := controlplane.Setup(ctx, mgr, controlplane.Config{
-		Releases: release.NewStore(a.Releases), Runner: a.runner, Ask: kube.Ask,
+		Releases: release.NewStore(a.Releases), Runner: a.planes(), Ask: kube.Ask,
 		Domain: a.Domain, GatewayAddress: a.gatewayAddress(), AdvertiseAddress: advertiseAddress(a.Listen),
 		Issuer: d.trust(), Ended: endings.Of, Tenants: kube.NewRemotes(mgr.GetAPIReader(), mgr.GetScheme(), a.Version),
 	}, controlplane.Watches{Components: a.notices.controlPlanes, Credentials: a.notices.credentials}, a.Log)

@@ -17,6 +17,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/hosting/runner"
 	"kqueen.io/kqueen/internal/platform/stage"
+	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
 // Engine provides the admin plane.
@@ -26,7 +27,7 @@ type Engine interface {
 	Up(ctx context.Context, h Host) (*Plane, error)
 	// Keep renews what ages in the admin plane that Up has brought up, and blocks until ctx ends.
 	Keep(ctx context.Context) error
-	// Workloads are those that Up gives to the host's runner, in the order in which they are to be stopped. No
+	// Workloads are those that Up gives to the host's supervisor, in the order in which they are to be stopped. No
 	// ControlPlane and no Machine has such a UID. An engine that runs nothing on this host has none.
 	Workloads() []Workload
 }
@@ -38,7 +39,7 @@ type Workload struct {
 	Title string
 }
 
-// Owns says whether a workload of the host's runner is the engine's own.
+// Owns says whether a workload of the host's supervisor is the engine's own.
 func Owns(e Engine, id string) bool {
 	return slices.ContainsFunc(e.Workloads(), func(w Workload) bool { return w.ID == id })
 }
@@ -49,7 +50,9 @@ type Host struct {
 	Dir string
 	// Program is the path of kqueen itself, and Version is its own.
 	Program, Version string
-	Runner           runner.Runner
+	// Runner runs the components of control planes, and Supervisor what is a process of this host by nature.
+	Runner     runner.Runner
+	Supervisor *supervise.Supervisor
 	// Changed receives a value after the state of one of the engine's workloads changed.
 	Changed <-chan struct{}
 	// Releases is the folder with the Kubernetes programs, and Installed are those in it.

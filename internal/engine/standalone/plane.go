@@ -39,7 +39,7 @@ var adminControllers = []string{
 
 // store runs etcd, turns its authentication on and gives the admin plane its keyspace.
 func (u *bringUp) store(ctx context.Context) error {
-	place, err := u.Runner.Reserve(ctx, WorkloadStore, []string{portClient, portPeer, portHTTP})
+	place, err := u.Supervisor.Reserve(ctx, WorkloadStore, []string{portClient, portPeer, portHTTP})
 	if err != nil {
 		return fmt.Errorf("reserve the ports of etcd: %w", err)
 	}
@@ -47,7 +47,7 @@ func (u *bringUp) store(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := u.Runner.Apply(ctx, workload); err != nil {
+	if err := u.Supervisor.Apply(ctx, workload); err != nil {
 		return fmt.Errorf("start etcd: %w", err)
 	}
 	if err := u.wait(ctx, WorkloadStore); err != nil {
@@ -111,13 +111,12 @@ func (u *bringUp) admin(ctx context.Context) error {
 		Network:          adminNetwork,
 		ServerName:       u.serverName(),
 		AdvertiseAddress: u.AdvertiseAddress,
-		Place:            place,
 		Keys:             u.adminKeys,
 		EncryptionKey:    u.encryptionKey,
 		Store: controlplane.StoreAccess{
 			Endpoints: []string{u.credentials.Endpoint}, CA: u.storeKeys["ca.crt"], Keyspace: datastore.AdminKeyspace(),
 		},
-		Program:          u.binaries.Path,
+		Version:          u.binaries.Version.String(),
 		Controllers:      adminControllers,
 		WithoutScheduler: true,
 		AuditLog:         u.AuditLog,
@@ -151,11 +150,11 @@ func (u *bringUp) admin(ctx context.Context) error {
 // egress runs what carries the calls of tenants' API servers into their clusters. Without KQueen it goes on, as
 // the API servers do.
 func (u *bringUp) egress(ctx context.Context) error {
-	place, err := u.Runner.Reserve(ctx, WorkloadEgress, nil)
+	place, err := u.Supervisor.Reserve(ctx, WorkloadEgress, nil)
 	if err != nil {
 		return fmt.Errorf("reserve the directory of egress: %w", err)
 	}
-	err = u.Runner.Apply(ctx, supervise.Workload{ID: WorkloadEgress, Components: []supervise.Component{{
+	err = u.Supervisor.Apply(ctx, supervise.Workload{ID: WorkloadEgress, Components: []supervise.Component{{
 		Name: "egress",
 		Path: u.Program,
 		Args: []string{"egress", "--workloads", filepath.Dir(place.Dir)},

@@ -182,14 +182,15 @@ func (u *bringUp) keys(context.Context) error {
 // wait waits until a workload's components are all ready.
 func (u *bringUp) wait(ctx context.Context, id string) error {
 	for {
-		status, err := u.Runner.Status(ctx, id)
+		processes, err := u.Supervisor.Status(ctx, id)
 		if err != nil {
 			return fmt.Errorf("look at %s: %w", id, err)
 		}
+		status := processes.Health()
 		if status.Ready() {
 			return nil
 		}
-		if err := givesUp(status.Health()); err != nil {
+		if err := givesUp(status); err != nil {
 			return err
 		}
 		select {

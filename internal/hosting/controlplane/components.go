@@ -1,17 +1,14 @@
 package controlplane
 
 import (
-	"net"
 	"net/netip"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
-	"kqueen.io/kqueen/internal/platform/supervise"
+	"kqueen.io/kqueen/internal/hosting/runner"
 )
 
 // Names of the components, which are the names of upstream's programs.
@@ -28,8 +25,10 @@ const (
 	PortScheduler         = "scheduler"
 )
 
-// Ports returns the names of all ports that a control plane reserves.
-func Ports() []string { return []string{PortAPI, PortControllerManager, PortScheduler} }
+// Ports returns all ports that a control plane reserves. Nodes, pods and the gateway call the API server alone.
+func Ports() []runner.Port {
+	return []runner.Port{{Name: PortAPI, Public: true}, {Name: PortControllerManager}, {Name: PortScheduler}}
+}
 
 // Description is everything that the components of one control plane depend on.
 type Description struct {
@@ -42,8 +41,6 @@ type Description struct {
 	ServerName string
 	// AdvertiseAddress is how nodes and pods reach the API server. Upstream refuses loopback.
 	AdvertiseAddress netip.Addr
-	// Place is what the runner reserved under the names of Ports.
-	Place supervise.Place
 	// Keys are the keys and certificates of pki.ControlPlane.
 	Keys pki.Bundle
 	// Cluster is the UID of the cluster whose nodes and pods the API server calls through an egress; empty for a
@@ -59,8 +56,8 @@ type Description struct {
 	AuditLog string
 	// Trusted are the users whose changes are written down by themselves, elsewhere.
 	Trusted []string
-	// Program returns the path of a component's program.
-	Program func(component string) string
+	// Version is that of the components, such as v1.36.3.
+	Version string
 	// Controllers are those that the controller manager runs, in upstream's notation; empty for
 	// what a whole cluster needs.
 	Controllers []string
@@ -77,91 +74,92 @@ type StoreAccess struct {
 
 // Describe says what runs for a control plane: files, programs, arguments and probes. It is pure:
 // the same description gives the same workload.
-func Describe(d Description) (supervise.Workload, error) {
+func Describe(d Description) (runner.Workload, error) {
 	files, err := d.files()
 	if err != nil {
-		return supervise.Workload{}, err
+		return runner.Workload{}, err
 	}
-	w := supervise.Workload{ID: d.ID, Files: files, Components: []supervise.Component{d.apiServer(), d.controllerManager()}}
+	w := runner.Workload{ID: d.ID, Files: files, Ports: Ports(), Components: []runner.Component{d.apiServer(), d.controllerManager()}}
 	if !d.WithoutScheduler {
 		w.Components = append(w.Components, d.scheduler())
 	}
 	return w, nil
 }
 
-func (d Description) apiServer() supervise.Component {
+func (d Description) apiServer() runner.Component {
 	issuer := "https://" + d.ServerName
-	c := supervise.Component{
-		Name: APIServer,
-		Path: d.Program(APIServer),
+	c := runner.Component{
+		Name:    APIServer,
+		Program: d.program(APIServer),
 		Args: []string{
 			"--etcd-servers=" + strings.Join(d.Store.Endpoints, ","),
-			"--etcd-cafile=" + d.path(fileStoreCA),
-			"--etcd-certfile=" + d.path("etcd-client.crt"),
-			"--etcd-keyfile=" + d.path("etcd-client.key"),
+			"--etcd-cafile=" + runner.FileRef(fileStoreCA),
+			"--etcd-certfile=" + runner.FileRef("etcd-client.crt"),
+			"--etcd-keyfile=" + runner.FileRef("etcd-client.key"),
 			"--etcd-prefix=" + d.Store.Keyspace.Prefix(),
 			// A user with a prefix may not compact: the store compacts for all. An API server that does not compact
 			// hears nothing of it either, and would go on to answer from its cache what upstream says has expired.
 			"--etcd-compaction-interval=0",
 			"--feature-gates=ListFromCacheSnapshot=false",
-			"--encryption-provider-config=" + d.path(fileEncryption),
+			"--encryption-provider-config=" + runner.FileRef(fileEncryption),
 
-			"--bind-address=" + d.Place.Addr.String(),
-			"--secure-port=" + d.port(PortAPI),
+			"--bind-address=" + runner.BindRef(PortAPI),
+			"--secure-port=" + runner.PortRef(PortAPI),
 			"--advertise-address=" + d.AdvertiseAddress.String(),
-			"--tls-cert-file=" + d.path("apiserver.crt"),
-			"--tls-private-key-file=" + d.path("apiserver.key"),
-			"--client-ca-file=" + d.path("ca.crt"),
-			"--authentication-config=" + d.path(fileAuthentication),
+			"--tls-cert-file=" + runner.FileRef("apiserver.crt"),
+			"--tls-private-key-file=" + runner.FileRef("apiserver.key"),
+			"--client-ca-file=" + runner.FileRef("ca.crt"),
+			"--authentication-config=" + runner.FileRef(fileAuthentication),
 			"--authorization-mode=Node,RBAC",
 			"--enable-admission-plugins=NodeRestriction",
 			"--enable-bootstrap-token-auth=true",
 			"--allow-privileged=true",
 			"--profiling=false",
 
-			"--requestheader-client-ca-file=" + d.path("front-proxy-ca.crt"),
+			"--requestheader-client-ca-file=" + runner.FileRef("front-proxy-ca.crt"),
 			"--requestheader-allowed-names=front-proxy-client",
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			"--requestheader-group-headers=X-Remote-Group",
 			"--requestheader-username-headers=X-Remote-User",
-			"--proxy-client-cert-file=" + d.path("front-proxy-client.crt"),
-			"--proxy-client-key-file=" + d.path("front-proxy-client.key"),
+			"--proxy-client-cert-file=" + runner.FileRef("front-proxy-client.crt"),
+			"--proxy-client-key-file=" + runner.FileRef("front-proxy-client.key"),
 
-			"--kubelet-client-certificate=" + d.path("apiserver-kubelet-client.crt"),
-			"--kubelet-client-key=" + d.path("apiserver-kubelet-client.key"),
+			"--kubelet-client-certificate=" + runner.FileRef("apiserver-kubelet-client.crt"),
+			"--kubelet-client-key=" + runner.FileRef("apiserver-kubelet-client.key"),
 			"--kubelet-preferred-address-types=InternalIP,Hostname",
 			// Kubelets serve with certificates of the cluster, which KQueen approves machine by machine.
-			"--kubelet-certificate-authority=" + d.path("ca.crt"),
+			"--kubelet-certificate-authority=" + runner.FileRef("ca.crt"),
 
 			"--service-account-issuer=" + issuer,
 			"--api-audiences=" + issuer,
-			"--service-account-key-file=" + d.path("sa.pub"),
-			"--service-account-signing-key-file=" + d.path("sa.key"),
+			"--service-account-key-file=" + runner.FileRef("sa.pub"),
+			"--service-account-signing-key-file=" + runner.FileRef("sa.key"),
 			"--service-cluster-ip-range=" + d.Network.ServiceCIDR,
 		},
 		RestartOn: []string{"sa.key", "sa.pub", fileStoreCA, fileEncryption},
 		Ports:     []string{PortAPI},
 		Heavy:     true,
+		Resources: requests(50, 256),
 		// An open watch keeps it from ending by itself. Whatever it has acknowledged is in the store.
 		StopGrace: 3 * time.Second,
-		Probe:     &supervise.Probe{URL: LocalServer(d.Place) + "/readyz", CAFile: "ca.crt"},
+		Probe:     probe(PortAPI, "/readyz"),
 	}
 	if d.Cluster != "" {
 		c.Args = append(c.Args,
-			"--egress-selector-config-file="+d.path(fileEgress),
+			"--egress-selector-config-file="+runner.FileRef(fileEgress),
 			// Pods that serve webhooks and APIs are called themselves, whether a node knows their Service or not.
 			"--enable-aggregator-routing=true",
 		)
 		c.RestartOn = append(c.RestartOn, fileEgress)
 	}
 	if d.AuditLog != "" {
-		c.Args = append(c.Args, "--audit-policy-file="+d.path(fileAuditPolicy), "--audit-log-path="+d.AuditLog, "--audit-log-maxsize="+auditLogSize)
+		c.Args = append(c.Args, "--audit-policy-file="+runner.FileRef(fileAuditPolicy), "--audit-log-path="+d.AuditLog, "--audit-log-maxsize="+auditLogSize)
 		c.RestartOn = append(c.RestartOn, fileAuditPolicy)
 	}
 	return c
 }
 
-func (d Description) controllerManager() supervise.Component {
+func (d Description) controllerManager() runner.Component {
 	controllers := d.Controllers
 	if len(controllers) == 0 {
 		controllers = []string{"*", "bootstrapsigner", "tokencleaner"}
@@ -169,10 +167,10 @@ func (d Description) controllerManager() supervise.Component {
 	args := append(d.managerArgs(PortControllerManager, fileControllerManager),
 		"--controllers="+strings.Join(controllers, ","),
 		"--cluster-name="+d.ID,
-		"--cluster-signing-cert-file="+d.path("ca.crt"),
-		"--cluster-signing-key-file="+d.path("ca.key"),
-		"--root-ca-file="+d.path("ca.crt"),
-		"--service-account-private-key-file="+d.path("sa.key"),
+		"--cluster-signing-cert-file="+runner.FileRef("ca.crt"),
+		"--cluster-signing-key-file="+runner.FileRef("ca.key"),
+		"--root-ca-file="+runner.FileRef("ca.crt"),
+		"--service-account-private-key-file="+runner.FileRef("sa.key"),
 		"--use-service-account-credentials=true",
 		// Before any controller begins, each gets a token of its own: some hundred calls, which at
 		// upstream's 20 a second take five seconds in which a new cluster does nothing.
@@ -182,56 +180,64 @@ func (d Description) controllerManager() supervise.Component {
 		"--cluster-cidr="+d.Network.PodCIDR,
 		"--service-cluster-ip-range="+d.Network.ServiceCIDR,
 	)
-	return supervise.Component{
+	return runner.Component{
 		Name:      ControllerManager,
-		Path:      d.Program(ControllerManager),
+		Program:   d.program(ControllerManager),
 		Args:      args,
 		After:     []string{APIServer},
 		RestartOn: []string{fileControllerManager, "ca.crt", "ca.key", "sa.key"},
 		Ports:     []string{PortControllerManager},
-		Probe:     d.probe(PortControllerManager, "/healthz"),
+		Alone:     true,
+		Resources: requests(20, 64),
+		Probe:     probe(PortControllerManager, "/healthz"),
 	}
 }
 
-func (d Description) scheduler() supervise.Component {
-	return supervise.Component{
+func (d Description) scheduler() runner.Component {
+	return runner.Component{
 		Name:      Scheduler,
-		Path:      d.Program(Scheduler),
+		Program:   d.program(Scheduler),
 		Args:      d.managerArgs(PortScheduler, fileScheduler),
 		After:     []string{APIServer},
 		RestartOn: []string{fileScheduler},
 		Ports:     []string{PortScheduler},
-		Probe:     d.probe(PortScheduler, "/healthz"),
+		Alone:     true,
+		Resources: requests(10, 32),
+		Probe:     probe(PortScheduler, "/healthz"),
 	}
 }
 
 // managerArgs are what controller manager and scheduler share. Their serving certificate is the API
-// server's: it says 127.0.0.1, and they are asked from this host only.
+// server's: it says 127.0.0.1, and nothing but their probes calls them.
 func (d Description) managerArgs(port, kubeconfig string) []string {
-	conf := d.path(kubeconfig)
+	conf := runner.FileRef(kubeconfig)
 	return []string{
 		"--kubeconfig=" + conf,
 		"--authentication-kubeconfig=" + conf,
 		"--authorization-kubeconfig=" + conf,
-		"--bind-address=127.0.0.1",
-		"--secure-port=" + d.port(port),
-		"--tls-cert-file=" + d.path("apiserver.crt"),
-		"--tls-private-key-file=" + d.path("apiserver.key"),
-		// One replica: nobody to elect, and no lease to write every two seconds.
+		"--bind-address=" + runner.BindRef(port),
+		"--secure-port=" + runner.PortRef(port),
+		"--tls-cert-file=" + runner.FileRef("apiserver.crt"),
+		"--tls-private-key-file=" + runner.FileRef("apiserver.key"),
+		// One replica, alone: there is none to elect, and no lease to write every two seconds.
 		"--leader-elect=false",
 		"--profiling=false",
 	}
 }
 
-func (d Description) probe(port, path string) *supervise.Probe {
-	return &supervise.Probe{URL: "https://" + net.JoinHostPort("127.0.0.1", d.port(port)) + path, CAFile: "ca.crt"}
+func (d Description) program(component string) runner.Program {
+	return runner.Program{Name: component, Version: d.Version}
 }
 
-func (d Description) path(file string) string { return filepath.Join(d.Place.Dir, file) }
-
-func (d Description) port(name string) string { return strconv.Itoa(d.Place.Port[name]) }
-
-// LocalServer is the URL of the API server for programs of this host: it listens on one address, or on all.
-func LocalServer(place supervise.Place) string {
-	return "https://" + net.JoinHostPort(loopback(place.Addr).String(), strconv.Itoa(place.Port[PortAPI]))
+func probe(port, path string) *runner.Probe {
+	return &runner.Probe{Port: port, Path: path, TLS: &runner.TLS{CA: "ca.crt"}}
 }
+
+// requests are what a component of an idle control plane takes, and a little more. It has no limit: what one with many
+// objects takes depends on these alone.
+func requests(milliCPU, mebibytes int64) runner.Resources {
+	return runner.Resources{Requests: runner.Amounts{MilliCPU: milliCPU, Memory: mebibytes << 20}}
+}
+
+// LocalServer is the URL at which KQueen itself reaches the API server.
+func LocalServer(place runner.Place) string { return "https://" + place[PortAPI].Inside.String() }

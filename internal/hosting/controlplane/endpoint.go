@@ -15,13 +15,13 @@ func (v *verb) ensureEndpoint(ctx context.Context, cp *v1alpha1.ControlPlane) op
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonEndpointPending, fmt.Errorf("read the port: %w", err))
 	}
-	name, port := serverName(cp, v.Domain), place.Port[PortAPI]
+	name, api := serverName(cp, v.Domain), place[PortAPI]
 	cp.Status.Endpoint = &v1alpha1.ControlPlaneEndpoint{
 		ServerName:  name,
 		Gateway:     v.GatewayAddress,
-		Address:     v.reachable(place.Addr).String(),
+		Address:     v.reachable(api.Outside.Addr()).String(),
 		NodeAddress: v.AdvertiseAddress.String(),
-		Port:        int32(port),
+		Port:        int32(api.Outside.Port()),
 	}
 	return operator.Done(v1alpha1.ReasonEndpointServing, "the API server is "+name+" at the gateway")
 }
@@ -35,14 +35,6 @@ func (v *verb) removeEndpoint(_ context.Context, cp *v1alpha1.ControlPlane) oper
 func (v *verb) reachable(addr netip.Addr) netip.Addr {
 	if addr.IsUnspecified() {
 		return v.AdvertiseAddress
-	}
-	return addr
-}
-
-// loopback is how this host reaches what listens on addr.
-func loopback(addr netip.Addr) netip.Addr {
-	if addr.IsUnspecified() {
-		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	return addr
 }

@@ -136,7 +136,7 @@ func (p *plane) snapshot(ctx context.Context) (any, error) {
 	}
 	for id, w := range p.workloads {
 		for _, c := range w.Components {
-			e.Workloads = append(e.Workloads, own.Replace(fmt.Sprint(id, " ready=", w.ready, " ", c.Path, " ", c.Args)))
+			e.Workloads = append(e.Workloads, own.Replace(fmt.Sprint(id, " ready=", w.ready, " ", c.Program.Name, " ", c.Args)))
 		}
 		e.Trusted = len(w.trusted)
 	}

@@ -1,9 +1,11 @@
 package controlplane
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
@@ -12,7 +14,7 @@ import (
 
 	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/pki"
-	"kqueen.io/kqueen/internal/platform/supervise"
+	"kqueen.io/kqueen/internal/hosting/runner"
 )
 
 // Files of a control plane beside its keys and certificates.
@@ -26,21 +28,25 @@ const (
 	fileAuditPolicy       = "audit-policy.yaml"
 )
 
+// serverStandIn stands for the API server while a kubeconfig is written, which takes no reference for a URL.
+const serverStandIn = "https://apiserver.invalid:6443"
+
 // files are the workload's files: the keys as they are, and what the components' arguments name.
-func (d Description) files() (map[string]supervise.File, error) {
-	files := map[string]supervise.File{fileStoreCA: {Data: d.Store.CA}}
+func (d Description) files() (map[string]runner.File, error) {
+	files := map[string]runner.File{fileStoreCA: {Data: d.Store.CA}}
 	for name, data := range d.Keys {
-		files[name] = supervise.File{Data: data}
+		files[name] = runner.File{Data: data, Secret: !public(name)}
 	}
 	for name, user := range map[string]string{fileControllerManager: "controller-manager", fileScheduler: "scheduler"} {
 		data, err := pki.Kubeconfig(pki.KubeconfigParams{
-			Cluster: d.ID, Context: user, User: user, Server: LocalServer(d.Place),
+			Cluster: d.ID, Context: user, User: user, Server: serverStandIn,
 			CA: d.Keys["ca.crt"], ClientCert: d.Keys[user+".crt"], ClientKey: d.Keys[user+".key"],
 		})
 		if err != nil {
 			return nil, fmt.Errorf("write kubeconfig of the %s: %w", user, err)
 		}
-		files[name] = supervise.File{Data: data}
+		data = bytes.ReplaceAll(data, []byte(serverStandIn), []byte("https://"+runner.LocalRef(PortAPI)))
+		files[name] = runner.File{Data: data, Secret: true, Template: true}
 	}
 	callers, err := authentication(d.Issuer)
 	if err != nil {
@@ -52,7 +58,7 @@ func (d Description) files() (map[string]supervise.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		files[egress.MarkFile] = supervise.File{Data: entry}
+		files[egress.MarkFile] = runner.File{Data: entry}
 		objects[fileEgress] = egressSelection()
 	}
 	if d.AuditLog != "" {
@@ -63,9 +69,14 @@ func (d Description) files() (map[string]supervise.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("write %s: %w", name, err)
 		}
-		files[name] = supervise.File{Data: data}
+		files[name] = runner.File{Data: data, Secret: name == fileEncryption}
 	}
 	return files, nil
+}
+
+// public says that a file of the authority table is a certificate or a public key; the others are private keys.
+func public(name string) bool {
+	return strings.HasSuffix(name, ".crt") || strings.HasSuffix(name, ".pub")
 }
 
 // egressSelection sends calls to nodes, pods and Services to the egress. The API server runs in the directory

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -21,7 +20,6 @@ import (
 	"kqueen.io/kqueen/internal/hosting/runner"
 	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
-	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
@@ -33,13 +31,13 @@ type outside struct {
 	workloads map[string]*workload
 	keyspaces map[datastore.Keyspace]int // how often it was made anew
 	bytes     map[datastore.Keyspace]int64
-	nextPort  int
+	nextPort  uint16
 	early     []string // what was taken away while programs still used it
 }
 
 type workload struct {
-	supervise.Workload
-	place    supervise.Place
+	runner.Workload
+	place    runner.Place
 	ready    bool
 	begun    bool // the controllers have made the first ServiceAccount
 	stopping bool
@@ -76,28 +74,29 @@ type lines struct {
 	inj *operatortest.Injector
 }
 
-func (l lines) Reserve(_ context.Context, id string, ports []string) (supervise.Place, error) {
-	return operatortest.Value(l.inj, "runner.Reserve", func() (supervise.Place, error) {
+func (l lines) Reserve(_ context.Context, id string, ports []runner.Port) (runner.Place, error) {
+	return operatortest.Value(l.inj, "runner.Reserve", func() (runner.Place, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		w := l.workloads[id]
 		if w == nil {
-			w = &workload{place: supervise.Place{Dir: "/run/" + id, Addr: netip.IPv4Unspecified(), Port: map[string]int{}}, trusted: map[string]bool{}}
+			w = &workload{place: runner.Place{}, trusted: map[string]bool{}}
 			l.workloads[id] = w
 		}
 		for _, p := range ports {
-			if w.place.Port[p] == 0 {
+			if _, ok := w.place[p.Name]; !ok {
 				l.nextPort++
-				w.place.Port[p] = l.nextPort
+				w.place[p.Name] = runner.Endpoint{
+					Inside:  netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), l.nextPort),
+					Outside: netip.AddrPortFrom(netip.IPv4Unspecified(), l.nextPort),
+				}
 			}
 		}
-		place := w.place
-		place.Port = maps.Clone(place.Port)
-		return place, nil
+		return maps.Clone(w.place), nil
 	})
 }
 
-func (l lines) Apply(_ context.Context, want supervise.Workload) error {
+func (l lines) Apply(_ context.Context, want runner.Workload) error {
 	return l.inj.Call("runner.Apply", func() error {
 		if err := want.Validate(); err != nil {
 			return err
@@ -111,7 +110,7 @@ func (l lines) Apply(_ context.Context, want supervise.Workload) error {
 		changed := len(w.Components) != len(want.Components)
 		for i := range min(len(w.Components), len(want.Components)) {
 			have, want := w.Components[i], want.Components[i]
-			changed = changed || have.Path != want.Path || !slices.Equal(have.Args, want.Args)
+			changed = changed || have.Program != want.Program || !slices.Equal(have.Args, want.Args)
 		}
 		w.ready = w.ready && !changed
 		w.Workload = want
@@ -120,21 +119,21 @@ func (l lines) Apply(_ context.Context, want supervise.Workload) error {
 	})
 }
 
-func (l lines) Status(_ context.Context, id string) (supervise.Status, error) {
-	return operatortest.ReadValue(l.inj, "supervise.Status", func() (supervise.Status, error) {
+func (l lines) Status(_ context.Context, id string) (health.Status, error) {
+	return operatortest.ReadValue(l.inj, "health.Status", func() (health.Status, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		w := l.workloads[id]
 		if w == nil {
-			return supervise.Status{}, nil
+			return health.Status{}, nil
 		}
 		state := health.Starting
 		if w.ready {
 			state = health.Ready
 		}
-		var status supervise.Status
+		var status health.Status
 		for _, c := range w.Components {
-			status.Components = append(status.Components, supervise.ComponentStatus{Component: health.Component{Name: c.Name, State: state, StartedAt: time.Now()}})
+			status.Components = append(status.Components, health.Component{Name: c.Name, State: state, StartedAt: time.Now()})
 		}
 		return status, nil
 	})
@@ -153,19 +152,13 @@ func (l lines) Remove(_ context.Context, id string, _ time.Duration) (bool, erro
 	})
 }
 
-func (l lines) List(context.Context) ([]string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Sorted(maps.Keys(l.workloads)), nil
-}
-
 // ask is a question to the tenant's API server.
 func (l lines) ask(_ context.Context, kubeconfig []byte, path string) (int, error) {
 	return operatortest.ReadValue(l.inj, "tenant.Ask", func() (int, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		for _, w := range l.workloads {
-			if w.begun && path == firstServiceAccount && bytes.Contains(kubeconfig, []byte(strconv.Itoa(w.place.Port[PortAPI]))) {
+			if w.begun && path == firstServiceAccount && bytes.Contains(kubeconfig, []byte(w.place[PortAPI].Inside.String())) {
 				return http.StatusOK, nil
 			}
 		}

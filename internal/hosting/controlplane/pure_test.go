@@ -1,6 +1,8 @@
 package controlplane
 
 import (
+	"bytes"
+	"encoding/base64"
 	"flag"
 	"fmt"
 	"maps"
@@ -18,6 +20,8 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/hosting/runner/process"
 	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/supervise"
 )
@@ -58,39 +62,38 @@ func description(t *testing.T) Description {
 		Network:          v1alpha1.Network{PodCIDR: "10.244.0.0/16", ServiceCIDR: "10.96.0.0/16", DNSDomain: "cluster.local"},
 		ServerName:       "demo.acme.kqueen.test",
 		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"),
-		Place: supervise.Place{
-			Dir: "/var/lib/kqueen/run/" + uid, Addr: netip.IPv4Unspecified(),
-			Port: map[string]int{PortAPI: 20001, PortControllerManager: 20002, PortScheduler: 20003},
-		},
-		Keys:          keys,
-		EncryptionKey: []byte("0123456789abcdef0123456789abcdef"),
-		Store:         StoreAccess{Endpoints: []string{"https://127.0.0.1:2379", "https://127.0.0.2:2379"}, CA: store["ca.crt"], Keyspace: keyspace},
+		Keys:             keys,
+		EncryptionKey:    []byte("0123456789abcdef0123456789abcdef"),
+		Store:            StoreAccess{Endpoints: []string{"https://127.0.0.1:2379", "https://127.0.0.2:2379"}, CA: store["ca.crt"], Keyspace: keyspace},
 		Issuer: &TokenIssuer{
 			URL: "https://issuer.kqueen.test", DiscoveryURL: "https://192.0.2.1:8443/issuer/.well-known/openid-configuration",
 			CA: authority, Audience: v1alpha1.TokenAudience(cluster),
 		},
-		Program: func(component string) string { return "/releases/v1.36.3/" + component },
+		Version: "v1.36.3",
 	}
 }
 
-// TestDescribe compares what runs with testdata/describe. Bless a change with: go test -run TestDescribe -update
+// planes are control planes of each kind.
+var planes = map[string]struct {
+	reason string
+	listen netip.Addr // where a host listens
+	change func(*Description)
+}{
+	"cluster": {"A whole cluster.", netip.IPv4Unspecified(), func(*Description) {}},
+	"admin": {"A plane on which no pod runs.", netip.MustParseAddr("127.0.0.1"), func(d *Description) {
+		d.Issuer, d.Cluster, d.WithoutScheduler, d.Controllers = nil, "", true, []string{"namespace", "garbagecollector"}
+		d.AuditLog, d.Trusted = "/var/lib/kqueen/audit/audit.log", []string{"system:kqueen"}
+	}},
+	"ipv6": {"A cluster of IPv6.", netip.IPv6Unspecified(), func(d *Description) {
+		d.Network.PodCIDR, d.Network.ServiceCIDR = "fd00:10:244::/56", "fd00:10:96::/112"
+		d.AdvertiseAddress = netip.MustParseAddr("2001:db8::1")
+	}},
+}
+
+// TestDescribe compares what is described, and the processes that a host makes of it, with testdata. Bless a change with:
+// go test -run TestDescribe -update. A change of the processes restarts every control plane when KQueen is upgraded.
 func TestDescribe(t *testing.T) {
-	tests := map[string]struct {
-		reason string
-		change func(*Description)
-	}{
-		"cluster": {"A whole cluster.", func(*Description) {}},
-		"admin": {"A plane on which no pod runs.", func(d *Description) {
-			d.Issuer, d.Cluster, d.WithoutScheduler, d.Controllers = nil, "", true, []string{"namespace", "garbagecollector"}
-			d.Place.Addr = netip.MustParseAddr("127.0.0.1")
-			d.AuditLog, d.Trusted = "/var/lib/kqueen/audit/audit.log", []string{"system:kqueen"}
-		}},
-		"ipv6": {"A cluster of IPv6.", func(d *Description) {
-			d.Network.PodCIDR, d.Network.ServiceCIDR = "fd00:10:244::/56", "fd00:10:96::/112"
-			d.Place.Addr, d.AdvertiseAddress = netip.IPv6Unspecified(), netip.MustParseAddr("2001:db8::1")
-		}},
-	}
-	for name, tc := range tests {
+	for name, tc := range planes {
 		t.Run(name, func(t *testing.T) {
 			d := description(t)
 			tc.change(&d)
@@ -101,12 +104,70 @@ func TestDescribe(t *testing.T) {
 			if err := w.Validate(); err != nil {
 				t.Errorf("no runner takes it: %v", err)
 			}
-			golden(t, filepath.Join("testdata", "describe", name+".golden"), text(w))
+			golden(t, filepath.Join("testdata", "portable", name+".golden"), portable(w))
+			golden(t, filepath.Join("testdata", "describe", name+".golden"), text(onHost(t, w, tc.listen)))
 		})
 	}
 }
 
-// text writes a workload for people. Of secret files and those that are new in every run it says only the name.
+// onHost is what runs on a host.
+func onHost(t *testing.T, w runner.Workload, listen netip.Addr) supervise.Workload {
+	t.Helper()
+	place := supervise.Place{
+		Dir: "/var/lib/kqueen/run/" + w.ID, Addr: listen,
+		Port: map[string]int{PortAPI: 20001, PortControllerManager: 20002, PortScheduler: 20003},
+	}
+	out, err := process.Describe(w, place, func(p runner.Program) (string, error) {
+		return "/releases/" + p.Version + "/" + p.Name, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Validate(); err != nil {
+		t.Errorf("no supervisor takes it: %v", err)
+	}
+	return out
+}
+
+// TestKubeconfigsOnAHost: their content is part of the processes' identity, and it is not in the golden files.
+func TestKubeconfigsOnAHost(t *testing.T) {
+	d := description(t)
+	w, err := Describe(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := pki.Kubeconfig(pki.KubeconfigParams{
+		Cluster: d.ID, Context: "scheduler", User: "scheduler", Server: "https://127.0.0.1:20001",
+		CA: d.Keys["ca.crt"], ClientCert: d.Keys["scheduler.crt"], ClientKey: d.Keys["scheduler.key"],
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(onHost(t, w, netip.IPv4Unspecified()).Files[fileScheduler].Data)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// portable writes a description for a reader, without the content of files.
+func portable(w runner.Workload) string {
+	var b strings.Builder
+	for _, p := range w.Ports {
+		fmt.Fprintf(&b, "port %s public %v\n", p.Name, p.Public)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Files)) {
+		fmt.Fprintf(&b, "file %s secret %v template %v\n", name, w.Files[name].Secret, w.Files[name].Template)
+	}
+	for _, c := range w.Components {
+		fmt.Fprintf(&b, "\ncomponent %s\n  program %s %s\n  after %v\n  restart on %v\n  alone %v, heavy %v\n  ports %v\n  probe %s%s %+v\n  resources %+v\n  grace %v\n",
+			c.Name, c.Program.Name, c.Program.Version, c.After, c.RestartOn, c.Alone, c.Heavy, c.Ports, c.Probe.Port, c.Probe.Path, *c.Probe.TLS, c.Resources, c.StopGrace)
+		for _, arg := range c.Args {
+			b.WriteString("  " + arg + "\n")
+		}
+	}
+	return b.String()
+}
+
+// text writes what runs on a host for a reader. Of secret files and those that are new in every run it says only the name.
 func text(w supervise.Workload) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(w.Files)) {
@@ -162,7 +223,8 @@ func TestDescribeIsPure(t *testing.T) {
 	}
 }
 
-// TestDescribeNamesOnlyItsFiles: every file that an argument, a probe or a restart names is written.
+// TestDescribeNamesOnlyItsFiles: every file that an argument, a probe or a restart names has content, what holds a
+// private key is told apart, and no argument holds a secret.
 func TestDescribeNamesOnlyItsFiles(t *testing.T) {
 	d := description(t)
 	w, err := Describe(d)
@@ -170,10 +232,15 @@ func TestDescribeNamesOnlyItsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range w.Components {
-		named := append(slices.Clone(c.RestartOn), c.Probe.CAFile)
+		named := append(slices.Clone(c.RestartOn), c.Probe.TLS.CA)
 		for _, arg := range c.Args {
-			if _, value, _ := strings.Cut(arg, "="); strings.HasPrefix(value, d.Place.Dir+"/") {
-				named = append(named, strings.TrimPrefix(value, d.Place.Dir+"/"))
+			if _, err := runner.Expand(arg, func(r runner.Reference) (string, error) {
+				if r.Kind == runner.KindFile {
+					named = append(named, r.Name)
+				}
+				return "", nil
+			}); err != nil {
+				t.Error(err)
 			}
 		}
 		for _, name := range named {
@@ -185,6 +252,13 @@ func TestDescribeNamesOnlyItsFiles(t *testing.T) {
 			if strings.Contains(strings.Join(c.Args, " "), secret) {
 				t.Errorf("an argument of %s holds a secret, which every process of the host can read", c.Name)
 			}
+		}
+	}
+	for name, f := range w.Files {
+		key := base64.StdEncoding.EncodeToString(d.EncryptionKey)
+		private := bytes.Contains(f.Data, []byte("PRIVATE KEY")) || bytes.Contains(f.Data, []byte("client-key-data")) || bytes.Contains(f.Data, []byte(key))
+		if private != f.Secret {
+			t.Errorf("file %s: holds a secret: %v, is told apart as one: %v", name, private, f.Secret)
 		}
 	}
 }

@@ -25,11 +25,10 @@ const (
 
 // ensureComponents hands the description to the runner and says what the components do.
 func (v *verb) ensureComponents(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
-	binaries, refused := v.binaries(cp)
-	if refused != nil {
+	if refused := v.refuse(cp); refused != nil {
 		return *refused
 	}
-	description, err := v.describe(ctx, cp, binaries)
+	description, err := v.describe(ctx, cp)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, err)
 	}
@@ -40,11 +39,10 @@ func (v *verb) ensureComponents(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	if err := v.Runner.Apply(ctx, workload); err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, fmt.Errorf("start components: %w", err))
 	}
-	running, err := v.Runner.Status(ctx, workload.ID)
+	status, err := v.Runner.Status(ctx, workload.ID)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, fmt.Errorf("look at components: %w", err))
 	}
-	status := running.Health()
 	cp.Status.Components = componentsOf(status)
 	if status.Ready() {
 		cp.Status.Version = cp.Spec.Version
@@ -52,9 +50,9 @@ func (v *verb) ensureComponents(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	return judge(status)
 }
 
-// binaries finds the programs of the wanted version, or says why it is refused.
-func (v *verb) binaries(cp *v1alpha1.ControlPlane) (release.Binaries, *operator.Outcome) {
-	refuse := func(o operator.Outcome) (release.Binaries, *operator.Outcome) { return release.Binaries{}, &o }
+// refuse says why the wanted version cannot be run, or nil.
+func (v *verb) refuse(cp *v1alpha1.ControlPlane) *operator.Outcome {
+	refuse := func(o operator.Outcome) *operator.Outcome { return &o }
 	version, err := release.ParseVersion(cp.Spec.Version)
 	if err != nil {
 		return refuse(operator.Stalled(v1alpha1.ReasonVersionRefused, "spec.version: %v", err))
@@ -69,18 +67,18 @@ func (v *verb) binaries(cp *v1alpha1.ControlPlane) (release.Binaries, *operator.
 			return refuse(operator.Stalled(v1alpha1.ReasonVersionRefused, "spec.version: %v", skew))
 		}
 	}
-	binaries, ok, err := v.Releases.Lookup(version)
+	_, ok, err := v.Releases.Lookup(version)
 	if err != nil {
 		return refuse(operator.Retry(v1alpha1.ReasonVersionRefused, err))
 	}
 	if !ok {
 		return refuse(operator.Wait(v1alpha1.ReasonVersionRefused, "spec.version: the programs of "+cp.Spec.Version+" are not on this machine; see: kqueen release list", componentsCheck))
 	}
-	return binaries, nil
+	return nil
 }
 
 // describe gathers what the components depend on.
-func (v *verb) describe(ctx context.Context, cp *v1alpha1.ControlPlane, binaries release.Binaries) (Description, error) {
+func (v *verb) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (Description, error) {
 	store, keyspace, err := v.keyspace(ctx, cp)
 	if err != nil {
 		return Description{}, err
@@ -89,10 +87,6 @@ func (v *verb) describe(ctx context.Context, cp *v1alpha1.ControlPlane, binaries
 	if err != nil {
 		return Description{}, err
 	}
-	place, err := v.Runner.Reserve(ctx, string(cp.UID), Ports())
-	if err != nil {
-		return Description{}, fmt.Errorf("reserve ports: %w", err)
-	}
 	keys, encryption := splitKeys(secret.Data)
 	return Description{
 		ID:               string(cp.UID),
@@ -100,12 +94,11 @@ func (v *verb) describe(ctx context.Context, cp *v1alpha1.ControlPlane, binaries
 		Network:          cp.Spec.Network,
 		ServerName:       serverName(cp, v.Domain),
 		AdvertiseAddress: v.AdvertiseAddress,
-		Place:            place,
 		Keys:             keys,
 		EncryptionKey:    encryption,
 		Store:            StoreAccess{Endpoints: store.Endpoints, CA: store.CA, Keyspace: keyspace},
 		Issuer:           v.issuerFor(cp),
-		Program:          binaries.Path,
+		Version:          cp.Spec.Version,
 	}, nil
 }
 

@@ -23,6 +23,9 @@ import (
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/hosting/runner/process"
+	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
@@ -152,8 +155,10 @@ func (s *signer) forge(t *testing.T, claims map[string]any) string {
 type tenant struct {
 	Description
 
-	runner *supervise.Supervisor
-	calls  *http.Client
+	supervisor *supervise.Supervisor
+	runner     *process.Runner
+	place      runner.Place
+	calls      *http.Client
 }
 
 // newTenant prepares a control plane that trusts an issuer, and starts its etcd.
@@ -165,9 +170,10 @@ func newTenant(t *testing.T, trusted TokenIssuer) *tenant {
 		t.Fatal(err)
 	}
 	made := &tenant{Description: description(t)}
-	if made.runner, err = supervise.New(supervise.Config{Dir: t.TempDir()}); err != nil {
+	if made.supervisor, err = supervise.New(supervise.Config{Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
+	made.runner = process.New(made.supervisor, func(p runner.Program) (string, error) { return kubernetes.Path(p.Name), nil })
 	t.Cleanup(func() { made.stop(t) })
 	set, err := pki.Store(pki.StoreParams{Name: "default"})
 	if err != nil {
@@ -191,11 +197,11 @@ func newTenant(t *testing.T, trusted TokenIssuer) *tenant {
 	if made.Keys, _, err = pki.Issue(nil, set, store.Signer("ca", storeAuthority), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if made.Place, err = made.runner.Reserve(t.Context(), made.ID, Ports()); err != nil {
+	if made.place, err = made.runner.Reserve(t.Context(), made.ID, Ports()); err != nil {
 		t.Fatal(err)
 	}
 	made.Store = StoreAccess{Endpoints: []string{made.etcd(t, store)}, CA: store["ca.crt"], Keyspace: keyspace}
-	made.Program, made.Issuer = kubernetes.Path, &trusted
+	made.Version, made.Issuer = kubernetes.Version.String(), &trusted
 	// Of the controllers, only the one that fills in what "view" and "edit" are is needed.
 	made.WithoutScheduler, made.Controllers = true, []string{"clusterrole-aggregation"}
 	roots := x509.NewCertPool()
@@ -212,7 +218,7 @@ func (n *tenant) etcd(t *testing.T, keys pki.Bundle) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, err := n.runner.Reserve(t.Context(), "store", []string{"client", "peer", "http"})
+	place, err := n.supervisor.Reserve(t.Context(), "store", []string{"client", "peer", "http"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +236,7 @@ func (n *tenant) etcd(t *testing.T, keys pki.Bundle) string {
 	for name, data := range keys {
 		w.Files[name] = supervise.File{Data: data}
 	}
-	if err := n.runner.Apply(t.Context(), w); err != nil {
+	if err := n.supervisor.Apply(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	return "https://127.0.0.1:" + strconv.Itoa(place.Port["client"])
@@ -247,7 +253,7 @@ func (n *tenant) apply(t *testing.T) int {
 	if err := n.runner.Apply(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	var status supervise.Status
+	var status health.Status
 	defer func() {
 		for _, c := range status.Components {
 			if t.Failed() {
@@ -262,13 +268,15 @@ func (n *tenant) apply(t *testing.T) int {
 		status, err = n.runner.Status(t.Context(), n.ID)
 		return err == nil && status.Ready()
 	})
-	for _, c := range status.Components {
-		if c.Name == APIServer {
-			return c.PID
-		}
+	processes, err := n.supervisor.Status(t.Context(), n.ID)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("there is no API server")
-	return 0
+	server, ok := processes.Component(APIServer)
+	if !ok {
+		t.Fatal("there is no API server")
+	}
+	return server.PID
 }
 
 // stop ends everything: programs of this runner outlive it otherwise.
@@ -276,11 +284,11 @@ func (n *tenant) stop(t *testing.T) {
 	t.Helper()
 	for _, id := range []string{n.ID, "store"} {
 		eventually(t, id+" is removed", func() bool {
-			gone, err := n.runner.Remove(context.WithoutCancel(t.Context()), id, 0)
+			gone, err := n.supervisor.Remove(context.WithoutCancel(t.Context()), id, 0)
 			return err == nil && gone
 		})
 	}
-	if err := n.runner.Close(); err != nil {
+	if err := n.supervisor.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -289,7 +297,7 @@ func (n *tenant) stop(t *testing.T) {
 func (n *tenant) admin(t *testing.T) client.Client {
 	t.Helper()
 	kubeconfig, err := pki.Kubeconfig(pki.KubeconfigParams{
-		Cluster: "demo", Context: "demo", User: "admin", Server: LocalServer(n.Place),
+		Cluster: "demo", Context: "demo", User: "admin", Server: LocalServer(n.place),
 		CA: n.Keys["ca.crt"], ClientCert: n.Keys["admin.crt"], ClientKey: n.Keys["admin.key"],
 	})
 	if err != nil {
@@ -309,7 +317,7 @@ func (n *tenant) call(t *testing.T, token, path, body string) (int, []byte) {
 	if body != "" {
 		method = http.MethodPost
 	}
-	req, err := http.NewRequestWithContext(t.Context(), method, LocalServer(n.Place)+path, bytes.NewBufferString(body))
+	req, err := http.NewRequestWithContext(t.Context(), method, LocalServer(n.place)+path, bytes.NewBufferString(body))
 	if err != nil {
 		t.Fatal(err)
 	}

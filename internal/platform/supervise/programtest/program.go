@@ -22,17 +22,19 @@ const programMark = "RUNNERTEST_PROGRAM"
 
 // Main runs the tests, or the program when the binary was started as one. Its flags:
 //
-//	-serve ADDR       answer GET /readyz on ADDR
-//	-tls DIR          as https, with DIR/tls.crt and DIR/tls.key (below the cwd)
-//	-delay D          readyz says 503 until D has passed
-//	-unready FILE     readyz says 503 while FILE exists
-//	-ignore-term      SIGTERM does nothing
-//	-print TEXT       written to the log at the start
-//	-flood N          so many KiB more written to the log
-//	-exit N           end with code N at once
-//	-crash N          end with code 3 at once the first N times (counted in the file "crashes")
-//	-touch FILE       each start adds one line to FILE
-//	-child            start a child of its own and go on
+//	-serve ADDR        answer GET /readyz on ADDR
+//	-tls DIR           as https, with DIR/tls.crt and DIR/tls.key (below the cwd)
+//	-delay D           readyz says 503 until D has passed
+//	-unready FILE      readyz says 503 while FILE exists
+//	-holds FILE=TEXT   readyz says 503 unless FILE holds TEXT; may be given several times
+//	-differs FILE=TEXT readyz says 503 unless FILE is there and holds something else
+//	-ignore-term       SIGTERM does nothing
+//	-print TEXT        written to the log at the start
+//	-flood N           so many KiB more written to the log
+//	-exit N            end with code N at once
+//	-crash N           end with code 3 at once the first N times (counted in the file "crashes")
+//	-touch FILE        each start adds one line to FILE
+//	-child             start a child of its own and go on
 func Main(m *testing.M) int {
 	if os.Getenv(programMark) == "" {
 		return m.Run()
@@ -64,6 +66,7 @@ type behaviour struct {
 	delay                             time.Duration
 	ignoreTerm, child                 bool
 	exit, crash, flood                int
+	holds, differs                    []string
 }
 
 func program(args []string) error {
@@ -75,6 +78,8 @@ func program(args []string) error {
 	fs.StringVar(&b.print, "print", "", "")
 	fs.StringVar(&b.touch, "touch", "", "")
 	fs.DurationVar(&b.delay, "delay", 0, "")
+	fs.Func("holds", "", func(s string) error { b.holds = append(b.holds, s); return nil })
+	fs.Func("differs", "", func(s string) error { b.differs = append(b.differs, s); return nil })
 	fs.BoolVar(&b.ignoreTerm, "ignore-term", false, "")
 	fs.BoolVar(&b.child, "child", false, "")
 	fs.IntVar(&b.exit, "exit", -1, "")
@@ -179,10 +184,30 @@ func (b behaviour) listen() error {
 	from := time.Now()
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, err := os.Stat(b.unready)
-		if time.Since(from) < b.delay || b.unready != "" && err == nil {
+		if time.Since(from) < b.delay || b.unready != "" && err == nil || !b.asWanted() {
 			http.Error(w, "[-]informer-sync failed", http.StatusServiceUnavailable)
 		}
 	})
 	go func() { _ = (&http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}).Serve(l) }()
 	return nil
+}
+
+// asWanted says whether the files have the content that the flags want.
+func (b behaviour) asWanted() bool {
+	read := func(wish string) (have, want string, err error) {
+		file, want, _ := strings.Cut(wish, "=")
+		data, err := os.ReadFile(file)
+		return string(data), want, err
+	}
+	for _, wish := range b.holds {
+		if have, want, err := read(wish); err != nil || have != want {
+			return false
+		}
+	}
+	for _, wish := range b.differs {
+		if have, want, err := read(wish); err != nil || have == want {
+			return false
+		}
+	}
+	return true
 }

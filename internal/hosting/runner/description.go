@@ -1,0 +1,91 @@
+package runner
+
+import (
+	"time"
+)
+
+// Workload describes all that one control plane runs.
+type Workload struct {
+	ID         string          // UID of the control plane
+	Files      map[string]File // by name; see [FileRef]
+	Ports      []Port
+	Components []Component
+}
+
+// File is content that is handed to all components of the workload. The runner decides where they find it.
+type File struct {
+	Data []byte
+	// Secret is for content that only the workload's own programs may read, such as keys.
+	Secret bool
+	// Template is for content with references in it, which the runner resolves; that of other files is left as it is.
+	Template bool
+}
+
+// Port is a TCP port on which one component listens. The runner chooses its number.
+type Port struct {
+	Name string
+	// Public is for a port on which callers outside the workload depend. The others are for the components of the
+	// workload and for probes alone.
+	Public bool
+}
+
+// Program is what a component runs: a program on a disk, an image, or code that is linked in.
+type Program struct {
+	Name    string // such as kube-apiserver
+	Version string // such as v1.36.3
+}
+
+// Component describes one program. Args may hold references ([FileRef] and the others). All components find each other
+// on the network under the addresses of [LocalRef], and start in a working directory that they share.
+type Component struct {
+	Name    string // unique in the workload
+	Program Program
+	Args    []string
+	Env     []string // NAME=value, on top of what the runner sets
+
+	// After names components that must be ready before this one starts. It orders starts only: when one of them fails
+	// later, this one goes on.
+	After []string
+	// RestartOn names files whose content is part of this component's identity: a change restarts it. Programs re-read
+	// others.
+	RestartOn []string
+	// Alone is for a program of which two must never run at once, not even while a new one takes over.
+	Alone bool
+	// Heavy says that a start keeps a processor busy. A runner may let only a few of them start at once; a restart after
+	// a crash does not wait.
+	Heavy bool
+	// Ports names the ports on which the program listens.
+	Ports []string
+	// Probe tells when it is ready; nil: running is ready.
+	Probe *Probe
+	// Resources is what the program is expected to take. A runner whose programs share a host freely may ignore it.
+	Resources Resources
+	// StopGrace is the time between asking the program to end and killing it; 0 means 10 s.
+	StopGrace time.Duration
+}
+
+// Probe is a GET whose answer 200 means ready.
+type Probe struct {
+	Port string // name
+	Path string // such as /readyz
+	TLS  *TLS   // nil: plain http
+}
+
+// TLS names the files with which a probe connects. They are read again when they may have changed. A runner that cannot
+// present a certificate or check that of the server probes without.
+type TLS struct {
+	CA        string // authority of the server's certificate
+	Cert, Key string // client certificate, both or none
+}
+
+// Resources are amounts of processors and memory.
+type Resources struct {
+	Requests Amounts // what is set aside
+	Limits   Amounts // what is never exceeded
+}
+
+// Amounts of 0 are not said.
+type Amounts struct {
+	MilliCPU int64 // thousandths of a processor
+	Memory   int64 // bytes
+}
