@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -14,8 +15,11 @@ import (
 	"kqueen.io/kqueen/client"
 )
 
+// exportVerifier checks an export with the key of its installation, and says whether it holds the whole log.
+type exportVerifier func(from io.Reader) (report *rest.AuditReport, complete bool, err error)
+
 // newAuditCommand returns `audit` and what is under it.
-func newAuditCommand(e *env) *cobra.Command {
+func newAuditCommand(e *env, verify exportVerifier) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Read and check the action log",
@@ -24,7 +28,7 @@ func newAuditCommand(e *env) *cobra.Command {
   kqueen audit verify`,
 	}
 	asGroup(cmd)
-	cmd.AddCommand(newListAuditCommand(e), newExportAuditCommand(e), newVerifyAuditCommand(e))
+	cmd.AddCommand(newListAuditCommand(e), newExportAuditCommand(e), newVerifyAuditCommand(e, verify))
 	return cmd
 }
 
@@ -119,7 +123,7 @@ func (l *auditList) read(ctx context.Context, d *door) ([]rest.AuditRecord, erro
 	return records, nil
 }
 
-func newVerifyAuditCommand(e *env) *cobra.Command {
+func newVerifyAuditCommand(e *env, verify exportVerifier) *cobra.Command {
 	var format, head, file string
 	cmd := &cobra.Command{
 		Use:   "verify",
@@ -140,7 +144,7 @@ has to run.`,
 				return err
 			}
 			if file != "" {
-				return e.verifyFile(cmd, file, format, expect)
+				return verifyFile(cmd, e, verify, file, format, expect)
 			}
 			d, err := e.door()
 			if err != nil {
@@ -161,7 +165,7 @@ has to run.`,
 }
 
 // verifyFile checks an export, which is complete in itself.
-func (e *env) verifyFile(cmd *cobra.Command, path, format string, expect *rest.AuditHead) error {
+func verifyFile(cmd *cobra.Command, e *env, verify exportVerifier, path, format string, expect *rest.AuditHead) error {
 	if expect != nil {
 		return usageError(cmd, "--head is for the log itself; an export says what its head is")
 	}
@@ -170,7 +174,7 @@ func (e *env) verifyFile(cmd *cobra.Command, path, format string, expect *rest.A
 		return fmt.Errorf("check the export: %w", err)
 	}
 	defer func() { _ = from.Close() }() // It was only read.
-	report, complete, err := e.verifyExport(from)
+	report, complete, err := verify(from)
 	if err != nil {
 		return fmt.Errorf("check the export: %w", err)
 	}

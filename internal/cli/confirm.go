@@ -11,19 +11,19 @@ import (
 )
 
 // confirmable refuses to do something of which nobody is there to be asked. act is what it would do: "delete".
-func (e *env) confirmable(cmd *cobra.Command, sure bool, act string) error {
-	if sure || isTerminal(e.stdin) {
+func (c *console) confirmable(cmd *cobra.Command, sure bool, act string) error {
+	if sure || isTerminal(c.stdin) {
 		return nil
 	}
 	return usageError(cmd, "standard input is not a terminal to ask on; say --yes to %s without being asked", act)
 }
 
 // confirmed returns an error unless the user is sure, or says so when asked. act is what they are asked about: "delete".
-func (e *env) confirmed(cmd *cobra.Command, sure bool, act, question string) error {
-	if err := e.confirmable(cmd, sure, act); err != nil || sure {
+func (c *console) confirmed(cmd *cobra.Command, sure bool, act, question string) error {
+	if err := c.confirmable(cmd, sure, act); err != nil || sure {
 		return err
 	}
-	yes, err := confirm(cmd.Context(), e.stdin, e.stderr, question)
+	yes, err := confirm(cmd.Context(), c.stdin, c.stderr, question)
 	if err == nil && !yes {
 		err = fail(codeError, "nothing was done")
 	}

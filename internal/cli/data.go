@@ -18,12 +18,12 @@ var dataFormats = []string{"table", "json", "yaml"}
 var namedFormats = []string{"table", "json", "yaml", "name"}
 
 // printNamed is printData for what can also be printed as NOUN/NAME, of which the name is the first cell of a row.
-func (e *env) printNamed(format, noun string, data any, rows [][]string) error {
+func (c *console) printNamed(format, noun string, data any, rows [][]string) error {
 	if format != "name" {
-		return e.printData(format, data, rows)
+		return c.printData(format, data, rows)
 	}
 	for _, row := range rows[1:] {
-		if _, err := fmt.Fprintln(e.stdout, noun+"/"+cleanLine(row[0])); err != nil {
+		if _, err := fmt.Fprintln(c.stdout, noun+"/"+cleanLine(row[0])); err != nil {
 			return err
 		}
 	}
@@ -31,14 +31,14 @@ func (e *env) printNamed(format, noun string, data any, rows [][]string) error {
 }
 
 // printData prints data for programs, or rows for people; the first row is the header.
-func (e *env) printData(format string, data any, rows [][]string) error {
-	if done, err := e.printForPrograms(format, data); done || err != nil {
+func (c *console) printData(format string, data any, rows [][]string) error {
+	if done, err := c.printForPrograms(format, data); done || err != nil {
 		return err
 	}
 	if len(rows) < 2 {
 		return nil
 	}
-	w := tabwriter.NewWriter(e.stdout, 0, 0, 3, ' ', 0)
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 3, ' ', 0)
 	for _, row := range rows {
 		cells := make([]string, 0, len(row))
 		for _, cell := range row {
@@ -53,12 +53,12 @@ func (e *env) printData(format string, data any, rows [][]string) error {
 }
 
 // printForPrograms prints data unless the format is for people.
-func (e *env) printForPrograms(format string, data any) (bool, error) {
+func (c *console) printForPrograms(format string, data any) (bool, error) {
 	switch format {
 	case "", "table":
 		return false, nil
 	case "json":
-		encoder := json.NewEncoder(e.stdout)
+		encoder := json.NewEncoder(c.stdout)
 		encoder.SetIndent("", "  ")
 		return true, encoder.Encode(data)
 	case "yaml":
@@ -66,7 +66,7 @@ func (e *env) printForPrograms(format string, data any) (bool, error) {
 		if err != nil {
 			return true, fmt.Errorf("encode the data: %w", err)
 		}
-		_, err = e.stdout.Write(text)
+		_, err = c.stdout.Write(text)
 		return true, err
 	}
 	return true, fail(codeUsage, "--output: %q is no format; choose one of %s", format, strings.Join(dataFormats, ", "))

@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"kqueen.io/kqueen/api/v1alpha1"
 )
 
 // deletion is one run of a delete command.
@@ -18,44 +16,11 @@ type deletion struct {
 	noun *noun
 	// content is what goes with the objects, for the question whether they shall go.
 	content string
+	// losses tells the user what goes with the objects that is not seen at them; nil for nothing.
+	losses  func(context.Context, client.Client, []client.Object) error
 	wait    bool
 	sure    bool
 	timeout time.Duration
-}
-
-// newDeleteClusterCommand returns `cluster delete`.
-func newDeleteClusterCommand(e *env) *cobra.Command {
-	d := &deletion{env: e, noun: clusterNoun, content: "data"}
-	cmd := &cobra.Command{
-		Use:     "delete NAME...",
-		Aliases: []string{"rm"},
-		Short:   "Delete clusters and all their data",
-		Long: `Delete clusters and all their data. Their nodepools and nodes go with them.
-
-A terminal is asked first. Without one, --yes is required.`,
-		Example: `  kqueen cluster delete demo
-  kqueen cluster delete demo test --yes --wait=false`,
-	}
-	d.register(cmd)
-	return cmd
-}
-
-// newDeleteNodePoolCommand returns `nodepool delete`.
-func newDeleteNodePoolCommand(e *env) *cobra.Command {
-	d := &deletion{env: e, noun: nodePoolNoun, content: "nodes"}
-	cmd := &cobra.Command{
-		Use:     "delete NAME...",
-		Aliases: []string{"rm"},
-		Short:   "Delete nodepools and all their nodes",
-		Long: `Delete nodepools and all their nodes. Pods leave a node before it is removed;
-what is only on the node itself is lost.
-
-A terminal is asked first. Without one, --yes is required.`,
-		Example: `  kqueen nodepool delete gpu
-  kqueen nodepool delete gpu spare --yes --wait=false`,
-	}
-	d.register(cmd)
-	return cmd
 }
 
 // register adds what all delete commands share.
@@ -85,44 +50,15 @@ func (d *deletion) run(cmd *cobra.Command, names []string) error {
 		}
 		doomed = append(doomed, object)
 	}
-	if err := d.sayLosses(ctx, c, doomed); err != nil {
-		return err
+	if d.losses != nil {
+		if err := d.losses(ctx, c, doomed); err != nil {
+			return err
+		}
 	}
 	if err := d.env.confirmed(cmd, d.sure, "delete", deleteQuestion(d.noun, names, d.content)); err != nil {
 		return err
 	}
 	return d.delete(ctx, c, doomed)
-}
-
-// sayLosses tells what goes with clusters that is not seen at them.
-func (d *deletion) sayLosses(ctx context.Context, c client.Client, doomed []client.Object) error {
-	for _, object := range doomed {
-		if d.noun != clusterNoun {
-			return nil
-		}
-		pools, err := d.env.poolsOf(ctx, c, object.GetName())
-		if err != nil {
-			return err
-		}
-		if len(pools) > 0 {
-			d.env.say("cluster %s has %s, which go with it", object.GetName(), poolsInWords(pools))
-		}
-	}
-	return nil
-}
-
-// poolsInWords says which pools, with how many nodes in all.
-func poolsInWords(pools []*v1alpha1.NodePool) string {
-	var count int32
-	words := make([]string, 0, len(pools))
-	for _, pool := range pools {
-		count += pool.Status.Replicas
-		words = append(words, pool.Name)
-	}
-	if len(pools) == 1 {
-		return fmt.Sprintf("nodepool %s with %s", words[0], nodes(count))
-	}
-	return fmt.Sprintf("nodepools %s with %s", list(words), nodes(count))
 }
 
 // delete deletes exactly the objects that it is given: one of the same name that came after them stays.

@@ -5,11 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
@@ -31,9 +28,9 @@ const (
 
 // env is what a command gets from outside: streams, and the flags that all commands share.
 type env struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	globals        globals
+	*console
+
+	globals globals
 	// systemData is the data directory of root, for which no home says where it is.
 	systemData string
 	// through is the URL of the door that this command speaks to; empty for none.
@@ -52,7 +49,7 @@ type globals struct {
 }
 
 func newEnv(stdin io.Reader, stdout, stderr io.Writer) *env {
-	return &env{stdin: stdin, stdout: stdout, stderr: stderr, systemData: "/var/lib/kqueen"}
+	return &env{console: &console{stdin: stdin, stdout: stdout, stderr: stderr}, systemData: "/var/lib/kqueen"}
 }
 
 // register adds the flags. Their defaults are empty, so that help is the same for every user.
@@ -157,11 +154,6 @@ func newScheme() (*k8sruntime.Scheme, error) {
 	return scheme, nil
 }
 
-// say tells the user something that is not data.
-func (e *env) say(text string, args ...any) {
-	fmt.Fprintln(e.stderr, clean(fmt.Sprintf(text, args...)))
-}
-
 // command returns a command line for hints: it repeats the global flags that were given, so that it
 // speaks of the same admin plane and organization when it is copied.
 func (e *env) command(line string) string {
@@ -177,32 +169,4 @@ func (e *env) command(line string) string {
 		}
 	}
 	return "kqueen " + line
-}
-
-// shellQuote returns a word as a shell takes it.
-func shellQuote(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:@%+=,", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// isTerminal says whether a stream is a terminal.
-func isTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
-}
-
-// canRedraw says whether lines that are already on a stream can be drawn again. Old Windows consoles print
-// the control sequences instead.
-func canRedraw(stream any) bool {
-	return isTerminal(stream) && os.Getenv("TERM") != "dumb" && runtime.GOOS != "windows"
-}
-
-// canColor says whether a stream shows colours and its user wants them (https://no-color.org).
-func canColor(stream any) bool {
-	return canRedraw(stream) && os.Getenv("NO_COLOR") == ""
 }

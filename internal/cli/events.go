@@ -24,7 +24,7 @@ plane forgets events after an hour.`,
 		Args:              names(1, 1),
 		ValidArgsFunction: e.completeNames(clusterNoun, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.events(cmd.Context(), args[0])
+			return showEvents(cmd.Context(), l, args[0])
 		},
 	}
 	l.register(cmd)
@@ -32,7 +32,7 @@ plane forgets events after an hour.`,
 }
 
 // events shows the events of a cluster. A cluster that is gone may still have some.
-func (l *listing) events(ctx context.Context, name string) error {
+func showEvents(ctx context.Context, l *listing, name string) error {
 	c, err := l.env.connect()
 	if err != nil {
 		return err

@@ -14,6 +14,9 @@ import (
 // login is one run of `login`.
 type login struct {
 	env *env
+	// here finds the installation in the data directory, when it runs and this user owns it: its URL and its
+	// authority. Empty when there is none.
+	here func(context.Context) (server, authority string)
 
 	caFingerprint, caFile     string
 	username, setupToken      string
@@ -23,8 +26,8 @@ type login struct {
 }
 
 // newLoginCommand returns `login`.
-func newLoginCommand(e *env) *cobra.Command {
-	l := &login{env: e}
+func newLoginCommand(e *env, here func(context.Context) (server, authority string)) *cobra.Command {
+	l := &login{env: e, here: here}
 	cmd := &cobra.Command{
 		Use:   "login [SERVER]",
 		Short: "Sign in to an installation",

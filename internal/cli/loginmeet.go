@@ -31,7 +31,7 @@ func (l *login) target(ctx context.Context, cmd *cobra.Command, server string) (
 			k.Token = ""
 			return *k, nil
 		}
-		if server, _ = l.env.installationHere(ctx); server == "" {
+		if server, _ = l.here(ctx); server == "" {
 			return knownAs{}, usageError(cmd, "name the SERVER, such as https://kqueen.example.com:8443")
 		}
 	}
@@ -85,7 +85,7 @@ func (l *login) meet(ctx context.Context, k *knownAs) error {
 		k.Authority = string(data)
 		return nil
 	}
-	if here, authority := l.env.installationHere(ctx); l.caFingerprint == "" && here == k.Server {
+	if here, authority := l.here(ctx); l.caFingerprint == "" && here == k.Server {
 		k.Authority = authority
 		return nil
 	}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"kqueen.io/kqueen/api/rest"
 )
 
 // Main runs the program and returns its exit code; `kqueen help exit-codes` lists them. The first of args
@@ -65,11 +67,15 @@ Start it on this machine with "kqueen up", then make a cluster with
 		return usageError(cmd, "%w", err)
 	})
 	e.globals.register(root)
-	root.AddCommand(newClusterCommand(e), newNodePoolCommand(e), newNodeCommand(e), newReleaseCommand(e), newProvisionerCommand(e), newVersionCommand(e), newExitCodesTopic())
+	node, releases, user := newNodeCommand(e), newReleaseCommand(e), newUserCommand(e)
+	node.AddCommand(machineCommands(e)...)
+	releases.AddCommand(releaseServerCommands(e)...)
+	user.AddCommand(userServerCommands(e)...)
+	root.AddCommand(newClusterCommand(e), newNodePoolCommand(e), node, releases, newProvisionerCommand(e), newVersionCommand(e), newExitCodesTopic())
 	root.AddCommand(newOrganizationCommand(e), newMemberCommand(e), newServiceAccountCommand(e), newControlPlaneCommand(e),
 		newEventCommand(e), newOperationCommand(e))
-	root.AddCommand(newLoginCommand(e), newLogoutCommand(e), newWhoamiCommand(e), newContextCommand(e),
-		newPasswordCommand(e), newDeviceCommand(e), newUserCommand(e), newIdentityProviderCommand(e), newTokenCommand(e), newQuotaCommand(e), newAuditCommand(e))
+	root.AddCommand(newLoginCommand(e, func(ctx context.Context) (string, string) { return e.installationHere(ctx) }), newLogoutCommand(e), newWhoamiCommand(e), newContextCommand(e),
+		newPasswordCommand(e), newDeviceCommand(e), user, newIdentityProviderCommand(e), newTokenCommand(e), newQuotaCommand(e), newAuditCommand(e, func(from io.Reader) (*rest.AuditReport, bool, error) { return e.verifyExport(from) }))
 	root.AddCommand(serverCommands(e)...)
 	return root
 }

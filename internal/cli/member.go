@@ -70,7 +70,7 @@ is user:NAME or group:NAME; a NAME alone is a user.`,
 		Example: `  kqueen member set alice --role operator --org payments
   kqueen member set group:corp:payments-team --role developer --org payments`,
 		Args:              names(1, -1),
-		ValidArgsFunction: e.completeMembers,
+		ValidArgsFunction: e.completeMembers(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkRole(cmd, role); err != nil {
 				return err
@@ -104,7 +104,7 @@ func newRemoveMemberCommand(e *env) *cobra.Command {
 A terminal is asked first. Without one, --yes is required.`,
 		Example:           "  kqueen member remove user:alice --org payments --yes",
 		Args:              names(1, -1),
-		ValidArgsFunction: e.completeMembers,
+		ValidArgsFunction: e.completeMembers(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := e.door()
 			if err != nil {
@@ -135,20 +135,22 @@ func memberOf(name string) string {
 }
 
 // completeMembers completes those who belong to the organization.
-func (e *env) completeMembers(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionDeadline)
-	defer cancel()
-	d, err := e.door()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp // a completion cannot show errors
+func (e *env) completeMembers() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionDeadline)
+		defer cancel()
+		d, err := e.door()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp // a completion cannot show errors
+		}
+		page, err := d.ListMembers(ctx, e.organization())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var found []string
+		for _, m := range page.Items {
+			found = append(found, m.ID)
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
 	}
-	page, err := d.ListMembers(ctx, e.organization())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var found []string
-	for _, m := range page.Items {
-		found = append(found, m.ID)
-	}
-	return found, cobra.ShellCompDirectiveNoFileComp
 }

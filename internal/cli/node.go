@@ -37,7 +37,6 @@ says of itself all the time is in its cluster: see "kubectl get nodes" there.`,
 		update,
 		newJoinCommand(e),
 	)
-	cmd.AddCommand(machineCommands(e)...)
 	return cmd
 }
 

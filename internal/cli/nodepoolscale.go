@@ -58,17 +58,19 @@ others; without --nodes no others go.`,
 	cmd.Flags().BoolVar(&s.wait, "wait", false, "wait until all its nodes are ready and the others are gone")
 	registerTimeout(cmd, &s.timeout)
 	_ = cmd.RegisterFlagCompletionFunc("nodes", noCompletion)
-	_ = cmd.RegisterFlagCompletionFunc("remove", e.completeMachinesOf)
+	_ = cmd.RegisterFlagCompletionFunc("remove", e.completeMachinesOf())
 	return cmd
 }
 
 // completeMachinesOf completes the nodes of the pool that the command line names.
-func (e *env) completeMachinesOf(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func (e *env) completeMachinesOf() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ofPool := func(object client.Object) bool { return object.GetLabels()[v1alpha1.LabelNodePool] == args[0] }
+		return e.namesOf(cmd, machineNoun, begun, ofPool), cobra.ShellCompDirectiveNoFileComp
 	}
-	ofPool := func(object client.Object) bool { return object.GetLabels()[v1alpha1.LabelNodePool] == args[0] }
-	return e.namesOf(cmd, machineNoun, begun, ofPool), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (s *scaling) run(ctx context.Context, name string, sized bool) error {

@@ -18,12 +18,12 @@ const maxTyped = 4096
 var errNobody = &codedError{code: codeUsage, err: errors.New("there is no terminal to ask on; give --username with --password-stdin, or --token-stdin; or sign in with a browser, by --browser or --device")}
 
 // prompt asks for a line.
-func (e *env) prompt(ctx context.Context, text string) (string, error) {
-	if !isTerminal(e.stdin) {
+func (c *console) prompt(ctx context.Context, text string) (string, error) {
+	if !isTerminal(c.stdin) {
 		return "", errNobody
 	}
-	fmt.Fprint(e.stderr, text)
-	line, err := unlessDone(ctx, func() (string, error) { return readLine(e.stdin) })
+	fmt.Fprint(c.stderr, text)
+	line, err := unlessDone(ctx, func() (string, error) { return readLine(c.stdin) })
 	if err != nil {
 		return "", fmt.Errorf("read from the terminal: %w", err)
 	}
@@ -67,12 +67,12 @@ func readLine(in io.Reader) (string, error) {
 }
 
 // promptSecret asks for a line that is not shown. Whoever interrupts gets the terminal back as it was.
-func (e *env) promptSecret(ctx context.Context, text string) (string, error) {
-	file, ok := e.stdin.(*os.File)
+func (c *console) promptSecret(ctx context.Context, text string) (string, error) {
+	file, ok := c.stdin.(*os.File)
 	if !ok || !isTerminal(file) {
 		return "", errNobody
 	}
-	fmt.Fprint(e.stderr, text)
+	fmt.Fprint(c.stderr, text)
 	terminal := int(file.Fd())
 	before, err := term.GetState(terminal)
 	if err != nil {
@@ -82,7 +82,7 @@ func (e *env) promptSecret(ctx context.Context, text string) (string, error) {
 		secret, err := term.ReadPassword(terminal)
 		return string(secret), err
 	})
-	fmt.Fprintln(e.stderr)
+	fmt.Fprintln(c.stderr)
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("read from the terminal: %w", err), term.Restore(terminal, before))
 	}
@@ -90,12 +90,12 @@ func (e *env) promptSecret(ctx context.Context, text string) (string, error) {
 }
 
 // promptNewPassword asks twice, because nobody sees what they type.
-func (e *env) promptNewPassword(ctx context.Context) (string, error) {
-	first, err := e.promptSecret(ctx, "New password: ")
+func (c *console) promptNewPassword(ctx context.Context) (string, error) {
+	first, err := c.promptSecret(ctx, "New password: ")
 	if err != nil {
 		return "", err
 	}
-	second, err := e.promptSecret(ctx, "Once more: ")
+	second, err := c.promptSecret(ctx, "Once more: ")
 	if err == nil && first != second {
 		err = errors.New("the two passwords differ; nothing was done")
 	}
@@ -103,8 +103,8 @@ func (e *env) promptNewPassword(ctx context.Context) (string, error) {
 }
 
 // secretFromStdin reads a secret that is piped in: all of it, but for one line end.
-func (e *env) secretFromStdin(what string) (string, error) {
-	text, err := e.readTyped(what)
+func (c *console) secretFromStdin(what string) (string, error) {
+	text, err := c.readTyped(what)
 	if err != nil {
 		return "", err
 	}
@@ -119,8 +119,8 @@ func (e *env) secretFromStdin(what string) (string, error) {
 }
 
 // readTyped reads standard input whole, which may be as long as what somebody types.
-func (e *env) readTyped(what string) (string, error) {
-	data, err := io.ReadAll(io.LimitReader(e.stdin, maxTyped+1))
+func (c *console) readTyped(what string) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(c.stdin, maxTyped+1))
 	if err != nil {
 		return "", fmt.Errorf("read the %s: %w", what, err)
 	}

@@ -18,7 +18,6 @@ func newReleaseCommand(e *env) *cobra.Command {
 	}
 	asGroup(cmd)
 	cmd.AddCommand(newListCommand(e, releaseNoun), newGetCommand(e, releaseNoun))
-	cmd.AddCommand(releaseServerCommands(e)...)
 	return cmd
 }
 

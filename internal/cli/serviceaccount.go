@@ -89,7 +89,7 @@ func newGetAccountCommand(e *env) *cobra.Command {
 		Short:             "Show a service account",
 		Example:           "  kqueen serviceaccount get ci -o yaml",
 		Args:              names(1, 1),
-		ValidArgsFunction: e.completeAccounts,
+		ValidArgsFunction: e.completeAccounts(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := e.door()
 			if err != nil {
@@ -159,7 +159,7 @@ func newUpdateAccountCommand(e *env) *cobra.Command {
 		Short:             "Change the role of a service account, disable or enable it",
 		Example:           "  kqueen serviceaccount update ci --role viewer\n  kqueen serviceaccount update ci --disabled=false",
 		Args:              names(1, 1),
-		ValidArgsFunction: e.completeAccounts,
+		ValidArgsFunction: e.completeAccounts(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change := rest.ServiceAccountChange{}
 			if cmd.Flags().Changed("role") {
@@ -201,7 +201,7 @@ func newDeleteAccountCommand(e *env) *cobra.Command {
 A terminal is asked first. Without one, --yes is required.`,
 		Example:           "  kqueen serviceaccount delete ci --yes",
 		Args:              names(1, -1),
-		ValidArgsFunction: e.completeAccounts,
+		ValidArgsFunction: e.completeAccounts(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := e.door()
 			if err != nil {
@@ -225,17 +225,19 @@ A terminal is asked first. Without one, --yes is required.`,
 }
 
 // completeAccounts completes the name of a service account, which comes first.
-func (e *env) completeAccounts(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionDeadline)
-	defer cancel()
-	d, err := e.door()
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp // a completion cannot show errors
+func (e *env) completeAccounts() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionDeadline)
+		defer cancel()
+		d, err := e.door()
+		if err != nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp // a completion cannot show errors
+		}
+		accounts, _ := e.accounts(ctx, d)
+		var found []string
+		for i := range accounts {
+			found = append(found, accounts[i].Name)
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
 	}
-	accounts, _ := e.accounts(ctx, d)
-	var found []string
-	for i := range accounts {
-		found = append(found, accounts[i].Name)
-	}
-	return found, cobra.ShellCompDirectiveNoFileComp
 }

@@ -19,7 +19,7 @@ func newListAccountTokensCommand(e *env) *cobra.Command {
 		Short:             "List the tokens of a service account",
 		Example:           "  kqueen serviceaccount token list ci",
 		Args:              names(1, 1),
-		ValidArgsFunction: e.completeAccounts,
+		ValidArgsFunction: e.completeAccounts(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := e.door()
 			if err != nil {
@@ -47,7 +47,7 @@ func newCreateAccountTokenCommand(e *env) *cobra.Command {
 		Long:              "Make a token of the service account NAME and print it. It is shown this one time. TOKEN\nsays what it is for.",
 		Example:           "  kqueen serviceaccount token create ci deploy --lifetime 720h >token",
 		Args:              cobra.MatchAll(names(2, -1), cobra.ExactArgs(2)),
-		ValidArgsFunction: e.completeAccounts,
+		ValidArgsFunction: e.completeAccounts(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if lifetime < time.Minute {
 				return usageError(cmd, "--lifetime: %s: must be a minute or more", lifetime)
@@ -75,7 +75,7 @@ func newRevokeAccountTokenCommand(e *env) *cobra.Command {
 		Short:             "End tokens of a service account",
 		Example:           "  kqueen serviceaccount token revoke ci 01lg3p88ej0d30qc",
 		Args:              names(2, -1),
-		ValidArgsFunction: e.completeAccounts,
+		ValidArgsFunction: e.completeAccounts(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := e.door()
 			if err != nil {

@@ -27,7 +27,6 @@ an organization is said in the organization's members.`,
 	asGroup(cmd)
 	cmd.AddCommand(newListUsersCommand(e), newCreateUserCommand(e), newEnableUserCommand(e, false), newEnableUserCommand(e, true),
 		newResetUserCommand(e), newGetUserCommand(e), newUpdateUserCommand(e), newSignOutUserCommand(e), newDeleteUserCommand(e))
-	cmd.AddCommand(userServerCommands(e)...)
 	return cmd
 }
 
@@ -133,7 +132,7 @@ func newEnableUserCommand(e *env, disable bool) *cobra.Command {
 		Short:             short,
 		Example:           "  kqueen user " + word + " alice",
 		Args:              names(1, -1),
-		ValidArgsFunction: e.completeUsers,
+		ValidArgsFunction: e.completeUsers(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := e.door()
 			if err != nil {
@@ -156,7 +155,7 @@ func newResetUserCommand(e *env) *cobra.Command {
 		Short:             "Print a token with which a user chooses a new password",
 		Example:           "  kqueen user reset alice",
 		Args:              names(1, 1),
-		ValidArgsFunction: e.completeUsers,
+		ValidArgsFunction: e.completeUsers(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := e.door()
 			if err != nil {
@@ -177,7 +176,7 @@ func newDeleteUserCommand(e *env) *cobra.Command {
 A terminal is asked first. Without one, --yes is required.`,
 		Example:           "  kqueen user delete alice --yes",
 		Args:              names(1, -1),
-		ValidArgsFunction: e.completeUsers,
+		ValidArgsFunction: e.completeUsers(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := e.door()
 			if err != nil {
@@ -200,17 +199,19 @@ A terminal is asked first. Without one, --yes is required.`,
 }
 
 // completeUsers completes names of users.
-func (e *env) completeUsers(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionDeadline)
-	defer cancel()
-	d, err := e.door()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp // a completion cannot show errors
+func (e *env) completeUsers() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionDeadline)
+		defer cancel()
+		d, err := e.door()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp // a completion cannot show errors
+		}
+		users, _ := everything(ctx, d.ListUsers)
+		var found []string
+		for i := range users {
+			found = append(found, users[i].Name)
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
 	}
-	users, _ := everything(ctx, d.ListUsers)
-	var found []string
-	for i := range users {
-		found = append(found, users[i].Name)
-	}
-	return found, cobra.ShellCompDirectiveNoFileComp
 }

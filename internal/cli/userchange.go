@@ -15,7 +15,7 @@ func newGetUserCommand(e *env) *cobra.Command {
 		Short:             "Show a user",
 		Example:           "  kqueen user get alice -o yaml",
 		Args:              names(1, 1),
-		ValidArgsFunction: e.completeUsers,
+		ValidArgsFunction: e.completeUsers(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := e.door()
 			if err != nil {
@@ -40,7 +40,7 @@ func newUpdateUserCommand(e *env) *cobra.Command {
 		Short:             "Change the name, the mail address or the rights of a user",
 		Example:           "  kqueen user update alice --email alice@example.com\n  kqueen user update alice --admin=false",
 		Args:              names(1, 1),
-		ValidArgsFunction: e.completeUsers,
+		ValidArgsFunction: e.completeUsers(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change := rest.UserChange{}
 			if cmd.Flags().Changed("display-name") {
@@ -78,7 +78,7 @@ func newSignOutUserCommand(e *env) *cobra.Command {
 		Short:             "End all sessions and tokens of users, who may sign in again",
 		Example:           "  kqueen user sign-out alice",
 		Args:              names(1, -1),
-		ValidArgsFunction: e.completeUsers,
+		ValidArgsFunction: e.completeUsers(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := e.door()
 			if err != nil {
