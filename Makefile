@@ -8,7 +8,7 @@ SHELL       := /bin/bash
 export CGO_ENABLED ?= 0
 GO_FLAGS    := -trimpath -buildvcs=false
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS     := -s -w -X kqueen.io/kqueen/internal/cli.version=$(VERSION)
+LDFLAGS     := -s -w -X kqueen.io/kqueen/internal/cli/program.released=$(VERSION)
 BIN         := bin
 TOOLS       := $(BIN)/tools
 SECONDS_OF  = @begin=$$SECONDS; $(1); echo "  ✓ $(2)   $$((SECONDS - begin))s"

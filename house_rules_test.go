@@ -181,8 +181,9 @@ func checkGuards(h house, guards []guard, testRooms []string) []string {
 					if !g.holds(imported) {
 						continue
 					}
-					used[r.name] = true
-					if g.rooms[r.name] == "" {
+					allowed := exception(g.rooms, r.name)
+					used[allowed] = true
+					if g.rooms[allowed] == "" {
 						out = append(out, fmt.Sprintf("%s imports %s: %s", file.path, imported, g.why))
 					}
 				}
@@ -191,6 +192,17 @@ func checkGuards(h house, guards []guard, testRooms []string) []string {
 		out = append(out, unused(g.packages[0], g.rooms, used)...)
 	}
 	return out
+}
+
+// exception returns the key of the exceptions that a package falls under: its name, or "NAME/..." for a package and all
+// that is below it.
+func exception(rooms map[string]string, name string) string {
+	for key := range rooms {
+		if top, ok := strings.CutSuffix(key, "/..."); ok && (name == top || strings.HasPrefix(name, top+"/")) {
+			return key
+		}
+	}
+	return name
 }
 
 func (g guard) holds(imported string) bool {

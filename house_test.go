@@ -86,8 +86,25 @@ const importTable = `
 	# The one place that wires, and the command line above it.
 	clusters/cluster, clusters/provision/all, engine, hosting/controlplane, hosting/runner/process, server, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
-	API, client < cli/doorclient;
-	app, engine/standalone, cli/doorclient, workers/join < cli < cmd/kqueen;
+
+	# The command line. What commands share knows no kind of object; commands meet in the root command alone.
+	NONE < cli/program;
+	client < cli/exit < cli/console, cli/command;
+	API, client < cli/restclient;
+	cli/console, cli/program, cli/restclient, platform/kube, PLAIN < cli/connection;
+	cli/connection, cli/command < cli/kinds < cli/progress, cli/describe, cli/clusteraccess;
+	cli/progress < cli/verbs;
+	cli/verbs, cli/describe, cli/clusteraccess < COMMANDS;
+	COMMANDS < cli/client/activity, cli/client/audit, cli/client/organization, cli/client/provisioner, cli/client/release;
+	COMMANDS, tenancy/access/token, tenancy/identityprovider < cli/client/access;
+	COMMANDS, hosting/pki < cli/client/cluster;
+	COMMANDS, workers/machine < cli/client/nodes;
+	app, cli/connection < cli/here;
+	cli/console, PLAIN < cli/daemon;
+	cli/here, cli/daemon, cli/command, engine/standalone < cli/host;
+	cli/here, cli/daemon, cli/command, cli/progress, workers/join < cli/node;
+	cli/client/access, cli/client/activity, cli/client/audit, cli/client/cluster, cli/client/nodes, cli/client/organization,
+	cli/client/provisioner, cli/client/release, cli/host, cli/node < cli < cmd/kqueen;
 
 	# Programs for developers.
 	PLAIN < docs/generate;
@@ -145,11 +162,11 @@ var guards = []guard{
 		except: []string{"k8s.io/client-go/kubernetes/scheme"},
 		why:    "speak to an API server through internal/platform/kube, or through a client.Client that somebody hands in",
 		rooms: map[string]string{
-			"platform/kube": "is there for that",
-			"engine":        "hands the *rest.Config of the admin plane to package app",
-			"app":           "starts the manager of the admin plane",
-			"cli":           "hands the *rest.Config of internal/platform/kube around; it opens no connection with it",
-			"bench":         "measures without what it measures",
+			"platform/kube":  "is there for that",
+			"engine":         "hands the *rest.Config of the admin plane to package app",
+			"app":            "starts the manager of the admin plane",
+			"cli/connection": "hands the *rest.Config of internal/platform/kube around; it opens no connection with it",
+			"bench":          "measures without what it measures",
 		},
 	},
 	{
@@ -157,7 +174,9 @@ var guards = []guard{
 		why:      "processes are run by internal/platform/supervise, which finds them again after a crash",
 		rooms: map[string]string{
 			"hosting/release":     "runs the go command to build Kubernetes",
-			"cli":                 "starts itself in the background, and the user's browser",
+			"cli/daemon":          "starts this program in the background",
+			"cli/host":            "builds what nodes run in the background",
+			"cli/client/access":   "starts the user's browser",
 			"kubernetes/generate": "runs the go command to read upstream's go.mod",
 			"bench":               "starts the programs that it measures",
 			"test/conformance":    "starts kqueen and upstream's tests",
@@ -171,14 +190,14 @@ var guards = []guard{
 		why:      "etcd is spoken to in internal/hosting/datastore alone",
 		rooms: map[string]string{
 			"hosting/datastore": "is there for that",
-			"cli":               "is etcd when it is called by that name",
+			"cli/host":          "is etcd when it is called by that name",
 		},
 	},
 	{
 		packages: []string{"github.com/spf13/cobra"},
 		why:      "commands and flags are the business of internal/cli",
 		rooms: map[string]string{
-			"cli":                 "is there for that",
+			"cli/...":             "is there for that",
 			"kubernetes/generate": "names it in the program that it writes",
 		},
 	},

@@ -24,6 +24,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	kqueenclient "kqueen.io/kqueen/client"
+	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/database"
@@ -79,7 +80,7 @@ func (d *doors) open(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: door [USER=ROLE]...")
 	}
-	_, err := d.start(place{ts.MkAbs("."), ts.Getenv(organizationVariable), ts.Defer, ts.Setenv}, d.cached, args)
+	_, err := d.start(place{ts.MkAbs("."), ts.Getenv(connection.OrganizationVariable), ts.Defer, ts.Setenv}, d.cached, args)
 	ts.Check(err)
 }
 
@@ -110,7 +111,7 @@ func (d *doors) start(p place, lists client.Reader, users []string) (*access.Ser
 	if err != nil {
 		return nil, err
 	}
-	if err := d.people(p, identities, users); err != nil {
+	if err := d.members(p, identities, users); err != nil {
 		return nil, err
 	}
 	signs, err := issuer.New(issuer.Config{URL: "https://issuer.kqueen.internal", Base: "https://127.0.0.1:8443/issuer", Now: time.Now})
@@ -134,12 +135,12 @@ func (d *doors) start(p place, lists client.Reader, users []string) (*access.Ser
 	if err != nil {
 		return nil, err
 	}
-	p.setenv(dataDirVariable, "")
+	p.setenv(connection.DataDirVariable, "")
 	return identities, errors.Join(d.serve(p, handler), os.WriteFile(filepath.Join(p.dir, "password"), []byte(goodPassword+"\n"), 0o600))
 }
 
-// people makes the organization and its users, or a token for the first one.
-func (d *doors) people(p place, identities *access.Service, users []string) error {
+// members makes the organization and its users, or a token for the first one.
+func (d *doors) members(p place, identities *access.Service, users []string) error {
 	o := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{Name: p.organization}}
 	for _, user := range users {
 		name, as, _ := strings.Cut(user, "=")

@@ -5,7 +5,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -15,24 +14,38 @@ import (
 	"github.com/spf13/cobra"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/cli/client/access"
+	"kqueen.io/kqueen/internal/cli/client/activity"
+	"kqueen.io/kqueen/internal/cli/client/audit"
+	"kqueen.io/kqueen/internal/cli/client/cluster"
+	"kqueen.io/kqueen/internal/cli/client/nodes"
+	"kqueen.io/kqueen/internal/cli/client/organization"
+	"kqueen.io/kqueen/internal/cli/client/provisioner"
+	"kqueen.io/kqueen/internal/cli/client/release"
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/cli/here"
+	"kqueen.io/kqueen/internal/cli/host"
+	"kqueen.io/kqueen/internal/cli/node"
 )
 
 // Main runs the program and returns its exit code; `kqueen help exit-codes` lists them. The first of args
 // is the name under which the program was called: under the name "etcd" it is `kqueen etcd`.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return run(newEnv(stdin, stdout, stderr), args)
+	return run(connection.New(stdin, stdout, stderr), args)
 }
 
 // run is Main in an env. Tests give one that finds nothing of the machine's own installation.
-func run(e *env, args []string) int {
+func run(e *connection.Env, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// The first signal asks; after it the next one kills, as if nobody listened.
+	// The first signal asks; after it the next one kills, as if no handler listened.
 	context.AfterFunc(ctx, stop)
 
 	root := newRoot(e)
 	root.SetArgs(arguments(args))
-	return e.finish(ctx, root.ExecuteContext(ctx))
+	return e.Finish(ctx, root.ExecuteContext(ctx))
 }
 
 // arguments returns what follows the program's name, once the name itself has been heeded.
@@ -47,7 +60,7 @@ func arguments(args []string) []string {
 }
 
 // newRoot returns the whole tree of commands.
-func newRoot(e *env) *cobra.Command {
+func newRoot(e *connection.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kqueen",
 		Short: "Kubernetes as a service, from one program",
@@ -59,40 +72,23 @@ Start it on this machine with "kqueen up", then make a cluster with
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	asGroup(root)
-	root.SetIn(e.stdin)
-	root.SetOut(e.stdout)
-	root.SetErr(e.stderr)
+	command.Group(root)
+	root.SetIn(e.Stdin)
+	root.SetOut(e.Stdout)
+	root.SetErr(e.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError(cmd, "%w", err)
+		return exit.UsageError(cmd, "%w", err)
 	})
-	e.globals.register(root)
-	node, releases, user := newNodeCommand(e), newReleaseCommand(e), newUserCommand(e)
-	node.AddCommand(machineCommands(e)...)
-	releases.AddCommand(releaseServerCommands(e)...)
-	user.AddCommand(userServerCommands(e)...)
-	root.AddCommand(newClusterCommand(e), newNodePoolCommand(e), node, releases, newProvisionerCommand(e), newVersionCommand(e), newExitCodesTopic())
-	root.AddCommand(newOrganizationCommand(e), newMemberCommand(e), newServiceAccountCommand(e), newControlPlaneCommand(e),
-		newEventCommand(e), newOperationCommand(e))
-	root.AddCommand(newLoginCommand(e, func(ctx context.Context) (string, string) { return e.installationHere(ctx) }), newLogoutCommand(e), newWhoamiCommand(e), newContextCommand(e),
-		newPasswordCommand(e), newDeviceCommand(e), user, newIdentityProviderCommand(e), newTokenCommand(e), newQuotaCommand(e), newAuditCommand(e, func(from io.Reader) (*rest.AuditReport, bool, error) { return e.verifyExport(from) }))
-	root.AddCommand(serverCommands(e)...)
+	e.Flags.Register(root)
+	machines, releases, user := nodes.NewNodeCommand(e), release.NewCommand(e), access.NewUserCommand(e)
+	machines.AddCommand(node.Commands(e)...)
+	releases.AddCommand(host.ReleaseCommands(e)...)
+	user.AddCommand(host.UserCommands(e)...)
+	root.AddCommand(cluster.NewCommand(e), nodes.NewNodePoolCommand(e), machines, releases, provisioner.NewCommand(e), newVersionCommand(e), newExitCodesTopic())
+	root.AddCommand(organization.NewCommand(e), organization.NewMemberCommand(e), access.NewServiceAccountCommand(e), cluster.NewControlPlaneCommand(e),
+		activity.NewEventCommand(e), activity.NewOperationCommand(e))
+	root.AddCommand(access.NewLoginCommand(e, func(ctx context.Context) (string, string) { return here.Installation(ctx, e) }), access.NewLogoutCommand(e), access.NewWhoamiCommand(e), access.NewContextCommand(e),
+		access.NewPasswordCommand(e), access.NewDeviceCommand(e), user, access.NewIdentityProviderCommand(e), access.NewTokenCommand(e), organization.NewQuotaCommand(e), audit.NewCommand(e, func(from io.Reader) (*rest.AuditReport, bool, error) { return here.VerifyExport(e, from) }))
+	root.AddCommand(host.Commands(e)...)
 	return root
-}
-
-// asGroup makes a command that only holds others say so: without arguments it shows its help, and a word
-// that is none of its commands is a mistake and not, as cobra has it, a reason to show help and succeed.
-func asGroup(cmd *cobra.Command) {
-	cmd.Args = cobra.ArbitraryArgs
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
-		}
-		hint := ""
-		cmd.SuggestionsMinimumDistance = 2
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			hint = fmt.Sprintf(", did you mean %q?", near[0])
-		}
-		return usageError(cmd, "unknown command %q%s", args[0], hint)
-	}
 }

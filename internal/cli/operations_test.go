@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	kqueenclient "kqueen.io/kqueen/client"
+	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/server"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
@@ -108,7 +109,7 @@ func TestClientAndDocument(t *testing.T) {
 
 // TestCommandsAndDocument wants a command for every operation of the API.
 func TestCommandsAndDocument(t *testing.T) {
-	root := newRoot(newEnv(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}))
+	root := newRoot(connection.New(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}))
 	known := commandOf()
 	for id, where := range document(t) {
 		command, ok := known[id]

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/tenancy/access"
 )
@@ -65,7 +66,7 @@ func TestScriptsThroughDoor(t *testing.T) {
 		if err := setUp(t.Context(), c, config, env); err != nil {
 			return err
 		}
-		at := place{env.WorkDir, env.Getenv(organizationVariable), env.Defer, env.Setenv}
+		at := place{env.WorkDir, env.Getenv(connection.OrganizationVariable), env.Defer, env.Setenv}
 		identities, err := there.start(at, fresh{c, there.cached}, []string{"olive=operator"})
 		if err != nil {
 			return err
@@ -74,9 +75,9 @@ func TestScriptsThroughDoor(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		env.Setenv(serverVariable, env.Getenv("DOOR"))
-		env.Setenv(tokenVariable, session.Token.Reveal())
-		env.Setenv(caVariable, filepath.Join(env.WorkDir, "ca.pem"))
+		env.Setenv(connection.ServerVariable, env.Getenv("DOOR"))
+		env.Setenv(connection.TokenVariable, session.Token.Reveal())
+		env.Setenv(connection.CaVariable, filepath.Join(env.WorkDir, "ca.pem"))
 		return nil
 	}
 	testscript.Run(t, p)

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/kinds"
 )
 
 // The admin plane of the tests is also the cluster that nodes and pods are in: it is as good an API server
@@ -91,7 +92,7 @@ func joined(ctx context.Context, c client.Client, machine *v1alpha1.Machine, _ [
 	return c.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: machine.Name}})
 }
 
-// podOn node/NAME POD [bare] makes a pod on a node, which somebody makes anew unless it is bare.
+// podOn node/NAME POD [bare] makes a pod on a node, which its owner makes anew unless it is bare.
 func podOn(ctx context.Context, c client.Client, machine *v1alpha1.Machine, args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("usage: pod node/NAME POD [bare]")
@@ -193,7 +194,7 @@ func full(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, _ []s
 	}
 	// The policy holds a moment after it is made.
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		probe := newNodePool()
+		probe := kinds.NewNodePool()
 		probe.Namespace, probe.Name, probe.Spec.ClusterName = cluster.Namespace, "probe", cluster.Name
 		if err := c.Create(ctx, probe); err != nil {
 			return true, ignoreInvalid(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -26,8 +27,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/kinds"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
+
+// testEvent is an event about an object, or about one of another kind with its name.
+func testEvent(about client.Object, kind, reason string, ago time.Duration, note string) *eventsv1.Event {
+	return &eventsv1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: about.GetNamespace(), GenerateName: about.GetName() + "-"},
+		EventTime:           metav1.NewMicroTime(time.Now().Add(-ago)),
+		ReportingController: "kqueen.io/test",
+		ReportingInstance:   "test",
+		Action:              "Test",
+		Type:                corev1.EventTypeNormal,
+		Reason:              reason,
+		Note:                note,
+		Regarding: corev1.ObjectReference{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: about.GetNamespace(), Name: about.GetName(),
+		},
+	}
+}
 
 var update = flag.Bool("update", false, "write what the scripts print into them")
 
@@ -53,9 +73,9 @@ func (w withPlane) Run() int {
 
 // newScriptEnv is what a command in a script has. The default data directory of root does not depend on HOME; in a
 // script it is in the script's own folder all the same, because an installation may run in that of the machine.
-func newScriptEnv() *env {
-	e := newEnv(os.Stdin, os.Stdout, os.Stderr)
-	e.systemData = filepath.Join(os.Getenv("HOME"), "system")
+func newScriptEnv() *connection.Env {
+	e := connection.New(os.Stdin, os.Stdout, os.Stderr)
+	e.SystemData = filepath.Join(os.Getenv("HOME"), "system")
 	return e
 }
 
@@ -74,12 +94,12 @@ func forgetMachine() error {
 	}
 	// A path below a device: nothing is there, and nothing can come to be there.
 	nowhere := filepath.Join(os.DevNull, "kqueen")
-	return errors.Join(os.Setenv(configVariable, nowhere), os.Setenv(dataDirVariable, nowhere))
+	return errors.Join(os.Setenv(connection.ConfigVariable, nowhere), os.Setenv(connection.DataDirVariable, nowhere))
 }
 
 // TestScripts runs each script in an organization of its own, which has the script's name. All share the
 // releases v1.35.4, v1.36.9 and v1.36.10, which are ready, v1.37.0, which is not, and the provisioner "hosted".
-// Nobody reconciles: a script makes things ready itself.
+// No reconciler runs: a script makes things ready itself.
 func TestScripts(t *testing.T) {
 	config := controlplanetest.Config(t)
 	c := controlplanetest.Client(t)
@@ -178,14 +198,14 @@ func setUp(ctx context.Context, c client.Client, config *rest.Config, env *tests
 			return err
 		}
 	}
-	env.Setenv(dataDirVariable, data)
-	env.Setenv(organizationVariable, organization)
+	env.Setenv(connection.DataDirVariable, data)
+	env.Setenv(connection.OrganizationVariable, organization)
 	env.Setenv("HOME", home)
 	env.Setenv("USERPROFILE", home)
-	return clientcmd.WriteToFile(planeKubeconfig(config), filepath.Join(data, adminKubeconfig))
+	return clientcmd.WriteToFile(planeKubeconfig(config), filepath.Join(data, connection.AdminKubeconfig))
 }
 
-// planeKubeconfig reaches the plane as its administrator, and in the context "nobody" as one without rights.
+// planeKubeconfig reaches the plane as its administrator, and in a second context as a user without rights.
 func planeKubeconfig(config *rest.Config) clientcmdapi.Config {
 	kubeconfig := *clientcmdapi.NewConfig()
 	kubeconfig.Clusters["plane"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
@@ -222,22 +242,22 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 // objectCommand is a script command whose first argument is an object: the name of a cluster, or nodepool/NAME
 // or node/NAME. It waits until there is one, because the command that makes it may run in the background.
-func objectCommand[T conditioned](ctx context.Context, c client.Client, do func(context.Context, client.Client, T, []string) error) func(*testscript.TestScript, bool, []string) {
+func objectCommand[T kinds.Conditioned](ctx context.Context, c client.Client, do func(context.Context, client.Client, T, []string) error) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg || len(args) == 0 {
 			ts.Fatalf("usage: COMMAND OBJECT ARGUMENT...")
 		}
-		n, name := clusterNoun, args[0]
-		for _, other := range []*noun{nodePoolNoun, machineNoun} {
-			if after, ok := strings.CutPrefix(name, other.singular+"/"); ok {
+		n, name := kinds.Cluster, args[0]
+		for _, other := range []*kinds.Kind{kinds.NodePool, kinds.Machine} {
+			if after, ok := strings.CutPrefix(name, other.Singular+"/"); ok {
 				n, name = other, after
 			}
 		}
-		object, ok := n.object().(T)
+		object, ok := n.Object().(T)
 		if !ok {
-			ts.Fatalf("%s is a %s, which this command is not for", args[0], n.singular)
+			ts.Fatalf("%s is a %s, which this command is not for", args[0], n.Singular)
 		}
-		key := client.ObjectKey{Namespace: v1alpha1.NamespacePrefix + ts.Getenv(organizationVariable), Name: name}
+		key := client.ObjectKey{Namespace: v1alpha1.NamespacePrefix + ts.Getenv(connection.OrganizationVariable), Name: name}
 		ts.Check(wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 			err := c.Get(ctx, key, object)
 			return err == nil, client.IgnoreNotFound(err)
@@ -247,7 +267,7 @@ func objectCommand[T conditioned](ctx context.Context, c client.Client, do func(
 }
 
 // setCondition sets a condition in memory.
-func setCondition(object conditioned, name string, status metav1.ConditionStatus, reason, message string) {
+func setCondition(object kinds.Conditioned, name string, status metav1.ConditionStatus, reason, message string) {
 	shared := object.Shared()
 	kept := shared.Conditions[:0]
 	for _, c := range shared.Conditions {
@@ -310,7 +330,7 @@ func ready(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, _ []
 }
 
 // stalled OBJECT MESSAGE makes only a human help.
-func stalled(ctx context.Context, c client.Client, object conditioned, args []string) error {
+func stalled(ctx context.Context, c client.Client, object kinds.Conditioned, args []string) error {
 	message := strings.Join(args, " ")
 	setCondition(object, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonProvisionerFailed, message)
 	setCondition(object, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonProvisionerFailed, message)
@@ -320,13 +340,13 @@ func stalled(ctx context.Context, c client.Client, object conditioned, args []st
 const testFinalizer = "kqueen.io/test"
 
 // hold keeps an object from going away when it is deleted.
-func hold(ctx context.Context, c client.Client, object conditioned, _ []string) error {
+func hold(ctx context.Context, c client.Client, object kinds.Conditioned, _ []string) error {
 	object.SetFinalizers([]string{testFinalizer})
 	return c.Update(ctx, object)
 }
 
 // letGo OBJECT MESSAGE waits until a held object is being deleted, says what remains, and lets it go.
-func letGo(ctx context.Context, c client.Client, object conditioned, args []string) error {
+func letGo(ctx context.Context, c client.Client, object kinds.Conditioned, args []string) error {
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		err := c.Get(ctx, client.ObjectKeyFromObject(object), object)
 		return object.GetDeletionTimestamp() != nil, err
@@ -343,7 +363,7 @@ func letGo(ctx context.Context, c client.Client, object conditioned, args []stri
 }
 
 // happened OBJECT KIND REASON AGE NOTE makes an event that long ago.
-func happened(ctx context.Context, c client.Client, cluster conditioned, args []string) error {
+func happened(ctx context.Context, c client.Client, cluster kinds.Conditioned, args []string) error {
 	if len(args) != 4 {
 		return fmt.Errorf("usage: event OBJECT KIND REASON AGE NOTE")
 	}

@@ -18,11 +18,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
 // TestWatchUntilInterrupted runs `cluster list --watch` as a program, sees a cluster come and go, and wants
-// the exit code that says that it was interrupted.
+// the ended code that says that it was interrupted.
 func TestWatchUntilInterrupted(t *testing.T) {
 	const organization = "watched"
 	c := controlplanetest.Client(t)
@@ -30,7 +31,7 @@ func TestWatchUntilInterrupted(t *testing.T) {
 	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		t.Fatal(err)
 	}
-	first, second := testCluster(namespace, "first"), testCluster(namespace, "second")
+	first, second := watchedCluster(namespace, "first"), watchedCluster(namespace, "second")
 	if err := c.Create(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
@@ -72,9 +73,9 @@ func TestWatchUntilInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, words, "interrupted")
-	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != codeInterrupted {
-		t.Errorf("ended with %v, want exit code %d", err, codeInterrupted)
+	var ended *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exit.Interrupted {
+		t.Errorf("ended with %v, want ended code %d", err, exit.Interrupted)
 	}
 }
 
@@ -86,5 +87,13 @@ func expect(t *testing.T, lines *bufio.Scanner, begin string) {
 	}
 	if !strings.HasPrefix(lines.Text(), begin) {
 		t.Fatalf("got the line %q, want one that begins with %q", lines.Text(), begin)
+	}
+}
+
+// watchedCluster is a cluster that can be made.
+func watchedCluster(namespace, name string) *v1alpha1.Cluster {
+	return &v1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       v1alpha1.ClusterSpec{Version: "v1.36.10"},
 	}
 }

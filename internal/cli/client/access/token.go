@@ -1,0 +1,146 @@
+package access
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/console"
+	"kqueen.io/kqueen/internal/cli/exit"
+)
+
+// NewTokenCommand returns `token` and what is under it.
+func NewTokenCommand(e *connection.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "token",
+		Aliases: []string{"tokens"},
+		Short:   "Make, show and revoke your API tokens and sessions",
+		Long: `Make, show and revoke your API tokens and sessions at an installation. A token is
+for a program: it signs in with "kqueen login --token-stdin", or has it in
+KQUEEN_TOKEN beside KQUEEN_SERVER.`,
+		Example: `  kqueen token create ci --lifetime 720h --org blue --role developer
+  kqueen token list
+  kqueen token revoke 01lg3p88ej0d30qc`,
+	}
+	command.Group(cmd)
+	cmd.AddCommand(newListTokensCommand(e), newCreateTokenCommand(e), newRevokeTokenCommand(e))
+	return cmd
+}
+
+func newListTokensCommand(e *connection.Env) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List your tokens and sessions",
+		Example: "  kqueen token list\n  kqueen token list -o json",
+		Args:    command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d, err := e.API()
+			if err != nil {
+				return err
+			}
+			all, err := connection.Everything(cmd.Context(), d.ListCredentials)
+			if err != nil {
+				return fmt.Errorf("list tokens and sessions: %w", err)
+			}
+			return e.PrintData(format, all, credentialRows(all))
+		},
+	}
+	command.RegisterOutput(cmd, &format, "table", console.DataFormats)
+	return cmd
+}
+
+func newCreateTokenCommand(e *connection.Env) *cobra.Command {
+	var lifetime time.Duration
+	var role, format string
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make an API token and print it, once",
+		Long: `Make an API token and print it. It is shown this one time. NAME says what it is
+for. Without --role it may do what you may; with it, at most what that role may
+in the organization of --org.`,
+		Example:           "  kqueen token create ci --lifetime 720h --org blue --role developer >token",
+		Args:              command.Names(1, 1),
+		ValidArgsFunction: command.NoCompletion,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if lifetime < time.Minute {
+				return exit.UsageError(cmd, "--lifetime: %s: must be a minute or more", lifetime)
+			}
+			d, err := e.API()
+			if err != nil {
+				return err
+			}
+			wanted := rest.NewToken{Name: args[0], Expires: expiry(lifetime)}
+			if role != "" {
+				wanted.Scope = &rest.Scope{Organization: e.Organization(), Role: role}
+			}
+			issued, err := d.CreateToken(cmd.Context(), wanted)
+			if err != nil {
+				return fmt.Errorf("create token %s: %w", args[0], err)
+			}
+			return printIssued(e, format, issued)
+		},
+	}
+	cmd.Flags().DurationVar(&lifetime, "lifetime", 30*24*time.Hour, "how long it is good, at most a year")
+	cmd.Flags().StringVar(&role, "role", "", "narrow it to a role in the organization of --org: owner, operator, developer or viewer")
+	_ = cmd.RegisterFlagCompletionFunc("role", command.OneOf("owner", "operator", "developer", "viewer"))
+	command.RegisterOutput(cmd, &format, "table", console.DataFormats)
+	return cmd
+}
+
+func newRevokeTokenCommand(e *connection.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:               "revoke ID...",
+		Short:             "End tokens and sessions of yours",
+		Example:           "  kqueen token revoke 01lg3p88ej0d30qc",
+		Args:              command.Names(1, -1),
+		ValidArgsFunction: command.NoCompletion,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := e.API()
+			if err != nil {
+				return err
+			}
+			for _, id := range args {
+				if err := d.RevokeCredential(cmd.Context(), id); err != nil {
+					return fmt.Errorf("revoke %s: %w", id, err)
+				}
+				e.Say("%s revoked", id)
+			}
+			return nil
+		},
+	}
+}
+
+// credentialRows are sessions and tokens in a table.
+func credentialRows(all []rest.Credential) [][]string {
+	rows := [][]string{{"ID", "KIND", "NAME", "SCOPE", "EXPIRES", "LAST USED"}}
+	for i := range all {
+		c := &all[i]
+		scope := ""
+		if c.Scope != nil {
+			scope = c.Scope.Organization + "/" + c.Scope.Role
+		}
+		rows = append(rows, []string{c.ID, c.Kind, c.Name, scope, console.When(c.Expires), console.Elapsed(c.LastUsed)})
+	}
+	return rows
+}
+
+// expiry is when a token expires that is good for so long.
+func expiry(lifetime time.Duration) time.Time {
+	return time.Now().Add(lifetime).UTC().Truncate(time.Second)
+}
+
+// printIssued prints a token, the only time that it is shown.
+func printIssued(e *connection.Env, format string, issued *rest.Issued) error {
+	if done, err := e.PrintForPrograms(format, issued); done || err != nil {
+		return err
+	}
+	e.Say("token %s (%s) is good until %s", issued.Name, issued.ID, console.When(issued.Expires))
+	_, err := fmt.Fprintln(e.Stdout, console.CleanLine(issued.Token))
+	return err
+}

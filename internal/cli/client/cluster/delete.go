@@ -1,0 +1,63 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/console"
+	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/verbs"
+)
+
+// newDeleteClusterCommand returns `cluster delete`.
+func newDeleteClusterCommand(e *connection.Env) *cobra.Command {
+	d := &verbs.Deletion{Env: e, Kind: kinds.Cluster, Content: "data"}
+	d.Losses = func(ctx context.Context, c client.Client, doomed []client.Object) error {
+		return sayPools(ctx, e, c, doomed)
+	}
+	cmd := &cobra.Command{
+		Use:     "delete NAME...",
+		Aliases: []string{"rm"},
+		Short:   "Delete clusters and all their data",
+		Long: `Delete clusters and all their data. Their nodepools and nodes go with them.
+
+A terminal is asked first. Without one, --yes is required.`,
+		Example: `  kqueen cluster delete demo
+  kqueen cluster delete demo test --yes --wait=false`,
+	}
+	d.Register(cmd)
+	return cmd
+}
+
+// sayPools tells which nodepools go with clusters.
+func sayPools(ctx context.Context, e *connection.Env, c client.Client, doomed []client.Object) error {
+	for _, object := range doomed {
+		pools, err := kinds.PoolsOf(ctx, e, c, object.GetName())
+		if err != nil {
+			return err
+		}
+		if len(pools) > 0 {
+			e.Say("cluster %s has %s, which go with it", object.GetName(), poolsInWords(pools))
+		}
+	}
+	return nil
+}
+
+// poolsInWords says which pools, with how many nodes in all.
+func poolsInWords(pools []*v1alpha1.NodePool) string {
+	var count int32
+	words := make([]string, 0, len(pools))
+	for _, pool := range pools {
+		count += pool.Status.Replicas
+		words = append(words, pool.Name)
+	}
+	if len(pools) == 1 {
+		return fmt.Sprintf("nodepool %s with %s", words[0], kinds.Nodes(count))
+	}
+	return fmt.Sprintf("nodepools %s with %s", console.List(words), kinds.Nodes(count))
+}

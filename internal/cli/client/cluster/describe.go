@@ -1,0 +1,130 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/console"
+	"kqueen.io/kqueen/internal/cli/describe"
+	"kqueen.io/kqueen/internal/cli/kinds"
+)
+
+// newDescribeClusterCommand returns `cluster describe`.
+func newDescribeClusterCommand(e *connection.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:               "describe NAME",
+		Short:             "Show all about a cluster, on a page for people",
+		Example:           "  kqueen cluster describe demo",
+		Args:              command.Names(1, 1),
+		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return describeCluster(cmd.Context(), e, args[0])
+		},
+	}
+}
+
+func describeCluster(ctx context.Context, e *connection.Env, name string) error {
+	c, err := e.Connect()
+	if err != nil {
+		return err
+	}
+	object, err := kinds.Find(ctx, e, c, kinds.Cluster, name)
+	if err != nil {
+		return err
+	}
+	cluster, ok := object.(*v1alpha1.Cluster)
+	if !ok {
+		return fmt.Errorf("get cluster %s: it is a %T", name, object)
+	}
+	p := &describe.Page{}
+	describeSpec(p, e.Organization(), cluster)
+	describe.Conditions(p, cluster.Status.Status)
+	describeSteps(p, cluster.Status.Steps)
+	if err := describeComponents(ctx, e, c, p, name); err != nil {
+		return err
+	}
+	if err := describePools(ctx, e, c, p, name); err != nil {
+		return err
+	}
+	if err := describe.Events(ctx, e, c, p, kinds.EventsOf(e, name, kinds.Cluster.Kind, "ControlPlane")); err != nil {
+		return err
+	}
+	return p.Print(e.Stdout)
+}
+
+// describeSpec adds what the user wants of a cluster, and where it is.
+func describeSpec(p *describe.Page, organization string, c *v1alpha1.Cluster) {
+	p.Fields("",
+		"Name", c.Name,
+		"Organization", organization,
+		"Labels", describe.Pairs(c.Labels),
+		"Age", kinds.Age(c.CreationTimestamp.Time),
+		"Deleting", describe.Deleting(c),
+		"Version", describe.VersionOnTheWay(c.Status.Version, c.Spec.Version),
+		"Provisioner", c.Spec.ProvisionerRef.Name+" in "+c.Spec.ProvisionerRef.Namespace,
+		"Endpoint", c.Status.Endpoint,
+		"Next try", describe.NextTry(c.Status.NextTry),
+	)
+	p.Heading("Network")
+	network := c.Spec.Network
+	p.Fields("  ",
+		"Pods", network.PodCIDR,
+		"Services", network.ServiceCIDR,
+		"DNS domain", network.DNSDomain,
+		"Further names", strings.Join(network.ExtraSANs, ", "),
+		"CNI", c.Spec.CNI,
+	)
+	describe.Parameters(p, c.Spec.Parameters)
+}
+
+func describeSteps(p *describe.Page, steps []v1alpha1.Step) {
+	if len(steps) == 0 {
+		return
+	}
+	p.Heading("Steps")
+	for _, s := range steps {
+		mark := "…"
+		if s.Done {
+			mark = "✓"
+		}
+		p.Block(strings.TrimRight(mark+" "+console.CleanLine(s.Name)+"  "+console.CleanLine(s.Message), " "))
+	}
+}
+
+// describeComponents adds the programs of the control plane that KQueen hosts for the cluster, if it does.
+func describeComponents(ctx context.Context, e *connection.Env, c client.Client, p *describe.Page, name string) error {
+	plane := &v1alpha1.ControlPlane{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: e.Namespace(), Name: name}, plane)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get control plane %s: %w", name, err)
+	}
+	if len(plane.Status.Components) == 0 {
+		return nil
+	}
+	p.Heading("Components")
+	rows := [][]string{{"NAME", "STATE", "RESTARTS", "LAST EXIT"}}
+	for _, component := range plane.Status.Components {
+		rows = append(rows, []string{component.Name, component.State, strconv.Itoa(int(component.Restarts)), component.LastExit})
+	}
+	p.Table(rows)
+	return nil
+}
+
+// describePools adds the pools of nodes that a cluster has, if it has any.
+func describePools(ctx context.Context, e *connection.Env, c client.Client, p *describe.Page, cluster string) error {
+	pools, err := kinds.PoolsOf(ctx, e, c, cluster)
+	objects := make([]client.Object, 0, len(pools))
+	for _, pool := range pools {
+		objects = append(objects, pool)
+	}
+	describe.Objects(p, "Nodepools", kinds.NodePool, objects)
+	return err
+}

@@ -1,0 +1,74 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/cli/clusteraccess"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/hosting/pki"
+)
+
+// getThroughDoor gets a kubeconfig from an installation's door: one that calls kqueen for credentials, or that of the
+// cluster's own administrator.
+func (k *kubeconfigs) getThroughDoor(cmd *cobra.Command, name string) ([]byte, error) {
+	if k.breakGlass && k.wanted != (clusteraccess.Wanted{}) {
+		return nil, exit.UsageError(cmd, "--break-glass goes without --access and --lifetime: it is an administrator's, and does not expire")
+	}
+	if err := k.wanted.Check(cmd); err != nil {
+		return nil, err
+	}
+	d, err := k.env.API()
+	if err != nil {
+		return nil, err
+	}
+	k.organization = k.env.Organization()
+	var made *rest.Kubeconfig
+	if k.breakGlass {
+		made, err = d.BreakGlass(cmd.Context(), k.organization, name)
+	} else {
+		made, err = d.IssueKubeconfig(cmd.Context(), k.organization, name, rest.KubeconfigRequest{CredentialRequest: k.wanted.Request(), Context: d.Name})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get the kubeconfig of cluster %s of organization %s: %w", name, k.organization, err)
+	}
+	if k.breakGlass {
+		return []byte(made.Kubeconfig), nil
+	}
+	return k.withOwnProgram(d, name, made)
+}
+
+// withOwnProgram takes of an answer where the cluster is, and says itself which program is called: an installation does
+// not say what runs on this machine.
+func (k *kubeconfigs) withOwnProgram(d *connection.API, name string, made *rest.Kubeconfig) ([]byte, error) {
+	config, err := clientcmd.Load([]byte(made.Kubeconfig))
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig of cluster %s: %w", name, err)
+	}
+	current := config.Contexts[config.CurrentContext]
+	if current == nil || config.Clusters[current.Cluster] == nil || !slices.Contains(clusteraccess.Accesses, made.Access) {
+		return nil, fmt.Errorf("read the kubeconfig of cluster %s: it does not say where the cluster is, or what you may there", name)
+	}
+	there, entry := config.Clusters[current.Cluster], k.organization+"-"+name
+	args := []string{"cluster", "credential", name, "--org", k.organization, "--access", made.Access}
+	if k.wanted.Lifetime != 0 {
+		args = append(args, "--lifetime", k.wanted.Lifetime.String())
+	}
+	if d.Name != "" {
+		args = append(args, "--context", d.Name)
+	}
+	data, err := pki.Kubeconfig(pki.KubeconfigParams{
+		Cluster: entry, Context: entry, User: entry, Server: there.Server, TLSServerName: there.TLSServerName, CA: there.CertificateAuthorityData,
+		Exec: &pki.ExecUser{Command: "kqueen", Args: args, InstallHint: "Install kqueen, and sign in with: kqueen login"},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write the kubeconfig of cluster %s: %w", name, err)
+	}
+	k.ownProgram = true
+	return data, nil
+}

@@ -1,0 +1,12 @@
+//go:build linux
+
+package nodes
+
+import (
+	"os"
+	"testing"
+
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }

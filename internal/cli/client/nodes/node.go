@@ -1,0 +1,112 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/describe"
+	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/verbs"
+)
+
+// NewNodeCommand returns `node` and what is under it.
+func NewNodeCommand(e *connection.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "node",
+		Aliases: []string{"nodes"},
+		Short:   "Show, drain and replace single nodes, and join machines",
+		Long: `Show, drain and replace single nodes, and make the machine on which this runs one.
+
+A node is shown here as KQueen's Machine, which has the node's name. What a node
+says of itself all the time is in its cluster: see "kubectl get nodes" there.`,
+		Example: `  kqueen node list --cluster demo
+  kqueen node drain demo-x7k2f
+  kqueen node replace demo-x7k2f --wait`,
+	}
+	command.Group(cmd)
+	update, _ := verbs.UpdateCommand(e, kinds.Machine, "kqueen node update demo-x7k2f --annotation example.com/rack=7")
+	cmd.AddCommand(
+		verbs.ListCommand(e, kinds.Machine),
+		verbs.GetCommand(e, kinds.Machine),
+		newDescribeNodeCommand(e),
+		newDrainCommand(e),
+		newUncordonCommand(e),
+		newReplaceCommand(e),
+		update,
+		newJoinCommand(e),
+	)
+	return cmd
+}
+
+// newDescribeNodeCommand returns `node describe`.
+func newDescribeNodeCommand(e *connection.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:               "describe NAME",
+		Short:             "Show all about a node, on a page for people",
+		Example:           "  kqueen node describe demo-x7k2f",
+		Args:              command.Names(1, 1),
+		ValidArgsFunction: kinds.CompleteNames(e, kinds.Machine, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return describeNode(cmd.Context(), e, args[0])
+		},
+	}
+}
+
+func describeNode(ctx context.Context, e *connection.Env, name string) error {
+	c, err := e.Connect()
+	if err != nil {
+		return err
+	}
+	machine, err := findMachine(ctx, e, c, name)
+	if err != nil {
+		return err
+	}
+	p := &describe.Page{}
+	spec, status := machine.Spec, machine.Status
+	p.Fields("",
+		"Name", machine.Name,
+		"Organization", e.Organization(),
+		"Cluster", spec.ClusterName,
+		"Nodepool", machine.Labels[v1alpha1.LabelNodePool],
+		"Age", kinds.Age(machine.CreationTimestamp.Time),
+		"Deleting", describe.Deleting(machine),
+		"Removed first", machine.Annotations[v1alpha1.AnnotationDeleteFirst],
+		"Version", describe.VersionOnTheWay(status.Version, spec.Version),
+		"Provider", spec.Provider,
+		"Resources", resourcesInWords(spec.Resources),
+		"Provider ID", status.ProviderID,
+		"Address", status.Address,
+		"Pods", status.PodCIDR,
+		"Joined", describe.Ago(status.JoinedAt),
+		"Draining", describe.Since(status.DrainBegan),
+		"Drain timeout", patience(spec.Drain.Timeout),
+		"Labels", describe.Pairs(spec.Labels),
+		"Taints", taintsInWords(spec.Taints),
+		"Next try", describe.NextTry(status.NextTry),
+	)
+	describe.Parameters(p, spec.Parameters)
+	describe.Conditions(p, status.Status)
+	if err := describe.Events(ctx, e, c, p, kinds.EventsOf(e, name, kinds.Machine.Kind)); err != nil {
+		return err
+	}
+	return p.Print(e.Stdout)
+}
+
+// findMachine returns the organization's machine of that name.
+func findMachine(ctx context.Context, e *connection.Env, c client.Client, name string) (*v1alpha1.Machine, error) {
+	object, err := kinds.Find(ctx, e, c, kinds.Machine, name)
+	if err != nil {
+		return nil, err
+	}
+	machine, ok := object.(*v1alpha1.Machine)
+	if !ok {
+		return nil, fmt.Errorf("get node %s: it is a %T", name, object)
+	}
+	return machine, nil
+}

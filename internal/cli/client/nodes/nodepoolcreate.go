@@ -1,0 +1,194 @@
+package nodes
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/verbs"
+)
+
+// poolCreation is one run of `nodepool create`.
+type poolCreation struct {
+	verbs.Creation
+	// pool is what the flags say.
+	pool           *v1alpha1.NodePool
+	least, most    int32
+	labels, taints []string
+	resources      v1alpha1.MachineResources
+}
+
+// newCreateNodePoolCommand returns `nodepool create`.
+func newCreateNodePoolCommand(e *connection.Env) *cobra.Command {
+	c := &poolCreation{Creation: verbs.Creation{Env: e, Kind: kinds.NodePool}, pool: kinds.NewNodePool()}
+	c.FromFlags = c.build
+	cmd := &cobra.Command{
+		Use:   "create [NAME]",
+		Short: "Make a nodepool",
+		Long: `Make a nodepool, which is a set of like nodes of one cluster, from flags or from
+files.
+
+With --filename every document of the file has to be a NodePool; all are checked
+before the first is made.
+
+A node that is unready for longer than --unready-timeout is replaced, unless
+more than --max-unhealthy are unhealthy at once: then the cause is probably not
+the nodes, and none is. Pods leave a node before it is removed; those that a
+PodDisruptionBudget holds back may take --drain-timeout, where 0 is for ever.`,
+		Example: `  kqueen nodepool create workers --cluster demo --nodes 2 --wait
+  kqueen nodepool create gpu --cluster demo --label gpu=yes --taint gpu=yes:NoSchedule
+  kqueen nodepool create small --cluster demo --cpu 2 --memory 4Gi
+  kqueen nodepool create busy --cluster demo --min 2 --max 10 --max-surge 25%
+  kqueen nodepool create -f nodepools.yaml --dry-run=server`,
+		Args:              command.Names(0, 1),
+		ValidArgsFunction: command.NoCompletion,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.checkFlags(cmd, args); err != nil {
+				return err
+			}
+			return c.Run(cmd.Context(), args)
+		},
+	}
+	c.registerFlags(cmd)
+	return cmd
+}
+
+// registerFlags adds the flags.
+func (c *poolCreation) registerFlags(cmd *cobra.Command) {
+	flags, spec := cmd.Flags(), &c.pool.Spec
+	flags.StringVar(&spec.ClusterName, "cluster", "", "cluster that the nodes are for")
+	flags.Int32Var(&spec.Replicas, "nodes", spec.Replicas, "how many nodes to make; without it and with --min, as many as that")
+	flags.Int32Var(&c.least, "min", 0, "fewest nodes that the nodepool may be scaled to")
+	flags.Int32Var(&c.most, "max", 0, "most nodes that the nodepool may be scaled to")
+	flags.StringVar(&spec.Version, "version", "", "version of Kubernetes on the nodes, such as v1.36.3 (default that of the cluster)")
+	flags.StringVar(&spec.Template.Provider, "provider", spec.Template.Provider, "what makes the machines: local, or manual for machines that you bring")
+	flags.Var(amount{&c.resources.CPU}, "cpu", "processors of each node, such as 2 or 500m (default all of the host's)")
+	flags.Var(amount{&c.resources.Memory}, "memory", "memory of each node, such as 4Gi (default all of the host's)")
+	flags.StringArrayVar(&c.labels, "label", nil, "label of the nodes, as KEY=VALUE; may be repeated")
+	flags.StringArrayVar(&c.taints, "taint", nil, "taint of the nodes, as KEY[=VALUE]:EFFECT; may be repeated")
+	flags.DurationVar(&spec.Health.UnreadyTimeout.Duration, "unready-timeout", spec.Health.UnreadyTimeout.Duration, "how long a node may be unready before it is replaced")
+	flags.DurationVar(&spec.Health.StartupTimeout.Duration, "startup-timeout", spec.Health.StartupTimeout.Duration, "how long a new node may take before it is replaced")
+	flags.DurationVar(&spec.Template.Drain.Timeout.Duration, "drain-timeout", spec.Template.Drain.Timeout.Duration, "how long pods may take to leave a node; 0 is for ever")
+	flags.Var(share{spec.Health.MaxUnhealthy}, "max-unhealthy", "how many nodes may be unhealthy at once and still be replaced")
+	flags.Var(share{spec.Rollout.MaxSurge}, "max-surge", "how many nodes more there may be while nodes are replaced by newer ones")
+	flags.Var(share{spec.Rollout.MaxUnavailable}, "max-unavailable", "how many nodes fewer there may be while nodes are replaced by newer ones")
+	complete := map[string]cobra.CompletionFunc{
+		"cluster":  kinds.CompleteNames(c.Env, kinds.Cluster, -1),
+		"version":  kinds.CompleteNames(c.Env, kinds.Release, -1),
+		"provider": command.OneOf(v1alpha1.ProviderLocal, v1alpha1.ProviderManual),
+	}
+	for _, name := range []string{
+		"cluster", "nodes", "min", "max", "version", "provider", "cpu", "memory", "label", "taint", "unready-timeout", "startup-timeout",
+		"drain-timeout", "max-unhealthy", "max-surge", "max-unavailable",
+	} {
+		c.Excludes = append(c.Excludes, name)
+		if complete[name] == nil {
+			complete[name] = command.NoCompletion
+		}
+		_ = cmd.RegisterFlagCompletionFunc(name, complete[name])
+	}
+	c.Register(cmd)
+}
+
+// checkFlags refuses command lines that contradict themselves, and reads the flags that have a language of
+// their own.
+func (c *poolCreation) checkFlags(cmd *cobra.Command, args []string) error {
+	if err := c.Check(cmd, args); err != nil || c.File != "" {
+		return err
+	}
+	spec := &c.pool.Spec
+	if spec.ClusterName == "" {
+		return exit.UsageError(cmd, "say with --cluster which cluster the nodes are for")
+	}
+	if !slices.Contains([]string{v1alpha1.ProviderLocal, v1alpha1.ProviderManual}, spec.Template.Provider) {
+		return exit.UsageError(cmd, "--provider: %q has to be %s or %s", spec.Template.Provider, v1alpha1.ProviderLocal, v1alpha1.ProviderManual)
+	}
+	if c.resources != (v1alpha1.MachineResources{}) {
+		if spec.Template.Provider == v1alpha1.ProviderManual {
+			return exit.UsageError(cmd, "--cpu and --memory cannot be given with --provider manual: machines that you bring have what they have")
+		}
+		spec.Template.Resources = &c.resources
+	}
+	for flag, timeout := range map[string]time.Duration{
+		"unready-timeout": spec.Health.UnreadyTimeout.Duration, "startup-timeout": spec.Health.StartupTimeout.Duration,
+		"drain-timeout": spec.Template.Drain.Timeout.Duration,
+	} {
+		if timeout < 0 {
+			return exit.UsageError(cmd, "--%s: %s is below 0", flag, timeout)
+		}
+	}
+	if err := kinds.CheckVersion(cmd, spec.Version); err != nil {
+		return err
+	}
+	if err := c.checkSize(cmd); err != nil {
+		return err
+	}
+	var err error
+	if spec.Template.Labels, err = parseLabels(c.labels); err != nil {
+		return exit.UsageError(cmd, "--label: %w", err)
+	}
+	if spec.Template.Taints, err = parseTaints(c.taints); err != nil {
+		return exit.UsageError(cmd, "--taint: %w", err)
+	}
+	return nil
+}
+
+// checkSize reads how many nodes there shall be, and between which bounds.
+func (c *poolCreation) checkSize(cmd *cobra.Command) error {
+	spec, changed := &c.pool.Spec, cmd.Flags().Changed
+	if changed("min") {
+		spec.MinReplicas = &c.least
+	}
+	if changed("max") {
+		spec.MaxReplicas = &c.most
+	}
+	if !changed("nodes") {
+		spec.Replicas = max(spec.Replicas, c.least)
+		if spec.MaxReplicas != nil {
+			spec.Replicas = min(spec.Replicas, c.most)
+		}
+	}
+	for _, size := range []struct {
+		flag  string
+		count int32
+	}{{"nodes", spec.Replicas}, {"min", c.least}, {"max", c.most}} {
+		if err := kinds.CheckNodes(cmd, size.flag, size.count); err != nil {
+			return err
+		}
+	}
+	switch {
+	case changed("max") && c.least > c.most:
+		return exit.UsageError(cmd, "--min %d is above --max %d", c.least, c.most)
+	case spec.Replicas < c.least:
+		return exit.UsageError(cmd, "--nodes %d is below --min %d", spec.Replicas, c.least)
+	case changed("max") && spec.Replicas > c.most:
+		return exit.UsageError(cmd, "--nodes %d is above --max %d", spec.Replicas, c.most)
+	}
+	return nil
+}
+
+// build returns the pool that the flags say. That its cluster is there is checked now, so that a slip of the
+// pen is not found in a condition.
+func (c *poolCreation) build(ctx context.Context, connected client.Client, _ error, name string) ([]client.Object, error) {
+	c.pool.Name = name
+	if c.DryRun == verbs.DryRunClient {
+		return []client.Object{c.pool}, nil
+	}
+	if absent := kinds.CheckOrganization(ctx, c.Env, connected); absent != nil {
+		return nil, absent
+	}
+	_, err := kinds.Find(ctx, c.Env, connected, kinds.Cluster, c.pool.Spec.ClusterName)
+	if apierrors.IsForbidden(err) { // who may not look is believed
+		err = nil
+	}
+	return []client.Object{c.pool}, err
+}

@@ -1,0 +1,71 @@
+package provisioner
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/describe"
+	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/verbs"
+)
+
+// NewCommand returns `provisioner` and what is under it.
+func NewCommand(e *connection.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "provisioner",
+		Aliases: []string{"provisioners"},
+		Short:   "Ways to get clusters",
+		Example: `  kqueen provisioner list
+  kqueen provisioner create ours --driver hosted`,
+	}
+	command.Group(cmd)
+	describe := &cobra.Command{
+		Use:               "describe NAME",
+		Short:             "Show all about a provisioner, on a page for people",
+		Example:           "  kqueen provisioner describe hosted",
+		Args:              command.Names(1, 1),
+		ValidArgsFunction: kinds.CompleteNames(e, kinds.Provisioner, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return describeProvisioner(cmd.Context(), e, args[0])
+		},
+	}
+	update, _ := verbs.UpdateCommand(e, kinds.Provisioner, `kqueen provisioner update ours --spec '{"parameters":{"region":"north"}}'`)
+	cmd.AddCommand(verbs.ListCommand(e, kinds.Provisioner), verbs.GetCommand(e, kinds.Provisioner), describe,
+		newCreateProvisionerCommand(e), update, newDeleteProvisionerCommand(e), newCredentialsCommand(e))
+	return cmd
+}
+
+func describeProvisioner(ctx context.Context, e *connection.Env, name string) error {
+	c, err := e.Connect()
+	if err != nil {
+		return err
+	}
+	object, err := kinds.Find(ctx, e, c, kinds.Provisioner, name)
+	if err != nil {
+		return err
+	}
+	provisioner, ok := object.(*v1alpha1.Provisioner)
+	if !ok {
+		return fmt.Errorf("get provisioner %s: it is a %T", name, object)
+	}
+	p := &describe.Page{}
+	p.Fields("",
+		"Name", provisioner.Name,
+		"Namespace", provisioner.Namespace,
+		"Age", kinds.Age(provisioner.CreationTimestamp.Time),
+		"Driver", provisioner.Spec.Driver,
+		"Next try", describe.NextTry(provisioner.Status.NextTry),
+	)
+	describe.Parameters(p, provisioner.Spec.Parameters)
+	if about := provisioner.Status.Driver; about != nil {
+		describe.Json(p, "Parameters that the driver takes (JSON Schema)", about.ParametersSchema)
+		describe.Json(p, "Parameters that it takes for each cluster (JSON Schema)", about.ClusterParametersSchema)
+	}
+	describe.Conditions(p, provisioner.Status.Status)
+	return p.Print(e.Stdout)
+}

@@ -1,0 +1,85 @@
+package exit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"kqueen.io/kqueen/client"
+)
+
+// Exit codes. They are promised to scripts in `kqueen help exit-codes`.
+const (
+	OK          = 0
+	Failed      = 1
+	Usage       = 2
+	NotFound    = 3
+	Denied      = 4
+	TimedOut    = 5
+	Interrupted = 130
+)
+
+// Error is an error that knows its exit code.
+type Error struct {
+	code int
+	err  error
+}
+
+func (c *Error) Error() string { return c.err.Error() }
+
+func (c *Error) Unwrap() error { return c.err }
+
+// Fail returns an error with an exit code.
+func Fail(code int, format string, args ...any) error {
+	return &Error{code: code, err: fmt.Errorf(format, args...)}
+}
+
+// UsageError says what is wrong with a command line, and where its help is.
+func UsageError(cmd *cobra.Command, format string, args ...any) error {
+	return Fail(Usage, "%w\nsee: %s --help", fmt.Errorf(format, args...), cmd.CommandPath())
+}
+
+// CodeOf is the exit code for an error.
+func CodeOf(err error) int {
+	var coded *Error
+	switch {
+	case errors.As(err, &coded):
+		return coded.code
+	case ProblemStatus(err) != 0:
+		return codeOfProblem(ProblemStatus(err))
+	case apierrors.IsNotFound(err):
+		return NotFound
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return Denied
+	case errors.Is(err, context.DeadlineExceeded), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
+		return TimedOut
+	}
+	return Failed
+}
+
+// ProblemStatus is the HTTP status with which a door refused; 0 when none did.
+func ProblemStatus(err error) int {
+	if problem, ok := errors.AsType[*client.Problem](err); ok {
+		return problem.Status
+	}
+	return 0
+}
+
+func codeOfProblem(status int) int {
+	switch status {
+	case http.StatusNotFound:
+		return NotFound
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return Denied
+	case http.StatusGatewayTimeout:
+		return TimedOut
+	}
+	return Failed
+}
+
+// ErrTimedOut is why a wait ends when its time is up.
+var ErrTimedOut = errors.New("timed out")

@@ -1,0 +1,53 @@
+package here
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/app"
+	"kqueen.io/kqueen/internal/cli/connection"
+)
+
+// VerifyExport checks an export of the action log with the key in the data directory.
+func VerifyExport(e *connection.Env, from io.Reader) (report *rest.AuditReport, complete bool, err error) {
+	dir, err := e.AbsoluteDataDir()
+	if err != nil {
+		return nil, false, err
+	}
+	report, complete, err = app.VerifyAuditExport(dir, from)
+	if err != nil {
+		return nil, false, fmt.Errorf("%w\nan export is checked with the key of its installation; run it there, as its owner", err)
+	}
+	return report, complete, nil
+}
+
+// isHere says whether an installation is the one in the data directory. Who cannot read its keys does not know.
+func isHere(e *connection.Env, k connection.Context) bool {
+	dir, err := e.AbsoluteDataDir()
+	if err != nil || k.Authority == "" {
+		return false
+	}
+	authority, err := app.DoorAuthority(dir)
+	return err == nil && bytes.Contains([]byte(k.Authority), bytes.TrimSpace(authority))
+}
+
+// Installation is the door of the installation in the data directory, when it runs and this user owns it: its URL
+// and its authority. Empty when there is none.
+func Installation(ctx context.Context, e *connection.Env) (server, authority string) {
+	dir, err := e.AbsoluteDataDir()
+	if err != nil {
+		return "", ""
+	}
+	status, err := app.ReadStatus(ctx, dir)
+	if err != nil || status.API == "" {
+		return "", ""
+	}
+	pem, err := app.DoorAuthority(dir)
+	if err != nil {
+		return "", ""
+	}
+	return status.API, string(pem)
+}

@@ -1,0 +1,68 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"kqueen.io/kqueen/internal/app"
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/console"
+	"kqueen.io/kqueen/internal/cli/exit"
+)
+
+// newRecoverUserCommand returns `user recover`.
+func newRecoverUserCommand(e *connection.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "recover",
+		Short: "Let an administrator in when none can sign in any more",
+		Long: `Print a token with which you make another administrator of the installation on this
+machine, because the password of the only one is forgotten, or the identity provider
+of all of them is gone. It is for the owner of the data directory, is good once and
+for an hour, and is in the action log. The new administrator can give the others new
+passwords with "kqueen user reset".`,
+		Example: `  kqueen user recover
+  kqueen login --username rescue --setup-token TOKEN`,
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := e.AbsoluteDataDir()
+			if err != nil {
+				return err
+			}
+			setup, err := app.NewRecovery(cmd.Context(), dir)
+			if errors.Is(err, app.ErrNotRunning) {
+				return exit.Fail(exit.Failed, "%s", e.NotRunning(dir))
+			}
+			if err != nil {
+				return fmt.Errorf("ask for another administrator: %w", err)
+			}
+			e.Say("within %s make another administrator with: %s, where TOKEN is",
+				duration.HumanDuration(time.Until(setup.Expires).Round(time.Minute)), e.Command("login "+setup.API+" --username NAME --setup-token TOKEN"))
+			_, err = fmt.Fprintln(e.Stdout, console.CleanLine(setup.Token))
+			return err
+		},
+	}
+}
+
+// inviteAdministrator tells how the first administrator signs in, when there is none yet. The line holds a secret:
+// it is for who started KQueen, and not for a log.
+func inviteAdministrator(ctx context.Context, e *connection.Env, dir string) {
+	setup, err := app.NewSetup(ctx, dir)
+	if errors.Is(err, app.ErrNotRunning) {
+		return
+	}
+	if err != nil {
+		e.Say("warning: ask for the first administrator: %v", err)
+		return
+	}
+	if setup.Token == "" {
+		return
+	}
+	e.Say("Nobody can sign in yet. Make the first administrator, within %s, with:\n  %s",
+		duration.HumanDuration(time.Until(setup.Expires).Round(time.Minute)), e.Command("login "+setup.API+" --setup-token "+setup.Token))
+}

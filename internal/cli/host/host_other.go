@@ -1,0 +1,31 @@
+//go:build !linux
+
+package host
+
+import (
+	"github.com/spf13/cobra"
+
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+)
+
+// Commands returns stand-ins for the commands that need this machine to be a server.
+func Commands(*connection.Env) []*cobra.Command {
+	return []*cobra.Command{
+		command.LinuxOnly("up", "Start KQueen on this machine"),
+		command.LinuxOnly("down", "Stop KQueen on this machine"),
+		command.LinuxOnly("status", "Show what runs on this machine"),
+		command.LinuxOnly("reset", "Remove everything that KQueen keeps on this machine"),
+		command.LinuxOnly("etcd", "Be etcd"),
+	}
+}
+
+// UserCommands returns stand-ins for the commands about users that need a server.
+func UserCommands(*connection.Env) []*cobra.Command {
+	return []*cobra.Command{command.LinuxOnly("recover", "Let an administrator in when none can sign in any more")}
+}
+
+// ReleaseCommands returns stand-ins for the commands about releases that need a server.
+func ReleaseCommands(*connection.Env) []*cobra.Command {
+	return []*cobra.Command{command.LinuxOnly("build", "Build the programs of a release")}
+}

@@ -1,0 +1,205 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/console"
+	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/hosting/release"
+)
+
+// releaseBuild is what `release build` is asked to do.
+type releaseBuild struct {
+	source   string
+	versions []string
+	detach   bool
+}
+
+func newReleaseBuildCommand(e *connection.Env) *cobra.Command {
+	b := releaseBuild{source: "."}
+	cmd := &cobra.Command{
+		Use:   "build [VERSION...]",
+		Short: "Build the programs of a release, and of nodes, from source",
+		Long: `Build upstream Kubernetes from the modules in the folder kubernetes of KQueen's
+source, and keep the programs for all installations of this user on this machine.
+What is built already is not built again. Without a version all are built. What nodes
+run (kubelet, containerd, runc, CNI plugins, images) is built last, from the folders
+kubernetes and node.
+
+The first build takes minutes and needs the Go toolchain, and for nodes the Debian
+packages gcc, libc6-dev, libseccomp-dev, pkg-config and busybox-static. A running
+KQueen learns of a new release at its next start, and of the programs of nodes at once.
+
+With --detach the command returns as soon as control planes can be started, and
+goes on with what nodes run in the background. A node pool waits for it and says how
+far it is.`,
+		Example: `  kqueen release build
+  kqueen release build v1.36.3 --source ~/src/kqueen
+  kqueen release build --detach && kqueen up`,
+		RunE: func(cmd *cobra.Command, versions []string) error {
+			b.versions = versions
+			return buildReleases(cmd.Context(), e, b)
+		},
+	}
+	cmd.Flags().StringVar(&b.source, "source", b.source, "folder of KQueen's source, which holds the folders kubernetes and node")
+	cmd.Flags().BoolVar(&b.detach, "detach", false, "build what nodes run in the background")
+	return cmd
+}
+
+func buildReleases(ctx context.Context, e *connection.Env, b releaseBuild) error {
+	modules, err := release.Discover(ctx, b.source)
+	if err != nil {
+		return fmt.Errorf("%w; name the folder of KQueen's source with --source", err)
+	}
+	chosen, err := chooseModules(modules, b.versions)
+	if err != nil {
+		return err
+	}
+	dir, err := release.DefaultDir()
+	if err != nil {
+		return err
+	}
+	store := release.NewStore(dir)
+	for _, m := range chosen {
+		err := buildStep(e, "Kubernetes "+m.Version.String(), func(report func(release.Step)) (string, error) {
+			binaries, err := store.Ensure(ctx, m.Version, release.Source{Build: &release.Build{Module: m.Dir}}, report)
+			return binaries.Dir, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	parts := filepath.Join(b.source, "node")
+	if _, err := os.Stat(parts); err != nil {
+		return nil //nolint:nilerr // a source without the folder node has nothing to build there
+	}
+	if b.detach {
+		return buildNodesInBackground(e, store, dir, chosen, b)
+	}
+	for _, m := range chosen {
+		err := buildStep(e, "nodes of "+m.Version.String(), func(report func(release.Step)) (string, error) {
+			parts, err := store.EnsureNode(ctx, m.Version, release.NodeSource{Kubernetes: m.Dir, Parts: parts}, report)
+			return parts.Dir, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	// nodeBuildLog is in the folder for releases.
+	nodeBuildLog = "node-build.log"
+	// buildNiceness lets what the user does in the meantime go first.
+	buildNiceness = 10
+)
+
+// buildNodesInBackground runs the same build once more in a session of its own: what is built already takes it no
+// time, and the lock of the store keeps others from doing the same.
+func buildNodesInBackground(e *connection.Env, store *release.Store, dir string, chosen []release.ModuleInfo, b releaseBuild) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	log, err := os.Create(filepath.Join(dir, nodeBuildLog))
+	if err != nil {
+		return fmt.Errorf("open the log of the build: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(program, append([]string{"release", "build", "--source", b.source}, b.versions...)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start the build of what nodes run: %w", err)
+	}
+	if err := unix.Setpriority(unix.PRIO_PROCESS, cmd.Process.Pid, buildNiceness); err != nil {
+		e.Say("warning: the build goes on at full speed: %v", err)
+	}
+	if !hasNodes(store, chosen) {
+		e.Say("  … what nodes run is being built in the background (log: %s)", log.Name())
+	}
+	return cmd.Process.Release()
+}
+
+// hasNodes says whether what nodes of these versions run is there, though perhaps of an older source.
+func hasNodes(store *release.Store, versions []release.ModuleInfo) bool {
+	_, ok, err := store.LookupNodeParts()
+	for _, m := range versions {
+		found, _, lookup := store.Lookup(m.Version)
+		ok, err = ok && found.HasNode(), errors.Join(err, lookup)
+	}
+	return ok && err == nil
+}
+
+// buildStep makes one thing, which says in which folder it is, and shows how that goes on and what it took.
+func buildStep(e *connection.Env, name string, build func(report func(release.Step)) (string, error)) error {
+	begin := time.Now()
+	printer := &buildPrinter{e: e, name: name, redraw: console.CanRedraw(e.Stderr)}
+	dir, err := build(printer.step)
+	if err != nil {
+		return fmt.Errorf("build %s: %w", name, err)
+	}
+	e.Say("  ✓ %s in %s   %.1fs", name, dir, time.Since(begin).Seconds())
+	return nil
+}
+
+// chooseModules picks the modules of the given versions, or all.
+func chooseModules(modules []release.ModuleInfo, versions []string) ([]release.ModuleInfo, error) {
+	if len(versions) == 0 {
+		return modules, nil
+	}
+	known := map[string]release.ModuleInfo{}
+	var names []string
+	for _, m := range modules {
+		known[m.Version.String()] = m
+		names = append(names, m.Version.String())
+	}
+	var chosen []release.ModuleInfo
+	for _, v := range versions {
+		m, ok := known[v]
+		if !ok {
+			return nil, exit.Fail(exit.NotFound, "the source has no module for %s; it has %s; add a minor with: go run ./kubernetes/generate %s", v, strings.Join(names, ", "), v)
+		}
+		chosen = append(chosen, m)
+	}
+	return chosen, nil
+}
+
+// buildPrinter shows that a build goes on: in place on a terminal, elsewhere a line every half minute.
+type buildPrinter struct {
+	e       *connection.Env
+	name    string
+	redraw  bool
+	printed time.Duration
+}
+
+const buildLineInterval = 30 * time.Second
+
+func (p *buildPrinter) step(s release.Step) {
+	count := ""
+	if s.Total > 0 {
+		count = fmt.Sprintf("   %d/%d %s", s.Done, s.Total, s.Unit)
+	}
+	line := fmt.Sprintf("  … %s: %s   %.0fs%s", p.name, s.Name, s.Elapsed.Seconds(), count)
+	if p.redraw {
+		fmt.Fprintf(p.e.Stderr, "\r%s\x1b[K", line)
+		return
+	}
+	if p.printed == 0 || s.Elapsed < p.printed || s.Elapsed-p.printed >= buildLineInterval {
+		p.printed = max(s.Elapsed, 1)
+		p.e.Say("%s", line)
+	}
+}

@@ -1,0 +1,174 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kqueen.io/kqueen/internal/app"
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/console"
+	"kqueen.io/kqueen/internal/cli/daemon"
+	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/cli/program"
+	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/supervise"
+	"kqueen.io/kqueen/internal/workers/prepare"
+)
+
+// databaseVariable is no flag, because it may hold a password, and every user of the machine sees flags.
+const databaseVariable = "KQUEEN_DATABASE"
+
+// upFlags are the flags of `up`.
+type upFlags struct {
+	foreground     bool
+	listen         string
+	gatewayPort    int
+	apiPort        int
+	domain         string
+	machineNetwork string
+	images         string
+	timeout        time.Duration
+}
+
+func newUpCommand(e *connection.Env) *cobra.Command {
+	var flags upFlags
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start KQueen on this machine",
+		Long: `Start KQueen on this machine, or find it running, and return when everything
+serves. The server goes on in the background; see "kqueen status", and stop it
+with "kqueen down". What runs is found again and data is kept.
+
+With --foreground it stays, for service managers. It then ends on SIGTERM and
+leaves the control planes running, so that it can be restarted or upgraded
+without anybody noticing.
+
+Users, tokens and the action log are kept in a file of the data directory, or,
+with the URL of a PostgreSQL database in KQUEEN_DATABASE, there. What was said
+last time stays.`,
+		Example: `  kqueen up
+  kqueen up --data-dir ~/kqueen --gateway-port 7443
+  kqueen up --foreground`,
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if flags.foreground {
+				return serve(cmd.Context(), e, flags)
+			}
+			return startInBackground(cmd.Context(), e, flags)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&flags.foreground, "foreground", false, "stay, and log to standard error")
+	f.StringVar(&flags.listen, "listen", "", "address on which the gateway and the API servers listen; 0.0.0.0 for all (default the one of last time, at first 127.0.0.1)")
+	f.IntVar(&flags.gatewayPort, "gateway-port", 0, "port of the gateway (default the one of last time, at first 6443 or a free one)")
+	f.IntVar(&flags.apiPort, "api-port", 0, "port of the REST API (default the one of last time, at first 8443 or a free one)")
+	f.StringVar(&flags.domain, "domain", "", "suffix of the API servers' names at the gateway (default the one of last time, at first kqueen.internal)")
+	f.StringVar(&flags.machineNetwork, "machine-network", "", "IPv4 network from which each cluster gets a /24 for its machines on this host (default the one of last time, at first 10.223.0.0/16)")
+	f.StringVar(&flags.images, "images", "", "images that KQueen's own pods in clusters run: bundled (built with the programs of machines here) or upstream (pulled from registry.k8s.io and ghcr.io) (default the ones of last time, at first bundled where they are built)")
+	_ = cmd.RegisterFlagCompletionFunc("images", command.OneOf(prepare.Sources()...))
+	f.DurationVar(&flags.timeout, "timeout", 3*time.Minute, "how long to wait until everything serves")
+	return cmd
+}
+
+// serve is the server. It reports its steps to the parent, if there is one.
+func serve(ctx context.Context, e *connection.Env, flags upFlags) error {
+	dir, err := e.AbsoluteDataDir()
+	if err != nil {
+		return err
+	}
+	config, err := flags.config(dir)
+	if err != nil {
+		return err
+	}
+	report, err := daemon.OpenReport()
+	if err != nil {
+		return err
+	}
+	config.Log = slog.New(slog.NewJSONHandler(report.Log(e.Stderr, dir), nil))
+	config.Report = report.Step
+	err = serveWith(ctx, e, config, report)
+	report.End(err)
+	return err
+}
+
+func serveWith(ctx context.Context, e *connection.Env, config app.Config, report *daemon.Report) error {
+	a, err := app.New(config)
+	if err != nil {
+		return explainLocked(err, config.Dir)
+	}
+	err = a.Run(ctx, func() {
+		config.Log.Info("serving", "dir", config.Dir)
+		report.Ready()
+	})
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = nil
+	}
+	return errors.Join(err, a.Close())
+}
+
+func (flags upFlags) config(dir string) (app.Config, error) {
+	var listen netip.Addr
+	if flags.listen != "" {
+		var err error
+		if listen, err = netip.ParseAddr(flags.listen); err != nil {
+			return app.Config{}, exit.Fail(exit.Usage, "--listen: %q is not an IP address; write one such as 127.0.0.1 or 0.0.0.0", flags.listen)
+		}
+	}
+	machines, err := flags.machines()
+	if err != nil {
+		return app.Config{}, err
+	}
+	if flags.gatewayPort < 0 || flags.gatewayPort > 65535 {
+		return app.Config{}, exit.Fail(exit.Usage, "--gateway-port: %d is not between 1 and 65535", flags.gatewayPort)
+	}
+	if flags.apiPort < 0 || flags.apiPort > 65535 {
+		return app.Config{}, exit.Fail(exit.Usage, "--api-port: %d is not between 1 and 65535", flags.apiPort)
+	}
+	if flags.images != "" && !slices.Contains(prepare.Sources(), flags.images) {
+		return app.Config{}, exit.Fail(exit.Usage, "--images: %q has to be %s", flags.images, strings.Join(prepare.Sources(), " or "))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return app.Config{}, fmt.Errorf("find this program: %w", err)
+	}
+	releases, err := release.DefaultDir()
+	if err != nil {
+		return app.Config{}, err
+	}
+	return app.Config{
+		Engine: standalone.New(), Dir: dir, Program: self, Version: program.Version(), Releases: releases,
+		Listen: listen, GatewayPort: flags.gatewayPort, APIPort: flags.apiPort, Database: os.Getenv(databaseVariable), Domain: flags.domain, MachineNetwork: machines, Images: flags.images,
+	}, nil
+}
+
+// machines is the network of machines; the zero Prefix when the user does not say.
+func (flags upFlags) machines() (netip.Prefix, error) {
+	if flags.machineNetwork == "" {
+		return netip.Prefix{}, nil
+	}
+	const subnet, smallest = 24, 8
+	p, err := netip.ParsePrefix(flags.machineNetwork)
+	if err != nil || !p.Addr().Is4() || p != p.Masked() || p.Bits() > subnet || p.Bits() < smallest {
+		return p, exit.Fail(exit.Usage, "--machine-network: %q is not an IPv4 network of /%d to /%d with no host bits set; write one such as 10.223.0.0/16", flags.machineNetwork, smallest, subnet)
+	}
+	return p, nil
+}
+
+// explainLocked says what to do when another kqueen serves the data directory.
+func explainLocked(err error, dir string) error {
+	if _, ok := errors.AsType[*supervise.LockedError](err); !ok {
+		return err
+	}
+	return exit.Fail(exit.Failed, "another kqueen serves %s (%w); see: kqueen status --data-dir %s", dir, err, console.ShellQuote(dir))
+}

@@ -1,0 +1,232 @@
+package kinds
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+// scope says where the objects of a noun live.
+type scope int
+
+const (
+	// installation: in no namespace.
+	InInstallation scope = iota
+	// organization: in the organization's namespace.
+	InOrganization
+	// shared: in the organization's namespace, and in kqueen-system for all organizations.
+	inBoth
+)
+
+// Kind is a kind of object that commands list and show. All list and get commands are made from this.
+type Kind struct {
+	Kind             string
+	Singular, Plural string
+	Scope            scope
+	Object           func() client.Object
+	List             func() client.ObjectList
+	// columns are the same as the printer columns of the kind's definition, without the name in front.
+	columns []Column
+	// unnamed leaves the name out of tables, for objects whose names say nothing.
+	unnamed bool
+	// None is how to get the first one, for users who have none.
+	None string
+}
+
+// Column is one column of a table.
+type Column struct {
+	Name string
+	// Wide columns are shown with -o wide only.
+	Wide  bool
+	Value func(client.Object) string
+}
+
+var (
+	readyColumn   = Column{Name: "Ready", Value: ReadyStatus}
+	MessageColumn = Column{Name: "Message", Wide: true, Value: ReadyMessage}
+	ageColumn     = Column{Name: "Age", Value: func(o client.Object) string { return Age(o.GetCreationTimestamp().Time) }}
+)
+
+var Cluster = &Kind{
+	Kind: "Cluster", Singular: "cluster", Plural: "clusters", Scope: InOrganization,
+	Object: func() client.Object { return &v1alpha1.Cluster{} },
+	List:   func() client.ObjectList { return &v1alpha1.ClusterList{} },
+	columns: []Column{
+		readyColumn,
+		{Name: "Version", Value: of(func(c *v1alpha1.Cluster) string { return c.Status.Version })},
+		{Name: "Provisioner", Value: of(func(c *v1alpha1.Cluster) string { return c.Spec.ProvisionerRef.Name })},
+		{Name: "Endpoint", Wide: true, Value: of(func(c *v1alpha1.Cluster) string { return c.Status.Endpoint })},
+		MessageColumn,
+		ageColumn,
+	},
+	None: "cluster create NAME",
+}
+
+var Release = &Kind{
+	Kind: "Release", Singular: "release", Plural: "releases", Scope: InInstallation,
+	Object: func() client.Object { return &v1alpha1.Release{} },
+	List:   func() client.ObjectList { return &v1alpha1.ReleaseList{} },
+	columns: []Column{
+		readyColumn,
+		{Name: "Upgrade From", Value: of(func(r *v1alpha1.Release) string { return r.Status.UpgradeFrom })},
+		MessageColumn,
+		ageColumn,
+	},
+}
+
+var Provisioner = &Kind{
+	Kind: "Provisioner", Singular: "provisioner", Plural: "provisioners", Scope: inBoth,
+	Object: func() client.Object { return &v1alpha1.Provisioner{} },
+	List:   func() client.ObjectList { return &v1alpha1.ProvisionerList{} },
+	columns: []Column{
+		{Name: "Driver", Value: of(func(p *v1alpha1.Provisioner) string { return p.Spec.Driver })},
+		readyColumn,
+		MessageColumn,
+		ageColumn,
+	},
+}
+
+var Organization = &Kind{
+	Kind: "Organization", Singular: "organization", Plural: "organizations", Scope: InInstallation,
+	Object: func() client.Object { return &v1alpha1.Organization{} },
+	List:   func() client.ObjectList { return &v1alpha1.OrganizationList{} },
+	columns: []Column{
+		readyColumn,
+		{Name: "Namespace", Value: of(func(o *v1alpha1.Organization) string { return o.Status.Namespace })},
+		{Name: "Display Name", Wide: true, Value: of(func(o *v1alpha1.Organization) string { return o.Spec.DisplayName })},
+		MessageColumn,
+		ageColumn,
+	},
+	None: "organization create NAME",
+}
+
+var ControlPlane = &Kind{
+	Kind: "ControlPlane", Singular: "controlplane", Plural: "controlplanes", Scope: InOrganization,
+	Object: func() client.Object { return &v1alpha1.ControlPlane{} },
+	List:   func() client.ObjectList { return &v1alpha1.ControlPlaneList{} },
+	columns: []Column{
+		readyColumn,
+		{Name: "Version", Value: of(func(p *v1alpha1.ControlPlane) string { return p.Status.Version })},
+		{Name: "Port", Value: of(func(p *v1alpha1.ControlPlane) string {
+			if p.Status.Endpoint == nil {
+				return ""
+			}
+			return strconv.Itoa(int(p.Status.Endpoint.Port))
+		})},
+		{Name: "Store", Wide: true, Value: of(func(p *v1alpha1.ControlPlane) string { return p.Spec.DataStore })},
+		{Name: "Host", Wide: true, Value: of(func(p *v1alpha1.ControlPlane) string {
+			if p.Status.Endpoint == nil {
+				return ""
+			}
+			return p.Status.Endpoint.ServerName
+		})},
+		MessageColumn,
+		ageColumn,
+	},
+	None: "cluster create NAME",
+}
+
+var IdentityProvider = &Kind{
+	Kind: "IdentityProvider", Singular: "identityprovider", Plural: "identityproviders", Scope: InInstallation,
+	Object: func() client.Object { return &v1alpha1.IdentityProvider{} },
+	List:   func() client.ObjectList { return &v1alpha1.IdentityProviderList{} },
+	columns: []Column{
+		{Name: "Issuer", Value: of(func(p *v1alpha1.IdentityProvider) string { return p.Spec.Issuer })},
+		readyColumn,
+		MessageColumn,
+		ageColumn,
+	},
+	None: "identityprovider create NAME --issuer URL --client-id ID",
+}
+
+var Event = &Kind{
+	Kind: "Event", Singular: "event", Plural: "events", Scope: InOrganization, unnamed: true,
+	Object: func() client.Object { return &eventsv1.Event{} },
+	List:   func() client.ObjectList { return &eventsv1.EventList{} },
+	columns: []Column{
+		{Name: "Last Seen", Value: of(func(e *eventsv1.Event) string { return Age(seenAt(e)) })},
+		{Name: "Type", Value: of(func(e *eventsv1.Event) string { return e.Type })},
+		{Name: "Reason", Value: of(func(e *eventsv1.Event) string { return e.Reason })},
+		{Name: "Object", Value: of(func(e *eventsv1.Event) string { return e.Regarding.Kind + "/" + e.Regarding.Name })},
+		{Name: "Note", Value: of(func(e *eventsv1.Event) string { return e.Note })},
+	},
+}
+
+var NodePool = &Kind{
+	Kind: "NodePool", Singular: "nodepool", Plural: "nodepools", Scope: InOrganization,
+	Object: func() client.Object { return &v1alpha1.NodePool{} },
+	List:   func() client.ObjectList { return &v1alpha1.NodePoolList{} },
+	columns: []Column{
+		{Name: "Cluster", Value: of(func(p *v1alpha1.NodePool) string { return p.Spec.ClusterName })},
+		{Name: "Desired", Value: of(func(p *v1alpha1.NodePool) string { return strconv.Itoa(int(p.Spec.Replicas)) })},
+		{Name: "Ready", Value: of(func(p *v1alpha1.NodePool) string { return strconv.Itoa(int(p.Status.ReadyReplicas)) })},
+		{Name: "Updated", Value: of(func(p *v1alpha1.NodePool) string { return strconv.Itoa(int(p.Status.UpdatedReplicas)) })},
+		{Name: "Version", Wide: true, Value: of(func(p *v1alpha1.NodePool) string { return p.Spec.Version })},
+		{Name: "Provider", Value: of(func(p *v1alpha1.NodePool) string { return p.Spec.Template.Provider })},
+		MessageColumn,
+		ageColumn,
+	},
+	None: "nodepool create NAME --cluster CLUSTER",
+}
+
+// Machine is called node on the command line: a Machine is KQueen's side of a node and has its name.
+var Machine = &Kind{
+	Kind: "Machine", Singular: "node", Plural: "nodes", Scope: InOrganization,
+	Object: func() client.Object { return &v1alpha1.Machine{} },
+	List:   func() client.ObjectList { return &v1alpha1.MachineList{} },
+	columns: []Column{
+		{Name: "Cluster", Value: of(func(m *v1alpha1.Machine) string { return m.Spec.ClusterName })},
+		{Name: "Pool", Value: of(func(m *v1alpha1.Machine) string { return m.Labels[v1alpha1.LabelNodePool] })},
+		readyColumn,
+		{Name: "Version", Value: of(func(m *v1alpha1.Machine) string { return m.Status.Version })},
+		{Name: "Address", Value: of(func(m *v1alpha1.Machine) string { return m.Status.Address })},
+		{Name: "Provider", Wide: true, Value: of(func(m *v1alpha1.Machine) string { return m.Spec.Provider })},
+		MessageColumn,
+		ageColumn,
+	},
+	None: "nodepool create NAME --cluster CLUSTER",
+}
+
+// KindOf returns the noun of an object that a command makes or deletes.
+func KindOf(o client.Object) *Kind {
+	switch o.(type) {
+	case *v1alpha1.NodePool:
+		return NodePool
+	case *v1alpha1.Machine:
+		return Machine
+	case *v1alpha1.Organization:
+		return Organization
+	case *v1alpha1.Provisioner:
+		return Provisioner
+	case *v1alpha1.IdentityProvider:
+		return IdentityProvider
+	}
+	return Cluster
+}
+
+// of makes a column's value from a function of the noun's own type.
+func of[T client.Object](value func(T) string) func(client.Object) string {
+	return func(o client.Object) string { return value(o.(T)) }
+}
+
+// seenAt is when an event was last seen. Which field says so depends on who wrote it.
+func seenAt(e *eventsv1.Event) time.Time {
+	if e.Series != nil && !e.Series.LastObservedTime.IsZero() {
+		return e.Series.LastObservedTime.Time
+	}
+	return cmp.Or(e.EventTime.Time, e.DeprecatedLastTimestamp.Time, e.CreationTimestamp.Time)
+}
+
+// Age is how long ago a moment was, in words.
+func Age(moment time.Time) string {
+	if moment.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(time.Since(moment))
+}

@@ -1,0 +1,79 @@
+package kinds
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/console"
+	"kqueen.io/kqueen/internal/cli/exit"
+)
+
+// mostNodes is how many nodes the definition of a NodePool allows.
+const mostNodes = 1000
+
+// CheckVersion refuses what is no version of Kubernetes; an empty one was left open.
+func CheckVersion(cmd *cobra.Command, version string) error {
+	if _, err := semver.StrictNewVersion(TrimV(version)); version != "" && (err != nil || version[0] != 'v') {
+		return exit.UsageError(cmd, "--version: %q is no version such as v1.36.3", version)
+	}
+	return nil
+}
+
+// CheckNodes refuses numbers of nodes that no pool can have.
+func CheckNodes(cmd *cobra.Command, flag string, count int32) error {
+	if count < 0 || count > mostNodes {
+		return exit.UsageError(cmd, "--%s: %d has to be a number from 0 to %d", flag, count, mostNodes)
+	}
+	return nil
+}
+
+func TrimV(version string) string {
+	if version != "" && version[0] == 'v' {
+		return version[1:]
+	}
+	return version
+}
+
+// PoolCommand is the command line that makes a pool as `cluster create` does.
+func PoolCommand(pool *v1alpha1.NodePool) string {
+	return fmt.Sprintf("nodepool create %s --cluster %s --nodes %d", console.ShellQuote(pool.Name), console.ShellQuote(pool.Spec.ClusterName), pool.Spec.Replicas)
+}
+
+// Nodes says how many nodes.
+func Nodes(count int32) string {
+	if count == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", count)
+}
+
+// PoolsOf returns the pools of a cluster. Who may not see them, or asks an admin plane that is too old to
+// know them, gets none.
+func PoolsOf(ctx context.Context, e *connection.Env, c client.Client, cluster string) ([]*v1alpha1.NodePool, error) {
+	objects, err := Fetch(ctx, c, Source{Kind: NodePool, Namespace: e.Namespace()})
+	if apierrors.IsForbidden(err) || apimeta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	var pools []*v1alpha1.NodePool
+	for _, object := range objects {
+		if pool, ok := object.(*v1alpha1.NodePool); ok && pool.Spec.ClusterName == cluster {
+			pools = append(pools, pool)
+		}
+	}
+	return pools, err
+}
+
+// NewNodePool returns a pool with the kind's defaults, so that flags show them.
+func NewNodePool() *v1alpha1.NodePool {
+	pool := &v1alpha1.NodePool{Spec: v1alpha1.NodePoolSpec{Replicas: 1}}
+	pool.Spec.Default()
+	return pool
+}

@@ -1,0 +1,101 @@
+package progress
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/console"
+	"kqueen.io/kqueen/internal/cli/kinds"
+)
+
+// stepState says how far a step is.
+type stepState int
+
+const (
+	stepPending stepState = iota
+	StepDone
+	stepFailed
+)
+
+// Step is one line of a progress display.
+type Step struct {
+	Name    string
+	State   stepState
+	Message string
+}
+
+// stepsOf returns the steps until an object is ready, or gone. When only a human helps, the first step that
+// is not done has failed.
+func stepsOf(o kinds.Conditioned) []Step {
+	if o.GetDeletionTimestamp() != nil {
+		deletion := Step{Name: "Deletion"}
+		if kinds.ReadyStatus(o) != string(metav1.ConditionTrue) { // else it still says why all was well
+			deletion.Message = console.CleanLine(kinds.ReadyMessage(o))
+		}
+		return []Step{deletion}
+	}
+	var steps []Step
+	switch o := o.(type) {
+	case *v1alpha1.Cluster:
+		steps = clusterSteps(o)
+	case *v1alpha1.NodePool:
+		steps = []Step{conditionStep(o, v1alpha1.ConditionClusterReady), nodesStep(o)}
+	}
+	steps = append(steps, conditionStep(o, v1alpha1.ConditionReady))
+	stalled := kinds.Condition(o, v1alpha1.ConditionStalled)
+	if stalled == nil || stalled.Status != metav1.ConditionTrue {
+		return steps
+	}
+	for i := range steps {
+		if steps[i].State != StepDone {
+			steps[i].State, steps[i].Message = stepFailed, console.CleanLine(stalled.Message)
+			break
+		}
+	}
+	return steps
+}
+
+// clusterSteps are that a cluster is accepted, its kubeconfig, and its provisioner's own.
+func clusterSteps(c *v1alpha1.Cluster) []Step {
+	steps := []Step{conditionStep(c, v1alpha1.ConditionAccepted), conditionStep(c, v1alpha1.ConditionKubeconfigReady)}
+	for _, s := range c.Status.Steps {
+		next := Step{Name: console.CleanLine(s.Name), Message: console.CleanLine(s.Message)}
+		if s.Done {
+			next = Step{Name: console.CleanLine(s.Name), State: StepDone}
+		}
+		steps = append(steps, next)
+	}
+	return steps
+}
+
+// nodesStep is how many of a pool's nodes are ready, and what the others wait for.
+func nodesStep(p *v1alpha1.NodePool) Step {
+	nodes := Step{Name: "Nodes"}
+	scaled := kinds.Condition(p, v1alpha1.ConditionScaled)
+	if scaled == nil {
+		return nodes
+	}
+	if scaled.Status == metav1.ConditionTrue {
+		nodes.State = StepDone
+		return nodes
+	}
+	nodes.Message = fmt.Sprintf("%d/%d ready", p.Status.ReadyReplicas, p.Spec.Replicas)
+	if message := console.CleanLine(scaled.Message); message != "" {
+		nodes.Message += ", " + message
+	}
+	return nodes
+}
+
+// conditionStep returns a condition as a step.
+func conditionStep(o kinds.Conditioned, name string) Step {
+	found := kinds.Condition(o, name)
+	if found == nil {
+		return Step{Name: name}
+	}
+	if found.Status == metav1.ConditionTrue {
+		return Step{Name: name, State: StepDone}
+	}
+	return Step{Name: name, Message: console.CleanLine(found.Message)}
+}

@@ -1,0 +1,161 @@
+package verbs
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/kinds"
+)
+
+// readObjects decodes every object of a file, or of standard input when the path is "-". All have to be of
+// the noun.
+func readObjects(e *connection.Env, n *kinds.Kind, path string) ([]client.Object, error) {
+	if path == "-" {
+		return decodeObjects(n, "standard input", e.Stdin)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", n.Plural, err)
+	}
+	defer func() { _ = file.Close() }() // It was only read.
+	return decodeObjects(n, path, file)
+}
+
+// decodeObjects decodes YAML or JSON documents that are each one of the noun, or a List of them as `NOUN list
+// -o yaml` prints it. It is strict: a field that the kind does not have is an error that names the file, the
+// document, counted from 1, and the field.
+func decodeObjects(n *kinds.Kind, name string, from io.Reader) ([]client.Object, error) {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(from))
+	var objects []client.Object
+	for number := 1; ; number++ {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+		some, err := decodeDocument(n, document)
+		if err != nil {
+			return nil, fmt.Errorf("%s, document %d: %w", name, number, err)
+		}
+		objects = append(objects, some...)
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("%s holds no %s", name, n.Singular)
+	}
+	return objects, nil
+}
+
+// listDocument is a List whose items are not decoded yet.
+type listDocument struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        metav1.ListMeta        `json:"metadata"`
+	Items           []runtime.RawExtension `json:"items"`
+}
+
+// decodeDocument decodes one YAML document. One that is empty or only comments holds nothing.
+func decodeDocument(n *kinds.Kind, document []byte) ([]client.Object, error) {
+	data, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return nil, err
+	}
+	if string(data) == "null" {
+		return nil, nil
+	}
+	var kind metav1.TypeMeta
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &kind); err != nil {
+		return nil, typeProblem(err)
+	}
+	if kind.APIVersion != "v1" || kind.Kind != "List" {
+		object, err := decodeObject(n, data, kind)
+		return []client.Object{object}, err
+	}
+	var list listDocument
+	if err := decodeStrict(data, &list); err != nil {
+		return nil, err
+	}
+	var objects []client.Object
+	for i, item := range list.Items {
+		var kind metav1.TypeMeta
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(item.Raw, &kind); err != nil {
+			return nil, fmt.Errorf("items[%d]: %w", i, typeProblem(err))
+		}
+		object, err := decodeObject(n, item.Raw, kind)
+		if err != nil {
+			return nil, fmt.Errorf("items[%d]: %w", i, err)
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// decodeObject decodes one object and forgets what only the server that it was read from knows, but for the revision.
+func decodeObject(n *kinds.Kind, data []byte, kind metav1.TypeMeta) (client.Object, error) {
+	if want := v1alpha1.GroupVersion.String(); kind.APIVersion != want {
+		return nil, fmt.Errorf("apiVersion: is %q and has to be %q", kind.APIVersion, want)
+	}
+	if kind.Kind != n.Kind {
+		return nil, fmt.Errorf("kind: is %q and has to be %q", kind.Kind, n.Kind)
+	}
+	object := blank(n)
+	if err := decodeStrict(data, object); err != nil {
+		return nil, err
+	}
+	object.SetUID("")
+	object.SetGeneration(0)
+	object.SetCreationTimestamp(metav1.Time{})
+	object.SetManagedFields(nil)
+	switch o := object.(type) {
+	case *v1alpha1.Cluster:
+		o.Status = v1alpha1.ClusterStatus{}
+	case *v1alpha1.NodePool:
+		o.Status = v1alpha1.NodePoolStatus{}
+	case *v1alpha1.Machine:
+		o.Status = v1alpha1.MachineStatus{}
+	case *v1alpha1.Organization:
+		o.Status = v1alpha1.OrganizationStatus{}
+	case *v1alpha1.Provisioner:
+		o.Status = v1alpha1.ProvisionerStatus{}
+	}
+	return object, nil
+}
+
+// blank returns what a document of the noun is decoded into: what it leaves open stays as it is there.
+func blank(n *kinds.Kind) client.Object {
+	if n == kinds.NodePool {
+		return kinds.NewNodePool()
+	}
+	return n.Object()
+}
+
+// decodeStrict decodes JSON; every field has to be known, and has to be there once.
+func decodeStrict(data []byte, into any) error {
+	strict, err := kjson.UnmarshalStrict(data, into)
+	if err != nil {
+		return typeProblem(err)
+	}
+	return errors.Join(strict...)
+}
+
+// typeProblem says in the words of YAML what is of the wrong type.
+func typeProblem(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return fmt.Errorf("%s: has to be a %s and is a %s", wrong.Field, wrong.Type.Kind(), wrong.Value)
+	}
+	return err
+}

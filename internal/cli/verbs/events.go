@@ -1,0 +1,16 @@
+package verbs
+
+import (
+	"context"
+
+	"kqueen.io/kqueen/internal/cli/kinds"
+)
+
+func (l *Listing) AllEvents(ctx context.Context, s kinds.Source) error {
+	c, err := l.Env.Connect()
+	if err != nil {
+		return err
+	}
+	s.Namespace = l.Env.Namespace() // the way may have brought an organization with it
+	return l.Show(ctx, c, []kinds.Source{s})
+}

@@ -1,0 +1,228 @@
+package verbs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/cli/kinds"
+)
+
+// Listing is one run of a list or get command.
+type Listing struct {
+	Env     *connection.Env
+	Kind    *kinds.Kind
+	options kinds.OutputOptions
+	watch   bool
+	// selector is a label selector, as written by the user.
+	selector string
+	// cluster, when set, leaves out what is of other clusters.
+	cluster string
+	// Sort orders what is printed; nil leaves it ordered by namespace and name.
+	Sort func([]client.Object)
+}
+
+// ListCommand returns `NOUN list`.
+func ListCommand(e *connection.Env, n *kinds.Kind) *cobra.Command {
+	l := &Listing{Env: e, Kind: n}
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List " + n.Plural,
+		Example: fmt.Sprintf("  kqueen %[1]s list\n  kqueen %[1]s list -o wide --watch\n  kqueen %[1]s list -o jsonpath='{.items[*].metadata.name}'", n.Singular),
+		Args:    command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return l.list(cmd.Context())
+		},
+	}
+	l.Register(cmd)
+	cmd.Flags().StringVarP(&l.selector, "selector", "l", "", "only those with these labels, such as team=blue,stage!=test")
+	if n == kinds.NodePool || n == kinds.Machine {
+		cmd.Flags().StringVar(&l.cluster, "cluster", "", "only those of this cluster")
+		_ = cmd.RegisterFlagCompletionFunc("cluster", kinds.CompleteNames(e, kinds.Cluster, -1))
+	}
+	if n.Scope != kinds.InInstallation {
+		cmd.Flags().BoolVarP(&l.options.Everywhere, "all-organizations", "A", false, "those of all organizations")
+	}
+	return cmd
+}
+
+// GetCommand returns `NOUN get`.
+func GetCommand(e *connection.Env, n *kinds.Kind) *cobra.Command {
+	l := &Listing{Env: e, Kind: n}
+	cmd := &cobra.Command{
+		Use:               "get NAME...",
+		Short:             "Show " + n.Plural + " by their names",
+		Example:           fmt.Sprintf("  kqueen %[1]s get NAME\n  kqueen %[1]s get NAME -o yaml\n  kqueen %[1]s get NAME --watch", n.Singular),
+		Args:              command.Names(1, -1),
+		ValidArgsFunction: kinds.CompleteNames(e, n, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return l.get(cmd.Context(), args)
+		},
+	}
+	l.Register(cmd)
+	return cmd
+}
+
+func (l *Listing) Register(cmd *cobra.Command) {
+	command.RegisterOutput(cmd, &l.options.Format, "table", kinds.OutputFormats)
+	cmd.Flags().BoolVarP(&l.watch, "watch", "w", false, "go on and print every change")
+	cmd.Flags().BoolVar(&l.options.NoHeaders, "no-headers", false, "print tables without headers")
+}
+
+func (l *Listing) list(ctx context.Context) error {
+	var options []client.ListOption
+	if l.selector != "" {
+		selector, err := labels.Parse(l.selector)
+		if err != nil {
+			return exit.Fail(exit.Usage, "--selector: %w", err)
+		}
+		options = append(options, client.MatchingLabelsSelector{Selector: selector})
+	}
+	c, err := l.Env.Connect()
+	if err != nil {
+		return err
+	}
+	var sources []kinds.Source
+	for _, namespace := range kinds.Namespaces(l.Env, l.Kind, l.options.Everywhere) {
+		sources = append(sources, kinds.Source{Kind: l.Kind, Namespace: namespace, Options: options, Keep: l.keep})
+	}
+	return l.Show(ctx, c, sources)
+}
+
+// keep says whether an object is of the cluster that the user wants.
+func (l *Listing) keep(object client.Object) bool {
+	return l.cluster == "" || kinds.ClusterOf(object) == l.cluster
+}
+
+// Show prints sources, and what changes in them when the user watches.
+func (l *Listing) Show(ctx context.Context, c client.WithWatch, sources []kinds.Source) error {
+	out, err := kinds.NewOutput(l.Env.Stdout, l.Kind, l.options)
+	if err != nil {
+		return err
+	}
+	if l.watch {
+		return l.follow(ctx, c, sources, out)
+	}
+	var all []client.Object
+	for _, s := range sources {
+		some, err := kinds.Fetch(ctx, c, s)
+		if apierrors.IsNotFound(err) && l.Kind.Scope != kinds.InInstallation && !l.options.Everywhere {
+			err = cmp.Or(kinds.CheckOrganization(ctx, l.Env, c), err)
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, some...)
+	}
+	if len(all) == 0 {
+		if err := l.nothing(ctx, c); err != nil {
+			return err
+		}
+	}
+	if l.Sort != nil {
+		l.Sort(all)
+	}
+	return out.Print(all, false)
+}
+
+// nothing tells why there is nothing to list.
+func (l *Listing) nothing(ctx context.Context, c client.Client) error {
+	where := ""
+	if l.Kind.Scope == kinds.InOrganization && !l.options.Everywhere {
+		if err := kinds.CheckOrganization(ctx, l.Env, c); err != nil {
+			return err
+		}
+		where = " in organization " + l.Env.Organization()
+	}
+	if l.cluster != "" {
+		if _, err := kinds.Find(ctx, l.Env, c, kinds.Cluster, l.cluster); err != nil && !l.options.Everywhere {
+			return err
+		}
+		where = " of cluster " + l.cluster + where
+	}
+	l.Env.Say("no %s%s", l.Kind.Plural, where)
+	if l.Kind.None != "" && l.selector == "" {
+		l.Env.Say("make one with: %s", l.Env.Command(l.Kind.None))
+	}
+	return nil
+}
+
+// follow prints sources and then every change, until the user stops it.
+func (l *Listing) follow(ctx context.Context, c client.WithWatch, sources []kinds.Source, out *kinds.Output) error {
+	var printing sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	for _, s := range sources {
+		f := &follower{client: c, source: s, lost: func(err error) { sayLost(l.Env, err) }, see: func(changes []change) (bool, error) {
+			printing.Lock()
+			defer printing.Unlock()
+			return false, l.printChanges(out, changes)
+		}}
+		group.Go(func() error { return f.run(ctx) })
+	}
+	return group.Wait()
+}
+
+// printChanges prints what is new or changed as data. That something is gone is said, because a row or a
+// document cannot say it.
+func (l *Listing) printChanges(out *kinds.Output, changes []change) error {
+	var shown []client.Object
+	for _, change := range changes {
+		if !change.gone {
+			shown = append(shown, change.object)
+			continue
+		}
+		l.Env.Say("%s %s is gone", l.Kind.Singular, change.object.GetName())
+	}
+	if l.Sort != nil {
+		l.Sort(shown)
+	}
+	return out.Print(shown, true)
+}
+
+func (l *Listing) get(ctx context.Context, names []string) error {
+	c, err := l.Env.Connect()
+	if err != nil {
+		return err
+	}
+	var objects []client.Object
+	for _, name := range names {
+		object, err := kinds.Find(ctx, l.Env, c, l.Kind, name)
+		if err != nil {
+			return err
+		}
+		objects = append(objects, object)
+	}
+	if l.watch {
+		return l.Show(ctx, c, only(l.Kind, objects))
+	}
+	out, err := kinds.NewOutput(l.Env.Stdout, l.Kind, l.options)
+	if err != nil {
+		return err
+	}
+	return out.Print(objects, len(objects) == 1)
+}
+
+// only returns sources that hold these objects and no others.
+func only(n *kinds.Kind, objects []client.Object) []kinds.Source {
+	var sources []kinds.Source
+	for _, object := range objects {
+		sources = append(sources, kinds.Source{
+			Kind:      n,
+			Namespace: object.GetNamespace(),
+			Options:   []client.ListOption{client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", object.GetName())}},
+		})
+	}
+	return sources
+}

@@ -1,0 +1,265 @@
+package verbs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/cli/kinds"
+)
+
+// IntoSpec reads what flags say into a spec.
+func IntoSpec(patch map[string]any, spec any) error {
+	data, err := json.Marshal(patch)
+	if err == nil {
+		err = json.Unmarshal(data, spec)
+	}
+	if err != nil {
+		return fmt.Errorf("read the flags: %w", err)
+	}
+	return nil
+}
+
+// updating is one run of an update command, of any noun.
+type updating struct {
+	env  *connection.Env
+	kind *kinds.Kind
+	// FromFlags returns what the noun's own flags change of the spec; nil for a noun without such flags.
+	FromFlags func(*cobra.Command) (map[string]any, error)
+
+	file, spec, dryRun, format string
+	labels, annotations        []string
+}
+
+// UpdateCommand returns `NOUN update`.
+func UpdateCommand(e *connection.Env, n *kinds.Kind, example string) (*cobra.Command, *updating) {
+	u := &updating{env: e, kind: n}
+	cmd := &cobra.Command{
+		Use:   "update [NAME]",
+		Short: fmt.Sprintf("Change a %s, its labels and annotations", n.Singular),
+		Long: fmt.Sprintf(`Change a %[1]s by flags, or make %[2]s say what a file says.
+
+--spec takes a JSON merge patch (RFC 7386) of the spec, in JSON or YAML: what it
+does not name stays as it is, and null removes. With --filename the whole spec
+becomes what the file says, and so do labels and annotations. When the file has a
+metadata.resourceVersion, as "kqueen %[1]s get NAME -o yaml" prints it, nothing is
+done to what somebody else has changed since.`, n.Singular, n.Plural),
+		Example:           fmt.Sprintf("  %[2]s\n  kqueen %[1]s update demo --label team=blue --label old-\n  kqueen %[1]s update -f %[1]s.yaml --dry-run=server", n.Singular, example),
+		Args:              command.Names(0, 1),
+		ValidArgsFunction: kinds.CompleteNames(e, n, 1),
+		RunE:              u.run,
+	}
+	f := cmd.Flags()
+	f.StringVarP(&u.file, "filename", "f", "", "file with "+n.Plural+", or - for standard input")
+	f.StringVar(&u.spec, "spec", "", "what changes of the spec, as a JSON merge patch")
+	f.StringArrayVar(&u.labels, "label", nil, "label to set, as KEY=VALUE, or to remove, as KEY-; may be repeated")
+	f.StringArrayVar(&u.annotations, "annotation", nil, "annotation to set, as KEY=VALUE, or to remove, as KEY-; may be repeated")
+	f.StringVar(&u.dryRun, "dry-run", dryRunNone, "check and print, but change nothing: none, server")
+	command.RegisterOutput(cmd, &u.format, "", []string{"name", "json", "yaml"})
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", command.OneOf(dryRunNone, dryRunServer))
+	for _, name := range []string{"spec", "label", "annotation"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, command.NoCompletion)
+	}
+	return cmd, u
+}
+
+func (u *updating) run(cmd *cobra.Command, args []string) error {
+	patch, err := u.patch(cmd)
+	if err != nil {
+		return err
+	}
+	switch {
+	case u.dryRun != dryRunNone && u.dryRun != dryRunServer:
+		return exit.UsageError(cmd, "--dry-run: %q has to be none or server", u.dryRun)
+	case !slices.Contains([]string{"", "name", "json", "yaml"}, u.format):
+		return exit.UsageError(cmd, "--output: %q is no format; choose one of name, json, yaml", u.format)
+	case u.file != "" && len(patch) > 0:
+		return exit.UsageError(cmd, "--filename says all; leave out the other flags")
+	case u.file == "" && len(args) == 0:
+		return exit.UsageError(cmd, "give the NAME of a %s, or a file with --filename", u.kind.Singular)
+	case u.file == "" && len(patch) == 0:
+		return exit.UsageError(cmd, "say what changes, with --spec, --label or --annotation")
+	}
+	c, err := u.env.Connect()
+	if err != nil {
+		return err
+	}
+	var changed []client.Object
+	if u.file != "" {
+		changed, err = u.replace(cmd.Context(), c, args)
+	} else {
+		changed, err = u.merge(cmd.Context(), c, args[0], patch)
+	}
+	if reported := u.report(changed); err == nil {
+		err = reported
+	}
+	return err
+}
+
+// patch is the merge patch that the flags say; empty when they say nothing.
+func (u *updating) patch(cmd *cobra.Command) (map[string]any, error) {
+	spec, err := SpecPatch(u.spec)
+	if err != nil {
+		return nil, exit.UsageError(cmd, "--spec: %w", err)
+	}
+	if u.FromFlags != nil {
+		more, err := u.FromFlags(cmd)
+		if err != nil {
+			return nil, err
+		}
+		for name, value := range more {
+			if _, twice := spec[name]; twice {
+				return nil, exit.UsageError(cmd, "--spec: %s: is said by another flag too", name)
+			}
+			spec[name] = value
+		}
+	}
+	patch, metadata := map[string]any{}, map[string]any{}
+	for flag, words := range map[string][]string{"label": u.labels, "annotation": u.annotations} {
+		changes, err := parseChanges(words)
+		if err != nil {
+			return nil, exit.UsageError(cmd, "--%s: %w", flag, err)
+		}
+		if len(changes) > 0 {
+			metadata[flag+"s"] = changes
+		}
+	}
+	if len(spec) > 0 {
+		patch["spec"] = spec
+	}
+	if len(metadata) > 0 {
+		patch["metadata"] = metadata
+	}
+	return patch, nil
+}
+
+// SpecPatch reads a merge patch of a spec.
+func SpecPatch(text string) (map[string]any, error) {
+	patch := map[string]any{}
+	if text == "" {
+		return patch, nil
+	}
+	if err := yaml.UnmarshalStrict([]byte(text), &patch); err != nil || len(patch) == 0 {
+		return nil, fmt.Errorf("%q has to be a JSON object with the fields that change, such as {\"version\":\"v1.36.3\"}", text)
+	}
+	return patch, nil
+}
+
+// parseChanges reads KEY=VALUE, which sets, and KEY-, which removes. A removed one is null, as merge patches have it.
+func parseChanges(words []string) (map[string]any, error) {
+	changes := map[string]any{}
+	for _, word := range words {
+		key, value, set := strings.Cut(word, "=")
+		name, removed := strings.CutSuffix(key, "-")
+		if !set && removed {
+			key = name
+		}
+		if _, twice := changes[key]; twice || key == "" || !set && !removed {
+			return nil, fmt.Errorf("%q has to be KEY=VALUE or KEY-, once for each key", word)
+		}
+		changes[key] = value
+		if !set {
+			changes[key] = nil
+		}
+	}
+	return changes, nil
+}
+
+// merge changes one object by a merge patch.
+func (u *updating) merge(ctx context.Context, c client.Client, name string, patch map[string]any) ([]client.Object, error) {
+	object, err := kinds.Find(ctx, u.env, c, u.kind, name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("write the patch: %w", err)
+	}
+	var options []client.PatchOption
+	if u.dryRun == dryRunServer {
+		options = append(options, client.DryRunAll)
+	}
+	if err := c.Patch(ctx, object, client.RawPatch(types.MergePatchType, data), options...); err != nil {
+		return nil, fmt.Errorf("update %s %s: %w", u.kind.Singular, name, err)
+	}
+	return []client.Object{object}, kinds.SetKind(c, object)
+}
+
+// replace makes objects say what a file says, and returns those that do.
+func (u *updating) replace(ctx context.Context, c client.Client, args []string) ([]client.Object, error) {
+	wanted, err := readObjects(u.env, u.kind, u.file)
+	if err != nil {
+		return nil, err
+	}
+	if len(args) > 0 && (len(wanted) > 1 || wanted[0].GetName() != args[0]) {
+		return nil, exit.Fail(exit.Usage, "%s does not hold the %s %q alone; leave out the NAME", u.file, u.kind.Singular, args[0])
+	}
+	var options []client.UpdateOption
+	if u.dryRun == dryRunServer {
+		options = append(options, client.DryRunAll)
+	}
+	var changed []client.Object
+	for _, object := range wanted {
+		present, err := kinds.Find(ctx, u.env, c, u.kind, object.GetName())
+		if err != nil {
+			return changed, err
+		}
+		if object.GetNamespace() != "" && object.GetNamespace() != present.GetNamespace() {
+			return changed, exit.Fail(exit.Usage, "%s, %s %s: metadata.namespace: is %q, and the one of organization %s is in %q",
+				u.file, u.kind.Singular, object.GetName(), object.GetNamespace(), u.env.Organization(), present.GetNamespace())
+		}
+		keepOthers(present, object)
+		err = c.Update(ctx, object, options...)
+		if apierrors.IsConflict(err) {
+			return changed, exit.Fail(exit.Failed, "%s %s has changed since it was read; read it again, and say what changes", u.kind.Singular, object.GetName())
+		}
+		if err != nil {
+			return changed, fmt.Errorf("update %s %s: %w", u.kind.Singular, object.GetName(), err)
+		}
+		if err := kinds.SetKind(c, object); err != nil {
+			return changed, err
+		}
+		changed = append(changed, object)
+	}
+	return changed, nil
+}
+
+// keepOthers gives an object what a file does not say: what is KQueen's to say, and the revision, unless it does.
+func keepOthers(present, object client.Object) {
+	object.SetNamespace(present.GetNamespace())
+	object.SetUID(present.GetUID())
+	object.SetFinalizers(present.GetFinalizers())
+	object.SetOwnerReferences(present.GetOwnerReferences())
+	if object.GetResourceVersion() == "" {
+		object.SetResourceVersion(present.GetResourceVersion())
+	}
+}
+
+func (u *updating) report(changed []client.Object) error {
+	did := "updated"
+	if u.dryRun != dryRunNone {
+		did = "would be updated (dry run)"
+	}
+	for _, object := range changed {
+		u.env.Say("%s %s %s", u.kind.Singular, object.GetName(), did)
+	}
+	if u.format == "" || len(changed) == 0 {
+		return nil
+	}
+	out, err := kinds.NewOutput(u.env.Stdout, u.kind, kinds.OutputOptions{Format: u.format})
+	if err != nil {
+		return err
+	}
+	return out.Print(changed, len(changed) == 1)
+}

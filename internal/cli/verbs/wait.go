@@ -1,0 +1,216 @@
+package verbs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/console"
+	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/progress"
+)
+
+// sayLost tells that a watch cannot be resumed for now.
+func sayLost(e *connection.Env, err error) { e.Say("lost the admin plane, trying again: %v", err) }
+
+const (
+	// goalDeleted is the word for waiting until an object is gone.
+	goalDeleted = "deleted"
+	// redrawEvery is how often the seconds on a terminal move on.
+	redrawEvery = 100 * time.Millisecond
+)
+
+// Waiting is one wait for one object.
+type Waiting struct {
+	Kind *kinds.Kind
+	Name string
+	// Goal is a condition that has to be true, or goalDeleted.
+	Goal string
+	// Also, when set, has to hold beside the goal. It is asked when the goal is met.
+	Also func(context.Context) (bool, error)
+	// Uid, when set, is the object that is meant: another one of the same name is as good as none.
+	Uid types.UID
+	// Timeout bounds the wait from since on.
+	Timeout time.Duration
+	// Since is when the work began that is waited for; zero when that is not known.
+	Since time.Time
+	// Quiet leaves out what to do next with what is ready.
+	Quiet bool
+}
+
+// WaitCommand returns `NOUN wait`. The goals are the conditions that are worth waiting for beside Ready;
+// one of them is in the example.
+func WaitCommand(e *connection.Env, n *kinds.Kind, goals ...string) *cobra.Command {
+	w := Waiting{Kind: n}
+	cmd := &cobra.Command{
+		Use:   "wait NAME",
+		Short: fmt.Sprintf("Wait until a %s is ready, gone, or something else is true of it", n.Singular),
+		Long: fmt.Sprintf(`Wait until a condition of a %[1]s is true, showing the steps on the way.
+
+The wait ends at once with exit code 1 when the %[1]s is stalled, which is
+when only a change of its spec helps, and with exit code 5 when its time is up.`, n.Singular),
+		Example: fmt.Sprintf(`  kqueen %[1]s wait demo
+  kqueen %[1]s wait demo --for %[2]s --timeout 1m
+  kqueen %[1]s wait demo --for deleted`, n.Singular, goals[len(goals)-1]),
+		Args:              command.Names(1, 1),
+		ValidArgsFunction: kinds.CompleteNames(e, n, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w.Name = args[0]
+			c, err := e.Connect()
+			if err != nil {
+				return err
+			}
+			return Await(cmd.Context(), e, c, w)
+		},
+	}
+	cmd.Flags().StringVar(&w.Goal, "for", v1alpha1.ConditionReady, "condition that has to be true, or \"deleted\"")
+	command.RegisterTimeout(cmd, &w.Timeout)
+	all := append([]string{v1alpha1.ConditionReady, v1alpha1.ConditionStalled, goalDeleted}, goals...)
+	_ = cmd.RegisterFlagCompletionFunc("for", command.OneOf(all...))
+	return cmd
+}
+
+// Await waits, showing the steps, and tells at the end how long it took.
+func Await(parent context.Context, e *connection.Env, c client.WithWatch, w Waiting) error {
+	start := cmp.Or(w.Since, time.Now())
+	ctx, cancel := context.WithDeadlineCause(parent, start.Add(w.Timeout), exit.ErrTimedOut)
+	defer cancel()
+	looks, outages := make(chan kinds.Conditioned), make(chan error)
+	ended := make(chan error, 1)
+	f := &follower{client: c, source: named(e, w.Kind, w.Name)}
+	f.see = func(changes []change) (bool, error) {
+		err := hand(ctx, looks, latest(changes, w.Uid))
+		return err != nil, err
+	}
+	// The context says itself why an outage could not be told.
+	f.lost = func(err error) { _ = hand(ctx, outages, err) }
+	go func() { ended <- f.run(ctx) }()
+
+	shown := progress.NewDisplay(e.Stderr, start)
+	redraw := time.NewTicker(redrawEvery)
+	defer redraw.Stop()
+	var last kinds.Conditioned
+	for first := true; ; {
+		select {
+		case err := <-ended:
+			return w.givenUp(e, last, err)
+		case err := <-outages:
+			sayLost(e, err)
+			shown.Drawn = 0
+		case now := <-redraw.C:
+			shown.Redraw(last, now)
+		case object := <-looks:
+			last = cmp.Or(object, last)
+			shown.Redraw(last, time.Now())
+			met, err := w.met(object)
+			if met && w.Also != nil {
+				met, err = w.Also(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			if met {
+				sayMet(e, w, last, first && w.Since.IsZero(), time.Since(start))
+				return nil
+			}
+			first = false
+		}
+	}
+}
+
+// hand sends a value, or returns why the context ended before it was taken.
+func hand[T any](ctx context.Context, to chan<- T, value T) error {
+	select {
+	case to <- value:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// named is the source of one object of the organization's.
+func named(e *connection.Env, n *kinds.Kind, name string) kinds.Source {
+	object := n.Object()
+	object.SetNamespace(e.Namespace())
+	object.SetName(name)
+	return only(n, []client.Object{object})[0]
+}
+
+// latest returns the object that changes leave, or nil when they leave none.
+func latest(changes []change, uid types.UID) kinds.Conditioned {
+	for _, change := range slices.Backward(changes) {
+		object, ok := change.object.(kinds.Conditioned)
+		if ok && !change.gone && (uid == "" || object.GetUID() == uid) {
+			return object
+		}
+	}
+	return nil
+}
+
+// met says whether a wait is over with this object, which is nil when there is none. The error says that
+// it never will be.
+func (w Waiting) met(object kinds.Conditioned) (bool, error) {
+	if w.Goal == goalDeleted {
+		return object == nil, nil
+	}
+	if object == nil {
+		return false, exit.Fail(exit.NotFound, "there is no %s %q", w.Kind.Singular, w.Name)
+	}
+	if found := kinds.Condition(object, w.Goal); found != nil && found.Status == metav1.ConditionTrue {
+		return true, nil
+	}
+	if object.GetDeletionTimestamp() != nil {
+		return false, exit.Fail(exit.Failed, "%s %s is being deleted", w.Kind.Singular, w.Name)
+	}
+	if stalled := kinds.Condition(object, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+		return false, exit.Fail(exit.Failed, "%s %s is stalled: %s", w.Kind.Singular, w.Name, console.CleanLine(stalled.Message))
+	}
+	return false, nil
+}
+
+// givenUp returns the error for a wait that ended before its goal.
+func (w Waiting) givenUp(e *connection.Env, last kinds.Conditioned, err error) error {
+	if !errors.Is(err, exit.ErrTimedOut) {
+		return err
+	}
+	goal := "to be " + w.Goal
+	if w.Goal != v1alpha1.ConditionReady && w.Goal != goalDeleted {
+		goal = "for " + w.Goal
+	}
+	text := fmt.Sprintf("timed out after %s waiting for %s %s %s", duration.HumanDuration(w.Timeout), w.Kind.Singular, w.Name, goal)
+	if last != nil {
+		if message := console.CleanLine(kinds.ReadyMessage(last)); message != "" {
+			text += ": " + message
+		}
+	}
+	return exit.Fail(exit.TimedOut, "%s\nsee: %s", text, e.Command(w.Kind.Singular+" describe "+w.Name))
+}
+
+// sayMet tells that a wait is over and, when the user waited until an object is ready, what to do next.
+func sayMet(e *connection.Env, w Waiting, object kinds.Conditioned, atOnce bool, took time.Duration) {
+	what := map[string]string{v1alpha1.ConditionReady: "is ready", goalDeleted: "is gone"}[w.Goal]
+	if what == "" {
+		what = "has " + w.Goal
+	}
+	after := " after " + progress.Seconds(took)
+	if atOnce {
+		after = ""
+	}
+	e.Say("%s %s %s%s", w.Kind.Singular, w.Name, what, after)
+	if w.Goal == v1alpha1.ConditionReady && !w.Quiet {
+		e.Say("next: %s", nextFor(e, object))
+	}
+}
