@@ -72,6 +72,18 @@ test: packages lint clients kubernetes conformance-tests test-node ## Check form
 	@echo "Testing"
 	$(call SECONDS_OF,CGO_ENABLED=1 go test -trimpath -race -shuffle=on -timeout 40m ./...,all tests)
 
+.PHONY: cover
+cover: kubernetes ## Show how much of internal/ all tests together run, end-to-end tests included
+	@rm -rf $(BIN)/cover && mkdir -p $(BIN)/cover
+	GOCOVERDIR=$(abspath $(BIN)/cover) go test -trimpath -cover -coverpkg=./internal/... -timeout 60m ./internal/... ./test/... -args -test.gocoverdir=$(abspath $(BIN)/cover)
+	@go tool covdata percent -i=$(BIN)/cover -pkg="$$(go list ./internal/... | paste -sd,)" | sort
+
+.PHONY: soak
+soak: kubernetes ## Run the long forms of tests: many random crashes, floods, clusters at once, and a fault at every call
+	@echo "Soaking; docs/soak.md has the figures of the last time"
+	KQUEEN_E2E_SEEDS=$${SEEDS:-50} KQUEEN_E2E_CLUSTERS=20 KQUEEN_E2E_FLOOD=10000 go test -trimpath -v -timeout 2h ./test/e2e -run 'TestCrashes|TestManyAtOnce|TestMember$$'
+	KQUEEN_FAULTS=all go test -trimpath -timeout 2h ./internal/... -run UnderFaults
+
 .PHONY: test-node
 test-node: packages $(TOOLS)/golangci-lint ## Check form and test what becomes images for nodes
 	@for m in node node/coredns node/flannel; do (cd $$m && "$(abspath $(TOOLS))/golangci-lint" run ./...); done

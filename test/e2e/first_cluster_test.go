@@ -54,6 +54,7 @@ spec: {length: 28}
 `
 
 func TestFirstCluster(t *testing.T) {
+	t.Parallel()
 	firstCluster(t, newInstallation(t))
 }
 

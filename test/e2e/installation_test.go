@@ -5,7 +5,8 @@
 // and looks at what is left in /proc, in etcd and on disk.
 //
 // Every test has an installation of its own and leaves no process and no file
-// behind. Nothing here looks inside the program but for the marks that the
+// behind. Tests without nodes run side by side; nodes are of the whole host, so
+// tests that have some run alone. Nothing here looks inside the program but for the marks that the
 // runner puts on processes and the prefixes of the keyspaces.
 package e2e
 
@@ -232,6 +233,9 @@ func (i *installation) tryKubectl(kubeconfig, stdin string, args ...string) resu
 func (i *installation) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + i.base, "KQUEEN_RELEASES=" + i.releases}, i.env...)
+	if dir := os.Getenv("GOCOVERDIR"); dir != "" { // of "make cover"
+		cmd.Env = append(cmd.Env, "GOCOVERDIR="+dir)
+	}
 	cmd.Dir = "/"
 	if i.as != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: i.as}

@@ -23,7 +23,8 @@ import (
 
 const (
 	floodClients = 200
-	floodTotal   = 10_000
+	// floodTotal is how many requests a flood has; KQUEEN_E2E_FLOOD says another number, as "make soak" does.
+	floodTotal = 3_000
 	// warmTotal is a flood after which everything is allocated that is allocated once.
 	warmTotal = 2_000
 	// maxLive is how much more may be in use after the other floods than after the first one, in bytes: half a kilobyte
@@ -45,7 +46,7 @@ func bearsLoad(t *testing.T, i *installation, good, bad *door, clusters, name st
 	t.Helper()
 	before := i.use(t)
 	warm, served := before, 0
-	for n, total := range []int{warmTotal, floodTotal, warmTotal} {
+	for n, total := range []int{warmTotal, int(number(t, "KQUEEN_E2E_FLOOD", floodTotal)), warmTotal} {
 		f := &flood{door: bad, member: bad.token, clients: floodClients, total: total}
 		if n == 0 {
 			f.slow = 40

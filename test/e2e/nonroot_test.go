@@ -11,6 +11,7 @@ import (
 
 // TestNonRoot is the first day of a user without any privilege.
 func TestNonRoot(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("who runs the tests is not root already: TestFirstCluster shows it")
 	}

@@ -19,6 +19,7 @@ import (
 // TestPostgreSQL is an installation whose people and action log are in PostgreSQL: they are there after a crash, also
 // when the address is not said again, and what is in the database helps nobody who reads it.
 func TestPostgreSQL(t *testing.T) {
+	t.Parallel()
 	address, err := url.Parse(databasetest.PostgreSQL(t))
 	if err != nil {
 		t.Fatal(err)

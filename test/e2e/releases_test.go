@@ -24,6 +24,7 @@ import (
 // downloaded as an older patch are the built programs under another name: no other is on this machine,
 // and KQueen cannot tell.
 func TestDownloadedRelease(t *testing.T) {
+	t.Parallel()
 	i := newInstallation(t)
 	i.releases = filepath.Join(i.base, "releases")
 	shareReleases(t, filepath.Join(programs.releases, programs.version), filepath.Join(i.releases, programs.version))

@@ -146,6 +146,9 @@ func (p *plane) start(ctx context.Context) (*rest.Config, error) {
 	return p.env.Start()
 }
 
+// coverVariable is Go's: a program that was built for it writes into that folder what of it ran. "make cover" sets it.
+const coverVariable = "GOCOVERDIR"
+
 // Kqueen builds the kqueen program and returns its path, which is not the one that make builds: that
 // one may be running, and carries its version. Beside it stands a link named etcd, under which it is
 // etcd. Test binaries that build at the same time take turns.
@@ -189,7 +192,11 @@ func Upgrade(ctx context.Context, path, version string) error {
 // build builds beside the target and moves: a program that runs cannot be written.
 func build(ctx context.Context, root, path, version string) error {
 	named := "-X kqueen.io/kqueen/internal/cli.version=" + version
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", named, "-o", path+".new", "./cmd/kqueen")
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", named, "-o", path + ".new"}
+	if os.Getenv(coverVariable) != "" {
+		args = append(args, "-cover", "-coverpkg=./internal/...")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, "./cmd/kqueen")...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
