@@ -1,5 +1,5 @@
 // Package crds holds the custom resource definitions that are generated from
-// the Go types in api/v1alpha1. Whoever installs KQueen into an API server
+// the Go types in api/v1alpha1. A program that installs KQueen into an API server
 // takes them from here.
 package crds
 

@@ -7,7 +7,7 @@ const (
 	// AccessClusterAdmin may do everything in the cluster.
 	AccessClusterAdmin = "cluster-admin"
 	// AccessEdit may change what runs in the cluster, in all namespaces, and see what AccessView sees. It is for
-	// people who are trusted with the cluster: who may run pods in every namespace may use every ServiceAccount.
+	// users who are trusted with the cluster: a user who may run pods in every namespace may use every ServiceAccount.
 	AccessEdit = "edit"
 	// AccessView may see everything in the cluster but Secrets, RBAC and what only administrators need.
 	AccessView = "view"

@@ -76,7 +76,7 @@ type Cluster struct {
 	Status ClusterStatus `json:"status,omitempty"`
 }
 
-// ClusterSpec is what somebody wants of a cluster.
+// ClusterSpec is what a user wants of a cluster.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.cni) || self.cni != 'flannel' || !has(self.network) || !has(self.network.podCIDR) || !isCIDR(self.network.podCIDR) || cidr(self.network.podCIDR).ip().family() == 4",message="cni flannel needs an IPv4 range of pods in network.podCIDR, such as 10.244.0.0/16"
 type ClusterSpec struct {
@@ -205,7 +205,7 @@ type JoinEndpoint struct {
 
 // Step is one step of long work.
 type Step struct {
-	// Name of the step, for people.
+	// Name of the step, as a user reads it.
 	Name string `json:"name"`
 	// Done says that the step is behind us.
 	Done bool `json:"done"`

@@ -92,7 +92,7 @@ type ControlPlane struct {
 	Status ControlPlaneStatus `json:"status,omitempty"`
 }
 
-// ControlPlaneSpec is what somebody wants of a control plane.
+// ControlPlaneSpec is what a user, or a Cluster, wants of a control plane.
 type ControlPlaneSpec struct {
 	// Version of Kubernetes, such as "v1.36.3": a Release of that name must be ready.
 	// +kubebuilder:validation:MaxLength=32
@@ -156,7 +156,7 @@ type ComponentStatus struct {
 	Name string `json:"name"`
 	// State is one of Waiting, Starting, Ready, NotReady, Backoff, Stopping.
 	State string `json:"state"`
-	// Restarts counts the ends that nobody asked for since KQueen found or started the program.
+	// Restarts counts the ends that were not asked for since KQueen found or started the program.
 	// +optional
 	Restarts int32 `json:"restarts,omitempty"`
 	// LastExit says how the program last ended.

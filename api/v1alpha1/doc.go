@@ -1,9 +1,9 @@
-// Package v1alpha1 holds the nouns of KQueen: what somebody wants, and what is
+// Package v1alpha1 holds the API types of KQueen: what a user wants, and what is
 // known of it, as Kubernetes custom resources of the group kqueen.io.
 //
 // It is the public face of the project. Custom resource definitions and the
 // pages in docs/kinds are generated from here. It imports nothing of KQueen;
-// everybody may import it.
+// every package may import it.
 //
 // +kubebuilder:object:generate=true
 // +groupName=kqueen.io

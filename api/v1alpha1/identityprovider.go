@@ -16,7 +16,7 @@ const (
 	ReasonSecretSet = "SecretSet"
 	// ReasonPublicClient: the client has no secret, as the spec says.
 	ReasonPublicClient = "PublicClient"
-	// ReasonSecretMissing: nobody has set the client's secret.
+	// ReasonSecretMissing: the client's secret is not set yet.
 	ReasonSecretMissing = "SecretMissing"
 	// ReasonSecretForeign: the Secret of that name belongs to something else.
 	ReasonSecretForeign = "SecretForeign"
@@ -39,7 +39,7 @@ const (
 	AnnotationSecretSetAt = "kqueen.io/secret-set-at"
 )
 
-// IdentityProvider is an OpenID Connect provider by which people sign in. Its name stands before the names of its users
+// IdentityProvider is an OpenID Connect provider by which users sign in. Its name stands before the names of its users
 // and groups: "corp" makes "corp:alice@example.com".
 //
 // +kubebuilder:object:root=true
@@ -62,9 +62,9 @@ type IdentityProvider struct {
 
 // IdentityProviderSpec describes a provider, and what of its tokens is believed.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.adminGroups) || has(self.groupsClaim)",message="adminGroups needs groupsClaim: without it nobody is in a group"
+// +kubebuilder:validation:XValidation:rule="!has(self.adminGroups) || has(self.groupsClaim)",message="adminGroups needs groupsClaim: without it no user is in a group"
 type IdentityProviderSpec struct {
-	// DisplayName is the name that people read on the page on which they sign in.
+	// DisplayName is the name that users read on the page on which they sign in.
 	// +optional
 	// +kubebuilder:validation:MaxLength=100
 	DisplayName string `json:"displayName,omitempty"`
@@ -78,12 +78,12 @@ type IdentityProviderSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	ClientID string `json:"clientID"`
-	// PublicClient says that the client has no secret. Otherwise nobody signs in until its secret is set. The secret
+	// PublicClient says that the client has no secret. Otherwise no user can sign in until its secret is set. The secret
 	// is not part of the spec: it goes in by the API, or as key "clientSecret" of the Secret
 	// "identity-provider-NAME" in kqueen-system, and does not come out.
 	// +optional
 	PublicClient bool `json:"publicClient,omitempty"`
-	// CABundle is who signs the issuer's certificates, in PEM, and nobody else; whom the system trusts when it is absent.
+	// CABundle has the authorities that sign the issuer's certificates, in PEM: these and no others. Those that the system trusts when it is absent.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.contains('-----BEGIN CERTIFICATE-----')",message="must be certificates in PEM"

@@ -34,7 +34,7 @@ const (
 	ReasonMachineFailed = "MachineFailed"
 	// ReasonMachineRemaining: something of the machine is still there.
 	ReasonMachineRemaining = "MachineRemaining"
-	// ReasonAwaitingJoin: somebody has to run the join command on the machine.
+	// ReasonAwaitingJoin: the user has to run the join command on the machine.
 	ReasonAwaitingJoin = "AwaitingJoin"
 	// ReasonNodeReady: the node is ready.
 	ReasonNodeReady = "NodeReady"
@@ -42,7 +42,7 @@ const (
 	ReasonNodeMissing = "NodeMissing"
 	// ReasonNodeNotReady: the node is not ready; the message has the node's own words.
 	ReasonNodeNotReady = "NodeNotReady"
-	// ReasonClusterUnreachable: the cluster's API server does not answer, so nobody can tell how the node is.
+	// ReasonClusterUnreachable: the cluster's API server does not answer, so KQueen cannot tell how the node is.
 	ReasonClusterUnreachable = "ClusterUnreachable"
 	// ReasonNodeRefused: the cluster refuses what KQueen wants to set on the node.
 	ReasonNodeRefused = "NodeRefused"

@@ -37,7 +37,7 @@ const (
 	// ReasonTooManyUnhealthy: more machines are unhealthy than spec.health.maxUnhealthy allows, so none is
 	// replaced: the cause is probably not the machines.
 	ReasonTooManyUnhealthy = "TooManyUnhealthy"
-	// ReasonNotReplaced: machines are unhealthy and are not replaced, because somebody has to bring others, or
+	// ReasonNotReplaced: machines are unhealthy and are not replaced, because the user has to join others, or
 	// because none could be made.
 	ReasonNotReplaced = "NotReplaced"
 	// ReasonScaled: there are as many ready machines as wanted.
@@ -54,7 +54,7 @@ const (
 const (
 	// ProviderLocal makes machines on the host of KQueen.
 	ProviderLocal = "local"
-	// ProviderManual takes machines that somebody brings and joins with a command.
+	// ProviderManual takes machines that the user has and joins with a command.
 	ProviderManual = "manual"
 )
 
@@ -101,7 +101,7 @@ type NodePool struct {
 	Status NodePoolStatus `json:"status,omitempty"`
 }
 
-// NodePoolSpec is what somebody wants of a pool of workers.
+// NodePoolSpec is what a user wants of a pool of workers.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",message="minReplicas is above maxReplicas; choose minReplicas <= maxReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.replicas >= self.minReplicas",message="replicas is below minReplicas; raise replicas or lower minReplicas"
@@ -118,12 +118,12 @@ type NodePoolSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Replicas int32 `json:"replicas"`
-	// MinReplicas bounds replicas from below, for whoever scales the pool.
+	// MinReplicas bounds replicas from below, for a user or program that scales the pool.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
-	// MaxReplicas bounds replicas from above, for whoever scales the pool.
+	// MaxReplicas bounds replicas from above, for a user or program that scales the pool.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
@@ -150,10 +150,10 @@ type NodePoolSpec struct {
 
 // MachineTemplate is what each machine of a pool is made from.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.provider) || self.provider != 'manual'",message="resources cannot be given to machines that somebody brings; they have what they have"
+// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.provider) || self.provider != 'manual'",message="resources cannot be given to machines that the user joins; they have what they have"
 type MachineTemplate struct {
-	// Provider makes the machines: local (on the host of KQueen) or manual (brought by somebody and
-	// joined with a command). A change replaces the machines.
+	// Provider makes the machines: local (on the host of KQueen) or manual (the user has them and
+	// joins them with a command). A change replaces the machines.
 	// +optional
 	// +kubebuilder:default=local
 	// +kubebuilder:validation:Enum=local;manual
@@ -164,7 +164,7 @@ type MachineTemplate struct {
 	// +kubebuilder:validation:Type=object
 	Parameters *apiextensionsv1.JSON `json:"parameters,omitempty"`
 	// Resources are what each machine has. What is absent is not bounded: the machine has all that its host has, and counts
-	// for as much in the organization's quota. Machines that somebody brings have what they have. A change replaces
+	// for as much in the organization's quota. Machines that the user joins have what they have. A change replaces
 	// the machines.
 	// +optional
 	Resources *MachineResources `json:"resources,omitempty"`
@@ -221,7 +221,7 @@ type HealthPolicy struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms)){1,4}$') || duration(self) >= duration('1s')",message="must be at least 1s"
 	UnreadyTimeout *metav1.Duration `json:"unreadyTimeout,omitempty"`
 	// StartupTimeout is how long a new machine may take to become a ready node. It does not count for
-	// machines that somebody brings.
+	// machines that the user joins.
 	// +optional
 	// +kubebuilder:default="15m"
 	// +kubebuilder:validation:Type=string

@@ -56,11 +56,11 @@ type Organization struct {
 
 // OrganizationSpec is what an organization wants.
 type OrganizationSpec struct {
-	// DisplayName is the name that people read.
+	// DisplayName is the name that users read.
 	// +optional
 	// +kubebuilder:validation:MaxLength=100
 	DisplayName string `json:"displayName,omitempty"`
-	// Members are the people, and groups of people, who belong to the organization. Who is named several times has
+	// Members are the users, and groups of users, who belong to the organization. A user who is named several times has
 	// the highest of the roles.
 	// +optional
 	// +listType=atomic
@@ -89,7 +89,7 @@ type OrganizationSpec struct {
 	Releases []string `json:"releases,omitempty"`
 }
 
-// Member is a person or a group of people, and what they may do in the organization.
+// Member is a user or a group of users, and what they may do in the organization.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.user) != has(self.group)",message="give either user or group"
 type Member struct {
@@ -108,7 +108,7 @@ type Member struct {
 	Role Role `json:"role"`
 }
 
-// Role is what somebody may do in an organization. Each includes those after it: owner, operator, developer,
+// Role is what a member may do in an organization. Each includes those after it: owner, operator, developer,
 // viewer. docs/roles.md has the table of what they may.
 //
 // +kubebuilder:validation:Enum=owner;operator;developer;viewer
@@ -139,7 +139,7 @@ type Quota struct {
 	Nodes *int32 `json:"nodes,omitempty"`
 	// CPU is how many processors those nodes may have together, such as "16": spec.template.resources.cpu of each pool
 	// for each node that the pool counts with. A pool that does not say it counts with all of its host's. Pools whose
-	// machines somebody brings do not count.
+	// machines the user joins do not count.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1M')) <= 0",message="must be from 0 to 1M"
 	CPU *resource.Quantity `json:"cpu,omitempty"`

@@ -126,5 +126,5 @@ type ProvisionerList struct {
 func (p *Provisioner) Shared() *Status { return &p.Status.Status }
 
 // CredentialsSecret is the name of the Secret with what the driver proves itself with to others, in the Provisioner's
-// namespace. It is written by KQueen alone, goes with the Provisioner, and is shown to nobody.
+// namespace. It is written by KQueen alone, goes with the Provisioner, and is never shown.
 func (p *Provisioner) CredentialsSecret() string { return "provisioner-" + string(p.UID) }

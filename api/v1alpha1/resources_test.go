@@ -23,7 +23,7 @@ func TestSchemaOfResources(t *testing.T) {
 		"MemoryTooSmall": {resources(`"memory": "255Mi"`), refused(memory, "must be from 256Mi to 64Ti")},
 		"MemoryTooLarge": {resources(`"memory": "65Ti"`), refused(memory, "must be from 256Mi to 64Ti")},
 		"Brought": {pool(`, "template": {"provider": "manual", "resources": {"cpu": "2"}}`),
-			refused("spec.template", "resources cannot be given to machines that somebody brings; they have what they have")},
+			refused("spec.template", "resources cannot be given to machines that the user joins; they have what they have")},
 		"Machine":        {machine(`, "resources": {"cpu": "2", "memory": "4Gi"}`), taken},
 		"Quota":          {quota(`"clusters": 1, "nodes": 2, "cpu": 4, "memory": "8Gi", "store": "1Gi"`), taken},
 		"QuotaZero":      {quota(`"cpu": 0, "memory": "0", "store": 0`), taken},

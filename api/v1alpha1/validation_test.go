@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
 
-// object is an object of a kind, as somebody would write it.
+// object is an object of a kind, as a user would write it.
 type object struct{ kind, name, spec string }
 
 func cluster(spec string) object { return object{"Cluster", "demo", spec} }

@@ -158,7 +158,7 @@ func (u *bringUp) egress(ctx context.Context) error {
 		Name: "egress",
 		Path: u.Program,
 		Args: []string{"egress", "--workloads", filepath.Dir(place.Dir)},
-		// Whoever is connected has to connect again, whenever it ends.
+		// Every client has to connect again, whenever it ends.
 		StopGrace: time.Second,
 	}}})
 	if err != nil {

@@ -68,7 +68,7 @@ func accessMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: map[string]string{labelManagedBy: "kqueen"}}
 }
 
-// ensureAccess gives the groups of credentials their rights in the cluster, and puts back what somebody removed or
+// ensureAccess gives the groups of credentials their rights in the cluster, and puts back what a tenant removed or
 // changed.
 func (v *verb) ensureAccess(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
 	if v.Issuer == nil {
@@ -87,7 +87,7 @@ func (v *verb) ensureAccess(ctx context.Context, cp *v1alpha1.ControlPlane) oper
 	return grantAll(ctx, tenant, wasInstalled(cp))
 }
 
-// grantAll gives all rights. Once they were there, a look that does not succeed takes nobody's readiness: a cluster
+// grantAll gives all rights. Once they were there, a look that does not succeed takes no cluster's readiness: one
 // that is busy is as usable as before.
 func grantAll(ctx context.Context, tenant client.Client, installed bool) operator.Outcome {
 	for _, want := range accessObjects() {

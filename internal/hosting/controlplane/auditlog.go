@@ -23,11 +23,11 @@ func auditPolicy(trusted []string) auditv1.Policy {
 			none(auditv1.PolicyRule{Users: append([]string{"system:apiserver", "system:kube-controller-manager", "system:kube-scheduler"}, trusted...)}),
 			none(auditv1.PolicyRule{UserGroups: []string{"system:serviceaccounts:kube-system"}}),
 			none(auditv1.PolicyRule{NonResourceURLs: []string{"*"}}),
-			// Whoever reads Secrets has the kubeconfigs of clusters.
+			// A caller who reads Secrets has the kubeconfigs of clusters.
 			{Level: auditv1.LevelMetadata, Resources: []auditv1.GroupResources{{Group: "", Resources: []string{"secrets"}}}},
 			none(auditv1.PolicyRule{Verbs: []string{"get", "list", "watch"}}),
 			none(auditv1.PolicyRule{Resources: []auditv1.GroupResources{
-				// Questions, which are asked by creating them, and what nobody decides.
+				// Questions, which are asked by creating them, and what no user decides.
 				{Group: "authentication.k8s.io", Resources: []string{"tokenreviews", "selfsubjectreviews"}},
 				{Group: "authorization.k8s.io"},
 				{Group: "", Resources: []string{"events"}}, {Group: "events.k8s.io"}, {Group: "coordination.k8s.io"},

@@ -22,7 +22,7 @@ var publicPaths = []string{
 	"/api/v1/namespaces/kube-public/configmaps/cluster-info",
 }
 
-// TokenIssuer is who signs the credentials of people that an API server takes.
+// TokenIssuer is who signs the credentials of users that an API server takes.
 type TokenIssuer struct {
 	// URL is in every token. Nothing has to answer there.
 	URL string
@@ -108,7 +108,7 @@ func (i TokenIssuer) authenticator() apiserverv1.JWTAuthenticator {
 			Groups: apiserverv1.PrefixedClaimOrExpression{Expression: "dyn(claims.groups).map(g, '" + v1alpha1.TokenPrefix + "' + g)"},
 			UID:    apiserverv1.ClaimOrExpression{Expression: "claims.?uid.orValue('')"},
 		},
-		// The prefix says so already. This stays true when somebody changes the mappings.
+		// The prefix says so already. This stays true when a later change touches the mappings.
 		UserValidationRules: []apiserverv1.UserValidationRule{
 			{Expression: "user.username.startsWith('" + v1alpha1.TokenPrefix + "')", Message: "a user of KQueen is named kqueen:NAME"},
 			{Expression: "user.groups.all(g, g.startsWith('" + v1alpha1.TokenPrefix + "'))", Message: "a group of KQueen is named kqueen:NAME"},

@@ -49,14 +49,14 @@ type Config struct {
 	// AdvertiseAddress is how nodes and pods reach this host.
 	AdvertiseAddress netip.Addr
 	// Issuer signs the credentials that API servers take; its Audience is not looked at, because each has its own.
-	// Nil where nobody issues any.
+	// Nil where KQueen issues none.
 	Issuer *TokenIssuer
-	// Ended tells which sessions and tokens are over with which somebody got a credential for an audience: TokenIssuer's
+	// Ended tells which sessions and tokens are over with which a user got a credential for an audience: TokenIssuer's
 	// Ended. It must be there when Issuer is. When its answer changes, the control plane is to be looked at again.
 	Ended func(audience string) []string
 	// Tenants connects to control planes. It must be there when Issuer is.
 	Tenants Tenants
-	// Sizes tells what control planes hold in data stores. Nil where nobody measures it.
+	// Sizes tells what control planes hold in data stores. Nil where it is not measured.
 	Sizes Sizes
 	// Now tells the time by which certificates are judged.
 	Now func() time.Time

@@ -79,7 +79,7 @@ func (v *dataStoreVerb) disconnect(ctx context.Context, ds *v1alpha1.DataStore) 
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }
 
-// storeOutcome says what an error of a data store means for whoever needs it.
+// storeOutcome says what an error of a data store means for the control plane that needs it.
 func storeOutcome(err error) operator.Outcome {
 	var credentials *CredentialsError
 	var version *datastore.VersionError

@@ -93,7 +93,7 @@ func (d *DataStores) Open(ctx context.Context, name string) (*Store, error) {
 		return nil, err
 	}
 	slot := d.slot(ds.UID)
-	// Opening happens under the slot's lock: whoever else wants this store would only open it again.
+	// Opening happens under the slot's lock: another reconcile that wants this store would only open it again.
 	slot.mu.Lock()
 	defer slot.mu.Unlock()
 	if have := slot.conn; have != nil && slices.Equal(have.endpoints, ds.Spec.Endpoints) && maps.EqualFunc(have.credentials, secret, bytes.Equal) {

@@ -24,7 +24,7 @@ const (
 )
 
 // awaitControllers asks, until it was true once, whether the controllers have begun: the controller
-// manager calls itself healthy before, and whoever is told "ready" would find no ServiceAccount.
+// manager calls itself healthy before, and a user who is told "ready" would find no ServiceAccount.
 func (v *verb) awaitControllers(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
 	begun := operator.Done(v1alpha1.ReasonInitialized, "the controllers have begun their work")
 	if apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionInitialized) {

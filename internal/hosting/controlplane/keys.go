@@ -106,7 +106,7 @@ func (v *verb) readKeys(ctx context.Context, cp *v1alpha1.ControlPlane) (*corev1
 }
 
 // writeKeys creates or updates the Secret. The resource version in it refuses the update when
-// somebody else wrote meanwhile: two authorities for one cluster must never be.
+// another writer came first: two authorities for one cluster must never be.
 func (v *verb) writeKeys(ctx context.Context, secret *corev1.Secret, data map[string][]byte) error {
 	secret.Data = data
 	if secret.ResourceVersion == "" {

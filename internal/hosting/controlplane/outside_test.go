@@ -63,7 +63,7 @@ func (o *outside) step() bool {
 			w.ready, moved = true, true
 			continue
 		}
-		w.begun = w.ready // nobody watches that
+		w.begun = w.ready // no watch tells that
 	}
 	return moved
 }

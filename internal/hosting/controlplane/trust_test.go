@@ -23,7 +23,7 @@ const (
 	pathNamespaces  = "/api/v1/namespaces"
 	pathDeployments = "/apis/apps/v1/namespaces/default/deployments?dryRun=All"
 	pathRoles       = "/apis/rbac.authorization.k8s.io/v1/clusterroles?dryRun=All"
-	pathElsewhere   = "/groups" // at the issuer; nobody must ask for it
+	pathElsewhere   = "/groups" // at the issuer; the API server must not ask for it
 	pathMyself      = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 	deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"}},` +
@@ -120,7 +120,7 @@ func TestCredentialsOpenOneCluster(t *testing.T) {
 	})
 }
 
-// checkEnded ends a session with which somebody entered, and nobody else.
+// checkEnded ends a session with which one user entered, and no other.
 func checkEnded(t *testing.T, plane *tenant, ours *signer, pid int) {
 	t.Helper()
 	got := func(with string) string {

@@ -13,7 +13,7 @@ import (
 
 const root = "root" // etcd's fixed name of both the user and the role that may do everything
 
-// ErrUnguarded tells that etcd's access control is off, so that a keyspace would be open to everybody. Call [Store.Secure] first.
+// ErrUnguarded tells that etcd's access control is off, so that a keyspace would be open to every client. Call [Store.Secure] first.
 var ErrUnguarded = errors.New("etcd's access control is off")
 
 // Secure turns etcd's access control on, with a root user that has no password: only the certificate named "root" gets in.
@@ -35,7 +35,7 @@ func (s *Store) Secure(ctx context.Context) error {
 	return err
 }
 
-// Ensure makes the keyspace usable by its tenant and by nobody else's: a role with one read-write grant on exactly the keyspace, a user
+// Ensure makes the keyspace usable by its tenant and by no other: a role with one read-write grant on exactly the keyspace, a user
 // without password that has exactly this role. It is idempotent, repairs what it finds (a wider grant, a further role), may have died
 // between any two of its steps, and costs three reads when all is well. It returns [ErrUnguarded] when access control is off.
 //

@@ -40,7 +40,7 @@ func rightWall(k datastore.Keyspace) wall {
 	return wall{Grants: []string{fmt.Sprintf("READWRITE %q %q", p, p[:len(p)-1]+"0")}, Roles: []string{k.User()}}
 }
 
-// A step is what another process may have done to a keyspace before it died, or what somebody did by hand.
+// A step is what another process may have done to a keyspace before it died, or what an operator did by hand.
 type step func(ctx context.Context, c *clientv3.Client, k datastore.Keyspace) error
 
 func addUser(ctx context.Context, c *clientv3.Client, k datastore.Keyspace) error {

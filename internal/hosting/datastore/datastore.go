@@ -1,7 +1,7 @@
 // Package datastore keeps many tenants in one etcd: a keyspace, a role and a user each.
 //
 // It hides how a keyspace is walled off (etcd users, roles and range grants), how half-done work is repaired, and which etcd
-// is good enough. Whoever makes or removes a control plane enters through [Store.Ensure] and [Store.Remove]; whoever
+// is good enough. The reconciler of control planes enters through [Store.Ensure] and [Store.Remove]; a program that
 // runs an etcd takes its flags from [ServerArgs]. Tenants never enter: their API servers speak to etcd with a client certificate
 // whose common name is [Keyspace.User], and that name is all the authority they have.
 //
@@ -9,7 +9,7 @@
 //   - the space quota is one for all: a tenant that fills the store stops the writes of the others;
 //   - a tenant can list all lease numbers, revoke a foreign lease that has no key yet, and read the member list and status;
 //   - a watch that was open when its user was deleted goes on until its connection ends (it sees its own range only);
-//   - who holds a certificate with the common name "root" is root: the authority that signs for etcd's clients must sign for nobody else.
+//   - who holds a certificate with the common name "root" is root: the authority that signs for etcd's clients must sign for no others.
 package datastore
 
 import (

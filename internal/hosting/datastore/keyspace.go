@@ -17,7 +17,7 @@ const (
 	minUID, maxUID = 8, 64
 )
 
-// Keyspace is the part of an etcd that belongs to one control plane. The zero value belongs to nobody and every Store method refuses it.
+// Keyspace is the part of an etcd that belongs to one control plane. The zero value belongs to no control plane, and every Store method refuses it.
 // Keyspaces are comparable.
 type Keyspace struct{ uid string }
 

@@ -62,7 +62,7 @@ func (c connector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	far, err := c.reach(ctx, r)
 	near, buffered, gone := http.NewResponseController(w).Hijack()
-	if gone != nil { // nobody is there to be told
+	if gone != nil { // the client is gone and cannot be told
 		if err == nil {
 			_ = far.Close()
 		}
@@ -104,7 +104,7 @@ func refusal(err error) string {
 	return fmt.Sprintf("HTTP/1.1 %d %.*s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", code, maxReason, reason)
 }
 
-// dialThrough connects to target by way of an exit. reached is whether somebody listens at the exit: otherwise
+// dialThrough connects to target by way of an exit. reached is whether a machine listens at the exit: otherwise
 // another one may do.
 func dialThrough(ctx context.Context, exit string, target netip.AddrPort) (conn net.Conn, reached bool, err error) {
 	conn, err = dialSocket(ctx, exit)

@@ -4,10 +4,10 @@
 // Pods have addresses that mean something within their cluster only; every cluster may use the same. So the API
 // server hands each call to an entry, a socket beside its own files, and the entry hands those to pods to an exit,
 // a socket that a machine of the same cluster listens at. Entries and exits are found by the [Mark] that lies
-// beside them: nobody has to tell the [Server] about clusters that come and go.
+// beside them: the [Server] need not be told about clusters that come and go.
 //
 // It hides the protocol (HTTP CONNECT, https://kubernetes.io/docs/concepts/architecture/control-plane-node-communication/)
-// and the rule of who may be called from where. Who describes an API server or a machine writes a mark; whoever
+// and the rule of who may be called from where. The reconciler of control planes and the machine provider write marks; a provider that
 // makes machines serves exits; the command line runs the server.
 package egress
 

@@ -21,7 +21,7 @@ func TestInside(t *testing.T) {
 		"10.96.0.10:53":      "inside",
 		"10.223.0.2:10250":   "direct",
 		"10.223.0.2:30080":   "direct",
-		"198.51.100.4:10250": "direct", // a machine that somebody has brought
+		"198.51.100.4:10250": "direct", // a machine that a user has joined
 		"198.51.100.4:22":    "refused: it is neither a pod, a Service nor a machine of this host, of which nothing but a kubelet (port 10250) is called",
 		"10.223.1.2:10250":   "refused: it is a machine of another cluster",
 		"10.223.0.1:10250":   "refused: it is an address of the host",

@@ -138,7 +138,7 @@ func TestServeTellsThatItsListenerBroke(t *testing.T) {
 	}
 }
 
-// Routes come and go while clients dial: with -race this looks for unlocked state, and shutdown for connections that nobody counted.
+// Routes come and go while clients dial: with -race this looks for unlocked state, and shutdown for connections that were not counted.
 func TestRoutesChangeUnderLoad(t *testing.T) {
 	g := New(Config{MaxConnsPerHost: 4})
 	addr, stop := serve(t, g)

@@ -56,7 +56,7 @@ func loadAuthority(b Bundle, name string, now time.Time) (*authority, *TrustErro
 
 // authority returns the authority of this name, kept or made.
 //
-// When only the key is there, the certificate is made again from it: same name and key, so whoever trusts the old certificate trusts what this one signs.
+// When only the key is there, the certificate is made again from it: same name and key, so a client that trusts the old certificate trusts what this one signs.
 // That is also the state after dying between the first two writes of a new bundle.
 func (is *issuing) authority(want Authority) (*authority, error) {
 	certFile, keyFile := want.Name+certSuffix, want.Name+keySuffix
@@ -124,7 +124,7 @@ func (is *issuing) orphan(name string, made *authority) string {
 }
 
 // signingKey keeps or makes NAME.key and NAME.pub. The public half can always be made from the private one. A public half that lacks the private one's is an
-// error, since nobody here can know which of the two the cluster's tokens were signed with.
+// error, since this package cannot know which of the two the cluster's tokens were signed with.
 func (is *issuing) signingKey(name string) error {
 	keyFile, publicFile := name+keySuffix, name+publicSuffix
 	public := is.have[publicFile]

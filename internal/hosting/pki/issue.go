@@ -31,7 +31,7 @@ type Change struct {
 	// Name is the name in the set ("apiserver"), for Dropped the file name ("old.crt").
 	Name   string
 	Reason Reason
-	// Detail is for people, and may be empty.
+	// Detail is for the operator to read, and may be empty.
 	Detail string
 }
 
@@ -43,7 +43,7 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s: %s: %s", c.Name, c.Reason, c.Detail)
 }
 
-// TrustError says that a root of trust (an authority, a signing key, or an authority among the signers) cannot be used. Trying again does not help: somebody
+// TrustError says that a root of trust (an authority, a signing key, or an authority among the signers) cannot be used. Trying again does not help: the operator
 // has to put it right. Issue made nothing.
 type TrustError struct {
 	// Name is the name in the set: "ca".
@@ -51,7 +51,7 @@ type TrustError struct {
 	// External is true for an authority that was looked for among the signers.
 	External bool
 	Reason   Reason
-	// Detail is for people.
+	// Detail is for the operator to read.
 	Detail string
 }
 

@@ -32,7 +32,7 @@ type KubeconfigParams struct {
 	Namespace string
 }
 
-// ExecUser is a program that writes an ExecCredential of client.authentication.k8s.io/v1 to its standard output. It may ask whoever sits before it when there
+// ExecUser is a program that writes an ExecCredential of client.authentication.k8s.io/v1 to its standard output. It may ask the user when there
 // is a terminal. It is not told about the cluster: Args say which one is meant.
 type ExecUser struct {
 	// Command is a name that is looked up in PATH, such as "kqueen", or an absolute path.

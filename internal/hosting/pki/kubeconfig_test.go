@@ -101,7 +101,7 @@ func TestKubeconfigOpensTheDoor(t *testing.T) {
 	}
 }
 
-// TestKubeconfigOfExecUser compares what is handed to people with testdata/exec.golden, and asks client-go whether it
+// TestKubeconfigOfExecUser compares what users are given with testdata/exec.golden, and asks client-go whether it
 // would run the command.
 func TestKubeconfigOfExecUser(t *testing.T) {
 	p := kubeconfigParams(newFixture(t, start))

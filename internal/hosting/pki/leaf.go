@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// judge says why the leaf in have does not fit want, which must be normal. The reason "" means that it fits. The order matters only for what people read: the
+// judge says why the leaf in have does not fit want, which must be normal. The reason "" means that it fits. The order matters only for what the operator reads: the
 // cause comes before what follows from it.
 func judge(have Bundle, want Leaf, signer *authority, now time.Time) (Reason, string) {
 	for _, file := range []string{want.Name + certSuffix, want.Name + keySuffix} {

@@ -19,7 +19,7 @@ const (
 	typePublicKey   = "PUBLIC KEY"
 )
 
-// blocks returns the PEM blocks in data. Text before a block is skipped, as everybody does; text after the last one is an error, since it is most often a
+// blocks returns the PEM blocks in data. Text before a block is skipped, as every PEM reader does; text after the last one is an error, since it is most often a
 // block that was cut off.
 func blocks(data []byte) ([]*pem.Block, error) {
 	var out []*pem.Block

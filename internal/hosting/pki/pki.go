@@ -4,7 +4,7 @@
 // A table (Set) says what there must be: ControlPlane and Store return the two of KQueen, and any other Set can be written by hand (a user's certificate for
 // an hour, say). Issue brings a Bundle to its table and RenewAt says when to call it again.
 //
-// It hides X.509, PEM and the rules of renewal. It is pure but for randomness: the time is a parameter, and it opens no file and no connection. Whoever keeps
+// It hides X.509, PEM and the rules of renewal. It is pure but for randomness: the time is a parameter, and it opens no file and no connection. A program that keeps
 // a bundle (a directory, a Secret) may use it.
 //
 // Two kinds of entries are told apart. Leaves are made new whenever they do not fit. Roots of trust (authorities and signing keys) are made once and never
@@ -31,7 +31,7 @@ const (
 	publicSuffix = ".pub"
 )
 
-// Names returns the file names in the order in which they must be written to a place that cannot take all at once: keys first. Whoever dies half-way then
+// Names returns the file names in the order in which they must be written to a place that cannot take all at once: keys first. A writer that dies half-way then
 // leaves a bundle that Issue completes. The other order can leave an authority without its key, which nothing can repair.
 func (b Bundle) Names() []string {
 	return slices.SortedFunc(maps.Keys(b), func(x, y string) int {

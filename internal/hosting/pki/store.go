@@ -25,7 +25,7 @@ type StoreParams struct {
 //	peer-ca     signs members, for each other
 //	  peer
 //
-// Peers have an authority of their own because etcd lets in at its peer port whoever the peer authority has signed, without asking for a user. Were it the
+// Peers have an authority of their own because etcd lets in at its peer port every client whose certificate the peer authority has signed, without asking for a user. Were it the
 // clients' authority, every tenant could write to the Raft log of all.
 func Store(p StoreParams) (Set, error) {
 	names, ips, hostsErr := sortHosts("hosts", p.Hosts)

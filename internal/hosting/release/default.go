@@ -9,7 +9,7 @@ import (
 // dirVariable names the environment variable that overrides DefaultDir.
 const dirVariable = "KQUEEN_RELEASES"
 
-// DefaultDir is where the programs are kept when nobody says otherwise: one folder per user and
+// DefaultDir is where the programs are kept when the user does not say otherwise: one folder per user and
 // machine, because programs of one version are the same for every installation. For root it is
 // /var/cache/kqueen/releases, otherwise it is in the user's cache directory.
 func DefaultDir() (string, error) {

@@ -16,7 +16,7 @@ const lockPoll = 100 * time.Millisecond
 
 // lock waits until this process alone may make or remove what has that name, and clears
 // away what crashed ones left of it. The kernel gives the lock back when a process dies,
-// so a crash blocks nobody. The file stays: deleting it would let two processes lock two
+// so a crash blocks no other process. The file stays: deleting it would let two processes lock two
 // files of the same name.
 func (s *Store) lock(ctx context.Context, name string, report func(Step)) (unlock func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {

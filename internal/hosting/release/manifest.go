@@ -19,7 +19,7 @@ import (
 const manifestName = "release.json"
 
 // ErrDamaged marks a release that is in the store but cannot be used. [Store.Ensure]
-// makes it anew; anybody else should not start its programs.
+// makes it anew; a program that only looks it up must not start its programs.
 var ErrDamaged = errors.New("release is damaged")
 
 // Component is one file in the store.

@@ -29,7 +29,7 @@ const (
 
 // nodeBuild is one run of the Go command. The programs get the names of their packages.
 type nodeBuild struct {
-	name     string   // for people
+	name     string   // as the user reads it
 	module   string   // folder below the node module
 	out      string   // folder below the parts
 	flags    []string // of "go build"

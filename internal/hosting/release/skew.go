@@ -131,7 +131,7 @@ func (s skew) allowed(apiserver Version) string {
 }
 
 // UpgradableFrom names the releases from which [CheckUpgrade] lets one go to v, for
-// people: "v1.35.x, v1.36.0-v1.36.2" for v1.36.3. Pre-releases are left out. It is
+// users to read: "v1.35.x, v1.36.0-v1.36.2" for v1.36.3. Pre-releases are left out. It is
 // "no earlier release" where there is none.
 func UpgradableFrom(v Version) string {
 	var ranges []string

@@ -41,14 +41,14 @@ type Download struct {
 	BaseURL string
 	// SHA256 pins the hash of each component in hex; every one of [Components] or none.
 	// When empty, the <component>.sha256 file of the same server is used instead. That
-	// finds damage in transit only: whoever can change the program there can change
+	// finds damage in transit only: an attacker who can change the program there can change
 	// its hash as well.
 	SHA256 map[string]string
 }
 
 // Step is one thing that [Store.Ensure] does at the moment.
 type Step struct {
-	// Name says what, for people: "build", "download kubelet".
+	// Name says what, for the user to read: "build", "download kubelet".
 	Name string
 	// Elapsed is the time since this step began.
 	Elapsed time.Duration

@@ -277,7 +277,7 @@ func (s *Store) List() ([]Binaries, error) {
 }
 
 // Remove deletes the programs of a version, also damaged ones. Running processes go on,
-// but cannot be started again: the caller knows that nobody needs the version. Nothing
+// but cannot be started again: the caller knows that no cluster needs the version. Nothing
 // there is no error.
 func (s *Store) Remove(ctx context.Context, v Version) error {
 	if v.IsZero() {
@@ -304,7 +304,7 @@ func (s *Store) Remove(ctx context.Context, v Version) error {
 func (s *Store) path(v Version) string { return filepath.Join(s.dir, v.String()) }
 
 // sweep deletes what a crash left of earlier tries. The lock of that name is held, so
-// nobody works in there.
+// no other process works in there.
 func (s *Store) sweep(name string) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

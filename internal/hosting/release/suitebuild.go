@@ -49,7 +49,7 @@ func (b *suiteBuilder) origin() Origin {
 
 // suiteBuild is one run of the Go command.
 type suiteBuild struct {
-	name     string // for people
+	name     string // as the user reads it
 	dir      string
 	args     func(out string) []string
 	packages []string

@@ -6,7 +6,7 @@
 // per machine however many processes ask. The skew rules are pure functions and
 // touch nothing.
 //
-// Whoever starts a Kubernetes program or decides about its version may enter: the
+// Packages that start a Kubernetes program, or decide about its version, may enter: the
 // provisioners, the control planes, the command line. This package starts no
 // component, except to ask a fresh build for its version.
 package release

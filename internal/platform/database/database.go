@@ -41,7 +41,7 @@ const (
 type DB struct {
 	*sql.DB
 	dialect goose.Dialect
-	// writing is held by whoever writes to SQLite, which has one writer: waiting here is in the order of asking,
+	// writing is held by the transaction that writes to SQLite, which has one writer: waiting here is in the order of asking,
 	// where waiting in SQLite is by trying again, without an order, until busyTimeout.
 	writing chan struct{}
 	// migrating keeps migrations of one process apart: each of them needs two connections.

@@ -5,7 +5,7 @@
 // It hides who of several equal requests is the first, over all replicas, and
 // what becomes of the key when the first one dies. Answers may hold secrets, such
 // as a new token: they are kept encrypted, and neither callers nor keys are kept in
-// clear. It is entered by whoever answers requests, and knows nothing of HTTP but
+// clear. It is entered by a package that answers requests, and knows nothing of HTTP but
 // the shape of an answer.
 package idempotency
 
@@ -122,7 +122,7 @@ type Claim struct {
 }
 
 // Begin returns the answer of an earlier request with this key, or the claim to carry out this one: one of the two is
-// nil. caller is who sent it, by a name that nobody else has; key is what the caller has chosen; request is a hash of
+// nil. caller is who sent it, by a name that no other caller has; key is what the caller has chosen; request is a hash of
 // all that the request says, at least its method, its path and its body.
 //
 // The error is an [*invalid.Error], a [*ReusedError], a [*RunningError] or a [*TooManyError], or the database's.
@@ -246,7 +246,7 @@ func (s *Store) sweepSometimes(ctx context.Context) error {
 	return s.Sweep(ctx)
 }
 
-// Sweep removes what is too old. Begin does it every minute; who wants answers gone though nobody asks calls it, too.
+// Sweep removes what is too old. Begin does it every minute; a caller that wants answers gone without a Begin calls it, too.
 func (s *Store) Sweep(ctx context.Context) error {
 	err := s.db.Do(ctx, "idempotency sweep", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM idempotency_answers WHERE expires <= $1`, database.Time(s.now()))

@@ -260,7 +260,7 @@ func TestNothingInClear(t *testing.T) {
 	}
 }
 
-// TestMoved: an answer that somebody puts into another row, or changes, is not given to anybody.
+// TestMoved: an answer that an attacker puts into another row, or changes, is not given to any caller.
 func TestMoved(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		s, _ := open(t, db)

@@ -16,7 +16,7 @@ import (
 // KeySize is the length of the key of a store, in bytes.
 const KeySize = 32
 
-// kept are the headers of an answer that mean the same to whoever gets it again.
+// kept are the headers of an answer that mean the same to a caller that gets it again.
 var kept = []string{"Content-Type", "ETag", "Link", "Location", "Retry-After"}
 
 // keys are made of the one key.
@@ -52,7 +52,7 @@ func mac(key []byte, texts ...string) []byte {
 	return h.Sum(nil)
 }
 
-// row is what says which request it is. Nothing of it says so to whoever has not the key: a request may hold a
+// row is what says which request it is. Nothing of it says so to a reader without the key: a request may hold a
 // password that its hash would betray.
 type row struct{ id, caller, request string }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // Apply makes the objects so, one after the other, by server-side apply. Fields that they name become the
-// manager's, whoever had them before; all other fields keep their owner and their value. It deletes no
+// manager's, whichever manager had them before; all other fields keep their owner and their value. It deletes no
 // object. Applying the same again changes nothing.
 //
 // The first object that is refused ends it, and the error names that object: those before it are applied.
@@ -77,7 +77,7 @@ func dropNulls(value any) {
 	}
 }
 
-// nameOf names an object for people: "Deployment kube-system/coredns".
+// nameOf names an object as a user reads it: "Deployment kube-system/coredns".
 func nameOf(c client.Client, object client.Object) string {
 	kind := fmt.Sprintf("%T", object)
 	if gvk, err := c.GroupVersionKindFor(object); err == nil {

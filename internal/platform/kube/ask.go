@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// askedBytes is how much of an answer is read. Nobody looks at it: it is read so that the other side
+// askedBytes is how much of an answer is read. It is dropped: it is read so that the other side
 // can end properly, and a hostile one can send no more.
 const askedBytes = 64 << 10
 

@@ -1,7 +1,7 @@
 // Package kube speaks to any Kubernetes API server by its kubeconfig.
 //
 // It hides how a connection is made: files, deadlines, the name by which we
-// call. Everybody above it may enter; it knows nothing of KQueen's kinds.
+// call. Every package above it may enter; it knows nothing of KQueen's kinds.
 package kube
 
 import (
@@ -67,7 +67,7 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (client.WithWatch, err
 	unpaced(config)
 	c, err := client.NewWithWatch(config, client.Options{
 		Scheme: scheme,
-		// Without a logger of its own the client asks for the process's, and when nobody has set that one
+		// Without a logger of its own the client asks for the process's, and when the process has set none
 		// for 30 s, prints a stack trace. logr.Discard() counts as none.
 		Log: logr.FromSlogHandler(slog.DiscardHandler),
 	})

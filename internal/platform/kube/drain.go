@@ -22,7 +22,7 @@ const podsAtOnce = 500
 // Blocked is a pod that is still on a node that is being drained, and why.
 type Blocked struct {
 	Namespace, Name string
-	// Why is for people and the same from try to try: a refusal in the API server's words, or that the pod is ending.
+	// Why is for the user to read and the same from try to try: a refusal in the API server's words, or that the pod is ending.
 	Why string
 	// Leaving says that the pod was asked to leave and nothing but its own end is waited for.
 	Leaving bool
@@ -46,7 +46,7 @@ func Cordon(ctx context.Context, c client.Client, node *corev1.Node) error {
 
 // Drain does one step of emptying a node and does not wait: it asks every pod that can leave to do so, by the
 // Eviction API, so that PodDisruptionBudgets are honoured, and returns the pods that are still there. Call it
-// again until there are none. Pods of DaemonSets, mirror pods and finished pods stay; pods that nobody
+// again until there are none. Pods of DaemonSets, mirror pods and finished pods stay; pods that no controller
 // makes anew leave like the others, because their machine goes away. c must not read through a cache.
 func Drain(ctx context.Context, c client.Client, node string) ([]Blocked, error) {
 	pods, err := podsOf(ctx, c, node)

@@ -38,7 +38,7 @@ func NewAuthority(c client.Client, now func() time.Time) *Authority {
 	return &Authority{client: c, now: now, answers: map[string]answer{}}
 }
 
-// May says whether somebody may. An answer is believed for five seconds.
+// May says whether the user may. An answer is believed for five seconds.
 func (a *Authority) May(ctx context.Context, as As, what authorizationv1.ResourceAttributes) (bool, error) {
 	groups := slices.Sorted(slices.Values(as.Groups))
 	key := strings.Join([]string{

@@ -15,5 +15,5 @@
 // Package operatortest runs a reconciler with a failure and a crash at every
 // single call that it makes.
 //
-// Verbs (cluster, controlplane, …) enter here; nobody else needs to.
+// Reconcilers (cluster, controlplane, …) enter here; no other package needs to.
 package operator

@@ -19,7 +19,7 @@ const (
 // Outcome is how one run of a phase ended. Make one with Done, Warn, Wait, Retry, Unknown or Stalled.
 type Outcome struct {
 	kind kind
-	// unknown: nobody can tell how the phase's part is.
+	// unknown: the reconciler cannot tell how the phase's part is.
 	unknown bool
 	reason  string
 	message string
@@ -51,7 +51,7 @@ func Wait(reason, message string, after time.Duration) Outcome {
 }
 
 // Retry says that a try did not succeed and that another may. The time between tries grows from
-// one try to the next. The error's text becomes the condition's message, so it must be for people,
+// one try to the next. The error's text becomes the condition's message, so it must be for the user to read,
 // and the same from try to try.
 func Retry(reason string, err error) Outcome {
 	return Outcome{kind: retrying, reason: reason, message: err.Error()}

@@ -188,7 +188,7 @@ func (r *Reconciler[T]) addFinalizer(ctx context.Context, obj T) error {
 	if !controllerutil.AddFinalizer(obj, r.Finalizer) {
 		return nil
 	}
-	// The lock refuses the patch when somebody else changed the list of finalizers meanwhile.
+	// The lock refuses the patch when another client changed the list of finalizers meanwhile.
 	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, obj, patch); err != nil {
 		return fmt.Errorf("add finalizer %s: %w", r.Finalizer, err)

@@ -366,7 +366,7 @@ func TestEventsAreSaidOnce(t *testing.T) {
 	want(t, "events", "Normal Waiting for another\nNormal Done 100% there\nNormal Ready 100% there", all)
 }
 
-// TestForeignFinalizer: somebody else may hold the object longer than we do.
+// TestForeignFinalizer: another controller may hold the object longer than we do.
 func TestForeignFinalizer(t *testing.T) {
 	s := newSubject(t)
 	p := s.get(t)

@@ -3,8 +3,8 @@
 // Package osthread runs functions on threads of their own, for what belongs to a thread and not to the whole
 // process: the namespaces that it is in.
 //
-// It hides one trap: the first thread of a process is the one by which everybody else sees the process, in
-// /proc and when joining its namespaces, and it cannot end before the process does. Whoever changes
+// It hides one trap: the first thread of a process is the one by which other processes see it, in
+// /proc and when joining its namespaces, and it cannot end before the process does. A package that changes
 // namespaces enters here.
 package osthread
 

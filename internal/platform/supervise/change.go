@@ -167,7 +167,7 @@ func (r *Supervisor) Remove(ctx context.Context, id string, grace time.Duration)
 	if err := r.stop(ctx, wl, func(*keeper) time.Duration { return grace }); err != nil {
 		return false, fmt.Errorf("remove %s: %w", id, err)
 	}
-	// Nobody writes here any more. The ports are free once their file is gone,
+	// No program writes here any more. The ports are free once their file is gone,
 	// not earlier: a crash in between must not give them to two workloads.
 	if err := os.RemoveAll(wl.dir); err != nil {
 		return false, fmt.Errorf("remove %s: %w", id, err)

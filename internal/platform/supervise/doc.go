@@ -4,7 +4,7 @@
 //
 // It hides process handling: sessions, pidfds, marks in the environment,
 // adoption, back-off, probing, logs, ports. The face is package runner; who
-// wires the standalone mode may enter, and nobody else.
+// wires the standalone mode may enter, and no other package.
 //
 // What is true is asked from the kernel, never from a file: each child carries
 // four marks in its environment (instance, workload, component, identity), and

@@ -329,7 +329,7 @@ func (k *keeper) retire(o order) bool {
 	return true
 }
 
-// publish shows what is true to Status, and tells whoever waits for a change.
+// publish shows what is true to Status, and tells those who wait for a change.
 func (k *keeper) publish(state health.State, message string) {
 	s := ComponentStatus{Component: health.Component{Name: k.name, State: state, Message: message, Restarts: k.restarts, LastExit: k.last}}
 	ran, start := "", uint64(0)

@@ -55,7 +55,7 @@ func takeLock(ctx context.Context, dir, path string) (*os.File, error) {
 			return nil, errors.Join(&LockedError{Dir: dir, PID: lockHolder(f)}, f.Close())
 		}
 	}
-	// The pid is only for the message of whoever comes second; it may be torn.
+	// The pid is only for the message of the process that comes second; it may be torn.
 	if err := f.Truncate(0); err != nil {
 		return nil, errors.Join(fmt.Errorf("write lock: %w", err), f.Close())
 	}

@@ -156,7 +156,7 @@ func (b *portBook) release(id string) {
 	delete(b.bad, id)
 }
 
-// firstTaken returns the first of the ports somebody listens on, or 0.
+// firstTaken returns the first of the ports that a program listens on, or 0.
 func firstTaken(ctx context.Context, addr netip.Addr, ports []int) int {
 	i := slices.IndexFunc(ports, func(p int) bool { return !portFree(ctx, addr, p) })
 	if i < 0 {

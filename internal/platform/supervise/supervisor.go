@@ -48,7 +48,7 @@ func New(conf Config) (*Supervisor, error) {
 	if conf.Dir, err = filepath.EvalSymlinks(conf.Dir); err != nil { // one directory, one name
 		return nil, fmt.Errorf("resolve runner directory: %w", err)
 	}
-	// The runner's life is its own: it ends by Close, not with whoever made it.
+	// The runner's life is its own: it ends by Close, not with the caller that made it.
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &Supervisor{conf: conf, instance: instanceOf(conf.Dir), ctx: ctx, cancel: cancel, workloads: map[string]*workload{}, turns: newTurns(conf.StartsAtOnce)}
 	wait, stop := context.WithTimeout(ctx, conf.Timing.LockWait)
@@ -168,7 +168,7 @@ func (r *Supervisor) spawn(wl *workload, k *keeper) error {
 }
 
 // environ is the whole environment of a component. PATH is a constant, so that
-// a program finds the same tools whoever started KQueen.
+// a program finds the same tools whichever user started KQueen.
 func (r *Supervisor) environ(wl *workload, component string, o order) []string {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + wl.dir}
 	env = append(env, o.comp.Env...)
@@ -189,7 +189,7 @@ func (r *Supervisor) Close() error {
 	r.cancel()
 	r.keepers.Wait()
 	r.changes.Wait()
-	// Last: whoever gets the lock may adopt, so nobody may be supervising.
+	// Last: the process that gets the lock may adopt, so no other may be supervising.
 	return r.lock.Close()
 }
 

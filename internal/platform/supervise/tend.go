@@ -41,7 +41,7 @@ func (k *keeper) ask(ctx context.Context, probe *Probe) {
 	go func() { answer <- ask(ctx, client, url) }()
 }
 
-// forgetProbe cancels the probe under way; nobody will read its answer.
+// forgetProbe cancels the probe under way; its answer will not be read.
 func (k *keeper) forgetProbe() {
 	if k.stopProbe != nil {
 		k.stopProbe()

@@ -167,7 +167,7 @@ func checkProbe(field string, p *Probe) error {
 	return nil
 }
 
-// checkOrder refuses After entries nobody can fulfil: unknown names and circles.
+// checkOrder refuses After entries that cannot be fulfilled: unknown names and circles.
 func (w Workload) checkOrder(known map[string]bool) error {
 	placed := map[string]bool{}
 	for range w.Components {

@@ -30,7 +30,7 @@ func (wl *workload) unready(names []string) string {
 }
 
 // process returns a component's process: nil when no component is named. One that does not run has pid 0,
-// which nobody can join.
+// which no process can join.
 func (wl *workload) process(name string) *identity {
 	if name == "" {
 		return nil

@@ -22,7 +22,7 @@ import (
 // shared is the one server of this test binary.
 var shared struct {
 	once   sync.Once
-	ready  atomic.Bool // Run was called, so that somebody stops the server
+	ready  atomic.Bool // Run was called, so that Run stops the server
 	names  atomic.Int64
 	server *server
 	err    error

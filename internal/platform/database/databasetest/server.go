@@ -31,7 +31,7 @@ const (
 	stopTimeout  = 10 * time.Second
 )
 
-// settings of a server whose data nobody needs after the next crash.
+// settings of a server whose data is not needed after the next crash.
 var settings = []string{
 	"listen_addresses=", "fsync=off", "synchronous_commit=off", "full_page_writes=off",
 	"max_connections=200", "shared_buffers=32MB", "autovacuum=off",
@@ -105,7 +105,7 @@ func programs() (string, error) {
 	return filepath.Dir(newest), nil
 }
 
-// credential is who the server runs as: nil means as whoever runs the test.
+// credential is who the server runs as: nil means as the user who runs the test.
 func credential(uid int) (*syscall.Credential, error) {
 	if uid != 0 {
 		return nil, nil
@@ -164,7 +164,7 @@ func sweep() {
 // prepare gives a program who it runs as, and has it end with this process, however that ends.
 func (s *server) prepare(cmd *exec.Cmd, credential *syscall.Credential) {
 	cmd.Dir = s.dir
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "TZ=UTC"} // no PG… of whoever runs the test
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "TZ=UTC"} // no PG… of the user who runs the test
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential, Pdeathsig: syscall.SIGQUIT, Setpgid: true}
 }
 

@@ -44,7 +44,7 @@ func (i *Injector) Client(c client.WithWatch) client.WithWatch {
 	})
 }
 
-// write notes that a write was performed, which wakes whoever watches the object.
+// write notes that a write was performed, which is an event for every watch of the object.
 func (i *Injector) write(c call, do func() error) error {
 	return i.do(c, func() error {
 		err := do()

@@ -23,7 +23,7 @@ const (
 	CrashBefore Fault = "crash-before"
 	// CrashAfter: the call is performed and the process dies before it learns so.
 	CrashAfter Fault = "crash-after"
-	// Conflict: the call is refused because somebody else wrote meanwhile.
+	// Conflict: the call is refused because another client wrote meanwhile.
 	Conflict Fault = "conflict"
 )
 

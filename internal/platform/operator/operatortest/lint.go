@@ -26,7 +26,7 @@ var changing = []struct {
 }{
 	{"a date", regexp.MustCompile(`\b20\d\d-\d\d-\d\d`)},
 	{"a time of day", regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`)},
-	// Names that somebody else makes up, such as "test-5m75s", have none in them.
+	// Names that another program makes up, such as "test-5m75s", have none in them.
 	{"a duration", regexp.MustCompile(`(?:^|[^-.\w])(\d+(?:\.\d+)?(?:ns|µs|ms|s|m\d+s|h\d+m))(?:$|[^-\w])`)},
 	{"a pointer", regexp.MustCompile(`\b0x[0-9a-f]{6,}\b`)},
 	{"a process id", regexp.MustCompile(`(?i)\bpid \d+`)},

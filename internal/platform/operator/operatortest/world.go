@@ -34,14 +34,14 @@ type World struct {
 	Step func(context.Context) (woken bool, err error)
 	// Done says whether the object is where it shall be.
 	Done func(context.Context) (bool, error)
-	// Then is what somebody does right after the fault, or after Done when there was none: such as
+	// Then is what a user does right after the fault, or after Done when there was none: such as
 	// deleting the object half-made. Nil for nothing.
 	Then *Act
 	// Snapshot is the end state, without what differs from World to World, such as names and times.
 	Snapshot func(context.Context) (any, error)
 }
 
-// Act is something that somebody does while the reconciler is at work.
+// Act is something that a user does while the reconciler is at work.
 type Act struct {
 	Do func(context.Context) error
 	// Done takes the place of the World's from then on.
@@ -260,7 +260,7 @@ func Converge(t *testing.T, w World) {
 	}
 }
 
-// After returns the World in which w was done without a fault and somebody then acts, such as by deleting
+// After returns the World in which w was done without a fault and a user then acts, such as by deleting
 // or upgrading the object. Faults strike from there on.
 func After(t *testing.T, w World, act Act) World {
 	t.Helper()
