@@ -1,8 +1,8 @@
-// Package access knows who somebody is: users, service accounts, their tokens and sessions, and the ways to sign in.
+// Package access knows who a caller is: users, service accounts, their tokens and sessions, and the ways to sign in.
 //
-// It proves and names; what somebody may do is for whoever asks. It keeps everything in SQL, so that what is revoked
+// It proves and names; what the caller may do is for others to decide. It keeps everything in SQL, so that what is revoked
 // by one replica is refused by all at once, and keeps of secrets nothing but hashes. It knows neither an HTTP server
-// nor Kubernetes. It hides tokens, hashes, lock-out and the protocols of signing in; the door enters, and whoever
+// nor Kubernetes. It hides tokens, hashes, lock-out and the protocols of signing in; the API server enters, and the command that
 // administers users.
 package access
 
@@ -49,8 +49,8 @@ type Service struct {
 
 	passwords checker
 	issuers   *oidc.Client
-	// anybody is held by what writes for somebody who is not signed in.
-	anybody chan struct{}
+	// strangers is held by what writes for callers who are not signed in.
+	strangers chan struct{}
 }
 
 // checker is a password.Checker; tests count what it is asked.
@@ -92,7 +92,7 @@ func Open(ctx context.Context, config Config) (*Service, error) {
 	}
 	return &Service{
 		Config: config, passwords: passwords, issuers: oidc.NewClient(config.Now, config.ProviderDeadline),
-		anybody: make(chan struct{}, 1),
+		strangers: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -104,15 +104,15 @@ func migrate(ctx context.Context, db *database.DB) error {
 	return db.Migrate(ctx, "access", files)
 }
 
-// doForAnybody does what database.DB.Do does, for callers of whom nothing is known: one at a time, so that a flood of
+// doForStranger does what database.DB.Do does, for callers of whom nothing is known: one at a time, so that a flood of
 // them waits here and leaves the connections of the database to others.
-func (s *Service) doForAnybody(ctx context.Context, lock string, act func(tx *sql.Tx) error) error {
+func (s *Service) doForStranger(ctx context.Context, lock string, act func(tx *sql.Tx) error) error {
 	select {
-	case s.anybody <- struct{}{}:
+	case s.strangers <- struct{}{}:
 	case <-ctx.Done():
 		return fmt.Errorf("wait for others who are not signed in: %w", ctx.Err())
 	}
-	defer func() { <-s.anybody }()
+	defer func() { <-s.strangers }()
 	return s.DB.Do(ctx, lock, act)
 }
 

@@ -130,7 +130,7 @@ func (s *Service) deleteAccount(ctx context.Context, kind Kind, name string) err
 	})
 }
 
-// changeAdmins changes an account, and takes the change back when it left nobody who administers.
+// changeAdmins changes an account, and takes the change back when it left no administrator.
 func (s *Service) changeAdmins(ctx context.Context, kind Kind, name string, change func(tx *sql.Tx) error) error {
 	return s.DB.Do(ctx, "access/admins", func(tx *sql.Tx) error {
 		was, err := findAccount(ctx, tx, kind, name)

@@ -27,7 +27,7 @@ const credentialColumns = //nolint:gosec // names of columns
 	c.organization, c.role`
 
 // Authenticate says whose a session or token is. ErrUnauthenticated is the answer to all that is not good; another
-// error says that nobody could look. Nothing is remembered from one call to the next: what was revoked is refused.
+// error says that the database could not tell. Nothing is remembered from one call to the next: what was revoked is refused.
 func (s *Service) Authenticate(ctx context.Context, bearer string) (Identity, error) {
 	parts, err := token.Parse(bearer)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Service) alive(c credential, a account) bool {
 }
 
 // trusted says whether what the provider said about a user is not too old. Who was dismissed there does not sign in
-// there any more, and nobody tells us.
+// there any more, and the provider does not tell us.
 func (s *Service) trusted(a account) bool {
 	return a.provider == "" || s.Now().Before(a.signedIn.Add(s.ProviderTrust))
 }

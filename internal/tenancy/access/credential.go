@@ -46,7 +46,7 @@ const (
 	maxTokenName = 100 // characters
 	// maxTokens of one account. Beyond it none is made: something makes them in a loop.
 	maxTokens = 1000
-	// maxSessions of one account. A new one ends the oldest beyond it: nobody is kept from signing in.
+	// maxSessions of one account. A new one ends the oldest beyond it: no user is kept from signing in.
 	maxSessions = 100
 	// usedAtMost is how often the last use is written down.
 	usedAtMost = time.Minute

@@ -26,7 +26,7 @@ type DeviceStart struct {
 	Interval time.Duration
 }
 
-// DeviceRequest is what the user is asked about. Somebody else may have sent the code: show it all.
+// DeviceRequest is what the user is asked about. An attacker may have sent the code: show it all.
 type DeviceRequest struct {
 	// Client and Source are what the device said about itself and where it called from.
 	Client, Source   string
@@ -41,7 +41,7 @@ const (
 	// (RFC 8628, section 6.1). 8 of them are 34 bits; who types is locked out long before.
 	userCodeAlphabet = "BCDFGHJKLMNPQRSTVWXZ"
 	userCodeLength   = 8
-	// Anybody may start; so much waits for one source, and at all. Beyond that the oldest goes.
+	// Every caller may start; so much waits for one source, and at all. Beyond that the oldest goes.
 	maxPendingPerSource = 20
 	maxPending          = 5000
 )
@@ -59,7 +59,7 @@ func (s *Service) StartDevice(ctx context.Context, from Origin) (DeviceStart, er
 		DeviceCode: made.Text(), UserCode: newUserCode(), Expires: s.now().Add(deviceLife), Interval: devicePeriod,
 	}
 	source := sourceOf(from.Address)
-	err := s.doForAnybody(ctx, "access/devices", func(tx *sql.Tx) error {
+	err := s.doForStranger(ctx, "access/devices", func(tx *sql.Tx) error {
 		if err := s.makePlace(ctx, tx, pendingDevices, source); err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (s *Service) StartDevice(ctx context.Context, from Origin) (DeviceStart, er
 	return out, nil
 }
 
-// pendingRows are rows that anybody may ask for.
+// pendingRows are rows that every caller may ask for.
 type pendingRows struct {
 	// expired removes what is over at $1, count counts all and those of the source $1, oldest removes $1 of them.
 	expired, count, oldest string
@@ -170,7 +170,7 @@ func (s *Service) PollDevice(ctx context.Context, deviceCode string) (Issued, er
 	if err != nil || parts.Kind != token.OneTime {
 		return Issued{}, ErrInvalidGrant
 	}
-	// A look first: whoever has no device code does not make us write.
+	// A look first: a caller without a device code does not make us write.
 	var hash []byte
 	err = s.DB.QueryRowContext(ctx, `SELECT hash FROM access_devices WHERE id = $1`, parts.ID).Scan(&hash)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !parts.Is(hash) {
@@ -252,7 +252,7 @@ func newUserCode() string {
 	return code.String()
 }
 
-// hashUserCode takes a code as people type it: in any case, with or without what separates.
+// hashUserCode takes a code as users type it: in any case, with or without what separates.
 func hashUserCode(code string) []byte {
 	bare := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(userCodeAlphabet, r) {

@@ -104,7 +104,7 @@ func TestUserCodesAreNotGuessed(t *testing.T) {
 	wantLocked(t, "the sixth", err, c.Now().Add(10*time.Second))
 }
 
-// TestPendingIsBounded: anybody may start, so one source is refused too many, and in all the oldest go.
+// TestPendingIsBounded: every caller may start, so one source is refused too many, and in all the oldest go.
 func TestPendingIsBounded(t *testing.T) {
 	s, c := open(t)
 	for range maxPendingPerSource {

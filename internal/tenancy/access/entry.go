@@ -12,7 +12,7 @@ import (
 // maxEntries is with how many of their sessions and tokens an account may enter one audience at the same time.
 const maxEntries = 100
 
-// Enter notes that somebody was given a credential for an audience, good until a time, that ends when the one that they
+// Enter notes that a user was given a credential for an audience, good until a time, that ends when the one that they
 // came with ends. Errors: ErrTooMany.
 func (s *Service) Enter(ctx context.Context, by Identity, audience string, until time.Time) error {
 	err := s.DB.Do(ctx, "", func(tx *sql.Tx) error {
@@ -37,8 +37,8 @@ func (s *Service) Enter(ctx context.Context, by Identity, audience string, until
 	return nil
 }
 
-// Ended returns, by audience and in order, the ids of the sessions and tokens with which somebody got a credential that
-// is not over, and which are themselves good no more: expired, revoked, of another epoch, of somebody who is disabled
+// Ended returns, by audience and in order, the ids of the sessions and tokens with which a user got a credential that
+// is not over, and which are themselves good no more: expired, revoked, of another epoch, of a user who is disabled
 // or gone.
 func (s *Service) Ended(ctx context.Context) (map[string][]string, error) {
 	rows, err := s.DB.QueryContext(ctx, `SELECT e.audience, e.credential FROM access_entries e

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEnded: what somebody got with a session or token ends with it, whatever ends that, and not before.
+// TestEnded: what a user got with a session or token ends with it, whatever ends that, and not before.
 func TestEnded(t *testing.T) {
 	const cluster, other = "cluster/1", "cluster/2"
 	tests := map[string]func(t *testing.T, s *Service, c *clock, issued Issued){
@@ -51,7 +51,7 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// TestEntriesAreBounded: nobody makes the list of a cluster as long as they like.
+// TestEntriesAreBounded: no user makes the list of a cluster as long as they like.
 func TestEntriesAreBounded(t *testing.T) {
 	s, c := open(t)
 	enter := func(name string, n int) error {

@@ -8,19 +8,19 @@ import (
 
 // Errors by which callers decide. Others are about the database, or the caller's context.
 var (
-	// ErrUnauthenticated is the answer to everything that does not prove who somebody is, whatever the cause.
+	// ErrUnauthenticated is the answer to everything that does not prove who the caller is, whatever the cause.
 	ErrUnauthenticated = errors.New("not signed in, or with something that is not good any more")
-	// ErrNotFound says that there is no such thing, or that it belongs to somebody else.
+	// ErrNotFound says that there is no such thing, or that it belongs to another user.
 	ErrNotFound = errors.New("there is no such thing")
 	// ErrExists says that the name is taken.
 	ErrExists = errors.New("the name is taken")
 	// ErrSpent is the answer to a one-time token that was used, expired, was replaced or never was.
 	ErrSpent = errors.New("the one-time token was used, has expired or was replaced; ask for a new one")
-	// ErrSetUp says that there are users, so that nobody is the first any more.
+	// ErrSetUp says that there are users, so that no user can be the first any more.
 	ErrSetUp = errors.New("KQueen has users already; an administrator adds others")
-	// ErrLastAdmin says that nobody would be left who administers.
-	ErrLastAdmin = errors.New("this is the last administrator who can sign in; make somebody else one first")
-	// ErrNeedsSession says that a credential cannot do what only somebody who signed in may.
+	// ErrLastAdmin says that no administrator would be left.
+	ErrLastAdmin = errors.New("this is the last administrator who can sign in; make another user one first")
+	// ErrNeedsSession says that a credential cannot do what only a signed-in user may.
 	ErrNeedsSession = errors.New("tokens cannot do this; sign in")
 	// ErrProviderUser says that the identity provider decides about this user's password and name.
 	ErrProviderUser = errors.New("this user is proved by an identity provider, and has no password here")

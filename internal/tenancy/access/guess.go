@@ -14,18 +14,18 @@ import (
 	"kqueen.io/kqueen/internal/platform/peer"
 )
 
-// step says how long nobody is let try again after so many failures in a row.
+// step says how long all attempts are refused after so many failures in a row.
 type step struct {
 	failures int
 	wait     time.Duration
 }
 
 var (
-	// userSteps hold for one user name, whoever tries. Four failures are free; after that the waits allow fewer than
+	// userSteps hold for one user name, from all addresses. Four failures are free; after that the waits allow fewer than
 	// the 100 attempts a day that NIST SP 800-63B, section 3.2.2, bounds guessing with. The last wait is short enough
-	// that who locks others out on purpose keeps nobody out for long.
+	// that an attacker who locks a user out on purpose does so for a short time.
 	userSteps = []step{{5, 10 * time.Second}, {6, 30 * time.Second}, {7, time.Minute}, {8, 5 * time.Minute}, {9, 15 * time.Minute}}
-	// addressSteps hold for one address, whatever it tries. Many people may share one.
+	// addressSteps hold for one address, whatever it tries. Many users may share one.
 	addressSteps = []step{{30, 10 * time.Second}, {40, time.Minute}, {60, 5 * time.Minute}, {100, 15 * time.Minute}}
 )
 
@@ -59,7 +59,7 @@ type guess struct {
 	own bool
 }
 
-// guessTarget names what is guessed. The name is hashed: people type passwords into the wrong field.
+// guessTarget names what is guessed. The name is hashed: users type passwords into the wrong field.
 func guessTarget(what, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return what + ":" + hex.EncodeToString(sum[:16])
@@ -86,7 +86,7 @@ func sourceOf(from netip.Addr) string {
 // *LockedError while others failed too often. An attempt that is refused counts for nothing.
 func (s *Service) try(ctx context.Context, tries []guess) error {
 	now := s.now()
-	return s.doForAnybody(ctx, "access/guesses", func(tx *sql.Tx) error {
+	return s.doForStranger(ctx, "access/guesses", func(tx *sql.Tx) error {
 		failures := make([]int, len(tries))
 		var locked LockedError
 		for i, g := range tries {
@@ -118,13 +118,13 @@ func (s *Service) succeeded(ctx context.Context, tries []guess) error {
 	return s.takeBack(ctx, tries, true)
 }
 
-// untried takes back what try counted for an attempt that nobody could look at.
+// untried takes back what try counted for an attempt that could not be checked.
 func (s *Service) untried(ctx context.Context, tries []guess) error {
 	return s.takeBack(context.WithoutCancel(ctx), tries, false)
 }
 
 func (s *Service) takeBack(ctx context.Context, tries []guess, forget bool) error {
-	return s.doForAnybody(ctx, "access/guesses", func(tx *sql.Tx) error {
+	return s.doForStranger(ctx, "access/guesses", func(tx *sql.Tx) error {
 		for _, g := range tries {
 			count, last, _, err := readGuess(ctx, tx, g.target)
 			if err != nil {

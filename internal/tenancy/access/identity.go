@@ -8,7 +8,7 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/access/token"
 )
 
-// Kind is what somebody is.
+// Kind is what a caller is.
 type Kind string
 
 // The kinds of those who make requests.
@@ -46,7 +46,7 @@ type Scope struct {
 	Role string
 }
 
-// CredentialKind is how somebody proved it.
+// CredentialKind is how the caller proved it.
 type CredentialKind string
 
 // The kinds of credentials.
@@ -57,7 +57,7 @@ const (
 	Token CredentialKind = "token"
 )
 
-// Credential names what somebody proved it with, for logs and to revoke it.
+// Credential names what the caller proved it with, for logs and to revoke it.
 type Credential struct {
 	Kind CredentialKind
 	// ID is public.

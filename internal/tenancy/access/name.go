@@ -10,7 +10,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
-// Limits of what people write.
+// Limits of what users write.
 const (
 	maxName        = 63
 	maxDisplayName = 128 // characters

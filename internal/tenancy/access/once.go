@@ -31,10 +31,10 @@ const again = "again"
 type once struct {
 	id      string
 	purpose purpose
-	// account whose it is, and its epoch then; empty when it is nobody's.
+	// account whose it is, and its epoch then; empty when it has no account.
 	account string
 	epoch   int64
-	// source is where it was asked for, when anybody may ask.
+	// source is where it was asked for, when every caller may ask.
 	source  string
 	data    string
 	expires time.Time
@@ -111,7 +111,7 @@ func (s *Service) SetupToken(ctx context.Context) (OneTime, error) {
 	return s.newSetup(ctx, once{purpose: setUp})
 }
 
-// RecoveryToken makes a token like that of SetupToken when there are users, too: for whoever owns the installation, when
+// RecoveryToken makes a token like that of SetupToken when there are users, too: for the owner of the installation, when
 // none of its administrators can sign in any more.
 func (s *Service) RecoveryToken(ctx context.Context) (OneTime, error) {
 	return s.newSetup(ctx, once{purpose: setUp, data: again})
@@ -136,13 +136,13 @@ func (s *Service) newSetup(ctx context.Context, o once) (OneTime, error) {
 // SetUp makes an administrator: the first one, or another with a RecoveryToken. Errors: ErrSpent, ErrSetUp, and ErrExists
 // and *invalid.Error, after which the token is still good.
 func (s *Service) SetUp(ctx context.Context, text string, admin NewUser) (UserInfo, error) {
-	// A look first: whoever has no token does not make us hash.
+	// A look first: a caller without a token does not make us hash.
 	o, err := s.findOnce(ctx, s.DB, setUp, text)
 	if err != nil {
 		return UserInfo{}, err
 	}
 	if admin.Password == "" {
-		return UserInfo{}, invalid.Want("password", "it is empty", "one that nobody else knows")
+		return UserInfo{}, invalid.Want("password", "it is empty", "one that only you know")
 	}
 	admin.Admin = true
 	a, err := s.newAccount(ctx, admin)

@@ -9,7 +9,7 @@ import (
 
 var first = NewUser{Name: "alice", Password: bees}
 
-// TestSetUp: the first administrator comes by a token that is good once, and nobody comes that way later.
+// TestSetUp: the first administrator comes by a token that is good once, and no other one does later.
 func TestSetUp(t *testing.T) {
 	s, c := open(t)
 	replaced := must[OneTime](t)(s.SetupToken(t.Context()))
@@ -44,7 +44,7 @@ func TestSetUp(t *testing.T) {
 	wantError(t, "a new token", err, ErrSetUp)
 }
 
-// TestRecover: whoever owns the installation makes another administrator, once, when there are users.
+// TestRecover: the owner of the installation makes another administrator, once, when there are users.
 func TestRecover(t *testing.T) {
 	s, c := open(t)
 	setup := must[OneTime](t)(s.SetupToken(t.Context()))

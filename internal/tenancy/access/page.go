@@ -1,6 +1,6 @@
 package access
 
-// MaxPage is how much a list returns at most, and DefaultPage how much when nobody says.
+// MaxPage is how much a list returns at most, and DefaultPage how much when the caller does not say.
 const (
 	MaxPage     = 500
 	DefaultPage = 100

@@ -25,7 +25,7 @@ import (
 type ProviderStart struct {
 	// URL is where to send it.
 	URL string
-	// Cookie is a secret that the browser keeps until it comes back; nobody else can finish.
+	// Cookie is a secret that the browser keeps until it comes back; no other browser can finish.
 	Cookie  token.Secret
 	Expires time.Time
 }
@@ -49,7 +49,7 @@ var pendingAttempts = pendingRows{
 		SELECT id FROM access_once WHERE purpose = 'provider' ORDER BY id LIMIT $1)`,
 }
 
-// BeginProvider begins to sign in somebody at an identity provider. next is the path to go to afterwards; it does
+// BeginProvider begins to sign in a user at an identity provider. next is the path to go to afterwards; it does
 // not leave this server. Errors: *oidc.RefusedError, *invalid.Error, ErrTooMany.
 func (s *Service) BeginProvider(ctx context.Context, p oidc.Provider, next string, from Origin) (ProviderStart, error) {
 	if err := p.Validate(); err != nil {
@@ -68,7 +68,7 @@ func (s *Service) BeginProvider(ctx context.Context, p oidc.Provider, next strin
 	}
 	var state OneTime
 	source := sourceOf(from.Address)
-	err = s.doForAnybody(ctx, "access/attempts", func(tx *sql.Tx) error {
+	err = s.doForStranger(ctx, "access/attempts", func(tx *sql.Tx) error {
 		if err := s.makePlace(ctx, tx, pendingAttempts, source); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (s *Service) BeginProvider(ctx context.Context, p oidc.Provider, next strin
 	return ProviderStart{URL: url, Cookie: cookie.Text(), Expires: state.Expires}, nil
 }
 
-// secretsOf makes nonce and verifier of what the browser alone has, so that nothing that is kept lets anybody finish.
+// secretsOf makes nonce and verifier of what the browser alone has, so that nothing that is kept lets its reader finish.
 func secretsOf(state, cookie string) oidc.Secrets {
 	derive := func(what string) string {
 		mac := hmac.New(sha256.New, []byte(cookie))
@@ -160,7 +160,7 @@ func (s *Service) comeBack(ctx context.Context, cookie, state string) (attempt, 
 }
 
 // meet returns the account of a user whom a provider proved, made or brought up to date. A user is the issuer's
-// subject; a name that the provider gave to somebody else gives nobody the rights of the one before.
+// subject; a name that the provider gave to another user does not come with the rights of the one before.
 func (s *Service) meet(ctx context.Context, tx *sql.Tx, p oidc.Provider, user oidc.User) (account, error) {
 	refuse := func(format string, args ...any) (account, error) {
 		return account{}, &oidc.RefusedError{Provider: p.Name, Reason: fmt.Sprintf(format, args...)}

@@ -14,7 +14,7 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/access/oidc/oidctest"
 )
 
-// corp is a provider that a service signs people in with.
+// corp is a provider that a service signs users in with.
 type corp struct {
 	t        *testing.T
 	s        *Service
@@ -176,7 +176,7 @@ func TestProviderOnce(t *testing.T) {
 	}
 }
 
-// TestProviderUsers: a user is a subject. Names that move give nobody the rights of somebody else.
+// TestProviderUsers: a user is a subject. Names that move do not move rights.
 func TestProviderUsers(t *testing.T) {
 	s, clock := open(t)
 	addUser(t, s, NewUser{Name: "root", Admin: true})
@@ -230,7 +230,7 @@ func TestBeginProviderRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whoever reads the database can finish for nobody.
+	// A reader of the database cannot finish for a user.
 	all := dump(t, s)
 	for _, secret := range []string{start.Cookie.Reveal()[20:60], u.Query().Get("state")[20:60], u.Query().Get("nonce"), u.Query().Get("code_challenge")} {
 		if secret == "" || strings.Contains(all, secret) {

@@ -14,7 +14,7 @@ import (
 
 // Origin is where an attempt comes from.
 type Origin struct {
-	// Address is the caller's; the zero value counts for nobody.
+	// Address is the caller's; the zero value counts for no address.
 	Address netip.Addr
 	// Client is what the caller says it is, such as "Firefox" or "kqueen 1.2 on build-7". Sessions are listed with it.
 	Client string

@@ -97,7 +97,7 @@ func (m meanwhile) Check(ctx context.Context, hash, text string) (good, stale bo
 	return good, true, err
 }
 
-// TestMeanwhile: what changes an account while somebody signs in with the old password wins.
+// TestMeanwhile: what changes an account while a user signs in with the old password wins.
 func TestMeanwhile(t *testing.T) {
 	s, _ := open(t)
 	addUser(t, s, NewUser{Name: "alice"})
@@ -115,7 +115,7 @@ func TestMeanwhile(t *testing.T) {
 	wantError(t, "deleted", err, ErrUnauthenticated)
 }
 
-// TestBusy: an attempt that nobody could look at does not count.
+// TestBusy: an attempt that could not be checked does not count.
 func TestBusy(t *testing.T) {
 	s, _ := open(t)
 	addUser(t, s, NewUser{Name: "alice"})
@@ -277,12 +277,12 @@ func TestChangePassword(t *testing.T) {
 	must[Issued](t)(s.SignIn(t.Context(), "alice", glass, home))
 }
 
-// TestStrangersWait: who is not signed in waits for others who are not, and keeps nobody who is.
+// TestStrangersWait: a caller who is not signed in waits for others who are not, and holds up none who is.
 func TestStrangersWait(t *testing.T) {
 	s, _ := open(t)
 	addUser(t, s, NewUser{Name: "alice"})
 	_, session := enter(t, s, "alice")
-	s.anybody <- struct{}{} // a stranger whose attempt is being written down
+	s.strangers <- struct{}{} // a stranger whose attempt is being written down
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, byDevice := s.StartDevice(gone, home)
@@ -293,6 +293,6 @@ func TestStrangersWait(t *testing.T) {
 		}
 	}
 	must[Identity](t)(s.Authenticate(t.Context(), session.Token.Reveal()))
-	<-s.anybody
+	<-s.strangers
 	enter(t, s, "alice")
 }

@@ -158,7 +158,7 @@ func (s *Service) EnableUser(ctx context.Context, name string) error {
 }
 
 // DeleteUser forgets a user with all credentials. A user of a provider is made again at the next sign-in there; to
-// keep somebody out, disable the user. Errors: ErrNotFound, ErrLastAdmin.
+// keep a user out, disable the user. Errors: ErrNotFound, ErrLastAdmin.
 func (s *Service) DeleteUser(ctx context.Context, name string) error {
 	return s.deleteAccount(ctx, User, name)
 }

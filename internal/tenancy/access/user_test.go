@@ -106,7 +106,7 @@ func TestListIsPaged(t *testing.T) {
 	}
 }
 
-// TestEndsAll: what ends somebody ends all that the user has, at once and for good.
+// TestEndsAll: what ends a user ends all that the user has, at once and for good.
 func TestEndsAll(t *testing.T) {
 	ways := map[string]func(s *Service) error{
 		"Disable":        func(s *Service) error { return s.DisableUser(t.Context(), "bob") },
@@ -225,7 +225,7 @@ func TestLastAdmin(t *testing.T) {
 	if err := s.DeleteUser(t.Context(), "bob"); err != nil {
 		t.Errorf("a disabled one: %v", err)
 	}
-	// Where nobody administers already, nobody is kept.
+	// Where there is no administrator already, every user can be removed.
 	addUser(t, s, NewUser{Name: "carol", Admin: true})
 	if err := s.DisableUser(t.Context(), "carol"); err != nil {
 		t.Fatal(err)

@@ -75,7 +75,7 @@ func (l *Log) write(ctx context.Context, e *entry) error {
 	}
 }
 
-// takeBack says whether nobody writes the entry, and nobody will.
+// takeBack says whether the entry is not being written, and will not be.
 func (l *Log) takeBack(e *entry) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +100,7 @@ func (l *Log) writeWaiting(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	err := errors.New("the transaction ended early") // stays when it panics: nobody waits for ever
+	err := errors.New("the transaction ended early") // stays when it panics: no caller waits for ever
 	defer func() {
 		for _, e := range batch {
 			e.err = err

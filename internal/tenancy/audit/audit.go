@@ -5,7 +5,7 @@
 // the one before. Who can write to the database and does not have the key can
 // neither change, invent, move nor remove a record without [Log.Verify] naming the
 // place. It hides the chain, its lock, and the order of records; it is entered by
-// whoever acts for somebody, and knows nothing of HTTP. docs/audit.md says what is
+// packages that act for a caller, and knows nothing of HTTP. docs/audit.md says what is
 // recorded and how a log is checked without this package.
 package audit
 
@@ -25,7 +25,7 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// lock is held, over all replicas, by whoever appends.
+// lock is held, over all replicas, by the one that appends.
 const lock = "audit"
 
 // Log is the action log in a database. It is safe for concurrent use, and several replicas may append to one.
@@ -39,7 +39,7 @@ type Log struct {
 	seen Head
 	// waiting are the records that the next transaction appends.
 	waiting []*entry
-	// writing is held by whoever appends what waits.
+	// writing is held by the goroutine that appends what waits.
 	writing chan struct{}
 }
 

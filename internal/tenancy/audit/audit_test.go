@@ -143,7 +143,7 @@ func TestAppendTogether(t *testing.T) {
 				}
 			})
 		}
-		// Somebody verifies meanwhile: what is half there is never seen.
+		// The log is verified meanwhile: what is half there is never seen.
 		all.Go(func() {
 			for range 5 {
 				if report, err := replicas[0].Verify(t.Context(), nil); err != nil || !report.Sound() {
@@ -175,7 +175,7 @@ func TestAppendGivesUp(t *testing.T) {
 		if _, err := l.Append(ctx, sample(1)); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
-		// While somebody else writes, a record waits no longer than its caller.
+		// While another writer holds the lock, a record waits no longer than its caller.
 		l.writing <- struct{}{}
 		ctx, cancel = context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
@@ -190,7 +190,7 @@ func TestAppendGivesUp(t *testing.T) {
 	})
 }
 
-// TestAppendPanic: a writer that panics holds up nobody.
+// TestAppendPanic: a writer that panics holds up no other.
 func TestAppendPanic(t *testing.T) {
 	l := open(t, databasetest.Open(t, databasetest.SQLite(t)))
 	now := l.now

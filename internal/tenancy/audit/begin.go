@@ -21,7 +21,7 @@ type Act struct {
 	id  string
 }
 
-// Begin notes an action before it is done, so that it is in the log even when nobody is left to say what became of it.
+// Begin notes an action before it is done, so that it is in the log even when KQueen ends before it can say what became of it.
 // Of r, what is known already is wanted; outcome and status are not. Its errors are those of [Log.Append]: an
 // action that cannot be noted is not to be done.
 func (l *Log) Begin(ctx context.Context, r Record) (*Act, error) {
@@ -72,7 +72,7 @@ func forget(ctx context.Context, tx *sql.Tx, id string) (bool, error) {
 	return n > 0, err
 }
 
-// Sweep appends a record, with the outcome unknown, of each action that was begun and whose end nobody will tell any
+// Sweep appends a record, with the outcome unknown, of each action that was begun and whose end is not told any
 // more: KQueen was ended in between, or could not write. Several replicas may do so at once.
 func (l *Log) Sweep(ctx context.Context) error {
 	abandoned, err := l.abandoned(ctx)

@@ -34,7 +34,7 @@ func sweep(t *testing.T, l *Log) {
 	}
 }
 
-// TestAct: what was begun and ended is one record; what was begun and never ended becomes one, once, when nobody can
+// TestAct: what was begun and ended is one record; what was begun and never ended becomes one, once, when no process can
 // be at work on it any more.
 func TestAct(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {

@@ -25,7 +25,7 @@ const Format = "kqueen.io/audit/1"
 var origin = strings.Repeat("0", 2*sha256.Size)
 
 // Head is the end of the log: the last record's sequence, and its hash in hexadecimal. Who remembers one elsewhere can
-// later show that nothing up to it was changed, even to whoever has the key.
+// later show that nothing up to it was changed, even by a writer who has the key.
 type Head struct {
 	Sequence int64  `json:"sequence"`
 	Hash     string `json:"hash"`
@@ -114,7 +114,7 @@ const (
 	HeadMissing What = "is not there"
 	// HeadUnlike is a head whose hash is not the last record's.
 	HeadUnlike What = "does not have the hash of the last record"
-	// Rewritten is a history that is not the one which somebody remembers.
+	// Rewritten is a history that is not the one which a reader remembers.
 	Rewritten What = "has another hash than the head that was remembered"
 	// SealChanged is an export with other records than were written, or another end.
 	SealChanged What = "does not fit the records"

@@ -20,7 +20,7 @@ const (
 	MaxLimit     = 1000
 )
 
-// Filter says which records. Organization or AllOrganizations has to be given, and not both: nobody sees everything
+// Filter says which records. Organization or AllOrganizations has to be given, and not both: a caller does not see everything
 // by leaving something out. Each other field that is not zero narrows it.
 type Filter struct {
 	Organization     string

@@ -20,20 +20,20 @@ type Outcome string
 // Outcomes.
 const (
 	Succeeded Outcome = "succeeded"
-	Denied    Outcome = "denied" // by who may do what, or because nobody knows who asked
+	Denied    Outcome = "denied" // by who may do what, or because the caller is not known
 	Failed    Outcome = "failed"
-	Unknown   Outcome = "unknown" // it was begun, and nobody was left to say what became of it
+	Unknown   Outcome = "unknown" // it was begun, and KQueen ended before it could say what became of it
 )
 
 // Kinds of actors.
 const (
 	User           = "user"
 	ServiceAccount = "service-account"
-	Anonymous      = "anonymous" // whoever did not say, or could not prove, who it is
+	Anonymous      = "anonymous" // a caller who did not say, or could not prove, who it is
 	System         = "system"    // KQueen itself
-	// AdminPlane is whoever called the admin plane past the door, by the name that its API server knows.
+	// AdminPlane is a caller of the admin plane itself, past KQueen's API, by the name that its API server knows.
 	AdminPlane = "admin-plane"
-	// Owner is whoever can enter the data directory.
+	// Owner is a user who can enter the data directory.
 	Owner = "owner"
 )
 
@@ -63,7 +63,7 @@ type Record struct {
 	// The content itself is not kept: it may hold secrets.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
-	// Detail is what else somebody who reads the log needs; never a secret.
+	// Detail is what else a reader of the log needs; never a secret.
 	Detail map[string]string `json:"detail,omitempty"`
 
 	// Previous is the hash of the record before this one, and Hash the one of this record. Append gives them.
@@ -151,7 +151,7 @@ func cleanDetail(detail map[string]string) map[string]string {
 // clean replaces what is not UTF-8, what a terminal would obey, and what shows text in another order than it has,
 // and cuts the rest to limit bytes.
 func clean(words string, limit int) string {
-	if len(words) > 4*limit { // nobody pays for cleaning what is cut anyway
+	if len(words) > 4*limit { // cleaning what is cut anyway is not paid for
 		words = words[:4*limit]
 	}
 	words = strings.Map(func(c rune) rune {

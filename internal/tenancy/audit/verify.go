@@ -29,7 +29,7 @@ type Report struct {
 func (r Report) Sound() bool { return len(r.Problems) == 0 }
 
 // Verify reads the whole log, a page at a time, while others append to it, and reports every place that is not what
-// was written. remembered, which may be nil, is a head that somebody kept elsewhere: without one, who can write to
+// was written. remembered, which may be nil, is a head that was kept elsewhere: without one, a writer to
 // the database can put a former state of it in place of the last one. Verify returns an error only where it could
 // not look.
 func (l *Log) Verify(ctx context.Context, remembered *Head) (Report, error) {

@@ -104,7 +104,7 @@ func keep(t *testing.T, db *database.DB, column string) func() {
 	}
 }
 
-// tamperings are what somebody does who can write to the database, and has not the key.
+// tamperings are what an attacker does who can write to the database, and has not the key.
 var tamperings = map[string]struct {
 	statements []string
 	want       []Problem
@@ -196,7 +196,7 @@ func TestVerifyTampered(t *testing.T) {
 	}
 }
 
-// TestAppendRefused: nothing is appended where that would hide what somebody did to the end of the log.
+// TestAppendRefused: nothing is appended where that would hide what an attacker did to the end of the log.
 func TestAppendRefused(t *testing.T) {
 	for _, name := range []string{
 		"LastDeleted", "TailDeleted", "AllDeleted", "DeletedAndClosedUp", "ForgedBehind", "HeadSequence", "HeadHash", "HeadSignature",

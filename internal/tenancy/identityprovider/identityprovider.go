@@ -1,5 +1,5 @@
-// Package identityprovider is the verb behind IdentityProvider: it says whether people can sign in by a provider,
-// and hands out providers, with their secrets, to whoever signs people in.
+// Package identityprovider is the reconciler of IdentityProviders: it says whether users can sign in by a provider,
+// and hands out providers, with their secrets, to the package that signs users in.
 //
 // It hides where the secret of a client is kept and to which provider it belongs. The door enters, and the one place
 // that wires.
@@ -19,7 +19,7 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/access/oidc"
 )
 
-// lookInterval is the time between two looks at an issuer that answers. Keys are asked for when people sign in, so
+// lookInterval is the time between two looks at an issuer that answers. Keys are asked for when users sign in, so
 // that this is for the status alone.
 const lookInterval = 15 * time.Minute
 

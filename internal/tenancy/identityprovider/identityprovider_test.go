@@ -192,7 +192,7 @@ func TestPublicClient(t *testing.T) {
 	}
 }
 
-// TestSecretOfAnother: what an earlier provider of that name has left is sent to nobody.
+// TestSecretOfAnother: what an earlier provider of that name has left is not sent.
 func TestSecretOfAnother(t *testing.T) {
 	s := newSubject(t, false)
 	old, err := s.get(t.Context())

@@ -39,7 +39,7 @@ type Source struct {
 	Secrets client.Client
 }
 
-// List returns the providers that people may choose from, ordered by name.
+// List returns the providers that users may choose from, ordered by name.
 func (s Source) List(ctx context.Context) ([]v1alpha1.IdentityProvider, error) {
 	list := &v1alpha1.IdentityProviderList{}
 	if err := s.Providers.List(ctx, list); err != nil {
@@ -135,7 +135,7 @@ func secretOf(ctx context.Context, from client.Reader, p *v1alpha1.IdentityProvi
 	return token.Secret(text), nil
 }
 
-// belongs says whether a Secret may be used for a provider: it was made for it, or by hand and for nobody in
+// belongs says whether a Secret may be used for a provider: it was made for it, or by hand and for none in
 // particular. What an earlier provider of that name has left must not be sent to the issuer of this one.
 func belongs(secret *corev1.Secret, p *v1alpha1.IdentityProvider) bool {
 	return secret.DeletionTimestamp.IsZero() && (len(secret.OwnerReferences) == 0 || metav1.IsControlledBy(secret, p))

@@ -13,7 +13,7 @@ const (
 	pathKeys      = "/keys"
 )
 
-// discovery is what OpenID Connect Discovery 1.0 asks for; section 3 says which fields must be there. People do
+// discovery is what OpenID Connect Discovery 1.0 asks for; section 3 says which fields must be there. Users do
 // not sign in here, so there is no authorization endpoint.
 type discovery struct {
 	Issuer        string   `json:"issuer"`
@@ -23,7 +23,7 @@ type discovery struct {
 	Algorithms    []string `json:"id_token_signing_alg_values_supported"`
 }
 
-// Handler tells anybody who the issuer is and what its public keys are, at /.well-known/openid-configuration and
+// Handler tells every caller who the issuer is and what its public keys are, at /.well-known/openid-configuration and
 // /keys, by GET and HEAD. Answers may be cached for a minute. Serve it under Config.Base, with the path of
 // that stripped.
 func (i *Issuer) Handler() http.Handler {

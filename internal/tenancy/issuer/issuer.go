@@ -1,11 +1,11 @@
-// Package issuer signs the short-lived tokens with which people enter the
+// Package issuer signs the short-lived tokens with which users enter the
 // clusters that KQueen hosts, and publishes the keys by which the clusters' API
 // servers check them.
 //
 // It hides what a token looks like, which key signs and when keys change. It
-// knows no server: Handler is for whoever has one. It knows no file either: the
+// knows no server: Handler is for the caller's. It knows no file either: the
 // keys come in and go out as bytes, which are secret. The place that wires the
-// program enters by New and Renew, whoever hands out credentials by Sign.
+// program enters by New and Renew, the one that hands out credentials by Sign.
 package issuer
 
 import (

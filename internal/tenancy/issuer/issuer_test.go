@@ -299,7 +299,7 @@ func TestWithoutKeys(t *testing.T) {
 	}
 }
 
-// TestKeyThatIsNotKeptIsNotUsed: what a crash would lose signs nothing and is shown to nobody.
+// TestKeyThatIsNotKeptIsNotUsed: what a crash would lose signs nothing and is not shown.
 func TestKeyThatIsNotKeptIsNotUsed(t *testing.T) {
 	s := serve(t)
 	before := s.published(t)

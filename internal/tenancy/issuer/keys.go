@@ -142,7 +142,7 @@ func parsePrivate(der []byte) (*ecdsa.PrivateKey, error) {
 	return private, nil
 }
 
-// public is what everybody may know of the keys.
+// public is what is published of the keys.
 func (s keySet) public() jose.JSONWebKeySet {
 	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}
 	for _, k := range s {

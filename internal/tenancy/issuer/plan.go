@@ -17,7 +17,7 @@ const (
 	// RenewalSpread is how long after the first process all replicas must have called Renew.
 	RenewalSpread = publishLead - 2*keysFresh
 	// afterlife is how long a key is published after it has signed last: its last token lives no longer, and
-	// whoever checks it may be late by the skew, and by the 10 seconds for which API servers remember an answer.
+	// the API server that checks it may be late by the skew, and by the 10 seconds for which API servers remember an answer.
 	afterlife = MaxLifetime + 2*skew + time.Minute
 )
 
@@ -41,7 +41,7 @@ type change struct {
 // plan says what is to be done about keys at a time. It is pure. keys are in the order in which they sign.
 func plan(keys []life, now time.Time) change {
 	if len(keys) == 0 {
-		// Nobody can remember older keys than none, so the first one need not wait.
+		// No API server can remember older keys than none, so the first one need not wait.
 		return change{add: true, signs: now, next: now.Add(keyPeriod - publishLead)}
 	}
 	var c change

@@ -66,8 +66,8 @@ func TestSigning(t *testing.T) {
 	}
 }
 
-// TestNoTokenIsEverRefused walks through a year, as a process does that is away now and then. Whoever asked for the
-// keys at most keysFresh ago knows the key of each token that is signed now, and whoever asks now knows the keys of
+// TestNoTokenIsEverRefused walks through a year, as a process does that is away now and then. An API server that asked for the
+// keys at most keysFresh ago knows the key of each token that is signed now, and one that asks now knows the keys of
 // all tokens that live.
 func TestNoTokenIsEverRefused(t *testing.T) {
 	const step = 30 * time.Second

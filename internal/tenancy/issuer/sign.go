@@ -19,7 +19,7 @@ const (
 	MaxLifetime     = 24 * time.Hour
 )
 
-// skew is how far the clock of whoever checks a token may be behind.
+// skew is how far the clock of a server that checks a token may be behind.
 const skew = time.Minute
 
 const (

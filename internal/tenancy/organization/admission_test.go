@@ -220,7 +220,7 @@ func TestQuotaOfResources(t *testing.T) {
 	brought := aPool(namespace, "brought", 50)
 	brought.Spec.Template.Provider = v1alpha1.ProviderManual
 	if err := c.Create(t.Context(), brought); err != nil {
-		t.Errorf("machines that somebody brings: %v", err)
+		t.Errorf("machines that the user joins: %v", err)
 	}
 	smaller := pool.DeepCopy()
 	smaller.Spec.Template.Resources.CPU, smaller.Spec.MaxReplicas = quantity("1"), nil

@@ -19,7 +19,7 @@ type Amount struct {
 	Store int64
 }
 
-// What a machine counts for that has all of its host, when nobody knows how much that is: the most that a machine
+// What a machine counts for that has all of its host, when it is not known how much that is: the most that a machine
 // may be asked to have.
 const (
 	unknownCPU    = 1024 * 1000
@@ -27,13 +27,13 @@ const (
 )
 
 // amountOf is what a Cluster, a NodePool or a ControlPlane counts for. A pool counts with what it may come to have:
-// whoever scales it within its bounds asks nobody. host is what a machine has whose pool does not say it. It is pure.
+// scaling it within its bounds asks for nothing more. host is what a machine has whose pool does not say it. It is pure.
 func amountOf(o client.Object, host v1alpha1.MachineResources) Amount {
 	switch o := o.(type) {
 	case *v1alpha1.NodePool:
 		nodes := int64(max(o.Spec.Replicas, ptr.Deref(o.Spec.MaxReplicas, 0)))
 		amount := Amount{Nodes: nodes}
-		// Whoever brings a machine brings its processors and memory: they are not the installation's to give.
+		// A user who joins a machine comes with its processors and memory: they are not the installation's to give.
 		if o.Spec.Template.Provider != v1alpha1.ProviderManual {
 			each := ptr.Deref(o.Spec.Template.Resources, v1alpha1.MachineResources{})
 			amount.CPU = times(nodes, first(milli(each.CPU), milli(host.CPU), unknownCPU))

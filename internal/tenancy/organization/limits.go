@@ -45,7 +45,7 @@ func NewLimits(c client.Reader, now func() time.Time) *Limits {
 type claimKey struct{ kind, namespace, name string }
 
 // grant is what was let through and may not be in the cache yet. An object has several, in their order, when it is
-// changed again before the cache shows the first change: which of them are written nobody knows yet.
+// changed again before the cache shows the first change: which of them are written is not known yet.
 type grant struct {
 	Amount
 	at time.Time
@@ -96,7 +96,7 @@ func (l *Limits) NodePool(ctx context.Context, old, p *v1alpha1.NodePool, dry bo
 }
 
 // Seen says that the cache shows an object now, or, when gone is true, that it does not any more. Without it what
-// was let through counts until nobody can write it any more.
+// was let through counts until it cannot be written any more.
 func (l *Limits) Seen(object client.Object, gone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -64,7 +64,7 @@ func (v *verb) ensureNamespace(ctx context.Context, o *v1alpha1.Organization) op
 	return operator.Done(v1alpha1.ReasonNamespaceCreated, "the namespace "+name+" is there")
 }
 
-// bindRoles grants the organization's groups what their roles may do, again whenever somebody took it away.
+// bindRoles grants the organization's groups what their roles may do, again whenever it was taken away.
 func (v *verb) bindRoles(ctx context.Context, o *v1alpha1.Organization) operator.Outcome {
 	if err := role.Keep(ctx, v.client, role.Bindings(o)); err != nil {
 		return operator.Retry(v1alpha1.ReasonRolesUnbound, err)

@@ -29,7 +29,7 @@ type bound struct {
 	text              func(int64) string
 }
 
-// bounds are the parts of a quota, in the order in which they are named to people.
+// bounds are the parts of a quota, in the order in which they are named to users.
 func bounds(q *v1alpha1.Quota, used, next Amount) []bound {
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	all := []bound{
@@ -47,7 +47,7 @@ func bounds(q *v1alpha1.Quota, used, next Amount) []bound {
 }
 
 // exceeded says which part of the quota has no room for what comes next. What does not grow is let through, also
-// when the quota was made smaller than what is there. A cluster more is a keyspace more, whose size nobody knows yet:
+// when the quota was made smaller than what is there. A cluster more is a keyspace more, whose size is not known yet:
 // it is let through while any of the store is left. It is pure.
 func exceeded(q *v1alpha1.Quota, used, next Amount) *metav1.StatusCause {
 	if q == nil {

@@ -15,12 +15,12 @@ import (
 // administered are the fields of an Organization that its owners, who may update it, may not change.
 var administered = []string{"spec.quota", "spec.provisioners", "spec.releases", "metadata.finalizers", "metadata.ownerReferences"}
 
-// owned says in CEL whether somebody is an owner, in an object of that name.
+// owned says in CEL whether there is an owner, in an object of that name.
 const owned = "(has(%[1]s.spec) && has(%[1]s.spec.members) && %[1]s.spec.members.exists(m, m.role == 'owner'))"
 
 // Guard is what RBAC cannot say, because it knows no fields: an organization's owners change its members and its
-// display name, and whoever has the verb [VerbAdminister] changes the rest. An organization that has an owner keeps
-// one, because nobody in it could name another. The API server itself holds it, so that it holds without KQueen.
+// display name, and a user with the verb [VerbAdminister] changes the rest. An organization that has an owner keeps
+// one, because no member could name another. The API server itself holds it, so that it holds without KQueen.
 func Guard() []client.Object {
 	may := fmt.Sprintf("authorizer.group('%s').resource('organizations').name(object.metadata.name).check('%s').allowed()",
 		v1alpha1.GroupVersion.Group, VerbAdminister)

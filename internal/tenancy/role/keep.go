@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Keep makes objects of [Shared], [Guard] or [Bindings] so, whatever somebody has made of them: what is missing is
+// Keep makes objects of [Shared], [Guard] or [Bindings] so, whatever a user has made of them: what is missing is
 // created, and what differs is written over. It writes nothing when all is as it should be.
 func Keep(ctx context.Context, c client.Client, objects []client.Object) error {
 	for _, want := range objects {

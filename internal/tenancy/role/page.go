@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Page is the table for people, in Markdown.
+// Page is the table for readers, in Markdown.
 func Page() string {
 	var b strings.Builder
 	b.WriteString(`# What each role may do

@@ -12,7 +12,7 @@ import (
 const prefix = "kqueen:"
 
 // Shared are the RBAC objects that an installation has once: what the roles mean, what administrators may, and
-// what everybody may who is somebody.
+// what every signed-in user may.
 func Shared() []client.Object {
 	objects := []client.Object{
 		&rbacv1.ClusterRole{

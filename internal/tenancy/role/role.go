@@ -3,7 +3,7 @@
 // of the documentation, which tells.
 //
 // Rights are bound to groups, one for each organization and role, and never to
-// people: whoever identifies a caller says which groups they are in. So RBAC
+// users: the package that identifies a caller says which groups they are in. So RBAC
 // objects grow with organizations, and with neither users nor clusters.
 package role
 
@@ -16,7 +16,7 @@ import (
 const (
 	// Admins is the group of the administrators of the installation.
 	Admins = "kqueen:admins"
-	// Authenticated is the group of everybody who is somebody.
+	// Authenticated is the group of every caller who is signed in.
 	Authenticated = "kqueen:authenticated"
 	// groupPrefix is kept for groups of ours: no identity provider may give one.
 	groupPrefix = "kqueen:"
@@ -30,7 +30,7 @@ const (
 	VerbAdminister = "administer"
 )
 
-// AccessBreakGlass is the subresource of clusters that stands for the cluster's own administrator, who is nobody in
+// AccessBreakGlass is the subresource of clusters that stands for the cluster's own administrator, who is no user in
 // particular and whose key is good for a year. The other credentials are named by v1alpha1.AccessView and its like.
 const AccessBreakGlass = "breakglass"
 
@@ -40,7 +40,7 @@ const (
 	ServiceAccounts = "serviceaccounts"
 	// AuditRecords are the records of the action log.
 	AuditRecords = "auditrecords"
-	// Users are the people who sign in.
+	// Users are those who sign in.
 	Users = "users"
 )
 
@@ -77,7 +77,7 @@ func Group(organization string, r v1alpha1.Role) string {
 	return groupPrefix + "org:" + organization + ":" + string(r)
 }
 
-// Of returns the highest role that the members of an organization give to somebody, and "" when they give none.
+// Of returns the highest role that the members of an organization give to a user, and "" when they give none.
 func Of(members []v1alpha1.Member, user string, groups []string) v1alpha1.Role {
 	best := v1alpha1.Role("")
 	for _, m := range members {

@@ -68,7 +68,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestTable keeps what each role may do in a page that people read, and that is read when it changes.
+// TestTable keeps what each role may do in a page that users read, and that is read when it changes.
 func TestTable(t *testing.T) {
 	const golden = "../../../docs/roles.md"
 	if *update {
@@ -186,7 +186,7 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// as returns a client of the plane that is somebody.
+// as returns a client of the plane as one user.
 func as(t *testing.T, groups ...string) client.Client {
 	t.Helper()
 	config := controlplanetest.Config(t)
@@ -267,7 +267,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestKeep puts back what somebody changed, also what cannot be changed in place.
+// TestKeep puts back what a user changed, also what cannot be changed in place.
 func TestKeep(t *testing.T) {
 	c := install(t)
 	o := &v1alpha1.Organization{}

@@ -24,7 +24,7 @@ var (
 	change = []string{"create", "update", "patch", "delete"}
 )
 
-// Rights is the table. Nobody may read Secrets: kubeconfigs and credentials go in, and come out only as
+// Rights is the table. No role may read Secrets: kubeconfigs and credentials go in, and come out only as
 // short-lived credentials of their own.
 func Rights() []Right {
 	return []Right{

@@ -1,4 +1,4 @@
-// Package oidc proves people by an OpenID Connect provider: the authorization code flow with PKCE, as a client that
+// Package oidc proves users by an OpenID Connect provider: the authorization code flow with PKCE, as a client that
 // keeps a secret.
 //
 // It keeps nothing between the two steps; who does hands in what was kept. It hides discovery, keys and the checks of
@@ -28,7 +28,7 @@ type Provider struct {
 	ClientID string
 	// ClientSecret is empty for a client that has none.
 	ClientSecret token.Secret
-	// CA is PEM: who signs the issuer's certificates, and nobody else; empty is whom the system trusts.
+	// CA is PEM: the only authorities that sign the issuer's certificates; empty means those that the system trusts.
 	CA string
 	// Scopes are asked for beside openid. Nil is profile and email.
 	Scopes []string
@@ -42,7 +42,7 @@ type Provider struct {
 	RedirectURL string
 }
 
-// User is who the provider says somebody is.
+// User is who signed in, by the provider's word.
 type User struct {
 	// Subject is what the issuer knows the user by, for ever.
 	Issuer, Subject string
@@ -55,7 +55,7 @@ type User struct {
 	Admin bool
 }
 
-// RefusedError says why nobody was signed in. It is for the platform's engineers, and repeats no secret.
+// RefusedError says why the user was not signed in. It is for the platform's engineers, and repeats no secret.
 type RefusedError struct {
 	// Provider is its name.
 	Provider string

@@ -196,7 +196,7 @@ func checkRefused(t *testing.T, err error, want string) {
 	}
 }
 
-// TestDiscoveryRefused: the issuer is wrong before anybody goes there.
+// TestDiscoveryRefused: the issuer is wrong before a user is sent there.
 func TestDiscoveryRefused(t *testing.T) {
 	huge := `"` + strings.Repeat("x", 600<<10) + `"`
 	tests := map[string]struct {

@@ -98,7 +98,7 @@ func (p Provider) username(claims claims) (string, error) {
 		return "", fmt.Errorf("the claim %s, which is the name, %s", claim, problem)
 	}
 	if claim == "email" && !claims.verified() {
-		return "", errors.New("the claim email is the name, and email_verified is not true: anybody may have written it")
+		return "", errors.New("the claim email is the name, and email_verified is not true: any caller may have written it")
 	}
 	return name, nil
 }

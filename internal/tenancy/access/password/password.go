@@ -1,4 +1,4 @@
-// Package password keeps passwords of people: the rule for a new one, its hash, and the check.
+// Package password keeps passwords of users: the rule for a new one, its hash, and the check.
 //
 // A hash is argon2id in the PHC string format, so that it says by itself how it was made and the cost can be raised
 // later. Each check takes memory, so only a few run at a time. It hides the algorithm; who keeps hashes may enter.
@@ -45,7 +45,7 @@ type Checker struct {
 	cost   Cost
 	// slots has what is computed, queue that and what waits.
 	slots, queue chan struct{}
-	// decoy is the hash of nothing that anybody knows. Checking against it takes as long as against another.
+	// decoy is the hash of nothing that is known. Checking against it takes as long as against another.
 	decoy string
 }
 

@@ -8,16 +8,16 @@ import (
 )
 
 // Limits of a new password, in characters. NIST SP 800-63B-4, section 3.1.1.2, asks for length and against rules
-// of composition; it wants 15 where nothing else proves somebody, and 8 beside a second proof.
+// of composition; it wants 15 where nothing else proves the user, and 8 beside a second proof.
 const (
 	MinLength = 12
 	MaxLength = 128
 )
 
-// maxBytes bounds what is hashed when somebody signs in. No password that the rule takes is longer.
+// maxBytes bounds what is hashed when a user signs in. No password that the rule takes is longer.
 const maxBytes = MaxLength * utf8.UTFMax
 
-// TooLong says that no account can have this password, so that nobody has to hash it.
+// TooLong says that no account can have this password, so that it need not be hashed.
 func TooLong(password string) bool { return len(password) > maxBytes }
 
 // Rule returns what is wrong with a new password, in words that follow "the password"; empty when nothing is.

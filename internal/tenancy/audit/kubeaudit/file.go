@@ -85,7 +85,7 @@ type place struct {
 }
 
 // in finds the place of the position. It is lost when its file is not there or is shorter than what was read of it:
-// somebody took it away or wrote another one. All that is there is read then.
+// an operator took it away or wrote another one. All that is there is read then.
 func (p position) in(files []logFile) (begin place, lost bool) {
 	if p == (position{}) {
 		return place{}, false

@@ -1,7 +1,7 @@
 // Package kubeaudit brings what was done on the admin plane past the door into the
 // action log.
 //
-// The admin plane's API server writes a log of its own, of everybody but KQueen and
+// The admin plane's API server writes a log of its own, of every caller but KQueen and
 // Kubernetes' controllers: an administrator with kubectl, a pipeline with a
 // kubeconfig. It is a file, so that nothing is lost while KQueen is away. How far it
 // was read is kept in the database together with what was read. It hides files,

@@ -128,7 +128,7 @@ func outcomeOf(e *auditv1.Event) (audit.Outcome, int) {
 	return audit.Succeeded, code
 }
 
-// unreadable says that something stood there. Its content is not repeated: nobody knows what it is.
+// unreadable says that something stood there. Its content is not repeated: it may be a secret.
 func unreadable(length int) audit.Record {
 	return audit.Record{
 		Actor: audit.Actor{Kind: audit.System}, Action: "read-admin-log", Outcome: audit.Failed,
