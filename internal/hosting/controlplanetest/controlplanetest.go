@@ -191,7 +191,7 @@ func Upgrade(ctx context.Context, path, version string) error {
 
 // build builds beside the target and moves: a program that runs cannot be written.
 func build(ctx context.Context, root, path, version string) error {
-	named := "-X kqueen.io/kqueen/internal/cli.version=" + version
+	named := "-X kqueen.io/kqueen/internal/cli/program.released=" + version
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", named, "-o", path + ".new"}
 	if os.Getenv(coverVariable) != "" {
 		args = append(args, "-cover", "-coverpkg=./internal/...")
