@@ -108,6 +108,9 @@ const importTable = `
 
 	# Programs for developers.
 	PLAIN < docs/generate;
+	NONE < docs/examples;
+	clusters/provision < docs/examples/cloud;
+	workers/machine < docs/examples/rack;
 	hosting/release, PLAIN < kubernetes/generate;
 	app < bench, test/conformance;
 
@@ -127,7 +130,7 @@ const importTable = `
 
 // testImports are the rooms that the tests of a room may import beside those that importTable allows.
 var testImports = map[string]map[string]string{
-	"clusters/cluster": {"clusters/provision/hosted": "the verb is tested with a real driver, not with a fake alone"},
+	"clusters/cluster": {"clusters/provision/hosted": "the reconciler is tested with a real driver, not with a fake alone"},
 	"workers/addons":   {"platform/kube": "what it says is applied to a real API server as it is in a cluster"},
 
 	"hosting/controlplane": {

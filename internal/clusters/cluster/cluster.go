@@ -41,8 +41,8 @@ type Config struct {
 	CallDeadline time.Duration
 }
 
-// verb holds the phases.
-type verb struct {
+// reconciler holds the phases.
+type reconciler struct {
 	Config
 	calls calls
 }
@@ -52,7 +52,7 @@ func New(c Config) *operator.Reconciler[*v1alpha1.Cluster] {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	v := &verb{Config: c, calls: calls{deadline: c.CallDeadline}}
+	v := &reconciler{Config: c, calls: calls{deadline: c.CallDeadline}}
 	return operator.New(operator.Config[*v1alpha1.Cluster]{
 		Client:    c.Client,
 		Recorder:  c.Recorder,
@@ -69,7 +69,7 @@ func New(c Config) *operator.Reconciler[*v1alpha1.Cluster] {
 }
 
 // accept begins the work, after asking whether the driver takes the cluster.
-func (v *verb) accept(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+func (v *reconciler) accept(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
 	t, refused := v.resolve(ctx, c)
 	if refused != nil {
 		return *refused
@@ -95,7 +95,7 @@ func (v *verb) accept(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome
 }
 
 // provision says how far the driver is.
-func (v *verb) provision(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+func (v *reconciler) provision(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
 	t, refused := v.resolve(ctx, c)
 	if refused != nil {
 		return *refused
@@ -135,7 +135,7 @@ func judge(o provision.Observed) operator.Outcome {
 
 // deprovision removes what the driver made. It needs the provisioner with its parameters and credentials: while one of
 // them is missing it says so and waits, because a Cluster that is gone would leave what is outside to no owner.
-func (v *verb) deprovision(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+func (v *reconciler) deprovision(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
 	t, err := v.find(ctx, c)
 	if gone, ok := errors.AsType[*missingError](err); ok && gone.never {
 		return operator.Done(v1alpha1.ReasonIdle, "")

@@ -67,7 +67,7 @@ func (s *subject) world() operatortest.World {
 			return New(Config{Client: c, Secrets: c, Drivers: map[string]provision.Driver{"test": driver{s.cloud, inj}}})
 		},
 		Object:   s.object,
-		Step:     func(context.Context) (bool, error) { s.step(); return false, nil }, // nobody watches a cloud
+		Step:     func(context.Context) (bool, error) { s.step(); return false, nil }, // no watch tells of a cloud
 		Done:     s.serves("v1.36.2"),
 		Snapshot: s.snapshot,
 	}

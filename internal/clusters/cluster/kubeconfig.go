@@ -26,7 +26,7 @@ const (
 )
 
 // publish writes the admin kubeconfig into the cluster's Secret.
-func (v *verb) publish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+func (v *reconciler) publish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
 	t, refused := v.resolve(ctx, c)
 	if refused != nil {
 		return *refused
@@ -52,7 +52,7 @@ func (v *verb) publish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcom
 }
 
 // publishMinted has the driver mint a kubeconfig when there is none, and another one after half of its life.
-func (v *verb) publishMinted(ctx context.Context, c *v1alpha1.Cluster, t target, minter provision.KubeconfigMinter) operator.Outcome {
+func (v *reconciler) publishMinted(ctx context.Context, c *v1alpha1.Cluster, t target, minter provision.KubeconfigMinter) operator.Outcome {
 	left, err := v.mintedLeft(ctx, c)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonKubeconfigPending, err)
@@ -78,7 +78,7 @@ func (v *verb) publishMinted(ctx context.Context, c *v1alpha1.Cluster, t target,
 }
 
 // mintedLeft is how long the kubeconfig in the cluster's Secret is kept; not positive when another one is due.
-func (v *verb) mintedLeft(ctx context.Context, c *v1alpha1.Cluster) (time.Duration, error) {
+func (v *reconciler) mintedLeft(ctx context.Context, c *v1alpha1.Cluster) (time.Duration, error) {
 	secret := &corev1.Secret{}
 	err := v.Secrets.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.KubeconfigSecret()}, secret)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, c) {
@@ -111,7 +111,7 @@ func pending(o provision.Observed) operator.Outcome {
 	return operator.Wait(v1alpha1.ReasonKubeconfigPending, message, observeInterval)
 }
 
-func (v *verb) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, kubeconfig []byte, annotations map[string]string) error {
+func (v *reconciler) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, kubeconfig []byte, annotations map[string]string) error {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: c.Namespace, Name: c.KubeconfigSecret()}
 	err := v.Secrets.Get(ctx, key, secret)
@@ -151,7 +151,7 @@ func (v *verb) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, kubecon
 	return nil
 }
 
-func (v *verb) unpublish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+func (v *reconciler) unpublish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
 	secret := &corev1.Secret{}
 	err := v.Secrets.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.KubeconfigSecret()}, secret)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, c) {

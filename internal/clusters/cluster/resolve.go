@@ -124,12 +124,12 @@ func settingsOf(p *v1alpha1.Provisioner, credentials *corev1.Secret) string {
 }
 
 // find is [finder.find] with the reconciler's own readers.
-func (v *verb) find(ctx context.Context, c *v1alpha1.Cluster) (target, error) {
+func (v *reconciler) find(ctx context.Context, c *v1alpha1.Cluster) (target, error) {
 	return finder{provisioners: v.Client, secrets: v.Secrets, drivers: v.Drivers, calls: &v.calls}.find(ctx, c)
 }
 
 // resolve finds the target, or says why there is none.
-func (v *verb) resolve(ctx context.Context, c *v1alpha1.Cluster) (target, *operator.Outcome) {
+func (v *reconciler) resolve(ctx context.Context, c *v1alpha1.Cluster) (target, *operator.Outcome) {
 	t, err := v.find(ctx, c)
 	if err != nil {
 		refused := refusal(err, v1alpha1.ReasonProvisionerNotReady)

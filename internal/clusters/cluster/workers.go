@@ -18,7 +18,7 @@ const workersLook = time.Second
 
 // removeWorkers deletes the cluster's node pools and machines and waits until they are gone. It reads without a
 // cache: one that is overlooked would stay for ever.
-func (v *verb) removeWorkers(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+func (v *reconciler) removeWorkers(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
 	left, err := v.workers(ctx, c)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonWorkersRemaining, err)
@@ -43,7 +43,7 @@ func (v *verb) removeWorkers(ctx context.Context, c *v1alpha1.Cluster) operator.
 
 // workers are the node pools of a cluster and its machines. A pool deletes its own machines; those that belong to
 // none are deleted with it all the same.
-func (v *verb) workers(ctx context.Context, c *v1alpha1.Cluster) ([]client.Object, error) {
+func (v *reconciler) workers(ctx context.Context, c *v1alpha1.Cluster) ([]client.Object, error) {
 	pools, machines := &v1alpha1.NodePoolList{}, &v1alpha1.MachineList{}
 	for _, list := range []client.ObjectList{pools, machines} {
 		if err := v.Secrets.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {

@@ -3,7 +3,7 @@
 // cluster's name service, and flannel where that makes the network of pods.
 //
 // It hides the manifests, which are upstream's wherever there is no reason to differ. It is pure and
-// calls nobody: package kube applies what it returns. Everybody above the mechanisms may enter.
+// calls nothing: package kube applies what it returns. Any package above the mechanisms may import it.
 package addons
 
 import (

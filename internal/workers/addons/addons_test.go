@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
 
-// testCA is a certificate whose key nobody has. It ends in a hundred years.
+// testCA is a certificate whose key is lost. It ends in a hundred years.
 const testCA = `-----BEGIN CERTIFICATE-----
 MIIBezCCASGgAwIBAgIUc0Maazb2CtEKg890nnb/LbW8OMQwCgYIKoZIzj0EAwIw
 EjEQMA4GA1UEAwwHdGVzdC1jYTAgFw0yNjExMjExMTE1MTlaGA8yMTI2MTAyODEx

@@ -140,7 +140,7 @@ func caller(t *testing.T, token string) kubernetes.Interface {
 	return clientset(t, &rest.Config{Host: admin.Host, TLSClientConfig: rest.TLSClientConfig{CAData: admin.CAData}, BearerToken: token})
 }
 
-// as is a client of the plane that calls as somebody else.
+// as is a client of the plane that calls as another user.
 func as(t *testing.T, name string, groups ...string) kubernetes.Interface {
 	t.Helper()
 	admin := controlplanetest.Config(t)
@@ -259,10 +259,10 @@ func TestRights(t *testing.T) {
 func TestApproval(t *testing.T) {
 	install(t, planeParams(t))
 	const first, renewal = "nodeclient", "selfnodeclient"
-	await(t, "the binding", func(ctx context.Context) error { // before it is seen, nobody may
+	await(t, "the binding", func(ctx context.Context) error { // before it is seen, no user may
 		got, err := mayApprove(ctx, controlplanetest.Config(t), KubeadmTokenGroup, first)
 		if err == nil && !got {
-			err = errors.New("nobody may")
+			err = errors.New("no user may")
 		}
 		return err
 	})

@@ -42,8 +42,8 @@ type Description struct {
 	Summary string
 	// ParametersSchema is the JSON Schema (2020-12) of spec.template.parameters of a NodePool.
 	ParametersSchema json.RawMessage
-	// Brought says that a user joins the machine, some day or never, and that KQueen cannot switch it off.
-	Brought bool
+	// UserJoins says that a user joins the machine, some day or never, and that KQueen cannot switch it off.
+	UserJoins bool
 	// Routed says that the provider itself carries packets between the pods of its machines.
 	Routed bool
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	// requestsAtOnce and requestPages bound what is read of a cluster's requests in one look. The API server
-	// deletes old ones; whoever floods their own cluster keeps only its own machines from joining.
+	// deletes old ones; a user who floods a cluster keeps only its own machines from joining.
 	requestsAtOnce = 500
 	requestPages   = 8
 	// approvalReason is the reason of the condition on a request.
@@ -41,7 +41,7 @@ func requests(ctx context.Context, c client.Reader, signer string) ([]certificat
 
 // approve decides the machine's requests for certificates, and says whether its node may serve: whether it has
 // been granted a serving certificate. Requests are kept for an hour after that.
-func (v *verb) approve(ctx context.Context, c client.Client, who applicant) (serves bool, err error) {
+func (v *reconciler) approve(ctx context.Context, c client.Client, who applicant) (serves bool, err error) {
 	signers := []string{certificatesv1.KubeletServingSignerName}
 	if who.token != "" {
 		signers = append(signers, certificatesv1.KubeAPIServerClientKubeletSignerName)
@@ -68,7 +68,7 @@ func granted(csr *certificatesv1.CertificateSigningRequest) bool {
 }
 
 // decide writes the verdict on one request. What a request asks for cannot change after it was made.
-func (v *verb) decide(ctx context.Context, c client.Client, csr *certificatesv1.CertificateSigningRequest, who applicant) error {
+func (v *reconciler) decide(ctx context.Context, c client.Client, csr *certificatesv1.CertificateSigningRequest, who applicant) error {
 	verdict, why := judgeRequest(csr, who)
 	kind := certificatesv1.CertificateApproved
 	switch verdict {

@@ -165,7 +165,7 @@ func (a applicant) parse(data []byte) (*x509.CertificateRequest, error) {
 	return req, nil
 }
 
-// parseRequest reads what anybody may have written: one PEM block of bounded size, signed by its own key.
+// parseRequest reads what any user of the cluster may have written: one PEM block of bounded size, signed by its own key.
 func parseRequest(data []byte) (*x509.CertificateRequest, error) {
 	if len(data) > maxRequest {
 		return nil, fmt.Errorf("asks with %d bytes; at most %d are read", len(data), maxRequest)

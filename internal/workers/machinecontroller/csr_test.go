@@ -101,7 +101,7 @@ func TestJudgeClientRequest(t *testing.T) {
 		"ClientWithoutOurGroup":   {clientRequest, func(a *asking) { a.csr.Spec.Groups = []string{"system:bootstrappers"} }, denied, addons.TokenGroup},
 		"ClientOtherToken":        {clientRequest, by("system:bootstrap:zzzzzz"), ignored, ""},
 		"ClientTokenPrefix":       {clientRequest, by("system:bootstrap:abcdefg"), ignored, ""},
-		"ClientSomebody":          {clientRequest, by("kubernetes-admin"), ignored, ""},
+		"ClientForeign":           {clientRequest, by("kubernetes-admin"), ignored, ""},
 		"ClientRenewal":           {clientRequest, by("system:node:worker-1"), ignored, ""},
 		"ClientNoTokenAnyMore":    {clientRequest, func(a *asking) { a.who.token = ""; a.csr.Spec.Username = "system:bootstrap:" }, ignored, ""},
 		"ClientApproved":          {clientRequest, condition(certificatesv1.CertificateApproved), ignored, ""},

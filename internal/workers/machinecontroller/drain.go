@@ -22,10 +22,10 @@ const namedPods = 3
 //
 //   - at once when the cluster is gone or going, or there is no node;
 //   - after spec.drain.timeout, with what is left, also when the API server has not answered until then;
-//   - when the node has been unready for deadAfter: its pods have been asked to leave once, and nobody there
+//   - when the node has been unready for deadAfter: its pods have been asked to leave once, and no kubelet
 //     could confirm that they did. They are taken from the node when its machine is gone, see kube.Discard,
 //     and run elsewhere.
-func (v *verb) drain(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
+func (v *reconciler) drain(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
 	cluster, err := v.staying(ctx, m)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonDraining, err)
@@ -52,7 +52,7 @@ func (v *verb) drain(ctx context.Context, m *v1alpha1.Machine) operator.Outcome 
 }
 
 // evict does one step of emptying the node. It returns no node when there is none of this machine.
-func (v *verb) evict(ctx context.Context, cluster *v1alpha1.Cluster, m *v1alpha1.Machine) (*corev1.Node, []kube.Blocked, error) {
+func (v *reconciler) evict(ctx context.Context, cluster *v1alpha1.Cluster, m *v1alpha1.Machine) (*corev1.Node, []kube.Blocked, error) {
 	c, err := v.Clusters.Client(ctx, cluster)
 	if err != nil {
 		return nil, nil, err
@@ -69,7 +69,7 @@ func (v *verb) evict(ctx context.Context, cluster *v1alpha1.Cluster, m *v1alpha1
 }
 
 // judgeDrain says what the pods that are left mean.
-func (v *verb) judgeDrain(m *v1alpha1.Machine, node *corev1.Node, left []kube.Blocked) operator.Outcome {
+func (v *reconciler) judgeDrain(m *v1alpha1.Machine, node *corev1.Node, left []kube.Blocked) operator.Outcome {
 	switch {
 	case len(left) == 0:
 		return operator.Done(v1alpha1.ReasonDrained, "no pod that can leave is on the node")
@@ -82,7 +82,7 @@ func (v *verb) judgeDrain(m *v1alpha1.Machine, node *corev1.Node, left []kube.Bl
 }
 
 // drainOver says whether the time for draining is over. A timeout of 0 never is.
-func (v *verb) drainOver(m *v1alpha1.Machine) bool {
+func (v *reconciler) drainOver(m *v1alpha1.Machine) bool {
 	drain := m.Spec.Drain
 	drain.Default()
 	timeout := drain.Timeout.Duration
@@ -91,7 +91,7 @@ func (v *verb) drainOver(m *v1alpha1.Machine) bool {
 
 // givenUp says whether a cluster that cannot be asked has been waited for long enough: as long as draining may
 // take, or for a short time when the node never was ready, so that nothing of worth can be on it.
-func (v *verb) givenUp(m *v1alpha1.Machine) bool {
+func (v *reconciler) givenUp(m *v1alpha1.Machine) bool {
 	short := m.Status.JoinedAt == nil && m.Status.DrainBegan != nil && v.Now().Sub(m.Status.DrainBegan.Time) >= unjoinedPatience
 	return short || v.drainOver(m)
 }
@@ -105,7 +105,7 @@ func dead(node *corev1.Node, now time.Time) bool {
 	return c.Status != corev1.ConditionTrue && now.Sub(c.LastTransitionTime.Time) >= deadAfter
 }
 
-// nameLeft says which pods are left: those first that somebody may have to do something about. It is pure.
+// nameLeft says which pods are left: those first about which a user may have to do something. It is pure.
 func nameLeft(left []kube.Blocked) string {
 	var named []string
 	for _, leaving := range []bool{false, true} {
@@ -129,7 +129,7 @@ func nameLeft(left []kube.Blocked) string {
 // forget removes what the machine had in its cluster, and then what it joined with. The machine is gone by
 // now. A cluster that cannot be asked is waited for until it is given up: a node without a machine
 // is not wrong for long, because a machine of the same name displaces it.
-func (v *verb) forget(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
+func (v *reconciler) forget(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
 	have, err := v.joiningOf(ctx, m)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonMachineRemaining, err)
@@ -153,9 +153,9 @@ func (v *verb) forget(ctx context.Context, m *v1alpha1.Machine) operator.Outcome
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }
 
-// erase removes the token, so that nobody can join in its name any more, the node with its pods, and the
+// erase removes the token, so that no machine can join in its name any more, the node with its pods, and the
 // requests for certificates.
-func (v *verb) erase(ctx context.Context, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, have *joining) error {
+func (v *reconciler) erase(ctx context.Context, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, have *joining) error {
 	ctx, cancel := context.WithTimeout(ctx, lookDeadline)
 	defer cancel()
 	c, err := v.Clusters.Client(ctx, cluster)

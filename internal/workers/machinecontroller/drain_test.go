@@ -204,7 +204,7 @@ func TestDrainWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestClusterGoes: a cluster that is deleted takes nodes, pods and tokens along; nobody waits for them.
+// TestClusterGoes: a cluster that is deleted takes nodes, pods and tokens along; its machines do not wait for them.
 func TestClusterGoes(t *testing.T) {
 	s := leaving(t)
 	s.away = errAway

@@ -24,7 +24,7 @@ import (
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
-// joinToken is what somebody reads to join the machine.
+// joinToken is what a user reads to join the machine.
 func (s *subject) joinToken(t *testing.T) string {
 	t.Helper()
 	secret := &corev1.Secret{}
@@ -92,7 +92,7 @@ func TestTokenJoins(t *testing.T) {
 		t.Errorf("the request for another node is %q, want it denied with the name", got)
 	}
 	if got := s.decision(t, "admin-"+s.name); got != "" {
-		t.Errorf("the request of somebody else is %q, want no decision", got)
+		t.Errorf("the request of another user is %q, want no decision", got)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestTokenExpires(t *testing.T) {
 	if e, err := s.outside(t.Context()); err != nil || e.Tokens != 1 {
 		t.Errorf("the cluster has %d tokens of the machine, want 1: %v", e.Tokens, err)
 	}
-	// What somebody changed in the cluster is made again as it should be.
+	// What a user changed in the cluster is made again as it should be.
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + renewed[:6]}
 	if err := s.cluster.Get(t.Context(), key, secret); err != nil {
@@ -177,7 +177,7 @@ func TestClusterAway(t *testing.T) {
 	want(t, m, v1alpha1.ConditionMachineReady, metav1.ConditionTrue, v1alpha1.ReasonMachineRunning)
 	want(t, m, v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonClusterUnreachable)
 	if m.Status.NextTry == nil {
-		t.Error("nobody says when the cluster is tried again")
+		t.Error("the status does not say when the cluster is tried again")
 	}
 	s.away = nil
 	want(t, s.look(t), v1alpha1.ConditionNodeReady, metav1.ConditionTrue, v1alpha1.ReasonNodeReady)
@@ -301,10 +301,10 @@ func TestForgedRecord(t *testing.T) {
 	}
 }
 
-// TestBroughtMachine: the address of a machine that somebody brings is its node's word, within bounds.
-func TestBroughtMachine(t *testing.T) {
+// TestJoinedMachine: the address of a machine that a user joins is its node's word, within bounds.
+func TestJoinedMachine(t *testing.T) {
 	s := newSubject(t)
-	s.brought = true
+	s.joins = true
 	s.look(t)
 	secret := &corev1.Secret{}
 	if err := s.admin.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "join-" + string(s.uid)}, secret); err != nil {

@@ -1,4 +1,4 @@
-// Package machinecontroller is the verb behind Machine: it takes one machine from nothing to a ready node, and
+// Package machinecontroller is the reconciler of Machine: it takes one machine from nothing to a ready node, and
 // back. What makes the machine is a machine.Provider; how many there should be is package nodepool's.
 //
 //	token in the cluster ──► provider.Ensure ──► certificates approved ──► node ready, labels and taints in sync
@@ -7,7 +7,7 @@
 // It hides bootstrap tokens, the rules by which a node gets certificates, what of a Node object is ours,
 // and how pods leave. Nothing that a cluster says is trusted: it is bounded, checked, and cannot make a
 // healthy machine look dead. While the cluster's API server does not answer, the condition NodeReady is
-// Unknown, never false, so that nobody replaces machines because a control plane was away; when it
+// Unknown, never false, so that no machine is replaced because a control plane was away; when it
 // answers again the time that a node may be unready begins anew.
 //
 // The place that wires the program enters by New; the watches that wake machines are mapped by Peers and
@@ -37,7 +37,7 @@ import (
 // How often things are looked at.
 const (
 	joiningLook = 400 * time.Millisecond // a machine that comes
-	broughtLook = time.Second            // a machine that somebody may bring some day
+	joinLook    = time.Second            // a machine that a user may join some day
 	unreadyLook = 2 * time.Second        // a node that was ready
 	readyLook   = 5 * time.Second        // a node that is ready
 	newbornLook = time.Second            // a node that just became ready: its kubelet asks for a serving certificate now
@@ -84,12 +84,12 @@ type Config struct {
 	Now func() time.Time
 }
 
-// verb holds the phases.
-type verb struct{ Config }
+// reconciler holds the phases.
+type reconciler struct{ Config }
 
 // New returns the reconciler of Machine.
 func New(c Config) *operator.Reconciler[*v1alpha1.Machine] {
-	v := &verb{c}
+	v := &reconciler{c}
 	return operator.New(operator.Config[*v1alpha1.Machine]{
 		Client:    c.Client,
 		Recorder:  c.Recorder,
@@ -108,7 +108,7 @@ func New(c Config) *operator.Reconciler[*v1alpha1.Machine] {
 }
 
 // target finds the cluster that a machine is to join, or says why it cannot yet.
-func (v *verb) target(ctx context.Context, m *v1alpha1.Machine) (*v1alpha1.Cluster, *operator.Outcome) {
+func (v *reconciler) target(ctx context.Context, m *v1alpha1.Machine) (*v1alpha1.Cluster, *operator.Outcome) {
 	refuse := func(o operator.Outcome) (*v1alpha1.Cluster, *operator.Outcome) { return nil, &o }
 	cluster := &v1alpha1.Cluster{}
 	err := v.Client.Get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}, cluster)
@@ -129,7 +129,7 @@ func (v *verb) target(ctx context.Context, m *v1alpha1.Machine) (*v1alpha1.Clust
 
 // staying returns the cluster that a machine leaves, or nil when it is gone, or going with all that is in
 // it. It asks without a cache: a cluster that is only overlooked would lose pods.
-func (v *verb) staying(ctx context.Context, m *v1alpha1.Machine) (*v1alpha1.Cluster, error) {
+func (v *reconciler) staying(ctx context.Context, m *v1alpha1.Machine) (*v1alpha1.Cluster, error) {
 	cluster := &v1alpha1.Cluster{}
 	err := v.Reader.Get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}, cluster)
 	if apierrors.IsNotFound(err) {
@@ -146,7 +146,7 @@ func (v *verb) staying(ctx context.Context, m *v1alpha1.Machine) (*v1alpha1.Clus
 }
 
 // siblings are the other machines of the same cluster, by name.
-func (v *verb) siblings(ctx context.Context, m *v1alpha1.Machine) ([]v1alpha1.Machine, error) {
+func (v *reconciler) siblings(ctx context.Context, m *v1alpha1.Machine) ([]v1alpha1.Machine, error) {
 	list := &v1alpha1.MachineList{}
 	if err := v.Client.List(ctx, list, client.InNamespace(m.Namespace)); err != nil {
 		return nil, fmt.Errorf("list machines: %w", err)
@@ -158,10 +158,10 @@ func (v *verb) siblings(ctx context.Context, m *v1alpha1.Machine) ([]v1alpha1.Ma
 	return others, nil
 }
 
-// brought says whether a person brings the machine.
-func (v *verb) brought(m *v1alpha1.Machine) bool {
+// userJoins says whether a user joins the machine.
+func (v *reconciler) userJoins(m *v1alpha1.Machine) bool {
 	p, ok := v.Providers[m.Spec.Provider]
-	return ok && p.Describe().Brought
+	return ok && p.Describe().UserJoins
 }
 
 // addressOf is the address of a machine; invalid while it is not known.

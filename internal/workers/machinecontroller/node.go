@@ -24,7 +24,7 @@ const longestVersion = 32
 
 // attend looks after the machine's node: it gives it its certificates, keeps what of it is ours in sync, notes
 // what it has been given, and says whether it is ready.
-func (v *verb) attend(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
+func (v *reconciler) attend(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
 	cluster, refused := v.target(ctx, m)
 	if refused != nil {
 		return *refused
@@ -65,7 +65,7 @@ func (v *verb) attend(ctx context.Context, m *v1alpha1.Machine) operator.Outcome
 }
 
 // join notes that a node that is ready has joined, once its kubelet may serve.
-func (v *verb) join(m *v1alpha1.Machine, verdict operator.Outcome, serves bool) operator.Outcome {
+func (v *reconciler) join(m *v1alpha1.Machine, verdict operator.Outcome, serves bool) operator.Outcome {
 	if !serves {
 		return operator.Wait(v1alpha1.ReasonNodeNotReady, "the node is ready, and its kubelet has not asked for its serving certificate yet: no logs and no exec", joiningLook)
 	}
@@ -75,7 +75,7 @@ func (v *verb) join(m *v1alpha1.Machine, verdict operator.Outcome, serves bool) 
 }
 
 // known is what the admin plane knows to hold the node's claims against, and the id of the machine's token.
-func (v *verb) known(ctx context.Context, m *v1alpha1.Machine, cluster *v1alpha1.Cluster) (limits bounds, token string, err error) {
+func (v *reconciler) known(ctx context.Context, m *v1alpha1.Machine, cluster *v1alpha1.Cluster) (limits bounds, token string, err error) {
 	others, err := v.siblings(ctx, m)
 	if err != nil {
 		return bounds{}, "", err
@@ -111,7 +111,7 @@ func foreign(node *corev1.Node, m *v1alpha1.Machine) bool {
 
 // displace deletes the node of an earlier machine of the same name, which was left because its cluster could
 // not be reached when it went. Machines of one name never are at the same time. Any other node stays.
-func (v *verb) displace(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, node *corev1.Node) operator.Outcome {
+func (v *reconciler) displace(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, node *corev1.Node) operator.Outcome {
 	ours := false
 	for name := range v.Providers {
 		ours = ours || strings.HasPrefix(node.Spec.ProviderID, machine.ProviderID(name, ""))
@@ -126,11 +126,11 @@ func (v *verb) displace(ctx context.Context, c client.Client, cluster *v1alpha1.
 	return operator.Wait(v1alpha1.ReasonNodeMissing, "removed the node of an earlier machine of this name", joiningLook)
 }
 
-// applicant says what certificates the machine may have. Only of a machine that somebody brought nobody knows
+// applicant says what certificates the machine may have. Only of a machine that a user joins KQueen does not know
 // the address: there the node's word is taken, within bounds.
-func (v *verb) applicant(m *v1alpha1.Machine, token string, node *corev1.Node, limits bounds) applicant {
+func (v *reconciler) applicant(m *v1alpha1.Machine, token string, node *corev1.Node, limits bounds) applicant {
 	who := applicant{name: m.Name, token: token}
-	if v.brought(m) {
+	if v.userJoins(m) {
 		if node != nil {
 			who.addresses = limits.address(node)
 		}
@@ -144,7 +144,7 @@ func (v *verb) applicant(m *v1alpha1.Machine, token string, node *corev1.Node, l
 
 // note copies what the node was given to the machine's status, as far as it can be true, and remarks on what
 // cannot.
-func (v *verb) note(m *v1alpha1.Machine, node *corev1.Node, limits bounds) (remark string) {
+func (v *reconciler) note(m *v1alpha1.Machine, node *corev1.Node, limits bounds) (remark string) {
 	if node == nil {
 		return ""
 	}
@@ -157,14 +157,14 @@ func (v *verb) note(m *v1alpha1.Machine, node *corev1.Node, limits bounds) (rema
 		remark = "; no routes lead to its pods, because its podCIDR " + tidy(node.Spec.PodCIDR, longestName) +
 			" is not in the cluster's range or is another machine's"
 	}
-	if own := limits.address(node); v.brought(m) && len(own) > 0 {
+	if own := limits.address(node); v.userJoins(m) && len(own) > 0 {
 		m.Status.Address = own[0].String()
 	}
 	return remark
 }
 
 // sync makes what of the node is ours as wanted, or says why it cannot be.
-func (v *verb) sync(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, node *corev1.Node) *operator.Outcome {
+func (v *reconciler) sync(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, node *corev1.Node) *operator.Outcome {
 	had, labels := recordOf(m), nodeLabels(m)
 	id := m.Status.ProviderID
 	if id == "" {
@@ -173,12 +173,12 @@ func (v *verb) sync(ctx context.Context, c client.Client, cluster *v1alpha1.Clus
 	fail := func(o operator.Outcome) *operator.Outcome { return &o }
 	want, differs := synced(node, labels, m.Spec.Taints, id, had)
 	if differs {
-		// The lock keeps the taints that somebody sets meanwhile: a patch replaces the list.
+		// The lock keeps the taints that others set meanwhile: a patch replaces the list.
 		err := c.Patch(ctx, want, client.MergeFromWithOptions(node, client.MergeFromWithOptimisticLock{}))
 		var status apierrors.APIStatus
 		switch {
 		case apierrors.IsConflict(err):
-			return nil // somebody wrote meanwhile; the next look is soon
+			return nil // another client wrote meanwhile; the next look is soon
 		case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
 			errors.As(err, &status)
 			return fail(operator.Unknown(v1alpha1.ReasonNodeRefused, errors.New("set labels and taints of the node: "+tidy(status.Status().Message, longestWords)), 0))
@@ -196,14 +196,14 @@ func (v *verb) sync(ctx context.Context, c client.Client, cluster *v1alpha1.Clus
 }
 
 // judge says whether the node is ready, in its own words.
-func (v *verb) judge(m *v1alpha1.Machine, node *corev1.Node, remark string) operator.Outcome {
+func (v *reconciler) judge(m *v1alpha1.Machine, node *corev1.Node, remark string) operator.Outcome {
 	look := unreadyLook
 	if m.Status.JoinedAt == nil {
 		look = joiningLook
 	}
 	if node == nil {
-		if m.Status.JoinedAt == nil && v.brought(m) {
-			look = broughtLook
+		if m.Status.JoinedAt == nil && v.userJoins(m) {
+			look = joinLook
 		}
 		return operator.Wait(v1alpha1.ReasonNodeMissing, "there is no node "+m.Name+" in the cluster", look)
 	}

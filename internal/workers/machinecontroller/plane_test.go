@@ -117,7 +117,7 @@ var admin struct {
 	client client.WithWatch
 }
 
-// as returns a client that calls the managed cluster in somebody's name.
+// as returns a client that calls the managed cluster in the name of a user.
 func as(t *testing.T, user string, groups ...string) client.Client {
 	t.Helper()
 	config := managedConfig(t)

@@ -19,7 +19,7 @@ import (
 // provide has the provider make the machine, and says how it is. Nothing that it finds keeps the node from
 // being looked at: a kubelet waits for us to approve its certificate before it counts as running, and a machine
 // of which something fails may still be a ready node.
-func (v *verb) provide(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
+func (v *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
 	cluster, refused := v.target(ctx, m)
 	if refused != nil {
 		return *refused
@@ -87,7 +87,7 @@ func judgeMachine(o machine.Observed, joined bool) operator.Outcome {
 }
 
 // desired is the machine that the provider is to make.
-func (v *verb) desired(ctx context.Context, m *v1alpha1.Machine, cluster *v1alpha1.Cluster) (machine.Desired, error) {
+func (v *reconciler) desired(ctx context.Context, m *v1alpha1.Machine, cluster *v1alpha1.Cluster) (machine.Desired, error) {
 	to, err := machine.ClusterOf(cluster)
 	if err != nil {
 		return machine.Desired{}, err
@@ -165,7 +165,7 @@ func nodeLabels(m *v1alpha1.Machine) map[string]string {
 }
 
 // unprovide has the provider remove the machine.
-func (v *verb) unprovide(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
+func (v *reconciler) unprovide(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
 	provider, ok := v.Providers[m.Spec.Provider]
 	if !ok {
 		return operator.Stalled(v1alpha1.ReasonMachineRemaining, "spec.provider: this installation has no provider %q, so it cannot remove the machine", m.Spec.Provider)

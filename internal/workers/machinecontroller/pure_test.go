@@ -49,7 +49,7 @@ func TestSynced(t *testing.T) {
 		"Nothing":        {reason: "What is as wanted is no change.", have: labels{"a": "1"}, wanted: labels{"a": "1"}, labels: labels{"a": "1"}},
 		"Add":            {reason: "What is missing is set, beside what others set.", have: labels{"x": "y"}, wanted: labels{"a": "1"}, labels: labels{"a": "1", "x": "y"}, differs: true},
 		"Change":         {reason: "Another value is set.", have: labels{"a": "0"}, wanted: labels{"a": "1"}, labels: labels{"a": "1"}, differs: true},
-		"Drop":           {reason: "What we set and nobody wants goes.", have: labels{"a": "1", "x": "y"}, had: record{Labels: []string{"a"}}, labels: labels{"x": "y"}, differs: true},
+		"Drop":           {reason: "What KQueen set and the spec no longer has goes.", have: labels{"a": "1", "x": "y"}, had: record{Labels: []string{"a"}}, labels: labels{"x": "y"}, differs: true},
 		"KeepForeign":    {reason: "What we did not set stays.", have: labels{"a": "1"}, labels: labels{"a": "1"}},
 		"TaintsKept":     {reason: "The order of those that are there is kept.", taints: []string{"n:NoSchedule", "a=1:NoExecute"}, wantTaints: []string{"a=1:NoExecute"}, had: record{Taints: []string{"a:NoExecute"}}, after: []string{"n:NoSchedule", "a=1:NoExecute"}},
 		"TaintAdded":     {reason: "A new one comes last.", taints: []string{"n:NoSchedule"}, wantTaints: []string{"a=1:NoExecute"}, after: []string{"n:NoSchedule", "a=1:NoExecute"}, differs: true},
@@ -206,7 +206,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func TestWakes(t *testing.T) {
+func TestWatches(t *testing.T) {
 	named := func(namespace, name, cluster string) v1alpha1.Machine {
 		return v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.MachineSpec{ClusterName: cluster}}
 	}

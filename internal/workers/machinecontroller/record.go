@@ -67,7 +67,7 @@ func taintID(t corev1.Taint) string { return t.Key + ":" + string(t.Effect) }
 // node, and without what is not wanted any more only after that was removed: a crash in between must not
 // make us forget what is ours. It can be written once in a run: the machine that the phases share stays as it
 // was read, or its annotations would be part of the patch of its status.
-func (v *verb) remember(ctx context.Context, m *v1alpha1.Machine, r record) error {
+func (v *reconciler) remember(ctx context.Context, m *v1alpha1.Machine, r record) error {
 	if recordOf(m).equal(r) {
 		return nil
 	}

@@ -33,7 +33,7 @@ import (
 type factory struct {
 	mu       sync.Mutex
 	machines map[types.UID]*made
-	brought  bool
+	joins    bool
 	state    machine.State // when a machine has come; Running when empty
 	refuse   error         // of Ensure
 	deleted  []machine.Target
@@ -54,7 +54,7 @@ type provider struct {
 }
 
 func (p provider) Describe() machine.Description {
-	return machine.Description{Name: "local", Brought: p.brought}
+	return machine.Description{Name: "local", UserJoins: p.joins}
 }
 
 func (p provider) Ensure(_ context.Context, want machine.Desired) (machine.Observed, error) {
@@ -74,7 +74,7 @@ func (p provider) Ensure(_ context.Context, want machine.Desired) (machine.Obser
 		}
 		m.want = want
 		o := machine.Observed{State: machine.Creating, Message: "waiting for kubelet", ProviderID: machine.ProviderID("local", want.UID)}
-		if !p.brought {
+		if !p.joins {
 			o.Address = address
 		}
 		if m.age > 0 {
@@ -213,7 +213,7 @@ func (s *subject) node(ctx context.Context) (*corev1.Node, error) {
 	return n, s.cluster.Get(ctx, client.ObjectKey{Name: s.name}, n)
 }
 
-// sign is a request of a kubelet, made in somebody's name.
+// sign is a request of a kubelet, made in the name of a user.
 func (s *subject) sign(ctx context.Context, c client.Client, name, signer string, template *x509.CertificateRequest, purpose certificatesv1.KeyUsage) error {
 	pem, err := requestPEM(template)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // synced returns the node as it should be and whether that differs from what it is: our labels and taints as
-// wanted, those that the record names and nobody wants any more gone, and what others set, such as
+// wanted, those that the record names and the spec no longer has gone, and what others set, such as
 // node.kubernetes.io/not-ready, as it is. It is pure.
 func synced(node *corev1.Node, labels map[string]string, taints []corev1.Taint, providerID string, had record) (*corev1.Node, bool) {
 	want := node.DeepCopy()

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// tokenTTL is how long a token is good when we start the machine, broughtTTL when somebody has to go to it.
-	tokenTTL, broughtTTL = time.Hour, 24 * time.Hour
+	// tokenTTL is how long a token is good when we start the machine, joinedTTL when a user has to go to it.
+	tokenTTL, joinedTTL = time.Hour, 24 * time.Hour
 )
 
 // joining is what a machine joins with.
@@ -42,7 +42,7 @@ func (j *joining) good(now time.Time) bool {
 }
 
 // joiningOf reads what a machine joins with; nil when there is nothing.
-func (v *verb) joiningOf(ctx context.Context, m *v1alpha1.Machine) (*joining, error) {
+func (v *reconciler) joiningOf(ctx context.Context, m *v1alpha1.Machine) (*joining, error) {
 	secret := &corev1.Secret{}
 	err := v.Reader.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.JoinSecret()}, secret)
 	if apierrors.IsNotFound(err) {
@@ -64,7 +64,7 @@ func (v *verb) joiningOf(ctx context.Context, m *v1alpha1.Machine) (*joining, er
 }
 
 // bootstrap sees that the machine has what it takes to join, and that nothing of it stays once it has.
-func (v *verb) bootstrap(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
+func (v *reconciler) bootstrap(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
 	cluster, refused := v.target(ctx, m)
 	if refused != nil {
 		return *refused
@@ -94,7 +94,7 @@ func (v *verb) bootstrap(ctx context.Context, m *v1alpha1.Machine) operator.Outc
 
 // issue sees that there is a good token in the admin plane and in the cluster. The admin plane comes first: it
 // remembers the token that a crash would leave in the cluster.
-func (v *verb) issue(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, have *joining) operator.Outcome {
+func (v *reconciler) issue(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, have *joining) operator.Outcome {
 	away := func(err error) operator.Outcome {
 		return operator.Unknown(v1alpha1.ReasonClusterUnreachable, unreachable(cluster, err), 0)
 	}
@@ -117,8 +117,8 @@ func (v *verb) issue(ctx context.Context, c client.Client, cluster *v1alpha1.Clu
 }
 
 // revoke takes the token from the cluster and then from the admin plane, which remembers it until then. It
-// keeps nobody from looking at the machine.
-func (v *verb) revoke(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, have *joining) operator.Outcome {
+// does not keep later phases from looking at the machine.
+func (v *reconciler) revoke(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, have *joining) operator.Outcome {
 	if err := dropToken(ctx, c, have.id); err != nil {
 		return operator.Warn(v1alpha1.ReasonClusterUnreachable, unreachable(cluster, err).Error())
 	}
@@ -143,12 +143,12 @@ func installToken(ctx context.Context, c client.Client, want *corev1.Secret) err
 }
 
 // renew writes another token into the admin plane.
-func (v *verb) renew(ctx context.Context, m *v1alpha1.Machine, old *joining) (*joining, error) {
+func (v *reconciler) renew(ctx context.Context, m *v1alpha1.Machine, old *joining) (*joining, error) {
 	token, err := bootstraputil.GenerateBootstrapToken()
 	if err != nil {
 		return nil, fmt.Errorf("make a token: %w", err)
 	}
-	j := &joining{expires: v.Now().Add(v.ttl(m)).UTC().Truncate(time.Second)}
+	j := &joining{expires: v.Now().Add(ttl(v.userJoins(m))).UTC().Truncate(time.Second)}
 	j.id, j.key, _ = strings.Cut(token, ".")
 	data := map[string][]byte{
 		bootstrapapi.BootstrapTokenIDKey:         []byte(j.id),
@@ -179,9 +179,10 @@ func (v *verb) renew(ctx context.Context, m *v1alpha1.Machine, old *joining) (*j
 	return j, nil
 }
 
-func (v *verb) ttl(m *v1alpha1.Machine) time.Duration {
-	if v.brought(m) {
-		return broughtTTL
+// ttl is how long a token is good for a machine that a user joins, or not. It is pure.
+func ttl(userJoins bool) time.Duration {
+	if userJoins {
+		return joinedTTL
 	}
 	return tokenTTL
 }

@@ -15,25 +15,25 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
-// movedError says that what was decided upon is not as it was. Whoever moved it wakes us.
+// movedError says that what was decided upon is not as it was. The watch tells of what moved it.
 type movedError struct{ what string }
 
 func (e *movedError) Error() string { return e.what + " has changed meanwhile and is looked at again" }
 
-func (v *verb) heal(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
+func (v *reconciler) heal(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
 	return v.take(ctx, p, func(d decision) step { return d.heal })
 }
 
-func (v *verb) scale(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
+func (v *reconciler) scale(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
 	return v.take(ctx, p, func(d decision) step { return d.scale })
 }
 
-func (v *verb) update(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
+func (v *reconciler) update(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
 	return v.take(ctx, p, func(d decision) step { return d.update })
 }
 
 // take takes one step of the plan and says what its condition says.
-func (v *verb) take(ctx context.Context, p *v1alpha1.NodePool, pick func(decision) step) operator.Outcome {
+func (v *reconciler) take(ctx context.Context, p *v1alpha1.NodePool, pick func(decision) step) operator.Outcome {
 	d, err := v.decide(ctx, p, v.Client)
 	if err == nil && pick(d).acts() {
 		// A cache may not have seen what the run before this one did, and doing it again is one too many.
@@ -54,7 +54,7 @@ func (v *verb) take(ctx context.Context, p *v1alpha1.NodePool, pick func(decisio
 }
 
 // decide reads what there is and plans.
-func (v *verb) decide(ctx context.Context, p *v1alpha1.NodePool, from client.Reader) (decision, error) {
+func (v *reconciler) decide(ctx context.Context, p *v1alpha1.NodePool, from client.Reader) (decision, error) {
 	c, err := v.clusterOf(ctx, p, from)
 	if err != nil {
 		return decision{}, err
@@ -67,7 +67,7 @@ func (v *verb) decide(ctx context.Context, p *v1alpha1.NodePool, from client.Rea
 }
 
 // decideAgain is decide without a cache, and only when the pool too is still what was read.
-func (v *verb) decideAgain(ctx context.Context, p *v1alpha1.NodePool) (decision, error) {
+func (v *reconciler) decideAgain(ctx context.Context, p *v1alpha1.NodePool) (decision, error) {
 	fresh := &v1alpha1.NodePool{}
 	err := v.Reader.Get(ctx, client.ObjectKeyFromObject(p), fresh)
 	if client.IgnoreNotFound(err) != nil {
@@ -89,7 +89,7 @@ func list(ctx context.Context, p *v1alpha1.NodePool, from client.Reader) ([]v1al
 }
 
 // do removes before it creates: a crash in between leaves fewer machines than wanted, and never more.
-func (v *verb) do(ctx context.Context, p *v1alpha1.NodePool, version string, s step) error {
+func (v *reconciler) do(ctx context.Context, p *v1alpha1.NodePool, version string, s step) error {
 	for _, m := range s.adjust {
 		if err := v.adjust(ctx, p, m); err != nil {
 			return err
@@ -110,7 +110,7 @@ func (v *verb) do(ctx context.Context, p *v1alpha1.NodePool, version string, s s
 	return nil
 }
 
-func (v *verb) adjust(ctx context.Context, p *v1alpha1.NodePool, m *v1alpha1.Machine) error {
+func (v *reconciler) adjust(ctx context.Context, p *v1alpha1.NodePool, m *v1alpha1.Machine) error {
 	before := m.DeepCopy()
 	follow(p, m)
 	if err := client.IgnoreNotFound(v.Client.Patch(ctx, m, client.MergeFrom(before))); err != nil {
@@ -119,7 +119,7 @@ func (v *verb) adjust(ctx context.Context, p *v1alpha1.NodePool, m *v1alpha1.Mac
 	return nil
 }
 
-func (v *verb) delete(ctx context.Context, m *v1alpha1.Machine, only client.Preconditions) error {
+func (v *reconciler) delete(ctx context.Context, m *v1alpha1.Machine, only client.Preconditions) error {
 	err := v.Client.Delete(ctx, m, only)
 	if apierrors.IsConflict(err) {
 		return &movedError{"machine " + m.Name}
@@ -131,7 +131,7 @@ func (v *verb) delete(ctx context.Context, m *v1alpha1.Machine, only client.Prec
 }
 
 // remove removes all machines of a pool that is being deleted. Each leaves in its own time.
-func (v *verb) remove(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
+func (v *reconciler) remove(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
 	left, err := v.removeAll(ctx, p)
 	if moved, ok := errors.AsType[*movedError](err); ok {
 		return operator.Wait(v1alpha1.ReasonScaling, moved.Error(), time.Second)
@@ -146,7 +146,7 @@ func (v *verb) remove(ctx context.Context, p *v1alpha1.NodePool) operator.Outcom
 }
 
 // removeAll deletes all machines of a pool and returns those that are still there.
-func (v *verb) removeAll(ctx context.Context, p *v1alpha1.NodePool) ([]*v1alpha1.Machine, error) {
+func (v *reconciler) removeAll(ctx context.Context, p *v1alpha1.NodePool) ([]*v1alpha1.Machine, error) {
 	machines, err := list(ctx, p, v.Reader)
 	if err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func (s *subject) await(ctx context.Context, t *testing.T, so func() (bool, erro
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		// Somebody else may have written since the machine was read: then it is read again.
+		// Another client may have written since the machine was read: then it is read again.
 		if _, err := s.step(ctx); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
 			t.Fatalf("work on the machines: %v", err)
 		}
@@ -110,7 +110,7 @@ func (s *subject) await(ctx context.Context, t *testing.T, so func() (bool, erro
 	}
 }
 
-// TestPoolsOf: a cluster wakes its own pools, in its own namespace.
+// TestPoolsOf: a change of a cluster is told to its own pools, in its own namespace.
 func TestPoolsOf(t *testing.T) {
 	s := newSubject(t, pooled(0))
 	other := newSubject(t, pooled(0))

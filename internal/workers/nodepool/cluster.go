@@ -30,7 +30,7 @@ const (
 
 // cluster waits until the pool's cluster takes nodes. Machines without a cluster are of no use: they go
 // when it goes.
-func (v *verb) cluster(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
+func (v *reconciler) cluster(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
 	c, err := v.clusterOf(ctx, p, v.Client)
 	if apierrors.IsNotFound(err) { // which a cache may say that has not seen it yet
 		c, err = v.clusterOf(ctx, p, v.Reader)
@@ -54,7 +54,7 @@ func (v *verb) cluster(ctx context.Context, p *v1alpha1.NodePool) operator.Outco
 	return operator.DoneUntil(v1alpha1.ReasonClusterReady, fmt.Sprintf("cluster %q takes nodes", c.Name), prepareInterval)
 }
 
-func (v *verb) clusterOf(ctx context.Context, p *v1alpha1.NodePool, from client.Reader) (*v1alpha1.Cluster, error) {
+func (v *reconciler) clusterOf(ctx context.Context, p *v1alpha1.NodePool, from client.Reader) (*v1alpha1.Cluster, error) {
 	c := &v1alpha1.Cluster{}
 	if err := from.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.ClusterName}, c); err != nil {
 		return nil, fmt.Errorf("read cluster %q: %w", p.Spec.ClusterName, err)
@@ -81,7 +81,7 @@ func lacking(c *v1alpha1.Cluster) string {
 }
 
 // abandon removes the machines of a pool that has no cluster.
-func (v *verb) abandon(ctx context.Context, p *v1alpha1.NodePool, reason, why string) operator.Outcome {
+func (v *reconciler) abandon(ctx context.Context, p *v1alpha1.NodePool, reason, why string) operator.Outcome {
 	left, err := v.removeAll(ctx, p)
 	if err != nil {
 		return operator.Retry(reason, fmt.Errorf("%s: %w", why, err))
@@ -93,14 +93,14 @@ func (v *verb) abandon(ctx context.Context, p *v1alpha1.NodePool, reason, why st
 }
 
 // wishOf says what the machines of a pool shall be like in its cluster.
-func (v *verb) wishOf(p *v1alpha1.NodePool, c *v1alpha1.Cluster) wish {
+func (v *reconciler) wishOf(p *v1alpha1.NodePool, c *v1alpha1.Cluster) wish {
 	p.Spec.Default()
 	w := wish{pool: p, version: p.Spec.Version, since: v.began}
 	if w.version == "" {
 		w.version = c.Status.Version
 	}
 	w.refused = cmp.Or(refusal(fits(c.Status.Version, w.version)), refusal(sound(&p.Spec.Template)))
-	// While the cluster did not serve nobody could see whether its nodes were ready.
+	// While the cluster did not serve it could not be seen whether its nodes were ready.
 	provisioned := apimeta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionProvisioned)
 	if provisioned != nil && provisioned.LastTransitionTime.After(w.since) {
 		w.since = provisioned.LastTransitionTime.Time

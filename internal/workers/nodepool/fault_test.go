@@ -100,7 +100,7 @@ func TestNodePoolEndState(t *testing.T) {
 	}
 }
 
-// TestForeignMachines: machines of nobody, of another pool and of another cluster are left alone.
+// TestForeignMachines: machines of no pool, of another pool and of another cluster are left alone.
 func TestForeignMachines(t *testing.T) {
 	s := newSubject(t, pooled(1))
 	s.most = 4

@@ -33,7 +33,7 @@ func (p members) healing(now time.Time) (step, time.Duration) {
 			if look == 0 || left < look {
 				look = max(left, shortestLook)
 			}
-		case brought(m):
+		case userJoins(m):
 			stranded = append(stranded, m)
 		default:
 			dead = append(dead, m)
@@ -53,14 +53,14 @@ func (p members) healing(now time.Time) (step, time.Duration) {
 		s.remove = dead
 		s.say = saying{reason: v1alpha1.ReasonReplacing, message: "not ready for too long and being replaced: " + names(dead)}
 	default:
-		s.say = saying{reason: v1alpha1.ReasonNotReplaced, message: "not ready for too long, and not replaced because somebody has to bring another machine: " +
+		s.say = saying{reason: v1alpha1.ReasonNotReplaced, message: "not ready for too long, and not replaced because a user has to join another machine: " +
 			names(stranded) + "; mend them, or delete them once others are there"}
 	}
 	return s, look
 }
 
 // patience returns how long a machine may go on as it is, and whether it is in a state that it must not
-// stay in. Nothing is said of a machine of which nobody could see how it is.
+// stay in. Nothing is said of a machine of which it could not be seen how it is.
 func (p members) patience(m *v1alpha1.Machine, now time.Time) (left time.Duration, counts bool) {
 	began, timeout := m.CreationTimestamp.Time, p.pool.Spec.Health.StartupTimeout.Duration
 	if m.Status.JoinedAt != nil {
@@ -72,8 +72,8 @@ func (p members) patience(m *v1alpha1.Machine, now time.Time) (left time.Duratio
 		if c != nil {
 			began = c.LastTransitionTime.Time
 		}
-	} else if brought(m) || ready(m) {
-		return 0, false // nobody knows when somebody brings a machine
+	} else if userJoins(m) || ready(m) {
+		return 0, false // when a user joins a machine is not known
 	}
 	if began.Before(p.since) {
 		began = p.since
@@ -81,7 +81,7 @@ func (p members) patience(m *v1alpha1.Machine, now time.Time) (left time.Duratio
 	return timeout - now.Sub(began), true
 }
 
-// unseen are machines that had joined and of which nobody can see whether they are ready: that alone is
+// unseen are machines that had joined and of which it cannot be seen whether they are ready: that alone is
 // no reason to give them up, but a good one to be careful with others.
 func (p members) unseen() []*v1alpha1.Machine {
 	return only(p.live, func(m *v1alpha1.Machine) bool {
@@ -90,8 +90,8 @@ func (p members) unseen() []*v1alpha1.Machine {
 	})
 }
 
-// brought says whether a person brings the machine, so that KQueen can neither switch it off nor make another.
-func brought(m *v1alpha1.Machine) bool { return m.Spec.Provider == v1alpha1.ProviderManual }
+// userJoins says whether a user joins the machine, so that KQueen can neither switch it off nor make another.
+func userJoins(m *v1alpha1.Machine) bool { return m.Spec.Provider == v1alpha1.ProviderManual }
 
 // atMost reads a number of machines or a percentage of replicas, which is rounded down, but not to
 // nothing when it is above 0.

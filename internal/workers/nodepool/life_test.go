@@ -78,7 +78,7 @@ func TestScaleSubresource(t *testing.T) {
 	}
 }
 
-// TestNamedDeletion: the machine that somebody deletes goes, and another comes.
+// TestNamedDeletion: the machine that a user deletes goes, and another comes.
 func TestNamedDeletion(t *testing.T) {
 	s := newSubject(t, pooled(3))
 	have := s.becomes(t, operatortest.Act{Do: nothing, Done: s.ready})
@@ -100,7 +100,7 @@ func TestNamedDeletion(t *testing.T) {
 	}
 }
 
-// TestDeleteFirst: with one fewer wanted, exactly the machine that somebody chose goes.
+// TestDeleteFirst: with one fewer wanted, exactly the machine that the user chose goes.
 func TestDeleteFirst(t *testing.T) {
 	s := newSubject(t, pooled(4))
 	have := s.becomes(t, operatortest.Act{Do: nothing, Done: s.ready})
@@ -328,7 +328,7 @@ func TestDeletionWaitsForMachines(t *testing.T) {
 	}})
 }
 
-// TestStaleCache: a cache that has not seen what was just made, or what somebody just wants, makes nothing twice.
+// TestStaleCache: a cache that has not seen what was just made, or what the user just wants, makes nothing twice.
 func TestStaleCache(t *testing.T) {
 	s := newSubject(t, pooled(2))
 	frozen := &v1alpha1.MachineList{}

@@ -1,11 +1,11 @@
-// Package nodepool is the verb behind NodePool: it keeps as many Machines as a pool wants, made as it
+// Package nodepool is the reconciler of NodePool: it keeps as many Machines as a pool wants, made as it
 // wants them, replaces those that died, and rolls new versions through.
 //
 //	pool, its Machines, the time ──► plan (pure) ──► which to delete, how many to create, what to say
 //
 // All decisions are in plan.go, health.go and rollout.go and touch nothing. What is acted on is read
 // without a cache, so that a Machine that was just made is not made twice. The package knows nothing of
-// how a machine is made, joined or drained: that is whoever works on Machine.
+// how a machine is made, joined or drained: that is the machine controller's.
 //
 // The place that wires the program enters by New and PoolsOf.
 package nodepool
@@ -31,14 +31,14 @@ type Config struct {
 	// Reader reads the admin plane without a cache.
 	Reader client.Reader
 	// Prepare puts into a cluster what every node needs. It is called in every run, so it must be cheap
-	// when nothing is to be done, and it is given 30 seconds. Its error is for people.
+	// when nothing is to be done, and it is given 30 seconds. Its error is for users.
 	Prepare  func(context.Context, *v1alpha1.Cluster) error
 	Now      func() time.Time
 	Recorder events.EventRecorder
 }
 
-// verb holds the phases.
-type verb struct {
+// reconciler holds the phases.
+type reconciler struct {
 	Config
 	// began is when this process began to look. What it was told of machines before that is old: a node
 	// that was not ready when KQueen stopped may have been ready ever since.
@@ -48,7 +48,7 @@ type verb struct {
 // New returns the reconciler of NodePool. It wants to be woken by the pool's Machines, which it owns,
 // and by its Cluster: see PoolsOf.
 func New(c Config) *operator.Reconciler[*v1alpha1.NodePool] {
-	v := &verb{c, c.Now()}
+	v := &reconciler{c, c.Now()}
 	return operator.New(operator.Config[*v1alpha1.NodePool]{
 		Client:    c.Client,
 		Recorder:  c.Recorder,

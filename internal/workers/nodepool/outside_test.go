@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
 
 const machineFinalizer = "kqueen.io/machine"
 
-// subject is a pool in a namespace of its own, its cluster, and whoever works on its machines.
+// subject is a pool in a namespace of its own, its cluster, and what the machine controller does with its machines.
 type subject struct {
 	client client.WithWatch
 	key    client.ObjectKey
@@ -149,7 +149,7 @@ func (s *subject) object(ctx context.Context) (operator.Object, error) {
 	return s.pool(ctx)
 }
 
-// step plays the part of whoever works on machines: it lets them join, die and go.
+// step plays the part of the machine controller: it lets them join, die and go.
 func (s *subject) step(ctx context.Context) (bool, error) {
 	s.clock = s.clock.Add(time.Minute)
 	all, err := s.machines(ctx)

@@ -17,7 +17,7 @@ import (
 // wish is what a pool's machines shall be like, and what is known beside them.
 type wish struct {
 	pool *v1alpha1.NodePool
-	// version that the machines shall have, and why no machine can be made as the spec says, for people;
+	// version that the machines shall have, and why no machine can be made as the spec says, for users;
 	// empty when it can.
 	version, refused string
 	// since is the time from which on it is known how machines are: time that a machine was not ready
@@ -166,7 +166,7 @@ func only(machines []*v1alpha1.Machine, is func(*v1alpha1.Machine) bool) []*v1al
 // mostNames keeps a message readable.
 const mostNames = 6
 
-// names lists machines for people, by name.
+// names lists machines for users, by name.
 func names(machines []*v1alpha1.Machine) string {
 	sorted := slices.SortedFunc(slices.Values(machines), byName)
 	var out []string
@@ -180,7 +180,7 @@ func names(machines []*v1alpha1.Machine) string {
 	return text
 }
 
-// machinesN is a number of machines for people.
+// machinesN is a number of machines for users.
 func machinesN(n int) string {
 	if n == 1 {
 		return "1 machine"

@@ -36,7 +36,7 @@ func (p members) scaling() step {
 	surplus := max(len(p.live)-b.most, 0)
 	s.remove = slices.Clone(p.live[:surplus])
 	// Machines above spec.replicas are there because others are being replaced, or because fewer are
-	// wanted now. Whoever said which goes first means the latter.
+	// wanted now. A user who said which goes first means the latter.
 	spare := int(count(p.live[surplus:], ready)) - b.least
 	for _, m := range p.live[surplus:] {
 		if len(p.live)-len(s.remove) <= b.wanted || !annotated(m) {
@@ -104,7 +104,7 @@ func (p members) updating(scale step) step {
 }
 
 // replaceable returns which outdated machines can go now. As in a Deployment, machines that are not
-// ready are no help to anybody and go first, and new ones that are not ready yet count as if they never
+// ready are no help and go first, and new ones that are not ready yet count as if they never
 // will be.
 func (p members) replaceable(old []*v1alpha1.Machine, b bounds) []*v1alpha1.Machine {
 	starting := only(p.live, func(m *v1alpha1.Machine) bool { return p.current(m) && notReady(m) })

@@ -104,7 +104,7 @@ func (w *walk) join(m *v1alpha1.Machine) {
 	nodeIs(m, metav1.ConditionTrue, now)
 }
 
-// act does what the plan says, step by step as the verb does, and checks each.
+// act does what the plan says, step by step as the reconciler does, and checks each.
 func (w *walk) act(t *testing.T) {
 	t.Helper()
 	for n, pick := range []func(decision) step{func(d decision) step { return d.heal }, func(d decision) step { return d.scale }, func(d decision) step { return d.update }} {

@@ -14,7 +14,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
 )
 
-// TestMessages: a condition says why, in words for whoever reads it.
+// TestMessages: a condition says why, in words for users.
 func TestMessages(t *testing.T) {
 	dead := down(time.Hour)
 	tests := map[string]struct {
@@ -35,7 +35,7 @@ func TestMessages(t *testing.T) {
 		},
 		"Manual": {
 			"It says what is to be done.", want(1, bringing), machines(made("a", manual, dead)), func(d decision) step { return d.heal },
-			"not ready for too long, and not replaced because somebody has to bring another machine: a; mend them, or delete them once others are there",
+			"not ready for too long, and not replaced because a user has to join another machine: a; mend them, or delete them once others are there",
 		},
 		"Refused": {
 			"It names the field.", want(1, refusing), machines(made("a", old)), func(d decision) step { return d.update },
@@ -89,7 +89,7 @@ func truth(is bool) metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-// TestNextLook: time that passes wakes nobody, so the plan says when it is up.
+// TestNextLook: no watch tells that time has passed, so the plan says when it is up.
 func TestNextLook(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -101,7 +101,7 @@ func TestNextLook(t *testing.T) {
 		"Soonest":  {"The first of several.", machines(made("a", down(4*time.Minute)), made("b", starting(time.Minute))), time.Minute},
 		"Starting": {"A machine that starts.", machines(made("a", starting(time.Minute))), 14 * time.Minute},
 		"Nearly":   {"A moment is a second at least.", machines(made("a", down(5*time.Minute-time.Millisecond))), time.Second},
-		"Manual":   {"Nobody knows when somebody brings a machine.", machines(made("a", manual, starting(time.Minute))), 0},
+		"Manual":   {"When a user joins a machine is not known.", machines(made("a", manual, starting(time.Minute))), 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -252,6 +252,7 @@ func earlierNamesake(t *testing.T, s Subject) {
 		if _, err := s.Driver.Delete(t.Context(), second.Target); err != nil {
 			t.Errorf("delete beside a namesake: %v", err)
 		}
+		s.progress(t, second.Ref)
 	}
 	if gone, err := s.Driver.Delete(t.Context(), second.Target); err != nil || !gone {
 		t.Errorf("delete beside a namesake: want gone, got %v, %v", gone, err)

@@ -146,7 +146,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestPause: what somebody chose is what containerd starts.
+// TestPause: what the user chose is what containerd starts.
 func TestPause(t *testing.T) {
 	d := description{pauseImage: "registry.example/pause:1"}
 	if config := d.containerdConfig(); !strings.Contains(config, `sandbox = "registry.example/pause:1"`) {

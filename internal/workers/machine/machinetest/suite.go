@@ -49,7 +49,7 @@ func Run(t *testing.T, make func(t *testing.T) Subject) {
 		"DeleteByWhatIsKnown":    deleteByWhatIsKnown,
 		"CanceledCallIsNoState":  canceledCall,
 		"BadInputIsRefused":      badInputIsRefused,
-		"BroughtMachinesWait":    broughtMachinesWait,
+		"JoinedMachinesWait":     joinedMachinesWait,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func deleteByWhatIsKnown(t *testing.T, s Subject) {
 
 // canceledCall: a call that could not be made is never the news that a machine is gone, unless it is.
 func canceledCall(t *testing.T, s Subject) {
-	if s.Describe().Brought {
+	if s.Describe().UserJoins {
 		return // it calls nothing
 	}
 	want := s.Want("c-"+uuid.NewUUID(), "one")
@@ -220,7 +220,7 @@ func badInputIsRefused(t *testing.T, s Subject) {
 		"parameter that is none":     func(d *machine.Desired) { d.Parameters = json.RawMessage(`{"gpu":1}`) },
 		"parameters that are no map": func(d *machine.Desired) { d.Parameters = json.RawMessage(`[]`) },
 	}
-	if !s.Describe().Brought { // what is on a machine that a user joins is not known
+	if !s.Describe().UserJoins { // what is on a machine that a user joins is not known
 		bad["version that is not there"] = func(d *machine.Desired) { d.Version = "v1.2.3" }
 	}
 	for name, change := range bad {
@@ -234,9 +234,9 @@ func badInputIsRefused(t *testing.T, s Subject) {
 	s.wantList(t, s.Provider)
 }
 
-// broughtMachinesWait until a user has joined them, and then run.
-func broughtMachinesWait(t *testing.T, s Subject) {
-	if !s.Describe().Brought {
+// joinedMachinesWait until a user has joined them, and then run.
+func joinedMachinesWait(t *testing.T, s Subject) {
+	if !s.Describe().UserJoins {
 		return // when it runs is its own business
 	}
 	want := s.Want("c-"+uuid.NewUUID(), "one")
@@ -261,7 +261,7 @@ func (s Subject) wantList(t *testing.T, p machine.Provider, want ...types.UID) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Describe().Brought {
+	if s.Describe().UserJoins {
 		want = nil
 	}
 	slices.Sort(want)

@@ -38,9 +38,9 @@ func New(c Config) *Provider { return &Provider{c} }
 func (*Provider) Describe() machine.Description {
 	return machine.Description{
 		Name:             v1alpha1.ProviderManual,
-		Summary:          "Machines that somebody brings and joins with a command.",
+		Summary:          "Machines that users join with a command.",
 		ParametersSchema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
-		Brought:          true,
+		UserJoins:        true,
 	}
 }
 
