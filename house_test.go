@@ -81,10 +81,11 @@ const importTable = `
 
 	# The one way in by HTTP.
 	API < server/socket;
+	API, platform/supervise, tenancy/access, tenancy/audit < server/status;
 	MECHANISMS, tenancy/access, tenancy/audit, tenancy/issuer, tenancy/organization, tenancy/identityprovider, platform/idempotency, server/socket < server;
 
 	# The one place that wires, and the command line above it.
-	clusters/cluster, clusters/provision/all, engine, hosting/controlplane, hosting/runner/process, server, tenancy/audit/kubeaudit,
+	clusters/cluster, clusters/provision/all, engine, hosting/controlplane, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
 
 	# The command line. What commands share knows no kind of object; commands meet in the root command alone.

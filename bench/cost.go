@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"kqueen.io/kqueen/internal/app"
+	"kqueen.io/kqueen/internal/server/status"
 )
 
 // cost is what idle tenants take.
@@ -78,12 +78,12 @@ func managerCost(ctx context.Context, inst *installation, c *cost) error {
 const managerSettles = 10 * time.Second
 
 // restarted ends kqueen, not what it runs, starts it again and looks at it once it has come to rest.
-func restarted(ctx context.Context, inst *installation) (*app.Status, error) {
-	status, err := app.ReadStatus(ctx, inst.dir)
+func restarted(ctx context.Context, inst *installation) (*status.Status, error) {
+	found, err := status.Read(ctx, inst.dir)
 	if err != nil {
 		return nil, err
 	}
-	server, err := os.FindProcess(status.PID)
+	server, err := os.FindProcess(found.PID)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func restarted(ctx context.Context, inst *installation) (*app.Status, error) {
 type use struct{ memory, cpu float64 }
 
 // sum adds up the components of all tenants, by name; etcd is all of the store.
-func sum(s *app.Status) map[string]use {
+func sum(s *status.Status) map[string]use {
 	total := map[string]use{}
 	for _, w := range s.Workloads {
 		for _, c := range w.Components {
@@ -115,13 +115,13 @@ func sum(s *app.Status) map[string]use {
 }
 
 // settled waits and then looks: what has just started is not idle.
-func settled(ctx context.Context, inst *installation, wait time.Duration) (*app.Status, error) {
+func settled(ctx context.Context, inst *installation, wait time.Duration) (*status.Status, error) {
 	select {
 	case <-time.After(wait):
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return app.ReadStatus(ctx, inst.dir)
+	return status.Read(ctx, inst.dir)
 }
 
 func (r result) print(out io.Writer, o options) {

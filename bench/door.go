@@ -19,7 +19,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/app"
+	"kqueen.io/kqueen/internal/server/status"
 )
 
 // pageSize is how many objects a list of the REST API has when nobody says how many.
@@ -149,7 +149,7 @@ func newMember(ctx context.Context, inst *installation) (*member, error) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
-	setup, err := app.NewSetup(ctx, inst.dir)
+	setup, err := status.NewSetup(ctx, inst.dir)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/app"
+	"kqueen.io/kqueen/internal/server/status"
 )
 
 const (
@@ -36,11 +36,11 @@ const (
 // quietly makes something while kqueen does not run, which would begin to work on it. Nobody asks it whether objects may
 // be made, either, and it says again that it wants to be asked when it starts.
 func (i *installation) quietly(ctx context.Context, make func() error) error {
-	status, err := app.ReadStatus(ctx, i.dir)
+	found, err := status.Read(ctx, i.dir)
 	if err != nil {
 		return err
 	}
-	server, err := os.FindProcess(status.PID)
+	server, err := os.FindProcess(found.PID)
 	if err != nil {
 		return err
 	}

@@ -19,9 +19,9 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"kqueen.io/kqueen/internal/app"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/server/status"
 )
 
 const (
@@ -182,13 +182,13 @@ func await(ctx context.Context, is func() (bool, error)) error {
 
 // nodeMemory looks at what runs for machines, by the name of the program.
 func nodeMemory(ctx context.Context, inst *installation) (map[string]float64, error) {
-	status, err := app.ReadStatus(ctx, inst.dir)
+	found, err := status.Read(ctx, inst.dir)
 	if err != nil {
 		return nil, err
 	}
 	mean := map[string]float64{}
-	for _, w := range status.Workloads {
-		isMachine := slices.ContainsFunc(w.Components, func(c app.ComponentStatus) bool { return c.Name == "kubelet" })
+	for _, w := range found.Workloads {
+		isMachine := slices.ContainsFunc(w.Components, func(c status.ComponentStatus) bool { return c.Name == "kubelet" })
 		for _, c := range w.Components {
 			if isMachine {
 				mean[c.Name] += float64(c.MemoryBytes) / (1 << 20) / benchNodes

@@ -31,6 +31,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/runner/process"
 	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/platform/supervise"
+	"kqueen.io/kqueen/internal/server/status"
 	"kqueen.io/kqueen/internal/tenancy/audit/kubeaudit"
 )
 
@@ -130,10 +131,31 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.gateway.Serve(ctx, a.front) })
-	group.Go(func() error { return a.serveStatus(ctx) })
+	group.Go(func() error { return a.socket().Serve(ctx) })
 	group.Go(func() error { return a.Engine.Keep(ctx) })
 	group.Go(func() error { return a.control(ctx, plane, installed, ready) })
 	return group.Wait()
+}
+
+// socket is where the owner asks how the installation is.
+func (a *App) socket() *status.Socket {
+	return &status.Socket{
+		Dir: a.Dir, Version: a.Version, Gateway: a.gatewayAddress(), API: a.apiAddress, StartedAt: a.began, Log: a.Log,
+		Supervisor: a.runner,
+		Owns:       func(id string) bool { return engine.Owns(a.Engine, id) },
+		Admin: func() client.Reader {
+			if admin := a.admin.Load(); admin != nil {
+				return *admin
+			}
+			return nil
+		},
+		Tokens: func() *status.Tokens {
+			if d := a.door.Load(); d != nil {
+				return &status.Tokens{Access: d.access, Audit: d.audit}
+			}
+			return nil
+		},
+	}
 }
 
 // host is what the engine finds here.

@@ -90,6 +90,9 @@ func (s *settings) merge(c Config) Config {
 	return c
 }
 
+// databaseFile is what is kept in SQL when the owner names no other database, in the data directory.
+const databaseFile = "kqueen.db"
+
 func settingsFile(dir string) string { return filepath.Join(dir, "settings.json") }
 
 func loadSettings(dir string) (*settings, error) {

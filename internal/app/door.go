@@ -27,6 +27,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/server"
 	"kqueen.io/kqueen/internal/server/socket"
+	"kqueen.io/kqueen/internal/server/status"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/audit"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
@@ -77,7 +78,7 @@ func (a *App) openDoor(ctx context.Context) (*door, error) {
 		d.listener, err = a.listenDoor()
 	}
 	if err == nil {
-		d.local, err = onSocket(a.Dir, apiSocketName, func(path string) (net.Listener, error) { return socket.Listen(path, d.log) })
+		d.local, err = status.OnSocket(a.Dir, apiSocketName, func(path string) (net.Listener, error) { return socket.Listen(path, d.log) })
 	}
 	if err == nil {
 		err = a.openIssuer(d)

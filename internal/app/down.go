@@ -17,6 +17,7 @@ import (
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/platform/supervise"
+	"kqueen.io/kqueen/internal/server/status"
 	"kqueen.io/kqueen/internal/workers/machine/local"
 )
 
@@ -81,7 +82,7 @@ const auditFolder = "audit"
 
 // contents are everything that KQueen puts into a data directory.
 var contents = []string{
-	"run", "etcd", "keys", "logs", auditFolder, "admin.kubeconfig", "settings.json", socketName, apiSocketName,
+	"run", "etcd", "keys", "logs", auditFolder, "admin.kubeconfig", "settings.json", status.Name, apiSocketName,
 	authorityFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm",
 }
 

@@ -9,6 +9,7 @@ import (
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/app"
 	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/server/status"
 )
 
 // VerifyExport checks an export of the action log with the key in the data directory.
@@ -41,13 +42,13 @@ func Installation(ctx context.Context, e *connection.Env) (server, authority str
 	if err != nil {
 		return "", ""
 	}
-	status, err := app.ReadStatus(ctx, dir)
-	if err != nil || status.API == "" {
+	found, err := status.Read(ctx, dir)
+	if err != nil || found.API == "" {
 		return "", ""
 	}
 	pem, err := app.DoorAuthority(dir)
 	if err != nil {
 		return "", ""
 	}
-	return status.API, string(pem)
+	return found.API, string(pem)
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"kqueen.io/kqueen/internal/app"
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/server/status"
 )
 
 // newRecoverUserCommand returns `user recover`.
@@ -34,8 +34,8 @@ passwords with "kqueen user reset".`,
 			if err != nil {
 				return err
 			}
-			setup, err := app.NewRecovery(cmd.Context(), dir)
-			if errors.Is(err, app.ErrNotRunning) {
+			setup, err := status.NewRecovery(cmd.Context(), dir)
+			if errors.Is(err, status.ErrNotRunning) {
 				return exit.Fail(exit.Failed, "%s", e.NotRunning(dir))
 			}
 			if err != nil {
@@ -52,8 +52,8 @@ passwords with "kqueen user reset".`,
 // inviteAdministrator tells how the first administrator signs in, when there is none yet. The line holds a secret:
 // it is for who started KQueen, and not for a log.
 func inviteAdministrator(ctx context.Context, e *connection.Env, dir string) {
-	setup, err := app.NewSetup(ctx, dir)
-	if errors.Is(err, app.ErrNotRunning) {
+	setup, err := status.NewSetup(ctx, dir)
+	if errors.Is(err, status.ErrNotRunning) {
 		return
 	}
 	if err != nil {

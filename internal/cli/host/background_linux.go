@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"time"
 
-	"kqueen.io/kqueen/internal/app"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/daemon"
 	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/server/status"
 )
 
 // startInBackground starts the server in a session of its own and waits until it serves.
@@ -25,8 +25,8 @@ func startInBackground(ctx context.Context, e *connection.Env, flags upFlags) er
 	if _, err := flags.config(dir); err != nil {
 		return err
 	}
-	if status, err := app.ReadStatus(ctx, dir); err == nil {
-		e.Say("KQueen is running already (pid %d) in %s", status.PID, dir)
+	if found, err := status.Read(ctx, dir); err == nil {
+		e.Say("KQueen is running already (pid %d) in %s", found.PID, dir)
 		inviteAdministrator(ctx, e, dir)
 		return nil
 	}

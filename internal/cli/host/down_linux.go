@@ -19,6 +19,7 @@ import (
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/engine/standalone"
 	"kqueen.io/kqueen/internal/platform/stage"
+	"kqueen.io/kqueen/internal/server/status"
 )
 
 func newDownCommand(e *connection.Env) *cobra.Command {
@@ -101,12 +102,12 @@ func down(ctx context.Context, e *connection.Env, finish func(context.Context, e
 
 // stopServer asks the server of dir to end and waits until it has.
 func stopServer(ctx context.Context, dir string) error {
-	status, err := app.ReadStatus(ctx, dir)
-	if errors.Is(err, app.ErrNotRunning) {
+	found, err := status.Read(ctx, dir)
+	if errors.Is(err, status.ErrNotRunning) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return daemon.EndProcess(ctx, "the server", status.PID)
+	return daemon.EndProcess(ctx, "the server", found.PID)
 }

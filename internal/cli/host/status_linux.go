@@ -18,6 +18,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/server/status"
 )
 
 func newStatusCommand(e *connection.Env) *cobra.Command {
@@ -33,8 +34,8 @@ func newStatusCommand(e *connection.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			status, err := app.ReadStatus(cmd.Context(), dir)
-			if errors.Is(err, app.ErrNotRunning) {
+			found, err := status.Read(cmd.Context(), dir)
+			if errors.Is(err, status.ErrNotRunning) {
 				return exit.Fail(exit.Failed, "%s", e.NotRunning(dir))
 			}
 			if err != nil {
@@ -48,7 +49,7 @@ func newStatusCommand(e *connection.Env) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("read the authority of the API: %w", err)
 			}
-			return printStatus(e.Stdout, cmd, output, statusHere{status, pin})
+			return printStatus(e.Stdout, cmd, output, statusHere{found, pin})
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
@@ -57,7 +58,7 @@ func newStatusCommand(e *connection.Env) *cobra.Command {
 
 // statusHere is what the installation tells, and what its owner tells those who sign in for the first time.
 type statusHere struct {
-	*app.Status
+	*status.Status
 	APIFingerprint string `json:"apiFingerprint"`
 }
 

@@ -1,6 +1,11 @@
 //go:build linux
 
-package app
+// Package status is the socket in the data directory on which an installation tells its owner how it is, while it
+// starts, too, and hands out the tokens by which a first administrator is made. It answers before there is an admin
+// plane or a REST API, to every user who can enter the data directory, which the owner alone can.
+//
+// Package app serves it; commands about this machine ask by Read, NewSetup and NewRecovery.
+package status
 
 import (
 	"cmp"
@@ -9,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -22,7 +28,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
@@ -35,7 +40,7 @@ type Status struct {
 	Gateway    string    `json:"gateway"`
 	API        string    `json:"api"`
 	Kubeconfig string    `json:"kubeconfig"`
-	// MemoryBytes is what this process takes from the host and shares with nobody, LiveBytes what of it was in use when
+	// MemoryBytes is what this process takes from the host and shares with no other, LiveBytes what of it was in use when
 	// garbage was last collected.
 	MemoryBytes uint64           `json:"memoryBytes"`
 	LiveBytes   uint64           `json:"liveBytes"`
@@ -65,24 +70,25 @@ type ComponentStatus struct {
 var ErrNotRunning = errors.New("kqueen is not running")
 
 const (
-	socketName    = "kqueen.sock"
-	statusTimeout = 10 * time.Second
+	// Name of the socket in the data directory.
+	Name    = "kqueen.sock"
+	timeout = 10 * time.Second
 	// maxSaid bounds how much of an error is read.
 	maxSaid = 4 << 10
 )
 
-// ReadStatus asks the installation in dir. ErrNotRunning when none answers.
-func ReadStatus(ctx context.Context, dir string) (*Status, error) {
+// Read asks the installation in dir how it is. ErrNotRunning when none answers.
+func Read(ctx context.Context, dir string) (*Status, error) {
 	status := &Status{}
 	return status, ask(ctx, dir, http.MethodGet, "/status", status)
 }
 
 // ask asks the installation in dir on its socket.
 func ask(ctx context.Context, dir, method, path string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return onSocket(dir, socketName, func(path string) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", path) })
+		return OnSocket(dir, Name, func(path string) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", path) })
 	}}
 	req, err := http.NewRequestWithContext(ctx, method, "http://kqueen"+path, http.NoBody)
 	if err != nil {
@@ -103,19 +109,42 @@ func ask(ctx context.Context, dir, method, path string, into any) error {
 	return nil
 }
 
-// serveStatus answers on the socket in the data directory, which only its owner can enter.
-func (a *App) serveStatus(ctx context.Context) error {
-	// The lock is ours: a socket that is still there was left by a dead predecessor.
-	if err := os.Remove(filepath.Join(a.Dir, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+// Socket answers. All fields are required.
+type Socket struct {
+	// Dir is the data directory, Version is kqueen's, and Gateway is the gateway's address.
+	Dir, Version, Gateway string
+	// API is the address of the REST API; empty until its port is open.
+	API        func() string
+	StartedAt  time.Time
+	Supervisor Supervisor
+	// Owns says whether a workload is the engine's own.
+	Owns func(id string) bool
+	// Admin reads the admin plane; nil while it does not serve.
+	Admin func() client.Reader
+	// Tokens are nil while the REST API does not serve.
+	Tokens func() *Tokens
+	Log    *slog.Logger
+}
+
+// Supervisor tells what runs on this host. *supervise.Supervisor offers it.
+type Supervisor interface {
+	List(ctx context.Context) ([]string, error)
+	Status(ctx context.Context, id string) (supervise.Status, error)
+}
+
+// Serve answers on the socket until ctx ends. Only one process may call it for a data directory at a time: a socket
+// that is still there was left by a dead predecessor.
+func (s *Socket) Serve(ctx context.Context) error {
+	if err := os.Remove(filepath.Join(s.Dir, Name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove the old status socket: %w", err)
 	}
-	listener, err := onSocket(a.Dir, socketName, func(path string) (net.Listener, error) { return net.Listen("unix", path) })
+	listener, err := OnSocket(s.Dir, Name, func(path string) (net.Listener, error) { return net.Listen("unix", path) })
 	if err != nil {
 		return fmt.Errorf("open the status socket: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
-		status, err := a.status(r.Context())
+		status, err := s.status(r.Context())
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
@@ -123,9 +152,9 @@ func (a *App) serveStatus(ctx context.Context) error {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(status)
 	})
-	mux.HandleFunc("POST "+setupPath, a.serveSetup)
-	mux.HandleFunc("POST "+recoveryPath, a.serveRecovery)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: statusTimeout, WriteTimeout: statusTimeout}
+	mux.HandleFunc("POST "+setupPath, s.serveSetup)
+	mux.HandleFunc("POST "+recoveryPath, s.serveRecovery)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: timeout, WriteTimeout: timeout}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -134,45 +163,45 @@ func (a *App) serveStatus(ctx context.Context) error {
 	return nil
 }
 
-func (a *App) status(ctx context.Context) (*Status, error) {
-	s := &Status{
-		PID: os.Getpid(), Version: a.Version, StartedAt: a.began, DataDir: a.Dir,
-		Gateway: a.gatewayAddress(), API: a.apiAddress(), Kubeconfig: filepath.Join(a.Dir, "admin.kubeconfig"),
+func (s *Socket) status(ctx context.Context) (*Status, error) {
+	found := &Status{
+		PID: os.Getpid(), Version: s.Version, StartedAt: s.StartedAt, DataDir: s.Dir,
+		Gateway: s.Gateway, API: s.API(), Kubeconfig: filepath.Join(s.Dir, "admin.kubeconfig"),
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	s.LiveBytes = live[0].Value.Uint64()
+	found.LiveBytes = live[0].Value.Uint64()
 	var err error
-	if s.MemoryBytes, err = anonymousMemory(); err != nil {
+	if found.MemoryBytes, err = anonymousMemory(); err != nil {
 		return nil, err
 	}
-	ids, err := a.runner.List(ctx)
+	ids, err := s.Supervisor.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	names := a.workloadNames(ctx)
+	names := s.workloadNames(ctx)
 	for _, id := range ids {
-		status, err := a.runner.Status(ctx, id)
+		status, err := s.Supervisor.Status(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		s.Workloads = append(s.Workloads, WorkloadStatus{
-			ID: id, Name: cmp.Or(names[id], id), Own: engine.Owns(a.Engine, id), Components: componentsOf(status),
+		found.Workloads = append(found.Workloads, WorkloadStatus{
+			ID: id, Name: cmp.Or(names[id], id), Own: s.Owns(id), Components: componentsOf(status),
 		})
 	}
-	return s, nil
+	return found, nil
 }
 
 // workloadNames are namespace/name by UID; empty while the admin plane does not serve yet.
-func (a *App) workloadNames(ctx context.Context) map[string]string {
+func (s *Socket) workloadNames(ctx context.Context) map[string]string {
 	names := map[string]string{}
-	admin := a.admin.Load()
+	admin := s.Admin()
 	if admin == nil {
 		return names
 	}
 	for _, list := range []client.ObjectList{&v1alpha1.ControlPlaneList{}, &v1alpha1.MachineList{}} {
-		if err := (*admin).List(ctx, list); err != nil {
-			a.Log.Warn("list objects for the status", "list", fmt.Sprintf("%T", list), "error", err)
+		if err := admin.List(ctx, list); err != nil {
+			s.Log.Warn("list objects for the status", "list", fmt.Sprintf("%T", list), "error", err)
 		}
 		_ = apimeta.EachListItem(list, func(o runtime.Object) error {
 			obj := o.(client.Object)
@@ -183,7 +212,7 @@ func (a *App) workloadNames(ctx context.Context) map[string]string {
 	return names
 }
 
-// anonymousMemory is what this process takes from the host and shares with nobody, in bytes.
+// anonymousMemory is what this process takes from the host and shares with no other, in bytes.
 func anonymousMemory() (uint64, error) {
 	data, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -209,9 +238,9 @@ func componentsOf(status supervise.Status) []ComponentStatus {
 	return out
 }
 
-// onSocket calls open with a path of the socket of a name that is short enough for the kernel, which takes 108
+// OnSocket calls open with a path of the socket of a name that is short enough for the kernel, which takes 108
 // bytes, however long the data directory's own path is.
-func onSocket[T any](dir, name string, open func(path string) (T, error)) (T, error) {
+func OnSocket[T any](dir, name string, open func(path string) (T, error)) (T, error) {
 	var none T
 	d, err := os.Open(dir)
 	if err != nil {

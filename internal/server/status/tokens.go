@@ -1,6 +1,6 @@
 //go:build linux
 
-package app
+package status
 
 import (
 	"context"
@@ -13,9 +13,6 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
-// databaseFile is what is kept in SQL when nobody names another database, in the data directory.
-const databaseFile = "kqueen.db"
-
 // Setup is how an administrator comes to be who was made by none.
 type Setup struct {
 	// API is the address of the REST API.
@@ -23,6 +20,12 @@ type Setup struct {
 	// Token is good once, until Expires; it replaces the one before. Empty when there is a user already.
 	Token   string    `json:"token,omitempty"`
 	Expires time.Time `json:"expires,omitzero"`
+}
+
+// Tokens are from where the tokens come, and where it is recorded.
+type Tokens struct {
+	Access *access.Service
+	Audit  *audit.Log
 }
 
 const (
@@ -44,10 +47,10 @@ func NewRecovery(ctx context.Context, dir string) (*Setup, error) {
 	return setup, ask(ctx, dir, http.MethodPost, recoveryPath, setup)
 }
 
-// serveSetup hands out a token to whoever can enter the data directory, who is the installation's owner anyhow.
-func (a *App) serveSetup(w http.ResponseWriter, r *http.Request) {
-	a.serveToken(w, func(d *door) (access.OneTime, error) {
-		once, err := d.access.SetupToken(r.Context())
+// serveSetup hands out a token to every user who can enter the data directory, which is the owner alone.
+func (s *Socket) serveSetup(w http.ResponseWriter, r *http.Request) {
+	s.serveToken(w, func(t *Tokens) (access.OneTime, error) {
+		once, err := t.Access.SetupToken(r.Context())
 		if errors.Is(err, access.ErrSetUp) {
 			return access.OneTime{}, nil
 		}
@@ -55,32 +58,32 @@ func (a *App) serveSetup(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// serveRecovery hands out a token to the same, which administrators find in the action log.
-func (a *App) serveRecovery(w http.ResponseWriter, r *http.Request) {
-	a.serveToken(w, func(d *door) (access.OneTime, error) {
-		_, err := d.audit.Append(r.Context(), audit.Record{
+// serveRecovery hands out a token to the same, which administrators find in the audit log.
+func (s *Socket) serveRecovery(w http.ResponseWriter, r *http.Request) {
+	s.serveToken(w, func(t *Tokens) (access.OneTime, error) {
+		_, err := t.Audit.Append(r.Context(), audit.Record{
 			Actor: audit.Actor{Kind: audit.Owner}, Action: "create-recovery-token",
 			Object: audit.Object{Kind: "User"}, Outcome: audit.Succeeded,
 		})
 		if err != nil {
 			return access.OneTime{}, err
 		}
-		return d.access.RecoveryToken(r.Context())
+		return t.Access.RecoveryToken(r.Context())
 	})
 }
 
-func (a *App) serveToken(w http.ResponseWriter, issue func(*door) (access.OneTime, error)) {
-	d := a.door.Load()
-	if d == nil {
-		http.Error(w, "the door does not serve yet", http.StatusServiceUnavailable)
+func (s *Socket) serveToken(w http.ResponseWriter, issue func(*Tokens) (access.OneTime, error)) {
+	t := s.Tokens()
+	if t == nil {
+		http.Error(w, "the REST API does not serve yet", http.StatusServiceUnavailable)
 		return
 	}
-	once, err := issue(d)
+	once, err := issue(t)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	data, err := json.Marshal(Setup{API: a.apiAddress(), Token: once.Token.Reveal(), Expires: once.Expires})
+	data, err := json.Marshal(Setup{API: s.API(), Token: once.Token.Reveal(), Expires: once.Expires})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
