@@ -17,7 +17,7 @@ type cost struct {
 	Tenants int `json:"tenants"`
 	// MemoryMiB is the anonymous memory of one tenant's component, the mean over all tenants.
 	MemoryMiB map[string]float64 `json:"memoryMiB"`
-	// IdlePercent is the share of one core that one tenant's component takes while nobody asks for anything.
+	// IdlePercent is the share of one core that one tenant's component takes while there are no requests.
 	IdlePercent map[string]float64 `json:"idlePercent"`
 	// ManagerMiB is what each tenant adds to the live heap of kqueen itself.
 	ManagerMiB float64 `json:"managerMiB"`

@@ -22,7 +22,7 @@ import (
 	"kqueen.io/kqueen/internal/server/status"
 )
 
-// pageSize is how many objects a list of the REST API has when nobody says how many.
+// pageSize is how many objects a list of the REST API has when the caller does not say how many.
 const pageSize = 50
 
 // doorResult is what the REST API takes, for a member of an organization that has all the clusters.
@@ -31,7 +31,7 @@ type doorResult struct {
 	// Alone is with that organization alone, Beside with otherOrganizations more, which have as many clusters together.
 	Alone  doorTimes `json:"alone"`
 	Beside doorTimes `json:"beside"`
-	// IdlePercent is the share of one core that kqueen takes while nobody asks, which shows that nothing works on the
+	// IdlePercent is the share of one core that kqueen takes without requests, which shows that nothing works on the
 	// clusters.
 	IdlePercent float64 `json:"idlePercent"`
 }
@@ -46,7 +46,7 @@ const (
 	oneObject, directObject = "get", "get, direct"
 )
 
-// measureDoor fills an installation with clusters of which nobody makes anything, and asks for them as a member does.
+// measureDoor fills an installation with clusters of which no driver makes anything, and asks for them as a member does.
 func measureDoor(ctx context.Context, inst *installation, clusters, requests int) (doorResult, error) {
 	r := doorResult{Clusters: clusters}
 	member, err := newMember(ctx, inst)
@@ -76,7 +76,7 @@ func measureDoor(ctx context.Context, inst *installation, clusters, requests int
 	return r, err
 }
 
-// member is somebody who may read one organization, and comes by HTTPS.
+// member is a user who may read one organization, and comes by HTTPS.
 type member struct {
 	http  *http.Client
 	url   string
@@ -235,7 +235,7 @@ func (r doorResult) print(out io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "KQUEEN\nprocessor, while nobody asks\t%.1f%%\n", r.IdlePercent)
+	fmt.Fprintf(w, "KQUEEN\nprocessor, without requests\t%.1f%%\n", r.IdlePercent)
 	_ = w.Flush()
 }
 

@@ -24,7 +24,7 @@ import (
 const (
 	// otherOrganizations is how many there are beside the one that is measured.
 	otherOrganizations = 1000
-	// hold keeps an object that is deleted, and belongs to nobody: KQueen's reconcilers leave alone what is being deleted
+	// hold keeps an object that is deleted, and belongs to no reconciler: KQueen's reconcilers leave alone what is being deleted
 	// and does not have their own finalizer. So thousands of clusters cost nothing but their place.
 	hold = "bench.kqueen.io/hold"
 	// fillers is how many objects are made at once.
@@ -33,7 +33,7 @@ const (
 	idleLook = 10 * time.Second
 )
 
-// quietly makes something while kqueen does not run, which would begin to work on it. Nobody asks it whether objects may
+// quietly makes something while kqueen does not run, which would begin to work on it. The API server does not ask it whether objects may
 // be made, either, and it says again that it wants to be asked when it starts.
 func (i *installation) quietly(ctx context.Context, make func() error) error {
 	found, err := status.Read(ctx, i.dir)

@@ -50,7 +50,7 @@ func start(ctx context.Context, program string) (*installation, error) {
 }
 
 func (i *installation) begin(ctx context.Context) error {
-	// Others, who take the ports that everybody knows, may come while kqueen does not run.
+	// Others, who take the ports that are well known, may come while kqueen does not run.
 	gateway, err := freePort()
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
 // Command generate writes the Go modules below kubernetes/, each of which builds the
-// upstream programs of one Kubernetes minor, and checks that nobody changed them by hand.
+// upstream programs of one Kubernetes minor, and checks that they were not changed by hand.
 //
 // It is for developers who add a minor or move one to a newer patch; nothing imports it.
 package main

@@ -70,7 +70,7 @@ func (i *installation) begin(ctx context.Context, suite release.Suite) error {
 	return i.kqueen(ctx, "up", "--gateway-port", strconv.Itoa(port))
 }
 
-// bringImages copies the archives to where KQueen's machines look for them, as anybody does who has no registry.
+// bringImages copies the archives to where KQueen's machines look for them, as a user does who has no registry.
 func (i *installation) bringImages(from string) error {
 	to := filepath.Join(i.dir, "images")
 	for _, dir := range []string{i.dir, to} {

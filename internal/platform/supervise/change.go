@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 // Reserve makes the workload's directory and reserves a TCP port for each name. The answer is durable and the same on
@@ -34,7 +36,7 @@ func (r *Supervisor) Reserve(ctx context.Context, id string, ports []string) (Pl
 
 // Apply makes the workload what w says and returns without waiting for programs: changed files are written, missing
 // components started, changed ones restarted (SIGTERM, StopGrace, SIGKILL), those no longer listed stopped. Files no
-// longer listed stay. Watch Status for the outcome. A bad description is an [*InvalidError] and changes nothing.
+// longer listed stay. Watch Status for the outcome. A bad description is an [*invalid.Error] and changes nothing.
 func (r *Supervisor) Apply(ctx context.Context, w Workload) error {
 	if err := w.Validate(); err != nil {
 		return err
@@ -66,7 +68,7 @@ func (r *Supervisor) orders(w Workload) (map[string]order, error) {
 		for _, name := range c.Ports {
 			p, ok := held[name]
 			if !ok {
-				return nil, &InvalidError{
+				return nil, &invalid.Error{
 					Field:   fmt.Sprintf("components[%s].ports", c.Name),
 					Problem: fmt.Sprintf("%q is not reserved; call Reserve with it first", name),
 				}
@@ -157,7 +159,7 @@ func (r *Supervisor) stop(ctx context.Context, wl *workload, grace func(*keeper)
 // false and the cause; the stopping goes on.
 func (r *Supervisor) Remove(ctx context.Context, id string, grace time.Duration) (bool, error) {
 	if grace < 0 {
-		return false, &InvalidError{Field: "grace", Problem: "is negative; want 0 or more"}
+		return false, invalid.New("grace", "is negative; want 0 or more")
 	}
 	wl, leave, err := r.enter(ctx, id)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 // ErrClosed is returned by a runner after Close.
@@ -59,7 +61,7 @@ const (
 
 func (c Config) withDefaults() (Config, error) {
 	if c.Dir == "" {
-		return c, &InvalidError{Field: "dir", Problem: "is empty; want a directory"}
+		return c, invalid.New("dir", "is empty; want a directory")
 	}
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
@@ -73,7 +75,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Ports = DefaultPorts()
 	}
 	if c.Ports.First == 0 || c.Ports.Last < c.Ports.First {
-		return c, &InvalidError{Field: "ports", Problem: "is no range; want 0 < first <= last"}
+		return c, invalid.New("ports", "is no range; want 0 < first <= last")
 	}
 	if c.StartsAtOnce <= 0 {
 		c.StartsAtOnce = runtime.NumCPU()

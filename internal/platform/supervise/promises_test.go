@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"kqueen.io/kqueen/internal/platform/health"
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 // TestPromises checks what the methods of Supervisor promise.
@@ -320,9 +321,9 @@ func badDescriptionIsRefused(t *testing.T, r *Supervisor) {
 		"Port":      {ID: "a", Components: []Component{{Name: "c", Path: "/bin/true", Ports: []string{"unheld"}}}},
 	}
 	for name, w := range cases {
-		var bad *InvalidError
+		var bad *invalid.Error
 		if err := r.Apply(t.Context(), w); !errors.As(err, &bad) {
-			t.Errorf("%s: want an InvalidError, got %v", name, err)
+			t.Errorf("%s: want an invalid.Error, got %v", name, err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(place.Dir, "..", "evil")); !errors.Is(err, fs.ErrNotExist) {

@@ -7,22 +7,11 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
-// InvalidError tells which field of a description is wrong. Trying again
-// cannot help.
-type InvalidError struct {
-	Field   string // such as "components[kube-apiserver].path"
-	Problem string // what is wrong and what would be right
-}
-
-func (e *InvalidError) Error() string { return e.Field + ": " + e.Problem }
-
-func invalid(field, problem string, args ...any) error {
-	return &InvalidError{Field: field, Problem: fmt.Sprintf(problem, args...)}
-}
-
-// CheckName returns an [*InvalidError] unless name is
+// CheckName returns an [*invalid.Error] unless name is
 // [a-z0-9][a-z0-9.-]{0,62}: such names are safe as one element of a path.
 func CheckName(field, name string) error {
 	ok := name != "" && len(name) <= 63 && name[0] != '.' && name[0] != '-'
@@ -30,7 +19,7 @@ func CheckName(field, name string) error {
 		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '.' || c == '-')
 	}
 	if !ok {
-		return invalid(field, "%q is no name; want 1 to 63 of a-z, 0-9, '-' and '.', beginning with a letter or digit", name)
+		return invalid.New(field, "%q is no name; want 1 to 63 of a-z, 0-9, '-' and '.', beginning with a letter or digit", name)
 	}
 	return nil
 }
@@ -41,7 +30,7 @@ const (
 	PortsFile = "ports.json"
 )
 
-// Validate checks the description by itself and returns an [*InvalidError] for
+// Validate checks the description by itself and returns an [*invalid.Error] for
 // the first fault.
 func (w Workload) Validate() error {
 	if err := CheckName("id", w.ID); err != nil {
@@ -58,7 +47,7 @@ func (w Workload) Validate() error {
 			return err
 		}
 		if seen[c.Name] {
-			return invalid("components.name", "%q is listed twice; names are unique", c.Name)
+			return invalid.New("components.name", "%q is listed twice; names are unique", c.Name)
 		}
 		seen[c.Name] = true
 		if err := w.checkComponent(c); err != nil {
@@ -74,10 +63,10 @@ func checkFile(name string, f File) error {
 		return err
 	}
 	if first, _, _ := strings.Cut(name, "/"); first == LogDir || first == PortsFile {
-		return invalid(field, "%q belongs to the runner; choose another name", first)
+		return invalid.New(field, "%q belongs to the runner; choose another name", first)
 	}
 	if f.Mode&^fs.ModePerm != 0 {
-		return invalid(field+".mode", "%v has more than permission bits; want such as 0600", f.Mode)
+		return invalid.New(field+".mode", "%v has more than permission bits; want such as 0600", f.Mode)
 	}
 	return nil
 }
@@ -85,7 +74,7 @@ func checkFile(name string, f File) error {
 // checkPath accepts clean relative paths that stay below the directory.
 func checkPath(field, name string) error {
 	if !filepath.IsLocal(name) || path.Clean(name) != name || name == "." || strings.ContainsRune(name, 0) {
-		return invalid(field, "%q is no clean relative path below the workload's directory", name)
+		return invalid.New(field, "%q is no clean relative path below the workload's directory", name)
 	}
 	return nil
 }
@@ -93,29 +82,29 @@ func checkPath(field, name string) error {
 func (w Workload) checkComponent(c Component) error {
 	field := func(f string) string { return fmt.Sprintf("components[%s].%s", c.Name, f) }
 	if !filepath.IsAbs(c.Path) {
-		return invalid(field("path"), "%q is not absolute", c.Path)
+		return invalid.New(field("path"), "%q is not absolute", c.Path)
 	}
 	for _, a := range append([]string{c.Path}, c.Args...) {
 		if strings.ContainsRune(a, 0) {
-			return invalid(field("args"), "%q holds a zero byte", a)
+			return invalid.New(field("args"), "%q holds a zero byte", a)
 		}
 	}
 	for _, e := range c.Env {
 		name, _, ok := strings.Cut(e, "=")
 		if !ok || name == "" || strings.ContainsRune(e, 0) {
-			return invalid(field("env"), "entry %q is not NAME=value", name)
+			return invalid.New(field("env"), "entry %q is not NAME=value", name)
 		}
 		if strings.HasPrefix(name, "KQUEEN_") {
-			return invalid(field("env"), "%s belongs to the runner; names must not begin with KQUEEN_", name)
+			return invalid.New(field("env"), "%s belongs to the runner; names must not begin with KQUEEN_", name)
 		}
 	}
 	for _, f := range c.RestartOn {
 		if _, ok := w.Files[f]; !ok {
-			return invalid(field("restartOn"), "%q is not one of the workload's files", f)
+			return invalid.New(field("restartOn"), "%q is not one of the workload's files", f)
 		}
 	}
 	if c.StopGrace < 0 {
-		return invalid(field("stopGrace"), "%v is negative", c.StopGrace)
+		return invalid.New(field("stopGrace"), "%v is negative", c.StopGrace)
 	}
 	if err := w.checkWithin(field("within"), c); err != nil {
 		return err
@@ -128,10 +117,10 @@ func (w Workload) checkWithin(field string, c Component) error {
 		return nil
 	}
 	if c.Isolated {
-		return invalid(field, "an isolated component cannot run within another; choose one of the two")
+		return invalid.New(field, "an isolated component cannot run within another; choose one of the two")
 	}
 	if !w.isolated(c.Within) {
-		return invalid(field, "%q is not an isolated component of the workload", c.Within)
+		return invalid.New(field, "%q is not an isolated component of the workload", c.Within)
 	}
 	return nil
 }
@@ -151,7 +140,7 @@ func checkProbe(field string, p *Probe) error {
 	}
 	u, err := url.Parse(p.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return invalid(field+".url", "%q is not an http or https URL with a host", p.URL)
+		return invalid.New(field+".url", "%q is not an http or https URL with a host", p.URL)
 	}
 	for _, f := range []string{p.CAFile, p.CertFile, p.KeyFile} {
 		if f == "" {
@@ -162,7 +151,7 @@ func checkProbe(field string, p *Probe) error {
 		}
 	}
 	if (p.CertFile == "") != (p.KeyFile == "") {
-		return invalid(field+".certFile", "certificate and key go together; give both or none")
+		return invalid.New(field+".certFile", "certificate and key go together; give both or none")
 	}
 	return nil
 }
@@ -175,7 +164,7 @@ func (w Workload) checkOrder(known map[string]bool) error {
 			free := true
 			for _, a := range c.Predecessors() {
 				if !known[a] {
-					return invalid(fmt.Sprintf("components[%s].after", c.Name), "%q is not a component of the workload", a)
+					return invalid.New(fmt.Sprintf("components[%s].after", c.Name), "%q is not a component of the workload", a)
 				}
 				free = free && placed[a]
 			}
@@ -184,7 +173,7 @@ func (w Workload) checkOrder(known map[string]bool) error {
 	}
 	for _, c := range w.Components {
 		if !placed[c.Name] {
-			return invalid(fmt.Sprintf("components[%s].after", c.Name), "waits for itself in a circle; it would never start")
+			return invalid.New(fmt.Sprintf("components[%s].after", c.Name), "waits for itself in a circle; it would never start")
 		}
 	}
 	return nil

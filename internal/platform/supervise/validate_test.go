@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
 // good builds a good description and lets change spoil it.
@@ -66,13 +68,13 @@ func TestValidate(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := good(tc.change).Validate()
-			var bad *InvalidError
+			var bad *invalid.Error
 			got := ""
 			if errors.As(err, &bad) {
 				got = bad.Field
 			}
 			if err != nil && bad == nil {
-				t.Fatalf("want an InvalidError, got %v", err)
+				t.Fatalf("want an invalid.Error, got %v", err)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: field (-want +got):\n%s", tc.reason, diff)

@@ -11,7 +11,7 @@ func Page() string {
 	b.WriteString(`# What each role may do
 
 Members of an organization have one of four roles; each includes those to its right. The table is the one from which
-KQueen makes the RBAC objects of the admin plane, which decide. Nobody may read Secrets, in no role.
+KQueen makes the RBAC objects of the admin plane, which decide. No role may read Secrets.
 
 | A member may | owner | operator | developer | viewer |
 |---|---|---|---|---|
@@ -28,7 +28,7 @@ KQueen makes the RBAC objects of the admin plane, which decide. Nobody may read 
 		b.WriteString("\n")
 	}
 	b.WriteString(`
-Everybody who has signed in sees the releases and the shared provisioners. Administrators of the installation may do all of
+A user who has signed in sees the releases and the shared provisioners. Administrators of the installation may do all of
 this in every organization; they alone make and delete organizations, say what an organization may have (its quota, shared
 provisioners and releases), see who can sign in, and say by which identity providers. An organization that has an owner keeps
 one, unless an administrator takes the last one away.

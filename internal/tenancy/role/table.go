@@ -68,7 +68,7 @@ func Rights() []Right {
 			Rules: []rbacv1.PolicyRule{ours(change, "provisioners")},
 		},
 		{
-			What: "take a cluster's break-glass kubeconfig, which is nobody's in particular and lasts",
+			What: "take a cluster's break-glass kubeconfig, which belongs to no user in particular and lasts",
 			From: v1alpha1.RoleOwner, Rules: access(AccessBreakGlass),
 		},
 	}
