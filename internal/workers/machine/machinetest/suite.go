@@ -187,9 +187,15 @@ func deleteOfNothing(t *testing.T, s Subject) {
 func deleteByWhatIsKnown(t *testing.T, s Subject) {
 	cluster := "c-" + uuid.NewUUID()
 	one, two := s.Want(cluster, "one"), s.Want(cluster, "two")
+	reported, err := s.Ensure(t.Context(), one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Ensure(t.Context(), two); err != nil {
+		t.Fatal(err)
+	}
 	known := one.Target
-	known.ProviderID = s.ensure(t, one).ProviderID
-	s.ensure(t, two)
+	known.ProviderID = reported.ProviderID
 	other := s.Again(t)
 	s.remove(t, other, known)
 	s.remove(t, other, two.Target)
