@@ -43,7 +43,7 @@ type source struct {
 // guard keeps packages within rooms.
 type guard struct {
 	packages []string // with all below them
-	except   []string // packages below those that anybody may import
+	except   []string // packages below those that every package may import
 	why      string
 	rooms    map[string]string // room to the reason
 }
@@ -167,7 +167,7 @@ func checkImports(h house, t table, testRooms []string, testImports map[string]m
 	return out
 }
 
-// checkGuards returns the imports of guarded packages by rooms that may not, and exceptions that nobody needs.
+// checkGuards returns the imports of guarded packages by rooms that may not, and exceptions that are not needed.
 func checkGuards(h house, guards []guard, testRooms []string) []string {
 	var out []string
 	for _, g := range guards {
@@ -210,7 +210,7 @@ func (g guard) holds(imported string) bool {
 	return slices.ContainsFunc(g.packages, under) && !slices.ContainsFunc(g.except, under)
 }
 
-// checkCalls returns the banned calls, and exceptions that nobody needs.
+// checkCalls returns the banned calls, and exceptions that are not needed.
 func checkCalls(h house, banned []bannedCall, testRooms []string) []string {
 	var out []string
 	used := map[string]map[string]bool{}

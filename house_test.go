@@ -208,7 +208,7 @@ var guards = []guard{
 	{packages: []string{"testing"}, why: "what is for tests stands in a _test.go file or in a room that is for tests"},
 }
 
-// bannedCalls may be made by nobody but those named, and by tests where that is said.
+// bannedCalls may be made only by those named, and by tests where that is said.
 var bannedCalls = []bannedCall{
 	{
 		call: "time.Sleep", inTests: true,

@@ -6,17 +6,17 @@ import (
 	"kqueen.io/kqueen/api/rest"
 )
 
-// SetUp makes the first administrator (operation setUp). It needs nobody to be signed in.
+// SetUp makes the first administrator (operation setUp). The caller need not be signed in.
 func (c *Client) SetUp(ctx context.Context, in rest.SetUp) (*rest.User, error) {
 	return called[rest.User](ctx, c, "setUp", nil, in)
 }
 
-// SignIn begins a session (operation signIn). It needs nobody to be signed in.
+// SignIn begins a session (operation signIn). The caller need not be signed in.
 func (c *Client) SignIn(ctx context.Context, in rest.SignIn) (*rest.Issued, error) {
 	return called[rest.Issued](ctx, c, "signIn", nil, in)
 }
 
-// ChoosePassword sets a password with a one-time token (operation choosePassword). It needs nobody to be signed in.
+// ChoosePassword sets a password with a one-time token (operation choosePassword). The caller need not be signed in.
 func (c *Client) ChoosePassword(ctx context.Context, in rest.ChoosePassword) error {
 	return c.call(ctx, "choosePassword", nil, in, nil)
 }

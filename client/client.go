@@ -25,7 +25,7 @@ const (
 type Config struct {
 	Connection
 
-	// Token returns what proves who calls; it is asked for every try, and may return an empty one. Nil for nobody.
+	// Token returns what proves who calls; it is asked for every try, and may return an empty one. Nil when the caller is not signed in.
 	Token func(context.Context) (string, error)
 	// UserAgent is the calling program: "kqueen/v1.2.3".
 	UserAgent string
@@ -62,7 +62,7 @@ func New(c Config) (*Client, error) {
 	}}, nil
 }
 
-// Close ends the connections that nobody uses.
+// Close ends the connections that are not used.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Request is one call.

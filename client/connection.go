@@ -4,7 +4,7 @@
 // and how a program connects: a TLS connection to a door whose
 // certificate authority is pinned, calls that are bounded in time and size and
 // repeated only where that is safe, and errors as RFC 9457 has them. It hides
-// HTTP. Everybody may use it; it imports nothing else of KQueen than those types.
+// HTTP. Every program may use it; it imports nothing else of KQueen than those types.
 package client
 
 import (
@@ -45,7 +45,7 @@ type Authority struct {
 	// CA is its certificate, in PEM, and Pin its fingerprint.
 	CA  []byte
 	Pin string
-	// Subject is the name that it gives itself, for people. It proves nothing.
+	// Subject is the name that it gives itself, for the user to read. It proves nothing.
 	Subject string
 	// NotAfter is when its certificate expires.
 	NotAfter time.Time

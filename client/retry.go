@@ -17,7 +17,7 @@ const (
 	longestAfter = 30 * time.Second
 )
 
-// connectionError is a try of which nobody knows whether it reached the server.
+// connectionError is a try of which it is not known whether it reached the server.
 type connectionError struct{ error }
 
 // Unwrap returns the cause.

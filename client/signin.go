@@ -6,7 +6,7 @@ import (
 	"kqueen.io/kqueen/api/rest"
 )
 
-// StartDevice begins to sign in a device that has no browser (operation startDevice). It needs nobody to be signed in.
+// StartDevice begins to sign in a device that has no browser (operation startDevice). The caller need not be signed in.
 func (c *Client) StartDevice(ctx context.Context, in rest.NewDevice) (*rest.Device, error) {
 	return called[rest.Device](ctx, c, "startDevice", nil, in)
 }
@@ -33,7 +33,7 @@ func (c *Client) ExchangeCode(ctx context.Context, in rest.CodeExchange) (*rest.
 	return called[rest.Issued](ctx, c, "exchangeCode", nil, in)
 }
 
-// ListProviders returns the identity providers by which people sign in (operation listProviders). It needs nobody to be
+// ListProviders returns the identity providers by which users sign in (operation listProviders). The caller need not be
 // signed in.
 func (c *Client) ListProviders(ctx context.Context) (*rest.Page[rest.Provider], error) {
 	return called[rest.Page[rest.Provider]](ctx, c, "listProviders", nil, nil)

@@ -78,7 +78,7 @@ func TestServerSentEventsAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzServerSentEvents reads what nobody promised. Nothing is read that is not there, and reading in pieces is the same.
+// FuzzServerSentEvents reads what was not promised. Nothing is read that is not there, and reading in pieces is the same.
 func FuzzServerSentEvents(f *testing.F) {
 	for _, seed := range []string{"event: added\nid: 1\ndata: {}\n\n", ": alive\n\n", "data\r\n\r\n", "id:\x00\ndata:1\n\n", "\n\n\n", "data: 1"} {
 		f.Add([]byte(seed))

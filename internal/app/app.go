@@ -66,7 +66,7 @@ type Config struct {
 	// or prepare.Upstream. Empty takes what was said last time; when nothing was, they are bundled where they are built.
 	Images string
 	Log    *slog.Logger
-	// Report is called when a step of the start begins and when it has ended. Nil for nobody.
+	// Report is called when a step of the start begins and when it has ended. Nil when it is not wanted.
 	Report func(stage.Step)
 }
 

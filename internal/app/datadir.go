@@ -24,7 +24,7 @@ import (
 // handful of control planes need to live.
 const leastDisk = 1 << 30
 
-// checkDir refuses a data directory that others can read or that belongs to somebody else, and a full disk.
+// checkDir refuses a data directory that others can read or that belongs to another user, and a full disk.
 func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -59,7 +59,7 @@ type settings struct {
 	Images         string       `json:"images,omitempty"`
 }
 
-// What an installation gets when nobody says otherwise.
+// What an installation gets when the operator does not say otherwise.
 const defaultDomain = "kqueen.internal"
 
 var (

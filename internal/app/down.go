@@ -97,7 +97,7 @@ func Reset(ctx context.Context, e engine.Engine, dir string, log *slog.Logger, r
 				return fmt.Errorf("delete %s: %w", name, err)
 			}
 		}
-		// With archives in it, the folder is somebody else's.
+		// With archives in it, the folder is the operator's.
 		if err := os.Remove(imagesDir(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
 			return fmt.Errorf("delete the folder for images: %w", err)
 		}

@@ -52,7 +52,7 @@ type Description struct {
 	Store StoreAccess
 	// Issuer signs credentials that the API server takes; nil for a plane that takes none but its own.
 	Issuer *TokenIssuer
-	// AuditLog is the file in which the API server writes what is changed by anybody but Trusted; empty for none.
+	// AuditLog is the file in which the API server writes what is changed by any caller but Trusted; empty for none.
 	AuditLog string
 	// Trusted are the users whose changes are written down by themselves, elsewhere.
 	Trusted []string

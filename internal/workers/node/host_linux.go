@@ -34,7 +34,7 @@ func MayLowerOOM() bool {
 }
 
 // ReachableServers leaves out name servers at a loopback address: in another network than the host's that is
-// somebody else. It is pure.
+// another program. It is pure.
 func ReachableServers(resolvConf string) string {
 	var out strings.Builder
 	lines := bufio.NewScanner(strings.NewReader(resolvConf))

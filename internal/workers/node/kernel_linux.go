@@ -57,7 +57,7 @@ func RestoreKernel(before map[string]string) error {
 	return nil
 }
 
-// setKernel leaves a setting alone that is right: it may be one that nobody can write.
+// setKernel leaves a setting alone that is right: it may be one that cannot be written.
 func setKernel(name, value string) error {
 	have, err := os.ReadFile(kernelSettings + name)
 	if errors.Is(err, fs.ErrNotExist) { // a kernel without IPv6 or bridge filters

@@ -85,7 +85,7 @@ func TestBoundCgroup(t *testing.T) {
 	}
 }
 
-// TestHostSize: it is what the kernel tells people.
+// TestHostSize: it is what the kernel tells users.
 func TestHostSize(t *testing.T) {
 	got, err := HostSize()
 	if err != nil {

@@ -29,7 +29,7 @@ type Start struct {
 	Importer string
 	Images   []string
 	Marks    string
-	// Folder holds more archives, *.tar, which somebody put there. Empty: there is none.
+	// Folder holds more archives, *.tar, which the operator put there. Empty: there is none.
 	Folder string
 	Log    *slog.Logger
 	// Program is executed, with its arguments, in place of the caller.
@@ -90,7 +90,7 @@ const loadTimeout = 5 * time.Minute
 // pinned is the label by which containerd tells the kubelet never to remove an image: it could not be pulled again.
 const pinned = "io.cri-containerd.pinned=pinned"
 
-// loadFolder imports what somebody put into the folder. Nothing that is wrong with it keeps the program from starting.
+// loadFolder imports what the operator put into the folder. Nothing that is wrong with it keeps the program from starting.
 func (s Start) loadFolder(ctx context.Context) {
 	if s.Folder == "" {
 		return

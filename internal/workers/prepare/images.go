@@ -33,7 +33,7 @@ const (
 // chooseImages says what the pods run that KQueen puts into a cluster with that version of Kubernetes and that CNI.
 // from is a value of [Config.Images] or empty: then they are bundled where there are such. It is pure.
 func chooseImages(from string, bundled []release.Image, version, cni string) (addons.Images, error) {
-	images := addons.Images{KubeProxy: upstreamProxy + ":" + version} // it is in machines that somebody brings alone
+	images := addons.Images{KubeProxy: upstreamProxy + ":" + version} // it is in machines that the user joins alone
 	if from == Upstream || from == "" && len(bundled) == 0 {
 		images.CoreDNS, images.Flannel, images.FlannelPlugin = upstreamCoreDNS, upstreamFlannel, upstreamFlannelPlugin
 		return images, nil

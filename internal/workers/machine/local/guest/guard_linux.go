@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guard makes the table of a cluster's bridge in the host's packet filter. Nobody but the host itself opens
+// guard makes the table of a cluster's bridge in the host's packet filter. None but the host itself opens
 // connections to machines of the cluster; they open none to the host but to the ports named and none to other
 // clusters; and where the host forwards, they reach the world under the host's address.
 func guard(host int, w Network) error {

@@ -11,7 +11,7 @@ import (
 // masqueradeTable is the table of the machine's own packet filter that holds the rule.
 const masqueradeTable = "kqueen"
 
-// masquerade lets what pods send to anybody but pods leave under the machine's address, which is the one that others
+// masquerade lets what pods send to others than pods leave under the machine's address, which is the one that others
 // can answer. Between pods, of whatever machines, addresses stay as they are, as Kubernetes promises.
 func masquerade(machine int, pods netip.Prefix) error {
 	c, err := nftables.New(nftables.WithNetNSFd(machine))

@@ -91,7 +91,7 @@ func Run(ctx context.Context, c Config, host int, log *slog.Logger) error {
 }
 
 // reap collects the processes whose parents are gone: process 1 is the parent of all of them, and it has
-// no child of its own that anybody else waits for.
+// no child of its own that another part of it waits for.
 func reap(ctx context.Context) error {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, unix.SIGCHLD)
