@@ -164,7 +164,7 @@ var guards = []guard{
 			"k8s.io/client-go/metadata", "k8s.io/client-go/informers", "k8s.io/client-go/transport",
 		},
 		except: []string{"k8s.io/client-go/kubernetes/scheme"},
-		why:    "speak to an API server through internal/platform/kube, or through a client.Client that somebody hands in",
+		why:    "speak to an API server through internal/platform/kube, or through a client.Client that the caller hands in",
 		rooms: map[string]string{
 			"platform/kube":  "is there for that",
 			"engine":         "hands the *rest.Config of the admin plane to package app",

@@ -12,8 +12,8 @@ func (c *Client) StartDevice(ctx context.Context, in rest.NewDevice) (*rest.Devi
 }
 
 // PollDevice asks whether the user has answered (operation pollDevice). Until then the error is a *[Problem] whose
-// code is [rest.CodeAuthorizationPending], or [rest.CodeSlowDown]: wait five seconds more from then on. It needs nobody
-// to be signed in.
+// code is [rest.CodeAuthorizationPending], or [rest.CodeSlowDown]: wait five seconds more from then on. The caller need not
+// be signed in.
 func (c *Client) PollDevice(ctx context.Context, deviceCode string) (*rest.Issued, error) {
 	return called[rest.Issued](ctx, c, "pollDevice", nil, rest.DevicePoll{DeviceCode: deviceCode})
 }
@@ -28,7 +28,7 @@ func (c *Client) AnswerDevice(ctx context.Context, in rest.DeviceAnswer) error {
 	return c.call(ctx, "answerDevice", nil, in, nil)
 }
 
-// ExchangeCode turns what a browser brought into a session (operation exchangeCode). It needs nobody to be signed in.
+// ExchangeCode turns what a browser brought into a session (operation exchangeCode). The caller need not be signed in.
 func (c *Client) ExchangeCode(ctx context.Context, in rest.CodeExchange) (*rest.Issued, error) {
 	return called[rest.Issued](ctx, c, "exchangeCode", nil, in)
 }
