@@ -220,7 +220,7 @@ var bannedCalls = []bannedCall{
 		why: "take the caller's context, so that it ends when the caller does",
 		rooms: map[string]string{
 			"cli":                "is what main calls: the program's life begins there",
-			"platform/supervise": "a supervisor's life is its own: it ends by Close, not with whoever made it",
+			"platform/supervise": "a supervisor's life is its own: it ends by Close, not with its maker",
 		},
 	},
 	{call: "context.TODO", inTests: true, why: "do it now"},

@@ -11,10 +11,10 @@ import (
 	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
-// ErrClosed is returned by a runner after Close.
-var ErrClosed = errors.New("runner is closed")
+// ErrClosed is returned by a supervisor after Close.
+var ErrClosed = errors.New("supervisor is closed")
 
-// Config says how a runner works. Only Dir is required.
+// Config says how a supervisor works. Only Dir is required.
 type Config struct {
 	Dir    string          // where everything lives; made when missing
 	Listen netip.Addr      // where programs listen and ports are tried; zero: 127.0.0.1
@@ -40,7 +40,7 @@ type Rotation struct {
 	Every time.Duration // how often the size is looked at; default 10 s
 }
 
-// Timing holds the runner's durations. Tests make them small.
+// Timing holds the supervisor's durations. Tests make them small.
 type Timing struct {
 	ProbeStarting time.Duration // between probes while starting; default 50 ms, on the critical path of a new cluster
 	FastStart     time.Duration // after that long a start is probed at ProbeSlow; default 30 s

@@ -49,7 +49,7 @@ type Component struct {
 	// Ports names reserved ports the program binds. They are looked at before
 	// a start, so that a foreign listener is reported as [ReasonPortTaken].
 	Ports []string
-	// Heavy says that a start keeps a processor busy. A runner may let only a
+	// Heavy says that a start keeps a processor busy. A supervisor may let only a
 	// few of them start at once; a restart after a crash does not wait.
 	Heavy bool
 	// Probe tells when it is ready; nil: running is ready.

@@ -1,10 +1,9 @@
-// Package process runs control planes as supervised processes of this Linux
-// host. The processes outlive KQueen: after kill -9, a restart or an upgrade the
-// next runner on the same directory finds them and goes on with the same ones.
+// Package supervise keeps programs running as processes of this Linux host. The processes outlive KQueen: after kill -9,
+// a restart or an upgrade the next supervisor on the same directory finds them and goes on with the same ones.
 //
-// It hides process handling: sessions, pidfds, marks in the environment,
-// adoption, back-off, probing, logs, ports. The face is package runner; who
-// wires the standalone mode may enter, and no other package.
+// It hides process handling: sessions, pidfds, marks in the environment, adoption, back-off, probing, logs, ports,
+// namespaces. Machines, the runner of control planes as processes and the engine of one machine may enter; a control
+// plane is described in the terms of hosting/runner instead.
 //
 // What is true is asked from the kernel, never from a file: each child carries
 // four marks in its environment (instance, workload, component, identity), and
@@ -13,15 +12,15 @@
 //
 // Layout below Config.Dir, all 0700:
 //
-//	lock                      held (flock) by the one runner of this directory
+//	lock                      held (flock) by the one supervisor of this directory
 //	workloads/<id>/           a workload's directory, cwd of its programs
 //	workloads/<id>/ports.json reserved ports
 //	workloads/<id>/logs/      <component>.log, .log.1 (newest) .. .log.3
 //
-// The directory's absolute path is part of the marks: a runner does not find
+// The directory's absolute path is part of the marks: a supervisor does not find
 // processes that were started when the directory had another name.
 //
-// Who starts KQueen must leave its children alone when it ends: under systemd
+// What starts KQueen must leave its children alone when it ends: under systemd
 // that is KillMode=process, since the default kills the whole control group.
 // Programs must not overwrite their environment (as setproctitle does); Go
 // programs do not.

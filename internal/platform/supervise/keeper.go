@@ -229,7 +229,7 @@ func (k *keeper) failure() string {
 	case k.last.Signal != "":
 		return "ended by signal: " + k.last.Signal
 	case k.last.Code < 0:
-		return "ended, nobody knows how"
+		return "ended, it is not known how"
 	}
 	return fmt.Sprintf("ended with code %d", k.last.Code)
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockedError says that another runner uses the directory.
+// LockedError says that another supervisor uses the directory.
 type LockedError struct {
 	Dir string
 	PID int // of the holder; 0 when unknown

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(programtest.Main(m))
 }
 
-// addresses counts the runners of this test process.
+// addresses counts the supervisors of this test process.
 var addresses atomic.Uint32
 
 // config is a configuration for tests: short times, and a loopback address of
@@ -36,7 +36,7 @@ func config(dir string) Config {
 	}
 }
 
-// open makes a runner and removes all its workloads when the test ends.
+// open makes a supervisor and removes all its workloads when the test ends.
 func open(t *testing.T, conf Config) *Supervisor {
 	t.Helper()
 	r, err := New(conf)
@@ -47,7 +47,7 @@ func open(t *testing.T, conf Config) *Supervisor {
 	return r
 }
 
-// clean removes what a runner runs. It does nothing when the test closed it and
+// clean removes what a supervisor runs. It does nothing when the test closed it and
 // opened another one on the same directory.
 func clean(t *testing.T, r *Supervisor) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)

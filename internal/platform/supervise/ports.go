@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// portBook knows all reserved ports of the runner. The files are the truth, it
+// portBook knows all reserved ports of the supervisor. The files are the truth, it
 // is their image. Callers keep two calls for one id apart.
 type portBook struct {
 	addr  netip.Addr

@@ -181,7 +181,7 @@ func applyIsIdempotent(t *testing.T, r *Supervisor) {
 	for range 3 {
 		apply(t, r, w)
 	}
-	// A component that waits for "api" becomes ready only when the runner is
+	// A component that waits for "api" becomes ready only when the supervisor is
 	// content with "api" as it was ordered last.
 	w.Components = append(w.Components, program("other"))
 	w.Components[1].After = []string{"api"}
@@ -380,10 +380,10 @@ func list(t *testing.T, r *Supervisor, want ...string) {
 }
 
 func unknownWorkload(t *testing.T, r *Supervisor) {
-	if s, err := r.Status(t.Context(), "nobody"); err != nil || len(s.Components) != 0 {
+	if s, err := r.Status(t.Context(), "unknown"); err != nil || len(s.Components) != 0 {
 		t.Errorf("Status: want nothing, got %+v, %v", s, err)
 	}
-	if gone, err := r.Remove(t.Context(), "nobody", 0); err != nil || !gone {
+	if gone, err := r.Remove(t.Context(), "unknown", 0); err != nil || !gone {
 		t.Errorf("Remove: want gone, got %v, %v", gone, err)
 	}
 	list(t, r)

@@ -37,7 +37,7 @@ func (m marks) environ() []string {
 	}
 }
 
-// instanceOf names a runner by its directory.
+// instanceOf names a supervisor by its directory.
 func instanceOf(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return hex.EncodeToString(sum[:16])
@@ -72,7 +72,7 @@ type found struct {
 	marks
 	pid    int
 	start  uint64
-	leader bool // of its session: started by a runner, not by a component
+	leader bool // of its session: started by a supervisor, not by a component
 }
 
 // scan reads the marks of all living processes of our user and returns those of
@@ -137,7 +137,7 @@ func inspect(pid int, uid uint32) (found, verdict) {
 	return found{marks: m, pid: pid, start: after.start, leader: after.session == pid}, isMarked
 }
 
-// scanAll is scan for a new runner: it waits, 100 ms at most, for processes in
+// scanAll is scan for a new supervisor: it waits, 100 ms at most, for processes in
 // the midst of exec. Programs that truly have no environment cost that wait.
 func scanAll(ctx context.Context, instance string) ([]found, error) {
 	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)

@@ -20,7 +20,7 @@ import (
 // Supervisor runs workloads as processes of this host. Make it with New.
 type Supervisor struct {
 	conf     Config
-	instance string // mark of this runner's processes
+	instance string // mark of this supervisor's processes
 	lock     *os.File
 	ports    *portBook
 	turns    *turns
@@ -34,19 +34,19 @@ type Supervisor struct {
 	workloads map[string]*workload
 }
 
-// New makes the runner of conf.Dir and adopts the processes an earlier one left:
+// New makes the supervisor of conf.Dir and adopts the processes an earlier one left:
 // they run on, in state Adopted, until Apply describes their workload. It
-// returns a [*LockedError] while another runner uses the directory.
+// returns a [*LockedError] while another supervisor uses the directory.
 func New(conf Config) (*Supervisor, error) {
 	conf, err := conf.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Join(conf.Dir, "workloads"), 0o700); err != nil {
-		return nil, fmt.Errorf("make runner directory: %w", err)
+		return nil, fmt.Errorf("make the supervisor's directory: %w", err)
 	}
 	if conf.Dir, err = filepath.EvalSymlinks(conf.Dir); err != nil { // one directory, one name
-		return nil, fmt.Errorf("resolve runner directory: %w", err)
+		return nil, fmt.Errorf("resolve the supervisor's directory: %w", err)
 	}
 	// The runner's life is its own: it ends by Close, not with the caller that made it.
 	ctx, cancel := context.WithCancel(context.Background())
@@ -176,7 +176,7 @@ func (r *Supervisor) environ(wl *workload, component string, o order) []string {
 }
 
 // Close stops supervising and leaves all processes running, for the next
-// runner of the directory. It waits for calls under way, of which stopping ones
+// supervisor of the directory. It waits for calls under way, of which stopping ones
 // end with ErrClosed. It is idempotent.
 func (r *Supervisor) Close() error {
 	r.mu.Lock()

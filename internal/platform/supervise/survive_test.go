@@ -204,7 +204,7 @@ func TestLockExcludesSecondRunner(t *testing.T) {
 	open(t, conf)
 }
 
-// marked starts the program with the marks of dir's runner, behind its back.
+// marked starts the program with the marks of dir's supervisor, behind its back.
 func marked(t *testing.T, dir string, args ...string) *proc {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(dir)
@@ -270,7 +270,7 @@ func TestZombieIsGone(t *testing.T) {
 	}
 }
 
-// TestChildrenAreReaped holds that the runner leaves no zombie of its own.
+// TestChildrenAreReaped holds that the supervisor leaves no zombie of its own.
 func TestChildrenAreReaped(t *testing.T) {
 	t.Parallel()
 	p := marked(t, t.TempDir(), "-exit", "7")

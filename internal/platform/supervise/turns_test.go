@@ -34,7 +34,7 @@ func TestTurns(t *testing.T) {
 		t.Error("c is not woken when the one before it leaves")
 	}
 	if !turns.take(c) {
-		t.Error("c has no turn though nobody starts")
+		t.Error("c has no turn though no other starts")
 	}
 	turns.give(c)
 	turns.give(c)

@@ -24,7 +24,7 @@ func CheckName(field, name string) error {
 	return nil
 }
 
-// Reserved names in a workload's directory; they belong to the runner.
+// Reserved names in a workload's directory; they belong to the supervisor.
 const (
 	LogDir    = "logs"
 	PortsFile = "ports.json"
@@ -63,7 +63,7 @@ func checkFile(name string, f File) error {
 		return err
 	}
 	if first, _, _ := strings.Cut(name, "/"); first == LogDir || first == PortsFile {
-		return invalid.New(field, "%q belongs to the runner; choose another name", first)
+		return invalid.New(field, "%q belongs to the supervisor; choose another name", first)
 	}
 	if f.Mode&^fs.ModePerm != 0 {
 		return invalid.New(field+".mode", "%v has more than permission bits; want such as 0600", f.Mode)
@@ -95,7 +95,7 @@ func (w Workload) checkComponent(c Component) error {
 			return invalid.New(field("env"), "entry %q is not NAME=value", name)
 		}
 		if strings.HasPrefix(name, "KQUEEN_") {
-			return invalid.New(field("env"), "%s belongs to the runner; names must not begin with KQUEEN_", name)
+			return invalid.New(field("env"), "%s belongs to the supervisor; names must not begin with KQUEEN_", name)
 		}
 	}
 	for _, f := range c.RestartOn {
