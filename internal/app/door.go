@@ -200,7 +200,9 @@ func (a *App) serveDoor(ctx context.Context, d *door) error {
 		Handler: d.server, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 		ConnContext: socket.With,
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		// A server sets up HTTP/2 once, for whichever listener comes first. Without "h2" here, the socket would leave it out
+		// for both, and TLS would still negotiate it.
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return d.certificate.Load(), nil
 		}},
 	}
