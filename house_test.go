@@ -82,7 +82,13 @@ const importTable = `
 	# The one way in by HTTP.
 	API < server/socket;
 	API, platform/supervise, tenancy/access, tenancy/audit < server/status;
-	MECHANISMS, tenancy/access, tenancy/audit, tenancy/issuer, tenancy/organization, tenancy/identityprovider, platform/idempotency, server/socket < server;
+	MECHANISMS, tenancy/access, tenancy/organization < server/problem;
+	server/problem, server/socket, tenancy/access, tenancy/audit, tenancy/identityprovider, platform/idempotency < server/chain;
+	server/chain < server/reference, server/rights;
+	server/rights < server/objects, server/accounts, server/auditlog;
+	server/rights, tenancy/issuer < server/secrets;
+	server/accounts < server/pages;
+	server/reference, server/objects, server/secrets, server/auditlog, server/pages < server;
 
 	# The one place that wires, and the command line above it.
 	clusters/cluster, clusters/provision/all, engine, hosting/controlplane, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,

@@ -26,6 +26,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/idempotency"
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/server"
+	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/socket"
 	"kqueen.io/kqueen/internal/server/status"
 	"kqueen.io/kqueen/internal/tenancy/access"
@@ -179,7 +180,7 @@ func (a *App) listenDoor() (net.Listener, error) {
 		return nil, fmt.Errorf("open the API's port %d%s: %w; stop the program that listens there, or choose another with --api-port", wish, flag, err)
 	}
 	a.settings.APIPort = l.Addr().(*net.TCPAddr).Port
-	return server.LimitConnections(netutil.LimitListener(l, maxConnections), maxConnectionsOfOne), a.settings.save(a.Dir)
+	return chain.LimitConnections(netutil.LimitListener(l, maxConnections), maxConnectionsOfOne), a.settings.save(a.Dir)
 }
 
 // apiAddress is what clients on this host call.

@@ -2,14 +2,10 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"kqueen.io/kqueen/internal/tenancy/audit"
 )
@@ -38,31 +34,7 @@ func TestExports(t *testing.T) {
 	if err != nil || len(page.Records) != 2 || page.Records[0].Actor.Name != "admin" || page.Records[0].Outcome != audit.Succeeded {
 		t.Errorf("the log has %+v (%v)", page.Records, err)
 	}
-	if h.door.streams.all != 0 {
-		t.Errorf("%d streams are left", h.door.streams.all)
-	}
-}
-
-// TestPatience: an export may take longer than a request may.
-func TestPatience(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), 500*time.Millisecond)
-		defer cancel()
-		out := &patient{w, http.NewResponseController(w)}
-		_, _ = out.Write([]byte("first\n"))
-		_ = out.control.Flush()
-		<-ctx.Done()
-		_, _ = out.Write([]byte("last\n"))
-	}))
-	server.Config.WriteTimeout = 100 * time.Millisecond
-	server.Start()
-	defer server.Close()
-	resp, err := server.Client().Get(server.URL) //nolint:noctx // the test's server
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "first\nlast\n" {
-		t.Errorf("got %q, %v", got, err)
+	if open := h.door.streams.Open(); open != 0 {
+		t.Errorf("%d streams are left", open)
 	}
 }

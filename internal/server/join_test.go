@@ -87,16 +87,3 @@ func TestJoinToken(t *testing.T) {
 		t.Errorf("the action log has %v", outcomes)
 	}
 }
-
-func TestJoinedByNobody(t *testing.T) {
-	now := metav1.Now()
-	for want, m := range map[string]*v1alpha1.Machine{
-		"":                             {Spec: v1alpha1.MachineSpec{Provider: v1alpha1.ProviderManual}},
-		"the machine is being removed": {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}, Spec: v1alpha1.MachineSpec{Provider: v1alpha1.ProviderManual}},
-		"the machine is made by the provider local, which joins it": {Spec: v1alpha1.MachineSpec{Provider: v1alpha1.ProviderLocal}},
-	} {
-		if got := joinedByNobody(m); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/pages"
 	"kqueen.io/kqueen/internal/server/socket"
 	"kqueen.io/kqueen/internal/tenancy/audit"
 )
@@ -32,7 +34,7 @@ func (h *house) openSocket(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close(); _ = os.RemoveAll(folder) })
 }
 
-// clientOf is how somebody calls, and urlOf where.
+// clientOf is how a caller calls, and urlOf where.
 func (h *house) clientOf(who string) *http.Client {
 	if who != local {
 		return h.Client()
@@ -68,7 +70,7 @@ func TestOwnerOfTheMachine(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", who, page, err)
 		}
 		r := page.Records[0]
-		if owner := r.Actor == (audit.Actor{Kind: audit.Owner, Name: OwnerName}) && strings.HasPrefix(r.Source, "uid="); owner != (who == local) {
+		if owner := r.Actor == (audit.Actor{Kind: audit.Owner, Name: chain.OwnerName}) && strings.HasPrefix(r.Source, "uid="); owner != (who == local) {
 			t.Errorf("%s: %+v", who, r)
 		}
 	}
@@ -78,7 +80,7 @@ func TestOwnerOfTheMachine(t *testing.T) {
 func TestLocalSocketTakesNoBrowser(t *testing.T) {
 	h := newHouse(t)
 	for name, header := range map[string][2]string{
-		"origin": {"Origin", "https://evil.example.com"}, "site": {"Sec-Fetch-Site", "cross-site"}, "cookie": {"Cookie", sessionCookie + "=x"},
+		"origin": {"Origin", "https://evil.example.com"}, "site": {"Sec-Fetch-Site", "cross-site"}, "cookie": {"Cookie", pages.SessionCookie + "=x"},
 		"token": {"Authorization", "Bearer " + h.tokens["viewer"]}, "impersonation": {"Impersonate-User", "admin"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +102,7 @@ func TestLocalSocketTakesNoBrowser(t *testing.T) {
 	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("another host: %d", resp.StatusCode)
 	}
-	if a := h.do(t.Context(), t, local, "GET", "/api/v1/me", ""); a.status != http.StatusOK || !strings.Contains(string(a.body), OwnerName) {
+	if a := h.do(t.Context(), t, local, "GET", "/api/v1/me", ""); a.status != http.StatusOK || !strings.Contains(string(a.body), chain.OwnerName) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 }

@@ -16,10 +16,12 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/problem"
 	"kqueen.io/kqueen/internal/tenancy/access"
 )
 
-// callers are all kinds of them, from those who may least. "nobody" belongs to no organization, "red" owns another one.
+// callers are all kinds of them, from those who may least. The second belongs to no organization, "red" owns another one.
 func callers() []string {
 	return []string{"", "nobody", "red", "viewer", "developer", "operator", "owner", "admin", local}
 }
@@ -29,8 +31,8 @@ const local = "local"
 
 // Who may: beside the roles of the organization, these.
 const (
-	everyone  = "everyone"  // also who is nobody
-	signedIn  = "signed in" // whoever is somebody
+	everyone  = "everyone"  // also a caller who is not known
+	signedIn  = "signed in" // a caller who is known
 	adminOnly = "admin"
 )
 
@@ -108,12 +110,12 @@ func matrixOfRest() map[string]route {
 		"verifyAudit":           {from: adminOnly},
 		"listOrganizationAudit": {from: "operator"},
 	}
-	maps.Copy(all, accounts())
+	maps.Copy(all, matrixOfAccounts())
 	return all
 }
 
-// accounts is the part of the matrix about who signs in.
-func accounts() map[string]route {
+// matrixOfAccounts is the part of the matrix about who signs in.
+func matrixOfAccounts() map[string]route {
 	const newToken = `{"name":"t%d","expires":"2999-01-01T00:00:00Z"}`
 	return map[string]route{
 		"setUp":            {from: everyone, body: `{"token":"kq1_none","name":"first%d","password":"correct horse battery"}`},
@@ -145,7 +147,7 @@ func accounts() map[string]route {
 	}
 }
 
-// matrixOfSignIn is the part of the matrix that is about how people sign in.
+// matrixOfSignIn is the part of the matrix that is about how users sign in.
 func matrixOfSignIn() map[string]route {
 	return map[string]route{
 		"listIdentityProviders":     {from: adminOnly},
@@ -244,13 +246,13 @@ func things(t *testing.T, h *house) {
 	}
 }
 
-// TestMatrix asks every operation of the document as everybody.
+// TestMatrix asks every operation of the document as every caller.
 func TestMatrix(t *testing.T) {
 	h := newHouse(t)
 	things(t, h)
 	known, n := matrix(), 0
 	for path, item := range h.door.OpenAPI().Paths {
-		for _, o := range operationsOf(item) {
+		for _, o := range chain.OperationsOf(item) {
 			r, ok := known[o.OperationID]
 			if !ok {
 				t.Errorf("%s %s (%s) is not in the matrix: say who may", o.Method, path, o.OperationID)
@@ -274,7 +276,7 @@ func TestMatrix(t *testing.T) {
 func (h *house) ask(t *testing.T, r route, method, path, who string, n int) {
 	t.Helper()
 	values := map[string]string{"organization": "blue", "release": "v1.36.3", "credential": "kqx", "member": "user:some%2Fbody"}
-	for _, k := range kinds() {
+	for _, k := range rest.Kinds() {
 		if values[k.Parameter()] == "" {
 			values[k.Parameter()] = "thing"
 		}
@@ -289,7 +291,7 @@ func (h *house) ask(t *testing.T, r route, method, path, who string, n int) {
 	headers := []string{"If-Match", "*"}
 	operation := h.door.OpenAPI().Paths[path]
 	if strings.HasPrefix(method, "P") || method == "DELETE" {
-		if slices.ContainsFunc(operationsOf(operation), func(o *huma.Operation) bool { return o.Method == method && takesDryRun(o) }) {
+		if slices.ContainsFunc(chain.OperationsOf(operation), func(o *huma.Operation) bool { return o.Method == method && takesDryRun(o) }) {
 			at += "?dryRun=true"
 		}
 	}
@@ -325,7 +327,7 @@ func (h *house) ask(t *testing.T, r route, method, path, who string, n int) {
 		t.Errorf("%s %s as %q: %d, want %d: %s", method, at, who, a.status, want, a.body)
 	case want == 0 && !mayBe(a, r.from):
 		t.Errorf("%s %s as %q, who may: %d %s", method, at, who, a.status, a.body)
-	case want == http.StatusNotFound && a.problem(t).Detail != notFound().Detail:
+	case want == http.StatusNotFound && a.problem(t).Detail != problem.NotFound().Detail:
 		t.Errorf("%s %s as %q: the answer tells more than that there is nothing: %s", method, at, who, a.body)
 	}
 }
@@ -335,7 +337,7 @@ func takesDryRun(o *huma.Operation) bool {
 	return slices.ContainsFunc(o.Parameters, func(p *huma.Param) bool { return p.Name == "dryRun" })
 }
 
-// mayBe says whether an answer is one to somebody who may. What takes a secret in the body answers 401 to a wrong one.
+// mayBe says whether an answer is one to a caller who may. What takes a secret in the body answers 401 to a wrong one.
 func mayBe(a answer, from string) bool {
 	switch a.status {
 	case http.StatusUnauthorized:
@@ -351,8 +353,8 @@ func mayBe(a answer, from string) bool {
 // TestMatrixOfWatches asks every list to go on.
 func TestMatrixOfWatches(t *testing.T) {
 	h := newHouse(t)
-	for _, k := range kinds() {
-		path := rest.Prefix + k.path()
+	for _, k := range rest.Kinds() {
+		path := rest.Prefix + k.Route(rest.VerbList).Path
 		r := matrix()["list"+k.PluralName()]
 		for _, who := range callers() {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -375,7 +377,7 @@ func TestMatrixOfWatches(t *testing.T) {
 // TestMatrixOfWatchesEverywhere asks every list over all organizations to go on.
 func TestMatrixOfWatchesEverywhere(t *testing.T) {
 	h := newHouse(t)
-	for _, k := range kinds() {
+	for _, k := range rest.Kinds() {
 		if !k.InOrganization() {
 			continue
 		}

@@ -12,59 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/tenancy/audit"
 )
-
-func TestMembersChange(t *testing.T) {
-	alice := v1alpha1.Member{User: "alice", Role: v1alpha1.RoleOwner}
-	group := v1alpha1.Member{Group: "alice", Role: v1alpha1.RoleViewer}
-	lower := v1alpha1.Member{User: "alice", Role: v1alpha1.RoleViewer}
-	for name, tc := range map[string]struct{ have, with, without []v1alpha1.Member }{
-		"Nobody":  {nil, []v1alpha1.Member{lower}, nil},
-		"Other":   {[]v1alpha1.Member{group}, []v1alpha1.Member{group, lower}, []v1alpha1.Member{group}},
-		"Changed": {[]v1alpha1.Member{alice, group}, []v1alpha1.Member{lower, group}, []v1alpha1.Member{group}},
-		"Twice":   {[]v1alpha1.Member{group, alice, lower}, []v1alpha1.Member{group, lower}, []v1alpha1.Member{group}},
-	} {
-		kept := append([]v1alpha1.Member(nil), tc.have...)
-		if diff := cmp.Diff(tc.with, withMember(tc.have, lower)); diff != "" {
-			t.Errorf("%s: set (-want +got)\n%s", name, diff)
-		}
-		if diff := cmp.Diff(tc.without, withoutMember(tc.have, lower)); diff != "" {
-			t.Errorf("%s: removed (-want +got)\n%s", name, diff)
-		}
-		if diff := cmp.Diff(kept, tc.have); diff != "" {
-			t.Errorf("%s: what was given has changed\n%s", name, diff)
-		}
-	}
-}
-
-func TestMemberInPath(t *testing.T) {
-	for path, want := range map[string]v1alpha1.Member{
-		"user:alice": {User: "alice"}, "user:corp:a@b.example": {User: "corp:a@b.example"}, "group:corp:x/y": {Group: "corp:x/y"},
-		"": {}, "alice": {}, "user:": {}, "group:": {}, "role:owner": {}, "user:a\nb": {}, "user:\xff": {},
-		"user:" + strings.Repeat("x", 257): {}, "user:" + strings.Repeat("ä", 256): {User: strings.Repeat("ä", 256)},
-	} {
-		got, err := OfMember{Member: path}.member()
-		if got != want || (err != nil) != (want == v1alpha1.Member{}) {
-			t.Errorf("%q is %+v, %v", path, got, err)
-		}
-	}
-}
-
-func (h *house) members(t *testing.T, who string) string {
-	t.Helper()
-	a := h.do(t.Context(), t, who, "GET", "/api/v1/organizations/green/members", "")
-	var page rest.Page[rest.Member]
-	if err := json.Unmarshal(a.body, &page); err != nil || a.status != http.StatusOK {
-		t.Fatalf("%d %s", a.status, a.body)
-	}
-	var all []string
-	for _, m := range page.Items {
-		all = append(all, m.ID+"="+m.Role)
-	}
-	return strings.Join(all, " ")
-}
 
 // TestMembers: members come and go, as the roles allow; the action log names them.
 func TestMembers(t *testing.T) {
@@ -110,7 +59,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// TestMembersAttacks: nobody comes in, or rises, who is not let.
+// TestMembersAttacks: no caller comes in, or rises, who is not let.
 func TestMembersAttacks(t *testing.T) {
 	h := newHouse(t)
 	h.green(t)
@@ -169,4 +118,18 @@ func TestMembersAtOnce(t *testing.T) {
 	if got := strings.Count(h.members(t, "owner"), "user:u"); got != many {
 		t.Errorf("there are %d, want %d", got, many)
 	}
+}
+
+func (h *house) members(t *testing.T, who string) string {
+	t.Helper()
+	a := h.do(t.Context(), t, who, "GET", "/api/v1/organizations/green/members", "")
+	var page rest.Page[rest.Member]
+	if err := json.Unmarshal(a.body, &page); err != nil || a.status != http.StatusOK {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	var all []string
+	for _, m := range page.Items {
+		all = append(all, m.ID+"="+m.Role)
+	}
+	return strings.Join(all, " ")
 }

@@ -17,8 +17,10 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/server/pages"
 	"kqueen.io/kqueen/internal/tenancy/access/oidc/oidctest"
 	"kqueen.io/kqueen/internal/tenancy/audit"
+	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
@@ -68,8 +70,8 @@ func newCorp(t *testing.T) *corp {
 		t.Fatal(err)
 	}
 	c.await(t, func() bool {
-		_, err := c.door.providers().Get(t.Context(), c.name, c.b.base)
-		return err == nil && c.door.Cache.Get(t.Context(), client.ObjectKeyFromObject(o), &v1alpha1.Organization{}) == nil
+		_, err := identityprovider.Source{Providers: c.cached, Secrets: c.plane}.Get(t.Context(), c.name, c.b.base)
+		return err == nil && c.cached.Get(t.Context(), client.ObjectKeyFromObject(o), &v1alpha1.Organization{}) == nil
 	})
 	c.organization = o.Name
 	return c
@@ -85,7 +87,7 @@ func (c *corp) begin() string {
 	return "/signin/" + c.name + "/callback?" + c.issuer.Browse(c.t, s.location()).Encode()
 }
 
-// TestProviderThroughTheDoor: somebody signs in by an issuer, and the groups that it names are roles here.
+// TestProviderThroughTheDoor: a user signs in by an issuer, and the groups that it names are roles here.
 func TestProviderThroughTheDoor(t *testing.T) {
 	c := newCorp(t)
 	if s := c.b.get("/signin?next=%2Fdevice"); !strings.Contains(s.body, `href="/signin/`+c.name+`?next=%2Fdevice">Example Corporation<`) {
@@ -97,10 +99,10 @@ func TestProviderThroughTheDoor(t *testing.T) {
 		t.Errorf("listed: %d %s", a.status, a.body)
 	}
 	s := c.b.get(c.begin())
-	if s.status != http.StatusSeeOther || s.location() != "/device" || c.b.cookie(attemptCookie) != "" {
+	if s.status != http.StatusSeeOther || s.location() != "/device" || c.b.cookie(pages.AttemptCookie) != "" {
 		t.Fatalf("come back: %d %s %s", s.status, s.location(), s.body)
 	}
-	c.tokens["alice"] = c.b.cookie(sessionCookie)
+	c.tokens["alice"] = c.b.cookie(pages.SessionCookie)
 	if me := c.me(t, c.tokens["alice"]); me != c.name+":alice@example.com" {
 		t.Errorf("it is %s", me)
 	}
@@ -137,13 +139,13 @@ func TestProviderThroughTheDoor(t *testing.T) {
 	}
 }
 
-// TestProviderIsGone: without their provider its users are nobody, and their streams end.
+// TestProviderIsGone: without their provider its users are not known, and their streams end.
 func TestProviderIsGone(t *testing.T) {
 	c := newCorp(t)
 	if s := c.b.get(c.begin()); s.status != http.StatusSeeOther {
 		t.Fatalf("sign in: %d %s", s.status, s.body)
 	}
-	c.tokens["alice"] = c.b.cookie(sessionCookie)
+	c.tokens["alice"] = c.b.cookie(pages.SessionCookie)
 	clusters := "/api/v1/organizations/" + c.organization + "/clusters"
 	if a := c.do(t.Context(), t, "alice", "GET", clusters, ""); a.status != http.StatusOK {
 		t.Fatalf("a viewer lists: %d %s", a.status, a.body)
@@ -159,7 +161,7 @@ func TestProviderIsGone(t *testing.T) {
 	next(t, stream, "problem")
 }
 
-// TestProviderRefusals: what a provider says that is not right, and what nobody asked it for, signs nobody in.
+// TestProviderRefusals: what a provider says that is not right, and what it was not asked for, signs no user in.
 func TestProviderRefusals(t *testing.T) {
 	c := newCorp(t)
 	claim := func(name string, value any) func() { return func() { c.issuer.Claims[name] = value } }
@@ -204,14 +206,14 @@ func TestProviderAttempts(t *testing.T) {
 	c := newCorp(t)
 	// The same code and state again, after they were good once.
 	back := c.begin()
-	attempt := c.b.cookie(attemptCookie)
+	attempt := c.b.cookie(pages.AttemptCookie)
 	if s := c.b.get(back); s.status != http.StatusSeeOther {
 		t.Fatalf("a good one: %d %s", s.status, s.body)
 	}
-	c.b.drop(sessionCookie)
-	c.b.give(attemptCookie, attempt)
+	c.b.drop(pages.SessionCookie)
+	c.b.give(pages.AttemptCookie, attempt)
 	c.turnedAway("replayed", back)
-	// Begun by somebody else: their link, in my browser.
+	// Begun by another user: their link, in my browser.
 	other := newBrowser(t, c.entrance)
 	mine := c.b
 	c.b = other
@@ -244,12 +246,12 @@ func TestProviderAttempts(t *testing.T) {
 	}
 }
 
-// turnedAway wants an address to sign nobody in, and to tell no secret.
+// turnedAway wants an address to sign no user in, and to tell no secret.
 func (c *corp) turnedAway(what, address string) {
 	c.t.Helper()
 	s := c.b.get(address)
-	if s.status != http.StatusUnauthorized || c.b.cookie(sessionCookie) != "" {
-		c.t.Errorf("%s: %d, the session is %q", what, s.status, c.b.cookie(sessionCookie))
+	if s.status != http.StatusUnauthorized || c.b.cookie(pages.SessionCookie) != "" {
+		c.t.Errorf("%s: %d, the session is %q", what, s.status, c.b.cookie(pages.SessionCookie))
 	}
 	if strings.Contains(s.body, "marker-") || strings.Contains(s.body, "kq1_") {
 		c.t.Errorf("%s: the page tells %s", what, s.body)
@@ -269,11 +271,11 @@ func TestProviderOfDisabled(t *testing.T) {
 	if s := c.b.get("/device"); s.status != http.StatusSeeOther {
 		t.Errorf("with the session before: %d", s.status)
 	}
-	c.b.drop(sessionCookie)
+	c.b.drop(pages.SessionCookie)
 	c.turnedAway("disabled on the way", back)
 }
 
-// TestProviderWithoutSecret signs nobody in, and says so where an administrator looks.
+// TestProviderWithoutSecret signs no user in, and says so where an administrator looks.
 func TestProviderWithoutSecret(t *testing.T) {
 	c := newCorp(t)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.IdentityProviderSecretPrefix + c.name}}

@@ -1,21 +1,19 @@
-// Package server is the door: everybody who comes in by HTTP comes in here.
+// Package server is the one way in by HTTP: the REST API, its reference, and the pages on which users sign in.
 //
-// One chain stands before everything: a name for the request, the log, a guard
-// against panics, limits, then who it is, then the action log. What somebody may
-// do is not decided here: the door makes every call to the admin plane as whoever
-// asked, and the API server there decides. The nouns of the admin plane are served
-// from one table; what is kept in SQL (who signs in, what was done) has files of
-// its own.
+// It wires. One chain stands before everything (package chain); handlers are in packages by subject (objects, secrets, accounts,
+// auditlog, pages); what a caller may do is decided by the API server of the admin plane, which every call is made at as
+// the caller (rights asks it). The owner of the machine comes by a local socket (package socket) through the same handler.
 //
 // Only the place that wires the program enters.
 package server
 
 import (
+	"context"
 	"errors"
-	"html/template"
 	"log/slog"
 	"net/http"
-	"sync"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -24,16 +22,25 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/platform/idempotency"
-	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/server/accounts"
+	"kqueen.io/kqueen/internal/server/auditlog"
+	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/objects"
+	"kqueen.io/kqueen/internal/server/pages"
+	"kqueen.io/kqueen/internal/server/problem"
+	"kqueen.io/kqueen/internal/server/reference"
+	"kqueen.io/kqueen/internal/server/rights"
+	"kqueen.io/kqueen/internal/server/secrets"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/audit"
+	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
 	"kqueen.io/kqueen/internal/tenancy/organization"
 )
 
-// Config is what the door stands on. All fields are required.
+// Config is what the server stands on. All fields are required.
 type Config struct {
-	// Callers makes every call as whoever the context names: see kube.Impersonating.
+	// Callers makes every call as the user that the context names: see kube.Impersonating.
 	Callers client.WithWatch
 	// Own asks the admin plane who may do what, and follows what callers see over several organizations.
 	Own client.WithWatch
@@ -42,7 +49,7 @@ type Config struct {
 	Access *access.Service
 	Audit  *audit.Log
 	Limits *organization.Limits
-	// Answers are kept for those who ask again.
+	// Answers are kept for callers who ask again.
 	Answers *idempotency.Store
 	// Issuer signs credentials for clusters.
 	Issuer *issuer.Issuer
@@ -53,59 +60,74 @@ type Config struct {
 	Now     func() time.Time
 }
 
-// IssuerPath is where the keys are by which API servers check credentials. It is for everybody.
+// IssuerPath is where the keys are by which API servers check credentials. It is for all.
 const IssuerPath = "/issuer"
 
-// Server is the door. Make it with New.
+// Server is the handler of all that. Make it with New.
 type Server struct {
-	Config
-	authority *kube.Authority
-	cursors   cursors
-	strangers *strangers
-	entrance  *entrance
-	// callers are the requests of those who are somebody, publics those of operations that are for everybody.
-	callers, publics *shares
-	streams          streams
-	api              huma.API
-	handler          http.Handler
-	templates        *template.Template
-
-	closing chan struct{}
-	close   sync.Once
+	api     huma.API
+	handler http.Handler
+	streams *chain.Streams
 }
 
-// New returns a door whose routes are all there.
+// New returns a server whose routes are all there.
 func New(c Config) (*Server, error) {
 	if len(c.Key) != 32 {
-		return nil, errors.New("key of the door: want 32 bytes")
-	}
-	s := &Server{
-		Config: c, authority: kube.NewAuthority(c.Own, c.Now), cursors: cursors{c.Key}, strangers: newStrangers(), streams: streams{of: map[string]int{}}, closing: make(chan struct{}),
-		entrance: newEntrance(), callers: newShares(maxRequests, maxRequestsOfOne, sureOfCaller), publics: newShares(maxStrangers, maxStrangersOfOne, sureOfStranger),
+		return nil, errors.New("key of the server: want 32 bytes")
 	}
 	mux := http.NewServeMux()
-	s.api = humago.New(mux, apiConfig(c.Version))
-	s.api.UseMiddleware(s.identify, s.once, s.record)
-	if err := s.routes(); err != nil {
+	providers := identityprovider.Source{Providers: c.Cache, Secrets: c.Own}
+	before := chain.New(chain.Config{
+		Access: c.Access, Providers: providers, Cache: c.Cache, Audit: c.Audit, Answers: c.Answers, Log: c.Log, Now: c.Now,
+	})
+	s := &Server{api: humago.New(mux, apiConfig(c.Version)), handler: before.Handler(mux), streams: before.Streams}
+	s.api.UseMiddleware(before.Middlewares()...)
+	if err := register(s.api, c, before, providers); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(s.registerPages(mux), s.serveReference(mux)); err != nil {
+	documentProblems(s.api.OpenAPI())
+	err := pages.Register(mux, pages.Config{
+		Access: c.Access, Providers: providers, Identities: before.Identities, Recorder: before.Recorder, Key: c.Key, Now: c.Now,
+	})
+	if err := errors.Join(err, reference.Register(mux, s.api.OpenAPI())); err != nil {
 		return nil, err
 	}
 	mux.Handle(IssuerPath+"/", http.StripPrefix(IssuerPath, c.Issuer.Handler()))
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { writeProblem(w, r, notFound()) })
-	s.handler = s.chain(mux)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { chain.WriteProblem(w, r, problem.NotFound()) })
 	return s, nil
+}
+
+// register adds all operations of the REST API.
+func register(api huma.API, c Config, before *chain.Chain, providers identityprovider.Source) error {
+	may := rights.New(c.Own, c.Cache, c.Now)
+	err := objects.Register(api, objects.Config{
+		Callers: c.Callers, Own: c.Own, Cache: c.Cache, Rights: may, Streams: before.Streams, Limits: c.Limits, Key: c.Key,
+	})
+	if err != nil {
+		return err
+	}
+	secrets.Register(api, secrets.Config{
+		Callers: c.Callers, Own: c.Own, Rights: may, Providers: providers, Issuer: c.Issuer, Access: c.Access, Now: c.Now,
+	})
+	accounts.Register(api, accounts.Config{Access: c.Access, Providers: providers, Callers: c.Callers, Rights: may})
+	auditlog.Register(api, c.Audit, may, before.Streams)
+	return nil
 }
 
 // ServeHTTP serves one request, from the beginning of the chain.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Close ends the streams, so that whoever serves can end.
-func (s *Server) Close() { s.close.Do(func() { close(s.closing) }) }
+// Close ends the streams, so that the HTTP server can end.
+func (s *Server) Close() { s.streams.Close() }
 
 // OpenAPI is the document of all routes.
 func (s *Server) OpenAPI() *huma.OpenAPI { return s.api.OpenAPI() }
+
+// Index makes the cache find the organizations of a caller. Call it before the cache is filled.
+func Index(ctx context.Context, cache client.FieldIndexer) error { return chain.Index(ctx, cache) }
+
+// Kinds returns an object of each kind that lists are read from, so that their caches can be filled before.
+func Kinds() []client.Object { return objects.Kinds() }
 
 func apiConfig(version string) huma.Config {
 	config := huma.DefaultConfig("KQueen", "v1")
@@ -113,7 +135,7 @@ func apiConfig(version string) huma.Config {
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "/openapi", "", ""
 	config.RejectUnknownQueryParameters = true
 	config.CreateHooks = nil // no "$schema" in answers
-	config.Transformers = []huma.Transformer{toProblem}
+	config.Transformers = []huma.Transformer{chain.ToProblem}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token": {Type: "http", Scheme: "bearer", Description: "A session of POST " + rest.Prefix + "/signin, or an API token."},
 	}
@@ -121,38 +143,19 @@ func apiConfig(version string) huma.Config {
 	return config
 }
 
-// public marks an operation that takes nobody in particular. Everything else wants to know who it is.
-func public(o *huma.Operation) {
-	o.Security, o.MaxBodyBytes = []map[string][]string{}, maxPublicBody
-}
-
-// ofAccount marks an operation of the caller's own account, which the owner of the machine does not have.
-func ofAccount(o *huma.Operation) {
-	o.Middlewares = append(o.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
-		if requestOf(ctx.Context()).identity.Kind != ownerKind {
-			next(ctx)
-			return
+// documentProblems puts our own problems in the place of huma's.
+func documentProblems(api *huma.OpenAPI) {
+	schemas := api.Components.Schemas
+	ours := schemas.Schema(reflect.TypeFor[rest.Problem](), true, "")
+	delete(schemas.Map(), "ErrorModel")
+	delete(schemas.Map(), "ErrorDetail")
+	for _, item := range api.Paths {
+		for _, o := range chain.OperationsOf(item) {
+			for status, response := range o.Responses {
+				if media := response.Content["application/problem+json"]; media != nil && !strings.HasPrefix(status, "2") {
+					media.Schema = ours
+				}
+			}
 		}
-		refuse(ctx, newProblem(http.StatusForbidden, rest.CodeForbidden, "the owner of the machine has no account; sign in as a user for that"))
-	})
-}
-
-func isPublic(o *huma.Operation) bool { return o.Security != nil && len(o.Security) == 0 }
-
-// maxBody is how much of a request is read, in bytes, and maxPublicBody how much of those who have not said who they are.
-const (
-	maxBody       = 1 << 20
-	maxPublicBody = 16 << 10
-)
-
-// operation describes a route.
-func operation(method, path, id, summary, tag string, options ...func(*huma.Operation)) huma.Operation {
-	o := huma.Operation{
-		Method: method, Path: rest.Prefix + path, OperationID: id, Summary: summary, Tags: []string{tag}, MaxBodyBytes: maxBody,
-		Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
 	}
-	for _, option := range options {
-		option(&o)
-	}
-	return o
 }

@@ -46,9 +46,12 @@ type house struct {
 	answers *idempotency.Store
 	plane   client.WithWatch
 	db      *database.DB
+	cached  client.Reader
+	// key is what the server proves its forms and cursors with.
+	key []byte
 	// socket is the path of the local socket.
 	socket string
-	// tokens are sessions by who they are of: a role in blue, "admin", "red" (an owner there) or "nobody".
+	// tokens are sessions by who they are of: a role in blue, "admin", "red" (an owner there) or the name of one who belongs nowhere.
 	tokens map[string]string
 }
 
@@ -56,7 +59,7 @@ const secret = "correct horse battery"
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{plane: controlplanetest.Client(t), tokens: map[string]string{}}
+	h := &house{plane: controlplanetest.Client(t), tokens: map[string]string{}, key: bytes.Repeat([]byte{9}, 32)}
 	h.organizations(t)
 	h.clear(t)
 	db, err := database.Open(t.Context(), database.FileURL(filepath.Join(t.TempDir(), "kqueen.db")))
@@ -74,7 +77,7 @@ func newHouse(t *testing.T) *house {
 	if h.answers, err = idempotency.Open(t.Context(), db, bytes.Repeat([]byte{8}, 32)); err != nil {
 		t.Fatal(err)
 	}
-	h.people(t)
+	h.users(t)
 	h.open(t)
 	return h
 }
@@ -145,8 +148,8 @@ func (h *house) guarded(t *testing.T) {
 	})
 }
 
-// people makes users and signs them in.
-func (h *house) people(t *testing.T) {
+// users makes users and signs them in.
+func (h *house) users(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"admin", "owner", "operator", "developer", "viewer", "red", "nobody"} {
 		_, err := h.access.CreateUser(t.Context(), access.NewUser{Name: name, Password: secret, Admin: name == "admin"})
@@ -176,11 +179,12 @@ func (h *house) open(t *testing.T) {
 	if err := Index(t.Context(), cached); err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range kinds() {
-		if _, err := cached.GetInformer(t.Context(), k.object(), cache.BlockUntilSynced(false)); err != nil {
+	for _, o := range Kinds() {
+		if _, err := cached.GetInformer(t.Context(), o, cache.BlockUntilSynced(false)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	h.cached = cached
 	go func() { _ = cached.Start(t.Context()) }()
 	if !cached.WaitForCacheSync(t.Context()) {
 		t.Fatal("the cache is not filled")
@@ -195,7 +199,7 @@ func (h *house) open(t *testing.T) {
 	h.door, err = New(Config{
 		Issuer: signs, Answers: h.answers,
 		Callers: callers, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, time.Now),
-		Key: bytes.Repeat([]byte{9}, 32), Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Key: h.key, Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +234,7 @@ func (a answer) object(t *testing.T) rest.Object {
 	return o
 }
 
-// do makes a request as somebody; headers are pairs.
+// do makes a request as a caller; headers are pairs.
 func (h *house) do(ctx context.Context, t *testing.T, who, method, path, body string, headers ...string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, method, h.urlOf(who)+path, bytes.NewBufferString(body))

@@ -4,10 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -130,62 +127,5 @@ func TestWatchBegins(t *testing.T) {
 	}
 	if want := "event event event event id"; strings.Join(got, " ") != want {
 		t.Errorf("it begins with %q, want %q", got, want)
-	}
-}
-
-func TestEventsOutliveTimeouts(t *testing.T) {
-	for _, http2 := range []bool{false, true} {
-		t.Run(fmt.Sprint("http2=", http2), func(t *testing.T) {
-			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				out := newEvents(w)
-				out.begin()
-				select {
-				case <-r.Context().Done():
-				case <-time.After(time.Second):
-					_ = out.comment("alive")
-				}
-			}))
-			server.Config.ReadTimeout, server.Config.WriteTimeout, server.EnableHTTP2 = 200*time.Millisecond, 200*time.Millisecond, http2
-			server.StartTLS()
-			defer server.Close()
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp, err := server.Client().Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer resp.Body.Close()
-			if got, err := io.ReadAll(resp.Body); err != nil || string(got) != ": alive\n\n" {
-				t.Errorf("got %q, %v", got, err)
-			}
-		})
-	}
-}
-
-func TestStreamsAreBounded(t *testing.T) {
-	s := streams{of: map[string]int{}}
-	left := 0
-	one := &request{caller: Caller{Name: "one"}, leave: func() { left++ }}
-	var ends []func()
-	for range maxStreamsOfOne {
-		end, err := s.begin(one)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ends = append(ends, end)
-	}
-	if _, err := s.begin(one); err == nil || left != maxStreamsOfOne {
-		t.Errorf("one too many: %v, %d left", err, left)
-	}
-	if _, err := s.begin(&request{caller: Caller{Name: "other"}}); err != nil {
-		t.Errorf("another caller: %v", err)
-	}
-	for _, end := range ends {
-		end()
-	}
-	if _, err := s.begin(one); err != nil || len(s.of) != 2 {
-		t.Errorf("after they ended: %v %v", err, s.of)
 	}
 }

@@ -7,5 +7,5 @@ import (
 	"net"
 )
 
-// peerOf knows nobody: KQueen serves on Linux alone.
+// peerOf knows no peer: KQueen serves on Linux alone.
 func peerOf(net.Conn) (Peer, error) { return Peer{}, errors.ErrUnsupported }

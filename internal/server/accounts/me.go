@@ -1,0 +1,134 @@
+package accounts
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/problem"
+	"kqueen.io/kqueen/internal/tenancy/access"
+)
+
+// me is about the caller.
+type me struct{ access *access.Service }
+
+func (h *me) register(api huma.API) {
+	huma.Register(api, chain.Operation(http.MethodGet, "/me", "getMe", "Who you are, and what you may", "Me"), h.getMe)
+	huma.Register(api, chain.Operation(http.MethodPost, "/me/password", "changePassword", "Change your password", "Me", chain.OfAccount, chain.Recorded("change-password")), h.changePassword)
+	huma.Register(api, chain.Operation(http.MethodGet, "/me/credentials", "listCredentials", "List your sessions and tokens", "Me", chain.OfAccount), h.listCredentials)
+	o := chain.Operation(http.MethodPost, "/me/tokens", "createToken", "Make a token of your own", "Me", chain.OfAccount, chain.Recorded("create-token"))
+	o.DefaultStatus = http.StatusCreated
+	huma.Register(api, o, h.createToken)
+	huma.Register(api, chain.Operation(http.MethodDelete, "/me/credentials/{credential}", "revokeCredential", "End a session or a token of your own", "Me", chain.OfAccount, chain.Recorded("revoke")), h.revokeCredential)
+}
+
+func (h *me) getMe(ctx context.Context, _ *struct{}) (*chain.Answer[rest.Me], error) {
+	r := chain.Of(ctx)
+	found := rest.Me{
+		Name: r.Identity.Name, DisplayName: r.Identity.DisplayName, Email: r.Identity.Email, Kind: string(r.Identity.Kind),
+		Admin: r.Caller.Admin, Roles: map[string]string{}, Groups: r.Identity.Groups,
+	}
+	for organization, role := range r.Caller.Roles {
+		found.Roles[organization] = string(role)
+	}
+	credential := r.Identity.Credential
+	found.Credential.Kind, found.Credential.ID, found.Credential.Expires = string(credential.Kind), credential.ID, credential.Expires
+	return &chain.Answer[rest.Me]{Body: found}, nil
+}
+
+type changePasswordInput struct{ Body rest.ChangePassword }
+
+func (h *me) changePassword(ctx context.Context, in *changePasswordInput) (*struct{}, error) {
+	r := chain.Of(ctx)
+	r.Object = chain.Object{Kind: "User", Name: r.Identity.Name}
+	if err := h.access.ChangePassword(ctx, r.Identity.Name, in.Body.Old, in.Body.Password, r.From); err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return nil, nil
+}
+
+// Paged is for lists of what is kept in SQL.
+type Paged struct {
+	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"How many at most."`
+	Cursor string `query:"cursor" maxLength:"256" doc:"Where to go on: the cursor of the page before."`
+}
+
+func (p Paged) page() access.Page { return access.Page{Limit: p.Limit, After: p.Cursor} }
+
+// toPage converts a page of identities.
+func toPage[A, B any](list access.List[A], convert func(A) B) *chain.Answer[rest.Page[B]] {
+	page := rest.Page[B]{Items: make([]B, 0, len(list.Items)), Cursor: list.Next}
+	for _, item := range list.Items {
+		page.Items = append(page.Items, convert(item))
+	}
+	return &chain.Answer[rest.Page[B]]{Body: page}
+}
+
+func (h *me) listCredentials(ctx context.Context, in *Paged) (*chain.Answer[rest.Page[rest.Credential]], error) {
+	list, err := h.access.ListCredentials(ctx, chain.Of(ctx).Identity.Name, "", in.page())
+	if err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return toPage(list, toCredential), nil
+}
+
+// WithNewToken has a token to be made in its body.
+type WithNewToken struct{ Body rest.NewToken }
+
+func (in WithNewToken) wanted() access.NewToken {
+	wanted := access.NewToken{Name: in.Body.Name, Expires: in.Body.Expires}
+	if scope := in.Body.Scope; scope != nil {
+		wanted.Scope = &access.Scope{Organization: scope.Organization, Role: scope.Role}
+	}
+	return wanted
+}
+
+func (h *me) createToken(ctx context.Context, in *WithNewToken) (*chain.Answer[rest.Issued], error) {
+	r := chain.Of(ctx)
+	issued, err := h.access.CreateToken(ctx, r.Identity, in.wanted())
+	if err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	r.Object = chain.Object{Kind: "Token", Name: issued.Name, UID: issued.ID}
+	return &chain.Answer[rest.Issued]{Body: toIssued(issued)}, nil
+}
+
+// OfCredential is in the path of a session or token.
+type OfCredential struct {
+	Credential string `path:"credential" maxLength:"64"`
+}
+
+func (h *me) revokeCredential(ctx context.Context, in *OfCredential) (*struct{}, error) {
+	r := chain.Of(ctx)
+	r.Object = chain.Object{Kind: "Token", UID: in.Credential}
+	if err := h.access.Revoke(ctx, r.Identity.Name, in.Credential); err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return nil, nil
+}
+
+func toCredential(c access.CredentialInfo) rest.Credential {
+	made := rest.Credential{
+		Kind: string(c.Kind), ID: c.ID, Name: c.Name, Created: c.Created, Expires: c.Expires, LastUsed: someTime(c.LastUsed),
+	}
+	if c.Scope != nil {
+		made.Scope = &rest.Scope{Organization: c.Scope.Organization, Role: c.Scope.Role}
+	}
+	return made
+}
+
+func toIssued(i access.Issued) rest.Issued {
+	return rest.Issued{Credential: toCredential(i.CredentialInfo), Token: i.Token.Reveal()}
+}
+
+// someTime is nil for a time that never was.
+func someTime(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

@@ -1,0 +1,188 @@
+package accounts
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/problem"
+	"kqueen.io/kqueen/internal/server/rights"
+	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/role"
+)
+
+// serviceAccounts are the programs of organizations.
+type serviceAccounts struct {
+	access *access.Service
+	rights *rights.Rights
+}
+
+func (h *serviceAccounts) register(api huma.API) {
+	const at, tag = "/organizations/{organization}/serviceaccounts", "ServiceAccounts"
+	huma.Register(api, chain.Operation(http.MethodGet, at, "listServiceAccounts", "List service accounts", tag), h.listServiceAccounts)
+	o := chain.Operation(http.MethodPost, at, "createServiceAccount", "Make a service account", tag, chain.Recorded("create"))
+	o.DefaultStatus = http.StatusCreated
+	huma.Register(api, o, h.createServiceAccount)
+	const one = at + "/{serviceAccount}"
+	huma.Register(api, chain.Operation(http.MethodGet, one, "getServiceAccount", "Get a service account", tag), h.getServiceAccount)
+	huma.Register(api, chain.Operation(http.MethodPatch, one, "updateServiceAccount", "Change, disable or enable a service account", tag, chain.Recorded("update")), h.updateServiceAccount)
+	huma.Register(api, chain.Operation(http.MethodDelete, one, "deleteServiceAccount", "Delete a service account and its tokens", tag, chain.Recorded("delete")), h.deleteServiceAccount)
+	huma.Register(api, chain.Operation(http.MethodGet, one+"/tokens", "listServiceAccountTokens", "List the tokens of a service account", tag), h.listServiceAccountTokens)
+	o = chain.Operation(http.MethodPost, one+"/tokens", "createServiceAccountToken", "Make a token of a service account", tag, chain.Recorded("create-token"))
+	o.DefaultStatus = http.StatusCreated
+	huma.Register(api, o, h.createServiceAccountToken)
+	huma.Register(api, chain.Operation(http.MethodDelete, one+"/tokens/{credential}", "revokeServiceAccountToken", "End a token of a service account", tag, chain.Recorded("revoke")), h.revokeServiceAccountToken)
+}
+
+func (h *serviceAccounts) mayAccounts(ctx context.Context, in chain.InOrganization, verb, name string) error {
+	return h.rights.RequireIn(ctx, in.Organization, verb, role.ServiceAccounts, name)
+}
+
+type serviceAccountsInput struct {
+	chain.InOrganization
+	Paged
+}
+
+func (h *serviceAccounts) listServiceAccounts(ctx context.Context, in *serviceAccountsInput) (*chain.Answer[rest.Page[rest.ServiceAccount]], error) {
+	if err := h.mayAccounts(ctx, in.InOrganization, "list", ""); err != nil {
+		return nil, err
+	}
+	list, err := h.access.ListServiceAccounts(ctx, in.Organization, in.page())
+	if err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return toPage(list, toServiceAccount), nil
+}
+
+type newServiceAccountInput struct {
+	chain.InOrganization
+	Body rest.NewServiceAccount
+}
+
+func (h *serviceAccounts) createServiceAccount(ctx context.Context, in *newServiceAccountInput) (*chain.Answer[rest.ServiceAccount], error) {
+	if err := h.mayAccounts(ctx, in.InOrganization, "create", in.Body.Name); err != nil {
+		return nil, err
+	}
+	made, err := h.access.CreateServiceAccount(ctx, in.Body.Name, in.Body.DisplayName, access.Scope{Organization: in.Organization, Role: in.Body.Role})
+	if err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return &chain.Answer[rest.ServiceAccount]{Body: toServiceAccount(made)}, nil
+}
+
+// OfServiceAccount is in the path of what belongs to a service account.
+type OfServiceAccount struct {
+	chain.InOrganization
+	ServiceAccount string `path:"serviceAccount" maxLength:"40"`
+}
+
+func (h *serviceAccounts) getServiceAccount(ctx context.Context, in *OfServiceAccount) (*chain.Answer[rest.ServiceAccount], error) {
+	if err := h.mayAccounts(ctx, in.InOrganization, "get", in.ServiceAccount); err != nil {
+		return nil, err
+	}
+	return h.answerServiceAccount(ctx, in)
+}
+
+func (h *serviceAccounts) answerServiceAccount(ctx context.Context, in *OfServiceAccount) (*chain.Answer[rest.ServiceAccount], error) {
+	found, err := h.access.GetServiceAccount(ctx, in.Organization, in.ServiceAccount)
+	if err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return &chain.Answer[rest.ServiceAccount]{Body: toServiceAccount(found)}, nil
+}
+
+type serviceAccountChangeInput struct {
+	OfServiceAccount
+	Body rest.ServiceAccountChange
+}
+
+func (h *serviceAccounts) updateServiceAccount(ctx context.Context, in *serviceAccountChangeInput) (*chain.Answer[rest.ServiceAccount], error) {
+	if err := h.mayAccounts(ctx, in.InOrganization, "update", in.ServiceAccount); err != nil {
+		return nil, err
+	}
+	var acts []func(context.Context, string, string) error
+	if to := in.Body.Role; to != nil {
+		acts = append(acts, func(ctx context.Context, organization, name string) error {
+			return h.access.SetServiceAccountRole(ctx, organization, name, *to)
+		})
+	}
+	if to := in.Body.Disabled; to != nil && *to {
+		acts = append(acts, h.access.DisableServiceAccount)
+	} else if to != nil {
+		acts = append(acts, h.access.EnableServiceAccount)
+	}
+	for _, act := range acts {
+		if err := act(ctx, in.Organization, in.ServiceAccount); err != nil {
+			return nil, problem.ExplainAccess(err)
+		}
+	}
+	return h.answerServiceAccount(ctx, &in.OfServiceAccount)
+}
+
+func (h *serviceAccounts) deleteServiceAccount(ctx context.Context, in *OfServiceAccount) (*struct{}, error) {
+	if err := h.mayAccounts(ctx, in.InOrganization, "delete", in.ServiceAccount); err != nil {
+		return nil, err
+	}
+	if err := h.access.DeleteServiceAccount(ctx, in.Organization, in.ServiceAccount); err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return nil, nil
+}
+
+type serviceAccountTokensInput struct {
+	OfServiceAccount
+	Paged
+}
+
+func (h *serviceAccounts) listServiceAccountTokens(ctx context.Context, in *serviceAccountTokensInput) (*chain.Answer[rest.Page[rest.Credential]], error) {
+	if err := h.mayAccounts(ctx, in.InOrganization, "get", in.ServiceAccount); err != nil {
+		return nil, err
+	}
+	list, err := h.access.ListCredentials(ctx, access.ServiceAccountName(in.Organization, in.ServiceAccount), access.Token, in.page())
+	if err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return toPage(list, toCredential), nil
+}
+
+type newServiceAccountTokenInput struct {
+	OfServiceAccount
+	WithNewToken
+}
+
+func (h *serviceAccounts) createServiceAccountToken(ctx context.Context, in *newServiceAccountTokenInput) (*chain.Answer[rest.Issued], error) {
+	if err := h.mayAccounts(ctx, in.InOrganization, "update", in.ServiceAccount); err != nil {
+		return nil, err
+	}
+	issued, err := h.access.CreateServiceAccountToken(ctx, in.Organization, in.ServiceAccount, in.wanted())
+	if err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return &chain.Answer[rest.Issued]{Body: toIssued(issued)}, nil
+}
+
+type serviceAccountTokenInput struct {
+	OfServiceAccount
+	OfCredential
+}
+
+func (h *serviceAccounts) revokeServiceAccountToken(ctx context.Context, in *serviceAccountTokenInput) (*struct{}, error) {
+	if err := h.mayAccounts(ctx, in.InOrganization, "update", in.ServiceAccount); err != nil {
+		return nil, err
+	}
+	if err := h.access.Revoke(ctx, access.ServiceAccountName(in.Organization, in.ServiceAccount), in.Credential); err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return nil, nil
+}
+
+func toServiceAccount(a access.ServiceAccountInfo) rest.ServiceAccount {
+	return rest.ServiceAccount{
+		Name: a.Name[strings.LastIndexByte(a.Name, ':')+1:], DisplayName: a.DisplayName, Role: a.Scope.Role,
+		Disabled: a.Disabled, CreatedAt: a.Created,
+	}
+}

@@ -1,0 +1,94 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/problem"
+	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/identityprovider"
+)
+
+// signIn is for callers who are to become known.
+type signIn struct {
+	access    *access.Service
+	providers identityprovider.Source
+	flows     *Flows
+}
+
+func (h *signIn) register(api huma.API) {
+	o := chain.Operation(http.MethodPost, "/setup", "setUp", "Make the first administrator with what kqueen up printed, or another with what kqueen user recover printed", "Sign-in", chain.Public, chain.Recorded("set-up"))
+	o.DefaultStatus = http.StatusCreated
+	huma.Register(api, o, h.setUp)
+	huma.Register(api, chain.Operation(http.MethodPost, "/signin", "signIn", "Sign in with name and password", "Sign-in", chain.Public, chain.Recorded("sign-in")), h.signIn)
+	huma.Register(api, chain.Operation(http.MethodPost, "/password", "choosePassword", "Choose a password, with a one-time token", "Sign-in", chain.Public, chain.Recorded("choose-password")), h.choosePassword)
+	huma.Register(api, chain.Operation(http.MethodPost, "/signout", "signOut", "End this session", "Sign-in", chain.OfAccount, chain.Recorded("sign-out")), h.signOut)
+	huma.Register(api, chain.Operation(http.MethodGet, "/providers", "listProviders", "List the identity providers by which people sign in", "Sign-in", chain.Public), h.listProviders)
+}
+
+type setUpInput struct {
+	Body rest.SetUp
+}
+
+func (h *signIn) setUp(ctx context.Context, in *setUpInput) (*chain.Answer[rest.User], error) {
+	r := chain.Of(ctx)
+	r.Object = chain.Object{Kind: "User", Name: in.Body.Name}
+	user, err := h.access.SetUp(ctx, in.Body.Token, access.NewUser{
+		Name: in.Body.Name, DisplayName: in.Body.DisplayName, Email: in.Body.Email, Password: in.Body.Password,
+	})
+	if err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return &chain.Answer[rest.User]{Body: toUser(user)}, nil
+}
+
+type signInInput struct {
+	Body rest.SignIn
+}
+
+func (h *signIn) signIn(ctx context.Context, in *signInInput) (*chain.Answer[rest.Issued], error) {
+	issued, err := h.flows.SignIn(ctx, chain.Of(ctx), in.Body.Name, in.Body.Password)
+	if errors.Is(err, access.ErrUnauthenticated) {
+		return nil, problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "the name or the password is not right")
+	}
+	if err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return &chain.Answer[rest.Issued]{Body: toIssued(issued)}, nil
+}
+
+type choosePasswordInput struct {
+	Body rest.ChoosePassword
+}
+
+func (h *signIn) choosePassword(ctx context.Context, in *choosePasswordInput) (*struct{}, error) {
+	if err := h.access.ChoosePassword(ctx, in.Body.Token, in.Body.Password); err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return nil, nil
+}
+
+func (h *signIn) signOut(ctx context.Context, _ *struct{}) (*struct{}, error) {
+	r := chain.Of(ctx)
+	if err := h.access.Revoke(ctx, r.Identity.Name, r.Identity.Credential.ID); err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return nil, nil
+}
+
+func (h *signIn) listProviders(ctx context.Context, _ *struct{}) (*chain.Answer[rest.Page[rest.Provider]], error) {
+	all, err := h.providers.List(ctx)
+	if err != nil {
+		return nil, problem.Explain(err)
+	}
+	page := rest.Page[rest.Provider]{Items: make([]rest.Provider, 0, len(all))}
+	for i := range all {
+		page.Items = append(page.Items, rest.Provider{Name: all[i].Name, DisplayName: all[i].Spec.DisplayName})
+	}
+	return &chain.Answer[rest.Page[rest.Provider]]{Body: page}, nil
+}

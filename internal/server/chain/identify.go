@@ -1,0 +1,92 @@
+package chain
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/server/problem"
+	"kqueen.io/kqueen/internal/server/socket"
+	"kqueen.io/kqueen/internal/tenancy/access"
+)
+
+// identify finds out who asks. A caller who is not known gets no further than the operations that are for all.
+func (c *Chain) identify(ctx huma.Context, next func(huma.Context)) {
+	r, w := humago.Unwrap(ctx)
+	known := Of(ctx.Context())
+	known.path = r.PathValue
+	known.Arrive(r)
+	if _, local := socket.PeerOf(ctx.Context()); IsPublic(ctx.Operation()) && !local {
+		if !known.move(c.limits.publics, partyOf(known.From.Address)) {
+			tooMany(w, r)
+			return
+		}
+		next(&reading{ctx, known})
+		return
+	}
+	if err := c.Identities.Authenticate(ctx.Context(), known, bearerOf(r)); err != nil {
+		known.Failure = err
+		p := problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "sign in, or give a token that is good: Authorization: Bearer …")
+		if !errors.Is(err, access.ErrUnauthenticated) {
+			p = problem.Of(err)
+		}
+		ctx.SetHeader("WWW-Authenticate", `Bearer realm="kqueen"`)
+		if e, ok := entryOf(ctx); ok {
+			c.Recorder.Refused(ctx.Context(), e, p.Status)
+		}
+		WriteProblem(w, r, p)
+		return
+	}
+	if !known.move(c.limits.callers, known.Caller.Name) {
+		tooMany(w, r)
+		return
+	}
+	next(&reading{huma.WithContext(ctx, with(ctx.Context(), known)), known})
+}
+
+// reading says 400 where huma says 500 to a body that did not come to its end.
+type reading struct {
+	below
+
+	request *Request
+}
+
+// Unwrap lets huma find the request below.
+func (r *reading) Unwrap() huma.Context { return r.below }
+
+func (r *reading) SetStatus(status int) {
+	if status == http.StatusInternalServerError && r.request.torn {
+		status = http.StatusBadRequest
+	}
+	r.below.SetStatus(status)
+}
+
+func bearerOf(r *http.Request) string {
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// Arrive notes where a request comes from, and how the client calls the server.
+func (r *Request) Arrive(from *http.Request) { r.From, r.host = originOf(from), from.Host }
+
+// originOf is where a request comes from. What a proxy says of it is not believed.
+func originOf(r *http.Request) access.Origin {
+	origin := access.Origin{Client: r.UserAgent()}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return origin
+	}
+	if address, err := netip.ParseAddr(host); err == nil {
+		origin.Address = address.Unmap().WithZone("")
+	}
+	return origin
+}

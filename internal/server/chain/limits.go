@@ -1,0 +1,89 @@
+package chain
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/server/problem"
+	"kqueen.io/kqueen/internal/server/socket"
+)
+
+// limits bound how much goes on at once.
+type limits struct {
+	entrance *entrance
+	// callers are the requests of callers who are known, publics those of operations that are for all.
+	callers, publics *shares
+}
+
+func newLimits() limits {
+	return limits{newEntrance(), newShares(MaxRequests, maxRequestsOfOne, sureOfCaller), newShares(maxStrangers, MaxStrangersOfOne, sureOfStranger)}
+}
+
+// move lets a request go on in another share. False says that there is no room in it.
+func (r *Request) move(to *shares, party string) bool {
+	leave := to.take(party)
+	if leave == nil {
+		return false
+	}
+	if r.leave != nil {
+		r.leave()
+	}
+	r.leave = leave
+	return true
+}
+
+// tooMany tells a client to come again.
+func tooMany(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Retry-After", "1")
+	WriteProblem(w, r, problem.New(http.StatusTooManyRequests, rest.CodeTooMany, "there are too many requests at once; come again in a second"))
+}
+
+// limited bounds what one request may send and how many there are at once.
+func (l *limits) limited(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name := range r.Header {
+			if forged(name) {
+				WriteProblem(w, r, problem.New(http.StatusBadRequest, rest.CodeInvalid, "the request is not valid",
+					rest.FieldError{Pointer: ":" + name, Detail: "is not taken from anybody"}))
+				return
+			}
+		}
+		if _, local := socket.PeerOf(r.Context()); local {
+			if header, why := socket.Foreign(r); header != "" {
+				WriteProblem(w, r, problem.New(http.StatusBadRequest, rest.CodeInvalid, "the request is not valid", rest.FieldError{Pointer: ":" + header, Detail: why}))
+				return
+			}
+		}
+		known := Of(r.Context())
+		if known.leave = l.entrance.enter(r.Context(), partyOf(originOf(r).Address)); known.leave == nil {
+			tooMany(w, r)
+			return
+		}
+		defer func() { known.leave() }() // another one than now, once it is known who it is
+		r.Body = &received{http.MaxBytesReader(w, r.Body, maxBody), known}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// received is a body as far as it came.
+type received struct {
+	io.ReadCloser
+	request *Request
+}
+
+// Read remembers when it could not: that is the client's mistake, and no error of the server.
+func (b *received) Read(data []byte) (int, error) {
+	n, err := b.ReadCloser.Read(data)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.request.torn = true
+	}
+	return n, err
+}
+
+// forged says whether a header claims to say who the caller is, as proxies and API servers do among themselves.
+func forged(name string) bool {
+	return strings.HasPrefix(name, "Impersonate-") || strings.HasPrefix(name, "X-Remote-") || strings.HasPrefix(name, "X-Forwarded-User")
+}

@@ -1,0 +1,103 @@
+package chain
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	"kqueen.io/kqueen/internal/platform/peer"
+)
+
+// What the server can do at once is shared out, so that no client takes what others need:
+//
+//   - Every request waits at the entrance for a moment, in the order of coming, until it is known who asks. Nothing is
+//     read from the client meanwhile, so no client can make that moment long.
+//   - The request of a known caller goes on in the share of that caller, wherever it comes from.
+//   - What is for all, such as signing in, goes on in the share of the address that it comes from.
+const (
+	// MaxEntering is for how many it is found out at once who they are.
+	MaxEntering = 64
+	// maxEnteringOfOne is how many of one address are at the entrance, waiting or not.
+	maxEnteringOfOne = 512
+	// entranceWait is how long a request waits there before being told to come again.
+	entranceWait = 5 * time.Second
+
+	// MaxRequests is how many requests of callers are worked on at once, maxRequestsOfOne how many of one caller, and
+	// sureOfCaller how many of one caller even when all the others are taken.
+	MaxRequests      = 256
+	maxRequestsOfOne = 64
+	sureOfCaller     = 4
+
+	// The same of those who have not said who they are, by address.
+	maxStrangers      = 128
+	MaxStrangersOfOne = 16
+	sureOfStranger    = 1
+)
+
+// shares counts what goes on at once, by whose it is. It is safe for concurrent use.
+type shares struct {
+	// most is how many there may be, and mostOfOne how many of one party. As many as sure of each party there may be in
+	// any case: many parties together cannot keep another one out.
+	most, mostOfOne, sure int
+
+	mu  sync.Mutex
+	of  map[string]int
+	all int
+}
+
+func newShares(most, mostOfOne, sure int) *shares {
+	return &shares{most: most, mostOfOne: mostOfOne, sure: sure, of: map[string]int{}}
+}
+
+// take counts one more of a party until leave is called, which may be called again. It is nil when there is no room.
+func (s *shares) take(party string) (leave func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	have := s.of[party]
+	if have >= s.mostOfOne || s.all >= s.most && have >= s.sure {
+		return nil
+	}
+	s.all++
+	s.of[party]++
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all--
+		if s.of[party]--; s.of[party] == 0 {
+			delete(s.of, party)
+		}
+	})
+}
+
+// entrance is where requests are until it is known who asks.
+type entrance struct {
+	present *shares
+	// seats are for those who are worked on. The others wait for one in the order of coming.
+	seats chan struct{}
+}
+
+func newEntrance() *entrance {
+	return &entrance{newShares(maxEnteringOfOne*MaxEntering, maxEnteringOfOne, 1), make(chan struct{}, MaxEntering)}
+}
+
+// enter waits for a seat, which leave gives back. It is nil when there is none for too long.
+func (e *entrance) enter(ctx context.Context, address string) (leave func()) {
+	gone := e.present.take(address)
+	if gone == nil {
+		return nil
+	}
+	tooLong := time.NewTimer(entranceWait)
+	defer tooLong.Stop()
+	select {
+	case e.seats <- struct{}{}:
+		return sync.OnceFunc(func() { <-e.seats; gone() })
+	case <-tooLong.C:
+	case <-ctx.Done():
+	}
+	gone()
+	return nil
+}
+
+// partyOf is whose share a request from an address is in. Clients without an address share one.
+func partyOf(address netip.Addr) string { return peer.Of(address).String() }

@@ -1,0 +1,302 @@
+package objects
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/problem"
+	"kqueen.io/kqueen/internal/server/rights"
+)
+
+// collection serves one kind: it reads lists from a cache, once the API server has said that the caller may, and does
+// everything else as the caller on the admin plane itself.
+type collection struct {
+	kind
+
+	schemas *schemas
+	// callers makes each call as the caller, own as KQueen.
+	callers, own client.WithWatch
+	cache        client.Reader
+	rights       *rights.Rights
+	cursors      cursors
+	feed         feed
+}
+
+// namespaceOf is where the objects of a request live. A caller who does not belong there is told that there is nothing.
+func (c collection) namespaceOf(ctx context.Context) (string, error) {
+	if !c.InOrganization() {
+		return "", nil
+	}
+	o, err := c.rights.Organization(ctx, chain.Of(ctx).Path("organization"))
+	if err != nil {
+		return "", err
+	}
+	return o.OwnedNamespace(), nil
+}
+
+func (c collection) may(ctx context.Context, verb, namespace string) error {
+	return c.rights.Require(ctx, rights.Act{Verb: verb, Resource: c.Plural, Namespace: namespace})
+}
+
+type listOutput struct {
+	Link string `header:"Link" doc:"The next page, as RFC 8288 has it."`
+	Body rest.List
+}
+
+func (c collection) listObjects(ctx context.Context, in *listInput) (*listOutput, error) {
+	namespaces, err := c.readable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.listed(ctx, in, namespaces, func(client.Object) bool { return true })
+}
+
+// listed answers with a page of what is visible in namespaces.
+func (c collection) listed(ctx context.Context, in *listInput, namespaces []string, visible func(client.Object) bool) (*listOutput, error) {
+	matches, err := in.matcher()
+	if err != nil {
+		return nil, err
+	}
+	wanted := func(o client.Object) bool { return visible(o) && matches(o) }
+	r := chain.Of(ctx)
+	scope := in.scope(r.Caller.Name, c.Plural+"/"+r.Path("organization"))
+	after, err := c.cursors.decode(scope, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.cached(ctx, namespaces, wanted)
+	if err != nil {
+		return nil, problem.Explain(err)
+	}
+	page, last := pageOf(all, in.Query, after)
+	out := &listOutput{Body: rest.List{Items: make([]rest.Object, 0, len(page))}}
+	for _, o := range page {
+		item, err := toRest(c.kind, o)
+		if err != nil {
+			return nil, problem.Explain(err)
+		}
+		out.Body.Items = append(out.Body.Items, item)
+	}
+	if last == nil {
+		return out, nil
+	}
+	if out.Body.Cursor, err = c.cursors.encode(scope, *last); err != nil {
+		return nil, problem.Explain(err)
+	}
+	out.Link = "<?cursor=" + out.Body.Cursor + `>; rel="next"`
+	return out, nil
+}
+
+// readable are the namespaces whose objects the caller may list; "" is for kinds that are in none.
+func (c collection) readable(ctx context.Context) ([]string, error) {
+	namespace, err := c.namespaceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.Name == "Organization" { // each is listed for those who belong to it
+		return []string{""}, nil
+	}
+	if err := c.may(ctx, "list", namespace); err != nil {
+		return nil, err
+	}
+	if c.Scope == rest.ScopeShared {
+		return []string{namespace, v1alpha1.SystemNamespace}, nil
+	}
+	return []string{namespace}, nil
+}
+
+// cached reads from the cache. Its objects are shared by all requests and are not changed.
+func (c collection) cached(ctx context.Context, namespaces []string, wanted func(client.Object) bool) (all []client.Object, err error) {
+	caller := chain.Of(ctx).Caller
+	for _, namespace := range namespaces {
+		list := c.list()
+		if err := c.cache.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, err
+		}
+		err := apimeta.EachListItem(list, func(item runtime.Object) error {
+			o := item.(client.Object)
+			if wanted(o) && (c.Name != "Organization" || caller.Belongs(o.GetName())) {
+				all = append(all, o)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+type objectOutput struct {
+	ETag     string `header:"ETag"`
+	Location string `header:"Location"`
+	Body     rest.Object
+}
+
+func (c collection) output(o client.Object) (*objectOutput, error) {
+	body, err := toRest(c.kind, o)
+	if err != nil {
+		return nil, problem.Explain(err)
+	}
+	return &objectOutput{ETag: `"` + body.Revision + `"`, Body: body}, nil
+}
+
+func (c collection) getObject(ctx context.Context, in *getInput) (*objectOutput, error) {
+	o, err := c.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.output(o)
+	if err == nil && slices.Contains(tags(in.IfNoneMatch), out.Body.Revision) {
+		return nil, problem.Unchanged(out.ETag)
+	}
+	return out, err
+}
+
+// read reads the object of the path, as the caller.
+func (c collection) read(ctx context.Context) (*unstructured.Unstructured, error) {
+	namespace, err := c.namespaceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := chain.Of(ctx)
+	name := r.Path(c.Parameter())
+	if !speakable(name) || c.Name == "Organization" && !r.Caller.Belongs(name) {
+		return nil, problem.NotFound()
+	}
+	r.Object.Name = name
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(c.gvk())
+	err = c.callers.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o)
+	if apierrors.IsNotFound(err) && c.Scope == rest.ScopeShared {
+		err = c.callers.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: name}, o)
+	}
+	if err != nil {
+		return nil, problem.Explain(err)
+	}
+	r.Object.UID = string(o.GetUID())
+	return o, nil
+}
+
+// speakable says whether something can have that name at all: one with a slash would lead elsewhere.
+func speakable(name string) bool { return len(content.IsPathSegmentName(name)) == 0 }
+
+func (c collection) createObject(ctx context.Context, in *createInput) (*objectOutput, error) {
+	namespace, err := c.namespaceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := c.schemas.input(c.kind, in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(c.gvk())
+	o.SetNamespace(namespace)
+	o.SetName(wanted.Name)
+	chain.Of(ctx).Object.Name = wanted.Name
+	if err := apply(wanted, o); err != nil {
+		return nil, problem.Explain(err)
+	}
+	options := []client.CreateOption{client.FieldValidation(metav1.FieldValidationStrict)}
+	if in.DryRun {
+		options = append(options, client.DryRunAll)
+	}
+	if err := c.callers.Create(ctx, o, options...); err != nil {
+		return nil, problem.Explain(err)
+	}
+	if !in.DryRun {
+		chain.Of(ctx).Changed(nil, o)
+	}
+	out, err := c.output(o)
+	if err == nil {
+		out.Location = rest.Prefix + strings.ReplaceAll(c.path(), "{organization}", chain.Of(ctx).Path("organization")) + "/" + o.GetName()
+	}
+	return out, err
+}
+
+func (c collection) patchObject(ctx context.Context, in *patchInput) (*objectOutput, error) {
+	o, err := c.matching(ctx, in.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	have, err := inputOf(o)
+	if err != nil {
+		return nil, problem.Explain(err)
+	}
+	current, err := json.Marshal(have)
+	if err != nil {
+		return nil, problem.Explain(err)
+	}
+	merged, err := jsonpatch.MergePatch(current, in.RawBody)
+	if err != nil {
+		return nil, problem.New(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid",
+			rest.FieldError{Detail: "the body is no JSON merge patch (RFC 7386)"})
+	}
+	return c.update(ctx, o, merged, in.DryRun)
+}
+
+// matching reads the object of the path and compares it with what the caller has seen.
+func (c collection) matching(ctx context.Context, ifMatch string) (*unstructured.Unstructured, error) {
+	o, err := c.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	want := tags(ifMatch)
+	switch {
+	case len(want) == 0:
+		return nil, problem.New(http.StatusPreconditionRequired, rest.CodeNeedsMatch, "say which revision you mean",
+			rest.FieldError{Pointer: ":If-Match", Detail: `is missing; give the ETag of what you have read, or * for whatever is there`})
+	case !slices.Contains(want, "*") && !slices.Contains(want, o.GetResourceVersion()):
+		return nil, problem.New(http.StatusPreconditionFailed, rest.CodeChanged, "it was changed since you read it; read it again")
+	}
+	return o, nil
+}
+
+func (c collection) deleteObject(ctx context.Context, in *deleteInput) (*deleteOutput, error) {
+	o, err := c.matching(ctx, in.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	uid, version := o.GetUID(), o.GetResourceVersion()
+	options := []client.DeleteOption{client.Preconditions{UID: &uid}}
+	if !slices.Contains(tags(in.IfMatch), "*") {
+		options = []client.DeleteOption{client.Preconditions{UID: &uid, ResourceVersion: &version}}
+	}
+	if in.DryRun {
+		options = append(options, client.DryRunAll)
+	}
+	if err := c.callers.Delete(ctx, o, options...); err != nil {
+		return nil, problem.Explain(err)
+	}
+	if !in.DryRun {
+		chain.Of(ctx).Changed(o, nil)
+	}
+	return &deleteOutput{Status: http.StatusAccepted}, nil
+}
+
+// tags are the entity tags of If-Match and If-None-Match.
+func tags(header string) []string {
+	var all []string
+	for part := range strings.SplitSeq(header, ",") {
+		if part = strings.Trim(strings.TrimPrefix(strings.TrimSpace(part), "W/"), `"`); part != "" {
+			all = append(all, part)
+		}
+	}
+	return all
+}

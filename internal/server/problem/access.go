@@ -1,0 +1,71 @@
+package problem
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/platform/invalid"
+	"kqueen.io/kqueen/internal/tenancy/access"
+)
+
+// accessErrors are the errors of accounts, and of the steps of signing in, that callers are told of.
+func accessErrors() []struct {
+	err    error
+	status int
+	code   string
+	detail string
+} {
+	return []struct {
+		err    error
+		status int
+		code   string
+		detail string
+	}{
+		{access.ErrUnauthenticated, http.StatusUnauthorized, rest.CodeUnauthenticated, ""},
+		{access.ErrNotFound, http.StatusNotFound, rest.CodeNotFound, ""},
+		{access.ErrExists, http.StatusConflict, rest.CodeExists, ""},
+		{access.ErrSpent, http.StatusUnauthorized, rest.CodeUnauthenticated, ""},
+		{access.ErrSetUp, http.StatusConflict, rest.CodeExists, ""},
+		{access.ErrLastAdmin, http.StatusConflict, rest.CodeConflict, ""},
+		{access.ErrNeedsSession, http.StatusForbidden, rest.CodeForbidden, ""},
+		{access.ErrProviderUser, http.StatusConflict, rest.CodeConflict, ""},
+		{access.ErrTooMany, http.StatusTooManyRequests, rest.CodeTooMany, ""},
+
+		{access.ErrAuthorizationPending, http.StatusConflict, rest.CodeAuthorizationPending, "the user has not answered yet"},
+		{access.ErrSlowDown, http.StatusTooManyRequests, rest.CodeSlowDown, "you ask too often; wait five seconds more from now on"},
+		{access.ErrExpiredToken, http.StatusGone, rest.CodeExpired, "nobody answered in time; begin anew"},
+		{access.ErrAccessDenied, http.StatusForbidden, rest.CodeDenied, "the user denied it, or may not sign in any more"},
+		{access.ErrInvalidGrant, http.StatusUnauthorized, rest.CodeInvalidGrant, "the code is not good, or was used; begin anew"},
+	}
+}
+
+// ExplainAccess makes a problem of what an act on accounts ended with, or a step of signing in. It is nil for nil.
+func ExplainAccess(err error) error {
+	if locked, ok := errors.AsType[*access.LockedError](err); ok {
+		p := New(http.StatusTooManyRequests, rest.CodeTooMany, locked.Error())
+		seconds := int(time.Until(locked.Until).Seconds()) + 1
+		return huma.ErrorWithHeaders(p, http.Header{"Retry-After": {strconv.Itoa(max(seconds, 1))}})
+	}
+	if bad, ok := errors.AsType[*invalid.Error](err); ok {
+		return New(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid", rest.FieldError{Pointer: "/" + bad.Field, Detail: bad.Detail()})
+	}
+	for _, known := range accessErrors() {
+		if !errors.Is(err, known.err) {
+			continue
+		}
+		p := New(known.status, known.code, known.detail)
+		if p.Detail == "" {
+			p.Detail = known.err.Error()
+		}
+		if known.code == rest.CodeAuthorizationPending {
+			p.Retryable = true
+		}
+		return p
+	}
+	return Explain(err)
+}

@@ -1,0 +1,77 @@
+// Package rights asks what the caller of a request may do. The API server of the admin plane decides it, by RBAC; here is
+// only asked, for what handlers do as KQueen itself or from a cache. To a caller who does not belong to an organization it
+// does not exist. The handlers below package server enter.
+package rights
+
+import (
+	"context"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/problem"
+)
+
+// Rights ask the admin plane. Make them with New.
+type Rights struct {
+	authority *kube.Authority
+	cache     client.Reader
+}
+
+// New returns rights that are asked by own, of organizations that the cache has.
+func New(own client.Client, cache client.Reader, now func() time.Time) *Rights {
+	return &Rights{authority: kube.NewAuthority(own, now), cache: cache}
+}
+
+// Act is what a caller wants to do, as RBAC has it. An empty Group is KQueen's own.
+type Act struct{ Group, Verb, Resource, Subresource, Namespace, Name string }
+
+// Allows says whether the caller may.
+func (r *Rights) Allows(ctx context.Context, a Act) (bool, error) {
+	if a.Group == "" {
+		a.Group = v1alpha1.GroupVersion.Group
+	}
+	known := chain.Of(ctx)
+	allowed, err := r.authority.May(ctx, known.Caller.As(known.ID), authorizationv1.ResourceAttributes{
+		Group: a.Group, Resource: a.Resource, Subresource: a.Subresource, Verb: a.Verb, Namespace: a.Namespace, Name: a.Name,
+	})
+	return allowed, problem.Explain(err)
+}
+
+// Require returns a problem when the caller may not.
+func (r *Rights) Require(ctx context.Context, a Act) error {
+	allowed, err := r.Allows(ctx, a)
+	if err == nil && !allowed {
+		return problem.Forbidden()
+	}
+	return err
+}
+
+// RequireIn is Require for what belongs to an organization and is no object; it notes for the audit log what it is about.
+func (r *Rights) RequireIn(ctx context.Context, organization, verb, resource, name string) error {
+	if _, err := r.Organization(ctx, organization); err != nil {
+		return err
+	}
+	chain.Of(ctx).Object = chain.Object{Organization: organization, Kind: resource, Name: name}
+	return r.Require(ctx, Act{Verb: verb, Resource: resource, Namespace: v1alpha1.NamespacePrefix + organization, Name: name})
+}
+
+// Organization returns an organization of the caller's, and notes it for the audit log. To a caller who does not belong
+// there, there is none.
+func (r *Rights) Organization(ctx context.Context, name string) (*v1alpha1.Organization, error) {
+	o := &v1alpha1.Organization{}
+	err := r.cache.Get(ctx, client.ObjectKey{Name: name}, o)
+	if apierrors.IsNotFound(err) || err == nil && !chain.Of(ctx).Caller.Belongs(name) {
+		return nil, problem.NotFound()
+	}
+	if err != nil {
+		return nil, problem.Explain(err)
+	}
+	chain.Of(ctx).Object.Organization = name
+	return o, nil
+}

@@ -1,0 +1,37 @@
+// Package secrets serves what the REST API takes in and hands out beside objects: credentials of provisioners and of
+// identity providers go in and do not come out; credentials and kubeconfigs for clusters, and tokens that machines join with,
+// are handed out, and the audit log has each. No caller may read Secrets: KQueen reads and writes them itself, after the API
+// server has said that the caller may do as much with the object that they belong to.
+package secrets
+
+import (
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/internal/server/rights"
+	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/identityprovider"
+	"kqueen.io/kqueen/internal/tenancy/issuer"
+)
+
+// Config is what the operations stand on.
+type Config struct {
+	// Callers makes each call as the caller that its context names, Own as KQueen.
+	Callers, Own client.Client
+	Rights       *rights.Rights
+	Providers    identityprovider.Source
+	// Issuer signs credentials for clusters, and Access knows what they end with.
+	Issuer *issuer.Issuer
+	Access *access.Service
+	Now    func() time.Time
+}
+
+// Register adds the operations to an API.
+func Register(api huma.API, c Config) {
+	(&credentials{c.Callers, c.Own, c.Rights, c.Now}).register(api)
+	(&clusterAccess{c.Callers, c.Own, c.Rights, c.Issuer, c.Access}).register(api)
+	(&join{c.Callers, c.Own, c.Rights, c.Now}).register(api)
+	(&clientSecrets{c.Callers, c.Rights, c.Providers, c.Now}).register(api)
+}
