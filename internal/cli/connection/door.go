@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +20,12 @@ const (
 	TokenVariable  = "KQUEEN_TOKEN"
 	// CaVariable names a file of certificates in PEM.
 	CaVariable = "KQUEEN_CA"
+)
+
+const (
+	// apiSocket is the socket in the data directory on which the owner of the machine calls the REST API.
+	apiSocket   = "api.sock"
+	localScheme = "unix://"
 )
 
 // API is the way to an installation's REST API.
@@ -101,8 +109,54 @@ func (e *Env) WhereTo() (Context, bool, error) {
 	return *found, true, nil
 }
 
-// API opens the way to the installation that is meant, as who is signed in there. No call has been made yet.
+// API opens the way to the REST API of the installation that is meant: the owner of the machine calls it on the socket in
+// the data directory and needs no session, every other user as who is signed in. No call has been made yet.
 func (e *Env) API() (*API, error) {
+	remote, err := e.Remote()
+	if err != nil {
+		return nil, err
+	}
+	if remote || e.Flags.kubeconfig != "" || e.Flags.kubeContext != "" {
+		return e.Session()
+	}
+	return e.local()
+}
+
+// local is the way of the owner. Without an installation in the default data directory the user is told to sign in.
+func (e *Env) local() (*API, error) {
+	dir, err := e.AbsoluteDataDir()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, apiSocket)
+	if _, err := os.Stat(path); err != nil {
+		if e.Flags.dataDir == "" && os.Getenv(DataDirVariable) == "" {
+			return e.Session()
+		}
+		if _, err := e.Config(); err != nil {
+			return nil, err
+		}
+		return nil, exit.Fail(exit.Failed, "%s", e.NotRunning(dir))
+	}
+	k := Context{Server: localScheme + path}
+	c, err := e.Call(k)
+	if err != nil {
+		return nil, err
+	}
+	return &API{Client: c, Context: k}, nil
+}
+
+// Address is where others reach the installation, for hints. The local socket does not know that.
+func (a *API) Address() string {
+	if strings.HasPrefix(a.Server, localScheme) {
+		return "https://SERVER:8443"
+	}
+	return a.Server
+}
+
+// Session opens the way to the installation that is meant, as who is signed in there: what is about a user's own account
+// is not for the owner of the machine, who has none. No call has been made yet.
+func (e *Env) Session() (*API, error) {
 	k, stored, err := e.WhereTo()
 	if err != nil {
 		return nil, err

@@ -35,6 +35,8 @@ func (e *Env) explainThroughDoor(err error) string {
 	switch {
 	case exit.ProblemStatus(err) == http.StatusUnauthorized && !e.SigningIn:
 		return err.Error() + "\nyour session or token is over; sign in with: " + e.Command("login")
+	case errors.Is(err, syscall.ECONNREFUSED) && strings.HasPrefix(e.Through, localScheme):
+		return e.explainRefused(err)
 	case exit.ProblemStatus(err) == 0 && errors.Is(err, syscall.ECONNREFUSED):
 		return "KQueen does not answer at " + e.Through + ": " + err.Error()
 	}

@@ -41,7 +41,7 @@ where it called from is shown. A terminal is asked first. Without one, --yes is 
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: command.NoCompletion,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := e.API()
+			d, err := e.Session()
 			if err != nil {
 				return err
 			}
@@ -73,7 +73,7 @@ func newDenyDeviceCommand(e *connection.Env) *cobra.Command {
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: command.NoCompletion,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := e.API()
+			d, err := e.Session()
 			if err != nil {
 				return err
 			}

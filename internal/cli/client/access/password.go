@@ -29,7 +29,7 @@ the new one on its second. All your sessions and tokens end, this one too.`,
 		Example: "  kqueen password change\n  kqueen password change <old-and-new",
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := e.API()
+			d, err := e.Session()
 			if err != nil {
 				return err
 			}

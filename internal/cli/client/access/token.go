@@ -40,7 +40,7 @@ func newListTokensCommand(e *connection.Env) *cobra.Command {
 		Example: "  kqueen token list\n  kqueen token list -o json",
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := e.API()
+			d, err := e.Session()
 			if err != nil {
 				return err
 			}
@@ -71,7 +71,7 @@ in the organization of --org.`,
 			if lifetime < time.Minute {
 				return exit.UsageError(cmd, "--lifetime: %s: must be a minute or more", lifetime)
 			}
-			d, err := e.API()
+			d, err := e.Session()
 			if err != nil {
 				return err
 			}
@@ -101,7 +101,7 @@ func newRevokeTokenCommand(e *connection.Env) *cobra.Command {
 		Args:              command.Names(1, -1),
 		ValidArgsFunction: command.NoCompletion,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := e.API()
+			d, err := e.Session()
 			if err != nil {
 				return err
 			}

@@ -102,7 +102,7 @@ func reset(ctx context.Context, e *connection.Env, d *connection.API, name strin
 		return fmt.Errorf("make a one-time token for user %s: %w", name, err)
 	}
 	e.Say("until %s they choose a password with: kqueen login %s --username %s --one-time-token TOKEN, where TOKEN is",
-		console.When(once.Expires), d.Server, console.ShellQuote(name))
+		console.When(once.Expires), d.Address(), console.ShellQuote(name))
 	_, err = fmt.Fprintln(e.Stdout, console.CleanLine(once.Token))
 	return err
 }

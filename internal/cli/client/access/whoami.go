@@ -88,7 +88,7 @@ func NewWhoamiCommand(e *connection.Env) *cobra.Command {
 		Example: "  kqueen whoami\n  kqueen whoami -o json",
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := e.API()
+			d, err := e.Session()
 			if err != nil {
 				return err
 			}
