@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -198,7 +197,7 @@ func (d *door) ready(path string) {
 func TestMember(t *testing.T) {
 	i := newInstallation(t)
 	// Machines elsewhere reach it, so that it gives out what they join with.
-	i.ok("up", "--timeout", "5m", "--listen", "0.0.0.0", "--gateway-port", strconv.Itoa(freePort(t)))
+	i.ok(append([]string{"up", "--timeout", "5m", "--listen", "0.0.0.0"}, ports(t)...)...)
 	d := i.door()
 	root := i.setup(d)
 	for _, name := range []string{"alice", "dora", "mallory"} {

@@ -25,6 +25,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -169,16 +170,29 @@ func (i *installation) up() {
 	i.t.Helper()
 	args := []string{"up", "--timeout", "5m"}
 	if _, err := os.Stat(filepath.Join(i.dir, "settings.json")); err != nil {
-		args = append(args, "--gateway-port", strconv.Itoa(freePort(i.t)))
+		args = append(args, ports(i.t)...)
 	}
 	i.ok(args...)
 }
+
+// ports are the flags of a first start: no other program of this machine has those ports, and no test
+// beside this one gets them.
+func ports(t *testing.T) []string {
+	t.Helper()
+	return []string{"--gateway-port", strconv.Itoa(freePort(t)), "--api-port", strconv.Itoa(freePort(t))}
+}
+
+// given are the ports that this test binary has given out.
+var given sync.Map
 
 // freePort is between the runner's ports and those that the kernel gives away.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 1000 {
 		port := 30000 + rand.IntN(2700)
+		if _, taken := given.LoadOrStore(port, true); taken {
+			continue
+		}
 		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
 			if err := l.Close(); err != nil {
 				t.Fatal(err)

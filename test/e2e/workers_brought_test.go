@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -19,7 +18,7 @@ func TestWorkersBrought(t *testing.T) {
 	i := newInstallation(t)
 	b := i.bring()
 	// All addresses: machines are told the first one of the host, which they reach by the link.
-	i.ok("up", "--timeout", "5m", "--listen", "0.0.0.0", "--gateway-port", strconv.Itoa(freePort(t)))
+	i.ok(append([]string{"up", "--timeout", "5m", "--listen", "0.0.0.0"}, ports(t)...)...)
 	i.ok("cluster", "create", "demo", "--cni", "none", "--wait")
 	i.ok("nodepool", "create", "hand", "--cluster", "demo", "--provider", "manual", "--nodes", "1")
 	w := i.workers("demo")

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -57,7 +56,7 @@ func TestWorkersFlannelBrought(t *testing.T) {
 	i := newInstallation(t)
 	b := i.bring()
 	b.bare = true
-	i.ok("up", "--timeout", "5m", "--listen", "0.0.0.0", "--gateway-port", strconv.Itoa(freePort(t)))
+	i.ok(append([]string{"up", "--timeout", "5m", "--listen", "0.0.0.0"}, ports(t)...)...)
 	i.ok("cluster", "create", "demo", "--cni", "flannel", "--wait")
 	i.ok("nodepool", "create", "hand", "--cluster", "demo", "--provider", "manual", "--nodes", "1")
 	w := i.workers("demo")

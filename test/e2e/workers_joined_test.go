@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -20,7 +19,7 @@ func TestWorkersJoined(t *testing.T) {
 	i := newInstallation(t)
 	l := i.lan()
 	// All addresses: machines are told the first one of the host, which they reach by the bridge.
-	i.ok("up", "--timeout", "5m", "--listen", "0.0.0.0", "--gateway-port", strconv.Itoa(freePort(t)))
+	i.ok(append([]string{"up", "--timeout", "5m", "--listen", "0.0.0.0"}, ports(t)...)...)
 	i.ok("cluster", "create", "demo", "--cni", "none", "--wait")
 	i.ok("nodepool", "create", "demo", "--cluster", "demo", "--provider", "manual", "--nodes", "2")
 	w := i.workers("demo")
