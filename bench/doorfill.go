@@ -104,12 +104,12 @@ func fillOthers(ctx context.Context, inst *installation, count int) error {
 
 // held makes an object with its status, and begins to delete it.
 func held(ctx context.Context, inst *installation, o client.Object) error {
-	status := o.DeepCopyObject().(client.Object)
+	full := o.DeepCopyObject().(client.Object)
 	if err := inst.admin.Create(ctx, o); err != nil {
 		return err
 	}
-	status.SetResourceVersion(o.GetResourceVersion())
-	if err := inst.admin.Status().Update(ctx, status); err != nil {
+	full.SetResourceVersion(o.GetResourceVersion())
+	if err := inst.admin.Status().Update(ctx, full); err != nil {
 		return err
 	}
 	if err := inst.admin.Delete(ctx, o); err != nil && !apierrors.IsNotFound(err) {

@@ -20,7 +20,7 @@ import (
 // openSocket serves the same handler on a local socket.
 func (h *house) openSocket(t *testing.T) {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "kq") // a short path, as the kernel wants it
+	folder, err := os.MkdirTemp("", "kq") //nolint:usetesting // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -166,11 +166,11 @@ func (r result) print(out io.Writer) {
 }
 
 func (r result) counts() string {
-	text := fmt.Sprintf("%d passed, %d failed, %d not runnable", len(r.Passed), len(r.Failed), len(r.NotRunnable))
+	line := fmt.Sprintf("%d passed, %d failed, %d not runnable", len(r.Passed), len(r.Failed), len(r.NotRunnable))
 	if r.Left > 0 {
-		text += fmt.Sprintf(", %d not chosen", r.Left)
+		line += fmt.Sprintf(", %d not chosen", r.Left)
 	}
-	return text
+	return line
 }
 
 // oneLine is what a person reads of a message of many lines.

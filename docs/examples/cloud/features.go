@@ -25,7 +25,8 @@ var (
 // Versions are the cloud's own.
 func (d *Driver) Versions(ctx context.Context, of provision.Target, from string) ([]string, error) {
 	var all []string
-	return all, d.call(ctx, of, http.MethodGet, "versions?from="+url.QueryEscape(from), nil, &all)
+	err := d.call(ctx, of, http.MethodGet, "versions?from="+url.QueryEscape(from), nil, &all)
+	return all, err
 }
 
 // MintKubeconfig has the cloud make a kubeconfig that ends.

@@ -43,6 +43,7 @@ type Wanted struct {
 	Lifetime time.Duration
 }
 
+// Register adds the flags that say it.
 func (w *Wanted) Register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.access, "access", "", "role in the cluster: view, edit or cluster-admin (default the highest that you may have)")
 	cmd.Flags().DurationVar(&w.Lifetime, "lifetime", 0, "how long a credential is good, from 10m to 24h (default 1h)")
@@ -50,6 +51,7 @@ func (w *Wanted) Register(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("lifetime", command.NoCompletion)
 }
 
+// Check refuses what the API would refuse.
 func (w *Wanted) Check(cmd *cobra.Command) error {
 	if w.access != "" && !slices.Contains(Accesses, w.access) {
 		return exit.UsageError(cmd, "--access: %q: must be view, edit or cluster-admin", w.access)
@@ -60,6 +62,7 @@ func (w *Wanted) Check(cmd *cobra.Command) error {
 	return nil
 }
 
+// Request is what the API is asked for.
 func (w *Wanted) Request() rest.CredentialRequest {
 	return rest.CredentialRequest{Access: w.access, LifetimeSeconds: int(w.Lifetime / time.Second)}
 }

@@ -17,6 +17,7 @@ func RegisterRole(cmd *cobra.Command, role *string, usage string) {
 	_ = cmd.RegisterFlagCompletionFunc("role", OneOf(memberRoles...))
 }
 
+// CheckRole refuses what is no role of an organization.
 func CheckRole(cmd *cobra.Command, role string) error {
 	if !slices.Contains(memberRoles, role) {
 		return exit.UsageError(cmd, "--role: %q has to be owner, operator, developer or viewer", role)

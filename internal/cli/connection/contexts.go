@@ -20,6 +20,7 @@ import (
 )
 
 const (
+	// ConfigVariable is the environment variable that names the file of contexts.
 	ConfigVariable = "KQUEEN_CONFIG"
 	// maxConfig is how large the file of contexts may be, in bytes.
 	maxConfig = 1 << 20

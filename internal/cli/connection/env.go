@@ -21,7 +21,9 @@ import (
 )
 
 const (
-	DataDirVariable      = "KQUEEN_DATA_DIR"
+	// DataDirVariable is the environment variable that says what --data-dir says.
+	DataDirVariable = "KQUEEN_DATA_DIR"
+	// OrganizationVariable is the environment variable that says what --org says.
 	OrganizationVariable = "KQUEEN_ORG"
 	defaultOrganization  = "default"
 	// AdminKubeconfig is the file in the data directory by which the admin plane is reached.
@@ -50,6 +52,7 @@ type Flags struct {
 	Context string
 }
 
+// New returns an Env with these streams; the flags come when the command line is read.
 func New(stdin io.Reader, stdout, stderr io.Writer) *Env {
 	return &Env{Console: &console.Console{Stdin: stdin, Stdout: stdout, Stderr: stderr}, SystemData: "/var/lib/kqueen"}
 }

@@ -64,6 +64,7 @@ func (r *Report) Log(stderr io.Writer, dir string) io.Writer {
 	return &lumberjack.Logger{Filename: ServerLog(dir), MaxSize: logMegabytes, MaxBackups: logsKept}
 }
 
+// ServerLog is the file of a data directory that a server in the background logs to.
 func ServerLog(dir string) string { return filepath.Join(dir, "logs", "kqueen.log") }
 
 // send drops what cannot be sent: the parent was interrupted, and the server goes on without it.
@@ -75,13 +76,16 @@ func (r *Report) send(line reportLine) {
 	_, _ = r.out.Write(append(data, '\n'))
 }
 
+// Step tells the parent how far the start is.
 func (r *Report) Step(s stage.Step) { r.send(reportLine{Step: &s}) }
 
+// Ready tells the parent that everything serves. It is the last that the parent hears.
 func (r *Report) Ready() {
 	r.send(reportLine{Ready: true})
 	r.close()
 }
 
+// End tells the parent why the server ended, unless it was ready before.
 func (r *Report) End(err error) {
 	if err != nil {
 		r.send(reportLine{Error: err.Error()})

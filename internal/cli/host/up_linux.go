@@ -97,12 +97,12 @@ func serve(ctx context.Context, e *connection.Env, flags upFlags) error {
 	}
 	config.Log = slog.New(slog.NewJSONHandler(report.Log(e.Stderr, dir), nil))
 	config.Report = report.Step
-	err = serveWith(ctx, e, config, report)
+	err = serveWith(ctx, config, report)
 	report.End(err)
 	return err
 }
 
-func serveWith(ctx context.Context, e *connection.Env, config app.Config, report *daemon.Report) error {
+func serveWith(ctx context.Context, config app.Config, report *daemon.Report) error {
 	a, err := app.New(config)
 	if err != nil {
 		return explainLocked(err, config.Dir)

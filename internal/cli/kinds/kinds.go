@@ -12,15 +12,15 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// scope says where the objects of a noun live.
+// scope says where the objects of a kind live.
 type scope int
 
 const (
-	// installation: in no namespace.
+	// InInstallation says that objects are in no namespace.
 	InInstallation scope = iota
-	// organization: in the organization's namespace.
+	// InOrganization says that objects are in the organization's namespace.
 	InOrganization
-	// shared: in the organization's namespace, and in kqueen-system for all organizations.
+	// inBoth says that objects are in the organization's namespace, and in kqueen-system for all organizations.
 	inBoth
 )
 
@@ -48,11 +48,13 @@ type Column struct {
 }
 
 var (
-	readyColumn   = Column{Name: "Ready", Value: ReadyStatus}
+	readyColumn = Column{Name: "Ready", Value: ReadyStatus}
+	// MessageColumn says why an object is ready or is not. Lists show it with -o wide only, describe always.
 	MessageColumn = Column{Name: "Message", Wide: true, Value: ReadyMessage}
 	ageColumn     = Column{Name: "Age", Value: func(o client.Object) string { return Age(o.GetCreationTimestamp().Time) }}
 )
 
+// Cluster is one Kubernetes cluster, however it is made.
 var Cluster = &Kind{
 	Kind: "Cluster", Singular: "cluster", Plural: "clusters", Scope: InOrganization,
 	Object: func() client.Object { return &v1alpha1.Cluster{} },
@@ -68,6 +70,7 @@ var Cluster = &Kind{
 	None: "cluster create NAME",
 }
 
+// Release is a version of Kubernetes that KQueen can run.
 var Release = &Kind{
 	Kind: "Release", Singular: "release", Plural: "releases", Scope: InInstallation,
 	Object: func() client.Object { return &v1alpha1.Release{} },
@@ -80,6 +83,7 @@ var Release = &Kind{
 	},
 }
 
+// Provisioner is a configured way to get clusters.
 var Provisioner = &Kind{
 	Kind: "Provisioner", Singular: "provisioner", Plural: "provisioners", Scope: inBoth,
 	Object: func() client.Object { return &v1alpha1.Provisioner{} },
@@ -92,6 +96,7 @@ var Provisioner = &Kind{
 	},
 }
 
+// Organization is a tenant of KQueen, and owns clusters.
 var Organization = &Kind{
 	Kind: "Organization", Singular: "organization", Plural: "organizations", Scope: InInstallation,
 	Object: func() client.Object { return &v1alpha1.Organization{} },
@@ -106,6 +111,7 @@ var Organization = &Kind{
 	None: "organization create NAME",
 }
 
+// ControlPlane is one that KQueen hosts. Users make it with its cluster.
 var ControlPlane = &Kind{
 	Kind: "ControlPlane", Singular: "controlplane", Plural: "controlplanes", Scope: InOrganization,
 	Object: func() client.Object { return &v1alpha1.ControlPlane{} },
@@ -132,6 +138,7 @@ var ControlPlane = &Kind{
 	None: "cluster create NAME",
 }
 
+// IdentityProvider is an OpenID Connect provider by which users sign in.
 var IdentityProvider = &Kind{
 	Kind: "IdentityProvider", Singular: "identityprovider", Plural: "identityproviders", Scope: InInstallation,
 	Object: func() client.Object { return &v1alpha1.IdentityProvider{} },
@@ -145,6 +152,7 @@ var IdentityProvider = &Kind{
 	None: "identityprovider create NAME --issuer URL --client-id ID",
 }
 
+// Event is Kubernetes' own kind.
 var Event = &Kind{
 	Kind: "Event", Singular: "event", Plural: "events", Scope: InOrganization, unnamed: true,
 	Object: func() client.Object { return &eventsv1.Event{} },
@@ -158,6 +166,7 @@ var Event = &Kind{
 	},
 }
 
+// NodePool is a set of like nodes of one cluster.
 var NodePool = &Kind{
 	Kind: "NodePool", Singular: "nodepool", Plural: "nodepools", Scope: InOrganization,
 	Object: func() client.Object { return &v1alpha1.NodePool{} },
@@ -193,7 +202,7 @@ var Machine = &Kind{
 	None: "nodepool create NAME --cluster CLUSTER",
 }
 
-// KindOf returns the noun of an object that a command makes or deletes.
+// KindOf returns the kind of an object that a command makes or deletes.
 func KindOf(o client.Object) *Kind {
 	switch o.(type) {
 	case *v1alpha1.NodePool:
@@ -210,7 +219,7 @@ func KindOf(o client.Object) *Kind {
 	return Cluster
 }
 
-// of makes a column's value from a function of the noun's own type.
+// of makes a column's value from a function of the kind's own type.
 func of[T client.Object](value func(T) string) func(client.Object) string {
 	return func(o client.Object) string { return value(o.(T)) }
 }

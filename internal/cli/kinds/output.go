@@ -162,6 +162,7 @@ func (o *Output) printTable(objects []client.Object) error {
 	return o.flush()
 }
 
+// Columns are those of a table, the wide ones among them.
 func (o *Output) Columns() []Column {
 	var columns []Column
 	if o.place != nil {

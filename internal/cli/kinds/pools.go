@@ -35,6 +35,7 @@ func CheckNodes(cmd *cobra.Command, flag string, count int32) error {
 	return nil
 }
 
+// TrimV returns a version without the v in front, if it has one.
 func TrimV(version string) string {
 	if version != "" && version[0] == 'v' {
 		return version[1:]

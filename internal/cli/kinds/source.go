@@ -16,7 +16,7 @@ import (
 // Source is a set of objects that can be listed and watched.
 type Source struct {
 	Kind *Kind
-	// namespace; empty for all, or for a noun that has none.
+	// Namespace is where they live; empty for all, or for a kind that has none.
 	Namespace string
 	Options   []client.ListOption
 	// Keep leaves objects out that the API server cannot leave out; nil keeps all.
@@ -46,6 +46,7 @@ func Fetch(ctx context.Context, c client.Client, s Source) ([]client.Object, err
 	return all, err
 }
 
+// ByName orders objects by namespace and name.
 func ByName(a, b client.Object) int {
 	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
 }

@@ -13,6 +13,7 @@ import (
 // stepState says how far a step is.
 type stepState int
 
+// How far a step is.
 const (
 	stepPending stepState = iota
 	StepDone

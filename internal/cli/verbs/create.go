@@ -17,6 +17,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/kinds"
 )
 
+// What --dry-run takes: make it, check it here, or let the API server check it.
 const (
 	dryRunNone   = "none"
 	DryRunClient = "client"
@@ -73,6 +74,7 @@ func (c *Creation) Check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// Run makes what the user wants, says what was made, and waits until it is ready if the user wants that too.
 func (c *Creation) Run(ctx context.Context, args []string) error {
 	// A client makes no call before it is used: a dry run on the client needs the server only for what
 	// the user left open.

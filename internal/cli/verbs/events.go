@@ -6,6 +6,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/kinds"
 )
 
+// AllEvents prints the events of a source that are of the organization.
 func (l *Listing) AllEvents(ctx context.Context, s kinds.Source) error {
 	c, err := l.Env.Connect()
 	if err != nil {

@@ -75,6 +75,7 @@ func GetCommand(e *connection.Env, n *kinds.Kind) *cobra.Command {
 	return cmd
 }
 
+// Register adds the flags that list and get share.
 func (l *Listing) Register(cmd *cobra.Command) {
 	command.RegisterOutput(cmd, &l.options.Format, "table", kinds.OutputFormats)
 	cmd.Flags().BoolVarP(&l.watch, "watch", "w", false, "go on and print every change")

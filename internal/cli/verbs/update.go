@@ -31,20 +31,20 @@ func IntoSpec(patch map[string]any, spec any) error {
 	return nil
 }
 
-// updating is one run of an update command, of any noun.
-type updating struct {
+// Updating is one run of an update command, of any kind.
+type Updating struct {
 	env  *connection.Env
 	kind *kinds.Kind
-	// FromFlags returns what the noun's own flags change of the spec; nil for a noun without such flags.
+	// FromFlags returns what the kind's own flags change of the spec; nil for a kind without such flags.
 	FromFlags func(*cobra.Command) (map[string]any, error)
 
 	file, spec, dryRun, format string
 	labels, annotations        []string
 }
 
-// UpdateCommand returns `NOUN update`.
-func UpdateCommand(e *connection.Env, n *kinds.Kind, example string) (*cobra.Command, *updating) {
-	u := &updating{env: e, kind: n}
+// UpdateCommand returns `NOUN update`, and its run, for flags of the kind's own.
+func UpdateCommand(e *connection.Env, n *kinds.Kind, example string) (*cobra.Command, *Updating) {
+	u := &Updating{env: e, kind: n}
 	cmd := &cobra.Command{
 		Use:   "update [NAME]",
 		Short: fmt.Sprintf("Change a %s, its labels and annotations", n.Singular),
@@ -74,7 +74,7 @@ done to what somebody else has changed since.`, n.Singular, n.Plural),
 	return cmd, u
 }
 
-func (u *updating) run(cmd *cobra.Command, args []string) error {
+func (u *Updating) run(cmd *cobra.Command, args []string) error {
 	patch, err := u.patch(cmd)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (u *updating) run(cmd *cobra.Command, args []string) error {
 }
 
 // patch is the merge patch that the flags say; empty when they say nothing.
-func (u *updating) patch(cmd *cobra.Command) (map[string]any, error) {
+func (u *Updating) patch(cmd *cobra.Command) (map[string]any, error) {
 	spec, err := SpecPatch(u.spec)
 	if err != nil {
 		return nil, exit.UsageError(cmd, "--spec: %w", err)
@@ -177,7 +177,7 @@ func parseChanges(words []string) (map[string]any, error) {
 }
 
 // merge changes one object by a merge patch.
-func (u *updating) merge(ctx context.Context, c client.Client, name string, patch map[string]any) ([]client.Object, error) {
+func (u *Updating) merge(ctx context.Context, c client.Client, name string, patch map[string]any) ([]client.Object, error) {
 	object, err := kinds.Find(ctx, u.env, c, u.kind, name)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (u *updating) merge(ctx context.Context, c client.Client, name string, patc
 }
 
 // replace makes objects say what a file says, and returns those that do.
-func (u *updating) replace(ctx context.Context, c client.Client, args []string) ([]client.Object, error) {
+func (u *Updating) replace(ctx context.Context, c client.Client, args []string) ([]client.Object, error) {
 	wanted, err := readObjects(u.env, u.kind, u.file)
 	if err != nil {
 		return nil, err
@@ -246,7 +246,7 @@ func keepOthers(present, object client.Object) {
 	}
 }
 
-func (u *updating) report(changed []client.Object) error {
+func (u *Updating) report(changed []client.Object) error {
 	did := "updated"
 	if u.dryRun != dryRunNone {
 		did = "would be updated (dry run)"

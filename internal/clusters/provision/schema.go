@@ -29,8 +29,8 @@ func CheckParameters(field string, schema, parameters json.RawMessage) error {
 		return invalid.New(field, "is not JSON: %v", err)
 	}
 	err = compiled.Validate(value)
-	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
-		return describe(field, invalid)
+	if mismatch, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
+		return describe(field, mismatch)
 	}
 	return err
 }

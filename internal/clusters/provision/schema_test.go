@@ -52,8 +52,8 @@ func TestCheckParameters(t *testing.T) {
 				}
 				return
 			}
-			var invalid *invalid.Error
-			if !errors.As(err, &invalid) || invalid.Field != tc.field || !strings.Contains(invalid.Problem, tc.problem) {
+			var refused *invalid.Error
+			if !errors.As(err, &refused) || refused.Field != tc.field || !strings.Contains(refused.Problem, tc.problem) {
 				t.Errorf("%s\nwant %s: …%s…\ngot %v", tc.reason, tc.field, tc.problem, err)
 			}
 		})
@@ -68,8 +68,8 @@ func TestCheckParametersOfABrokenSchema(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := provision.CheckParameters("spec.parameters", json.RawMessage(broken), json.RawMessage(`{"a":"b"}`))
-			var invalid *invalid.Error
-			if err == nil || errors.As(err, &invalid) {
+			var refused *invalid.Error
+			if err == nil || errors.As(err, &refused) {
 				t.Errorf("want the driver's schema to be blamed, got %v", err)
 			}
 		})
@@ -82,12 +82,12 @@ func FuzzCheckParameters(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, parameters []byte) {
 		err := provision.CheckParameters("spec.parameters", json.RawMessage(schema), parameters)
-		var invalid *invalid.Error
-		if err != nil && !errors.As(err, &invalid) {
+		var refused *invalid.Error
+		if err != nil && !errors.As(err, &refused) {
 			t.Fatalf("bad input must be an *invalid.Error, got %T: %v", err, err)
 		}
-		if err != nil && (!strings.HasPrefix(invalid.Field, "spec.parameters") || invalid.Problem == "") {
-			t.Fatalf("the error must name field and problem: %+v", invalid)
+		if err != nil && (!strings.HasPrefix(refused.Field, "spec.parameters") || refused.Problem == "") {
+			t.Fatalf("the error must name field and problem: %+v", refused)
 		}
 		if err == nil && !json.Valid(parameters) {
 			t.Fatal("what is not JSON was taken")

@@ -106,6 +106,7 @@ type Answered struct {
 	Status int
 }
 
+// WriteHeader implements [http.ResponseWriter]. The first status is the one that is remembered.
 func (a *Answered) WriteHeader(status int) {
 	if a.Status == 0 {
 		a.Status = status

@@ -18,6 +18,8 @@ import (
 )
 
 // Problem is a rest.Problem as huma sends errors.
+//
+//nolint:errname // the word of RFC 9457
 type Problem struct{ rest.Problem }
 
 // GetStatus implements huma.StatusError.

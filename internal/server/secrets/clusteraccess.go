@@ -54,15 +54,15 @@ func accesses() []string {
 
 // mayEnter returns the cluster when the caller may have access of a kind there. With none named it is the highest
 // that they may.
-func (h *clusterAccess) mayEnter(ctx context.Context, in OfCluster, access string) (*v1alpha1.Cluster, string, error) {
+func (h *clusterAccess) mayEnter(ctx context.Context, in OfCluster, asked string) (*v1alpha1.Cluster, string, error) {
 	o, err := h.rights.Organization(ctx, in.Organization)
 	if err != nil {
 		return nil, "", err
 	}
 	r := chain.Of(ctx)
 	r.Object.Kind, r.Object.Name = "Cluster", in.Cluster
-	wanted := []string{access}
-	if access == "" {
+	wanted := []string{asked}
+	if asked == "" {
 		wanted = accesses()
 	}
 	granted := ""

@@ -126,25 +126,25 @@ func proves(verifier, challenge string) bool {
 // checkRedirect takes what leads to a program on the machine of the browser (RFC 8252, section 7.3), and by an
 // address: the name localhost may lead elsewhere (section 8.3).
 func checkRedirect(uri string) error {
-	invalid := func(problem string) error {
+	refuse := func(problem string) error {
 		return invalid.Want("redirectURI", problem, "http://127.0.0.1:PORT/PATH or http://[::1]:PORT/PATH")
 	}
 	u, err := url.Parse(uri)
 	if err != nil || len(uri) > 500 {
-		return invalid("it is no URL")
+		return refuse("it is no URL")
 	}
 	port, err := strconv.ParseUint(u.Port(), 10, 16)
 	switch {
 	case u.Scheme != "http" || u.Opaque != "":
-		return invalid("its scheme is not http")
+		return refuse("its scheme is not http")
 	case u.Hostname() != "127.0.0.1" && u.Hostname() != "::1":
-		return invalid("it does not lead to this machine's own address")
+		return refuse("it does not lead to this machine's own address")
 	case err != nil || port == 0:
-		return invalid("it has no port")
+		return refuse("it has no port")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return invalid("it has more than an address and a path")
+		return refuse("it has more than an address and a path")
 	case !loopback.MatchString(uri):
-		return invalid("it has a character that such an address does not need")
+		return refuse("it has a character that such an address does not need")
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (r *replacement) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	pool, err := poolOf(ctx, r.env, c, machine)
+	pool, err := poolOf(ctx, c, machine)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (r *replacement) confirmLoss(cmd *cobra.Command, name string) error {
 }
 
 // poolOf returns the pool that a machine is in, or nil when there is none that would make another.
-func poolOf(ctx context.Context, e *connection.Env, c client.Client, machine *v1alpha1.Machine) (*v1alpha1.NodePool, error) {
+func poolOf(ctx context.Context, c client.Client, machine *v1alpha1.Machine) (*v1alpha1.NodePool, error) {
 	name := machine.Labels[v1alpha1.LabelNodePool]
 	if name == "" {
 		return nil, nil //nolint:nilnil // none is an answer

@@ -29,7 +29,7 @@ func TestOwnerAndMember(t *testing.T) {
 	})
 	member := httptest.NewTLSServer(answer)
 	defer member.Close()
-	dir, err := os.MkdirTemp("", "kq") // the path of a socket may not be long
+	dir, err := os.MkdirTemp("", "kq") //nolint:usetesting // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}

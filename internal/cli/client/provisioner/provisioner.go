@@ -24,7 +24,7 @@ func NewCommand(e *connection.Env) *cobra.Command {
   kqueen provisioner create ours --driver hosted`,
 	}
 	command.Group(cmd)
-	describe := &cobra.Command{
+	show := &cobra.Command{
 		Use:               "describe NAME",
 		Short:             "Show all about a provisioner, on a page for people",
 		Example:           "  kqueen provisioner describe hosted",
@@ -35,7 +35,7 @@ func NewCommand(e *connection.Env) *cobra.Command {
 		},
 	}
 	update, _ := verbs.UpdateCommand(e, kinds.Provisioner, `kqueen provisioner update ours --spec '{"parameters":{"region":"north"}}'`)
-	cmd.AddCommand(verbs.ListCommand(e, kinds.Provisioner), verbs.GetCommand(e, kinds.Provisioner), describe,
+	cmd.AddCommand(verbs.ListCommand(e, kinds.Provisioner), verbs.GetCommand(e, kinds.Provisioner), show,
 		newCreateProvisionerCommand(e), update, newDeleteProvisionerCommand(e), newCredentialsCommand(e))
 	return cmd
 }

@@ -100,16 +100,9 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	if err := p.facts.fits(want.Size); err != nil {
 		return machine.Observed{}, err
 	}
-	version, err := release.ParseVersion(want.Version)
-	if err != nil {
-		return machine.Observed{}, invalid.New("spec.version", "%v", err)
-	}
-	binaries, ok, err := p.Releases.Lookup(version)
+	binaries, err := p.binariesOf(want.Version)
 	if err != nil {
 		return machine.Observed{}, err
-	}
-	if !ok {
-		return machine.Observed{}, &invalid.Error{Field: "spec.version", Problem: "the programs of " + want.Version + " are not on this machine; see: kqueen release list"}
 	}
 	if !binaries.HasNode() {
 		return p.awaitPrograms()
@@ -178,6 +171,19 @@ func checkParameters(raw json.RawMessage) error {
 		return &invalid.Error{Field: "spec.template.parameters." + name, Problem: "is not known; provider local takes no parameters"}
 	}
 	return nil
+}
+
+// binariesOf returns the programs of a version of Kubernetes. Those of nodes may not be among them yet.
+func (p *Provider) binariesOf(text string) (release.Binaries, error) {
+	version, err := release.ParseVersion(text)
+	if err != nil {
+		return release.Binaries{}, invalid.New("spec.version", "%v", err)
+	}
+	binaries, ok, err := p.Releases.Lookup(version)
+	if err == nil && !ok {
+		err = &invalid.Error{Field: "spec.version", Problem: "the programs of " + text + " are not on this machine; see: kqueen release list"}
+	}
+	return binaries, err
 }
 
 // recordOf returns what the machine keeps for its life, and chooses it when the machine is new. It is
