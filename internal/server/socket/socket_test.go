@@ -108,7 +108,8 @@ func TestListen(t *testing.T) {
 		peer, ok := PeerOf(r.Context())
 		served <- peer.String() + strconv.FormatBool(ok)
 	})}
-	go func() { _ = s.Serve(l) }()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
 	if got := as(t, uint32(os.Geteuid()), path); !strings.HasPrefix(got, "HTTP/1.1 200") {
 		t.Fatalf("the owner got %q", got)
@@ -130,6 +131,10 @@ func TestListen(t *testing.T) {
 	if got := as(t, stranger, path); got != "" {
 		t.Errorf("another user got %q", got)
 	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	<-ended // what accepts connections writes the log
 	if len(served) > 0 || !strings.Contains(log.String(), "uid="+strconv.Itoa(stranger)) {
 		t.Errorf("served %d, logged %s", len(served), &log)
 	}
