@@ -70,8 +70,8 @@ check: packages lint ## Check form and run the tests that start no cluster, in m
 .PHONY: test
 test: packages lint clients kubernetes conformance-tests test-node ## Check form, build for all platforms and run all tests
 	@echo "Testing"
-	@# The longest first, so that the others run beside it.
-	$(call SECONDS_OF,CGO_ENABLED=1 go test -trimpath -race -shuffle=on -timeout 40m ./test/... ./...,all tests)
+	@# The longest first, so that the others run beside it; one more than there are processors, because tests wait a lot.
+	$(call SECONDS_OF,CGO_ENABLED=1 go test -trimpath -race -shuffle=on -p 3 -timeout 40m ./test/... ./...,all tests)
 
 .PHONY: cover
 cover: kubernetes ## Show how much of internal/ all tests together run, end-to-end tests included

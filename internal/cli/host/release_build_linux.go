@@ -102,7 +102,7 @@ func buildReleases(ctx context.Context, e *connection.Env, b releaseBuild) error
 
 const (
 	// nodeBuildLog is in the folder for releases.
-	nodeBuildLog = "node-build.log"
+	nodeBuildLog = "build-of-nodes.log"
 	// buildNiceness lets what the user does in the meantime go first.
 	buildNiceness = 10
 )

@@ -173,7 +173,7 @@ func (s *Store) newestNode() (string, error) {
 	}
 	newest, when := "", time.Time{}
 	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), nodeName+"-") {
+		if !entry.IsDir() || !strings.HasPrefix(entry.Name(), nodeName+"-") {
 			continue
 		}
 		info, err := os.Stat(filepath.Join(s.dir, entry.Name(), manifestName))

@@ -82,8 +82,13 @@ func main() {
 func TestNodeParts(t *testing.T) {
 	module := fakeNode(t)
 	store := NewStore(t.TempDir())
+	notes := filepath.Join(store.dir, "node-notes.log")
+	put(t, notes, "a file is no build")
 	if _, ok, err := store.LookupNodeParts(); ok || err != nil {
 		t.Errorf("lookup in an empty store: %v, %v", ok, err)
+	}
+	if err := os.Remove(notes); err != nil {
+		t.Fatal(err)
 	}
 	var seen builds
 	parts, err := store.EnsureNode(t.Context(), Version{}, NodeSource{Parts: module}, seen.report)
