@@ -81,7 +81,7 @@ cover: kubernetes ## Show how much of internal/ all tests together run, end-to-e
 
 .PHONY: soak
 soak: kubernetes ## Run the long forms of tests: many random crashes, floods, clusters at once, and a fault at every call
-	@echo "Soaking; docs/soak.md has the figures of the last time"
+	@echo "Soaking; docs/soak.md says what this does"
 	KQUEEN_E2E_SEEDS=$${SEEDS:-50} KQUEEN_E2E_CLUSTERS=20 KQUEEN_E2E_FLOOD=10000 go test -trimpath -v -timeout 2h ./test/e2e -run 'TestCrashes|TestManyAtOnce|TestMember$$'
 	KQUEEN_FAULTS=all go test -trimpath -timeout 2h ./internal/... -run UnderFaults
 
