@@ -112,13 +112,13 @@ func withoutSource(err error) error {
 	return err
 }
 
-// Migrate brings the tables of one owner up to date. migrations holds files NUMBER_WORDS.sql in goose's notation,
-// or folders "sqlite" and "postgres" with such files where one text does not do for both; one that was released
-// once is never changed. Several replicas may migrate at once.
-func (db *DB) Migrate(ctx context.Context, owner string, migrations fs.FS) error {
+// Migrate brings the tables of one owner up to date. The folder "migrations" of what the owner embeds holds files
+// NUMBER_WORDS.sql in goose's notation, or folders "sqlite" and "postgres" with such files where one text does not do for
+// both; one that was released once is never changed. Several replicas may migrate at once.
+func (db *DB) Migrate(ctx context.Context, owner string, embedded fs.FS) error {
 	db.migrating.Lock()
 	defer db.migrating.Unlock()
-	migrations, err := db.ownMigrations(migrations)
+	migrations, err := db.migrations(embedded)
 	if err != nil {
 		return fmt.Errorf("read the migrations of %s: %w", owner, err)
 	}
@@ -138,18 +138,19 @@ func (db *DB) Migrate(ctx context.Context, owner string, migrations fs.FS) error
 	return nil
 }
 
-// ownMigrations are those for the database that this is.
-func (db *DB) ownMigrations(migrations fs.FS) (fs.FS, error) {
-	folder := "sqlite"
+// migrations are those for the database that this is.
+func (db *DB) migrations(embedded fs.FS) (fs.FS, error) {
+	const all = "migrations"
+	own := all + "/sqlite"
 	if db.dialect == goose.DialectPostgres {
-		folder = "postgres"
+		own = all + "/postgres"
 	}
-	if _, err := fs.Stat(migrations, folder); errors.Is(err, fs.ErrNotExist) {
-		return migrations, nil
+	if _, err := fs.Stat(embedded, own); errors.Is(err, fs.ErrNotExist) {
+		return fs.Sub(embedded, all)
 	} else if err != nil {
 		return nil, err
 	}
-	return fs.Sub(migrations, folder)
+	return fs.Sub(embedded, own)
 }
 
 func up(ctx context.Context, provider *goose.Provider) error {

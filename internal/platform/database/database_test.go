@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(databasetest.Run(m)) }
 
-var counters = fstest.MapFS{"001_counters.sql": {Data: []byte(`-- +goose Up
+var counters = fstest.MapFS{"migrations/001_counters.sql": {Data: []byte(`-- +goose Up
 CREATE TABLE counters (name TEXT PRIMARY KEY, value BIGINT NOT NULL);
 `)}}
 
@@ -121,7 +121,7 @@ func TestMigrateTogether(t *testing.T) {
 					name := fmt.Sprintf("owner_%d", owner)
 					tables := fstest.MapFS{}
 					for step := range 3 {
-						tables[fmt.Sprintf("%03d_table.sql", step+1)] = &fstest.MapFile{Data: fmt.Appendf(nil,
+						tables[fmt.Sprintf("migrations/%03d_table.sql", step+1)] = &fstest.MapFile{Data: fmt.Appendf(nil,
 							"-- +goose Up\nCREATE TABLE %s_%d (id BIGINT PRIMARY KEY);\n", name, step)}
 					}
 					if err := db.Migrate(t.Context(), name, tables); err != nil {
@@ -138,8 +138,8 @@ func TestMigrateTogether(t *testing.T) {
 func TestMigrateFails(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		wrong := fstest.MapFS{
-			"001_right.sql": {Data: []byte("-- +goose Up\nCREATE TABLE fine (id BIGINT PRIMARY KEY);\n")},
-			"002_wrong.sql": {Data: []byte("-- +goose Up\nCREATE TABLE wrong (;\n")},
+			"migrations/001_right.sql": {Data: []byte("-- +goose Up\nCREATE TABLE fine (id BIGINT PRIMARY KEY);\n")},
+			"migrations/002_wrong.sql": {Data: []byte("-- +goose Up\nCREATE TABLE wrong (;\n")},
 		}
 		if err := db.Migrate(t.Context(), "test", wrong); err == nil || !strings.Contains(err.Error(), "migrate the tables of test") {
 			t.Errorf("got %v", err)
@@ -153,7 +153,7 @@ func TestMigrateOwn(t *testing.T) {
 		return &fstest.MapFile{Data: []byte("-- +goose Up\nCREATE TABLE " + name + " (id BIGINT PRIMARY KEY);\n")}
 	}
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
-		own := fstest.MapFS{"sqlite/001_table.sql": table("for_SQLite"), "postgres/001_table.sql": table("for_PostgreSQL")}
+		own := fstest.MapFS{"migrations/sqlite/001_table.sql": table("for_SQLite"), "migrations/postgres/001_table.sql": table("for_PostgreSQL")}
 		if err := db.Migrate(t.Context(), "test", own); err != nil {
 			t.Fatal(err)
 		}

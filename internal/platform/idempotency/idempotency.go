@@ -16,7 +16,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"sync"
 	"time"
 
@@ -104,11 +103,7 @@ func Open(ctx context.Context, db *database.DB, key []byte) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, fmt.Errorf("open the store of answers: %w", err)
-	}
-	if err := db.Migrate(ctx, "idempotency", own); err != nil {
+	if err := db.Migrate(ctx, "idempotency", migrations); err != nil {
 		return nil, fmt.Errorf("open the store of answers: %w", err)
 	}
 	return &Store{db: db, keys: derived, now: time.Now}, nil

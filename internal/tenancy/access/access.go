@@ -12,7 +12,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/database"
@@ -87,21 +86,13 @@ func Open(ctx context.Context, config Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, config.DB); err != nil {
+	if err := config.DB.Migrate(ctx, "access", migrations); err != nil {
 		return nil, err
 	}
 	return &Service{
 		Config: config, passwords: passwords, issuers: oidc.NewClient(config.Now, config.ProviderDeadline),
 		strangers: make(chan struct{}, 1),
 	}, nil
-}
-
-func migrate(ctx context.Context, db *database.DB) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	return db.Migrate(ctx, "access", files)
 }
 
 // doForStranger does what database.DB.Do does, for callers of whom nothing is known: one at a time, so that a flood of

@@ -15,7 +15,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"sync"
 	"time"
 
@@ -50,11 +49,7 @@ func Open(ctx context.Context, db *database.DB, key []byte) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, fmt.Errorf("open the action log: %w", err)
-	}
-	if err := db.Migrate(ctx, "audit", own); err != nil {
+	if err := db.Migrate(ctx, "audit", migrations); err != nil {
 		return nil, fmt.Errorf("open the action log: %w", err)
 	}
 	l := &Log{db: db, keys: derived, now: time.Now, writing: make(chan struct{}, 1)}
