@@ -151,7 +151,7 @@ func (a *App) socket() *status.Socket {
 		},
 		Tokens: func() *status.Tokens {
 			if d := a.door.Load(); d != nil {
-				return &status.Tokens{Access: d.access, Audit: d.audit}
+				return &status.Tokens{Setup: d.access.Setup, Audit: d.audit}
 			}
 			return nil
 		},

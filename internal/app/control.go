@@ -207,7 +207,7 @@ func (a *App) serving(ctx context.Context, mgr ctrl.Manager, direct client.WithW
 
 // addReconcilers adds all but those of workers. What it returns tells when control planes were looked at.
 func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, d *door, drivers map[string]provision.Driver) ([]*operator.FirstLooks, error) {
-	endings, err := access.NewEndings(ctx, d.access, a.notices.credentials.Send, d.log)
+	endings, err := access.NewEndings(ctx, d.access.Entries, a.notices.credentials.Send, d.log)
 	if err != nil {
 		return nil, err
 	}

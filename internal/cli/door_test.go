@@ -144,7 +144,7 @@ func (d *doors) members(p place, identities *access.Service, users []string) err
 	o := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{Name: p.organization}}
 	for _, user := range users {
 		name, as, _ := strings.Cut(user, "=")
-		if _, err := identities.CreateUser(d.t.Context(), access.NewUser{Name: name, Password: goodPassword, Admin: as == "admin"}); err != nil {
+		if _, err := identities.Users.Create(d.t.Context(), access.NewUser{Name: name, Password: goodPassword, Admin: as == "admin"}); err != nil {
 			return err
 		}
 		if as != "admin" {
@@ -161,7 +161,7 @@ func (d *doors) members(p place, identities *access.Service, users []string) err
 	if len(users) > 0 {
 		return nil
 	}
-	setup, err := identities.SetupToken(d.t.Context())
+	setup, err := identities.Setup.Token(d.t.Context())
 	if err == nil {
 		p.setenv("SETUP", setup.Token.Reveal())
 	}

@@ -71,7 +71,7 @@ func TestScriptsThroughDoor(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		session, err := identities.SignIn(t.Context(), "olive", goodPassword, access.Origin{})
+		session, err := identities.Passwords.SignIn(t.Context(), "olive", goodPassword, access.Origin{})
 		if err != nil {
 			return err
 		}

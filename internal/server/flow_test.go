@@ -137,7 +137,7 @@ func TestDeviceRefused(t *testing.T) {
 	}
 	// Disabled after the answer and before the poll.
 	answer(d, "operator", true)
-	if err := h.access.DisableUser(t.Context(), "operator"); err != nil {
+	if err := h.access.Users.Disable(t.Context(), "operator"); err != nil {
 		t.Fatal(err)
 	}
 	if _, code := h.poll(t, d); code != rest.CodeInvalidGrant {
@@ -309,7 +309,7 @@ func TestCode(t *testing.T) {
 		}
 	}
 	code = c.answer(b, "approve").Get("code")
-	if err := h.access.DisableUser(t.Context(), "viewer"); err != nil {
+	if err := h.access.Users.Disable(t.Context(), "viewer"); err != nil {
 		t.Fatal(err)
 	}
 	if _, problem := h.exchange(t, code, c.verifier, c.redirect); problem != rest.CodeInvalidGrant {

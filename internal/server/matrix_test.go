@@ -177,7 +177,7 @@ func matrix() map[string]route {
 func someUser(t *testing.T, h *house, n int) map[string]string {
 	t.Helper()
 	name := fmt.Sprintf("user-%d", n)
-	if _, err := h.access.CreateUser(t.Context(), access.NewUser{Name: name, Password: secret}); err != nil {
+	if _, err := h.access.Users.Create(t.Context(), access.NewUser{Name: name, Password: secret}); err != nil {
 		t.Fatal(err)
 	}
 	return map[string]string{"user": name}
@@ -186,7 +186,7 @@ func someUser(t *testing.T, h *house, n int) map[string]string {
 // someDevice makes a device that waits for its user.
 func someDevice(t *testing.T, h *house, _ int) map[string]string {
 	t.Helper()
-	start, err := h.access.StartDevice(t.Context(), access.Origin{})
+	start, err := h.access.Devices.Start(t.Context(), access.Origin{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,10 +197,10 @@ func someDevice(t *testing.T, h *house, _ int) map[string]string {
 func someAccount(t *testing.T, h *house, n int) map[string]string {
 	t.Helper()
 	name := fmt.Sprintf("sa-%d", n)
-	if _, err := h.access.CreateServiceAccount(t.Context(), name, "", access.Scope{Organization: "blue", Role: "viewer"}); err != nil {
+	if _, err := h.access.ServiceAccounts.Create(t.Context(), name, "", access.Scope{Organization: "blue", Role: "viewer"}); err != nil {
 		t.Fatal(err)
 	}
-	issued, err := h.access.CreateServiceAccountToken(t.Context(), "blue", name, access.NewToken{Name: "t", Expires: time.Now().Add(time.Hour)})
+	issued, err := h.access.ServiceAccounts.CreateToken(t.Context(), "blue", name, access.NewToken{Name: "t", Expires: time.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func (h *house) ask(t *testing.T, r route, method, path, who string, n int) {
 		body = strings.ReplaceAll(body, "2999-01-01T00:00:00Z", time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	}
 	if strings.HasSuffix(path, "/signout") && h.tokens[who] != "" { // a session of its own
-		issued, err := h.access.SignIn(t.Context(), who, secret, access.Origin{})
+		issued, err := h.access.Passwords.SignIn(t.Context(), who, secret, access.Origin{})
 		if err != nil {
 			t.Fatal(err)
 		}

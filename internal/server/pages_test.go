@@ -29,7 +29,7 @@ func TestPages(t *testing.T) {
 	h := newHouse(t)
 	front := h.front(t)
 	code := func(b *browser) string {
-		start, err := h.access.StartDevice(t.Context(), access.Origin{Client: "kqueen on <build-7>"})
+		start, err := h.access.Devices.Start(t.Context(), access.Origin{Client: "kqueen on <build-7>"})
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestMatrixOfPages(t *testing.T) {
 func (b *browser) proofs(h *house, path string) string {
 	credential := ""
 	if session := b.cookie(pages.SessionCookie); session != "" {
-		identity, err := h.access.Authenticate(b.t.Context(), session)
+		identity, err := h.access.Credentials.Authenticate(b.t.Context(), session)
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func TestSessionOfPages(t *testing.T) {
 	}
 	b.signIn("viewer")
 	b.get(goodAuthorize)
-	if err := h.access.DisableUser(t.Context(), "viewer"); err != nil {
+	if err := h.access.Users.Disable(t.Context(), "viewer"); err != nil {
 		t.Fatal(err)
 	}
 	if s := b.submit("/authorize", "answer", "approve"); s.status != http.StatusForbidden && s.status != http.StatusUnauthorized {
@@ -307,11 +307,11 @@ func TestSessionOfPages(t *testing.T) {
 
 func apiToken(t *testing.T, h *house) string {
 	t.Helper()
-	identity, err := h.access.Authenticate(t.Context(), h.tokens["viewer"])
+	identity, err := h.access.Credentials.Authenticate(t.Context(), h.tokens["viewer"])
 	if err != nil {
 		t.Fatal(err)
 	}
-	issued, err := h.access.CreateToken(t.Context(), identity, access.NewToken{Name: "t", Expires: time.Now().Add(time.Hour)})
+	issued, err := h.access.Credentials.CreateToken(t.Context(), identity, access.NewToken{Name: "t", Expires: time.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -265,7 +265,7 @@ func TestProviderOfDisabled(t *testing.T) {
 		t.Fatalf("%d %s", s.status, s.body)
 	}
 	back := c.begin()
-	if err := c.access.DisableUser(t.Context(), c.name+":alice@example.com"); err != nil {
+	if err := c.access.Users.Disable(t.Context(), c.name+":alice@example.com"); err != nil {
 		t.Fatal(err)
 	}
 	if s := c.b.get("/device"); s.status != http.StatusSeeOther {

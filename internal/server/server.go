@@ -78,16 +78,18 @@ func New(c Config) (*Server, error) {
 	mux := http.NewServeMux()
 	providers := identityprovider.Source{Providers: c.Cache, Secrets: c.Own}
 	before := chain.New(chain.Config{
-		Access: c.Access, Providers: providers, Cache: c.Cache, Audit: c.Audit, Answers: c.Answers, Log: c.Log, Now: c.Now,
+		Credentials: c.Access.Credentials, Providers: providers, Cache: c.Cache, Audit: c.Audit, Answers: c.Answers, Log: c.Log, Now: c.Now,
 	})
 	s := &Server{api: humago.New(mux, apiConfig(c.Version)), handler: before.Handler(mux), streams: before.Streams}
 	s.api.UseMiddleware(before.Middlewares()...)
-	if err := register(s.api, c, before, providers); err != nil {
+	flows := &accounts.Flows{Passwords: c.Access.Passwords, Users: c.Access.Users, Devices: c.Access.Devices}
+	if err := register(s.api, c, before, providers, flows); err != nil {
 		return nil, err
 	}
 	documentProblems(s.api.OpenAPI())
 	err := pages.Register(mux, pages.Config{
-		Access: c.Access, Providers: providers, Identities: before.Identities, Recorder: before.Recorder, Key: c.Key, Now: c.Now,
+		Flows: flows, Sessions: c.Access.Credentials, Codes: c.Access.Codes, ProviderSignIns: c.Access.Providers, Providers: providers,
+		Identities: before.Identities, Recorder: before.Recorder, Key: c.Key, Now: c.Now,
 	})
 	if err := errors.Join(err, reference.Register(mux, s.api.OpenAPI())); err != nil {
 		return nil, err
@@ -98,7 +100,7 @@ func New(c Config) (*Server, error) {
 }
 
 // register adds all operations of the REST API.
-func register(api huma.API, c Config, before *chain.Chain, providers identityprovider.Source) error {
+func register(api huma.API, c Config, before *chain.Chain, providers identityprovider.Source, flows *accounts.Flows) error {
 	may := rights.New(c.Own, c.Cache, c.Now)
 	err := objects.Register(api, objects.Config{
 		Callers: c.Callers, Own: c.Own, Cache: c.Cache, Rights: may, Streams: before.Streams, Limits: c.Limits, Key: c.Key,
@@ -107,9 +109,9 @@ func register(api huma.API, c Config, before *chain.Chain, providers identitypro
 		return err
 	}
 	secrets.Register(api, secrets.Config{
-		Callers: c.Callers, Own: c.Own, Rights: may, Providers: providers, Issuer: c.Issuer, Access: c.Access, Now: c.Now,
+		Callers: c.Callers, Own: c.Own, Rights: may, Providers: providers, Issuer: c.Issuer, Entries: c.Access.Entries, Now: c.Now,
 	})
-	accounts.Register(api, accounts.Config{Access: c.Access, Providers: providers, Callers: c.Callers, Rights: may})
+	accounts.Register(api, accounts.Config{Access: c.Access, Flows: flows, Providers: providers, Callers: c.Callers, Rights: may})
 	auditlog.Register(api, c.Audit, may, before.Streams)
 	return nil
 }

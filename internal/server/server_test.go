@@ -152,11 +152,11 @@ func (h *house) guarded(t *testing.T) {
 func (h *house) users(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"admin", "owner", "operator", "developer", "viewer", "red", "nobody"} {
-		_, err := h.access.CreateUser(t.Context(), access.NewUser{Name: name, Password: secret, Admin: name == "admin"})
+		_, err := h.access.Users.Create(t.Context(), access.NewUser{Name: name, Password: secret, Admin: name == "admin"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		issued, err := h.access.SignIn(t.Context(), name, secret, access.Origin{})
+		issued, err := h.access.Passwords.SignIn(t.Context(), name, secret, access.Origin{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -80,7 +80,7 @@ func TestWatch(t *testing.T) {
 		t.Errorf("after the first event comes %+v", e)
 	}
 	begun := time.Now()
-	if err := h.access.DisableUser(t.Context(), "viewer"); err != nil {
+	if err := h.access.Users.Disable(t.Context(), "viewer"); err != nil {
 		t.Fatal(err)
 	}
 	next(t, lines, "problem")

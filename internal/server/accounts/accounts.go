@@ -18,7 +18,9 @@ import (
 
 // Config is what the operations stand on.
 type Config struct {
+	// Access is all of it: each handler takes the subjects that it serves.
 	Access    *access.Service
+	Flows     *Flows
 	Providers identityprovider.Source
 	// Callers makes each call as the caller that its context names.
 	Callers client.Client
@@ -27,28 +29,36 @@ type Config struct {
 
 // Register adds the operations to an API.
 func Register(api huma.API, c Config) {
-	flows := NewFlows(c.Access)
-	(&signIn{c.Access, c.Providers, flows}).register(api)
-	(&devices{c.Access, flows}).register(api)
-	(&me{c.Access}).register(api)
-	(&users{c.Access, c.Rights}).register(api)
-	(&serviceAccounts{c.Access, c.Rights}).register(api)
+	a := c.Access
+	(&signIn{a.Setup, a.Passwords, a.Credentials, c.Providers, c.Flows}).register(api)
+	(&devices{a.Devices, a.Codes, c.Flows}).register(api)
+	(&me{a.Passwords, a.Credentials}).register(api)
+	(&users{a.Users, a.Passwords, a.Credentials, c.Rights}).register(api)
+	(&serviceAccounts{a.ServiceAccounts, a.Credentials, c.Rights}).register(api)
 	(&members{c.Callers, c.Rights}).register(api)
 }
 
 // Flows are the steps of signing in that operations and pages have in common, with what the audit log has of them.
-type Flows struct{ access *access.Service }
+type Flows struct {
+	Passwords interface {
+		SignIn(ctx context.Context, name, text string, from access.Origin) (access.Issued, error)
+	}
+	Users interface {
+		Get(ctx context.Context, name string) (access.UserInfo, error)
+	}
+	Devices interface {
+		Get(ctx context.Context, by access.Identity, userCode string, from access.Origin) (access.DeviceRequest, error)
+		Answer(ctx context.Context, by access.Identity, userCode string, approve bool, from access.Origin) error
+	}
+}
 
-// NewFlows returns the steps.
-func NewFlows(a *access.Service) *Flows { return &Flows{a} }
-
-// SignIn signs in a local user. Errors: those of access.SignIn.
+// SignIn signs in a local user. Errors: those of access.Passwords.SignIn.
 func (f *Flows) SignIn(ctx context.Context, r *chain.Request, name, password string) (access.Issued, error) {
 	r.Object = chain.Object{Kind: "User", Name: name}
-	issued, err := f.access.SignIn(ctx, name, password, r.From)
+	issued, err := f.Passwords.SignIn(ctx, name, password, r.From)
 	if err != nil {
 		// Users type passwords in place of their names: a name that no account has is not written down.
-		if _, unknown := f.access.GetUser(ctx, name); unknown != nil {
+		if _, unknown := f.Users.Get(ctx, name); unknown != nil {
 			r.Object.Name = ""
 		}
 	}
@@ -59,7 +69,7 @@ func (f *Flows) SignIn(ctx context.Context, r *chain.Request, name, password str
 // right one has not done anything yet.
 func (f *Flows) Device(ctx context.Context, r *chain.Request, userCode string) (access.DeviceRequest, error) {
 	r.Object.Kind = "Device"
-	found, err := f.access.GetDevice(ctx, r.Identity, userCode, r.From)
+	found, err := f.Devices.Get(ctx, r.Identity, userCode, r.From)
 	if err != nil {
 		return found, problem.ExplainAccess(err)
 	}
@@ -71,7 +81,7 @@ func (f *Flows) Device(ctx context.Context, r *chain.Request, userCode string) (
 func (f *Flows) Answer(ctx context.Context, r *chain.Request, userCode string, approve bool) error {
 	r.Object.Kind = "Device"
 	r.Detail = map[string]string{"answer": AnswerWord(approve)}
-	if err := f.access.AnswerDevice(ctx, r.Identity, userCode, approve, r.From); err != nil {
+	if err := f.Devices.Answer(ctx, r.Identity, userCode, approve, r.From); err != nil {
 		return problem.ExplainAccess(err)
 	}
 	return nil

@@ -21,8 +21,9 @@ const DevicePath = "/device"
 
 // devices are the ways to sign in that have more than one step.
 type devices struct {
-	access *access.Service
-	flows  *Flows
+	devices *access.Devices
+	codes   *access.Codes
+	flows   *Flows
 }
 
 func (h *devices) register(api huma.API) {
@@ -44,7 +45,7 @@ func (h *devices) startDevice(ctx context.Context, in *startDeviceInput) (*chain
 	r := chain.Of(ctx)
 	from := r.From
 	from.Client = cmp.Or(in.Body.Client, from.Client)
-	start, err := h.access.StartDevice(ctx, from)
+	start, err := h.devices.Start(ctx, from)
 	if err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
@@ -59,7 +60,7 @@ func (h *devices) startDevice(ctx context.Context, in *startDeviceInput) (*chain
 type pollDeviceInput struct{ Body rest.DevicePoll }
 
 func (h *devices) pollDevice(ctx context.Context, in *pollDeviceInput) (*chain.Answer[rest.Issued], error) {
-	issued, err := h.access.PollDevice(ctx, in.Body.DeviceCode)
+	issued, err := h.devices.Poll(ctx, in.Body.DeviceCode)
 	if err != nil {
 		// A device asks every few seconds: that it waits is no news.
 		chain.Of(ctx).Unremarkable = errors.Is(err, access.ErrAuthorizationPending) || errors.Is(err, access.ErrSlowDown)
@@ -96,7 +97,7 @@ func (h *devices) answerDevice(ctx context.Context, in *answerDeviceInput) (*str
 type exchangeCodeInput struct{ Body rest.CodeExchange }
 
 func (h *devices) exchangeCode(ctx context.Context, in *exchangeCodeInput) (*chain.Answer[rest.Issued], error) {
-	issued, err := h.access.ExchangeCode(ctx, in.Body.Code, in.Body.CodeVerifier, in.Body.RedirectURI)
+	issued, err := h.codes.Exchange(ctx, in.Body.Code, in.Body.CodeVerifier, in.Body.RedirectURI)
 	if err != nil {
 		return nil, problem.ExplainAccess(err)
 	}

@@ -14,7 +14,10 @@ import (
 )
 
 // me is about the caller.
-type me struct{ access *access.Service }
+type me struct {
+	passwords   *access.Passwords
+	credentials *access.Credentials
+}
 
 func (h *me) register(api huma.API) {
 	huma.Register(api, chain.Operation(http.MethodGet, "/me", "getMe", "Who you are, and what you may", "Me"), h.getMe)
@@ -45,7 +48,7 @@ type changePasswordInput struct{ Body rest.ChangePassword }
 func (h *me) changePassword(ctx context.Context, in *changePasswordInput) (*struct{}, error) {
 	r := chain.Of(ctx)
 	r.Object = chain.Object{Kind: "User", Name: r.Identity.Name}
-	if err := h.access.ChangePassword(ctx, r.Identity.Name, in.Body.Old, in.Body.Password, r.From); err != nil {
+	if err := h.passwords.Change(ctx, r.Identity.Name, in.Body.Old, in.Body.Password, r.From); err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
 	return nil, nil
@@ -69,7 +72,7 @@ func toPage[A, B any](list access.List[A], convert func(A) B) *chain.Answer[rest
 }
 
 func (h *me) listCredentials(ctx context.Context, in *Paged) (*chain.Answer[rest.Page[rest.Credential]], error) {
-	list, err := h.access.ListCredentials(ctx, chain.Of(ctx).Identity.Name, "", in.page())
+	list, err := h.credentials.List(ctx, chain.Of(ctx).Identity.Name, "", in.page())
 	if err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
@@ -89,7 +92,7 @@ func (in WithNewToken) wanted() access.NewToken {
 
 func (h *me) createToken(ctx context.Context, in *WithNewToken) (*chain.Answer[rest.Issued], error) {
 	r := chain.Of(ctx)
-	issued, err := h.access.CreateToken(ctx, r.Identity, in.wanted())
+	issued, err := h.credentials.CreateToken(ctx, r.Identity, in.wanted())
 	if err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
@@ -105,7 +108,7 @@ type OfCredential struct {
 func (h *me) revokeCredential(ctx context.Context, in *OfCredential) (*struct{}, error) {
 	r := chain.Of(ctx)
 	r.Object = chain.Object{Kind: "Token", UID: in.Credential}
-	if err := h.access.Revoke(ctx, r.Identity.Name, in.Credential); err != nil {
+	if err := h.credentials.Revoke(ctx, r.Identity.Name, in.Credential); err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
 	return nil, nil

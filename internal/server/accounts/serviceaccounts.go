@@ -17,8 +17,9 @@ import (
 
 // serviceAccounts are the programs of organizations.
 type serviceAccounts struct {
-	access *access.Service
-	rights *rights.Rights
+	accounts    *access.ServiceAccounts
+	credentials *access.Credentials
+	rights      *rights.Rights
 }
 
 func (h *serviceAccounts) register(api huma.API) {
@@ -51,7 +52,7 @@ func (h *serviceAccounts) listServiceAccounts(ctx context.Context, in *serviceAc
 	if err := h.mayAccounts(ctx, in.InOrganization, "list", ""); err != nil {
 		return nil, err
 	}
-	list, err := h.access.ListServiceAccounts(ctx, in.Organization, in.page())
+	list, err := h.accounts.List(ctx, in.Organization, in.page())
 	if err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
@@ -67,7 +68,7 @@ func (h *serviceAccounts) createServiceAccount(ctx context.Context, in *newServi
 	if err := h.mayAccounts(ctx, in.InOrganization, "create", in.Body.Name); err != nil {
 		return nil, err
 	}
-	made, err := h.access.CreateServiceAccount(ctx, in.Body.Name, in.Body.DisplayName, access.Scope{Organization: in.Organization, Role: in.Body.Role})
+	made, err := h.accounts.Create(ctx, in.Body.Name, in.Body.DisplayName, access.Scope{Organization: in.Organization, Role: in.Body.Role})
 	if err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
@@ -88,7 +89,7 @@ func (h *serviceAccounts) getServiceAccount(ctx context.Context, in *OfServiceAc
 }
 
 func (h *serviceAccounts) answerServiceAccount(ctx context.Context, in *OfServiceAccount) (*chain.Answer[rest.ServiceAccount], error) {
-	found, err := h.access.GetServiceAccount(ctx, in.Organization, in.ServiceAccount)
+	found, err := h.accounts.Get(ctx, in.Organization, in.ServiceAccount)
 	if err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
@@ -107,13 +108,13 @@ func (h *serviceAccounts) updateServiceAccount(ctx context.Context, in *serviceA
 	var acts []func(context.Context, string, string) error
 	if to := in.Body.Role; to != nil {
 		acts = append(acts, func(ctx context.Context, organization, name string) error {
-			return h.access.SetServiceAccountRole(ctx, organization, name, *to)
+			return h.accounts.SetRole(ctx, organization, name, *to)
 		})
 	}
 	if to := in.Body.Disabled; to != nil && *to {
-		acts = append(acts, h.access.DisableServiceAccount)
+		acts = append(acts, h.accounts.Disable)
 	} else if to != nil {
-		acts = append(acts, h.access.EnableServiceAccount)
+		acts = append(acts, h.accounts.Enable)
 	}
 	for _, act := range acts {
 		if err := act(ctx, in.Organization, in.ServiceAccount); err != nil {
@@ -127,7 +128,7 @@ func (h *serviceAccounts) deleteServiceAccount(ctx context.Context, in *OfServic
 	if err := h.mayAccounts(ctx, in.InOrganization, "delete", in.ServiceAccount); err != nil {
 		return nil, err
 	}
-	if err := h.access.DeleteServiceAccount(ctx, in.Organization, in.ServiceAccount); err != nil {
+	if err := h.accounts.Delete(ctx, in.Organization, in.ServiceAccount); err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
 	return nil, nil
@@ -142,7 +143,7 @@ func (h *serviceAccounts) listServiceAccountTokens(ctx context.Context, in *serv
 	if err := h.mayAccounts(ctx, in.InOrganization, "get", in.ServiceAccount); err != nil {
 		return nil, err
 	}
-	list, err := h.access.ListCredentials(ctx, access.ServiceAccountName(in.Organization, in.ServiceAccount), access.Token, in.page())
+	list, err := h.credentials.List(ctx, access.ServiceAccountName(in.Organization, in.ServiceAccount), access.Token, in.page())
 	if err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
@@ -158,7 +159,7 @@ func (h *serviceAccounts) createServiceAccountToken(ctx context.Context, in *new
 	if err := h.mayAccounts(ctx, in.InOrganization, "update", in.ServiceAccount); err != nil {
 		return nil, err
 	}
-	issued, err := h.access.CreateServiceAccountToken(ctx, in.Organization, in.ServiceAccount, in.wanted())
+	issued, err := h.accounts.CreateToken(ctx, in.Organization, in.ServiceAccount, in.wanted())
 	if err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
@@ -174,7 +175,7 @@ func (h *serviceAccounts) revokeServiceAccountToken(ctx context.Context, in *ser
 	if err := h.mayAccounts(ctx, in.InOrganization, "update", in.ServiceAccount); err != nil {
 		return nil, err
 	}
-	if err := h.access.Revoke(ctx, access.ServiceAccountName(in.Organization, in.ServiceAccount), in.Credential); err != nil {
+	if err := h.credentials.Revoke(ctx, access.ServiceAccountName(in.Organization, in.ServiceAccount), in.Credential); err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
 	return nil, nil

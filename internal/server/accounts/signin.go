@@ -16,9 +16,11 @@ import (
 
 // signIn is for callers who are to become known.
 type signIn struct {
-	access    *access.Service
-	providers identityprovider.Source
-	flows     *Flows
+	setup       *access.Setup
+	passwords   *access.Passwords
+	credentials *access.Credentials
+	providers   identityprovider.Source
+	flows       *Flows
 }
 
 func (h *signIn) register(api huma.API) {
@@ -38,7 +40,7 @@ type setUpInput struct {
 func (h *signIn) setUp(ctx context.Context, in *setUpInput) (*chain.Answer[rest.User], error) {
 	r := chain.Of(ctx)
 	r.Object = chain.Object{Kind: "User", Name: in.Body.Name}
-	user, err := h.access.SetUp(ctx, in.Body.Token, access.NewUser{
+	user, err := h.setup.MakeAdmin(ctx, in.Body.Token, access.NewUser{
 		Name: in.Body.Name, DisplayName: in.Body.DisplayName, Email: in.Body.Email, Password: in.Body.Password,
 	})
 	if err != nil {
@@ -67,7 +69,7 @@ type choosePasswordInput struct {
 }
 
 func (h *signIn) choosePassword(ctx context.Context, in *choosePasswordInput) (*struct{}, error) {
-	if err := h.access.ChoosePassword(ctx, in.Body.Token, in.Body.Password); err != nil {
+	if err := h.passwords.Choose(ctx, in.Body.Token, in.Body.Password); err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
 	return nil, nil
@@ -75,7 +77,7 @@ func (h *signIn) choosePassword(ctx context.Context, in *choosePasswordInput) (*
 
 func (h *signIn) signOut(ctx context.Context, _ *struct{}) (*struct{}, error) {
 	r := chain.Of(ctx)
-	if err := h.access.Revoke(ctx, r.Identity.Name, r.Identity.Credential.ID); err != nil {
+	if err := h.credentials.Revoke(ctx, r.Identity.Name, r.Identity.Credential.ID); err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
 	return nil, nil

@@ -16,8 +16,10 @@ import (
 
 // users are those who sign in.
 type users struct {
-	access *access.Service
-	rights *rights.Rights
+	users       *access.Users
+	passwords   *access.Passwords
+	credentials *access.Credentials
+	rights      *rights.Rights
 }
 
 func (h *users) register(api huma.API) {
@@ -42,7 +44,7 @@ func (h *users) listUsers(ctx context.Context, in *Paged) (*chain.Answer[rest.Pa
 	if err := h.mayUsers(ctx, "list", ""); err != nil {
 		return nil, err
 	}
-	list, err := h.access.ListUsers(ctx, in.page())
+	list, err := h.users.List(ctx, in.page())
 	if err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
@@ -55,7 +57,7 @@ func (h *users) createUser(ctx context.Context, in *newUserInput) (*chain.Answer
 	if err := h.mayUsers(ctx, "create", in.Body.Name); err != nil {
 		return nil, err
 	}
-	user, err := h.access.CreateUser(ctx, access.NewUser{
+	user, err := h.users.Create(ctx, access.NewUser{
 		Name: in.Body.Name, DisplayName: in.Body.DisplayName, Email: in.Body.Email, Admin: in.Body.Admin,
 	})
 	if err != nil {
@@ -77,7 +79,7 @@ func (h *users) getUser(ctx context.Context, in *OfUser) (*chain.Answer[rest.Use
 }
 
 func (h *users) answerUser(ctx context.Context, name string) (*chain.Answer[rest.User], error) {
-	user, err := h.access.GetUser(ctx, name)
+	user, err := h.users.Get(ctx, name)
 	if err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
@@ -101,7 +103,7 @@ func (h *users) updateUser(ctx context.Context, in *userChangeInput) (*chain.Ans
 
 // changeUser makes what can be refused first, so that little is done of what is refused.
 func (h *users) changeUser(ctx context.Context, name string, to rest.UserChange) error {
-	user, err := h.access.GetUser(ctx, name)
+	user, err := h.users.Get(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -113,12 +115,12 @@ func (h *users) changeUser(ctx context.Context, name string, to rest.UserChange)
 		if to.Email != nil {
 			email = *to.Email
 		}
-		if err := h.access.UpdateUser(ctx, name, displayName, email); err != nil {
+		if err := h.users.Update(ctx, name, displayName, email); err != nil {
 			return err
 		}
 	}
 	if to.Admin != nil && *to.Admin != user.Admin {
-		if err := h.access.SetAdmin(ctx, name, *to.Admin); err != nil {
+		if err := h.users.SetAdmin(ctx, name, *to.Admin); err != nil {
 			return err
 		}
 	}
@@ -126,16 +128,16 @@ func (h *users) changeUser(ctx context.Context, name string, to rest.UserChange)
 	case to.Disabled == nil || *to.Disabled == user.Disabled:
 		return nil
 	case *to.Disabled:
-		return h.access.DisableUser(ctx, name)
+		return h.users.Disable(ctx, name)
 	}
-	return h.access.EnableUser(ctx, name)
+	return h.users.Enable(ctx, name)
 }
 
 func (h *users) deleteUser(ctx context.Context, in *OfUser) (*struct{}, error) {
 	if err := h.mayUsers(ctx, "delete", in.User); err != nil {
 		return nil, err
 	}
-	if err := h.access.DeleteUser(ctx, in.User); err != nil {
+	if err := h.users.Delete(ctx, in.User); err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
 	return nil, nil
@@ -145,7 +147,7 @@ func (h *users) resetUser(ctx context.Context, in *OfUser) (*chain.Answer[rest.O
 	if err := h.mayUsers(ctx, "update", in.User); err != nil {
 		return nil, err
 	}
-	once, err := h.access.ResetPassword(ctx, in.User)
+	once, err := h.passwords.Reset(ctx, in.User)
 	if err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
@@ -156,7 +158,7 @@ func (h *users) revokeUser(ctx context.Context, in *OfUser) (*struct{}, error) {
 	if err := h.mayUsers(ctx, "update", in.User); err != nil {
 		return nil, err
 	}
-	if err := h.access.RevokeAll(ctx, in.User); err != nil {
+	if err := h.credentials.RevokeAll(ctx, in.User); err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
 	return nil, nil

@@ -22,15 +22,14 @@ import (
 
 	"kqueen.io/kqueen/internal/platform/idempotency"
 	"kqueen.io/kqueen/internal/server/problem"
-	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/audit"
 	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 )
 
 // Config is what the chain stands on. All fields are required.
 type Config struct {
-	Access    *access.Service
-	Providers identityprovider.Source
+	Credentials Authenticator
+	Providers   identityprovider.Source
 	// Cache holds the organizations; see [Index].
 	Cache client.Reader
 	Audit *audit.Log
@@ -55,7 +54,7 @@ type Chain struct {
 
 // New returns a chain.
 func New(c Config) *Chain {
-	who := &Identities{access: c.Access, providers: c.Providers, cache: c.Cache}
+	who := &Identities{credentials: c.Credentials, providers: c.Providers, cache: c.Cache}
 	return &Chain{
 		Identities: who, Recorder: newRecorder(c.Audit, c.Log), Streams: newStreams(who), limits: newLimits(),
 		once: once{c.Answers, c.Log}, log: c.Log, now: c.Now,

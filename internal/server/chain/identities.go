@@ -17,11 +17,16 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
+// Authenticator says whose a session or token is, as access.Credentials does.
+type Authenticator interface {
+	Authenticate(ctx context.Context, bearer string) (access.Identity, error)
+}
+
 // Identities find out who asks, whichever way a request comes.
 type Identities struct {
-	access    *access.Service
-	providers identityprovider.Source
-	cache     client.Reader
+	credentials Authenticator
+	providers   identityprovider.Source
+	cache       client.Reader
 }
 
 // Authenticate finds out who makes a request: on the local socket the owner, whom the kernel names, and else the account
@@ -46,7 +51,7 @@ func (i *Identities) Authenticate(ctx context.Context, r *Request, secret string
 
 // whoIs returns who a bearer is and what that makes them in each organization.
 func (i *Identities) whoIs(ctx context.Context, bearer string) (access.Identity, Caller, error) {
-	identity, err := i.access.Authenticate(ctx, bearer)
+	identity, err := i.credentials.Authenticate(ctx, bearer)
 	if err != nil {
 		return access.Identity{}, Caller{}, fmt.Errorf("identify the caller: %w", err)
 	}

@@ -55,12 +55,12 @@ func (s *Pages) takeDevice(v *visit) error {
 	switch answer {
 	case "approve", "deny":
 		approve := answer == "approve"
-		if err := s.flows.Answer(v.r.Context(), v.Request, code, approve); err != nil {
+		if err := s.Flows.Answer(v.r.Context(), v.Request, code, approve); err != nil {
 			return v.again(code, err)
 		}
 		return v.show(http.StatusOK, "answered.html", "Done", approve)
 	}
-	found, err := s.flows.Device(v.r.Context(), v.Request, code)
+	found, err := s.Flows.Device(v.r.Context(), v.Request, code)
 	if err != nil {
 		return v.again(code, err)
 	}
@@ -150,7 +150,7 @@ func (s *Pages) takeAuthorize(v *visit) error {
 		return v.send(p.back(url.Values{"error": {"access_denied"}}))
 	}
 	p.Client = cmp.Or(p.Client, v.From.Client)
-	code, err := s.Access.CreateCode(v.r.Context(), v.Identity, p.CodeRequest)
+	code, err := s.Codes.Create(v.r.Context(), v.Identity, p.CodeRequest)
 	if err != nil {
 		return problem.ExplainAccess(err)
 	}

@@ -4,6 +4,7 @@
 package pages
 
 import (
+	"context"
 	"embed"
 	"fmt"
 	"html/template"
@@ -15,6 +16,7 @@ import (
 	"kqueen.io/kqueen/internal/server/accounts"
 	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/tenancy/access"
+	"kqueen.io/kqueen/internal/tenancy/access/oidc"
 	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 )
 
@@ -23,19 +25,36 @@ var pageFiles embed.FS
 
 // Config is what the pages stand on.
 type Config struct {
-	Access     *access.Service
-	Providers  identityprovider.Source
-	Identities *chain.Identities
-	Recorder   *chain.Recorder
+	Flows *accounts.Flows
+	// Sessions ends those of browsers.
+	Sessions interface {
+		Revoke(ctx context.Context, accountName, id string) error
+	}
+	// Codes lets command lines in.
+	Codes interface {
+		Create(ctx context.Context, by access.Identity, request access.CodeRequest) (access.OneTime, error)
+	}
+	ProviderSignIns ProviderSignIns
+	Providers       identityprovider.Source
+	Identities      *chain.Identities
+	Recorder        *chain.Recorder
 	// Key proves that a form is one of ours; 32 bytes.
 	Key []byte
 	Now func() time.Time
 }
 
+// ProviderSignIns sign users in at identity providers, as access.Providers does.
+type ProviderSignIns interface {
+	Begin(ctx context.Context, p oidc.Provider, next string, from access.Origin) (access.ProviderStart, error)
+	Finish(
+		ctx context.Context, find func(ctx context.Context, name string) (oidc.Provider, error), cookie string,
+		callback oidc.Callback,
+	) (issued access.Issued, next string, err error)
+}
+
 // Pages serve what browsers ask for.
 type Pages struct {
 	Config
-	flows     *accounts.Flows
 	templates *template.Template
 }
 
@@ -45,7 +64,7 @@ func Register(mux *http.ServeMux, c Config) error {
 	if err != nil {
 		return fmt.Errorf("read the pages: %w", err)
 	}
-	s := &Pages{Config: c, flows: accounts.NewFlows(c.Access), templates: all}
+	s := &Pages{Config: c, templates: all}
 	for pattern, p := range s.pages() {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.visited(w, r, p) })
 	}

@@ -74,7 +74,7 @@ func (s *Pages) takePassword(v *visit) error {
 	if err != nil {
 		return err
 	}
-	issued, err := s.flows.SignIn(v.r.Context(), v.Request, name, v.r.PostForm.Get("password"))
+	issued, err := s.Flows.SignIn(v.r.Context(), v.Request, name, v.r.PostForm.Get("password"))
 	var locked *access.LockedError
 	switch {
 	case errors.Is(err, access.ErrUnauthenticated):
@@ -102,7 +102,7 @@ func (v *visit) enter(issued access.Issued, by, next string) error {
 func (s *Pages) leave(v *visit) error {
 	v.drop(SessionCookie)
 	if v.Known() {
-		err := s.Access.Revoke(v.r.Context(), v.Identity.Name, v.Identity.Credential.ID)
+		err := s.Sessions.Revoke(v.r.Context(), v.Identity.Name, v.Identity.Credential.ID)
 		if err != nil && !errors.Is(err, access.ErrNotFound) {
 			return problem.ExplainAccess(err)
 		}
@@ -121,7 +121,7 @@ func (s *Pages) goToProvider(v *visit) error {
 		return v.refused(err)
 	}
 	v.Object = chain.Object{Kind: "IdentityProvider", Name: provider.Name}
-	start, err := s.Access.BeginProvider(v.r.Context(), provider, next, v.From)
+	start, err := s.ProviderSignIns.Begin(v.r.Context(), provider, next, v.From)
 	if err != nil {
 		return v.refused(err)
 	}
@@ -143,7 +143,7 @@ func (s *Pages) comeBack(v *visit) error {
 		}
 		return s.Providers.Get(ctx, begun, v.Base())
 	}
-	issued, next, err := s.Access.FinishProvider(v.r.Context(), find, cookie, oidc.Callback{
+	issued, next, err := s.ProviderSignIns.Finish(v.r.Context(), find, cookie, oidc.Callback{
 		State: query.Get("state"), Code: query.Get("code"), Issuer: query.Get("iss"),
 		Error: query.Get("error"), ErrorDescription: query.Get("error_description"),
 	})

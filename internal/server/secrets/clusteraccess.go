@@ -21,7 +21,6 @@ import (
 	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/problem"
 	"kqueen.io/kqueen/internal/server/rights"
-	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
 	"kqueen.io/kqueen/internal/tenancy/role"
 )
@@ -31,7 +30,7 @@ type clusterAccess struct {
 	callers, own client.Client
 	rights       *rights.Rights
 	issuer       *issuer.Issuer
-	access       *access.Service
+	entries      Entries
 }
 
 func (h *clusterAccess) register(api huma.API) {
@@ -108,7 +107,7 @@ func (h *clusterAccess) issueCredential(ctx context.Context, in *credentialReque
 	}
 	// Noted before it is out: it ends with what the caller came with. The owner came with nothing that could end.
 	if r.Identity.Kind != chain.OwnerKind {
-		if err := h.access.Enter(ctx, r.Identity, audience, expires); err != nil {
+		if err := h.entries.Enter(ctx, r.Identity, audience, expires); err != nil {
 			return nil, problem.ExplainAccess(err)
 		}
 	}

@@ -5,6 +5,7 @@
 package secrets
 
 import (
+	"context"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -22,16 +23,21 @@ type Config struct {
 	Callers, Own client.Client
 	Rights       *rights.Rights
 	Providers    identityprovider.Source
-	// Issuer signs credentials for clusters, and Access knows what they end with.
-	Issuer *issuer.Issuer
-	Access *access.Service
-	Now    func() time.Time
+	// Issuer signs credentials for clusters, and Entries knows what they end with.
+	Issuer  *issuer.Issuer
+	Entries Entries
+	Now     func() time.Time
+}
+
+// Entries notes who enters a cluster, as access.Entries does.
+type Entries interface {
+	Enter(ctx context.Context, by access.Identity, audience string, until time.Time) error
 }
 
 // Register adds the operations to an API.
 func Register(api huma.API, c Config) {
 	(&credentials{c.Callers, c.Own, c.Rights, c.Now}).register(api)
-	(&clusterAccess{c.Callers, c.Own, c.Rights, c.Issuer, c.Access}).register(api)
+	(&clusterAccess{c.Callers, c.Own, c.Rights, c.Issuer, c.Entries}).register(api)
 	(&join{c.Callers, c.Own, c.Rights, c.Now}).register(api)
 	(&clientSecrets{c.Callers, c.Rights, c.Providers, c.Now}).register(api)
 }

@@ -22,10 +22,16 @@ type Setup struct {
 	Expires time.Time `json:"expires,omitzero"`
 }
 
+// SetupTokens make the tokens, as access.Setup does.
+type SetupTokens interface {
+	Token(ctx context.Context) (access.OneTime, error)
+	RecoveryToken(ctx context.Context) (access.OneTime, error)
+}
+
 // Tokens are from where the tokens come, and where it is recorded.
 type Tokens struct {
-	Access *access.Service
-	Audit  *audit.Log
+	Setup SetupTokens
+	Audit *audit.Log
 }
 
 const (
@@ -50,7 +56,7 @@ func NewRecovery(ctx context.Context, dir string) (*Setup, error) {
 // serveSetup hands out a token to every user who can enter the data directory, which is the owner alone.
 func (s *Socket) serveSetup(w http.ResponseWriter, r *http.Request) {
 	s.serveToken(w, func(t *Tokens) (access.OneTime, error) {
-		once, err := t.Access.SetupToken(r.Context())
+		once, err := t.Setup.Token(r.Context())
 		if errors.Is(err, access.ErrSetUp) {
 			return access.OneTime{}, nil
 		}
@@ -68,7 +74,7 @@ func (s *Socket) serveRecovery(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return access.OneTime{}, err
 		}
-		return t.Access.RecoveryToken(r.Context())
+		return t.Setup.RecoveryToken(r.Context())
 	})
 }
 

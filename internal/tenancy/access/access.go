@@ -1,16 +1,19 @@
 // Package access knows who a caller is: users, service accounts, their tokens and sessions, and the ways to sign in.
 //
-// It proves and names; what the caller may do is for others to decide. It keeps everything in SQL, so that what is revoked
-// by one replica is refused by all at once, and keeps of secrets nothing but hashes. It knows neither an HTTP server
-// nor Kubernetes. It hides tokens, hashes, lock-out and the protocols of signing in; the API server enters, and the command that
-// administers users.
+// It proves and names; what the caller may do is for others to decide. It keeps everything in SQL, so that what is
+// revoked by one replica is refused by all at once, and keeps of secrets nothing but hashes. It knows neither an HTTP
+// server nor Kubernetes. It hides tokens, hashes, lock-out and the protocols of signing in.
+//
+// There is one type for each subject: [Users], [ServiceAccounts], [Credentials], the ways to sign in ([Passwords],
+// [Codes], [Devices], [Providers]), [Setup] and [Entries]. They are one package because they share the tables:
+// disabling a user ends sessions, codes and devices in the same transaction, and only here may a credential be written.
+//
+// The packages of the REST API and its pages import it, each for the subjects that it serves, and the one that wires.
 package access
 
 import (
 	"context"
-	"database/sql"
 	"embed"
-	"errors"
 	"fmt"
 	"time"
 
@@ -42,20 +45,20 @@ type Config struct {
 
 const day = 24 * time.Hour
 
-// Service is the one that knows. It is safe for concurrent use, as are several on one database.
+// Service has the subjects, all on one database. They are safe for concurrent use, as are several services on one
+// database.
 type Service struct {
-	Config
+	Users           *Users
+	ServiceAccounts *ServiceAccounts
+	Credentials     *Credentials
+	Passwords       *Passwords
+	Codes           *Codes
+	Devices         *Devices
+	Providers       *Providers
+	Setup           *Setup
+	Entries         *Entries
 
-	passwords checker
-	issuers   *oidc.Client
-	// strangers is held by what writes for callers who are not signed in.
-	strangers chan struct{}
-}
-
-// checker is a password.Checker; tests count what it is asked.
-type checker interface {
-	Hash(ctx context.Context, password string) (string, error)
-	Check(ctx context.Context, hash, password string) (good, stale bool, err error)
+	store *store
 }
 
 // Open brings the tables up to date.
@@ -89,63 +92,38 @@ func Open(ctx context.Context, config Config) (*Service, error) {
 	if err := config.DB.Migrate(ctx, "access", migrations); err != nil {
 		return nil, err
 	}
-	return &Service{
-		Config: config, passwords: passwords, issuers: oidc.NewClient(config.Now, config.ProviderDeadline),
-		strangers: make(chan struct{}, 1),
-	}, nil
+	return newService(config, passwords), nil
 }
 
-// doForStranger does what database.DB.Do does, for callers of whom nothing is known: one at a time, so that a flood of
-// them waits here and leaves the connections of the database to others.
-func (s *Service) doForStranger(ctx context.Context, lock string, act func(tx *sql.Tx) error) error {
-	select {
-	case s.strangers <- struct{}{}:
-	case <-ctx.Done():
-		return fmt.Errorf("wait for others who are not signed in: %w", ctx.Err())
+func newService(config Config, checker checker) *Service {
+	s := &store{db: config.DB, clock: config.Now, strangers: make(chan struct{}, 1)}
+	locks, credentials := lockOut{s}, &Credentials{s, config}
+	passwords := &Passwords{s, checker, locks, credentials}
+	users := &Users{s, passwords}
+	return &Service{
+		Users: users, ServiceAccounts: &ServiceAccounts{s, credentials}, Credentials: credentials, Passwords: passwords,
+		Codes: &Codes{s, credentials}, Devices: &Devices{s, locks, credentials},
+		Providers: &Providers{s, oidc.NewClient(config.Now, config.ProviderDeadline), credentials},
+		Setup:     &Setup{s, users}, Entries: &Entries{s}, store: s,
 	}
-	defer func() { <-s.strangers }()
-	return s.DB.Do(ctx, lock, act)
 }
 
 // Sweep removes what is over. Nothing that it removes would have been good for anything.
 func (s *Service) Sweep(ctx context.Context) error {
-	now := database.Time(s.Now())
+	now := database.Time(s.store.clock())
 	for _, table := range []string{
 		`DELETE FROM access_credentials WHERE expires <= $1 OR (idle > 0 AND last_used + idle <= $1)`,
 		`DELETE FROM access_once WHERE expires <= $1`,
 		`DELETE FROM access_devices WHERE expires <= $1`,
 		`DELETE FROM access_entries WHERE until <= $1`,
 	} {
-		if _, err := s.DB.ExecContext(ctx, table, now); err != nil {
+		if _, err := s.store.db.ExecContext(ctx, table, now); err != nil {
 			return fmt.Errorf("sweep what expired: %w", err)
 		}
 	}
-	forgotten := database.Time(s.Now().Add(-guessMemory))
-	if _, err := s.DB.ExecContext(ctx, `DELETE FROM access_guesses WHERE last <= $1 AND until <= $2`, forgotten, now); err != nil {
+	forgotten := database.Time(s.store.clock().Add(-guessMemory))
+	if _, err := s.store.db.ExecContext(ctx, `DELETE FROM access_guesses WHERE last <= $1 AND until <= $2`, forgotten, now); err != nil {
 		return fmt.Errorf("sweep failed attempts: %w", err)
 	}
 	return nil
-}
-
-// changed says whether a statement changed a row; ErrNotFound when it did not.
-func changed(result sql.Result, err error) error {
-	if err != nil {
-		return err
-	}
-	n, err := result.RowsAffected()
-	if err != nil {
-		return err
-	}
-	if n == 0 {
-		return ErrNotFound
-	}
-	return nil
-}
-
-// found turns the driver's word for no row into ours.
-func found(err error) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrNotFound
-	}
-	return err
 }

@@ -51,13 +51,6 @@ func fieldsOf(a *account) (into []any, done func() error) {
 	}
 }
 
-// querier is a database or a transaction.
-type querier interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
 func findAccount(ctx context.Context, q querier, kind Kind, name string) (account, error) {
 	return scanAccount(q.QueryRowContext(ctx,
 		`SELECT `+accountColumns+` FROM access_accounts a WHERE a.name = $1 AND a.kind = $2`, name, kind))
@@ -70,6 +63,33 @@ func scanAccount(row interface{ Scan(into ...any) error }) (account, error) {
 		return account{}, found(err)
 	}
 	return a, done()
+}
+
+// localUser returns a user whom no identity provider proves. Errors: ErrNotFound, ErrProviderUser.
+func localUser(ctx context.Context, q querier, name string) (account, error) {
+	a, err := findAccount(ctx, q, User, name)
+	if err == nil && a.provider != "" {
+		err = ErrProviderUser
+	}
+	return a, err
+}
+
+func (s *store) listAccounts(ctx context.Context, page Page, where string, args ...any) (List[account], error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT `+accountColumns+` FROM access_accounts a
+		WHERE a.name > $1 AND `+where+` ORDER BY a.name LIMIT $2`, append([]any{page.After, page.limit() + 1}, args...)...)
+	if err != nil {
+		return List[account]{}, err
+	}
+	defer rows.Close()
+	var out []account
+	for rows.Next() {
+		a, err := scanAccount(rows)
+		if err != nil {
+			return List[account]{}, err
+		}
+		out = append(out, a)
+	}
+	return cut(out, page, func(a account) string { return a.name }), rows.Err()
 }
 
 func insertAccount(ctx context.Context, q querier, a account) error {
@@ -113,7 +133,7 @@ func newEpoch() int64 {
 	return int64(binary.BigEndian.Uint64(b[:]) >> 1)
 }
 
-func (s *Service) setDisabled(ctx context.Context, kind Kind, name string, disabled bool) error {
+func (s *store) setDisabled(ctx context.Context, kind Kind, name string, disabled bool) error {
 	return s.changeAdmins(ctx, kind, name, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE access_accounts SET disabled = $2 WHERE name = $1`, name, disabled)
 		if err != nil || !disabled {
@@ -123,7 +143,7 @@ func (s *Service) setDisabled(ctx context.Context, kind Kind, name string, disab
 	})
 }
 
-func (s *Service) deleteAccount(ctx context.Context, kind Kind, name string) error {
+func (s *store) deleteAccount(ctx context.Context, kind Kind, name string) error {
 	return s.changeAdmins(ctx, kind, name, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM access_accounts WHERE name = $1`, name)
 		return err
@@ -131,8 +151,8 @@ func (s *Service) deleteAccount(ctx context.Context, kind Kind, name string) err
 }
 
 // changeAdmins changes an account, and takes the change back when it left no administrator.
-func (s *Service) changeAdmins(ctx context.Context, kind Kind, name string, change func(tx *sql.Tx) error) error {
-	return s.DB.Do(ctx, "access/admins", func(tx *sql.Tx) error {
+func (s *store) changeAdmins(ctx context.Context, kind Kind, name string, change func(tx *sql.Tx) error) error {
+	return s.db.Do(ctx, "access/admins", func(tx *sql.Tx) error {
 		was, err := findAccount(ctx, tx, kind, name)
 		if err != nil {
 			return err

@@ -27,21 +27,22 @@ const credentialColumns = //nolint:gosec // names of columns
 	c.organization, c.role`
 
 // Authenticate says whose a session or token is. ErrUnauthenticated is the answer to all that is not good; another
-// error says that the database could not tell. Nothing is remembered from one call to the next: what was revoked is refused.
-func (s *Service) Authenticate(ctx context.Context, bearer string) (Identity, error) {
+// error says that the database could not tell. Nothing is remembered from one call to the next: what was revoked is
+// refused.
+func (s *Credentials) Authenticate(ctx context.Context, bearer string) (Identity, error) {
 	parts, err := token.Parse(bearer)
 	if err != nil {
 		return Identity{}, ErrUnauthenticated
 	}
-	c, a, err := findCredential(ctx, s.DB, parts.ID)
+	c, a, err := findCredential(ctx, s.db, parts.ID)
 	if err != nil {
 		return Identity{}, unauthenticated(err)
 	}
 	if !parts.Is(c.hash) || c.kind != parts.Kind || !s.good(c, a) {
 		return Identity{}, ErrUnauthenticated
 	}
-	if now := s.Now(); now.Sub(c.lastUsed) >= usedAtMost {
-		if _, err := s.DB.ExecContext(ctx, `UPDATE access_credentials SET last_used = $2 WHERE id = $1 AND last_used < $2`,
+	if now := s.clock(); now.Sub(c.lastUsed) >= usedAtMost {
+		if _, err := s.db.ExecContext(ctx, `UPDATE access_credentials SET last_used = $2 WHERE id = $1 AND last_used < $2`,
 			c.id, database.Time(now)); err != nil {
 			return Identity{}, fmt.Errorf("write down the use of a credential: %w", err)
 		}
@@ -50,20 +51,20 @@ func (s *Service) Authenticate(ctx context.Context, bearer string) (Identity, er
 }
 
 // good says whether a credential whose secret is right proves its account now.
-func (s *Service) good(c credential, a account) bool {
+func (s *Credentials) good(c credential, a account) bool {
 	return !a.disabled && s.alive(c, a) && s.trusted(a)
 }
 
 // alive says whether a credential is not over.
-func (s *Service) alive(c credential, a account) bool {
-	now := s.Now()
+func (s *Credentials) alive(c credential, a account) bool {
+	now := s.clock()
 	return c.epoch == a.epoch && now.Before(c.expires) && (c.idle == 0 || now.Before(c.lastUsed.Add(c.idle)))
 }
 
-// trusted says whether what the provider said about a user is not too old. Who was dismissed there does not sign in
-// there any more, and the provider does not tell us.
-func (s *Service) trusted(a account) bool {
-	return a.provider == "" || s.Now().Before(a.signedIn.Add(s.ProviderTrust))
+// trusted says whether what the provider said about a user is not too old. A user who was dismissed there does not sign
+// in there any more, and the provider does not tell us.
+func (s *Credentials) trusted(a account) bool {
+	return a.provider == "" || s.clock().Before(a.signedIn.Add(s.config.ProviderTrust))
 }
 
 // identify says who the owner of a good credential is.

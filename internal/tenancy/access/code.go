@@ -52,9 +52,15 @@ func (r CodeRequest) Validate() error {
 	return nil
 }
 
-// CreateCode makes the authorization code that a browser takes to the command line. Errors: ErrNeedsSession,
+// Codes let a browser sign in a command line on the same machine.
+type Codes struct {
+	*store
+	credentials *Credentials
+}
+
+// Create makes the authorization code that a browser takes to the command line. Errors: ErrNeedsSession,
 // ErrUnauthenticated, *invalid.Error.
-func (s *Service) CreateCode(ctx context.Context, by Identity, request CodeRequest) (OneTime, error) {
+func (s *Codes) Create(ctx context.Context, by Identity, request CodeRequest) (OneTime, error) {
 	if err := request.Validate(); err != nil {
 		return OneTime{}, err
 	}
@@ -64,8 +70,8 @@ func (s *Service) CreateCode(ctx context.Context, by Identity, request CodeReque
 		return OneTime{}, err
 	}
 	var out OneTime
-	err = s.DB.Do(ctx, "", func(tx *sql.Tx) error {
-		a, err := s.signedIn(ctx, tx, by)
+	err = s.db.Do(ctx, "", func(tx *sql.Tx) error {
+		a, err := s.credentials.signedIn(ctx, tx, by)
 		if err != nil {
 			return err
 		}
@@ -78,9 +84,9 @@ func (s *Service) CreateCode(ctx context.Context, by Identity, request CodeReque
 	return out, nil
 }
 
-// ExchangeCode makes a session of the user who got the code. A code is good for one try. Errors: ErrInvalidGrant.
-func (s *Service) ExchangeCode(ctx context.Context, code, codeVerifier, redirectURI string) (Issued, error) {
-	o, err := s.findOnce(ctx, s.DB, exchangeCode, code)
+// Exchange makes a session of the user who got the code. A code is good for one try. Errors: ErrInvalidGrant.
+func (s *Codes) Exchange(ctx context.Context, code, codeVerifier, redirectURI string) (Issued, error) {
+	o, err := s.findOnce(ctx, s.db, exchangeCode, code)
 	if errors.Is(err, ErrSpent) {
 		return Issued{}, ErrInvalidGrant
 	}
@@ -93,7 +99,7 @@ func (s *Service) ExchangeCode(ctx context.Context, code, codeVerifier, redirect
 	}
 	var out Issued
 	var answer error // beside the error of the transaction: a code that was tried is used up
-	err = s.DB.Do(ctx, "", func(tx *sql.Tx) error {
+	err = s.db.Do(ctx, "", func(tx *sql.Tx) error {
 		if err := o.use(ctx, tx); err != nil {
 			return err
 		}
@@ -101,11 +107,11 @@ func (s *Service) ExchangeCode(ctx context.Context, code, codeVerifier, redirect
 			answer = ErrInvalidGrant
 			return nil
 		}
-		a, err := s.owner(ctx, tx, o.account, o.epoch)
+		a, err := s.credentials.owner(ctx, tx, o.account, o.epoch)
 		if err != nil {
 			return err
 		}
-		out, err = s.issueSession(ctx, tx, a, request.Client)
+		out, err = s.credentials.issueSession(ctx, tx, a, request.Client)
 		return err
 	})
 	if errors.Is(err, ErrSpent) {
@@ -123,8 +129,8 @@ func proves(verifier, challenge string) bool {
 	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
 }
 
-// checkRedirect takes what leads to a program on the machine of the browser (RFC 8252, section 7.3), and by an
-// address: the name localhost may lead elsewhere (section 8.3).
+// checkRedirect takes what leads to a program on the machine of the browser (RFC 8252, section 7.3), and by an address:
+// the name localhost may lead elsewhere (section 8.3).
 func checkRedirect(uri string) error {
 	refuse := func(problem string) error {
 		return invalid.Want("redirectURI", problem, "http://127.0.0.1:PORT/PATH or http://[::1]:PORT/PATH")

@@ -18,13 +18,13 @@ func TestCode(t *testing.T) {
 	s, _ := open(t)
 	addUser(t, s, NewUser{Name: "alice", Admin: true})
 	alice, _ := enter(t, s, "alice")
-	code := must[OneTime](t)(s.CreateCode(t.Context(), alice, codeRequest))
+	code := must[OneTime](t)(s.Codes.Create(t.Context(), alice, codeRequest))
 	wantOne(t, ErrInvalidGrant, func(int) error {
-		issued, err := s.ExchangeCode(t.Context(), code.Token.Reveal(), codeVerifier, codeRequest.RedirectURI)
+		issued, err := s.Codes.Exchange(t.Context(), code.Token.Reveal(), codeVerifier, codeRequest.RedirectURI)
 		if err != nil {
 			return err
 		}
-		id, err := s.Authenticate(t.Context(), issued.Token.Reveal())
+		id, err := s.Credentials.Authenticate(t.Context(), issued.Token.Reveal())
 		if id.Name != "alice" || !id.Admin || id.Credential.Kind != Session || issued.Name != "kqueen on build-7" {
 			t.Errorf("got %+v", id)
 		}
@@ -48,16 +48,16 @@ func TestCodeRefused(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			code := must[OneTime](t)(s.CreateCode(t.Context(), alice, codeRequest))
+			code := must[OneTime](t)(s.Codes.Create(t.Context(), alice, codeRequest))
 			c.pass(tc.wait)
-			_, err := s.ExchangeCode(t.Context(), code.Token.Reveal(), tc.verifier, tc.redirect)
+			_, err := s.Codes.Exchange(t.Context(), code.Token.Reveal(), tc.verifier, tc.redirect)
 			wantError(t, "first", err, ErrInvalidGrant)
-			_, err = s.ExchangeCode(t.Context(), code.Token.Reveal(), codeVerifier, codeRequest.RedirectURI)
+			_, err = s.Codes.Exchange(t.Context(), code.Token.Reveal(), codeVerifier, codeRequest.RedirectURI)
 			wantError(t, "a second try with what is right", err, ErrInvalidGrant)
 		})
 	}
-	reset := must[OneTime](t)(s.ResetPassword(t.Context(), "alice"))
-	_, err := s.ExchangeCode(t.Context(), reset.Token.Reveal(), codeVerifier, codeRequest.RedirectURI)
+	reset := must[OneTime](t)(s.Passwords.Reset(t.Context(), "alice"))
+	_, err := s.Codes.Exchange(t.Context(), reset.Token.Reveal(), codeVerifier, codeRequest.RedirectURI)
 	wantError(t, "a token for something else", err, ErrInvalidGrant)
 	for _, field := range []func(*CodeRequest){
 		func(r *CodeRequest) { r.Method = "plain" }, func(r *CodeRequest) { r.Challenge = "short" },
@@ -65,7 +65,7 @@ func TestCodeRefused(t *testing.T) {
 	} {
 		request := codeRequest
 		field(&request)
-		if _, err := s.CreateCode(t.Context(), alice, request); err == nil {
+		if _, err := s.Codes.Create(t.Context(), alice, request); err == nil {
 			t.Errorf("took %+v", request)
 		}
 	}

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,14 +53,20 @@ const (
 	usedAtMost = time.Minute
 )
 
-// CreateToken makes an API token of the user who asks. It takes a session to make one, so that a token that was
-// stolen makes no others. Errors: ErrNeedsSession, ErrUnauthenticated, *invalid.Error, ErrTooMany.
-func (s *Service) CreateToken(ctx context.Context, by Identity, wanted NewToken) (Issued, error) {
+// Credentials are the sessions and tokens of all accounts: they are made, looked at and ended here, and nowhere else.
+type Credentials struct {
+	*store
+	config Config
+}
+
+// CreateToken makes an API token of the user who asks. It takes a session to make one, so that a token that was stolen
+// makes no others. Errors: ErrNeedsSession, ErrUnauthenticated, *invalid.Error, ErrTooMany.
+func (s *Credentials) CreateToken(ctx context.Context, by Identity, wanted NewToken) (Issued, error) {
 	if err := s.checkToken(wanted); err != nil {
 		return Issued{}, err
 	}
 	var out Issued
-	err := s.DB.Do(ctx, "", func(tx *sql.Tx) error {
+	err := s.db.Do(ctx, "", func(tx *sql.Tx) error {
 		a, err := s.signedIn(ctx, tx, by)
 		if err != nil {
 			return err
@@ -73,15 +80,15 @@ func (s *Service) CreateToken(ctx context.Context, by Identity, wanted NewToken)
 	return out, nil
 }
 
-func (s *Service) checkToken(wanted NewToken) error {
+func (s *Credentials) checkToken(wanted NewToken) error {
 	if wanted.Name == "" {
 		return invalid.Want("name", "it is empty", "what the token is for")
 	}
 	if err := checkText("name", wanted.Name, maxTokenName); err != nil {
 		return err
 	}
-	now := s.Now()
-	if latest := now.Add(s.TokenLifetime); !wanted.Expires.After(now) || wanted.Expires.After(latest) {
+	now := s.clock()
+	if latest := now.Add(s.config.TokenLifetime); !wanted.Expires.After(now) || wanted.Expires.After(latest) {
 		return invalid.Want(
 			"expires", "it is missing, over or too far away",
 			"a time up to "+latest.UTC().Format(time.RFC3339),
@@ -90,9 +97,9 @@ func (s *Service) checkToken(wanted NewToken) error {
 	return wanted.Scope.check()
 }
 
-// signedIn returns the account of a user who signed in and whose session is still good. Who comes with less is
+// signedIn returns the account of a user who signed in and whose session is still good. A caller who comes with less is
 // refused: what is made from here has the rights of the whole account.
-func (s *Service) signedIn(ctx context.Context, tx *sql.Tx, by Identity) (account, error) {
+func (s *Credentials) signedIn(ctx context.Context, tx *sql.Tx, by Identity) (account, error) {
 	if by.Kind != User || by.Scope != nil || by.Credential.Kind != Session {
 		return account{}, ErrNeedsSession
 	}
@@ -106,14 +113,23 @@ func (s *Service) signedIn(ctx context.Context, tx *sql.Tx, by Identity) (accoun
 	return a, nil
 }
 
+// owner returns the user whose a one-time token is, when it may still be used: not disabled, and not changed since.
+func (s *Credentials) owner(ctx context.Context, q querier, name string, epoch int64) (account, error) {
+	a, err := findAccount(ctx, q, User, name)
+	if errors.Is(err, ErrNotFound) || err == nil && (a.disabled || a.epoch != epoch || !s.trusted(a)) {
+		return account{}, ErrSpent
+	}
+	return a, err
+}
+
 // issue writes down a new credential. idle is how long it lives without use; 0 is as long as it lives at all.
-func (s *Service) issue(
+func (s *Credentials) issue(
 	ctx context.Context, tx *sql.Tx, kind token.Kind, a account, wanted NewToken, idle time.Duration,
 ) (Issued, error) {
 	if err := s.makeRoom(ctx, tx, kind, a.name); err != nil {
 		return Issued{}, err
 	}
-	made := token.New(kind, s.Now())
+	made := token.New(kind, s.clock())
 	c := credential{
 		id: made.ID, kind: kind, hash: made.Hash(), epoch: a.epoch, name: wanted.Name, created: s.now(),
 		expires: database.FromTime(database.Time(wanted.Expires)), idle: idle, scope: wanted.Scope,
@@ -137,7 +153,7 @@ func (s *Service) issue(
 }
 
 // makeRoom bounds what one account has.
-func (s *Service) makeRoom(ctx context.Context, tx *sql.Tx, kind token.Kind, accountName string) error {
+func (s *Credentials) makeRoom(ctx context.Context, tx *sql.Tx, kind token.Kind, accountName string) error {
 	if kind == token.Session {
 		_, err := tx.ExecContext(ctx, `DELETE FROM access_credentials WHERE id IN (
 			SELECT id FROM access_credentials WHERE account = $1 AND kind = $2 ORDER BY id DESC LIMIT 1000000 OFFSET $3)`,
@@ -146,7 +162,7 @@ func (s *Service) makeRoom(ctx context.Context, tx *sql.Tx, kind token.Kind, acc
 	}
 	var held int
 	err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM access_credentials WHERE account = $1 AND kind = $2 AND expires > $3`,
-		accountName, kind, database.Time(s.Now())).Scan(&held)
+		accountName, kind, database.Time(s.clock())).Scan(&held)
 	if err == nil && held >= maxTokens {
 		err = fmt.Errorf("%s has %d tokens: %w", accountName, held, ErrTooMany)
 	}
@@ -154,23 +170,23 @@ func (s *Service) makeRoom(ctx context.Context, tx *sql.Tx, kind token.Kind, acc
 }
 
 // issueSession makes a session of a user. client is what the person came with.
-func (s *Service) issueSession(ctx context.Context, tx *sql.Tx, a account, client string) (Issued, error) {
-	now := s.Now()
+func (s *Credentials) issueSession(ctx context.Context, tx *sql.Tx, a account, client string) (Issued, error) {
+	now := s.clock()
 	return s.issue(ctx, tx, token.Session, a, NewToken{
-		Name: text.CutLetters(text.Line(client), maxTokenName), Expires: now.Add(s.SessionLifetime),
-	}, s.SessionIdle)
+		Name: text.CutLetters(text.Line(client), maxTokenName), Expires: now.Add(s.config.SessionLifetime),
+	}, s.config.SessionIdle)
 }
 
-// ListCredentials returns the good sessions or tokens of an account, the oldest first; both when kind is empty.
-func (s *Service) ListCredentials(
+// List returns the good sessions or tokens of an account, the oldest first; both when kind is empty.
+func (s *Credentials) List(
 	ctx context.Context, accountName string, kind CredentialKind, page Page,
 ) (List[CredentialInfo], error) {
-	rows, err := s.DB.QueryContext(ctx, `SELECT `+credentialColumns+`, `+accountColumns+`
+	rows, err := s.db.QueryContext(ctx, `SELECT `+credentialColumns+`, `+accountColumns+`
 		FROM access_credentials c JOIN access_accounts a ON a.name = c.account
 		WHERE c.account = $1 AND c.id > $2 AND c.epoch = a.epoch AND c.expires > $3
 		AND (c.idle = 0 OR c.last_used + c.idle > $3)
 		AND (c.kind = $4 AND $5 <> 'token' OR c.kind <> $4 AND $5 <> 'session') ORDER BY c.id LIMIT $6`,
-		accountName, page.After, database.Time(s.Now()), token.Session, string(kind), page.limit()+1)
+		accountName, page.After, database.Time(s.clock()), token.Session, string(kind), page.limit()+1)
 	if err != nil {
 		return List[CredentialInfo]{}, fmt.Errorf("list credentials: %w", err)
 	}
@@ -186,9 +202,9 @@ func (s *Service) ListCredentials(
 	return cut(out, page, func(c CredentialInfo) string { return c.ID }), rows.Err()
 }
 
-// GetCredential returns a session or token of an account. Errors: ErrNotFound, also when it is another account's.
-func (s *Service) GetCredential(ctx context.Context, accountName, id string) (CredentialInfo, error) {
-	c, a, err := findCredential(ctx, s.DB, id)
+// Get returns a session or token of an account. Errors: ErrNotFound, also when it is another account's.
+func (s *Credentials) Get(ctx context.Context, accountName, id string) (CredentialInfo, error) {
+	c, a, err := findCredential(ctx, s.db, id)
 	if err == nil && (a.name != accountName || !s.alive(c, a)) {
 		err = ErrNotFound
 	}
@@ -199,11 +215,11 @@ func (s *Service) GetCredential(ctx context.Context, accountName, id string) (Cr
 }
 
 // Revoke ends a session or token of an account at once. Errors: ErrNotFound, also when it is another account's.
-func (s *Service) Revoke(ctx context.Context, accountName, id string) error {
-	return changed(s.DB.ExecContext(ctx, `DELETE FROM access_credentials WHERE id = $1 AND account = $2`, id, accountName))
+func (s *Credentials) Revoke(ctx context.Context, accountName, id string) error {
+	return changed(s.db.ExecContext(ctx, `DELETE FROM access_credentials WHERE id = $1 AND account = $2`, id, accountName))
 }
 
 // RevokeAll ends all sessions and tokens of a user or service account at once. Errors: ErrNotFound.
-func (s *Service) RevokeAll(ctx context.Context, accountName string) error {
-	return s.DB.Do(ctx, "", func(tx *sql.Tx) error { return endAll(ctx, tx, accountName) })
+func (s *Credentials) RevokeAll(ctx context.Context, accountName string) error {
+	return s.db.Do(ctx, "", func(tx *sql.Tx) error { return endAll(ctx, tx, accountName) })
 }

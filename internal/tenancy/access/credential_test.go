@@ -13,7 +13,7 @@ func TestSessionEnds(t *testing.T) {
 	_, used := enter(t, s, "alice")
 	for range 3 {
 		c.pass(7*time.Hour + 59*time.Minute)
-		if _, err := s.Authenticate(t.Context(), used.Token.Reveal()); err != nil {
+		if _, err := s.Credentials.Authenticate(t.Context(), used.Token.Reveal()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -21,7 +21,7 @@ func TestSessionEnds(t *testing.T) {
 	if err := s.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if list := must[List[CredentialInfo]](t)(s.ListCredentials(t.Context(), "alice", "", Page{})); len(list.Items) != 1 || list.Items[0].ID != used.ID {
+	if list := must[List[CredentialInfo]](t)(s.Credentials.List(t.Context(), "alice", "", Page{})); len(list.Items) != 1 || list.Items[0].ID != used.ID {
 		t.Errorf("got %+v", list.Items)
 	}
 	c.pass(3 * time.Minute)
@@ -42,8 +42,8 @@ func TestLastUsed(t *testing.T) {
 	made := c.Now()
 	for _, step := range []struct{ wait, want time.Duration }{{59 * time.Second, 0}, {time.Second, time.Minute}, {time.Second, time.Minute}} {
 		c.pass(step.wait)
-		must[Identity](t)(s.Authenticate(t.Context(), session.Token.Reveal()))
-		info := must[CredentialInfo](t)(s.GetCredential(t.Context(), "alice", session.ID))
+		must[Identity](t)(s.Credentials.Authenticate(t.Context(), session.Token.Reveal()))
+		info := must[CredentialInfo](t)(s.Credentials.Get(t.Context(), "alice", session.ID))
 		if !info.LastUsed.Equal(made.Add(step.want)) {
 			t.Errorf("at %s: last used %s", c.Now(), info.LastUsed)
 		}
@@ -55,12 +55,12 @@ func TestFirstUse(t *testing.T) {
 	s, c := open(t)
 	addUser(t, s, NewUser{Name: "alice"})
 	alice, _ := enter(t, s, "alice")
-	made := must[Issued](t)(s.CreateToken(t.Context(), alice, NewToken{Name: "ci", Expires: c.Now().Add(day)}))
+	made := must[Issued](t)(s.Credentials.CreateToken(t.Context(), alice, NewToken{Name: "ci", Expires: c.Now().Add(day)}))
 	for _, want := range []time.Time{{}, c.Now()} {
-		if info := must[CredentialInfo](t)(s.GetCredential(t.Context(), "alice", made.ID)); !info.LastUsed.Equal(want) {
+		if info := must[CredentialInfo](t)(s.Credentials.Get(t.Context(), "alice", made.ID)); !info.LastUsed.Equal(want) {
 			t.Errorf("last used %s, want %s", info.LastUsed, want)
 		}
-		must[Identity](t)(s.Authenticate(t.Context(), made.Token.Reveal()))
+		must[Identity](t)(s.Credentials.Authenticate(t.Context(), made.Token.Reveal()))
 	}
 }
 
@@ -69,67 +69,67 @@ func TestTokens(t *testing.T) {
 	addUser(t, s, NewUser{Name: "alice", Admin: true})
 	addUser(t, s, NewUser{Name: "bob"})
 	alice, session := enter(t, s, "alice")
-	whole := must[Issued](t)(s.CreateToken(t.Context(), alice, NewToken{Name: "backup", Expires: c.Now().Add(365 * day)}))
-	narrow := must[Issued](t)(s.CreateToken(t.Context(), alice, NewToken{
+	whole := must[Issued](t)(s.Credentials.CreateToken(t.Context(), alice, NewToken{Name: "backup", Expires: c.Now().Add(365 * day)}))
+	narrow := must[Issued](t)(s.Credentials.CreateToken(t.Context(), alice, NewToken{
 		Name: "ci", Expires: c.Now().Add(day), Scope: &Scope{"payments", "viewer"},
 	}))
-	id := must[Identity](t)(s.Authenticate(t.Context(), whole.Token.Reveal()))
+	id := must[Identity](t)(s.Credentials.Authenticate(t.Context(), whole.Token.Reveal()))
 	if id.Name != "alice" || !id.Admin || id.Scope != nil || id.Credential != whole.Credential || id.Credential.Kind != Token {
 		t.Errorf("got %+v", id)
 	}
-	byNarrow := must[Identity](t)(s.Authenticate(t.Context(), narrow.Token.Reveal()))
+	byNarrow := must[Identity](t)(s.Credentials.Authenticate(t.Context(), narrow.Token.Reveal()))
 	if byNarrow.Admin || !byNarrow.OwnerAdmin || byNarrow.Scope == nil || *byNarrow.Scope != (Scope{"payments", "viewer"}) {
 		t.Errorf("got %+v", byNarrow)
 	}
 	// Tokens make nothing that has the rights of the account.
 	for name, by := range map[string]Identity{"token": id, "narrow": byNarrow, "nobody": {}} {
-		_, err := s.CreateToken(t.Context(), by, NewToken{Name: "x", Expires: c.Now().Add(day)})
+		_, err := s.Credentials.CreateToken(t.Context(), by, NewToken{Name: "x", Expires: c.Now().Add(day)})
 		wantError(t, name+": token", err, ErrNeedsSession)
-		_, err = s.CreateCode(t.Context(), by, codeRequest)
+		_, err = s.Codes.Create(t.Context(), by, codeRequest)
 		wantError(t, name+": code", err, ErrNeedsSession)
-		device := must[DeviceStart](t)(s.StartDevice(t.Context(), Origin{}))
-		wantError(t, name+": device", s.AnswerDevice(t.Context(), by, device.UserCode, true, Origin{}), ErrNeedsSession)
+		device := must[DeviceStart](t)(s.Devices.Start(t.Context(), Origin{}))
+		wantError(t, name+": device", s.Devices.Answer(t.Context(), by, device.UserCode, true, Origin{}), ErrNeedsSession)
 	}
 	stolen := alice
 	stolen.Name = "bob"
-	_, err := s.CreateToken(t.Context(), stolen, NewToken{Name: "x", Expires: c.Now().Add(day)})
+	_, err := s.Credentials.CreateToken(t.Context(), stolen, NewToken{Name: "x", Expires: c.Now().Add(day)})
 	wantError(t, "another's session", err, ErrUnauthenticated)
 
-	list := must[List[CredentialInfo]](t)(s.ListCredentials(t.Context(), "alice", "", Page{Limit: 2}))
+	list := must[List[CredentialInfo]](t)(s.Credentials.List(t.Context(), "alice", "", Page{Limit: 2}))
 	if len(list.Items) != 2 || list.Next == "" {
 		t.Errorf("got %+v", list)
 	}
 	for kind, want := range map[CredentialKind]int{"": 3, Session: 1, Token: 2} {
-		list := must[List[CredentialInfo]](t)(s.ListCredentials(t.Context(), "alice", kind, Page{}))
+		list := must[List[CredentialInfo]](t)(s.Credentials.List(t.Context(), "alice", kind, Page{}))
 		if len(list.Items) != want {
 			t.Errorf("%q: got %+v", kind, list.Items)
 		}
 	}
 	for what, err := range map[string]error{
-		"another's": s.Revoke(t.Context(), "bob", narrow.ID), "nothing": s.Revoke(t.Context(), "alice", "x"),
+		"another's": s.Credentials.Revoke(t.Context(), "bob", narrow.ID), "nothing": s.Credentials.Revoke(t.Context(), "alice", "x"),
 	} {
 		wantError(t, "revoke "+what, err, ErrNotFound)
 	}
-	_, err = s.GetCredential(t.Context(), "bob", narrow.ID)
+	_, err = s.Credentials.Get(t.Context(), "bob", narrow.ID)
 	wantError(t, "get another's", err, ErrNotFound)
-	if err := s.Revoke(t.Context(), "alice", narrow.ID); err != nil {
+	if err := s.Credentials.Revoke(t.Context(), "alice", narrow.ID); err != nil {
 		t.Fatal(err)
 	}
 	wantDead(t, s, "revoked", narrow.Token.Reveal())
-	must[Identity](t)(s.Authenticate(t.Context(), whole.Token.Reveal()))
-	if err := s.SetAdmin(t.Context(), "bob", true); err != nil {
+	must[Identity](t)(s.Credentials.Authenticate(t.Context(), whole.Token.Reveal()))
+	if err := s.Users.SetAdmin(t.Context(), "bob", true); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetAdmin(t.Context(), "alice", false); err != nil {
+	if err := s.Users.SetAdmin(t.Context(), "alice", false); err != nil {
 		t.Fatal(err)
 	}
-	if id := must[Identity](t)(s.Authenticate(t.Context(), whole.Token.Reveal())); id.Admin {
+	if id := must[Identity](t)(s.Credentials.Authenticate(t.Context(), whole.Token.Reveal())); id.Admin {
 		t.Error("a token gives more than its owner has")
 	}
-	if err := s.Revoke(t.Context(), "alice", session.ID); err != nil {
+	if err := s.Credentials.Revoke(t.Context(), "alice", session.ID); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.CreateToken(t.Context(), alice, NewToken{Name: "x", Expires: c.Now().Add(day)})
+	_, err = s.Credentials.CreateToken(t.Context(), alice, NewToken{Name: "x", Expires: c.Now().Add(day)})
 	wantError(t, "after the session", err, ErrUnauthenticated)
 	c.pass(365 * day)
 	wantDead(t, s, "after a year", whole.Token.Reveal())
@@ -156,7 +156,7 @@ func TestTokensRefused(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := s.CreateToken(t.Context(), alice, tc.wanted)
+			_, err := s.Credentials.CreateToken(t.Context(), alice, tc.wanted)
 			wantInvalid(t, err, tc.field, tc.problem)
 		})
 	}
@@ -172,22 +172,22 @@ func TestAuthenticateRefuses(t *testing.T) {
 	addUser(t, elsewhere, NewUser{Name: "alice"})
 	_, foreign := enter(t, elsewhere, "alice")
 	// The id of a session that is good, with another secret.
-	if _, err := s.DB.ExecContext(t.Context(), `UPDATE access_credentials SET id = $1 WHERE id = $2`, foreign.ID, other.ID); err != nil {
+	if _, err := s.store.db.ExecContext(t.Context(), `UPDATE access_credentials SET id = $1 WHERE id = $2`, foreign.ID, other.ID); err != nil {
 		t.Fatal(err)
 	}
 	wantDead(t, s, "refused", "    ", "kqu_", foreign.Token.Reveal(), session.Token.Reveal()[:66], "kqt_"+session.Token.Reveal()[4:], "Bearer "+session.Token.Reveal())
-	must[Identity](t)(s.Authenticate(t.Context(), session.Token.Reveal()))
+	must[Identity](t)(s.Credentials.Authenticate(t.Context(), session.Token.Reveal()))
 }
 
 func TestBounds(t *testing.T) {
 	s, c := open(t)
 	addUser(t, s, NewUser{Name: "alice"})
 	alice, oldest := enter(t, s, "alice")
-	tx := must[sqlTx](t)(s.DB.BeginTx(t.Context(), nil))
+	tx := must[sqlTx](t)(s.store.db.BeginTx(t.Context(), nil))
 	a := must[account](t)(findAccount(t.Context(), tx, User, "alice"))
 	for range maxSessions - 1 {
 		c.pass(time.Second)
-		must[Issued](t)(s.issueSession(t.Context(), tx, a, ""))
+		must[Issued](t)(s.Credentials.issueSession(t.Context(), tx, a, ""))
 	}
 	if _, err := tx.ExecContext(t.Context(), `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
 		INSERT INTO access_credentials (id, kind, hash, account, epoch, name, created, expires, last_used)
@@ -198,11 +198,11 @@ func TestBounds(t *testing.T) {
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.CreateToken(t.Context(), alice, NewToken{Name: "x", Expires: c.Now().Add(day)})
+	_, err := s.Credentials.CreateToken(t.Context(), alice, NewToken{Name: "x", Expires: c.Now().Add(day)})
 	wantError(t, "one token more", err, ErrTooMany)
-	must[Identity](t)(s.Authenticate(t.Context(), oldest.Token.Reveal()))
+	must[Identity](t)(s.Credentials.Authenticate(t.Context(), oldest.Token.Reveal()))
 	c.pass(time.Second)
 	_, newest := enter(t, s, "alice")
 	wantDead(t, s, "the oldest session", oldest.Token.Reveal())
-	must[Identity](t)(s.Authenticate(t.Context(), newest.Token.Reveal()))
+	must[Identity](t)(s.Credentials.Authenticate(t.Context(), newest.Token.Reveal()))
 }

@@ -37,8 +37,8 @@ const (
 	deviceLife   = 10 * time.Minute
 	devicePeriod = 5 * time.Second // RFC 8628, section 3.2
 	deviceSlower = 5 * time.Second // RFC 8628, section 3.5: added at each slow_down
-	// userCodeAlphabet has neither vowels, which make words, nor what is mistaken for something else
-	// (RFC 8628, section 6.1). 8 of them are 34 bits; who types is locked out long before.
+	// userCodeAlphabet has neither vowels, which make words, nor what is mistaken for something else (RFC 8628, section
+	// 6.1). 8 of them are 34 bits; a user who tries them is locked out long before.
 	userCodeAlphabet = "BCDFGHJKLMNPQRSTVWXZ"
 	userCodeLength   = 8
 	// Every caller may start; so much waits for one source, and at all. Beyond that the oldest goes.
@@ -52,9 +52,16 @@ const (
 	denied   = "denied"
 )
 
-// StartDevice begins to sign in a device that has no browser. Errors: ErrTooMany.
-func (s *Service) StartDevice(ctx context.Context, from Origin) (DeviceStart, error) {
-	made := token.New(token.OneTime, s.Now())
+// Devices are signed in by a user who answers elsewhere (RFC 8628).
+type Devices struct {
+	*store
+	lockOut     lockOut
+	credentials *Credentials
+}
+
+// Start begins to sign in a device that has no browser. Errors: ErrTooMany.
+func (s *Devices) Start(ctx context.Context, from Origin) (DeviceStart, error) {
+	made := token.New(token.OneTime, s.clock())
 	out := DeviceStart{
 		DeviceCode: made.Text(), UserCode: newUserCode(), Expires: s.now().Add(deviceLife), Interval: devicePeriod,
 	}
@@ -67,7 +74,7 @@ func (s *Service) StartDevice(ctx context.Context, from Origin) (DeviceStart, er
 			(id, hash, user_code, client, source, state, created, expires, period, polled)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)`,
 			made.ID, made.Hash(), hashUserCode(out.UserCode), text.CutLetters(text.Line(from.Client), maxTokenName), source, pending,
-			database.Time(s.Now()), database.Time(out.Expires), out.Interval.Microseconds())
+			database.Time(s.clock()), database.Time(out.Expires), out.Interval.Microseconds())
 		return err
 	})
 	if err != nil {
@@ -76,71 +83,46 @@ func (s *Service) StartDevice(ctx context.Context, from Origin) (DeviceStart, er
 	return out, nil
 }
 
-// pendingRows are rows that every caller may ask for.
-type pendingRows struct {
-	// expired removes what is over at $1, count counts all and those of the source $1, oldest removes $1 of them.
-	expired, count, oldest string
-}
-
 var pendingDevices = pendingRows{
 	expired: `DELETE FROM access_devices WHERE expires <= $1`,
 	count:   `SELECT COUNT(*), COUNT(CASE WHEN source = $1 THEN 1 END) FROM access_devices`,
 	oldest:  `DELETE FROM access_devices WHERE id IN (SELECT id FROM access_devices ORDER BY id LIMIT $1)`,
 }
 
-// makePlace makes room for one more: one source is refused what is too much, and in all the oldest go.
-func (s *Service) makePlace(ctx context.Context, tx *sql.Tx, rows pendingRows, source string) error {
-	if _, err := tx.ExecContext(ctx, rows.expired, database.Time(s.Now())); err != nil {
-		return err
-	}
-	var all, same int
-	if err := tx.QueryRowContext(ctx, rows.count, source).Scan(&all, &same); err != nil {
-		return err
-	}
-	if source != "" && same >= maxPendingPerSource {
-		return ErrTooMany
-	}
-	if all < maxPending {
-		return nil
-	}
-	_, err := tx.ExecContext(ctx, rows.oldest, all-maxPending+1)
-	return err
-}
-
-// GetDevice returns what a user is asked to approve. Errors: ErrNeedsSession, ErrUnauthenticated, ErrNotFound (also
-// when it expired or was answered), *LockedError.
-func (s *Service) GetDevice(ctx context.Context, by Identity, userCode string, from Origin) (DeviceRequest, error) {
+// Get returns what a user is asked to approve. Errors: ErrNeedsSession, ErrUnauthenticated, ErrNotFound (also when it
+// expired or was answered), *LockedError.
+func (s *Devices) Get(ctx context.Context, by Identity, userCode string, from Origin) (DeviceRequest, error) {
 	var out DeviceRequest
-	err := s.atDevice(ctx, by, userCode, from, func(_ *sql.Tx, _ account, _ string, request DeviceRequest) error {
+	err := s.at(ctx, by, userCode, from, func(_ *sql.Tx, _ account, _ string, request DeviceRequest) error {
 		out = request
 		return nil
 	})
 	return out, err
 }
 
-// AnswerDevice approves or denies a device, which then acts as the user who approved. Errors: as GetDevice.
-func (s *Service) AnswerDevice(ctx context.Context, by Identity, userCode string, approve bool, from Origin) error {
+// Answer approves or denies a device, which then acts as the user who approved. Errors: as Get.
+func (s *Devices) Answer(ctx context.Context, by Identity, userCode string, approve bool, from Origin) error {
 	state := denied
 	if approve {
 		state = approved
 	}
-	return s.atDevice(ctx, by, userCode, from, func(tx *sql.Tx, a account, id string, _ DeviceRequest) error {
+	return s.at(ctx, by, userCode, from, func(tx *sql.Tx, a account, id string, _ DeviceRequest) error {
 		return changed(tx.ExecContext(ctx, `UPDATE access_devices SET state = $2, account = $3, epoch = $4
 			WHERE id = $1 AND state = $5`, id, state, a.name, a.epoch, pending))
 	})
 }
 
-// atDevice calls act with the pending request of a user code. Codes are short, so wrong ones count.
-func (s *Service) atDevice(
+// at calls act with the pending request of a user code. Codes are short, so wrong ones count.
+func (s *Devices) at(
 	ctx context.Context, by Identity, userCode string, from Origin,
 	act func(tx *sql.Tx, a account, id string, request DeviceRequest) error,
 ) error {
 	tries := guesses("code", by.Name, from.Address)
-	if err := s.try(ctx, tries); err != nil {
+	if err := s.lockOut.try(ctx, tries); err != nil {
 		return err
 	}
-	err := s.DB.Do(ctx, "", func(tx *sql.Tx) error {
-		a, err := s.signedIn(ctx, tx, by)
+	err := s.db.Do(ctx, "", func(tx *sql.Tx) error {
+		a, err := s.credentials.signedIn(ctx, tx, by)
 		if err != nil {
 			return err
 		}
@@ -148,7 +130,7 @@ func (s *Service) atDevice(
 		var request DeviceRequest
 		var created, expires int64
 		err = tx.QueryRowContext(ctx, `SELECT id, client, source, created, expires FROM access_devices
-			WHERE user_code = $1 AND state = $2 AND expires > $3`, hashUserCode(userCode), pending, database.Time(s.Now())).
+			WHERE user_code = $1 AND state = $2 AND expires > $3`, hashUserCode(userCode), pending, database.Time(s.clock())).
 			Scan(&id, &request.Client, &request.Source, &created, &expires)
 		if err != nil {
 			return found(err)
@@ -160,19 +142,19 @@ func (s *Service) atDevice(
 		return err
 	}
 	// A code of one's own does not make the wrong ones forgotten.
-	return errors.Join(err, s.untried(ctx, tries))
+	return errors.Join(err, s.lockOut.untried(ctx, tries))
 }
 
-// PollDevice is what a device asks again and again. Errors: ErrAuthorizationPending, ErrSlowDown (wait 5 s more from
-// now on), ErrAccessDenied, ErrExpiredToken, ErrInvalidGrant (it is no device code, or was used).
-func (s *Service) PollDevice(ctx context.Context, deviceCode string) (Issued, error) {
+// Poll is what a device asks again and again. Errors: ErrAuthorizationPending, ErrSlowDown (wait 5 s more from now on),
+// ErrAccessDenied, ErrExpiredToken, ErrInvalidGrant (it is no device code, or was used).
+func (s *Devices) Poll(ctx context.Context, deviceCode string) (Issued, error) {
 	parts, err := token.Parse(deviceCode)
 	if err != nil || parts.Kind != token.OneTime {
 		return Issued{}, ErrInvalidGrant
 	}
 	// A look first: a caller without a device code does not make us write.
 	var hash []byte
-	err = s.DB.QueryRowContext(ctx, `SELECT hash FROM access_devices WHERE id = $1`, parts.ID).Scan(&hash)
+	err = s.db.QueryRowContext(ctx, `SELECT hash FROM access_devices WHERE id = $1`, parts.ID).Scan(&hash)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !parts.Is(hash) {
 		return Issued{}, ErrInvalidGrant
 	}
@@ -181,7 +163,7 @@ func (s *Service) PollDevice(ctx context.Context, deviceCode string) (Issued, er
 	}
 	var out Issued
 	var answer error // beside the error of the transaction: what was answered is written down
-	err = s.DB.Do(ctx, "", func(tx *sql.Tx) error {
+	err = s.db.Do(ctx, "", func(tx *sql.Tx) error {
 		out, answer, err = s.poll(ctx, tx, parts)
 		return err
 	})
@@ -192,7 +174,7 @@ func (s *Service) PollDevice(ctx context.Context, deviceCode string) (Issued, er
 }
 
 // poll answers a device whose code is right.
-func (s *Service) poll(ctx context.Context, tx *sql.Tx, parts token.Parts) (out Issued, answer, err error) {
+func (s *Devices) poll(ctx context.Context, tx *sql.Tx, parts token.Parts) (out Issued, answer, err error) {
 	var client, state string
 	var name sql.NullString
 	var epoch, expires, period, polled int64
@@ -201,7 +183,7 @@ func (s *Service) poll(ctx context.Context, tx *sql.Tx, parts token.Parts) (out 
 	if errors.Is(err, sql.ErrNoRows) {
 		return Issued{}, ErrInvalidGrant, nil
 	}
-	now := database.Time(s.Now())
+	now := database.Time(s.clock())
 	switch {
 	case err != nil:
 		return Issued{}, nil, err
@@ -224,14 +206,14 @@ func (s *Service) poll(ctx context.Context, tx *sql.Tx, parts token.Parts) (out 
 	if state != approved {
 		return Issued{}, ErrAccessDenied, nil
 	}
-	a, err := s.owner(ctx, tx, name.String, epoch)
+	a, err := s.credentials.owner(ctx, tx, name.String, epoch)
 	if errors.Is(err, ErrSpent) {
 		return Issued{}, ErrAccessDenied, nil
 	}
 	if err != nil {
 		return Issued{}, nil, err
 	}
-	out, err = s.issueSession(ctx, tx, a, client)
+	out, err = s.credentials.issueSession(ctx, tx, a, client)
 	return out, nil, err
 }
 

@@ -14,7 +14,7 @@ const endingsInterval = 2 * time.Second
 
 // Endings knows, for each audience, which sessions and tokens have ended with which a user entered its cluster.
 type Endings struct {
-	service *Service
+	entries *Entries
 	// changed is told each audience for which that is not what it was.
 	changed func(audience string)
 	log     *slog.Logger
@@ -23,8 +23,8 @@ type Endings struct {
 
 // NewEndings looks once, so that no cluster is told less than is known, and again as long as Start runs. changed must
 // not block.
-func NewEndings(ctx context.Context, s *Service, changed func(audience string), log *slog.Logger) (*Endings, error) {
-	e := &Endings{service: s, changed: changed, log: log}
+func NewEndings(ctx context.Context, entries *Entries, changed func(audience string), log *slog.Logger) (*Endings, error) {
+	e := &Endings{entries: entries, changed: changed, log: log}
 	if _, err := e.look(ctx); err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (e *Endings) Start(ctx context.Context) error {
 
 // look reads what has ended, and returns the audiences for which that is not what it was.
 func (e *Endings) look(ctx context.Context) (changed []string, err error) {
-	now, err := e.service.Ended(ctx)
+	now, err := e.entries.Ended(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -13,27 +13,27 @@ func TestEnded(t *testing.T) {
 	const cluster, other = "cluster/1", "cluster/2"
 	tests := map[string]func(t *testing.T, s *Service, c *clock, issued Issued){
 		"Revoked": func(t *testing.T, s *Service, _ *clock, issued Issued) {
-			wantError(t, "revoke", s.Revoke(t.Context(), "alice", issued.ID), nil)
+			wantError(t, "revoke", s.Credentials.Revoke(t.Context(), "alice", issued.ID), nil)
 		},
 		"AllRevoked": func(t *testing.T, s *Service, _ *clock, _ Issued) {
-			wantError(t, "revoke", s.RevokeAll(t.Context(), "alice"), nil)
+			wantError(t, "revoke", s.Credentials.RevokeAll(t.Context(), "alice"), nil)
 		},
 		"Disabled": func(t *testing.T, s *Service, _ *clock, _ Issued) {
-			wantError(t, "disable", s.DisableUser(t.Context(), "alice"), nil)
+			wantError(t, "disable", s.Users.Disable(t.Context(), "alice"), nil)
 		},
 		"Deleted": func(t *testing.T, s *Service, _ *clock, _ Issued) {
-			wantError(t, "delete", s.DeleteUser(t.Context(), "alice"), nil)
+			wantError(t, "delete", s.Users.Delete(t.Context(), "alice"), nil)
 		},
-		"Idle": func(_ *testing.T, s *Service, c *clock, _ Issued) { c.pass(s.SessionIdle) },
+		"Idle": func(_ *testing.T, s *Service, c *clock, _ Issued) { c.pass(s.Credentials.config.SessionIdle) },
 	}
 	for name, end := range tests {
 		t.Run(name, func(t *testing.T) {
 			s, c := open(t)
-			must[UserInfo](t)(s.CreateUser(t.Context(), NewUser{Name: "alice", Password: bees}))
-			issued := must[Issued](t)(s.SignIn(t.Context(), "alice", bees, Origin{}))
-			who := must[Identity](t)(s.Authenticate(t.Context(), issued.Token.Reveal()))
+			must[UserInfo](t)(s.Users.Create(t.Context(), NewUser{Name: "alice", Password: bees}))
+			issued := must[Issued](t)(s.Passwords.SignIn(t.Context(), "alice", bees, Origin{}))
+			who := must[Identity](t)(s.Credentials.Authenticate(t.Context(), issued.Token.Reveal()))
 			for _, audience := range []string{cluster, cluster, other} {
-				wantError(t, "enter", s.Enter(t.Context(), who, audience, c.now.Add(10*time.Hour)), nil)
+				wantError(t, "enter", s.Entries.Enter(t.Context(), who, audience, c.now.Add(10*time.Hour)), nil)
 			}
 			wantEnded(t, s, map[string][]string{})
 			end(t, s, c, issued)
@@ -44,7 +44,7 @@ func TestEnded(t *testing.T) {
 			wantEnded(t, s, map[string][]string{})
 			wantError(t, "sweep", s.Sweep(t.Context()), nil)
 			var left int
-			if err := s.DB.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM access_entries`).Scan(&left); err != nil || left > 0 {
+			if err := s.store.db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM access_entries`).Scan(&left); err != nil || left > 0 {
 				t.Errorf("%d entries are left: %v", left, err)
 			}
 		})
@@ -55,15 +55,15 @@ func TestEnded(t *testing.T) {
 func TestEntriesAreBounded(t *testing.T) {
 	s, c := open(t)
 	enter := func(name string, n int) error {
-		return s.Enter(t.Context(), Identity{Name: name, Credential: Credential{ID: fmt.Sprint(name, n)}}, "cluster/1", c.now.Add(time.Hour))
+		return s.Entries.Enter(t.Context(), Identity{Name: name, Credential: Credential{ID: fmt.Sprint(name, n)}}, "cluster/1", c.now.Add(time.Hour))
 	}
 	for n := range maxEntries {
 		wantError(t, "within", enter("alice", n), nil)
 	}
 	wantError(t, "one more", enter("alice", maxEntries), ErrTooMany)
 	wantError(t, "the same again", enter("alice", 0), nil)
-	wantError(t, "somebody else", enter("bob", 0), nil)
-	if ended := must[map[string][]string](t)(s.Ended(t.Context())); len(ended["cluster/1"]) != maxEntries+1 {
+	wantError(t, "another user", enter("bob", 0), nil)
+	if ended := must[map[string][]string](t)(s.Entries.Ended(t.Context())); len(ended["cluster/1"]) != maxEntries+1 {
 		t.Errorf("%d have ended", len(ended["cluster/1"]))
 	}
 	c.pass(time.Hour)
@@ -72,7 +72,7 @@ func TestEntriesAreBounded(t *testing.T) {
 
 func wantEnded(t *testing.T, s *Service, want map[string][]string) {
 	t.Helper()
-	if diff := cmp.Diff(want, must[map[string][]string](t)(s.Ended(t.Context()))); diff != "" {
+	if diff := cmp.Diff(want, must[map[string][]string](t)(s.Entries.Ended(t.Context()))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Kind is what a caller is.
 type Kind string
 
-// The kinds of those who make requests.
+// The kinds of callers.
 const (
 	User           Kind = "user"
 	ServiceAccount Kind = "serviceAccount"
@@ -24,8 +24,8 @@ type Identity struct {
 	// "sa:payments:ci" for the service account ci of the organization payments.
 	Name               string
 	DisplayName, Email string
-	// Groups are those that the identity provider named at the last sign-in, as "corp:payments-devs". Local users
-	// and service accounts have none.
+	// Groups are those that the identity provider named at the last sign-in, as "corp:payments-devs". Local users and
+	// service accounts have none.
 	Groups []string
 	// Admin says that this is a platform administrator. It is false for whatever has a scope.
 	Admin bool

@@ -87,14 +87,14 @@ func addUser(t *testing.T, s *Service, user NewUser) {
 	if user.Password == "" {
 		user.Password = bees
 	}
-	must[UserInfo](t)(s.CreateUser(t.Context(), user))
+	must[UserInfo](t)(s.Users.Create(t.Context(), user))
 }
 
 // enter signs a user in.
 func enter(t *testing.T, s *Service, name string) (Identity, Issued) {
 	t.Helper()
-	issued := must[Issued](t)(s.SignIn(t.Context(), name, bees, home))
-	return must[Identity](t)(s.Authenticate(t.Context(), issued.Token.Reveal())), issued
+	issued := must[Issued](t)(s.Passwords.SignIn(t.Context(), name, bees, home))
+	return must[Identity](t)(s.Credentials.Authenticate(t.Context(), issued.Token.Reveal())), issued
 }
 
 func wantError(t *testing.T, what string, err, want error) {
@@ -123,7 +123,7 @@ func wantInvalid(t *testing.T, err error, field, problem string) {
 func wantDead(t *testing.T, s *Service, when string, tokens ...string) {
 	t.Helper()
 	for _, text := range tokens {
-		id, err := s.Authenticate(t.Context(), text)
+		id, err := s.Credentials.Authenticate(t.Context(), text)
 		if !errors.Is(err, ErrUnauthenticated) {
 			t.Errorf("%s: %s is still good for %q: %v", when, text[:4], id.Name, err)
 		}
@@ -160,7 +160,7 @@ func dump(t *testing.T, s *Service) string {
 		`SELECT * FROM access_accounts`, `SELECT * FROM access_credentials`, `SELECT * FROM access_once`,
 		`SELECT * FROM access_devices`, `SELECT * FROM access_guesses`,
 	} {
-		rows, err := s.DB.QueryContext(t.Context(), query)
+		rows, err := s.store.db.QueryContext(t.Context(), query)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,16 +49,23 @@ var pendingAttempts = pendingRows{
 		SELECT id FROM access_once WHERE purpose = 'provider' ORDER BY id LIMIT $1)`,
 }
 
-// BeginProvider begins to sign in a user at an identity provider. next is the path to go to afterwards; it does
-// not leave this server. Errors: *oidc.RefusedError, *invalid.Error, ErrTooMany.
-func (s *Service) BeginProvider(ctx context.Context, p oidc.Provider, next string, from Origin) (ProviderStart, error) {
+// Providers signs in users whom identity providers prove.
+type Providers struct {
+	*store
+	issuers     *oidc.Client
+	credentials *Credentials
+}
+
+// Begin begins to sign in a user at an identity provider. next is the path to go to afterwards; it does not leave this
+// server. Errors: *oidc.RefusedError, *invalid.Error, ErrTooMany.
+func (s *Providers) Begin(ctx context.Context, p oidc.Provider, next string, from Origin) (ProviderStart, error) {
 	if err := p.Validate(); err != nil {
 		return ProviderStart{}, err
 	}
 	if err := checkNext(next); err != nil {
 		return ProviderStart{}, err
 	}
-	cookie := token.New(token.OneTime, s.Now())
+	cookie := token.New(token.OneTime, s.clock())
 	data, err := json.Marshal(attempt{
 		Provider: p.Name, Issuer: p.Issuer, Cookie: hex.EncodeToString(cookie.Hash()), Next: next,
 		Client: text.CutLetters(text.Line(from.Client), maxTokenName),
@@ -95,10 +102,10 @@ func secretsOf(state, cookie string) oidc.Secrets {
 	return oidc.Secrets{State: state, Nonce: derive("nonce"), Verifier: derive("verifier")}
 }
 
-// FinishProvider makes a session of whom the provider proved, and returns the path that BeginProvider was given. find
-// returns the provider of a name. What begins in one browser is finished there, and once. Errors: *oidc.RefusedError,
-// which is for logs; its user need not know more than that it did not work.
-func (s *Service) FinishProvider(
+// Finish makes a session of the user whom the provider proved, and returns the path that Begin was given. find returns
+// the provider of a name. What begins in one browser is finished there, and once. Errors: *oidc.RefusedError, which is
+// for logs; its user need not know more than that it did not work.
+func (s *Providers) Finish(
 	ctx context.Context, find func(ctx context.Context, name string) (oidc.Provider, error), cookie string,
 	callback oidc.Callback,
 ) (issued Issued, next string, err error) {
@@ -117,12 +124,12 @@ func (s *Service) FinishProvider(
 	if err != nil {
 		return Issued{}, "", err
 	}
-	err = s.DB.Do(ctx, "access/provider/"+p.Name, func(tx *sql.Tx) error {
+	err = s.db.Do(ctx, "access/provider/"+p.Name, func(tx *sql.Tx) error {
 		a, err := s.meet(ctx, tx, p, user)
 		if err != nil {
 			return err
 		}
-		issued, err = s.issueSession(ctx, tx, a, begun.Client)
+		issued, err = s.credentials.issueSession(ctx, tx, a, begun.Client)
 		return err
 	})
 	if err != nil {
@@ -132,12 +139,12 @@ func (s *Service) FinishProvider(
 }
 
 // comeBack uses an attempt up. Another browser than the one that began does not spoil it.
-func (s *Service) comeBack(ctx context.Context, cookie, state string) (attempt, error) {
+func (s *Providers) comeBack(ctx context.Context, cookie, state string) (attempt, error) {
 	refused := &oidc.RefusedError{
 		Provider: "a provider",
 		Reason:   "the state is not one that was begun in this browser within 10 minutes, or it was used; begin anew",
 	}
-	o, err := s.findOnce(ctx, s.DB, finishSigning, state)
+	o, err := s.findOnce(ctx, s.db, finishSigning, state)
 	if errors.Is(err, ErrSpent) {
 		return attempt{}, refused
 	}
@@ -152,7 +159,7 @@ func (s *Service) comeBack(ctx context.Context, cookie, state string) (attempt, 
 	if err != nil || subtle.ConstantTimeCompare([]byte(hex.EncodeToString(parts.Hash())), []byte(begun.Cookie)) != 1 {
 		return attempt{}, refused
 	}
-	err = s.DB.Do(ctx, "", func(tx *sql.Tx) error { return o.use(ctx, tx) })
+	err = s.db.Do(ctx, "", func(tx *sql.Tx) error { return o.use(ctx, tx) })
 	if errors.Is(err, ErrSpent) {
 		return attempt{}, refused
 	}
@@ -161,7 +168,7 @@ func (s *Service) comeBack(ctx context.Context, cookie, state string) (attempt, 
 
 // meet returns the account of a user whom a provider proved, made or brought up to date. A user is the issuer's
 // subject; a name that the provider gave to another user does not come with the rights of the one before.
-func (s *Service) meet(ctx context.Context, tx *sql.Tx, p oidc.Provider, user oidc.User) (account, error) {
+func (s *Providers) meet(ctx context.Context, tx *sql.Tx, p oidc.Provider, user oidc.User) (account, error) {
 	refuse := func(format string, args ...any) (account, error) {
 		return account{}, &oidc.RefusedError{Provider: p.Name, Reason: fmt.Sprintf(format, args...)}
 	}
@@ -190,7 +197,7 @@ func (s *Service) meet(ctx context.Context, tx *sql.Tx, p oidc.Provider, user oi
 	}
 	if err := changed(tx.ExecContext(ctx, `UPDATE access_accounts SET display_name = $2, email = $3, group_names = $4,
 		groups_admin = $5, signed_in = $6 WHERE name = $1 AND disabled = FALSE`,
-		a.name, user.DisplayName, user.Email, string(groups), user.Admin, database.Time(s.Now()))); err != nil {
+		a.name, user.DisplayName, user.Email, string(groups), user.Admin, database.Time(s.clock()))); err != nil {
 		return account{}, err
 	}
 	return findAccount(ctx, tx, User, a.name)

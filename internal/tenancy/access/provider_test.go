@@ -45,13 +45,13 @@ func (c *corp) find(_ context.Context, name string) (oidc.Provider, error) {
 // begin goes to the provider and comes back with what a browser has then.
 func (c *corp) begin() (cookie string, callback oidc.Callback) {
 	c.t.Helper()
-	start := must[ProviderStart](c.t)(c.s.BeginProvider(c.t.Context(), c.provider, "/clusters", Origin{Client: "Firefox"}))
+	start := must[ProviderStart](c.t)(c.s.Providers.Begin(c.t.Context(), c.provider, "/clusters", Origin{Client: "Firefox"}))
 	query := c.issuer.Browse(c.t, start.URL)
 	return start.Cookie.Reveal(), oidc.Callback{State: query.Get("state"), Code: query.Get("code")}
 }
 
 func (c *corp) finish(cookie string, callback oidc.Callback) (Issued, error) {
-	issued, _, err := c.s.FinishProvider(c.t.Context(), c.find, cookie, callback)
+	issued, _, err := c.s.Providers.Finish(c.t.Context(), c.find, cookie, callback)
 	return issued, err
 }
 
@@ -64,42 +64,42 @@ func TestProvider(t *testing.T) {
 	s, clock := open(t)
 	c := newCorp(t, s, clock)
 	cookie, callback := c.begin()
-	issued, next, err := s.FinishProvider(t.Context(), c.find, cookie, callback)
+	issued, next, err := s.Providers.Finish(t.Context(), c.find, cookie, callback)
 	if err != nil || next != "/clusters" || issued.Name != "Firefox" {
 		t.Fatal(issued, next, err)
 	}
-	id := must[Identity](t)(s.Authenticate(t.Context(), issued.Token.Reveal()))
+	id := must[Identity](t)(s.Credentials.Authenticate(t.Context(), issued.Token.Reveal()))
 	if id.Kind != User || id.Name != "corp:alice@example.com" || id.DisplayName != "Alice" || id.Email != "alice@example.com" ||
 		!slices.Equal(id.Groups, []string{"corp:admins", "corp:payments-devs"}) || !id.Admin || id.Credential.Kind != Session {
 		t.Errorf("got %+v", id)
 	}
-	user := must[UserInfo](t)(s.GetUser(t.Context(), id.Name))
+	user := must[UserInfo](t)(s.Users.Get(t.Context(), id.Name))
 	if user.Provider != "corp" || user.HasPassword || user.Admin || !user.GroupsAdmin || !user.SignedIn.Equal(clock.Now()) {
 		t.Errorf("got %+v", user)
 	}
-	wantError(t, "a password", s.SetPassword(t.Context(), id.Name, glass), ErrProviderUser)
-	wantError(t, "another name", s.UpdateUser(t.Context(), id.Name, "Bob", ""), ErrProviderUser)
-	_, err = s.ResetPassword(t.Context(), id.Name)
+	wantError(t, "a password", s.Passwords.Set(t.Context(), id.Name, glass), ErrProviderUser)
+	wantError(t, "another name", s.Users.Update(t.Context(), id.Name, "Bob", ""), ErrProviderUser)
+	_, err = s.Passwords.Reset(t.Context(), id.Name)
 	wantError(t, "a reset", err, ErrProviderUser)
-	_, err = s.SignIn(t.Context(), id.Name, "", home)
+	_, err = s.Passwords.SignIn(t.Context(), id.Name, "", home)
 	wantError(t, "by password", err, ErrUnauthenticated)
 
 	// Fewer groups at the next sign-in are fewer at once, for what was made before too.
-	token := must[Issued](t)(s.CreateToken(t.Context(), id, NewToken{Name: "ci", Expires: clock.Now().Add(300 * day)}))
+	token := must[Issued](t)(s.Credentials.CreateToken(t.Context(), id, NewToken{Name: "ci", Expires: clock.Now().Add(300 * day)}))
 	c.issuer.Claims["groups"] = []string{}
 	must[Issued](t)(c.signIn())
 	for _, text := range []string{issued.Token.Reveal(), token.Token.Reveal()} {
-		if id := must[Identity](t)(s.Authenticate(t.Context(), text)); id.Admin || len(id.Groups) != 0 {
+		if id := must[Identity](t)(s.Credentials.Authenticate(t.Context(), text)); id.Admin || len(id.Groups) != 0 {
 			t.Errorf("kept %+v", id)
 		}
 	}
 	// The provider's word is believed for 30 days.
 	clock.pass(30*day - time.Second)
-	must[Identity](t)(s.Authenticate(t.Context(), token.Token.Reveal()))
+	must[Identity](t)(s.Credentials.Authenticate(t.Context(), token.Token.Reveal()))
 	clock.pass(time.Second)
 	wantDead(t, s, "after 30 days without a word", token.Token.Reveal())
 	must[Issued](t)(c.signIn())
-	must[Identity](t)(s.Authenticate(t.Context(), token.Token.Reveal()))
+	must[Identity](t)(s.Credentials.Authenticate(t.Context(), token.Token.Reveal()))
 }
 
 func wantRefused(t *testing.T, what string, err error, want string) {
@@ -184,14 +184,14 @@ func TestProviderUsers(t *testing.T) {
 	first := must[Issued](t)(c.signIn())
 	c.issuer.Claims["sub"] = "5678"
 	_, err := c.signIn()
-	wantRefused(t, "the address of somebody else", err, "belongs to another subject")
+	wantRefused(t, "the address of another user", err, "belongs to another subject")
 	c.issuer.Claims["email"] = "bob@example.com"
 	must[Issued](t)(c.signIn())
 	c.issuer.Claims["sub"] = "1234"
 	c.issuer.Claims["email"] = "alice@new.example.com"
 	_, err = c.signIn()
 	wantRefused(t, "a new address", err, "is known as corp:alice@example.com")
-	if err := s.DisableUser(t.Context(), "corp:alice@example.com"); err != nil {
+	if err := s.Users.Disable(t.Context(), "corp:alice@example.com"); err != nil {
 		t.Fatal(err)
 	}
 	wantDead(t, s, "disabled", first.Token.Reveal())
@@ -200,12 +200,12 @@ func TestProviderUsers(t *testing.T) {
 	c.issuer.Claims["email"] = "alice@example.com"
 	_, err = c.signIn()
 	wantRefused(t, "disabled", err, "is disabled")
-	if err := s.EnableUser(t.Context(), "corp:alice@example.com"); err != nil {
+	if err := s.Users.Enable(t.Context(), "corp:alice@example.com"); err != nil {
 		t.Fatal(err)
 	}
 	must[Issued](t)(c.signIn())
 	wantDead(t, s, "enabled", first.Token.Reveal())
-	users := must[List[UserInfo]](t)(s.ListUsers(t.Context(), Page{}))
+	users := must[List[UserInfo]](t)(s.Users.List(t.Context(), Page{}))
 	if len(users.Items) != 3 {
 		t.Errorf("got %+v", users.Items)
 	}
@@ -215,17 +215,17 @@ func TestBeginProviderRefused(t *testing.T) {
 	s, clock := open(t)
 	c := newCorp(t, s, clock)
 	for _, next := range []string{"https://evil.example.com/", "//evil.example.com", `/\evil.example.com`, "/a\nb", "clusters", "/" + strings.Repeat("a", 1000)} {
-		_, err := s.BeginProvider(t.Context(), c.provider, next, home)
+		_, err := s.Providers.Begin(t.Context(), c.provider, next, home)
 		wantInvalid(t, err, "next", "not a path on this server")
 	}
 	for range maxPendingPerSource {
-		must[ProviderStart](t)(s.BeginProvider(t.Context(), c.provider, "", home))
+		must[ProviderStart](t)(s.Providers.Begin(t.Context(), c.provider, "", home))
 	}
-	_, err := s.BeginProvider(t.Context(), c.provider, "", home)
+	_, err := s.Providers.Begin(t.Context(), c.provider, "", home)
 	wantError(t, "too many", err, ErrTooMany)
-	must[ProviderStart](t)(s.BeginProvider(t.Context(), c.provider, "", Origin{Address: netip.MustParseAddr("192.0.2.99")}))
+	must[ProviderStart](t)(s.Providers.Begin(t.Context(), c.provider, "", Origin{Address: netip.MustParseAddr("192.0.2.99")}))
 	clock.pass(attemptLife)
-	start := must[ProviderStart](t)(s.BeginProvider(t.Context(), c.provider, "", home))
+	start := must[ProviderStart](t)(s.Providers.Begin(t.Context(), c.provider, "", home))
 	u, err := url.Parse(start.URL)
 	if err != nil {
 		t.Fatal(err)

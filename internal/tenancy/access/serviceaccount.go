@@ -27,8 +27,14 @@ const maxServiceAccounts = 500
 // ServiceAccountName is the name under which a service account makes requests.
 func ServiceAccountName(organization, name string) string { return "sa:" + organization + ":" + name }
 
-// CreateServiceAccount makes an account for programs. Errors: *invalid.Error, ErrExists, ErrTooMany.
-func (s *Service) CreateServiceAccount(ctx context.Context, name, displayName string, scope Scope) (ServiceAccountInfo, error) {
+// ServiceAccounts are the accounts of programs, each in one organization.
+type ServiceAccounts struct {
+	*store
+	credentials *Credentials
+}
+
+// Create makes an account for programs. Errors: *invalid.Error, ErrExists, ErrTooMany.
+func (s *ServiceAccounts) Create(ctx context.Context, name, displayName string, scope Scope) (ServiceAccountInfo, error) {
 	if err := checkLabel("name", name); err != nil {
 		return ServiceAccountInfo{}, err
 	}
@@ -42,7 +48,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, name, displayName st
 		name: ServiceAccountName(scope.Organization, name), kind: ServiceAccount, displayName: displayName,
 		created: s.now(), organization: scope.Organization, role: scope.Role,
 	}
-	err := s.DB.Do(ctx, "access/organization/"+scope.Organization, func(tx *sql.Tx) error {
+	err := s.db.Do(ctx, "access/organization/"+scope.Organization, func(tx *sql.Tx) error {
 		var held int
 		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM access_accounts WHERE organization = $1`,
 			scope.Organization).Scan(&held); err != nil {
@@ -59,14 +65,14 @@ func (s *Service) CreateServiceAccount(ctx context.Context, name, displayName st
 	return a.serviceAccount(), nil
 }
 
-// GetServiceAccount returns an account. Errors: ErrNotFound.
-func (s *Service) GetServiceAccount(ctx context.Context, organization, name string) (ServiceAccountInfo, error) {
-	a, err := findAccount(ctx, s.DB, ServiceAccount, ServiceAccountName(organization, name))
+// Get returns an account. Errors: ErrNotFound.
+func (s *ServiceAccounts) Get(ctx context.Context, organization, name string) (ServiceAccountInfo, error) {
+	a, err := findAccount(ctx, s.db, ServiceAccount, ServiceAccountName(organization, name))
 	return a.serviceAccount(), err
 }
 
-// ListServiceAccounts returns the accounts of an organization by name.
-func (s *Service) ListServiceAccounts(ctx context.Context, organization string, page Page) (List[ServiceAccountInfo], error) {
+// List returns the accounts of an organization by name.
+func (s *ServiceAccounts) List(ctx context.Context, organization string, page Page) (List[ServiceAccountInfo], error) {
 	accounts, err := s.listAccounts(ctx, page, `a.kind = $3 AND a.organization = $4`, ServiceAccount, organization)
 	if err != nil {
 		return List[ServiceAccountInfo]{}, fmt.Errorf("list service accounts: %w", err)
@@ -78,42 +84,41 @@ func (s *Service) ListServiceAccounts(ctx context.Context, organization string, 
 	return out, nil
 }
 
-// SetServiceAccountRole changes what an account may; its tokens follow at once. Errors: *invalid.Error, ErrNotFound.
-func (s *Service) SetServiceAccountRole(ctx context.Context, organization, name, role string) error {
+// SetRole changes what an account may; its tokens follow at once. Errors: *invalid.Error, ErrNotFound.
+func (s *ServiceAccounts) SetRole(ctx context.Context, organization, name, role string) error {
 	if err := checkRole(role); err != nil {
 		return err
 	}
-	return changed(s.DB.ExecContext(ctx, `UPDATE access_accounts SET role = $3 WHERE name = $1 AND kind = $2`,
+	return changed(s.db.ExecContext(ctx, `UPDATE access_accounts SET role = $3 WHERE name = $1 AND kind = $2`,
 		ServiceAccountName(organization, name), ServiceAccount, role))
 }
 
-// DisableServiceAccount ends all its tokens for good, and lets it have no others until EnableServiceAccount.
-// Errors: ErrNotFound.
-func (s *Service) DisableServiceAccount(ctx context.Context, organization, name string) error {
+// Disable ends all its tokens for good, and lets it have no others until Enable. Errors: ErrNotFound.
+func (s *ServiceAccounts) Disable(ctx context.Context, organization, name string) error {
 	return s.setDisabled(ctx, ServiceAccount, ServiceAccountName(organization, name), true)
 }
 
-// EnableServiceAccount lets a disabled account have tokens again. Errors: ErrNotFound.
-func (s *Service) EnableServiceAccount(ctx context.Context, organization, name string) error {
+// Enable lets a disabled account have tokens again. Errors: ErrNotFound.
+func (s *ServiceAccounts) Enable(ctx context.Context, organization, name string) error {
 	return s.setDisabled(ctx, ServiceAccount, ServiceAccountName(organization, name), false)
 }
 
-// DeleteServiceAccount forgets an account with its tokens. Errors: ErrNotFound.
-func (s *Service) DeleteServiceAccount(ctx context.Context, organization, name string) error {
+// Delete forgets an account with its tokens. Errors: ErrNotFound.
+func (s *ServiceAccounts) Delete(ctx context.Context, organization, name string) error {
 	return s.deleteAccount(ctx, ServiceAccount, ServiceAccountName(organization, name))
 }
 
-// CreateServiceAccountToken makes a token of a service account. It has the account's scope; wanted names none.
-// Errors: *invalid.Error, ErrNotFound (also when the account is disabled), ErrTooMany.
-func (s *Service) CreateServiceAccountToken(ctx context.Context, organization, name string, wanted NewToken) (Issued, error) {
+// CreateToken makes a token of a service account. It has the account's scope; wanted names none. Errors:
+// *invalid.Error, ErrNotFound (also when the account is disabled), ErrTooMany.
+func (s *ServiceAccounts) CreateToken(ctx context.Context, organization, name string, wanted NewToken) (Issued, error) {
 	if wanted.Scope != nil {
 		return Issued{}, invalid.Want("scope", "it is that of the service account", "none")
 	}
-	if err := s.checkToken(wanted); err != nil {
+	if err := s.credentials.checkToken(wanted); err != nil {
 		return Issued{}, err
 	}
 	var out Issued
-	err := s.DB.Do(ctx, "", func(tx *sql.Tx) error {
+	err := s.db.Do(ctx, "", func(tx *sql.Tx) error {
 		a, err := findAccount(ctx, tx, ServiceAccount, ServiceAccountName(organization, name))
 		if err == nil && a.disabled {
 			err = ErrNotFound
@@ -121,7 +126,7 @@ func (s *Service) CreateServiceAccountToken(ctx context.Context, organization, n
 		if err != nil {
 			return err
 		}
-		out, err = s.issue(ctx, tx, token.ServiceAccount, a, wanted, 0)
+		out, err = s.credentials.issue(ctx, tx, token.ServiceAccount, a, wanted, 0)
 		return err
 	})
 	if err != nil {
@@ -130,13 +135,13 @@ func (s *Service) CreateServiceAccountToken(ctx context.Context, organization, n
 	return out, nil
 }
 
-// ForgetOrganization removes the service accounts of an organization that is deleted, and the tokens of users that
-// were narrowed to it: they must not be good for another one of the same name.
-func (s *Service) ForgetOrganization(ctx context.Context, organization string) error {
+// ForgetOrganization removes the service accounts of an organization that is deleted, and the tokens of users that were
+// narrowed to it: they must not be good for another one of the same name.
+func (s *ServiceAccounts) ForgetOrganization(ctx context.Context, organization string) error {
 	if organization == "" {
 		return nil // tokens without a scope have an empty one
 	}
-	return s.DB.Do(ctx, "access/organization/"+organization, func(tx *sql.Tx) error {
+	return s.db.Do(ctx, "access/organization/"+organization, func(tx *sql.Tx) error {
 		for _, statement := range []string{
 			`DELETE FROM access_accounts WHERE organization = $1`,
 			`DELETE FROM access_credentials WHERE organization = $1`,

@@ -11,7 +11,7 @@ import (
 
 func TestUsers(t *testing.T) {
 	s, c := open(t)
-	made := must[UserInfo](t)(s.CreateUser(t.Context(), NewUser{
+	made := must[UserInfo](t)(s.Users.Create(t.Context(), NewUser{
 		Name: "alice", DisplayName: "Alice", Email: "alice@example.com", Admin: true, Password: bees,
 	}))
 	want := UserInfo{
@@ -20,29 +20,29 @@ func TestUsers(t *testing.T) {
 	if diff := cmp.Diff(want, made); diff != "" {
 		t.Error(diff)
 	}
-	read := must[UserInfo](t)(s.GetUser(t.Context(), "alice"))
+	read := must[UserInfo](t)(s.Users.Get(t.Context(), "alice"))
 	want.Groups = []string{}
 	if diff := cmp.Diff(want, read); diff != "" {
 		t.Error(diff)
 	}
-	_, err := s.CreateUser(t.Context(), NewUser{Name: "alice"})
+	_, err := s.Users.Create(t.Context(), NewUser{Name: "alice"})
 	wantError(t, "a second alice", err, ErrExists)
-	if err := s.UpdateUser(t.Context(), "alice", "Alice L.", ""); err != nil {
+	if err := s.Users.Update(t.Context(), "alice", "Alice L.", ""); err != nil {
 		t.Error(err)
 	}
-	if read = must[UserInfo](t)(s.GetUser(t.Context(), "alice")); read.DisplayName != "Alice L." || read.Email != "" || !read.Admin {
+	if read = must[UserInfo](t)(s.Users.Get(t.Context(), "alice")); read.DisplayName != "Alice L." || read.Email != "" || !read.Admin {
 		t.Errorf("got %+v", read)
 	}
-	_, err = s.GetUser(t.Context(), "bob")
+	_, err = s.Users.Get(t.Context(), "bob")
 	wantError(t, "get bob", err, ErrNotFound)
 	for what, err := range map[string]error{
-		"update":  s.UpdateUser(t.Context(), "bob", "", ""),
-		"admin":   s.SetAdmin(t.Context(), "bob", true),
-		"disable": s.DisableUser(t.Context(), "bob"),
-		"enable":  s.EnableUser(t.Context(), "bob"),
-		"delete":  s.DeleteUser(t.Context(), "bob"),
-		"set":     s.SetPassword(t.Context(), "bob", glass),
-		"revoke":  s.RevokeAll(t.Context(), "bob"),
+		"update":  s.Users.Update(t.Context(), "bob", "", ""),
+		"admin":   s.Users.SetAdmin(t.Context(), "bob", true),
+		"disable": s.Users.Disable(t.Context(), "bob"),
+		"enable":  s.Users.Enable(t.Context(), "bob"),
+		"delete":  s.Users.Delete(t.Context(), "bob"),
+		"set":     s.Passwords.Set(t.Context(), "bob", glass),
+		"revoke":  s.Credentials.RevokeAll(t.Context(), "bob"),
 	} {
 		wantError(t, what+" bob", err, ErrNotFound)
 	}
@@ -69,11 +69,11 @@ func TestUsersRefused(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := s.CreateUser(t.Context(), tc.user)
+			_, err := s.Users.Create(t.Context(), tc.user)
 			wantInvalid(t, err, tc.field, tc.problem)
 		})
 	}
-	if users := must[List[UserInfo]](t)(s.ListUsers(t.Context(), Page{})); len(users.Items) != 0 {
+	if users := must[List[UserInfo]](t)(s.Users.List(t.Context(), Page{})); len(users.Items) != 0 {
 		t.Errorf("made in spite of that: %+v", users.Items)
 	}
 }
@@ -83,12 +83,12 @@ func TestListIsPaged(t *testing.T) {
 	var want []string
 	for i := range 7 {
 		want = append(want, fmt.Sprintf("u%d", i))
-		must[UserInfo](t)(s.CreateUser(t.Context(), NewUser{Name: want[i]}))
+		must[UserInfo](t)(s.Users.Create(t.Context(), NewUser{Name: want[i]}))
 	}
 	var got []string
 	pages := 0
 	for page := (Page{Limit: 3}); ; pages++ {
-		list := must[List[UserInfo]](t)(s.ListUsers(t.Context(), page))
+		list := must[List[UserInfo]](t)(s.Users.List(t.Context(), page))
 		for _, user := range list.Items {
 			got = append(got, user.Name)
 		}
@@ -109,11 +109,11 @@ func TestListIsPaged(t *testing.T) {
 // TestEndsAll: what ends a user ends all that the user has, at once and for good.
 func TestEndsAll(t *testing.T) {
 	ways := map[string]func(s *Service) error{
-		"Disable":        func(s *Service) error { return s.DisableUser(t.Context(), "bob") },
-		"Delete":         func(s *Service) error { return s.DeleteUser(t.Context(), "bob") },
-		"SetPassword":    func(s *Service) error { return s.SetPassword(t.Context(), "bob", glass) },
-		"ChangePassword": func(s *Service) error { return s.ChangePassword(t.Context(), "bob", bees, glass, home) },
-		"RevokeAll":      func(s *Service) error { return s.RevokeAll(t.Context(), "bob") },
+		"Disable":        func(s *Service) error { return s.Users.Disable(t.Context(), "bob") },
+		"Delete":         func(s *Service) error { return s.Users.Delete(t.Context(), "bob") },
+		"SetPassword":    func(s *Service) error { return s.Passwords.Set(t.Context(), "bob", glass) },
+		"ChangePassword": func(s *Service) error { return s.Passwords.Change(t.Context(), "bob", bees, glass, home) },
+		"RevokeAll":      func(s *Service) error { return s.Credentials.RevokeAll(t.Context(), "bob") },
 	}
 	for name, end := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -122,11 +122,11 @@ func TestEndsAll(t *testing.T) {
 			addUser(t, s, NewUser{Name: "bob"})
 			bob, session := enter(t, s, "bob")
 			_, other := enter(t, s, "alice")
-			api := must[Issued](t)(s.CreateToken(t.Context(), bob, NewToken{Name: "ci", Expires: s.Now().Add(day)}))
-			reset := must[OneTime](t)(s.ResetPassword(t.Context(), "bob"))
-			code := must[OneTime](t)(s.CreateCode(t.Context(), bob, codeRequest))
-			device := must[DeviceStart](t)(s.StartDevice(t.Context(), home))
-			if err := s.AnswerDevice(t.Context(), bob, device.UserCode, true, home); err != nil {
+			api := must[Issued](t)(s.Credentials.CreateToken(t.Context(), bob, NewToken{Name: "ci", Expires: s.store.clock().Add(day)}))
+			reset := must[OneTime](t)(s.Passwords.Reset(t.Context(), "bob"))
+			code := must[OneTime](t)(s.Codes.Create(t.Context(), bob, codeRequest))
+			device := must[DeviceStart](t)(s.Devices.Start(t.Context(), home))
+			if err := s.Devices.Answer(t.Context(), bob, device.UserCode, true, home); err != nil {
 				t.Fatal(err)
 			}
 			if err := end(s); err != nil {
@@ -135,25 +135,25 @@ func TestEndsAll(t *testing.T) {
 			check := func(when string) {
 				t.Helper()
 				wantDead(t, s, when, session.Token.Reveal(), api.Token.Reveal())
-				wantError(t, when+": reset", s.ChoosePassword(t.Context(), reset.Token.Reveal(), glass), ErrSpent)
-				_, err := s.ExchangeCode(t.Context(), code.Token.Reveal(), codeVerifier, codeRequest.RedirectURI)
+				wantError(t, when+": reset", s.Passwords.Choose(t.Context(), reset.Token.Reveal(), glass), ErrSpent)
+				_, err := s.Codes.Exchange(t.Context(), code.Token.Reveal(), codeVerifier, codeRequest.RedirectURI)
 				wantError(t, when+": code", err, ErrInvalidGrant)
-				_, err = s.PollDevice(t.Context(), device.DeviceCode.Reveal())
+				_, err = s.Devices.Poll(t.Context(), device.DeviceCode.Reveal())
 				wantError(t, when+": device", err, ErrInvalidGrant)
-				_, err = s.CreateToken(t.Context(), bob, NewToken{Name: "x", Expires: s.Now().Add(day)})
+				_, err = s.Credentials.CreateToken(t.Context(), bob, NewToken{Name: "x", Expires: s.store.clock().Add(day)})
 				wantError(t, when+": a new token", err, ErrUnauthenticated)
 			}
 			check("at once")
 			switch name {
 			case "Disable":
-				if err := s.EnableUser(t.Context(), "bob"); err != nil {
+				if err := s.Users.Enable(t.Context(), "bob"); err != nil {
 					t.Error(err)
 				}
 			case "Delete":
 				addUser(t, s, NewUser{Name: "bob"})
 			}
 			check("later")
-			if _, err := s.Authenticate(t.Context(), other.Token.Reveal()); err != nil {
+			if _, err := s.Credentials.Authenticate(t.Context(), other.Token.Reveal()); err != nil {
 				t.Errorf("another user: %v", err)
 			}
 		})
@@ -164,17 +164,17 @@ func TestEndsAll(t *testing.T) {
 func TestEpoch(t *testing.T) {
 	s, _ := open(t)
 	addUser(t, s, NewUser{Name: "bob"})
-	before := must[account](t)(findAccount(t.Context(), s.DB, User, "bob"))
-	if err := s.RevokeAll(t.Context(), "bob"); err != nil {
+	before := must[account](t)(findAccount(t.Context(), s.store.db, User, "bob"))
+	if err := s.Credentials.RevokeAll(t.Context(), "bob"); err != nil {
 		t.Fatal(err)
 	}
-	tx := must[sqlTx](t)(s.DB.BeginTx(t.Context(), nil))
-	late := must[Issued](t)(s.issueSession(t.Context(), tx, before, ""))
+	tx := must[sqlTx](t)(s.store.db.BeginTx(t.Context(), nil))
+	late := must[Issued](t)(s.Credentials.issueSession(t.Context(), tx, before, ""))
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	wantDead(t, s, "late", late.Token.Reveal())
-	if list := must[List[CredentialInfo]](t)(s.ListCredentials(t.Context(), "bob", "", Page{})); len(list.Items) != 0 {
+	if list := must[List[CredentialInfo]](t)(s.Credentials.List(t.Context(), "bob", "", Page{})); len(list.Items) != 0 {
 		t.Errorf("listed: %+v", list.Items)
 	}
 }
@@ -184,19 +184,19 @@ func TestEpochOfOnce(t *testing.T) {
 	s, _ := open(t)
 	addUser(t, s, NewUser{Name: "bob"})
 	bob, _ := enter(t, s, "bob")
-	reset := must[OneTime](t)(s.ResetPassword(t.Context(), "bob"))
-	code := must[OneTime](t)(s.CreateCode(t.Context(), bob, codeRequest))
-	device := must[DeviceStart](t)(s.StartDevice(t.Context(), home))
-	if err := s.AnswerDevice(t.Context(), bob, device.UserCode, true, home); err != nil {
+	reset := must[OneTime](t)(s.Passwords.Reset(t.Context(), "bob"))
+	code := must[OneTime](t)(s.Codes.Create(t.Context(), bob, codeRequest))
+	device := must[DeviceStart](t)(s.Devices.Start(t.Context(), home))
+	if err := s.Devices.Answer(t.Context(), bob, device.UserCode, true, home); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.DB.ExecContext(t.Context(), `UPDATE access_accounts SET epoch = epoch - 1`); err != nil {
+	if _, err := s.store.db.ExecContext(t.Context(), `UPDATE access_accounts SET epoch = epoch - 1`); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, "reset", s.ChoosePassword(t.Context(), reset.Token.Reveal(), glass), ErrSpent)
-	_, err := s.ExchangeCode(t.Context(), code.Token.Reveal(), codeVerifier, codeRequest.RedirectURI)
+	wantError(t, "reset", s.Passwords.Choose(t.Context(), reset.Token.Reveal(), glass), ErrSpent)
+	_, err := s.Codes.Exchange(t.Context(), code.Token.Reveal(), codeVerifier, codeRequest.RedirectURI)
 	wantError(t, "code", err, ErrInvalidGrant)
-	_, err = s.PollDevice(t.Context(), device.DeviceCode.Reveal())
+	_, err = s.Devices.Poll(t.Context(), device.DeviceCode.Reveal())
 	wantError(t, "device", err, ErrAccessDenied)
 }
 
@@ -206,35 +206,35 @@ func TestLastAdmin(t *testing.T) {
 	addUser(t, s, NewUser{Name: "bob"})
 	refused := func(when string) {
 		t.Helper()
-		wantError(t, when+": demote", s.SetAdmin(t.Context(), "alice", false), ErrLastAdmin)
-		wantError(t, when+": disable", s.DisableUser(t.Context(), "alice"), ErrLastAdmin)
-		wantError(t, when+": delete", s.DeleteUser(t.Context(), "alice"), ErrLastAdmin)
+		wantError(t, when+": demote", s.Users.SetAdmin(t.Context(), "alice", false), ErrLastAdmin)
+		wantError(t, when+": disable", s.Users.Disable(t.Context(), "alice"), ErrLastAdmin)
+		wantError(t, when+": delete", s.Users.Delete(t.Context(), "alice"), ErrLastAdmin)
 	}
 	_, session := enter(t, s, "alice")
 	refused("alone")
-	if id, err := s.Authenticate(t.Context(), session.Token.Reveal()); err != nil || !id.Admin {
+	if id, err := s.Credentials.Authenticate(t.Context(), session.Token.Reveal()); err != nil || !id.Admin {
 		t.Errorf("what was refused had an effect: %+v, %v", id, err)
 	}
-	if err := s.SetAdmin(t.Context(), "bob", true); err != nil {
+	if err := s.Users.SetAdmin(t.Context(), "bob", true); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DisableUser(t.Context(), "bob"); err != nil {
+	if err := s.Users.Disable(t.Context(), "bob"); err != nil {
 		t.Errorf("one of two: %v", err)
 	}
 	refused("the other is disabled")
-	if err := s.DeleteUser(t.Context(), "bob"); err != nil {
+	if err := s.Users.Delete(t.Context(), "bob"); err != nil {
 		t.Errorf("a disabled one: %v", err)
 	}
 	// Where there is no administrator already, every user can be removed.
 	addUser(t, s, NewUser{Name: "carol", Admin: true})
-	if err := s.DisableUser(t.Context(), "carol"); err != nil {
+	if err := s.Users.Disable(t.Context(), "carol"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.DB.ExecContext(t.Context(), `UPDATE access_accounts SET admin = FALSE WHERE name = 'alice'`); err != nil {
+	if _, err := s.store.db.ExecContext(t.Context(), `UPDATE access_accounts SET admin = FALSE WHERE name = 'alice'`); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"carol", "alice"} {
-		if err := s.DeleteUser(t.Context(), name); err != nil {
+		if err := s.Users.Delete(t.Context(), name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -21,9 +21,9 @@ type step struct {
 }
 
 var (
-	// userSteps hold for one user name, from all addresses. Four failures are free; after that the waits allow fewer than
-	// the 100 attempts a day that NIST SP 800-63B, section 3.2.2, bounds guessing with. The last wait is short enough
-	// that an attacker who locks a user out on purpose does so for a short time.
+	// userSteps hold for one user name, from all addresses. Four failures are free; after that the waits allow fewer
+	// than the 100 attempts a day that NIST SP 800-63B, section 3.2.2, bounds guessing with. The last wait is short
+	// enough that an attacker who locks a user out on purpose does so for a short time.
 	userSteps = []step{{5, 10 * time.Second}, {6, 30 * time.Second}, {7, time.Minute}, {8, 5 * time.Minute}, {9, 15 * time.Minute}}
 	// addressSteps hold for one address, whatever it tries. Many users may share one.
 	addressSteps = []step{{30, 10 * time.Second}, {40, time.Minute}, {60, 5 * time.Minute}, {100, 15 * time.Minute}}
@@ -54,8 +54,8 @@ func waitAfter(steps []step, failures int) time.Duration {
 type guess struct {
 	target string
 	steps  []step
-	// own says that a success makes the failures before it forgotten. It does not for an address: an attacker with
-	// one good account would start anew with it.
+	// own says that a success makes the failures before it forgotten. It does not for an address: an attacker with one
+	// good account would start anew with it.
 	own bool
 }
 
@@ -82,9 +82,12 @@ func sourceOf(from netip.Addr) string {
 	return ""
 }
 
+// lockOut bounds how often what is secret is guessed. All replicas count in the same table.
+type lockOut struct{ *store }
+
 // try counts an attempt as failed before it is made, so that many at once are not one, and refuses it with a
 // *LockedError while others failed too often. An attempt that is refused counts for nothing.
-func (s *Service) try(ctx context.Context, tries []guess) error {
+func (s lockOut) try(ctx context.Context, tries []guess) error {
 	now := s.now()
 	return s.doForStranger(ctx, "access/guesses", func(tx *sql.Tx) error {
 		failures := make([]int, len(tries))
@@ -114,16 +117,16 @@ func (s *Service) try(ctx context.Context, tries []guess) error {
 }
 
 // succeeded takes back what try counted, and forgets the failures before it where that is fair.
-func (s *Service) succeeded(ctx context.Context, tries []guess) error {
+func (s lockOut) succeeded(ctx context.Context, tries []guess) error {
 	return s.takeBack(ctx, tries, true)
 }
 
 // untried takes back what try counted for an attempt that could not be checked.
-func (s *Service) untried(ctx context.Context, tries []guess) error {
+func (s lockOut) untried(ctx context.Context, tries []guess) error {
 	return s.takeBack(context.WithoutCancel(ctx), tries, false)
 }
 
-func (s *Service) takeBack(ctx context.Context, tries []guess, forget bool) error {
+func (s lockOut) takeBack(ctx context.Context, tries []guess, forget bool) error {
 	return s.doForStranger(ctx, "access/guesses", func(tx *sql.Tx) error {
 		for _, g := range tries {
 			count, last, _, err := readGuess(ctx, tx, g.target)
