@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 
+	"kqueen.io/kqueen/internal/platform/text"
 	"kqueen.io/kqueen/internal/server/accounts"
 	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/problem"
@@ -43,7 +43,7 @@ func (s *Pages) showDevice(v *visit) error {
 	if !v.Known() {
 		return v.ask(query.Get("provider"))
 	}
-	return v.show(http.StatusOK, "device.html", "Sign in a device", devicePage{Code: short(query.Get("user_code"), 32)})
+	return v.show(http.StatusOK, "device.html", "Sign in a device", devicePage{Code: text.CutLetters(text.Line(query.Get("user_code")), 32)})
 }
 
 // takeDevice shows who asks, and takes the answer.
@@ -82,7 +82,7 @@ func (v *visit) again(code string, err error) error {
 	default:
 		return err
 	}
-	return v.show(p.Status, "device.html", "Sign in a device", devicePage{Code: short(code, 32), Message: message})
+	return v.show(p.Status, "device.html", "Sign in a device", devicePage{Code: text.CutLetters(text.Line(code), 32), Message: message})
 }
 
 // authorizePage is what the page about a command line shows.
@@ -97,7 +97,7 @@ type authorizePage struct {
 func codeRequest(q url.Values) (authorizePage, error) {
 	p := authorizePage{CodeRequest: access.CodeRequest{
 		RedirectURI: q.Get("redirect_uri"), Challenge: q.Get("code_challenge"), Method: q.Get("code_challenge_method"),
-		Client: short(q.Get("client"), 100),
+		Client: text.CutLetters(text.Line(q.Get("client")), 100),
 	}, State: q.Get("state")}
 	if err := p.Validate(); err != nil {
 		return p, problem.ExplainAccess(err)
@@ -155,17 +155,6 @@ func (s *Pages) takeAuthorize(v *visit) error {
 		return problem.ExplainAccess(err)
 	}
 	return v.send(p.back(url.Values{"code": {code.Token.Reveal()}}))
-}
-
-// short is a text for a page: cut, and without what changes how it is read.
-func short(text string, most int) string {
-	runes := []rune(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, text))
-	return string(runes[:min(len(runes), most)])
 }
 
 // since is a time in words.
