@@ -79,7 +79,7 @@ func (c *Client) Check(ctx context.Context, p Provider) error {
 // Callback is the query with which a browser comes back: state, code, error, error_description and iss.
 type Callback struct{ State, Code, Error, ErrorDescription, Issuer string }
 
-// Finish says who came back. Whether State is right, and not used before, is for the caller to know. Errors:
+// Finish returns the user who came back. Whether State is right, and not used before, is for the caller to know. Errors:
 // *RefusedError; that of Validate.
 func (c *Client) Finish(ctx context.Context, p Provider, callback Callback, secrets Secrets) (User, error) {
 	i, err := c.issuer(ctx, p)

@@ -188,7 +188,7 @@ func TestValidate(t *testing.T) {
 		"NoURL":     {func(p *oidc.Provider) { p.Issuer = "https://%zz" }, "issuer: it is no address"},
 		"Redirect":  {func(p *oidc.Provider) { p.RedirectURL = "" }, "redirectURL: it is no address"},
 		"CA":        {func(p *oidc.Provider) { p.CA = "marker" }, "caBundle: there is no certificate in it"},
-		"Admins":    {func(p *oidc.Provider) { p.GroupsClaim = "" }, "groupsClaim: it is empty, so that nobody is in adminGroups"},
+		"Admins":    {func(p *oidc.Provider) { p.GroupsClaim = "" }, "groupsClaim: it is empty, so that no user is in adminGroups"},
 		"AnyAdmins": {func(p *oidc.Provider) { p.AdminGroups = []string{""} }, "adminGroups: one is empty"},
 	}
 	for name, tc := range tests {

@@ -1,7 +1,7 @@
 // Package oidc proves users by an OpenID Connect provider: the authorization code flow with PKCE, as a client that
 // keeps a secret.
 //
-// It keeps nothing between the two steps; who does hands in what was kept. It hides discovery, keys and the checks of
+// It keeps nothing between the two steps; the caller hands in what was kept. It hides discovery, keys and the checks of
 // an ID token, and refuses with a reason that an engineer of the platform can act on. internal/tenancy/access enters.
 package oidc
 
@@ -42,7 +42,7 @@ type Provider struct {
 	RedirectURL string
 }
 
-// User is who signed in, by the provider's word.
+// User is the one who signed in, by the provider's word.
 type User struct {
 	// Subject is what the issuer knows the user by, for ever.
 	Issuer, Subject string
@@ -87,7 +87,7 @@ func (p Provider) Validate() error {
 	case p.ClientID == "":
 		return errors.New("clientID: it is empty; want the one that the provider gave")
 	case len(p.AdminGroups) > 0 && p.GroupsClaim == "":
-		return errors.New("groupsClaim: it is empty, so that nobody is in adminGroups; want the claim with the groups")
+		return errors.New("groupsClaim: it is empty, so that no user is in adminGroups; want the claim with the groups")
 	case slices.Contains(p.AdminGroups, ""):
 		return errors.New("adminGroups: one is empty; want names of groups")
 	}

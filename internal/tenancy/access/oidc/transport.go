@@ -25,8 +25,8 @@ type answerError struct{ problem string }
 
 func (e *answerError) Error() string { return e.problem }
 
-// newHTTP makes the client for the issuers of one pool of roots. It goes where it is told and nowhere else: through
-// no proxy of the environment, and after no redirect, which would hand the client's secret on.
+// newHTTP makes the client for the issuers of one pool of roots. It goes where it is told and nowhere else: through no
+// proxy of the environment, and after no redirect, which would hand the client's secret on.
 func newHTTP(roots *x509.CertPool, deadline time.Duration) *http.Client {
 	return &http.Client{
 		Transport: &guarded{deadline: deadline, next: &http.Transport{

@@ -24,7 +24,7 @@ const (
 	leeway     = 5 * time.Minute
 )
 
-// verify checks an ID token (OpenID Connect Core 1.0, section 3.1.3.7) and reads who it is about.
+// verify checks an ID token (OpenID Connect Core 1.0, section 3.1.3.7) and reads which user it is about.
 func (c *Client) verify(ctx context.Context, i *issuer, p Provider, raw, accessToken, nonce string) (User, error) {
 	// The library takes none of the algorithms "none" and HS*, whatever discovery says.
 	proved, err := i.Verifier(&gooidc.Config{ClientID: p.ClientID, Now: c.now}).Verify(ctx, raw)
@@ -56,7 +56,7 @@ func (c *Client) verify(ctx context.Context, i *issuer, p Provider, raw, accessT
 	return p.user(proved, claims)
 }
 
-// user reads who claims that are proved are about.
+// user reads which user proved claims are about.
 func (p Provider) user(proved *gooidc.IDToken, claims claims) (User, error) {
 	if proved.Subject == "" || len(proved.Subject) > maxSubject {
 		return User{}, p.refuse("the claim sub is missing, empty or longer than %d", maxSubject)

@@ -1,7 +1,7 @@
 // Package password keeps passwords of users: the rule for a new one, its hash, and the check.
 //
 // A hash is argon2id in the PHC string format, so that it says by itself how it was made and the cost can be raised
-// later. Each check takes memory, so only a few run at a time. It hides the algorithm; who keeps hashes may enter.
+// later. Each check takes memory, so only a few run at a time. It hides the algorithm; what keeps hashes may import it.
 package password
 
 import (
@@ -23,8 +23,8 @@ type Cost struct {
 	Lanes int
 }
 
-// DefaultCost is the second recommended choice of RFC 9106, section 4 (t=3, p=4, m=64 MiB). It is above the least
-// that the OWASP Password Storage Cheat Sheet asks for (m=19 MiB, t=2, p=1).
+// DefaultCost is the second recommended choice of RFC 9106, section 4 (t=3, p=4, m=64 MiB). It is above the least that
+// the OWASP Password Storage Cheat Sheet asks for (m=19 MiB, t=2, p=1).
 var DefaultCost = Cost{Memory: 64 << 10, Passes: 3, Lanes: 4}
 
 const (
@@ -77,9 +77,9 @@ func (c *Checker) Hash(ctx context.Context, password string) (string, error) {
 	return digest.Encode(), nil
 }
 
-// Check says whether hash is that of password; an empty hash is that of none, and is found out in the same time.
-// stale says that the hash was made with another cost than today's. Its error says nothing about the password: it
-// could not be checked.
+// Check says whether hash is that of password; an empty hash is that of none, and is found out in the same time. stale
+// says that the hash was made with another cost than today's. Its error says nothing about the password: it could not
+// be checked.
 func (c *Checker) Check(ctx context.Context, hash, password string) (good, stale bool, err error) {
 	nobody := hash == ""
 	if nobody {

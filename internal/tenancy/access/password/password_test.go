@@ -66,7 +66,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestBounded: who waits for a slot gives up with the context, and not too many wait.
+// TestBounded: a caller who waits for a slot gives up with the context, and not too many wait.
 func TestBounded(t *testing.T) {
 	c := newChecker(t, cheap)
 	for range atOnce {

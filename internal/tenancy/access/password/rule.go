@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a new password, in characters. NIST SP 800-63B-4, section 3.1.1.2, asks for length and against rules
-// of composition; it wants 15 where nothing else proves the user, and 8 beside a second proof.
+// Limits of a new password, in characters. NIST SP 800-63B-4, section 3.1.1.2, asks for length and against rules of
+// composition; it wants 15 where nothing else proves the user, and 8 beside a second proof.
 const (
 	MinLength = 12
 	MaxLength = 128
@@ -20,8 +20,8 @@ const maxBytes = MaxLength * utf8.UTFMax
 // TooLong says that no account can have this password, so that it need not be hashed.
 func TooLong(password string) bool { return len(password) > maxBytes }
 
-// Rule returns what is wrong with a new password, in words that follow "the password"; empty when nothing is.
-// known are words that are known about its owner: the name, the e-mail address.
+// Rule returns what is wrong with a new password, in words that follow "the password"; empty when nothing is. known are
+// words that are known about its owner: the name, the e-mail address.
 func Rule(password string, known ...string) string {
 	if !utf8.ValidString(password) {
 		return "is not UTF-8 text; want letters, digits, signs or spaces"

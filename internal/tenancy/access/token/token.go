@@ -1,9 +1,9 @@
 // Package token makes and reads the secrets that KQueen hands out: sessions, API tokens, one-time tokens.
 //
-// A token says by its prefix what it is, so that scanners find it in what was published by mistake; it carries a
-// public id, under which logs name it and under which it is revoked; and it ends in a checksum, so that one that was
-// cut off is told from one that is not good. What is kept of it is a hash. It hides how tokens are written; who keeps
-// tokens and who reads one from a person may enter.
+// A token says by its prefix what it is, so that scanners find it in what was published by mistake; it carries a public
+// id, under which logs name it and under which it is revoked; and it ends in a checksum, so that one that was cut off
+// is told from one that is not good. What is kept of it is a hash. It hides how tokens are written; what keeps
+// tokens, and what reads one from a user, may import it.
 package token
 
 import (
