@@ -6,18 +6,16 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"slices"
+
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
 
-// writeFiles brings the files below dir to their wanted content and mode, and
-// leaves alone those that have it. os.Root keeps a symlink that a program
-// planted from leading out of the directory.
+// writeFiles brings the files below dir to their wanted content and mode, and leaves alone those that have it. os.Root
+// keeps a symlink that a program planted from leading out of the directory.
 func writeFiles(ctx context.Context, dir string, files map[string]File) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -36,7 +34,7 @@ func writeFiles(ctx context.Context, dir string, files map[string]File) error {
 			continue
 		}
 		if err := writeFile(root, name, f); err != nil {
-			return fmt.Errorf("write %s: %w", name, err)
+			return err
 		}
 	}
 	return nil
@@ -51,48 +49,19 @@ func isWritten(root *os.Root, name string, f File) bool {
 	return err == nil && bytes.Equal(have, f.Data)
 }
 
-// writeFile replaces a file as a whole: a reader sees the old or the new one,
-// also after a loss of power.
+// writeFile replaces a file as a whole, in a folder that is made when it is not there.
 func writeFile(root *os.Root, name string, f File) error {
-	dir, base := path.Split(name)
-	if dir != "" {
-		if err := root.MkdirAll(path.Clean(dir), 0o700); err != nil {
+	disk := atomicfile.Rooted{Root: root}
+	if folder := path.Dir(name); folder != "." {
+		if err := atomicfile.Folder(disk, folder, 0o700); err != nil {
 			return err
 		}
 	}
-	tmp := dir + "." + base + ".tmp"
-	if err := root.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a crash
-		return err
-	}
-	out, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(f.Data)
-	if err == nil {
-		err = out.Chmod(f.Mode) // exactly, whatever the umask
-	}
-	if err == nil {
-		err = out.Sync()
-	}
-	if err := errors.Join(err, out.Close()); err != nil {
-		return err
-	}
-	return root.Rename(tmp, name)
+	return atomicfile.WriteOn(disk, name, f.Data, f.Mode)
 }
 
-// syncDir makes renames in dir durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// specOf is the identity of a component's process: it runs the same thing if and
-// only if this is the same. It is a mark of the process, so changing the recipe
-// restarts every component on upgrade.
+// specOf is the identity of a component's process: it runs the same thing if and only if this is the same. It is a mark
+// of the process, so changing the recipe restarts every component on upgrade.
 func specOf(c Component, files map[string]File) string {
 	h := sha256.New()
 	add := func(b []byte) {

@@ -18,10 +18,12 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
 
-// portBook knows all reserved ports of the supervisor. The files are the truth, it
-// is their image. Callers keep two calls for one id apart.
+// portBook knows all reserved ports of the supervisor. The files are the truth, it is their image. Callers keep two
+// calls for one id apart.
 type portBook struct {
 	addr  netip.Addr
 	ports PortRange
@@ -33,13 +35,13 @@ type portBook struct {
 	next  int // where the search goes on, so that a freed port rests for long
 }
 
-// loadPorts reads the reservations of all workloads. A damaged one, which atomic
-// writes do not make, fails the Reserve of its workload and nothing else.
+// loadPorts reads the reservations of all workloads. A damaged one, which atomic writes do not make, fails the Reserve
+// of its workload and nothing else.
 func loadPorts(conf Config) (*portBook, error) {
 	b := &portBook{addr: conf.Listen, ports: conf.Ports,
 		byID: map[string]map[string]int{}, bad: map[string]error{}, taken: map[int]bool{}}
-	// Runners of different directories on one host share the range without
-	// knowing each other: they begin at different places.
+	// Runners of different directories on one host share the range without knowing each other: they begin at different
+	// places.
 	sum := sha256.Sum256([]byte(conf.Dir))
 	b.next = int(b.ports.First) + int(binary.BigEndian.Uint16(sum[:]))%(int(b.ports.Last)-int(b.ports.First)+1)
 	workloads := filepath.Join(conf.Dir, "workloads")
@@ -96,8 +98,8 @@ func (b *portBook) reserve(ctx context.Context, id, dir string, names []string) 
 	return all, nil
 }
 
-// allocate marks the ports as taken but does not yet give them to id: a crash
-// or an error before they are saved loses nothing.
+// allocate marks the ports as taken but does not yet give them to id: a crash or an error before they are saved loses
+// nothing.
 func (b *portBook) allocate(ctx context.Context, id string, names []string) (all map[string]int, added []int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -165,9 +167,8 @@ func firstTaken(ctx context.Context, addr netip.Addr, ports []int) int {
 	return ports[i]
 }
 
-// portFree tries to listen. Only "in use" counts as taken: a port we may not
-// bind (below 1024) is the program's to complain about. ForkLock keeps a child
-// that is started meanwhile from holding a copy of the listener until its exec,
+// portFree tries to listen. Only "in use" counts as taken: a port we may not bind (below 1024) is the program's to
+// complain about. ForkLock keeps a child that is started meanwhile from holding a copy of the listener until its exec,
 // which would make the port look taken to the program it was tried for.
 func portFree(ctx context.Context, addr netip.Addr, port int) bool {
 	syscall.ForkLock.RLock()
@@ -193,5 +194,5 @@ func savePorts(dir string, ports map[string]int) error {
 	if err := writeFile(root, PortsFile, File{Data: append(data, '\n'), Mode: 0o600}); err != nil {
 		return err
 	}
-	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
+	return atomicfile.Host{}.Sync(filepath.Dir(dir)) // which has the name of dir
 }
