@@ -30,6 +30,7 @@ const importTable = `
 	# nothing, and every package may use them that has use for them.
 	NONE < platform/atomicfile, platform/invalid, platform/peer, platform/stage, platform/text < PLAIN;
 	platform/text < platform/health < PLAIN;
+	platform/invalid < platform/component < PLAIN;
 	NONE < platform/osthread, platform/relay, platform/kube, platform/database;
 	platform/database, PLAIN < platform/idempotency;
 	API < platform/operator, platform/admission;
@@ -123,14 +124,14 @@ const importTable = `
 
 	# Packages for tests. Only tests and each other may import them.
 	hosting/release, API < hosting/controlplanetest;
-	NONE < platform/supervise/programtest;
-	hosting/runner, platform/supervise/programtest < hosting/runner/runnertest;
+	NONE < platform/suitetest, platform/supervise/programtest;
+	hosting/runner, platform/suitetest, platform/supervise/programtest < hosting/runner/runnertest;
 	platform/supervise < platform/supervise/supervisetest;
 	platform/operator < platform/operator/operatortest;
 	platform/atomicfile < platform/atomicfile/powerloss;
 	platform/database < platform/database/databasetest;
 	clusters/provision < clusters/provision/provisiontest;
-	workers/machine < workers/machine/machinetest;
+	workers/machine, platform/suitetest < workers/machine/machinetest;
 	NONE < tenancy/access/oidc/oidctest;
 	API < test/e2e;
 `
@@ -150,6 +151,7 @@ var testImports = map[string]map[string]string{
 // testRooms are the rooms that only tests may import.
 var testRooms = []string{
 	"hosting/controlplanetest",
+	"platform/suitetest",
 	"platform/supervise/programtest",
 	"hosting/runner/runnertest",
 	"platform/supervise/supervisetest",

@@ -51,8 +51,8 @@ type Component struct {
 	RestartOn []string
 	// Alone is for a program of which two must never run at once, not even while a new one takes over.
 	Alone bool
-	// Heavy says that a start keeps a processor busy. A runner may let only a few of them start at once; a restart after
-	// a crash does not wait.
+	// Heavy says that a start keeps a processor busy. A runner may let only a few of them start at once; a restart
+	// after a crash does not wait.
 	Heavy bool
 	// Ports names the ports on which the program listens.
 	Ports []string

@@ -1,11 +1,12 @@
 // Package runner is what the components of control planes (kube-apiserver, kube-controller-manager, kube-scheduler) are
-// run by: a value that only describes them, and the face of what runs them. Package controlplane writes the description,
-// an implementation of [Runner] runs it; neither knows the other. The description names programs, files and ports and
-// says nothing of where they are, so that a runner may make processes of it, or pods, or parts of one process.
+// run by: a value that only describes them, and the face of what runs them. Package controlplane writes the
+// description, an implementation of [Runner] runs it; neither knows the other. The description names programs, files
+// and ports and says nothing of where they are, so that a runner may make processes of it, or pods, or parts of one
+// process.
 //
 // It hides the rules of the description ([Workload.Validate]) and how references in it are written ([Expand]).
-// Implementations: process (processes of this host that survive KQueen). Their contract is the suite in runnertest. What
-// describes or runs control planes may import it.
+// Implementations: process (processes of this host that survive KQueen). Their contract is the suite in runnertest.
+// What describes or runs control planes may import it.
 package runner
 
 import (

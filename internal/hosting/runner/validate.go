@@ -9,11 +9,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"kqueen.io/kqueen/internal/platform/component"
 	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
-// CheckName returns an [*invalid.Error] unless name is a label as DNS has it, at most 63 of a-z, 0-9 and '-': whatever a
-// runner makes can be named by it.
+// CheckName returns an [*invalid.Error] unless name is a label as DNS has it, at most 63 of a-z, 0-9 and '-': whatever
+// a runner makes can be named by it.
 func CheckName(field, name string) error {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 		return invalid.New(field, "%q is no name: %s", name, strings.Join(problems, "; "))
@@ -49,20 +50,25 @@ func (w Workload) Validate() error {
 			return err
 		}
 	}
-	seen := map[string]bool{}
+	parts := w.parts()
+	if err := component.Check(parts, CheckName, w.hasFile); err != nil {
+		return err
+	}
 	for _, c := range w.Components {
-		if err := CheckName("components.name", c.Name); err != nil {
-			return err
-		}
-		if seen[c.Name] {
-			return invalid.New("components.name", "%q is listed twice; names are unique", c.Name)
-		}
-		seen[c.Name] = true
 		if err := w.checkComponent(c); err != nil {
 			return err
 		}
 	}
-	return w.checkOrder(seen)
+	return component.CheckOrder(parts)
+}
+
+// parts are the components as far as the rules for all descriptions go.
+func (w Workload) parts() []component.Component {
+	parts := make([]component.Component, len(w.Components))
+	for i, c := range w.Components {
+		parts[i] = component.Component{Name: c.Name, Args: c.Args, Env: c.Env, RestartOn: c.RestartOn, After: c.After, StopGrace: c.StopGrace}
+	}
+	return parts
 }
 
 // checkFile accepts the names that keys of a Secret may have.
@@ -89,35 +95,19 @@ func (w Workload) checkText(field, text string) error {
 }
 
 func (w Workload) checkComponent(c Component) error {
-	field := func(f string) string { return fmt.Sprintf("components[%s].%s", c.Name, f) }
+	field := func(f string) string { return component.Field(c.Name, f) }
 	if c.Program.Name == "" {
 		return invalid.New(field("program.name"), "is empty; say which program to run")
 	}
 	for _, a := range c.Args {
-		if strings.ContainsRune(a, 0) {
-			return invalid.New(field("args"), "%q holds a zero byte", a)
-		}
 		if err := w.checkText(field("args"), a); err != nil {
 			return err
-		}
-	}
-	for _, e := range c.Env {
-		if name, _, ok := strings.Cut(e, "="); !ok || name == "" || strings.ContainsRune(e, 0) {
-			return invalid.New(field("env"), "entry %q is not NAME=value", name)
-		}
-	}
-	for _, f := range c.RestartOn {
-		if _, ok := w.Files[f]; !ok {
-			return invalid.New(field("restartOn"), "%q is not one of the workload's files", f)
 		}
 	}
 	for _, p := range c.Ports {
 		if !w.hasPort(p) {
 			return invalid.New(field("ports"), "%q is not one of the workload's ports", p)
 		}
-	}
-	if c.StopGrace < 0 {
-		return invalid.New(field("stopGrace"), "%v is negative", c.StopGrace)
 	}
 	if err := c.Resources.check(field("resources")); err != nil {
 		return err
@@ -127,6 +117,11 @@ func (w Workload) checkComponent(c Component) error {
 
 func (w Workload) hasPort(name string) bool {
 	return slices.ContainsFunc(w.Ports, func(p Port) bool { return p.Name == name })
+}
+
+func (w Workload) hasFile(name string) bool {
+	_, ok := w.Files[name]
+	return ok
 }
 
 func (r Resources) check(field string) error {
@@ -159,31 +154,8 @@ func (w Workload) checkProbe(field string, c Component) error {
 		return invalid.New(field+".tls.cert", "certificate and key go together; give both or none")
 	}
 	for i, f := range []string{p.TLS.CA, p.TLS.Cert, p.TLS.Key} {
-		if _, ok := w.Files[f]; !ok && (i == 0 || f != "") {
+		if !w.hasFile(f) && (i == 0 || f != "") {
 			return invalid.New(field+".tls", "%q is not one of the workload's files", f)
-		}
-	}
-	return nil
-}
-
-// checkOrder refuses After entries that can never be fulfilled: unknown names and circles.
-func (w Workload) checkOrder(known map[string]bool) error {
-	placed := map[string]bool{}
-	for range w.Components {
-		for _, c := range w.Components {
-			free := true
-			for _, a := range c.After {
-				if !known[a] {
-					return invalid.New(fmt.Sprintf("components[%s].after", c.Name), "%q is not a component of the workload", a)
-				}
-				free = free && placed[a]
-			}
-			placed[c.Name] = placed[c.Name] || free
-		}
-	}
-	for _, c := range w.Components {
-		if !placed[c.Name] {
-			return invalid.New(fmt.Sprintf("components[%s].after", c.Name), "waits for itself in a circle; it would never start")
 		}
 	}
 	return nil

@@ -80,8 +80,7 @@ func (r *Supervisor) orders(w Workload) (map[string]order, error) {
 	return orders, nil
 }
 
-// give hands out the orders, all at once: a keeper that looks at its siblings
-// sees either none or all of them.
+// give hands out the orders, all at once: a keeper that looks at its siblings sees either none or all of them.
 func (r *Supervisor) give(wl *workload, orders map[string]order) error {
 	wl.mu.Lock()
 	defer wl.mu.Unlock()
@@ -107,8 +106,7 @@ func (r *Supervisor) give(wl *workload, orders map[string]order) error {
 	return nil
 }
 
-// grace is how long the component may take to end, by its last description.
-// The caller holds wl.mu.
+// grace is how long the component may take to end, by its last description. The caller holds wl.mu.
 func (k *keeper) grace() time.Duration {
 	if k.want.kind == orderWatch {
 		return k.r.conf.Timing.StopGrace
@@ -116,9 +114,8 @@ func (k *keeper) grace() time.Duration {
 	return k.want.grace
 }
 
-// Stop ends all processes of a workload, each with its own StopGrace, and keeps
-// directory and ports. It returns when they are gone, or the cause when ctx
-// ends first; the stopping goes on then. Apply starts them again.
+// Stop ends all processes of a workload, each with its own StopGrace, and keeps directory and ports. It returns when
+// they are gone, or the cause when ctx ends first; the stopping goes on then. Apply starts them again.
 func (r *Supervisor) Stop(ctx context.Context, id string) error {
 	wl, leave, err := r.enter(ctx, id)
 	if err != nil {
@@ -131,8 +128,7 @@ func (r *Supervisor) Stop(ctx context.Context, id string) error {
 	return nil
 }
 
-// stop ends all keepers with their processes, and then whatever else carries
-// the workload's marks.
+// stop ends all keepers with their processes, and then whatever else carries the workload's marks.
 func (r *Supervisor) stop(ctx context.Context, wl *workload, grace func(*keeper) time.Duration) error {
 	wl.mu.Lock()
 	var waits []*keeper
@@ -169,8 +165,8 @@ func (r *Supervisor) Remove(ctx context.Context, id string, grace time.Duration)
 	if err := r.stop(ctx, wl, func(*keeper) time.Duration { return grace }); err != nil {
 		return false, fmt.Errorf("remove %s: %w", id, err)
 	}
-	// No program writes here any more. The ports are free once their file is gone,
-	// not earlier: a crash in between must not give them to two workloads.
+	// No program writes here any more. The ports are free once their file is gone, not earlier: a crash in between must
+	// not give them to two workloads.
 	if err := os.RemoveAll(wl.dir); err != nil {
 		return false, fmt.Errorf("remove %s: %w", id, err)
 	}

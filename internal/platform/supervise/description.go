@@ -34,23 +34,23 @@ type Component struct {
 	Args []string // argv[1:]
 	Env  []string // NAME=value, on top of PATH and HOME
 
-	// After names components that must be ready before this one starts. It
-	// orders starts only: when one of them fails later, this one goes on.
+	// After names components that must be ready before this one starts. It orders starts only: when one of them fails
+	// later, this one goes on.
 	After []string
-	// Isolated gives the program processes, mounts, a host name and IPC of its own: it is process 1
-	// there. When it ends, whatever runs within it ends too, and its mounts are gone.
+	// Isolated gives the program processes, mounts, a host name and IPC of its own: it is process 1 there. When it
+	// ends, whatever runs within it ends too, and its mounts are gone.
 	Isolated bool
-	// Within names an isolated component, in all of whose namespaces this one runs, those that it has
-	// made itself (such as a network) included. It is also started after it.
+	// Within names an isolated component, in all of whose namespaces this one runs, those that it has made itself (such
+	// as a network) included. It is also started after it.
 	Within string
-	// RestartOn names entries of Workload.Files whose content is part of this
-	// component's identity: a change restarts it. Programs re-read others.
+	// RestartOn names entries of Workload.Files whose content is part of this component's identity: a change restarts
+	// it. Programs re-read others.
 	RestartOn []string
-	// Ports names reserved ports the program binds. They are looked at before
-	// a start, so that a foreign listener is reported as [ReasonPortTaken].
+	// Ports names reserved ports the program binds. They are looked at before a start, so that a foreign listener is
+	// reported as [ReasonPortTaken].
 	Ports []string
-	// Heavy says that a start keeps a processor busy. A supervisor may let only a
-	// few of them start at once; a restart after a crash does not wait.
+	// Heavy says that a start keeps a processor busy. A supervisor may let only a few of them start at once; a restart
+	// after a crash does not wait.
 	Heavy bool
 	// Probe tells when it is ready; nil: running is ready.
 	Probe *Probe
@@ -66,8 +66,8 @@ func (c Component) Predecessors() []string {
 	return append(slices.Clone(c.After), c.Within)
 }
 
-// Probe is a GET whose answer 200 means ready. File names are relative to the
-// workload's directory; they are read again when they may have changed.
+// Probe is a GET whose answer 200 means ready. File names are relative to the workload's directory; they are read again
+// when they may have changed.
 type Probe struct {
 	URL        string // http or https
 	CAFile     string // trust for https; empty: the system's

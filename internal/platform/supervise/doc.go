@@ -1,14 +1,13 @@
-// Package supervise keeps programs running as processes of this Linux host. The processes outlive KQueen: after kill -9,
-// a restart or an upgrade the next supervisor on the same directory finds them and goes on with the same ones.
+// Package supervise keeps programs running as processes of this Linux host. The processes outlive KQueen: after kill
+// -9, a restart or an upgrade the next supervisor on the same directory finds them and goes on with the same ones.
 //
 // It hides process handling: sessions, pidfds, marks in the environment, adoption, back-off, probing, logs, ports,
 // namespaces. Machines, the runner of control planes as processes and the engine of one machine may enter; a control
 // plane is described in the terms of hosting/runner instead.
 //
-// What is true is asked from the kernel, never from a file: each child carries
-// four marks in its environment (instance, workload, component, identity), and
-// New reads them back from /proc. There is no pid file that could be stale.
-// A pid is only ever signalled through a pidfd, so never a recycled one.
+// What is true is asked from the kernel, never from a file: each child carries four marks in its environment (instance,
+// workload, component, identity), and New reads them back from /proc. There is no pid file that could be stale. A pid
+// is only ever signalled through a pidfd, so never a recycled one.
 //
 // Layout below Config.Dir, all 0700:
 //
@@ -17,12 +16,11 @@
 //	workloads/<id>/ports.json reserved ports
 //	workloads/<id>/logs/      <component>.log, .log.1 (newest) .. .log.3
 //
-// The directory's absolute path is part of the marks: a supervisor does not find
-// processes that were started when the directory had another name.
+// The directory's absolute path is part of the marks: a supervisor does not find processes that were started when the
+// directory had another name.
 //
-// What starts KQueen must leave its children alone when it ends: under systemd
-// that is KillMode=process, since the default kills the whole control group.
-// Programs must not overwrite their environment (as setproctitle does); Go
+// What starts KQueen must leave its children alone when it ends: under systemd that is KillMode=process, since the
+// default kills the whole control group. Programs must not overwrite their environment (as setproctitle does); Go
 // programs do not.
 //
 // Needs Linux 5.4 or newer (pidfd_open, waitid on a pidfd).

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// helperMark in the environment makes the test binary another KQueen: it runs
-// the workload of <dir>/helper.json, says so on stdout, and stays until killed.
+// helperMark in the environment makes the test binary another KQueen: it runs the workload of <dir>/helper.json, says
+// so on stdout, and stays until killed.
 const helperMark = "PROCESS_TEST_HELPER"
 
 // helperJob is what the helper is to do.
@@ -73,8 +73,8 @@ func help(dir string) error {
 	return nil
 }
 
-// startHelper runs the job in another process and returns when it has said
-// "done". The process is killed by the returned function, at the latest when the test ends.
+// startHelper runs the job in another process and returns when it has said "done". The process is killed by the
+// returned function, at the latest when the test ends.
 func startHelper(t *testing.T, dir string, job helperJob) (pid int, kill func()) {
 	t.Helper()
 	data, err := json.Marshal(job)

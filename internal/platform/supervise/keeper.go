@@ -30,9 +30,8 @@ const (
 	orderStop
 )
 
-// keeper keeps one component as its order says. One goroutine (run) owns all
-// fields below the line; it looks at the facts after every event and takes the
-// one next step, so no event can come at a wrong moment.
+// keeper keeps one component as its order says. One goroutine (run) owns all fields below the line; it looks at the
+// facts after every event and takes the one next step, so no event can come at a wrong moment.
 type keeper struct {
 	r      *Supervisor
 	wl     *workload
@@ -82,8 +81,7 @@ func (k *keeper) poke() {
 	}
 }
 
-// run supervises until ctx ends, which leaves the process alone, or until the
-// component is stopped as ordered.
+// run supervises until ctx ends, which leaves the process alone, or until the component is stopped as ordered.
 func (k *keeper) run(ctx context.Context) {
 	defer close(k.done)
 	timer := time.NewTimer(0)
@@ -119,8 +117,8 @@ func (k *keeper) at(t time.Time) {
 	}
 }
 
-// step compares the order with the facts and does the next thing. It returns
-// true when the component is stopped and forgotten.
+// step compares the order with the facts and does the next thing. It returns true when the component is stopped and
+// forgotten.
 func (k *keeper) step(ctx context.Context) bool {
 	k.wl.mu.Lock()
 	o := k.want
@@ -240,8 +238,8 @@ func (k *keeper) later() {
 	k.failures++
 }
 
-// backoff is the wait after the given number of earlier failures in a row: none
-// before the first restart, then doubling up to the maximum.
+// backoff is the wait after the given number of earlier failures in a row: none before the first restart, then doubling
+// up to the maximum.
 func (t Timing) backoff(failures int) time.Duration {
 	if failures == 0 {
 		return 0
@@ -256,8 +254,8 @@ func (t Timing) backoff(failures int) time.Duration {
 	return min(d, t.BackoffMax)
 }
 
-// end stops the process: SIGTERM now, SIGKILL when grace is over. It is called
-// again and again and looks at the clock, so a later order may shorten grace.
+// end stops the process: SIGTERM now, SIGKILL when grace is over. It is called again and again and looks at the clock,
+// so a later order may shorten grace.
 func (k *keeper) end(grace time.Duration) (health.State, string) {
 	now := time.Now()
 	k.forgetProbe()
@@ -311,8 +309,7 @@ func (k *keeper) drop() {
 	}
 }
 
-// retire ends the keeper of a stopped component, unless it was ordered to run
-// again meanwhile.
+// retire ends the keeper of a stopped component, unless it was ordered to run again meanwhile.
 func (k *keeper) retire(o order) bool {
 	k.wl.mu.Lock()
 	over := k.want.rev == o.rev

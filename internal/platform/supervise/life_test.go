@@ -47,8 +47,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestBackoffOfCrashLoop looks at the status whenever it changes, so it sees
-// every wait of a program that crashes four times.
+// TestBackoffOfCrashLoop looks at the status whenever it changes, so it sees every wait of a program that crashes four
+// times.
 func TestBackoffOfCrashLoop(t *testing.T) {
 	t.Parallel()
 	conf := config(t.TempDir())
@@ -153,8 +153,7 @@ func TestPoliteProgramIsNotKilled(t *testing.T) {
 	awaitState(t, r, "a", "api", health.Ready)
 }
 
-// TestRemoveInTwoCalls: the first gives up waiting, the second has less
-// patience with the program.
+// TestRemoveInTwoCalls: the first gives up waiting, the second has less patience with the program.
 func TestRemoveInTwoCalls(t *testing.T) {
 	t.Parallel()
 	r := open(t, config(t.TempDir()))

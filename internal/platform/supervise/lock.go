@@ -25,15 +25,13 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is in use by another KQueen (pid %d)", e.Dir, e.PID)
 }
 
-// takeLock takes the exclusive lock of dir, waiting until ctx ends for a holder
-// that is about to go. The kernel drops the lock with the last descriptor.
+// takeLock takes the exclusive lock of dir, waiting until ctx ends for a holder that is about to go. The kernel drops
+// the lock with the last descriptor.
 //
-// The descriptor is O_CLOEXEC, as all of Go's are, and that is what makes
-// adoption complete: between clone and exec a child still holds a copy, so a
-// successor cannot get the lock while a child of the killed predecessor exists
-// that does not carry its marks yet. Without O_CLOEXEC the children would hold
-// the lock for life. (The kernel closes the copy a moment before the new
-// environment is in place; scanAll waits for such processes.)
+// The descriptor is O_CLOEXEC, as all of Go's are, and that is what makes adoption complete: between clone and exec a
+// child still holds a copy, so a successor cannot get the lock while a child of the killed predecessor exists that does
+// not carry its marks yet. Without O_CLOEXEC the children would hold the lock for life. (The kernel closes the copy a
+// moment before the new environment is in place; scanAll waits for such processes.)
 func takeLock(ctx context.Context, dir, path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"os"
 )
 
-// rotate moves a log that outgrew its limit aside: copy to <path>.1, then
-// truncate. The program keeps its descriptor, so it needs neither us nor a
-// signal. Lost are lines written between the end of the copy and the truncate,
+// rotate moves a log that outgrew its limit aside: copy to <path>.1, then truncate. The program keeps its descriptor,
+// so it needs neither us nor a signal. Lost are lines written between the end of the copy and the truncate,
 // microseconds apart; a crash between them leaves lines twice, never fewer.
 func (r Rotation) rotate(path string) error {
 	in, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -31,8 +30,7 @@ func (r Rotation) rotate(path string) error {
 	if err != nil {
 		return err
 	}
-	// The bound ends a race against a program that writes faster than we read,
-	// and drops what is beyond.
+	// The bound ends a race against a program that writes faster than we read, and drops what is beyond.
 	src := io.LimitReader(in, info.Size()+r.Limit)
 	if _, err := io.Copy(out, src); err != nil {
 		return errors.Join(fmt.Errorf("copy log: %w", err), out.Close())
@@ -53,8 +51,8 @@ func (r Rotation) rotate(path string) error {
 	return in.Truncate(0)
 }
 
-// tail returns the last whole lines of a log, at most limit bytes; a single
-// longer line is cut at its front. Unreadable is empty: it only explains.
+// tail returns the last whole lines of a log, at most limit bytes; a single longer line is cut at its front. Unreadable
+// is empty: it only explains.
 func tail(path string, limit int64) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 // addresses counts the supervisors of this test process.
 var addresses atomic.Uint32
 
-// config is a configuration for tests: short times, and a loopback address of
-// its own, so that neither two tests nor two test processes meet on a port.
+// config is a configuration for tests: short times, and a loopback address of its own, so that neither two tests nor
+// two test processes meet on a port.
 func config(dir string) Config {
 	n, pid := addresses.Add(1), os.Getpid()
 	return Config{
@@ -47,8 +47,8 @@ func open(t *testing.T, conf Config) *Supervisor {
 	return r
 }
 
-// clean removes what a supervisor runs. It does nothing when the test closed it and
-// opened another one on the same directory.
+// clean removes what a supervisor runs. It does nothing when the test closed it and opened another one on the same
+// directory.
 func clean(t *testing.T, r *Supervisor) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	defer cancel()

@@ -23,8 +23,8 @@ type identity struct {
 	born uint64 // start time, in clock ticks after boot
 }
 
-// execute starts a program in the namespaces of the process, or in ours when there is none, and returns
-// its pid as we see it.
+// execute starts a program in the namespaces of the process, or in ours when there is none, and returns its pid as we
+// see it.
 func execute(within *identity, path string, argv []string, attr *syscall.ProcAttr) (int, error) {
 	if within == nil {
 		pid, _, err := syscall.StartProcess(path, argv, attr)
@@ -47,8 +47,8 @@ func execute(within *identity, path string, argv []string, attr *syscall.ProcAtt
 	return a.pid, a.err
 }
 
-// join moves the calling thread into the namespaces of the process. Of its process namespace only the
-// thread's children become part.
+// join moves the calling thread into the namespaces of the process. Of its process namespace only the thread's children
+// become part.
 func (i identity) join() (err error) {
 	fd, err := unix.PidfdOpen(i.pid, 0)
 	if err != nil {

@@ -227,8 +227,8 @@ func keyPair(t *testing.T) (cert, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
-// TestHTTPSProbe starts with a CA that does not fit and then gives the right one:
-// a file the probe reads again, and no reason to restart.
+// TestHTTPSProbe starts with a CA that does not fit and then gives the right one: a file the probe reads again, and no
+// reason to restart.
 func TestHTTPSProbe(t *testing.T) {
 	t.Parallel()
 	conf := config(t.TempDir())

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// newProbeClient reads the probe's files. The client keeps no connection: with
-// hundreds of tenants idle TLS connections would cost more than handshakes.
+// newProbeClient reads the probe's files. The client keeps no connection: with hundreds of tenants idle TLS connections
+// would cost more than handshakes.
 func newProbeClient(dir string, p *Probe, timeout time.Duration) (*http.Client, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: p.ServerName}
 	if p.CAFile != "" {
@@ -41,8 +41,8 @@ func newProbeClient(dir string, p *Probe, timeout time.Duration) (*http.Client, 
 	}, nil
 }
 
-// ask returns nil when the program says it is ready. The error carries the
-// beginning of its answer: kube-apiserver lists there what it still waits for.
+// ask returns nil when the program says it is ready. The error carries the beginning of its answer: kube-apiserver
+// lists there what it still waits for.
 func ask(ctx context.Context, client *http.Client, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -40,16 +40,16 @@ type launch struct {
 	within         *identity // in the namespaces of that process; nil for ours
 }
 
-// start runs a program in its own session, so that no terminal's signals and no
-// hangup of KQueen's session reach it. It returns once the program is executed.
+// start runs a program in its own session, so that no terminal's signals and no hangup of KQueen's session reach it. It
+// returns once the program is executed.
 func start(l launch) (*proc, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err
 	}
 	defer null.Close()
-	// O_APPEND: after a rotation has truncated the file the program's next
-	// write goes to its beginning, not behind a hole of zeroes.
+	// O_APPEND: after a rotation has truncated the file the program's next write goes to its beginning, not behind a
+	// hole of zeroes.
 	log, err := os.OpenFile(l.log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
@@ -86,9 +86,8 @@ func start(l launch) (*proc, error) {
 	return p, nil
 }
 
-// adopt takes hold of a process that scan found. It fails when that very
-// process is gone: while a pidfd's process exists its pid is not given away, so
-// marks read after opening the pidfd, from a process that lives, are its own.
+// adopt takes hold of a process that scan found. It fails when that very process is gone: while a pidfd's process
+// exists its pid is not given away, so marks read after opening the pidfd, from a process that lives, are its own.
 func adopt(f found) (*proc, error) {
 	fd, err := unix.PidfdOpen(f.pid, 0)
 	if err != nil {
@@ -123,8 +122,8 @@ func watch(fd int, p *proc) (*proc, error) {
 	return p, nil
 }
 
-// wait returns when the process is gone or released. Whatever the poller says,
-// it never takes a living process for a dead one: that would start a second.
+// wait returns when the process is gone or released. Whatever the poller says, it never takes a living process for a
+// dead one: that would start a second.
 func (p *proc) wait(conn syscall.RawConn) {
 	defer close(p.done)
 	gone := false
@@ -153,13 +152,12 @@ func readable(fd int, wait time.Duration) bool {
 	return err == nil && n == 1 && fds[0].Revents&(unix.POLLIN|unix.POLLHUP) != 0
 }
 
-// reap collects a dead child, so that no zombie stays. A process that is not
-// our child (an adopted one) is reaped by init: until then its zombie says how it
-// ended, afterwards the pidfd does (Linux 6.15), and else it stays unknown.
+// reap collects a dead child, so that no zombie stays. A process that is not our child (an adopted one) is reaped by
+// init: until then its zombie says how it ended, afterwards the pidfd does (Linux 6.15), and else it stays unknown.
 func (p *proc) reap(fd int) ending {
 	end := ending{at: time.Now(), code: -1}
-	// WNOWAIT first: it proves through the pidfd that pid is our own dead child,
-	// so that Wait4 cannot take the status of some other child of KQueen.
+	// WNOWAIT first: it proves through the pidfd that pid is our own dead child, so that Wait4 cannot take the status
+	// of some other child of KQueen.
 	if err := unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err == nil {
 		var ws unix.WaitStatus
 		if got, err := unix.Wait4(p.pid, &ws, unix.WNOHANG, nil); err == nil && got == p.pid {

@@ -11,18 +11,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
 	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/invalid"
+	"kqueen.io/kqueen/internal/platform/suitetest"
 )
 
 // TestPromises checks what the methods of Supervisor promise.
 func TestPromises(t *testing.T) {
-	tests := map[string]func(t *testing.T, r *Supervisor){
+	suitetest.Run(t, func(t *testing.T) *Supervisor { return open(t, config(t.TempDir())) }, map[string]func(t *testing.T, r *Supervisor){
 		"ReserveIsStable":            reserveIsStable,
 		"ReserveIsDisjoint":          reserveIsDisjoint,
 		"ApplyRunsUntilReady":        applyRunsUntilReady,
@@ -36,34 +36,13 @@ func TestPromises(t *testing.T) {
 		"BadDescriptionIsRefused":    badDescriptionIsRefused,
 		"RemoveLeavesNothing":        removeLeavesNothing,
 		"UnknownWorkload":            unknownWorkload,
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, open(t, config(t.TempDir())))
-		})
-	}
+	})
 }
 
-// await polls the status of id until ok says yes. It fails the test, showing
-// the last status, after a generous minute.
+// await waits until ok says yes to the status of id.
 func await(t *testing.T, r *Supervisor, id string, ok func(Status) bool) Status {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		s, err := r.Status(ctx, id)
-		if err == nil && ok(s) {
-			return s
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waited in vain; last status of %s: %+v, %v", id, s, err)
-		}
-	}
+	return suitetest.Await(t, func(ctx context.Context) (Status, error) { return r.Status(ctx, id) }, ok)
 }
 
 // awaitState waits until the component is in the state, and returns its status.
@@ -77,8 +56,7 @@ func awaitState(t *testing.T, r *Supervisor, id, component string, want health.S
 	return c
 }
 
-// server describes a workload with one component "api" that serves readiness on
-// its reserved port.
+// server describes a workload with one component "api" that serves readiness on its reserved port.
 func server(t *testing.T, r *Supervisor, id string, args ...string) Workload {
 	t.Helper()
 	place, err := r.Reserve(t.Context(), id, []string{"api"})
@@ -181,8 +159,8 @@ func applyIsIdempotent(t *testing.T, r *Supervisor) {
 	for range 3 {
 		apply(t, r, w)
 	}
-	// A component that waits for "api" becomes ready only when the supervisor is
-	// content with "api" as it was ordered last.
+	// A component that waits for "api" becomes ready only when the supervisor is content with "api" as it was ordered
+	// last.
 	w.Components = append(w.Components, program("other"))
 	w.Components[1].After = []string{"api"}
 	apply(t, r, w)

@@ -43,8 +43,8 @@ func instanceOf(dir string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// parseMarks reads the marks from the content of /proc/<pid>/environ. ok is
-// false unless all are there and the names are such as we make.
+// parseMarks reads the marks from the content of /proc/<pid>/environ. ok is false unless all are there and the names
+// are such as we make.
 func parseMarks(environ []byte) (m marks, ok bool) {
 	if !bytes.Contains(environ, []byte(markInstance+"=")) {
 		return marks{}, false
@@ -75,9 +75,8 @@ type found struct {
 	leader bool // of its session: started by a supervisor, not by a component
 }
 
-// scan reads the marks of all living processes of our user and returns those of
-// this instance. A process in the midst of exec has no environment yet;
-// unborn counts those that may become ours.
+// scan reads the marks of all living processes of our user and returns those of this instance. A process in the midst
+// of exec has no environment yet; unborn counts those that may become ours.
 func scan(instance string) (all []found, unborn int, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -137,8 +136,8 @@ func inspect(pid int, uid uint32) (found, verdict) {
 	return found{marks: m, pid: pid, start: after.start, leader: after.session == pid}, isMarked
 }
 
-// scanAll is scan for a new supervisor: it waits, 100 ms at most, for processes in
-// the midst of exec. Programs that truly have no environment cost that wait.
+// scanAll is scan for a new supervisor: it waits, 100 ms at most, for processes in the midst of exec. Programs that
+// truly have no environment cost that wait.
 func scanAll(ctx context.Context, instance string) ([]found, error) {
 	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
@@ -157,8 +156,8 @@ func scanAll(ctx context.Context, instance string) ([]found, error) {
 	}
 }
 
-// sweep kills every process of a workload that is still there, children of
-// components included, and waits for their end or that of ctx.
+// sweep kills every process of a workload that is still there, children of components included, and waits for their end
+// or that of ctx.
 func sweep(ctx context.Context, instance, id string) error {
 	for {
 		all, _, err := scan(instance)

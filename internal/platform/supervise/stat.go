@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ticks per second of every clock in /proc: USER_HZ, 100 on all Linux systems
-// Go runs on (proc_pid_stat(5)).
+// ticks per second of every clock in /proc: USER_HZ, 100 on all Linux systems Go runs on (proc_pid_stat(5)).
 const ticks = 100
 
 // stat is what we read from /proc/<pid>/stat (proc_pid_stat(5)).
@@ -44,8 +43,7 @@ func readStat(pid int) (stat, error) {
 	return s, nil
 }
 
-// parseStat skips to the last ')': the program's name before it may hold
-// anything, blanks and parentheses included.
+// parseStat skips to the last ')': the program's name before it may hold anything, blanks and parentheses included.
 func parseStat(b []byte) (stat, error) {
 	i := bytes.LastIndexByte(b, ')')
 	f := bytes.Fields(b[i+1:])
@@ -81,9 +79,8 @@ func sinceBoot(start uint64) time.Time {
 	return time.Now().Add(-age).Round(time.Second / ticks)
 }
 
-// readUse measures the process that has this pid and start time; zero when it
-// is gone. RssAnon comes from /proc/<pid>/status, which unlike smaps_rollup
-// does not walk the page tables; it leaves out what is swapped.
+// readUse measures the process that has this pid and start time; zero when it is gone. RssAnon comes from
+// /proc/<pid>/status, which unlike smaps_rollup does not walk the page tables; it leaves out what is swapped.
 func readUse(pid int, start uint64) Use {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -34,9 +34,8 @@ type Supervisor struct {
 	workloads map[string]*workload
 }
 
-// New makes the supervisor of conf.Dir and adopts the processes an earlier one left:
-// they run on, in state Adopted, until Apply describes their workload. It
-// returns a [*LockedError] while another supervisor uses the directory.
+// New makes the supervisor of conf.Dir and adopts the processes an earlier one left: they run on, in state Adopted,
+// until Apply describes their workload. It returns a [*LockedError] while another supervisor uses the directory.
 func New(conf Config) (*Supervisor, error) {
 	conf, err := conf.withDefaults()
 	if err != nil {
@@ -66,8 +65,8 @@ func New(conf Config) (*Supervisor, error) {
 	return r, nil
 }
 
-// adoptAll takes over every component that runs. Of two processes of one
-// component, which only a fault can make, the older one stays.
+// adoptAll takes over every component that runs. Of two processes of one component, which only a fault can make, the
+// older one stays.
 func (r *Supervisor) adoptAll(ctx context.Context) error {
 	all, err := scanAll(ctx, r.instance)
 	if err != nil {
@@ -167,17 +166,16 @@ func (r *Supervisor) spawn(wl *workload, k *keeper) error {
 	return nil
 }
 
-// environ is the whole environment of a component. PATH is a constant, so that
-// a program finds the same tools whichever user started KQueen.
+// environ is the whole environment of a component. PATH is a constant, so that a program finds the same tools whichever
+// user started KQueen.
 func (r *Supervisor) environ(wl *workload, component string, o order) []string {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + wl.dir}
 	env = append(env, o.comp.Env...)
 	return append(env, marks{instance: r.instance, workload: wl.id, component: component, spec: o.spec}.environ()...)
 }
 
-// Close stops supervising and leaves all processes running, for the next
-// supervisor of the directory. It waits for calls under way, of which stopping ones
-// end with ErrClosed. It is idempotent.
+// Close stops supervising and leaves all processes running, for the next supervisor of the directory. It waits for
+// calls under way, of which stopping ones end with ErrClosed. It is idempotent.
 func (r *Supervisor) Close() error {
 	r.mu.Lock()
 	if r.closed {

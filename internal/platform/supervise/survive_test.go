@@ -14,8 +14,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/health"
 )
 
-// orphaned starts a ready server "api" of workload "a" under another KQueen and
-// kills that one. change may be nil.
+// orphaned starts a ready server "api" of workload "a" under another KQueen and kills that one. change may be nil.
 func orphaned(t *testing.T, conf Config, change func(*Workload)) Workload {
 	t.Helper()
 	r, err := New(conf)
@@ -164,8 +163,8 @@ func TestOrphanOfUnknownWorkload(t *testing.T) {
 	}
 }
 
-// TestKilledWhileStarting kills KQueen while it starts programs. Whatever was
-// forked by then must be found: in the end each component runs exactly once.
+// TestKilledWhileStarting kills KQueen while it starts programs. Whatever was forked by then must be found: in the end
+// each component runs exactly once.
 func TestKilledWhileStarting(t *testing.T) {
 	t.Parallel()
 	const components = 6

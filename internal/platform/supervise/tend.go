@@ -23,8 +23,8 @@ func (k *keeper) tend(ctx context.Context, o order) (health.State, string) {
 	return k.state, k.said
 }
 
-// ask starts one probe. Its answer comes over a channel, so that a program that
-// does not answer delays nothing but its own probe.
+// ask starts one probe. Its answer comes over a channel, so that a program that does not answer delays nothing but its
+// own probe.
 func (k *keeper) ask(ctx context.Context, probe *Probe) {
 	answer := make(chan error, 1)
 	k.answer = answer

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// turns lets only so many heavy components start at once, in the order in which they came. Twenty
-// API servers that start together on two processors are all ready late; one after the other, half of
-// them are ready in half the time and the last no later.
+// turns lets only so many heavy components start at once, in the order in which they came. Twenty API servers that
+// start together on two processors are all ready late; one after the other, half of them are ready in half the time and
+// the last no later.
 type turns struct {
 	mu      sync.Mutex
 	free    int

@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kqueen.io/kqueen/internal/platform/component"
 	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
-// CheckName returns an [*invalid.Error] unless name is
-// [a-z0-9][a-z0-9.-]{0,62}: such names are safe as one element of a path.
+// CheckName returns an [*invalid.Error] unless name is [a-z0-9][a-z0-9.-]{0,62}: such names are safe as one element of
+// a path.
 func CheckName(field, name string) error {
 	ok := name != "" && len(name) <= 63 && name[0] != '.' && name[0] != '-'
 	for _, c := range []byte(name) {
@@ -30,8 +31,7 @@ const (
 	PortsFile = "ports.json"
 )
 
-// Validate checks the description by itself and returns an [*invalid.Error] for
-// the first fault.
+// Validate checks the description by itself and returns an [*invalid.Error] for the first fault.
 func (w Workload) Validate() error {
 	if err := CheckName("id", w.ID); err != nil {
 		return err
@@ -41,20 +41,33 @@ func (w Workload) Validate() error {
 			return err
 		}
 	}
-	seen := map[string]bool{}
+	parts := w.parts()
+	if err := component.Check(parts, CheckName, w.hasFile); err != nil {
+		return err
+	}
 	for _, c := range w.Components {
-		if err := CheckName("components.name", c.Name); err != nil {
-			return err
-		}
-		if seen[c.Name] {
-			return invalid.New("components.name", "%q is listed twice; names are unique", c.Name)
-		}
-		seen[c.Name] = true
 		if err := w.checkComponent(c); err != nil {
 			return err
 		}
 	}
-	return w.checkOrder(seen)
+	return component.CheckOrder(parts)
+}
+
+// parts are the components as far as the rules for all descriptions go.
+func (w Workload) parts() []component.Component {
+	parts := make([]component.Component, len(w.Components))
+	for i, c := range w.Components {
+		parts[i] = component.Component{
+			Name: c.Name, Args: append([]string{c.Path}, c.Args...), Env: c.Env, RestartOn: c.RestartOn,
+			After: c.Predecessors(), StopGrace: c.StopGrace,
+		}
+	}
+	return parts
+}
+
+func (w Workload) hasFile(name string) bool {
+	_, ok := w.Files[name]
+	return ok
 }
 
 func checkFile(name string, f File) error {
@@ -80,31 +93,14 @@ func checkPath(field, name string) error {
 }
 
 func (w Workload) checkComponent(c Component) error {
-	field := func(f string) string { return fmt.Sprintf("components[%s].%s", c.Name, f) }
+	field := func(f string) string { return component.Field(c.Name, f) }
 	if !filepath.IsAbs(c.Path) {
 		return invalid.New(field("path"), "%q is not absolute", c.Path)
 	}
-	for _, a := range append([]string{c.Path}, c.Args...) {
-		if strings.ContainsRune(a, 0) {
-			return invalid.New(field("args"), "%q holds a zero byte", a)
-		}
-	}
 	for _, e := range c.Env {
-		name, _, ok := strings.Cut(e, "=")
-		if !ok || name == "" || strings.ContainsRune(e, 0) {
-			return invalid.New(field("env"), "entry %q is not NAME=value", name)
-		}
-		if strings.HasPrefix(name, "KQUEEN_") {
+		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, "KQUEEN_") {
 			return invalid.New(field("env"), "%s belongs to the supervisor; names must not begin with KQUEEN_", name)
 		}
-	}
-	for _, f := range c.RestartOn {
-		if _, ok := w.Files[f]; !ok {
-			return invalid.New(field("restartOn"), "%q is not one of the workload's files", f)
-		}
-	}
-	if c.StopGrace < 0 {
-		return invalid.New(field("stopGrace"), "%v is negative", c.StopGrace)
 	}
 	if err := w.checkWithin(field("within"), c); err != nil {
 		return err
@@ -152,29 +148,6 @@ func checkProbe(field string, p *Probe) error {
 	}
 	if (p.CertFile == "") != (p.KeyFile == "") {
 		return invalid.New(field+".certFile", "certificate and key go together; give both or none")
-	}
-	return nil
-}
-
-// checkOrder refuses After entries that cannot be fulfilled: unknown names and circles.
-func (w Workload) checkOrder(known map[string]bool) error {
-	placed := map[string]bool{}
-	for range w.Components {
-		for _, c := range w.Components {
-			free := true
-			for _, a := range c.Predecessors() {
-				if !known[a] {
-					return invalid.New(fmt.Sprintf("components[%s].after", c.Name), "%q is not a component of the workload", a)
-				}
-				free = free && placed[a]
-			}
-			placed[c.Name] = placed[c.Name] || free
-		}
-	}
-	for _, c := range w.Components {
-		if !placed[c.Name] {
-			return invalid.New(fmt.Sprintf("components[%s].after", c.Name), "waits for itself in a circle; it would never start")
-		}
 	}
 	return nil
 }

@@ -83,8 +83,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// FuzzCheckName holds what the rest relies on: an accepted name is one element
-// of a path and stays below its parent.
+// FuzzCheckName holds what the rest relies on: an accepted name is one element of a path and stays below its parent.
 func FuzzCheckName(f *testing.F) {
 	for _, s := range []string{"a", "..", ".", "a/b", "a.b-c", "", "-", "a\x00"} {
 		f.Add(s)

@@ -15,8 +15,8 @@ type workload struct {
 	keepers map[string]*keeper
 }
 
-// unready returns the first of the named components that is not ready as it
-// was ordered, or "". One that is about to be restarted is not ready.
+// unready returns the first of the named components that is not ready as it was ordered, or "". One that is about to be
+// restarted is not ready.
 func (wl *workload) unready(names []string) string {
 	wl.mu.Lock()
 	defer wl.mu.Unlock()
@@ -29,8 +29,8 @@ func (wl *workload) unready(names []string) string {
 	return ""
 }
 
-// process returns a component's process: nil when no component is named. One that does not run has pid 0,
-// which no process can join.
+// process returns a component's process: nil when no component is named. One that does not run has pid 0, which no
+// process can join.
 func (wl *workload) process(name string) *identity {
 	if name == "" {
 		return nil

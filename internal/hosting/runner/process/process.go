@@ -111,8 +111,8 @@ func (r *Runner) Remove(ctx context.Context, id string, grace time.Duration) (bo
 	return r.supervisor.Remove(ctx, id, grace)
 }
 
-// Describe says what runs on a host for a workload whose ports are reserved at a place. It is pure. Arguments are part of
-// a process's identity: to write them in another way restarts every control plane when KQueen is upgraded.
+// Describe says what runs on a host for a workload whose ports are reserved at a place. It is pure. Arguments are part
+// of a process's identity: to write them in another way restarts every control plane when KQueen is upgraded.
 func Describe(w runner.Workload, at supervise.Place, programs Programs) (supervise.Workload, error) {
 	h := host{place: at, public: map[string]bool{}}
 	for _, p := range w.Ports {

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
@@ -16,6 +15,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/runner"
 	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/invalid"
+	"kqueen.io/kqueen/internal/platform/suitetest"
 	"kqueen.io/kqueen/internal/platform/supervise/programtest"
 )
 
@@ -24,7 +24,7 @@ var Program = runner.Program{Name: "program", Version: "v1.0.0"}
 
 // Run checks what every runner promises. open returns a runner without workloads, and cleans up after the test.
 func Run(t *testing.T, open func(t *testing.T) runner.Runner) {
-	tests := map[string]func(t *testing.T, r runner.Runner){
+	suitetest.Run(t, open, map[string]func(t *testing.T, r runner.Runner){
 		"ReserveIsStable":            reserveIsStable,
 		"ReserveIsDisjoint":          reserveIsDisjoint,
 		"OnlyPublicPortsAreOutside":  onlyPublicPortsAreOutside,
@@ -40,33 +40,13 @@ func Run(t *testing.T, open func(t *testing.T) runner.Runner) {
 		"BadDescriptionIsRefused":    badDescriptionIsRefused,
 		"RemoveLeavesNothing":        removeLeavesNothing,
 		"UnknownWorkload":            unknownWorkload,
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, open(t))
-		})
-	}
+	})
 }
 
-// await polls the status of id until ok says yes. It fails the test, showing the last status, after a generous minute.
+// await waits until ok says yes to the status of id.
 func await(t *testing.T, r runner.Runner, id string, ok func(health.Status) bool) health.Status {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		s, err := r.Status(ctx, id)
-		if err == nil && ok(s) {
-			return s
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waited in vain; last status of %s: %+v, %v", id, s, err)
-		}
-	}
+	return suitetest.Await(t, func(ctx context.Context) (health.Status, error) { return r.Status(ctx, id) }, ok)
 }
 
 // awaitState waits until the component is in the state, and returns its status.
@@ -189,8 +169,8 @@ func applyRunsUntilReady(t *testing.T, r runner.Runner) {
 	}
 }
 
-// referencesAreResolved: the program is ready only when its files hold what its arguments say, and only in a template is
-// a reference more than text.
+// referencesAreResolved: the program is ready only when its files hold what its arguments say, and only in a template
+// is a reference more than text.
 func referencesAreResolved(t *testing.T, r runner.Runner) {
 	at := runner.LocalRef("api")
 	w := server("a", "-holds", runner.FileRef("conf")+"="+at, "-holds", runner.FileRef("key")+"=$", "-differs", runner.FileRef("plain")+"="+at)

@@ -140,8 +140,7 @@ func (b behaviour) atStart() error {
 	return nil
 }
 
-// startChild starts the program once more, in a process group of its own, and
-// writes its pid to the file "child".
+// startChild starts the program once more, in a process group of its own, and writes its pid to the file "child".
 func startChild() error {
 	path, err := os.Executable()
 	if err != nil {

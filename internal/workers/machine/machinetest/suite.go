@@ -21,6 +21,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/platform/invalid"
+	"kqueen.io/kqueen/internal/platform/suitetest"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
@@ -39,7 +40,7 @@ type Subject struct {
 
 // Run checks what every provider promises. make returns a provider without machines.
 func Run(t *testing.T, make func(t *testing.T) Subject) {
-	tests := map[string]func(t *testing.T, s Subject){
+	suitetest.Run(t, make, map[string]func(t *testing.T, s Subject){
 		"DescribesItself":        describesItself,
 		"EnsureIsIdempotent":     ensureIsIdempotent,
 		"AnotherKQueenFindsThem": anotherFindsThem,
@@ -50,13 +51,7 @@ func Run(t *testing.T, make func(t *testing.T) Subject) {
 		"CanceledCallIsNoState":  canceledCall,
 		"BadInputIsRefused":      badInputIsRefused,
 		"JoinedMachinesWait":     joinedMachinesWait,
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, make(t))
-		})
-	}
+	})
 }
 
 // Want returns a machine of a cluster that does not exist.
