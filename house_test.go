@@ -99,8 +99,9 @@ const importTable = `
 	NONE < cli/program;
 	client < cli/exit < cli/console, cli/command;
 	API, client < cli/restclient;
-	cli/console, cli/program, cli/restclient, platform/kube, PLAIN < cli/connection;
-	cli/connection, cli/command < cli/kinds < cli/progress, cli/describe, cli/clusteraccess;
+	cli/console, cli/program, cli/restclient, PLAIN < cli/connection;
+	cli/connection, cli/command < cli/kinds < cli/progress, cli/describe;
+	cli/kinds, platform/kube < cli/clusteraccess;
 	cli/progress < cli/verbs;
 	cli/verbs, cli/describe, cli/clusteraccess < COMMANDS;
 	COMMANDS < cli/client/activity, cli/client/audit, cli/client/organization, cli/client/provisioner, cli/client/release;
@@ -174,11 +175,10 @@ var guards = []guard{
 		except: []string{"k8s.io/client-go/kubernetes/scheme"},
 		why:    "speak to an API server through internal/platform/kube, or through a client.Client that the caller hands in",
 		rooms: map[string]string{
-			"platform/kube":  "is there for that",
-			"engine":         "hands the *rest.Config of the admin plane to package app",
-			"app":            "starts the manager of the admin plane",
-			"cli/connection": "hands the *rest.Config of internal/platform/kube around; it opens no connection with it",
-			"bench":          "measures without what it measures",
+			"platform/kube": "is there for that",
+			"engine":        "hands the *rest.Config of the admin plane to package app",
+			"app":           "starts the manager of the admin plane",
+			"bench":         "measures without what it measures",
 		},
 	},
 	{

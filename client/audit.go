@@ -8,7 +8,7 @@ import (
 	"kqueen.io/kqueen/api/rest"
 )
 
-// AuditFilter says which records of the action log are wanted. Empty fields take all.
+// AuditFilter says which records of the audit log are wanted. Empty fields take all.
 type AuditFilter struct {
 	Paging
 
@@ -44,17 +44,17 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// ListAudit returns a page of the installation's action log (operation listAudit).
+// ListAudit returns a page of the installation's audit log (operation listAudit).
 func (c *Client) ListAudit(ctx context.Context, filter AuditFilter) (*rest.Page[rest.AuditRecord], error) {
 	return called[rest.Page[rest.AuditRecord]](ctx, c, "listAudit", filter.query(), nil)
 }
 
-// ListOrganizationAudit returns a page of an organization's action log (operation listOrganizationAudit).
+// ListOrganizationAudit returns a page of an organization's audit log (operation listOrganizationAudit).
 func (c *Client) ListOrganizationAudit(ctx context.Context, organization string, filter AuditFilter) (*rest.Page[rest.AuditRecord], error) {
 	return called[rest.Page[rest.AuditRecord]](ctx, c, "listOrganizationAudit", filter.query(), nil, organization)
 }
 
-// VerifyAudit checks the action log, and, where head is not nil, that it goes on from there (operation verifyAudit).
+// VerifyAudit checks the audit log, and, where head is not nil, that it goes on from there (operation verifyAudit).
 func (c *Client) VerifyAudit(ctx context.Context, head *rest.AuditHead) (*rest.AuditReport, error) {
 	if head == nil {
 		return called[rest.AuditReport](ctx, c, "verifyAudit", nil, nil)

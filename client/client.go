@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -78,7 +79,7 @@ type Request struct {
 }
 
 // Call makes a call and decodes the JSON of its answer into out, unless that is nil. An answer that says no is a
-// *Problem, and a door that is not the right one a *PinError.
+// *Problem, and a server that is not the right one a *PinError.
 //
 // A call that may be made twice (GET, HEAD, PUT, DELETE) is tried up to four times, when the connection fails
 // or the server says, by 429 or 503 with Retry-After, when to come again. ctx bounds all of it.
@@ -124,6 +125,9 @@ func (c *Client) once(ctx context.Context, r Request, body []byte) (*answer, err
 	if err != nil {
 		if refused := refusal(err); refused != nil {
 			return nil, refused
+		}
+		if c.base.Scheme == "http" && errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, err // nothing listens on the local socket
 		}
 		return nil, &connectionError{err}
 	}

@@ -26,8 +26,8 @@ func newClient(t *testing.T, c Config) *Client {
 	return made
 }
 
-// door is a server that answers what a test says, one after the other, and a client of it that does not wait.
-type door struct {
+// answerer is a server that answers what a test says, one after the other, and a client of it that does not wait.
+type answerer struct {
 	*httptest.Server
 	*Client
 
@@ -37,9 +37,9 @@ type door struct {
 	waits   []time.Duration
 }
 
-func newDoor(t *testing.T, config Config, answers ...http.HandlerFunc) *door {
+func answering(t *testing.T, config Config, answers ...http.HandlerFunc) *answerer {
 	t.Helper()
-	d := &door{answers: answers}
+	d := &answerer{answers: answers}
 	ours := newAuthority(t, "kqueen")
 	d.Server = serve(t, ours.chain(t, nil), func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -66,7 +66,7 @@ func says(status int, header, body string) http.HandlerFunc {
 func hangsUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 func TestCallSendsWhatIsAsked(t *testing.T) {
-	d := newDoor(t, Config{UserAgent: "kqueen/test", Token: func(context.Context) (string, error) { return "secret", nil }},
+	d := answering(t, Config{UserAgent: "kqueen/test", Token: func(context.Context) (string, error) { return "secret", nil }},
 		says(http.StatusOK, "Content-Type: application/json", `{"name":"demo"}`))
 	var out struct{ Name string }
 	err := d.Call(t.Context(), Request{
@@ -117,7 +117,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := newDoor(t, Config{}, tc.answers...)
+			d := answering(t, Config{}, tc.answers...)
 			err := d.Call(t.Context(), Request{Method: tc.method, Path: "/"}, nil)
 			if len(d.seen) != tc.calls || (err != nil) != tc.fails || !slices.Equal(d.waits, tc.waits) {
 				t.Errorf("%s want %d calls and waits %v, got %d and %v: %v", tc.reason, tc.calls, tc.waits, len(d.seen), d.waits, err)
@@ -128,7 +128,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 
 // TestLostConnection: net/http itself repeats some calls on connections that it had kept, so the number is a bound.
 func TestLostConnection(t *testing.T) {
-	d := newDoor(t, Config{}, append(slices.Repeat([]http.HandlerFunc{hangsUp}, 2), says(http.StatusOK, "", "{}"))...)
+	d := answering(t, Config{}, append(slices.Repeat([]http.HandlerFunc{hangsUp}, 2), says(http.StatusOK, "", "{}"))...)
 	if err := d.Call(t.Context(), Request{Method: http.MethodGet, Path: "/"}, nil); err != nil || len(d.waits) == 0 {
 		t.Errorf("want it to succeed in the end, got %v after %v", err, d.waits)
 	}
@@ -144,12 +144,12 @@ func TestLostConnection(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	d := newDoor(t, Config{MaxAnswer: 10}, says(http.StatusOK, "", strings.Repeat("x", 11)))
+	d := answering(t, Config{MaxAnswer: 10}, says(http.StatusOK, "", strings.Repeat("x", 11)))
 	if err := d.Call(t.Context(), Request{Method: http.MethodGet, Path: "/"}, nil); err == nil || !strings.Contains(err.Error(), "longer than 10 bytes") || len(d.seen) != 1 {
 		t.Errorf("a long answer: want an error after one call, got %v after %d", err, len(d.seen))
 	}
 	release := make(chan struct{})
-	slow := newDoor(t, Config{Timeout: 50 * time.Millisecond}, func(_ http.ResponseWriter, r *http.Request) {
+	slow := answering(t, Config{Timeout: 50 * time.Millisecond}, func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-release:
 		case <-r.Context().Done():
@@ -168,7 +168,7 @@ func TestBounds(t *testing.T) {
 }
 
 func TestCallRefusesPathsOfOthers(t *testing.T) {
-	d := newDoor(t, Config{}, says(http.StatusOK, "", ""))
+	d := answering(t, Config{}, says(http.StatusOK, "", ""))
 	for _, path := range []string{"", "x", "//192.0.2.1/", "https://192.0.2.1/", "@192.0.2.1/", ":1/", "/%zz"} {
 		if err := d.Call(t.Context(), Request{Method: http.MethodGet, Path: path}, nil); err == nil || len(d.seen) != 0 {
 			t.Errorf("path %q: want it to be refused, got %v after %d calls", path, err, len(d.seen))
@@ -178,7 +178,7 @@ func TestCallRefusesPathsOfOthers(t *testing.T) {
 
 func TestTokenThatCannotBeHad(t *testing.T) {
 	none := errors.New("sign in first")
-	d := newDoor(t, Config{Token: func(context.Context) (string, error) { return "", none }}, says(http.StatusOK, "", ""))
+	d := answering(t, Config{Token: func(context.Context) (string, error) { return "", none }}, says(http.StatusOK, "", ""))
 	if err := d.Call(t.Context(), Request{Method: http.MethodGet, Path: "/"}, nil); !errors.Is(err, none) || len(d.seen) != 0 {
 		t.Errorf("want %v and no call, got %v after %d", none, err, len(d.seen))
 	}

@@ -1,7 +1,7 @@
 // Package client is the Go client of KQueen's REST API.
 //
 // It has a method for each operation that it knows, over the types of api/rest,
-// and how a program connects: a TLS connection to a door whose
+// and how a program connects: a TLS connection to a server whose
 // certificate authority is pinned, calls that are bounded in time and size and
 // repeated only where that is safe, and errors as RFC 9457 has them. It hides
 // HTTP. Every program may use it; it imports nothing else of KQueen than those types.
@@ -31,16 +31,16 @@ type Connection struct {
 	// Server is the URL of the API: "https://kqueen.example.com:8443", or "unix:///var/lib/kqueen/api.sock" for the local
 	// socket of an installation, where the kernel proves both sides: it takes neither CA, CAPin nor a token.
 	Server string
-	// CA is the certificate authority that the door's certificate must come from: one PEM certificate or more.
+	// CA is the certificate authority that the server's certificate must come from: one PEM certificate or more.
 	CA []byte
-	// CAPin is the authority's fingerprint, as [Pin] writes it. It is enough without CA when the door sends its
+	// CAPin is the authority's fingerprint, as [Pin] writes it. It is enough without CA when the server sends its
 	// authority along, as KQueen does. It outlives the renewal of the authority's certificate with the same key.
 	//
 	// With neither CA nor CAPin the authorities of the operating system are trusted.
 	CAPin string
 }
 
-// Authority is what a door presents at the first contact.
+// Authority is what a server presents at the first contact.
 type Authority struct {
 	// CA is its certificate, in PEM, and Pin its fingerprint.
 	CA  []byte
@@ -49,11 +49,11 @@ type Authority struct {
 	Subject string
 	// NotAfter is when its certificate expires.
 	NotAfter time.Time
-	// Known says that the operating system trusts the door without a pin.
+	// Known says that the operating system trusts the server without a pin.
 	Known bool
 }
 
-// PinError says that a door is not the one that was met before.
+// PinError says that a server is not the one that was met before.
 type PinError struct {
 	Server    string
 	Want, Got string // pins
@@ -62,7 +62,7 @@ type PinError struct {
 // Error says what happened and what to do.
 func (e *PinError) Error() string {
 	return fmt.Sprintf("the certificate authority of %s is not the one that you trust: want %s, got %s. "+
-		"Either the installation was made anew, or somebody stands between you and it. "+
+		"Either the installation was made anew, or another program stands between you and it. "+
 		"Nothing was sent. Ask its administrator for the fingerprint; if it is the new one, sign in anew with it", e.Server, e.Want, e.Got)
 }
 
@@ -86,8 +86,8 @@ func PinOf(authority []byte) (string, error) {
 	return Pin(cert), nil
 }
 
-// FirstContact asks a door for its authority, so that a person can compare the fingerprint and keep it. It sends
-// nothing but the handshake. The door must prove that it has the key of a certificate of that authority, for its name.
+// FirstContact asks a server for its authority, so that a person can compare the fingerprint and keep it. It sends
+// nothing but the handshake. The server must prove that it has the key of a certificate of that authority, for its name.
 func FirstContact(ctx context.Context, server string) (Authority, error) {
 	u, err := parseServer(server)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestWhoIsTrusted(t *testing.T) {
 	const good, changed, other = "good", "changed", "other"
 	tests := map[string]struct {
 		reason string
-		door   tls.Certificate
+		served tls.Certificate
 		trust  Connection
 		want   string
 	}{
@@ -48,12 +48,12 @@ func TestWhoIsTrusted(t *testing.T) {
 		"Expired":            {"", expired, pin, other},
 		"OtherName":          {"", named, pin, other},
 		"OtherNameOfCA":      {"", named, ca, other},
-		"ClientsCertificate": {"A user of the installation is not its door.", client, pin, other},
+		"ClientsCertificate": {"A user of the installation is not its server.", client, pin, other},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int32
-			server := serve(t, tc.door, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
+			server := serve(t, tc.served, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
 			tc.trust.Server = server.URL
 			c := newClient(t, Config{Connection: tc.trust})
 			c.wait = func(context.Context, time.Duration) error { t.Error("it was tried again"); return nil }
@@ -103,7 +103,7 @@ func TestFirstContact(t *testing.T) {
 	}
 	liar := serve(t, theirs.chain(t, []*authority{ours}), func(http.ResponseWriter, *http.Request) {})
 	if met, err := FirstContact(t.Context(), liar.URL); err == nil {
-		t.Errorf("a door shows an authority that did not sign for it: got %+v", met)
+		t.Errorf("a server shows an authority that did not sign for it: got %+v", met)
 	}
 }
 

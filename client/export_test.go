@@ -11,8 +11,8 @@ import (
 
 // TestExport wants an export to be handed on as it is, and a refusal to be a problem.
 func TestExport(t *testing.T) {
-	a := newAuthority(t, "kqueen-door")
-	door := serve(t, a.chain(t, []*authority{a}), func(w http.ResponseWriter, r *http.Request) {
+	a := newAuthority(t, "kqueen-api")
+	server := serve(t, a.chain(t, []*authority{a}), func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/api/v1/audit/export" {
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusForbidden)
@@ -21,7 +21,7 @@ func TestExport(t *testing.T) {
 		}
 		_, _ = w.Write([]byte("{\"record\":{}}\n{\"seal\":{}}\n"))
 	})
-	c, err := New(Config{Connection: Connection{Server: door.URL, CA: a.pem()}, MaxAnswer: 8})
+	c, err := New(Config{Connection: Connection{Server: server.URL, CA: a.pem()}, MaxAnswer: 8})
 	if err != nil {
 		t.Fatal(err)
 	}

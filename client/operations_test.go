@@ -35,9 +35,9 @@ func TestFill(t *testing.T) {
 
 // TestOperation wants an operation to be called by its method, under its escaped path, with what it was given.
 func TestOperation(t *testing.T) {
-	a := newAuthority(t, "kqueen-door")
+	a := newAuthority(t, "kqueen-api")
 	var called, asked string
-	door := serve(t, a.chain(t, []*authority{a}), func(w http.ResponseWriter, r *http.Request) {
+	server := serve(t, a.chain(t, []*authority{a}), func(w http.ResponseWriter, r *http.Request) {
 		var in rest.CredentialRequest
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 			t.Error(err)
@@ -46,7 +46,7 @@ func TestOperation(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(rest.ClusterCredential{Token: "t", Expires: time.Unix(1, 0).UTC(), Access: "view"})
 	})
-	c, err := New(Config{Connection: Connection{Server: door.URL, CA: a.pem()}})
+	c, err := New(Config{Connection: Connection{Server: server.URL, CA: a.pem()}})
 	if err != nil {
 		t.Fatal(err)
 	}

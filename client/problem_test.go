@@ -11,7 +11,7 @@ import (
 )
 
 func TestProblem(t *testing.T) {
-	d := newDoor(t, Config{}, says(http.StatusUnprocessableEntity, "Content-Type: application/problem+json; charset=utf-8", `{
+	d := answering(t, Config{}, says(http.StatusUnprocessableEntity, "Content-Type: application/problem+json; charset=utf-8", `{
 		"type":"https://kqueen.io/problems/invalid","title":"Invalid","status":200,"detail":"the cluster is not valid","instance":"/api/v1/clusters",
 		"errors":[{"pointer":"/spec/version","detail":"there is no v9.9.9"}],"code":"Invalid","requestId":"r-1","retryable":true}`))
 	err := d.Call(t.Context(), Request{Method: http.MethodPost, Path: "/"}, nil)

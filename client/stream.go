@@ -10,7 +10,7 @@ import (
 	"kqueen.io/kqueen/api/rest"
 )
 
-// ExportAudit writes an export of the action log to out, a line of JSON for each record, as it comes (operation exportAudit).
+// ExportAudit writes an export of the audit log to out, a line of JSON for each record, as it comes (operation exportAudit).
 // An organization narrows it (operation exportOrganizationAudit); empty is all of it. The last line is a seal, {"seal": …}:
 // an answer without it was cut off, which is an error. It is one try. What bounds it is ctx, and that the server may say
 // nothing for as long as a call may take.

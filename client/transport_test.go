@@ -3,13 +3,16 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"kqueen.io/kqueen/api/rest"
 )
@@ -73,8 +76,26 @@ func TestLocalSocketIsRefused(t *testing.T) {
 			}
 		})
 	}
-	c := newClient(t, Config{Connection: Connection{Server: "unix://" + filepath.Join(t.TempDir(), "api.sock")}})
+}
+
+// TestNothingListens wants a caller of a local socket to be told at once, without further tries.
+func TestNothingListens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "api.sock")
+	left, err := new(net.ListenConfig).Listen(t.Context(), "unix", path)
+	if err != nil {
+		t.Skipf("no socket: %v", err)
+	}
+	left.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := left.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, Config{Connection: Connection{Server: "unix://" + path}})
+	c.wait = func(context.Context, time.Duration) error { t.Error("it tries again"); return nil }
+	if _, err := c.GetMe(t.Context()); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("got %v", err)
+	}
+	c = newClient(t, Config{Connection: Connection{Server: "unix://" + filepath.Join(t.TempDir(), "api.sock")}})
 	if err := c.SignOut(t.Context()); err == nil || !strings.Contains(err.Error(), "api.sock") {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("nothing listens: %v", err)
 	}
 }

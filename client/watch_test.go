@@ -49,7 +49,7 @@ func TestWatch(t *testing.T) {
 			[]http.HandlerFunc{sends(sent("added", "11")), gone}, []string{"added 11"}, []string{"10", "11"}, 410,
 		},
 		"NoPlace": {
-			"What is there comes in no order: nobody can go on from the middle.", "",
+			"What is there comes in no order: a caller cannot go on from the middle.", "",
 			[]http.HandlerFunc{sends(sent("added", "30") + sent("added", "4"))}, []string{"added 30", "added 4"}, []string{""}, 0,
 		},
 		"PlaceByBookmark": {
@@ -65,7 +65,7 @@ func TestWatch(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := newDoor(t, Config{}, tc.answers...)
+			d := answering(t, Config{}, tc.answers...)
 			w, err := d.WatchObjects(t.Context(), Collection{Kind: "Cluster", Organization: "blue"}, ObjectQuery{LabelSelector: "a=b"}, tc.after)
 			if err != nil {
 				t.Fatal(err)
@@ -100,12 +100,12 @@ func TestWatch(t *testing.T) {
 }
 
 func TestWatchIsRefused(t *testing.T) {
-	d := newDoor(t, Config{}, says(http.StatusNotFound, "Content-Type: application/problem+json", `{"code":"not-found"}`))
+	d := answering(t, Config{}, says(http.StatusNotFound, "Content-Type: application/problem+json", `{"code":"not-found"}`))
 	_, err := d.WatchObjects(t.Context(), Collection{Kind: "Cluster", Organization: "blue"}, ObjectQuery{}, "")
 	if p, ok := errors.AsType[*Problem](err); !ok || p.Status != http.StatusNotFound {
 		t.Errorf("got %v", err)
 	}
-	d = newDoor(t, Config{}, says(http.StatusOK, "Content-Type: text/html", "<p>Sign in"))
+	d = answering(t, Config{}, says(http.StatusOK, "Content-Type: text/html", "<p>Sign in"))
 	if w, err := d.WatchObjects(t.Context(), Collection{Kind: "Cluster", Organization: "blue"}, ObjectQuery{}, ""); err == nil {
 		w.Close()
 		t.Error("a page is taken for events")
@@ -121,7 +121,7 @@ func TestWatchEnds(t *testing.T) {
 	}
 	for name, closes := range map[string]bool{"Context": false, "Close": true} {
 		t.Run(name, func(t *testing.T) {
-			d := newDoor(t, Config{}, stays)
+			d := answering(t, Config{}, stays)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			w, err := d.WatchObjects(ctx, Collection{Kind: "Cluster"}, ObjectQuery{}, "10")
@@ -177,7 +177,7 @@ func TestObjects(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := newDoor(t, Config{}, tc.answers...)
+			d := answering(t, Config{}, tc.answers...)
 			if err := tc.call(t.Context(), d.Client); err != nil {
 				t.Fatal(err)
 			}
@@ -193,7 +193,7 @@ func TestObjects(t *testing.T) {
 }
 
 func TestNoSuchOperation(t *testing.T) {
-	d := newDoor(t, Config{}, hangsUp)
+	d := answering(t, Config{}, hangsUp)
 	for name, err := range map[string]error{
 		"kind": d.DeleteObject(t.Context(), Collection{Kind: "Secret", Organization: "blue"}, "a", Change{}),
 		"verb": d.DeleteObject(t.Context(), Collection{Kind: "Release"}, "a", Change{}),
@@ -203,7 +203,7 @@ func TestNoSuchOperation(t *testing.T) {
 			t.Errorf("%s: %v, %d requests", name, err, len(d.seen))
 		}
 	}
-	endless := newDoor(t, Config{}, says(http.StatusOK, "", `{"items":[{"name":"a"}],"cursor":"x"}`))
+	endless := answering(t, Config{}, says(http.StatusOK, "", `{"items":[{"name":"a"}],"cursor":"x"}`))
 	if _, err := endless.AllObjects(t.Context(), Collection{Kind: "Release"}, ObjectQuery{}); err == nil {
 		t.Error("a list that does not end was read to its end")
 	}

@@ -130,7 +130,7 @@ func approve(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	token := ""
 	c, err := kqueenclient.New(kqueenclient.Config{
-		Connection: kqueenclient.Connection{Server: ts.Getenv("DOOR"), CA: authority},
+		Connection: kqueenclient.Connection{Server: ts.Getenv("SERVER"), CA: authority},
 		Token:      func(context.Context) (string, error) { return token, nil },
 	})
 	ts.Check(err)

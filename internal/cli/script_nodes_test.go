@@ -4,9 +4,15 @@ package cli
 
 import (
 	"context"
+	"encoding/pem"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -19,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,18 +36,50 @@ import (
 // The admin plane of the tests is also the cluster that nodes and pods are in: it is as good an API server
 // as any. There are no kubelets, so that pods that were asked to leave stay until a script ends them.
 
-// reachable CLUSTER gives a cluster a kubeconfig of the plane.
-func reachable(config *rest.Config) func(context.Context, client.Client, *v1alpha1.Cluster, []string) error {
+// reachable CLUSTER gives a cluster a kubeconfig of the plane, which trusts there the issuer of credentials as a cluster
+// does.
+func reachable(t *testing.T, config *rest.Config) func(context.Context, client.Client, *v1alpha1.Cluster, []string) error {
+	t.Helper()
+	there := trusting(t, config)
+	kubeconfig := planeKubeconfig(config)
+	kubeconfig.Clusters["plane"] = &clientcmdapi.Cluster{
+		Server: there.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: there.Certificate().Raw}),
+	}
+	data, err := clientcmd.Write(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return func(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, _ []string) error {
-		data, err := clientcmd.Write(planeKubeconfig(config))
-		if err != nil {
-			return err
-		}
 		return c.Create(ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: cluster.KubeconfigSecret()},
 			Data:       map[string][]byte{v1alpha1.KubeconfigKey: data},
 		})
 	}
+}
+
+// trusting lets callers with a credential of KQueen into the plane.
+func trusting(t *testing.T, config *rest.Config) *httptest.Server {
+	t.Helper()
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Header.Del("Authorization")
+	}}
+	if proxy.Transport, err = rest.TransportFor(config); err != nil {
+		t.Fatal(err)
+	}
+	there := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ey") {
+			http.Error(w, "no credential of KQueen", http.StatusUnauthorized)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(there.Close)
+	return there
 }
 
 // poolStatus nodepool/NAME READY/THERE [MESSAGE] says how far a pool is. It is ready when as many are ready as

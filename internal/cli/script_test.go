@@ -7,19 +7,25 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -105,12 +111,12 @@ func TestScripts(t *testing.T) {
 	c := controlplanetest.Client(t)
 	clearPlane(t, c)
 	makeShared(t, c)
-	there := newDoors(t)
+	there := newServers(t)
 	p := scripts(t, config, c)
 	p.Dir = filepath.Join("testdata", "script")
 	p.UpdateScripts = *update
-	p.Cmds["door"] = there.open
-	p.Setup = func(env *testscript.Env) error { return setUp(t.Context(), c, config, env) }
+	p.Cmds["server"] = there.command
+	p.Setup = func(env *testscript.Env) error { return setUp(there, config, env) }
 	testscript.Run(t, p)
 }
 
@@ -121,6 +127,7 @@ func scripts(t *testing.T, config *rest.Config, c client.Client) testscript.Para
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":       exits,
+			"left":        left,
 			"approve":     approve,
 			"code":        code,
 			"accepted":    objectCommand(t.Context(), c, accepted),
@@ -131,7 +138,7 @@ func scripts(t *testing.T, config *rest.Config, c client.Client) testscript.Para
 			"let-go":      objectCommand(t.Context(), c, letGo),
 			"event":       objectCommand(t.Context(), c, happened),
 			"hosted":      objectCommand(t.Context(), c, hosted),
-			"reachable":   objectCommand(t.Context(), c, reachable(config)),
+			"reachable":   objectCommand(t.Context(), c, reachable(t, config)),
 			"pool-status": objectCommand(t.Context(), c, poolStatus),
 			"machine":     objectCommand(t.Context(), c, machineIn),
 			"joined":      objectCommand(t.Context(), c, joined),
@@ -181,15 +188,14 @@ func makeShared(t *testing.T, c client.Client) {
 	}
 }
 
-// setUp makes a script's organization, and a data directory by which the plane is found.
-func setUp(ctx context.Context, c client.Client, config *rest.Config, env *testscript.Env) error {
+// setUp makes a script's organization, and a data directory by which the owner of the machine calls the API.
+func setUp(there *servers, config *rest.Config, env *testscript.Env) error {
 	named, ok := env.T().(interface{ Name() string })
 	if !ok {
 		return errors.New("the test has no name")
 	}
 	organization := filepath.Base(named.Name())
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.NamespacePrefix + organization}}
-	if err := client.IgnoreAlreadyExists(c.Create(ctx, namespace)); err != nil {
+	if err := there.organization(organization); err != nil {
 		return err
 	}
 	data, home := filepath.Join(env.WorkDir, "data"), filepath.Join(env.WorkDir, "home")
@@ -202,22 +208,50 @@ func setUp(ctx context.Context, c client.Client, config *rest.Config, env *tests
 	env.Setenv(connection.OrganizationVariable, organization)
 	env.Setenv("HOME", home)
 	env.Setenv("USERPROFILE", home)
+	if err := there.local(data, there.owners, env.Defer); err != nil {
+		return err
+	}
 	return clientcmd.WriteToFile(planeKubeconfig(config), filepath.Join(data, connection.AdminKubeconfig))
 }
 
-// planeKubeconfig reaches the plane as its administrator, and in a second context as a user without rights.
+// planeKubeconfig reaches the plane as its administrator.
 func planeKubeconfig(config *rest.Config) clientcmdapi.Config {
 	kubeconfig := *clientcmdapi.NewConfig()
 	kubeconfig.Clusters["plane"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	admin := &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
-	nobody := admin.DeepCopy()
-	nobody.Impersonate = "nobody"
-	kubeconfig.AuthInfos["admin"], kubeconfig.AuthInfos["nobody"] = admin, nobody
-	for _, user := range []string{"admin", "nobody"} {
-		kubeconfig.Contexts[user] = &clientcmdapi.Context{Cluster: "plane", AuthInfo: user}
-	}
+	kubeconfig.AuthInfos["admin"] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+	kubeconfig.Contexts["admin"] = &clientcmdapi.Context{Cluster: "plane", AuthInfo: "admin"}
 	kubeconfig.CurrentContext = "admin"
 	return kubeconfig
+}
+
+// clearPlane removes what scripts left.
+func clearPlane(t *testing.T, c client.Client) {
+	t.Helper()
+	for _, list := range []client.ObjectList{
+		&v1alpha1.ClusterList{}, &v1alpha1.NodePoolList{}, &v1alpha1.MachineList{}, &v1alpha1.ControlPlaneList{}, &v1alpha1.OrganizationList{},
+		&eventsv1.EventList{}, &corev1.SecretList{}, &corev1.PodList{}, &corev1.NodeList{}, &policyv1.PodDisruptionBudgetList{},
+		&admissionv1.ValidatingAdmissionPolicyList{}, &admissionv1.ValidatingAdmissionPolicyBindingList{},
+	} {
+		if err := c.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		err := apimeta.EachListItem(list, func(item runtime.Object) error {
+			o := item.(client.Object)
+			if namespace := o.GetNamespace(); namespace != "" && !strings.HasPrefix(namespace, v1alpha1.NamespacePrefix) {
+				return nil
+			}
+			if len(o.GetFinalizers()) > 0 && slices.Contains(o.GetFinalizers(), testFinalizer) {
+				o.SetFinalizers(nil)
+				if err := client.IgnoreNotFound(c.Update(t.Context(), o)); err != nil {
+					return err
+				}
+			}
+			return client.IgnoreNotFound(c.Delete(t.Context(), o, client.GracePeriodSeconds(0)))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // exits CODE COMMAND ARGUMENT... runs a command that has to end with that exit code.
@@ -238,6 +272,17 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code is %d, want %d", got, want)
 	}
+}
+
+// left PATH leaves a socket at which nothing listens any more.
+func left(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: left PATH")
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: ts.MkAbs(args[0])})
+	ts.Check(err)
+	l.SetUnlinkOnClose(false)
+	ts.Check(l.Close())
 }
 
 // objectCommand is a script command whose first argument is an object: the name of a cluster, or nodepool/NAME

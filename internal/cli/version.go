@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -59,15 +60,19 @@ func newVersionCommand(e *connection.Env) *cobra.Command {
 	return cmd
 }
 
-// askPlane asks the admin plane. Without an answer it says why and returns nil: the question was also
-// about this program.
+// askPlane asks the admin plane of this machine's installation, which only its owner reaches. Without an answer it says
+// why and returns nil: the question was also about this program.
 func askPlane(ctx context.Context, e *connection.Env) *planeVersion {
-	through, err := e.Remote()
-	if err == nil && through {
-		e.Say("admin plane: it is not seen through the door of %s", e.ContextInUse())
+	d, err := e.API()
+	if err != nil {
+		e.Say("admin plane: %s", e.Explain(err))
 		return nil
 	}
-	config, err := e.Config()
+	if d.DataDir == "" {
+		e.Say("admin plane: only the owner of its machine sees that of %s", e.ContextInUse())
+		return nil
+	}
+	config, err := kube.Config(kube.Target{Kubeconfig: filepath.Join(d.DataDir, connection.AdminKubeconfig), Version: program.Version()})
 	if err != nil {
 		e.Say("admin plane: %s", e.Explain(err))
 		return nil

@@ -8,14 +8,11 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/exit"
@@ -28,21 +25,23 @@ func TestWatchUntilInterrupted(t *testing.T) {
 	const organization = "watched"
 	c := controlplanetest.Client(t)
 	namespace := v1alpha1.NamespacePrefix + organization
-	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+	dir, err := os.MkdirTemp("", "kq") //nolint:usetesting // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	there := newServers(t)
+	if err := errors.Join(there.organization(organization), there.local(dir, there.owners, t.Cleanup)); err != nil {
 		t.Fatal(err)
 	}
 	first, second := watchedCluster(namespace, "first"), watchedCluster(namespace, "second")
 	if err := c.Create(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(planeKubeconfig(controlplanetest.Config(t)), kubeconfig); err != nil {
-		t.Fatal(err)
-	}
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "kqueen", "cluster", "list", "--watch", "--kubeconfig", kubeconfig, "--org", organization)
+	cmd := exec.CommandContext(ctx, "kqueen", "cluster", "list", "--watch", "--data-dir", dir, "--org", organization)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -20,9 +20,9 @@ import (
 	"kqueen.io/kqueen/api/rest"
 )
 
-// flood is what bad clients do to a door: total requests over as many connections as there are clients.
+// flood is what bad clients do to a server: total requests over as many connections as there are clients.
 type flood struct {
-	door *door
+	api *api
 	// member is a token that is good, of somebody who misuses it.
 	member         string
 	clients, total int
@@ -95,7 +95,7 @@ type badClient struct {
 
 // client makes the client of a number: every other one speaks HTTP/2.
 func (f *flood) client(n int) *badClient {
-	trusting := f.door.client.Transport.(*http.Transport).TLSClientConfig
+	trusting := f.api.client.Transport.(*http.Transport).TLSClientConfig
 	b := &badClient{flood: f, tls: trusting.Clone(), dial: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(floodSource)}}}
 	b.tls.NextProtos = nil
 	b.http = &http.Client{
@@ -159,7 +159,7 @@ func (b *badClient) send(ctx context.Context, k badRequest, number int) (int, er
 		return s
 	}
 	// Without URL.Opaque the client would tidy up some of the paths.
-	at, err := url.Parse(b.door.url)
+	at, err := url.Parse(b.api.url)
 	if err != nil {
 		return 0, err
 	}
@@ -208,7 +208,7 @@ var slowly = []string{
 // raw writes bytes to a connection of its own, may close its side, and reads one answer, if there is one.
 func (b *badClient) raw(ctx context.Context, text string, closes bool) (int, error) {
 	b.http.CloseIdleConnections()
-	at, err := url.Parse(b.door.url)
+	at, err := url.Parse(b.api.url)
 	if err != nil {
 		return 0, err
 	}

@@ -42,12 +42,12 @@ const (
 
 // bearsLoad sends bad requests of many kinds while good clients go on: nothing goes wrong inside, the good ones are
 // served all the time, and nothing of it stays.
-func bearsLoad(t *testing.T, i *installation, good, bad *door, clusters, name string) {
+func bearsLoad(t *testing.T, i *installation, good, bad *api, clusters, name string) {
 	t.Helper()
 	before := i.use(t)
 	warm, served := before, 0
 	for n, total := range []int{warmTotal, int(number(t, "KQUEEN_E2E_FLOOD", floodTotal)), warmTotal} {
-		f := &flood{door: bad, member: bad.token, clients: floodClients, total: total}
+		f := &flood{api: bad, member: bad.token, clients: floodClients, total: total}
 		if n == 0 {
 			f.slow = 40
 		}
@@ -87,7 +87,7 @@ func (f *flood) report(t *testing.T) {
 
 // serveGood goes on with good calls while something happens, and returns how many there were. Each has to succeed at
 // the first try. One client comes from where the bad ones come from.
-func serveGood(t *testing.T, good *door, clusters, name string, while func(context.Context)) (calls int) {
+func serveGood(t *testing.T, good *api, clusters, name string, while func(context.Context)) (calls int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -130,7 +130,7 @@ func serveGood(t *testing.T, good *door, clusters, name string, while func(conte
 }
 
 // from is the same caller from another address, with connections of their own.
-func (d *door) from(t *testing.T, address string) *door {
+func (d *api) from(t *testing.T, address string) *api {
 	t.Helper()
 	transport := d.client.Transport.(*http.Transport).Clone()
 	transport.DialContext = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}).DialContext
@@ -141,7 +141,7 @@ func (d *door) from(t *testing.T, address string) *door {
 }
 
 // get is call for those who may not end the test.
-func (d *door) get(ctx context.Context, path string) (int, error) {
+func (d *api) get(ctx context.Context, path string) (int, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url+path, http.NoBody)
 	if err != nil {
 		return 0, err
@@ -157,7 +157,7 @@ func (d *door) get(ctx context.Context, path string) (int, error) {
 }
 
 // watchFor opens a stream and says when an object with the label comes on it.
-func (d *door) watchFor(ctx context.Context, path, label string) <-chan error {
+func (d *api) watchFor(ctx context.Context, path, label string) <-chan error {
 	d.t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url+path+"?watch=true", http.NoBody)
 	if err != nil {
@@ -216,7 +216,7 @@ func (i *installation) use(t *testing.T) use {
 }
 
 // settled goes on with good calls, so that garbage is collected, until no more is in use than the bounds.
-func (i *installation) settled(t *testing.T, good *door, bounds use) use {
+func (i *installation) settled(t *testing.T, good *api, bounds use) use {
 	t.Helper()
 	var now use
 	eventually(t, "what the bad requests took is given back", func(ctx context.Context) error {

@@ -23,7 +23,7 @@ type person struct {
 
 // signIn signs a user in by the command line, with flags besides. Of the installation they know where it is and what its
 // administrator tells them of its authority.
-func (i *installation) signIn(d *door, name string, flags ...string) *person {
+func (i *installation) signIn(d *api, name string, flags ...string) *person {
 	i.t.Helper()
 	p := &person{i, filepath.Join(i.base, name+".yaml")}
 	var status struct{ APIFingerprint string }
@@ -33,7 +33,7 @@ func (i *installation) signIn(d *door, name string, flags ...string) *person {
 	cmd := i.command(i.program, append([]string{"login", strings.TrimSuffix(d.url, rest.Prefix), "--username", name, "--password-stdin",
 		"--ca-fingerprint", status.APIFingerprint}, flags...)...)
 	cmd.Env = append(cmd.Env, "KQUEEN_CONFIG="+p.config)
-	cmd.Stdin = strings.NewReader(doorPassword)
+	cmd.Stdin = strings.NewReader(apiPassword)
 	if r := i.run(cmd); r.code != 0 {
 		i.t.Fatalf("%s signs in: %s", name, r.stderr)
 	}
@@ -72,7 +72,7 @@ func (p *person) cannot(code int, args ...string) {
 func TestMemberCommands(t *testing.T) {
 	needRoot(t)
 	i := started(t)
-	d := i.door()
+	d := i.api()
 	root := i.setup(d)
 	for _, name := range []string{"alice", "victor"} {
 		root.member(name)
@@ -101,7 +101,7 @@ func TestMemberCommands(t *testing.T) {
 		t.Errorf("there is still %s", out)
 	}
 	if out := admin.can("audit", "list", "--org", "payments", "--actor", "alice", "--action", "create", "-o", "json"); !strings.Contains(out, `"kind": "Cluster"`) {
-		t.Errorf("the action log does not say who made the cluster: %s", out)
+		t.Errorf("the audit log does not say who made the cluster: %s", out)
 	}
 	recovers(t, i, d)
 	export := filepath.Join(i.base, "log.jsonl")
@@ -110,14 +110,14 @@ func TestMemberCommands(t *testing.T) {
 }
 
 // recovers lets another administrator in, as if the first one had forgotten the password.
-func recovers(t *testing.T, i *installation, d *door) {
+func recovers(t *testing.T, i *installation, d *api) {
 	t.Helper()
 	rescue := i.signIn(d, "rescue", "--setup-token", strings.TrimSpace(i.ok("user", "recover")))
 	if reset := rescue.can("user", "reset", "root"); strings.TrimSpace(reset) == "" {
 		t.Error("another administrator gives the first one no new password")
 	}
 	if out := rescue.can("audit", "list", "-A", "--action", "create-recovery-token", "-o", "json"); !strings.Contains(out, `"kind": "owner"`) {
-		t.Errorf("the action log does not say that somebody recovered: %s", out)
+		t.Errorf("the audit log does not say that somebody recovered: %s", out)
 	}
 }
 

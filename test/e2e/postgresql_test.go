@@ -16,7 +16,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/database/databasetest"
 )
 
-// TestPostgreSQL is an installation whose people and action log are in PostgreSQL: they are there after a crash, also
+// TestPostgreSQL is an installation whose people and audit log are in PostgreSQL: they are there after a crash, also
 // when the address is not said again, and what is in the database helps nobody who reads it.
 func TestPostgreSQL(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestPostgreSQL(t *testing.T) {
 	i := newInstallation(t)
 	i.env = []string{"KQUEEN_DATABASE=" + address.String()}
 	i.up()
-	d := i.door()
+	d := i.api()
 	root := i.setup(d)
 	root.member("alice")
 	root.want(http.StatusCreated, "POST", "/organizations", rest.Input{Name: "payments", Spec: []byte(`{"members":[{"user":"alice","role":"owner"}]}`)}, nil)
@@ -55,7 +55,7 @@ func TestPostgreSQL(t *testing.T) {
 	}
 	d.as("alice")
 	if after := verified(t, root); after.Records <= before.Records {
-		t.Errorf("the action log had %d records, and after a crash and a sign-in it has %d", before.Records, after.Records)
+		t.Errorf("the audit log had %d records, and after a crash and a sign-in it has %d", before.Records, after.Records)
 	}
 	if _, err := os.Stat(filepath.Join(i.dir, "kqueen.db")); !os.IsNotExist(err) {
 		t.Errorf("there is a SQLite database, too: %v", err)
@@ -65,13 +65,13 @@ func TestPostgreSQL(t *testing.T) {
 	d.secretsAbsent(t, append(places, dump(t, address)))
 }
 
-// verified checks the action log.
-func verified(t *testing.T, root *door) rest.AuditReport {
+// verified checks the audit log.
+func verified(t *testing.T, root *api) rest.AuditReport {
 	t.Helper()
 	var report rest.AuditReport
 	root.want(http.StatusOK, "POST", "/audit/verification", nil, &report)
 	if len(report.Problems) > 0 || report.Records == 0 {
-		t.Errorf("the action log has %d records and problems %v", report.Records, report.Problems)
+		t.Errorf("the audit log has %d records and problems %v", report.Records, report.Problems)
 	}
 	return report
 }

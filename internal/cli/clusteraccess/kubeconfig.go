@@ -3,10 +3,9 @@ package clusteraccess
 import (
 	"context"
 	"fmt"
+	"net/http"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -22,26 +21,26 @@ import (
 	"kqueen.io/kqueen/internal/platform/kube"
 )
 
-// Kubeconfig reads the kubeconfig of a cluster, or says what it waits for.
-func Kubeconfig(ctx context.Context, e *connection.Env, c client.Client, name string) ([]byte, error) {
+// ExplainKubeconfig says why a cluster gave no kubeconfig: that there is no such cluster, or what it waits for.
+func ExplainKubeconfig(ctx context.Context, e *connection.Env, name string, refused error) error {
+	act := fmt.Errorf("get the kubeconfig of cluster %s of organization %s: %w", name, e.Organization(), refused)
+	status := exit.ProblemStatus(refused)
+	if status != http.StatusConflict && status != http.StatusNotFound {
+		return act
+	}
+	c, err := e.Connect()
+	if err != nil {
+		return act
+	}
 	object, err := kinds.Find(ctx, e, c, kinds.Cluster, name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	cluster, ok := object.(*v1alpha1.Cluster)
-	if !ok {
-		return nil, fmt.Errorf("get cluster %s: it is a %T", name, object)
+	if !ok || status != http.StatusConflict {
+		return act
 	}
-	secret := &corev1.Secret{}
-	err = c.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.KubeconfigSecret()}, secret)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("get the kubeconfig of cluster %s: %w", name, err)
-	}
-	data := secret.Data[v1alpha1.KubeconfigKey]
-	if apierrors.IsNotFound(err) || len(data) == 0 {
-		return nil, exit.Fail(exit.Failed, "cluster %s has no kubeconfig yet: %s\nwait for it with: %s", name, missingCondition(cluster), e.Command("cluster wait "+name))
-	}
-	return data, nil
+	return exit.Fail(exit.Failed, "cluster %s has no kubeconfig yet: %s\nwait for it with: %s", name, missingCondition(cluster), e.Command("cluster wait "+name))
 }
 
 // missingCondition says which condition a cluster's kubeconfig waits for, and why.
@@ -72,16 +71,16 @@ func CheckHarmless(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) e
 	return nil
 }
 
-// own returns a kubeconfig with which this command itself enters a cluster as the user who gave it. It holds a
+// Enter returns a kubeconfig with which this command itself enters a cluster as the user who gave it. It holds a
 // credential that soon expires, for the highest access that the user may have.
-func own(ctx context.Context, e *connection.Env, cluster string) ([]byte, error) {
+func Enter(ctx context.Context, e *connection.Env, cluster string) ([]byte, error) {
 	d, err := e.API()
 	if err != nil {
 		return nil, err
 	}
 	made, err := d.IssueKubeconfig(ctx, e.Organization(), cluster, rest.KubeconfigRequest{})
 	if err != nil {
-		return nil, fmt.Errorf("get the kubeconfig of cluster %s: %w", cluster, err)
+		return nil, ExplainKubeconfig(ctx, e, cluster, err)
 	}
 	config, err := clientcmd.Load([]byte(made.Kubeconfig))
 	if err != nil {
@@ -97,19 +96,6 @@ func own(ctx context.Context, e *connection.Env, cluster string) ([]byte, error)
 	}
 	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{current.AuthInfo: {Token: got.Token}}
 	return clientcmd.Write(*config)
-}
-
-// Enter returns a kubeconfig of a cluster: of the user who came through the door, and the administrator's for the owner
-// of the machine.
-func Enter(ctx context.Context, e *connection.Env, plane client.Client, cluster string) ([]byte, error) {
-	through, err := e.Remote()
-	if err != nil {
-		return nil, err
-	}
-	if through {
-		return own(ctx, e, cluster)
-	}
-	return Kubeconfig(ctx, e, plane, cluster)
 }
 
 // Connect returns a client of a cluster. Its kubeconfig may come from elsewhere, so that one that starts

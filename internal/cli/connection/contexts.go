@@ -42,9 +42,9 @@ type Contexts struct {
 // Context is one installation, and who the user is there.
 type Context struct {
 	Name string `json:"name"`
-	// Server is the URL of the door.
+	// Server is the URL of the API.
 	Server string `json:"server"`
-	// Authority is what the door's certificate comes from, in PEM; empty for what the operating system trusts.
+	// Authority is what the server's certificate comes from, in PEM; empty for what the operating system trusts.
 	Authority    string `json:"authority,omitempty"`
 	Organization string `json:"organization,omitempty"`
 	User         string `json:"user,omitempty"`

@@ -47,7 +47,7 @@ func FuzzDecodeContexts(f *testing.F) {
 	})
 }
 
-func TestThroughDoor(t *testing.T) {
+func TestElsewhere(t *testing.T) {
 	cases := map[string]struct {
 		flags Flags
 		env   map[string]string
@@ -56,7 +56,6 @@ func TestThroughDoor(t *testing.T) {
 	}{
 		"nothing":                   {},
 		"data dir":                  {flags: Flags{dataDir: "x"}, env: map[string]string{ServerVariable: "https://a"}},
-		"kubeconfig":                {flags: Flags{kubeconfig: "x"}, env: map[string]string{ServerVariable: "https://a"}},
 		"data dir of env":           {env: map[string]string{DataDirVariable: "x", ServerVariable: "https://a"}},
 		"server":                    {env: map[string]string{ServerVariable: "https://a"}, want: true},
 		"context":                   {flags: Flags{Context: "a"}, want: true},
@@ -69,7 +68,7 @@ func TestThroughDoor(t *testing.T) {
 			for _, name := range []string{DataDirVariable, ServerVariable} {
 				t.Setenv(name, c.env[name])
 			}
-			got, err := (&Env{Flags: c.flags}).Remote()
+			got, err := (&Env{Flags: c.flags}).Elsewhere()
 			if got != c.want || (err != nil) != c.wrong {
 				t.Errorf("got %t, %v, want %t", got, err, c.want)
 			}

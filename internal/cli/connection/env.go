@@ -10,14 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/console"
-	"kqueen.io/kqueen/internal/cli/program"
 	"kqueen.io/kqueen/internal/cli/restclient"
-	"kqueen.io/kqueen/internal/platform/kube"
 )
 
 const (
@@ -26,7 +23,8 @@ const (
 	// OrganizationVariable is the environment variable that says what --org says.
 	OrganizationVariable = "KQUEEN_ORG"
 	defaultOrganization  = "default"
-	// AdminKubeconfig is the file in the data directory by which the admin plane is reached.
+	// AdminKubeconfig is the file in the data directory by which kubectl reaches the admin plane. It is there as soon as
+	// KQueen is set up.
 	AdminKubeconfig = "admin.kubeconfig"
 )
 
@@ -37,18 +35,18 @@ type Env struct {
 	Flags Flags
 	// SystemData is the data directory of root, for which no home says where it is.
 	SystemData string
-	// Through is the URL of the door that this command speaks to; empty for none.
-	Through string
-	// organizationThrough is the one that goes with the context that this command uses; empty for none.
-	organizationThrough string
+	// Server is the URL of the API that this command calls; empty as long as it calls none.
+	Server string
+	// contextOrganization is the one that goes with the context that this command uses; empty for none.
+	contextOrganization string
 	// SigningIn says that a refusal is about what was typed, and not about a session.
 	SigningIn bool
 }
 
 // Flags are the flags that all commands share.
 type Flags struct {
-	dataDir, kubeconfig, kubeContext, Organization string
-	// Context is one of kqueen's own: an installation that is reached through its door.
+	dataDir, Organization string
+	// Context is an installation that the user has signed in to.
 	Context string
 }
 
@@ -61,8 +59,6 @@ func New(stdin io.Reader, stdout, stderr io.Writer) *Env {
 func (g *Flags) Register(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVar(&g.dataDir, "data-dir", "", "folder that holds everything KQueen keeps (env "+DataDirVariable+"; default /var/lib/kqueen for root, ~/.local/share/kqueen otherwise)")
-	flags.StringVar(&g.kubeconfig, "kubeconfig", "", "kubeconfig of another admin plane than the one in the data directory")
-	flags.StringVar(&g.kubeContext, "kube-context", "", "context of the admin plane's kubeconfig (default its current one)")
 	flags.StringVar(&g.Context, "context", "", "installation to speak to, from \"kqueen context list\" (default the current one)")
 	flags.StringVar(&g.Organization, "org", "", "organization (env "+OrganizationVariable+"; default \""+defaultOrganization+"\")")
 	_ = root.RegisterFlagCompletionFunc("context", CompleteContexts(-1))
@@ -97,8 +93,8 @@ func (e *Env) Organization() string {
 	if name := os.Getenv(OrganizationVariable); name != "" {
 		return name
 	}
-	if e.organizationThrough != "" {
-		return e.organizationThrough
+	if e.contextOrganization != "" {
+		return e.contextOrganization
 	}
 	return defaultOrganization
 }
@@ -106,46 +102,17 @@ func (e *Env) Organization() string {
 // Namespace is where the organization's objects live.
 func (e *Env) Namespace() string { return v1alpha1.NamespacePrefix + e.Organization() }
 
-// Config returns how to reach the admin plane, which is the way of the machine's owner.
-func (e *Env) Config() (*rest.Config, error) {
-	target := kube.Target{Kubeconfig: e.Flags.kubeconfig, Context: e.Flags.kubeContext, Version: program.Version(), Warn: func(text string) { e.Say("warning: %s", text) }}
-	if target.Kubeconfig == "" {
-		dir, err := e.dataDir()
-		if err != nil {
-			return nil, err
-		}
-		target.Kubeconfig = filepath.Join(dir, AdminKubeconfig)
-		if _, err := os.Stat(target.Kubeconfig); os.IsNotExist(err) {
-			return nil, fmt.Errorf("KQueen is not set up in %s; start it with: kqueen up --data-dir %s\n"+
-				"or sign in to one elsewhere with: kqueen login https://SERVER:8443", dir, console.ShellQuote(dir))
-		}
-	}
-	return kube.Config(target)
-}
-
-// Connect returns a client of what the installation keeps: through the REST API for a user who has signed in, and of the admin
-// plane itself for the owner of the machine. No call has been made yet.
+// Connect returns a client of the objects that the installation keeps. No call has been made yet.
 func (e *Env) Connect() (client.WithWatch, error) {
-	through, err := e.Remote()
-	if err != nil {
-		return nil, err
-	}
 	scheme, err := NewScheme()
 	if err != nil {
 		return nil, err
 	}
-	if through {
-		d, err := e.API()
-		if err != nil {
-			return nil, err
-		}
-		return restclient.New(d.Client, scheme, e.Organization()), nil
-	}
-	config, err := e.Config()
+	d, err := e.API()
 	if err != nil {
 		return nil, err
 	}
-	return kube.Connect(config, scheme)
+	return restclient.New(d.Client, scheme, e.Organization()), nil
 }
 
 // NewScheme knows the kinds that this package speaks of.
@@ -160,12 +127,10 @@ func NewScheme() (*k8sruntime.Scheme, error) {
 }
 
 // Command returns a command line for hints: it repeats the global flags that were given, so that it
-// speaks of the same admin plane and organization when it is copied.
+// speaks of the same installation and organization when it is copied.
 func (e *Env) Command(line string) string {
 	for _, flag := range []struct{ name, value string }{
 		{"data-dir", e.Flags.dataDir},
-		{"kubeconfig", e.Flags.kubeconfig},
-		{"kube-context", e.Flags.kubeContext},
 		{"context", e.Flags.Context},
 		{"org", e.Flags.Organization},
 	} {

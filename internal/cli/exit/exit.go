@@ -61,7 +61,7 @@ func CodeOf(err error) int {
 	return Failed
 }
 
-// ProblemStatus is the HTTP status with which a door refused; 0 when none did.
+// ProblemStatus is the HTTP status with which the server refused; 0 when it did not.
 func ProblemStatus(err error) int {
 	if problem, ok := errors.AsType[*client.Problem](err); ok {
 		return problem.Status

@@ -18,8 +18,8 @@ func Only(e *connection.Env, commands ...*cobra.Command) []*cobra.Command {
 
 // sayHere tells that a command is about this machine, when the user works with another installation.
 func sayHere(cmd *cobra.Command, e *connection.Env) error {
-	through, err := e.Remote()
-	if err != nil || !through {
+	elsewhere, err := e.Elsewhere()
+	if err != nil || !elsewhere {
 		return err
 	}
 	if e.Flags.Context != "" {

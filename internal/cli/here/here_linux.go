@@ -12,7 +12,7 @@ import (
 	"kqueen.io/kqueen/internal/server/status"
 )
 
-// VerifyExport checks an export of the action log with the key in the data directory.
+// VerifyExport checks an export of the audit log with the key in the data directory.
 func VerifyExport(e *connection.Env, from io.Reader) (report *rest.AuditReport, complete bool, err error) {
 	dir, err := e.AbsoluteDataDir()
 	if err != nil {
@@ -35,8 +35,8 @@ func isHere(e *connection.Env, k connection.Context) bool {
 	return err == nil && bytes.Contains([]byte(k.Authority), bytes.TrimSpace(authority))
 }
 
-// Installation is the door of the installation in the data directory, when it runs and this user owns it: its URL
-// and its authority. Empty when there is none.
+// Installation is where others reach the installation in the data directory, when it runs and this user owns it: the
+// URL of its API and its authority. Empty when there is none.
 func Installation(ctx context.Context, e *connection.Env) (server, authority string) {
 	dir, err := e.AbsoluteDataDir()
 	if err != nil {

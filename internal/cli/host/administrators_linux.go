@@ -24,7 +24,7 @@ func newRecoverUserCommand(e *connection.Env) *cobra.Command {
 		Long: `Print a token with which you make another administrator of the installation on this
 machine, because the password of the only one is forgotten, or the identity provider
 of all of them is gone. It is for the owner of the data directory, is good once and
-for an hour, and is in the action log. The new administrator can give the others new
+for an hour, and is in the audit log. The new administrator can give the others new
 passwords with "kqueen user reset".`,
 		Example: `  kqueen user recover
   kqueen login --username rescue --setup-token TOKEN`,

@@ -54,7 +54,7 @@ With --foreground it stays, for service managers. It then ends on SIGTERM and
 leaves the control planes running, so that it can be restarted or upgraded
 without anybody noticing.
 
-Users, tokens and the action log are kept in a file of the data directory, or,
+Users, tokens and the audit log are kept in a file of the data directory, or,
 with the URL of a PostgreSQL database in KQUEEN_DATABASE, there. What was said
 last time stays.`,
 		Example: `  kqueen up

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,10 +34,9 @@ func ClusterOf(object client.Object) string {
 	return object.GetName()
 }
 
-// CheckOrganization returns an error when the organization's namespace does not exist. Who may not look
-// is believed.
+// CheckOrganization returns an error when the caller belongs to no such organization.
 func CheckOrganization(ctx context.Context, e *connection.Env, c client.Client) error {
-	err := c.Get(ctx, client.ObjectKey{Name: e.Namespace()}, &corev1.Namespace{})
+	err := c.Get(ctx, client.ObjectKey{Name: e.Organization()}, &v1alpha1.Organization{})
 	if apierrors.IsNotFound(err) {
 		all := *e
 		all.Flags.Organization = ""

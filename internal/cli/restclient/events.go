@@ -27,7 +27,7 @@ const (
 )
 
 // listEvents lists what happened in an organization. Of fields it selects by regarding.name alone.
-func (c *doorClient) listEvents(ctx context.Context, list *eventsv1.EventList, options []client.ListOption) error {
+func (c *restClient) listEvents(ctx context.Context, list *eventsv1.EventList, options []client.ListOption) error {
 	o := (&client.ListOptions{}).ApplyOptions(options)
 	organization, ok := organizationOf(o.Namespace)
 	if !ok {
@@ -40,7 +40,7 @@ func (c *doorClient) listEvents(ctx context.Context, list *eventsv1.EventList, o
 	var all []rest.ObjectEvent
 	filter := kqueen.EventFilter{Paging: kqueen.Paging{Limit: pageOfEvents}, Name: name}
 	for {
-		page, err := c.door.ListEvents(ctx, organization, filter)
+		page, err := c.api.ListEvents(ctx, organization, filter)
 		if err != nil {
 			return explain(err, "Event", name)
 		}
@@ -61,7 +61,7 @@ func (c *doorClient) listEvents(ctx context.Context, list *eventsv1.EventList, o
 	return nil
 }
 
-// eventOf is what the admin plane would have said. The door tells no name of an event: the one here stays while nothing
+// eventOf is what the admin plane would have said. The API tells no name of an event: the one here stays while nothing
 // but its time and number change.
 func eventOf(from *rest.ObjectEvent, namespace string) eventsv1.Event {
 	sum := sha256.Sum256([]byte(strings.Join([]string{

@@ -160,9 +160,9 @@ func TestEvents(t *testing.T) {
 }
 
 func TestRefusedSelectors(t *testing.T) {
-	c := &doorClient{scheme: newScheme(t), organization: "blue"}
+	c := &restClient{scheme: newScheme(t), organization: "blue"}
 	if _, err := c.question(&v1alpha1.ClusterList{}, []client.ListOption{client.MatchingFields{"spec.version": "v1"}}); err == nil {
-		t.Error("a field that the door does not know was taken")
+		t.Error("a field that the API does not know was taken")
 	}
 	q, err := c.question(&v1alpha1.ProvisionerList{}, []client.ListOption{client.InNamespace("kqueen-system"), client.MatchingFields{"metadata.name": "hosted"}})
 	if err != nil || q.in.Organization != "blue" || q.name != "hosted" || q.nowhere {

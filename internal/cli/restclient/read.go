@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"net/http"
 
-	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,17 +18,8 @@ import (
 	kqueen "kqueen.io/kqueen/client"
 )
 
-// Get implements client.Client. What is read is as it is now. An organization's namespace is there for those who belong
-// to the organization.
-func (c *doorClient) Get(ctx context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	if namespace, ok := o.(*corev1.Namespace); ok {
-		organization, _ := organizationOf(key.Name)
-		if _, err := c.door.GetObject(ctx, kqueen.Collection{Kind: "Organization"}, organization); err != nil {
-			return explain(err, "Namespace", key.Name)
-		}
-		*namespace = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: key.Name}}
-		return nil
-	}
+// Get implements client.Client. What is read is as it is now.
+func (c *restClient) Get(ctx context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
 	kind, err := c.kindOf(o)
 	if err != nil {
 		return err
@@ -39,7 +28,7 @@ func (c *doorClient) Get(ctx context.Context, key client.ObjectKey, o client.Obj
 	if p.nowhere {
 		return notFound(kind, key.Name)
 	}
-	found, err := c.door.GetObject(ctx, p.in, key.Name)
+	found, err := c.api.GetObject(ctx, p.in, key.Name)
 	if err != nil {
 		return explain(err, kind, key.Name)
 	}
@@ -51,7 +40,7 @@ func (c *doorClient) Get(ctx context.Context, key client.ObjectKey, o client.Obj
 
 // List implements client.Client. Of fields it selects by metadata.name alone; then what it says is as it is now, and
 // otherwise it may be a moment behind.
-func (c *doorClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+func (c *restClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	if events, ok := list.(*eventsv1.EventList); ok {
 		return c.listEvents(ctx, events, options)
 	}
@@ -83,14 +72,14 @@ func (c *doorClient) List(ctx context.Context, list client.ObjectList, options .
 	return nil
 }
 
-// place is where a namespace's objects of a kind are for the door.
+// place is where the API has a namespace's objects of a kind.
 type place struct {
 	in kqueen.Collection
-	// nowhere says that the door has no such place.
+	// nowhere says that the API has no such place.
 	nowhere bool
 }
 
-func (c *doorClient) place(kind, namespace string) place {
+func (c *restClient) place(kind, namespace string) place {
 	p := place{in: kqueen.Collection{Kind: kind}}
 	organization, ok := organizationOf(namespace)
 	switch {
@@ -112,12 +101,12 @@ type question struct {
 	kind, namespace, name, labels string
 }
 
-// wants says whether an object is one that was asked for; the door's answer may hold more.
+// wants says whether an object is one that was asked for; the server's answer may hold more.
 func (q question) wants(o *rest.Object) bool {
 	return (q.namespace == "" || namespaceOf(o) == q.namespace) && (q.name == "" || o.Name == q.name)
 }
 
-func (c *doorClient) question(list client.ObjectList, options []client.ListOption) (question, error) {
+func (c *restClient) question(list client.ObjectList, options []client.ListOption) (question, error) {
 	kind, err := c.listKind(list)
 	if err != nil {
 		return question{}, err
@@ -147,7 +136,7 @@ func exactly(selector fields.Selector, field string) (string, error) {
 }
 
 // listKind is the kind of a list's items.
-func (c *doorClient) listKind(list client.ObjectList) (string, error) {
+func (c *restClient) listKind(list client.ObjectList) (string, error) {
 	kind, err := c.kindOf(list)
 	if err != nil {
 		return "", err
@@ -155,32 +144,32 @@ func (c *doorClient) listKind(list client.ObjectList) (string, error) {
 	return kind[:len(kind)-len("List")], nil
 }
 
-// answer asks the door. An object that is named is read itself: lists may be a moment behind, and would not have what
+// answer asks the server. An object that is named is read itself: lists may be a moment behind, and would not have what
 // was just made.
-func (c *doorClient) answer(ctx context.Context, q question) ([]rest.Object, error) {
+func (c *restClient) answer(ctx context.Context, q question) ([]rest.Object, error) {
 	switch {
 	case q.nowhere:
 		return nil, nil
 	case q.name == "" || q.in.Organization == "" && !isGlobal(q.kind):
-		all, err := c.door.AllObjects(ctx, q.in, kqueen.ObjectQuery{LabelSelector: q.labels, Name: q.name})
+		all, err := c.api.AllObjects(ctx, q.in, kqueen.ObjectQuery{LabelSelector: q.labels, Name: q.name})
 		if err != nil {
 			return nil, err
 		}
 		return all.Items, nil
 	}
-	found, err := c.door.GetObject(ctx, q.in, q.name)
+	found, err := c.api.GetObject(ctx, q.in, q.name)
 	if err == nil {
 		return []rest.Object{*found}, nil
 	}
 	if apierrors.IsNotFound(explain(err, q.kind, q.name)) {
 		// Only a list tells whether there is nothing or the caller may not look.
-		_, err = c.door.ListObjects(ctx, q.in, kqueen.ObjectQuery{Paging: kqueen.Paging{Limit: 1}, Name: q.name})
+		_, err = c.api.ListObjects(ctx, q.in, kqueen.ObjectQuery{Paging: kqueen.Paging{Limit: 1}, Name: q.name})
 	}
 	return nil, err
 }
 
 // empty returns an object of a kind.
-func (c *doorClient) empty(kind string) (client.Object, error) {
+func (c *restClient) empty(kind string) (client.Object, error) {
 	made, err := c.scheme.New(v1alpha1.GroupVersion.WithKind(kind))
 	if err != nil {
 		return nil, fmt.Errorf("make a %s: %w", kind, err)

@@ -20,12 +20,12 @@ import (
 	kqueen "kqueen.io/kqueen/client"
 )
 
-// glance is how long a watch lasts of what the door has no watch for: who follows looks again when a watch ends.
+// glance is how long a watch lasts of what the API has no watch for: the caller looks again when a watch ends.
 const glance = 5 * time.Second
 
 // Watch implements client.WithWatch. It says first what is there, whatever the options say of that, and ends it with a
-// bookmark. A watch of what the door has no watch for says what is there, and ends after a moment.
-func (c *doorClient) Watch(ctx context.Context, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
+// bookmark. A watch of what the API has no watch for says what is there, and ends after a moment.
+func (c *restClient) Watch(ctx context.Context, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
 	if _, ok := list.(*eventsv1.EventList); ok {
 		return c.look(ctx, list, options)
 	}
@@ -36,16 +36,16 @@ func (c *doorClient) Watch(ctx context.Context, list client.ObjectList, options 
 	if q.nowhere || q.namespace != "" && q.in.Organization != "" && namespaceOf(&rest.Object{Kind: q.kind, Organization: q.in.Organization}) != q.namespace {
 		return c.look(ctx, list, options)
 	}
-	source, err := c.door.WatchObjects(ctx, q.in, kqueen.ObjectQuery{LabelSelector: q.labels, Name: q.name}, "")
+	source, err := c.api.WatchObjects(ctx, q.in, kqueen.ObjectQuery{LabelSelector: q.labels, Name: q.name}, "")
 	if err != nil {
 		return nil, explain(err, q.kind, q.name)
 	}
 	return watch.NewStreamWatcher(&decoder{c: c, q: q, source: source}, reporter{}), nil
 }
 
-// decoder reads a watch of the door's as one of an API server.
+// decoder reads a watch of the REST API as one of an API server.
 type decoder struct {
-	c      *doorClient
+	c      *restClient
 	q      question
 	source *kqueen.Watch
 	ended  bool
@@ -94,7 +94,7 @@ func (reporter) AsObject(err error) runtime.Object {
 }
 
 // look lists, and returns a watch that says what was found and ends after a moment.
-func (c *doorClient) look(ctx context.Context, list client.ObjectList, options []client.ListOption) (watch.Interface, error) {
+func (c *restClient) look(ctx context.Context, list client.ObjectList, options []client.ListOption) (watch.Interface, error) {
 	if err := c.List(ctx, list, options...); err != nil {
 		return nil, err
 	}

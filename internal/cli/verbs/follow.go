@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
 )
 
@@ -34,8 +35,11 @@ type follower struct {
 	// see is called with the whole source first, even when that is empty, and with changes after. It
 	// returns true to stop.
 	see func([]change) (bool, error)
-	// lost is called when the admin plane cannot be reached any more, once until it can be again.
+	// lost is called when the server cannot be reached any more, once until it can be again.
 	lost func(error)
+	// begun says that what is followed has begun already: that the server cannot be reached is no error at the first
+	// call either.
+	begun bool
 
 	known map[types.UID]client.Object
 	told  bool // lost was called
@@ -47,8 +51,8 @@ var retry = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 7, 
 // steadyWatch is how long a watch has to live until the next break counts as the first.
 const steadyWatch = 5 * time.Second
 
-// run follows until see is done, the context ends, or a call is refused. That the admin plane cannot be
-// reached is an error at the first call only.
+// run follows until see is done, the context ends, or a call is refused. That the server cannot be reached is an error at
+// the first call only.
 func (f *follower) run(ctx context.Context) error {
 	err := f.loop(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -62,7 +66,7 @@ func (f *follower) loop(ctx context.Context) error {
 	for first := true; ; first = false {
 		started := time.Now()
 		w, err := f.begin(ctx)
-		if err != nil && first {
+		if err != nil && first && !f.begun {
 			return err
 		}
 		done := false
@@ -194,6 +198,10 @@ func (f *follower) observe(event watch.Event) (bool, error) {
 // Passing says whether an error may go away by itself: the server is away, busy or starting, or the
 // watch's place in history is.
 func Passing(err error) bool {
+	var said *exit.Error
+	if errors.As(err, &said) {
+		return false // a command has judged it
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return true

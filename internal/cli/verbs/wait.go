@@ -24,7 +24,7 @@ import (
 )
 
 // sayLost tells that a watch cannot be resumed for now.
-func sayLost(e *connection.Env, err error) { e.Say("lost the admin plane, trying again: %v", err) }
+func sayLost(e *connection.Env, err error) { e.Say("lost KQueen, trying again: %v", err) }
 
 const (
 	// goalDeleted is the word for waiting until an object is gone.
@@ -90,7 +90,7 @@ func Await(parent context.Context, e *connection.Env, c client.WithWatch, w Wait
 	defer cancel()
 	looks, outages := make(chan kinds.Conditioned), make(chan error)
 	ended := make(chan error, 1)
-	f := &follower{client: c, source: named(e, w.Kind, w.Name)}
+	f := &follower{client: c, source: named(e, w.Kind, w.Name), begun: !w.Since.IsZero()}
 	f.see = func(changes []change) (bool, error) {
 		err := hand(ctx, looks, latest(changes, w.Uid))
 		return err != nil, err
@@ -117,16 +117,33 @@ func Await(parent context.Context, e *connection.Env, c client.WithWatch, w Wait
 			shown.Redraw(last, time.Now())
 			met, err := w.met(object)
 			if met && w.Also != nil {
-				met, err = w.Also(ctx)
+				met, err = w.also(ctx, e)
 			}
 			if err != nil {
-				return err
+				return w.givenUp(e, last, err)
 			}
 			if met {
 				sayMet(e, w, last, first && w.Since.IsZero(), time.Since(start))
 				return nil
 			}
 			first = false
+		}
+	}
+}
+
+// also asks for what has to hold beside the goal, until the server answers.
+func (w Waiting) also(ctx context.Context, e *connection.Env) (bool, error) {
+	pause := retry
+	for told := false; ; told = true {
+		met, err := w.Also(ctx)
+		if err == nil || !Passing(err) {
+			return met, err
+		}
+		if !told && ctx.Err() == nil {
+			sayLost(e, err)
+		}
+		if err := sleep(ctx, pause.Step()); err != nil {
+			return false, err
 		}
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
 	"kqueen.io/kqueen/internal/cli/verbs"
-	accesstoken "kqueen.io/kqueen/internal/tenancy/access/token"
 	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 )
 
@@ -197,37 +196,17 @@ input. It goes in and does not come out: what is there already is written over.`
 			if err != nil {
 				return err
 			}
-			if err := setProviderSecret(cmd.Context(), e, args[0], secret); err != nil {
+			d, err := e.API()
+			if err != nil {
+				return err
+			}
+			if err := d.SetIdentityProviderSecret(cmd.Context(), args[0], rest.ClientSecret{Secret: secret}); err != nil {
 				return fmt.Errorf("set the secret of identityprovider %s: %w", args[0], err)
 			}
 			e.Say("the secret of identityprovider %s is set", args[0])
 			return nil
 		},
 	}
-}
-
-// setProviderSecret goes through the door, or is the machine's owner.
-func setProviderSecret(ctx context.Context, e *connection.Env, name, secret string) error {
-	through, err := e.Remote()
-	if err != nil {
-		return err
-	}
-	if through {
-		d, err := e.API()
-		if err != nil {
-			return err
-		}
-		return d.SetIdentityProviderSecret(ctx, name, rest.ClientSecret{Secret: secret})
-	}
-	c, err := e.Connect()
-	if err != nil {
-		return err
-	}
-	p := &v1alpha1.IdentityProvider{}
-	if err := c.Get(ctx, client.ObjectKey{Name: name}, p); err != nil {
-		return err
-	}
-	return identityprovider.Source{Providers: c, Secrets: c}.SetSecret(ctx, p, accesstoken.Secret(secret))
 }
 
 func newDeleteProviderCommand(e *connection.Env) *cobra.Command {

@@ -37,14 +37,14 @@ func NewLoginCommand(e *connection.Env, here func(context.Context) (server, auth
 		Use:   "login [SERVER]",
 		Short: "Sign in to an installation",
 		Long: `Sign in to an installation of KQueen, and make it the current context. SERVER is
-the URL of its door; without one it is that of --context or of the current
+the URL of its API; without one it is that of --context or of the current
 context, or else the installation on this machine.
 
-The first time, the fingerprint of the door's certificate authority is shown and
+The first time, the fingerprint of the server's certificate authority is shown and
 you are asked whether it is the right one: compare it with what its administrator
 tells you. Scripts name it with --ca-fingerprint, or bring the authority with
 --ca-file. On the machine of the installation nothing is asked. Afterwards the
-door has to prove itself by that authority.
+server has to prove itself by that authority.
 
 You sign in with the browser of this machine, which is started for you. Where there
 is none, or with --device, you are shown a code that you enter with a browser
@@ -69,8 +69,8 @@ in place of a session.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.caFingerprint, "ca-fingerprint", "", "fingerprint of the door's certificate authority: sha256: and 64 hexadecimal digits")
-	f.StringVar(&l.caFile, "ca-file", "", "file with the door's certificate authority, in PEM")
+	f.StringVar(&l.caFingerprint, "ca-fingerprint", "", "fingerprint of the server's certificate authority: sha256: and 64 hexadecimal digits")
+	f.StringVar(&l.caFile, "ca-file", "", "file with the server's certificate authority, in PEM")
 	f.StringVar(&l.username, "username", "", "your name there")
 	f.BoolVar(&l.passwordStdin, "password-stdin", false, "read the password from standard input")
 	f.BoolVar(&l.tokenStdin, "token-stdin", false, "read an API token from standard input and use that")

@@ -77,9 +77,9 @@ func contextName(u *url.URL) string {
 	return name
 }
 
-// meet finds out by which authority the door proves itself.
+// meet finds out by which authority the server proves itself.
 func (l *login) meet(ctx context.Context, k *connection.Context) error {
-	l.env.Through = k.Server
+	l.env.Server = k.Server
 	if l.caFile != "" {
 		data, err := os.ReadFile(l.caFile)
 		if err != nil {

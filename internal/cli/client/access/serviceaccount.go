@@ -22,7 +22,7 @@ func NewServiceAccountCommand(e *connection.Env) *cobra.Command {
 		Aliases: []string{"serviceaccounts", "sa"},
 		Short:   "Make, show and delete the service accounts of an organization",
 		Long: `Make, show and delete the service accounts of an organization, by which programs
-sign in. These commands go through the door (see "kqueen login") and are for owners.`,
+sign in. These commands are for owners.`,
 		Example: `  kqueen serviceaccount create ci --role developer --org payments
   kqueen serviceaccount token create ci deploy --lifetime 720h --org payments >token`,
 	}

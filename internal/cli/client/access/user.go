@@ -19,9 +19,9 @@ func NewUserCommand(e *connection.Env) *cobra.Command {
 		Use:     "user",
 		Aliases: []string{"users"},
 		Short:   "Make, show and delete the users of an installation",
-		Long: `Make, show and delete the users of an installation. These commands go through its
-door (see "kqueen login") and are for its administrators. What somebody may do in
-an organization is said in the organization's members.`,
+		Long: `Make, show and delete the users of an installation. These commands are for
+its administrators. What a user may do in an organization is said in the
+organization's members.`,
 		Example: `  kqueen user create alice --email alice@example.com
   kqueen user disable alice
   kqueen user list`,

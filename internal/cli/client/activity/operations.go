@@ -37,8 +37,7 @@ func newListOperationsCommand(e *connection.Env) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "Show what is being done in an organization now, and what does not get on",
 		Long: `Show what is being done to the objects of an organization now: what is made,
-changed, scaled, upgraded or deleted, how far that is, and what it waits for. It
-goes through the door (see "kqueen login").`,
+changed, scaled, upgraded or deleted, how far that is, and what it waits for.`,
 		Example: "  kqueen operation list --org payments\n  kqueen operation list --cluster demo --state stalled -o json",
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -26,7 +26,7 @@ type verifier func(from io.Reader) (report *rest.AuditReport, complete bool, err
 func NewCommand(e *connection.Env, verify verifier) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Read and check the action log",
+		Short: "Read and check the audit log",
 		Example: `  kqueen audit list --org blue --since 24h
   kqueen audit export -A --file log.jsonl
   kqueen audit verify`,
@@ -85,7 +85,7 @@ func (l *auditList) run(cmd *cobra.Command) error {
 	}
 	records, err := l.read(cmd.Context(), d)
 	if err != nil {
-		return fmt.Errorf("read the action log: %w", err)
+		return fmt.Errorf("read the audit log: %w", err)
 	}
 	if len(records) == 0 {
 		l.env.Say("no records")
@@ -131,8 +131,8 @@ func newVerifyAuditCommand(e *connection.Env, verify verifier) *cobra.Command {
 	var format, head, file string
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Check that nobody has changed the action log",
-		Long: `Check that nobody has changed the action log of the installation, and print its
+		Short: "Check that the audit log was not changed",
+		Long: `Check that the audit log of the installation was not changed, and print its
 head: how many records there are, and the hash of the last one. Keep the head
 elsewhere: with --head the log is also checked to go on from there, so that
 nothing was taken from its end. Exit code 1 says that something is wrong.
@@ -156,7 +156,7 @@ has to run.`,
 			}
 			report, err := d.VerifyAudit(cmd.Context(), expect)
 			if err != nil {
-				return fmt.Errorf("check the action log: %w", err)
+				return fmt.Errorf("check the audit log: %w", err)
 			}
 			return printReport(e, format, report)
 		},
@@ -216,5 +216,5 @@ func printReport(e *connection.Env, format string, report *rest.AuditReport) err
 	if report.More {
 		lines = append(lines, "  and more")
 	}
-	return exit.Fail(exit.Failed, "the action log is not whole:\n%s", strings.Join(lines, "\n"))
+	return exit.Fail(exit.Failed, "the audit log is not whole:\n%s", strings.Join(lines, "\n"))
 }

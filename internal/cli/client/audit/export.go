@@ -17,8 +17,8 @@ func newExportAuditCommand(e *connection.Env) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write the action log of an organization, or all of it, a record a line",
-		Long: `Write the action log of an organization, with -A of the whole installation, as
+		Short: "Write the audit log of an organization, or all of it, a record a line",
+		Long: `Write the audit log of an organization, with -A of the whole installation, as
 lines of JSON: {"record": …} for each record, the oldest first, and {"seal": …} at
 the end. It is for administrators of the installation. A file is there whole, or not
 at all.
@@ -43,7 +43,7 @@ at all.
 				})
 			}
 			if err != nil {
-				return fmt.Errorf("export the action log: %w", err)
+				return fmt.Errorf("export the audit log: %w", err)
 			}
 			if file != "" {
 				e.Say("wrote %s", file)

@@ -39,10 +39,10 @@ func newKubeconfigCommand(e *connection.Env) *cobra.Command {
 credential that is good for an hour, and kqueen asks the installation that you
 are signed in to (see "kqueen login"). --access and --lifetime ask for less.
 
-On the machine of the installation, with --data-dir or KQUEEN_DATA_DIR or when
-you are not signed in anywhere, and elsewhere with --break-glass, it is the
-kubeconfig of the cluster's own administrator. That one is a secret: whoever has
-it owns the cluster.
+The owner of the machine on which KQueen runs gets the kubeconfig of the cluster's
+own administrator, unless --access or --lifetime asks for less; others get it with
+--break-glass. kubectl needs nothing else with it, and it does not expire: it is a
+secret, and each time is in the audit log.
 
 With --merge it goes into your own kubeconfig ($KUBECONFIG or ~/.kube/config)
 as the context ORGANIZATION-NAME. Your current context stays as it is, unless
@@ -61,7 +61,7 @@ you say --switch.`,
 		},
 	}
 	k.wanted.Register(cmd)
-	cmd.Flags().BoolVar(&k.breakGlass, "break-glass", false, "through the door: the kubeconfig of the cluster's own administrator, which is for emergencies and is logged")
+	cmd.Flags().BoolVar(&k.breakGlass, "break-glass", false, "the kubeconfig of the cluster's own administrator, which is for emergencies and is in the audit log")
 	cmd.Flags().BoolVar(&k.merge, "merge", false, "merge it into your kubeconfig instead of printing it")
 	cmd.Flags().BoolVar(&k.switchOver, "switch", false, "with --merge: make it your current context")
 	cmd.Flags().StringVar(&k.out, "kubeconfig-out", "", "file to write it to, or to merge it into")
@@ -85,26 +85,6 @@ func (k *kubeconfigs) run(cmd *cobra.Command, name string) error {
 	}
 	_, err = k.env.Stdout.Write(data)
 	return err
-}
-
-// get gets the kubeconfig through the door, or as the owner of the installation.
-func (k *kubeconfigs) get(cmd *cobra.Command, name string) ([]byte, error) {
-	through, err := k.env.Remote()
-	if err != nil {
-		return nil, err
-	}
-	if through {
-		return k.getThroughDoor(cmd, name)
-	}
-	if k.breakGlass || k.wanted != (clusteraccess.Wanted{}) {
-		return nil, exit.UsageError(cmd, "--access, --lifetime and --break-glass go through an installation's door; sign in with: kqueen login")
-	}
-	k.organization = k.env.Organization()
-	c, err := k.env.Connect()
-	if err != nil {
-		return nil, err
-	}
-	return clusteraccess.Kubeconfig(cmd.Context(), k.env, c, name)
 }
 
 // mergeInto merges a cluster's kubeconfig into the user's.

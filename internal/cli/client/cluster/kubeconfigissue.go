@@ -14,9 +14,8 @@ import (
 	"kqueen.io/kqueen/internal/hosting/pki"
 )
 
-// getThroughDoor gets a kubeconfig from an installation's door: one that calls kqueen for credentials, or that of the
-// cluster's own administrator.
-func (k *kubeconfigs) getThroughDoor(cmd *cobra.Command, name string) ([]byte, error) {
+// get gets a kubeconfig that calls kqueen for credentials, or that of the cluster's own administrator.
+func (k *kubeconfigs) get(cmd *cobra.Command, name string) ([]byte, error) {
 	if k.breakGlass && k.wanted != (clusteraccess.Wanted{}) {
 		return nil, exit.UsageError(cmd, "--break-glass goes without --access and --lifetime: it is an administrator's, and does not expire")
 	}
@@ -28,16 +27,17 @@ func (k *kubeconfigs) getThroughDoor(cmd *cobra.Command, name string) ([]byte, e
 		return nil, err
 	}
 	k.organization = k.env.Organization()
+	owner := d.DataDir != "" && k.wanted == (clusteraccess.Wanted{})
 	var made *rest.Kubeconfig
-	if k.breakGlass {
+	if k.breakGlass || owner {
 		made, err = d.BreakGlass(cmd.Context(), k.organization, name)
 	} else {
 		made, err = d.IssueKubeconfig(cmd.Context(), k.organization, name, rest.KubeconfigRequest{CredentialRequest: k.wanted.Request(), Context: d.Name})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get the kubeconfig of cluster %s of organization %s: %w", name, k.organization, err)
+		return nil, clusteraccess.ExplainKubeconfig(cmd.Context(), k.env, name, err)
 	}
-	if k.breakGlass {
+	if k.breakGlass || owner {
 		return []byte(made.Kubeconfig), nil
 	}
 	return k.withOwnProgram(d, name, made)
@@ -61,6 +61,9 @@ func (k *kubeconfigs) withOwnProgram(d *connection.API, name string, made *rest.
 	}
 	if d.Name != "" {
 		args = append(args, "--context", d.Name)
+	}
+	if d.DataDir != "" {
+		args = append(args, "--data-dir", d.DataDir)
 	}
 	data, err := pki.Kubeconfig(pki.KubeconfigParams{
 		Cluster: entry, Context: entry, User: entry, Server: there.Server, TLSServerName: there.TLSServerName, CA: there.CertificateAuthorityData,

@@ -230,7 +230,7 @@ func reachNode(ctx context.Context, e *connection.Env, name string) (client.Clie
 	if machine.DeletionTimestamp != nil {
 		return nil, nil, exit.Fail(exit.Failed, "node %s is being removed, which drains it; see: %s", name, e.Command("node describe "+name))
 	}
-	data, err := clusteraccess.Enter(ctx, e, plane, machine.Spec.ClusterName)
+	data, err := clusteraccess.Enter(ctx, e, machine.Spec.ClusterName)
 	if err != nil {
 		return nil, nil, err
 	}

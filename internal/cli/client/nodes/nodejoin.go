@@ -10,9 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
-	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -179,63 +176,32 @@ func joinCommandOf(ctx context.Context, e *connection.Env, c client.Client, m *v
 	if err != nil {
 		return nil, fmt.Errorf("status.join.ca of cluster %s: %w", cluster.Name, err)
 	}
-	token, expires, err := joinToken(ctx, e, c, m)
+	token, err := joinToken(ctx, e, m.Name)
 	if err != nil {
 		return nil, fmt.Errorf("get what node %s joins with: %w", m.Name, err)
 	}
-	if token == "" {
+	if token == nil {
 		return nil, exit.Fail(exit.Failed, "what node %s joins with is not there yet: %s; try again in a moment", m.Name, missingToken(m))
 	}
 	found := &joinCommand{
 		Machine: m.Name, Cluster: cluster.Name, Version: m.Spec.Version,
-		Server: cluster.Status.Join.Server, Token: token, Expires: expires.UTC(), CACertHashes: hashes,
+		Server: cluster.Status.Join.Server, Token: token.Token, Expires: token.Expires.UTC(), CACertHashes: hashes,
 	}
 	found.Commands = map[string]string{withKQueen: found.kqueen(), withKubeadm: found.kubeadm()}
 	return found, nil
 }
 
-// joinToken returns what a machine joins with, and how long that is good. It is empty when it is not there yet.
-func joinToken(ctx context.Context, e *connection.Env, c client.Client, m *v1alpha1.Machine) (token string, expires time.Time, err error) {
-	through, err := e.Remote()
-	if err != nil {
-		return "", time.Time{}, err
-	}
-	if through {
-		return joinTokenThere(ctx, e, m.Name)
-	}
-	secret := &corev1.Secret{}
-	err = c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.JoinSecret()}, secret)
-	if client.IgnoreNotFound(err) != nil {
-		return "", time.Time{}, err
-	}
-	token, expires = tokenIn(secret.Data)
-	return token, expires, nil
-}
-
-// tokenIn reads a bootstrap token. One that is not whole, or is over, is none.
-func tokenIn(data map[string][]byte) (string, time.Time) {
-	token := bootstraputil.TokenFromIDAndSecret(string(data[bootstrapapi.BootstrapTokenIDKey]), string(data[bootstrapapi.BootstrapTokenSecretKey]))
-	expires, err := time.Parse(time.RFC3339, string(data[bootstrapapi.BootstrapTokenExpirationKey]))
-	if err != nil || !bootstraputil.IsValidBootstrapToken(token) || !time.Now().Before(expires) {
-		return "", time.Time{}
-	}
-	return token, expires
-}
-
-// joinTokenThere is joinToken through the door.
-func joinTokenThere(ctx context.Context, e *connection.Env, name string) (token string, expires time.Time, err error) {
+// joinToken returns what a machine joins with; nil when it is not there yet.
+func joinToken(ctx context.Context, e *connection.Env, name string) (*rest.JoinToken, error) {
 	d, err := e.API()
 	if err != nil {
-		return "", time.Time{}, err
+		return nil, err
 	}
 	found, err := d.CreateJoinToken(ctx, e.Organization(), name)
-	if exit.ProblemStatus(err) == http.StatusConflict { // it is not there yet
-		found, err = &rest.JoinToken{}, nil
+	if exit.ProblemStatus(err) == http.StatusConflict {
+		return nil, nil //nolint:nilnil // none is an answer
 	}
-	if err != nil {
-		return "", time.Time{}, err
-	}
-	return found.Token, found.Expires, nil
+	return found, err
 }
 
 // missingToken says what a machine's token waits for.

@@ -20,8 +20,8 @@ func NewMemberCommand(e *connection.Env) *cobra.Command {
 		Aliases: []string{"members"},
 		Short:   "Say who belongs to an organization",
 		Long: `Say who belongs to an organization, and in which role: owner, operator, developer
-or viewer. A member is user:NAME or group:NAME. These commands go through the door
-(see "kqueen login"); owners change members, and whoever belongs there sees them.`,
+or viewer. A member is user:NAME or group:NAME. Owners change members, and all
+members see them.`,
 		Example: `  kqueen member set user:alice --role operator --org payments
   kqueen member set group:corp:payments-team --role developer --org payments
   kqueen member remove user:alice --org payments`,

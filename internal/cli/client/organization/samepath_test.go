@@ -25,7 +25,7 @@ func TestOwnerAndMember(t *testing.T) {
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Method+" "+r.URL.Path)
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"clusters":{"used":3}}`)
+		fmt.Fprint(w, `{"kind":"Organization","name":"blue","spec":{},"items":[],"clusters":{"used":3}}`)
 	})
 	member := httptest.NewTLSServer(answer)
 	defer member.Close()
@@ -51,7 +51,7 @@ func TestOwnerAndMember(t *testing.T) {
 		Asked    []string
 		Out, Err string
 	}
-	run := func(server, token, dataDir string) seen {
+	run := func(args []string, server, token, dataDir string) seen {
 		for name, value := range map[string]string{
 			connection.ServerVariable: server, connection.TokenVariable: token, connection.CaVariable: ca, connection.DataDirVariable: dataDir,
 			connection.ConfigVariable: filepath.Join(dir, "none.yaml"), connection.OrganizationVariable: "blue",
@@ -61,18 +61,26 @@ func TestOwnerAndMember(t *testing.T) {
 		asked = nil
 		var out, words bytes.Buffer
 		root := &cobra.Command{Use: "kqueen"}
-		root.AddCommand(NewQuotaCommand(connection.New(nil, &out, &words)))
-		root.SetArgs([]string{"quota", "-o", "yaml"})
+		e := connection.New(nil, &out, &words)
+		root.AddCommand(NewQuotaCommand(e), NewCommand(e))
+		root.SetArgs(args)
 		if err := root.ExecuteContext(context.WithoutCancel(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		return seen{asked, out.String(), words.String()}
 	}
-	asMember, asOwner := run(member.URL, "token", ""), run("", "", dir)
-	if len(asMember.Asked) == 0 || asMember.Out == "" {
-		t.Fatalf("the member's command asked nothing: %+v", asMember)
-	}
-	if diff := cmp.Diff(asMember, asOwner); diff != "" {
-		t.Errorf("the owner's command differs (-member +owner):\n%s", diff)
+	for name, args := range map[string][]string{
+		"of an account": {"quota", "-o", "yaml"}, "list objects": {"organization", "list"}, "get an object": {"organization", "get", "blue", "-o", "yaml"},
+		"change an object": {"organization", "update", "blue", "--display-name", "Blue"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asMember, asOwner := run(args, member.URL, "token", ""), run(args, "", "", dir)
+			if len(asMember.Asked) == 0 || asMember.Out+asMember.Err == "" {
+				t.Fatalf("the member's command asked nothing: %+v", asMember)
+			}
+			if diff := cmp.Diff(asMember, asOwner); diff != "" {
+				t.Errorf("the owner's command differs (-member +owner):\n%s", diff)
+			}
+		})
 	}
 }

@@ -25,8 +25,8 @@ func newCredentialsCommand(e *connection.Env) *cobra.Command {
 		Use:   "credentials",
 		Short: "Set and remove what a provisioner of the organization signs in with",
 		Long: `Set and remove what a provisioner of the organization signs in with, where it
-makes its clusters. Nobody can read the values again; only which there are is shown.
-These commands go through the door (see "kqueen login") and are for owners.`,
+makes its clusters. The values cannot be read again; only which there are is shown.
+These commands are for owners.`,
 		Example: `  kqueen provisioner credentials set ours <credentials.yaml
   kqueen provisioner credentials get ours`,
 	}

@@ -10,9 +10,9 @@ import (
 	"kqueen.io/kqueen/api/rest"
 )
 
-// pastDoor does something with the administrator's kubeconfig, past the door: it is in the action log as well, and
+// pastAPI does something with the administrator's kubeconfig, past the REST API: it is in the audit log as well, and
 // what KQueen does by itself is not.
-func pastDoor(t *testing.T, i *installation, root *door) {
+func pastAPI(t *testing.T, i *installation, root *api) {
 	t.Helper()
 	i.kubectl(i.adminKubeconfig(), "", "annotate", "organization", "payments", "example.com/by-hand=yes")
 	i.kubectl(i.adminKubeconfig(), "", "get", "secrets", "--namespace", "org-payments")
@@ -26,7 +26,7 @@ func pastDoor(t *testing.T, i *installation, root *door) {
 		"kubernetes-admin patch Organization payments of payments: succeeded",
 		"kubernetes-admin list secrets  of payments: succeeded",
 	}
-	eventually(t, "what was done past the door is in the action log", func(context.Context) error {
+	eventually(t, "what was done past the REST API is in the audit log", func(context.Context) error {
 		var page rest.Page[rest.AuditRecord]
 		root.want(http.StatusOK, "GET", "/audit?actor=kubernetes-admin&limit=500", nil, &page)
 		var got []string

@@ -2,14 +2,16 @@ package connection
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"kqueen.io/kqueen/client"
+	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/program"
 )
@@ -33,19 +35,19 @@ type API struct {
 	*client.Client
 	Context
 
-	// stored says that it comes from the file of contexts, and its name is one there.
-	stored bool
+	// DataDir is that of the installation on this machine, whose owner calls; empty for one elsewhere.
+	DataDir string
 }
 
-// Remote says whether a command that knows both ways goes through a door: what was said on the command line comes
-// first, then what the environment says, then the current context. Everything else is the way of the machine's owner.
-func (e *Env) Remote() (bool, error) {
+// Elsewhere says whether a command is for an installation that the user has signed in to, and not for the one of this
+// machine as its owner: what was said on the command line comes first, then what the environment says, then the current
+// context.
+func (e *Env) Elsewhere() (bool, error) {
 	g := e.Flags
-	owner := g.dataDir != "" || g.kubeconfig != "" || g.kubeContext != ""
 	switch {
-	case owner && g.Context != "":
-		return false, exit.Fail(exit.Usage, "--context is another way than --data-dir, --kubeconfig and --kube-context; choose one")
-	case owner:
+	case g.dataDir != "" && g.Context != "":
+		return false, exit.Fail(exit.Usage, "--context is another way than --data-dir; choose one")
+	case g.dataDir != "":
 		return false, nil
 	case g.Context != "":
 		return true, nil
@@ -55,7 +57,7 @@ func (e *Env) Remote() (bool, error) {
 	return e.ContextInUse() != "", nil
 }
 
-// ContextInUse says by which name an installation would be reached through its door; empty when there is none.
+// ContextInUse is the name of the installation that the user works with; empty when there is none.
 func (e *Env) ContextInUse() string {
 	if e.Flags.Context != "" {
 		return e.Flags.Context
@@ -112,43 +114,54 @@ func (e *Env) WhereTo() (Context, bool, error) {
 // API opens the way to the REST API of the installation that is meant: the owner of the machine calls it on the socket in
 // the data directory and needs no session, every other user as who is signed in. No call has been made yet.
 func (e *Env) API() (*API, error) {
-	remote, err := e.Remote()
+	elsewhere, err := e.Elsewhere()
 	if err != nil {
 		return nil, err
 	}
-	if remote || e.Flags.kubeconfig != "" || e.Flags.kubeContext != "" {
+	if elsewhere {
 		return e.Session()
 	}
 	return e.local()
 }
 
-// local is the way of the owner. Without an installation in the default data directory the user is told to sign in.
+// local is the way of the owner.
 func (e *Env) local() (*API, error) {
 	dir, err := e.AbsoluteDataDir()
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, apiSocket)
-	if _, err := os.Stat(path); err != nil {
-		if e.Flags.dataDir == "" && os.Getenv(DataDirVariable) == "" {
-			return e.Session()
-		}
-		if _, err := e.Config(); err != nil {
-			return nil, err
-		}
-		return nil, exit.Fail(exit.Failed, "%s", e.NotRunning(dir))
+	_, err = os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, e.absent()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for KQueen: %w", err)
 	}
 	k := Context{Server: localScheme + path}
 	c, err := e.Call(k)
 	if err != nil {
 		return nil, err
 	}
-	return &API{Client: c, Context: k}, nil
+	return &API{Client: c, Context: k, DataDir: dir}, nil
+}
+
+// absent says what to do about a data directory in which nothing serves.
+func (e *Env) absent() error {
+	dir, err := e.dataDir() // as the user wrote it
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, AdminKubeconfig)); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("KQueen is not set up in %s; start it with: kqueen up --data-dir %s\n"+
+			"or sign in to one elsewhere with: kqueen login https://SERVER:8443", dir, console.ShellQuote(dir))
+	}
+	return exit.Fail(exit.Failed, "%s", e.NotRunning(dir))
 }
 
 // Address is where others reach the installation, for hints. The local socket does not know that.
 func (a *API) Address() string {
-	if strings.HasPrefix(a.Server, localScheme) {
+	if a.DataDir != "" {
 		return "https://SERVER:8443"
 	}
 	return a.Server
@@ -171,12 +184,12 @@ func (e *Env) Session() (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &API{Client: c, Context: k, stored: stored}, nil
+	return &API{Client: c, Context: k}, nil
 }
 
 // Call returns a client of an installation, with the token, if there is one.
 func (e *Env) Call(k Context) (*client.Client, error) {
-	e.Through, e.organizationThrough = k.Server, k.Organization
+	e.Server, e.contextOrganization = k.Server, k.Organization
 	c, err := client.New(client.Config{
 		Connection: client.Connection{Server: k.Server, CA: []byte(k.Authority)},
 		Token:      func(context.Context) (string, error) { return k.Token, nil },

@@ -82,7 +82,7 @@ func (a *authority) sign(t *testing.T, name string, key *ecdsa.PrivateKey, chang
 func (a *authority) chain(t *testing.T, after []*authority, changes ...func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	key := newKey(t)
-	leaf := a.sign(t, "door", key, func(c *x509.Certificate) {
+	leaf := a.sign(t, "server", key, func(c *x509.Certificate) {
 		c.ExtKeyUsage, c.IPAddresses = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, []net.IP{net.IPv4(127, 0, 0, 1)}
 		for _, change := range changes {
 			change(c)
@@ -95,7 +95,7 @@ func (a *authority) chain(t *testing.T, after []*authority, changes ...func(*x50
 	return out
 }
 
-// serve starts a door with that certificate.
+// serve starts a server with that certificate.
 func serve(t *testing.T, certificate tls.Certificate, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)

@@ -22,8 +22,8 @@ import (
 	"kqueen.io/kqueen/api/rest"
 )
 
-// door is the REST API of an installation, as somebody who trusts its authority calls it.
-type door struct {
+// api is the REST API of an installation, as somebody who trusts its authority calls it.
+type api struct {
 	t      *testing.T
 	url    string
 	client *http.Client
@@ -34,9 +34,9 @@ type door struct {
 	answers *[]place
 }
 
-const doorPassword = "marker-of-a-password-7c1d"
+const apiPassword = "marker-of-a-password-7c1d"
 
-func (i *installation) door() *door {
+func (i *installation) api() *api {
 	i.t.Helper()
 	ca, err := os.ReadFile(filepath.Join(i.dir, "api-ca.crt"))
 	if err != nil {
@@ -50,11 +50,11 @@ func (i *installation) door() *door {
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
 	i.t.Cleanup(transport.CloseIdleConnections)
-	return &door{t: i.t, url: status.API + rest.Prefix, client: &http.Client{Transport: transport, Timeout: patience}, secrets: map[string][]string{}, answers: &[]place{}}
+	return &api{t: i.t, url: status.API + rest.Prefix, client: &http.Client{Transport: transport, Timeout: patience}, secrets: map[string][]string{}, answers: &[]place{}}
 }
 
 // call sends a body, when there is one, and reads the answer into out, when there is one.
-func (d *door) call(method, path string, body, out any, headers ...string) int {
+func (d *api) call(method, path string, body, out any, headers ...string) int {
 	d.t.Helper()
 	var data []byte
 	var err error
@@ -95,7 +95,7 @@ func (d *door) call(method, path string, body, out any, headers ...string) int {
 }
 
 // want is call for who knows the status.
-func (d *door) want(status int, method, path string, body, out any, headers ...string) {
+func (d *api) want(status int, method, path string, body, out any, headers ...string) {
 	d.t.Helper()
 	if got := d.call(method, path, body, out, headers...); got != status {
 		d.t.Fatalf("%s %s: %d, want %d", method, path, got, status)
@@ -103,11 +103,11 @@ func (d *door) want(status int, method, path string, body, out any, headers ...s
 }
 
 // as signs somebody in.
-func (d *door) as(name string) *door {
+func (d *api) as(name string) *api {
 	d.t.Helper()
 	var issued rest.Issued
-	d.want(http.StatusOK, "POST", "/signin", rest.SignIn{Name: name, Password: doorPassword}, &issued)
-	d.keep("SignIn.password", doorPassword)
+	d.want(http.StatusOK, "POST", "/signin", rest.SignIn{Name: name, Password: apiPassword}, &issued)
+	d.keep("SignIn.password", apiPassword)
 	d.keep("Issued.token", issued.Token)
 	somebody := *d
 	somebody.token = issued.Token
@@ -115,22 +115,22 @@ func (d *door) as(name string) *door {
 }
 
 // member makes a user and lets them choose a password.
-func (d *door) member(name string) {
+func (d *api) member(name string) {
 	d.t.Helper()
 	var once rest.OneTime
 	d.want(http.StatusCreated, "POST", "/users", rest.NewUser{Name: name}, nil)
 	d.want(http.StatusOK, "POST", "/users/"+name+"/reset", nil, &once)
-	d.want(http.StatusNoContent, "POST", "/password", rest.ChoosePassword{Token: once.Token, Password: doorPassword}, nil)
+	d.want(http.StatusNoContent, "POST", "/password", rest.ChoosePassword{Token: once.Token, Password: apiPassword}, nil)
 	d.keep("OneTime.token", once.Token)
 	d.keep("ChoosePassword.token", once.Token)
-	d.keep("ChoosePassword.password", doorPassword)
+	d.keep("ChoosePassword.password", apiPassword)
 }
 
 // keep remembers a secret that was in a field.
-func (d *door) keep(field, secret string) { d.secrets[field] = append(d.secrets[field], secret) }
+func (d *api) keep(field, secret string) { d.secrets[field] = append(d.secrets[field], secret) }
 
 // setup makes the first administrator with what whoever can enter the data directory is given.
-func (i *installation) setup(d *door) *door {
+func (i *installation) setup(d *api) *api {
 	i.t.Helper()
 	local := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(i.dir, "kqueen.sock"))
@@ -149,14 +149,14 @@ func (i *installation) setup(d *door) *door {
 		i.t.Fatalf("no token for the first administrator: %v", err)
 	}
 	d.keep("SetUp.token", setup.Token)
-	d.keep("SetUp.password", doorPassword)
-	d.want(http.StatusCreated, "POST", "/setup", rest.SetUp{Token: setup.Token, Name: "root", Password: doorPassword}, nil)
-	d.want(http.StatusUnauthorized, "POST", "/setup", rest.SetUp{Token: setup.Token, Name: "second", Password: doorPassword}, nil)
+	d.keep("SetUp.password", apiPassword)
+	d.want(http.StatusCreated, "POST", "/setup", rest.SetUp{Token: setup.Token, Name: "root", Password: apiPassword}, nil)
+	d.want(http.StatusUnauthorized, "POST", "/setup", rest.SetUp{Token: setup.Token, Name: "second", Password: apiPassword}, nil)
 	return d.as("root")
 }
 
 // ready waits by a watch until a cluster is ready.
-func (d *door) ready(path string) {
+func (d *api) ready(path string) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
 	defer cancel()
@@ -198,7 +198,7 @@ func TestMember(t *testing.T) {
 	i := newInstallation(t)
 	// Machines elsewhere reach it, so that it gives out what they join with.
 	i.ok(append([]string{"up", "--timeout", "5m", "--listen", "0.0.0.0"}, ports(t)...)...)
-	d := i.door()
+	d := i.api()
 	root := i.setup(d)
 	for _, name := range []string{"alice", "dora", "mallory"} {
 		root.member(name)
@@ -252,17 +252,17 @@ func TestMember(t *testing.T) {
 		})
 		t.Logf("what dora got for the cluster was refused there after %s", time.Since(begun).Round(time.Second))
 	})
-	t.Run("PastTheDoor", func(t *testing.T) { pastDoor(t, i, root) })
+	t.Run("PastTheAPI", func(t *testing.T) { pastAPI(t, i, root) })
 	alice.want(http.StatusAccepted, "DELETE", clusters+"/demo", nil, nil, "If-Match", "*")
 	var report rest.AuditReport
 	root.want(http.StatusOK, "POST", "/audit/verification", nil, &report)
 	if len(report.Problems) > 0 || report.Records < 10 {
-		t.Errorf("the action log has %d records and problems %v", report.Records, report.Problems)
+		t.Errorf("the audit log has %d records and problems %v", report.Records, report.Problems)
 	}
 }
 
 // memberEnters uses credentials of members in the cluster, as kubectl does. What it returns does so with dora's once more.
-func memberEnters(t *testing.T, i *installation, alice, dora *door, cluster string) (again func() result) {
+func memberEnters(t *testing.T, i *installation, alice, dora *api, cluster string) (again func() result) {
 	t.Helper()
 	var config rest.Kubeconfig
 	var credential rest.ClusterCredential

@@ -1,6 +1,5 @@
 // Package restclient is an installation's REST API in the shape of a Kubernetes
-// client, so that a command is the same for the owner of the machine, who
-// speaks to the admin plane itself, and for a member, who comes by HTTPS.
+// client, so that commands handle objects of the types in api/v1alpha1.
 //
 // It translates objects, selectors, watches and refusals, and hides that
 // organizations are namespaces on the one side and paths on the other. What the
@@ -21,25 +20,25 @@ import (
 	kqueen "kqueen.io/kqueen/client"
 )
 
-// doorClient is what New returns.
-type doorClient struct {
-	door   *kqueen.Client
+// restClient is what New returns.
+type restClient struct {
+	api    *kqueen.Client
 	scheme *runtime.Scheme
 	// organization is the one through which is read what all share.
 	organization string
 }
 
-// New returns a client of what the door serves. organization is one of the caller's, through which is read what
+// New returns a client of the objects that the API serves. organization is one of the caller's, through which is read what
 // all organizations share. No call is made.
-func New(door *kqueen.Client, scheme *runtime.Scheme, organization string) client.WithWatch {
-	return &doorClient{door, scheme, organization}
+func New(api *kqueen.Client, scheme *runtime.Scheme, organization string) client.WithWatch {
+	return &restClient{api, scheme, organization}
 }
 
 // Scheme implements client.Client.
-func (c *doorClient) Scheme() *runtime.Scheme { return c.scheme }
+func (c *restClient) Scheme() *runtime.Scheme { return c.scheme }
 
 // RESTMapper implements client.Client.
-func (c *doorClient) RESTMapper() apimeta.RESTMapper {
+func (c *restClient) RESTMapper() apimeta.RESTMapper {
 	mapper := apimeta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.GroupVersion})
 	for kind := range c.scheme.KnownTypes(v1alpha1.GroupVersion) {
 		scope := apimeta.RESTScopeNamespace
@@ -52,34 +51,34 @@ func (c *doorClient) RESTMapper() apimeta.RESTMapper {
 }
 
 // GroupVersionKindFor implements client.Client.
-func (c *doorClient) GroupVersionKindFor(o runtime.Object) (schema.GroupVersionKind, error) {
+func (c *restClient) GroupVersionKindFor(o runtime.Object) (schema.GroupVersionKind, error) {
 	return apiutil.GVKForObject(o, c.scheme)
 }
 
 // IsObjectNamespaced implements client.Client.
-func (c *doorClient) IsObjectNamespaced(o runtime.Object) (bool, error) {
+func (c *restClient) IsObjectNamespaced(o runtime.Object) (bool, error) {
 	kind, err := c.kindOf(o)
 	return !isGlobal(kind), err
 }
 
 // Status implements client.Client. Statuses are KQueen's to write.
-func (c *doorClient) Status() client.SubResourceWriter { return unserved{"status"} }
+func (c *restClient) Status() client.SubResourceWriter { return unserved{"status"} }
 
 // SubResource implements client.Client.
-func (c *doorClient) SubResource(name string) client.SubResourceClient { return unserved{name} }
+func (c *restClient) SubResource(name string) client.SubResourceClient { return unserved{name} }
 
 // Apply implements client.Client.
-func (c *doorClient) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+func (c *restClient) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 	return refused("server-side apply")
 }
 
 // DeleteAllOf implements client.Client.
-func (c *doorClient) DeleteAllOf(context.Context, client.Object, ...client.DeleteAllOfOption) error {
+func (c *restClient) DeleteAllOf(context.Context, client.Object, ...client.DeleteAllOfOption) error {
 	return refused("deleting without names")
 }
 
 // kindOf is the kind of an object or a list of objects, if it is one of KQueen's.
-func (c *doorClient) kindOf(o runtime.Object) (string, error) {
+func (c *restClient) kindOf(o runtime.Object) (string, error) {
 	gvk, err := apiutil.GVKForObject(o, c.scheme)
 	if err != nil {
 		return "", fmt.Errorf("find the kind: %w", err)
@@ -99,9 +98,9 @@ func isGlobal(kind string) bool {
 	return false
 }
 
-// refused is the error for what only who owns the machine can do.
+// refused is the error for what the REST API does not have.
 func refused(what string) error {
-	return fmt.Errorf("%s: this does not go through the door; use it on the machine of the installation, with --data-dir or --kubeconfig", what)
+	return fmt.Errorf("%s: the API does not have this", what)
 }
 
 // unserved refuses all that is below an object.

@@ -25,7 +25,7 @@ import (
 )
 
 // plantSecrets puts a secret into every field of the API that takes or gives one and that the test has not used yet.
-func plantSecrets(t *testing.T, i *installation, root, member, other *door, organization, cluster string) {
+func plantSecrets(t *testing.T, i *installation, root, member, other *api, organization, cluster string) {
 	t.Helper()
 	token := rest.NewToken{Name: "planted", Expires: time.Now().Add(time.Hour).UTC().Truncate(time.Second)}
 	var issued rest.Issued
@@ -40,8 +40,8 @@ func plantSecrets(t *testing.T, i *installation, root, member, other *door, orga
 	root.keep("Issued.token", issued.Token)
 
 	const changed = "marker-of-a-changed-password-b08e"
-	other.want(http.StatusNoContent, "POST", "/me/password", rest.ChangePassword{Old: doorPassword, Password: changed}, nil)
-	other.keep("ChangePassword.old", doorPassword)
+	other.want(http.StatusNoContent, "POST", "/me/password", rest.ChangePassword{Old: apiPassword, Password: changed}, nil)
+	other.keep("ChangePassword.old", apiPassword)
 	other.keep("ChangePassword.password", changed)
 
 	var glass rest.Kubeconfig
@@ -72,7 +72,7 @@ func plantSecrets(t *testing.T, i *installation, root, member, other *door, orga
 }
 
 // plantSignIns begins the ways to sign in that have several steps.
-func plantSignIns(root *door) {
+func plantSignIns(root *api) {
 	root.t.Helper()
 	var device rest.Device
 	root.want(http.StatusCreated, "POST", "/device", rest.NewDevice{Client: "planted"}, &device)
@@ -87,7 +87,7 @@ func plantSignIns(root *door) {
 }
 
 // plantProviders gives an identity provider and a provisioner what they prove themselves with elsewhere.
-func plantProviders(root, member *door, organization string) {
+func plantProviders(root, member *api, organization string) {
 	root.t.Helper()
 	const client, cloud = "marker-of-a-client-secret-5d70", "marker-of-a-cloud-token-77e1"
 	root.want(http.StatusCreated, "POST", "/identityproviders", rest.Input{Name: "planted", Spec: json.RawMessage(
@@ -103,7 +103,7 @@ func plantProviders(root, member *door, organization string) {
 }
 
 // plantJoin asks for what a machine joins a cluster with that somebody brings.
-func plantJoin(member *door, organization, cluster string) {
+func plantJoin(member *api, organization, cluster string) {
 	member.t.Helper()
 	pools, machines := "/organizations/"+organization+"/nodepools", "/organizations/"+organization+"/machines"
 	member.want(http.StatusCreated, "POST", pools, rest.Input{Name: "brought", Spec: json.RawMessage(fmt.Sprintf(
@@ -165,7 +165,7 @@ func (i *installation) tenantSaid(organization, cluster string) []place {
 }
 
 // told is what the API tells an administrator of everything that can be read, and the exported log.
-func (d *door) told() []place {
+func (d *api) told() []place {
 	d.t.Helper()
 	begin := len(*d.answers)
 	for path := range d.document().Paths {
@@ -192,7 +192,7 @@ type schema struct {
 	Properties map[string]schema
 }
 
-func (d *door) document() document {
+func (d *api) document() document {
 	d.t.Helper()
 	resp, err := d.client.Get(strings.TrimSuffix(d.url, rest.Prefix) + "/openapi.json")
 	if err != nil {
@@ -208,7 +208,7 @@ func (d *door) document() document {
 
 // secretsStay looks for all secrets in places and in what was answered. Each field of the document that holds a secret
 // needs one.
-func (d *door) secretsStay(t *testing.T, places []place) {
+func (d *api) secretsStay(t *testing.T, places []place) {
 	t.Helper()
 	for name, s := range d.document().Components.Schemas {
 		for property, p := range s.Properties {
@@ -226,7 +226,7 @@ func (d *door) secretsStay(t *testing.T, places []place) {
 }
 
 // secretsAbsent looks for all secrets in places.
-func (d *door) secretsAbsent(t *testing.T, places []place) {
+func (d *api) secretsAbsent(t *testing.T, places []place) {
 	t.Helper()
 	found := false
 	for _, p := range places {
@@ -253,7 +253,7 @@ func (d *door) secretsAbsent(t *testing.T, places []place) {
 }
 
 // answeredOnce says that a secret was in the one answer that gives it, and in no other.
-func (d *door) answeredOnce(t *testing.T, field, secret string) {
+func (d *api) answeredOnce(t *testing.T, field, secret string) {
 	t.Helper()
 	var in []string
 	forms := notations(secret)
