@@ -2,7 +2,7 @@ package rest
 
 import "time"
 
-// SetUp makes the first administrator.
+// SetUp creates the first administrator.
 type SetUp struct {
 	// Token is the one-time token that `kqueen up` printed.
 	Token       string `json:"token" maxLength:"200" format:"password" writeOnly:"true"`
@@ -12,7 +12,7 @@ type SetUp struct {
 	Email       string `json:"email,omitempty" maxLength:"254"`
 }
 
-// SignIn proves a local user.
+// SignIn authenticates a user of this installation by password.
 type SignIn struct {
 	Name     string `json:"name" maxLength:"64"`
 	Password string `json:"password" maxLength:"128" format:"password" writeOnly:"true"`
@@ -31,7 +31,7 @@ type ChangePassword struct {
 	Password string `json:"password" maxLength:"128" format:"password" writeOnly:"true"`
 }
 
-// OneTime is a token that is good for one act of one person.
+// OneTime is a token that one user can use once.
 type OneTime struct {
 	Token   string    `json:"token" format:"password"`
 	Expires time.Time `json:"expires"`
@@ -73,7 +73,7 @@ type NewToken struct {
 	Scope *Scope `json:"scope,omitempty"`
 }
 
-// Me is who asks.
+// Me is the caller.
 type Me struct {
 	Name        string `json:"name"`
 	DisplayName string `json:"displayName,omitempty"`
@@ -93,7 +93,7 @@ type Me struct {
 	} `json:"credential"`
 }
 
-// User is somebody who signs in.
+// User is an account that signs in.
 type User struct {
 	Name        string `json:"name"`
 	DisplayName string `json:"displayName,omitempty"`
@@ -108,7 +108,7 @@ type User struct {
 	SignedInAt  *time.Time `json:"signedInAt,omitempty"`
 }
 
-// NewUser is a user of this installation to be made. The answer to a reset is how the user chooses a password.
+// NewUser is a user of this installation to create. The answer to a reset is how the user chooses a password.
 type NewUser struct {
 	Name        string `json:"name" minLength:"1" maxLength:"64"`
 	DisplayName string `json:"displayName,omitempty" maxLength:"100"`
@@ -133,7 +133,7 @@ type ServiceAccount struct {
 	CreatedAt   time.Time `json:"createdAt"`
 }
 
-// NewServiceAccount is a service account to be made.
+// NewServiceAccount is a service account to create.
 type NewServiceAccount struct {
 	Name        string `json:"name" minLength:"1" maxLength:"40"`
 	DisplayName string `json:"displayName,omitempty" maxLength:"100"`
@@ -146,7 +146,7 @@ type ServiceAccountChange struct {
 	Disabled *bool   `json:"disabled,omitempty"`
 }
 
-// Page is one page of things that are no objects of the admin plane.
+// Page is one page of items that are not objects of the admin plane, such as users and tokens.
 type Page[T any] struct {
 	Items []T `json:"items"`
 	// Cursor leads to the next page; empty on the last one.

@@ -2,13 +2,13 @@ package rest
 
 import "time"
 
-// AuditRecord is one action in the action log.
+// AuditRecord is one action in the audit log.
 type AuditRecord struct {
 	// Sequence is 1 for the first record and grows by one.
 	Sequence int64      `json:"sequence"`
 	Time     time.Time  `json:"time"`
 	Actor    AuditActor `json:"actor"`
-	// Action is a verb, such as create.
+	// Action is what was done, such as create.
 	Action string `json:"action"`
 	// Organization whose business it is; empty for the installation's.
 	Organization string      `json:"organization,omitempty"`
@@ -17,7 +17,7 @@ type AuditRecord struct {
 	Source    string `json:"source,omitempty"`
 	UserAgent string `json:"userAgent,omitempty"`
 	RequestID string `json:"requestID,omitempty"`
-	// Outcome is succeeded, denied, failed, or unknown: begun, and nobody was left to say what became of it.
+	// Outcome is succeeded, denied, failed, or unknown: the server stopped before it recorded how the action ended.
 	Outcome string `json:"outcome"`
 	Status  int    `json:"status,omitempty"`
 	Reason  string `json:"reason,omitempty"`
@@ -25,15 +25,15 @@ type AuditRecord struct {
 	Before string            `json:"before,omitempty"`
 	After  string            `json:"after,omitempty"`
 	Detail map[string]string `json:"detail,omitempty"`
-	// Previous is the hash of the record before this one, and Hash the one of this record.
+	// Previous is the hash of the record before this one, and Hash that of this record: 64 hexadecimal digits.
 	Previous string `json:"previous"`
 	Hash     string `json:"hash"`
 }
 
 // AuditActor is who acted.
 type AuditActor struct {
-	// Kind is user, service-account, anonymous, system, admin-plane for whoever called the admin plane past the door, or owner for
-	// whoever can enter the data directory.
+	// Kind is user, service-account, anonymous, system, admin-plane for a caller who used the admin plane directly
+	// instead of the API, or owner for the owner of the data directory.
 	Kind string `json:"kind"`
 	Name string `json:"name,omitempty"`
 	// Credential is the id of the token or session that was used.
@@ -47,21 +47,21 @@ type AuditObject struct {
 	UID  string `json:"uid,omitempty"`
 }
 
-// AuditHead is the end of the action log as somebody has seen it: who keeps one can tell later that nothing before it
-// was taken away.
+// AuditHead is the end of the audit log at one time. With a head that they have kept, auditors can prove later that no
+// record before it was removed.
 type AuditHead struct {
 	Sequence int64  `json:"sequence" minimum:"0"`
 	Hash     string `json:"hash" maxLength:"64"`
 }
 
-// AuditReport is what a check of the action log found.
+// AuditReport is the result of a check of the audit log.
 type AuditReport struct {
-	// Records is how many were looked at.
+	// Records is how many were checked.
 	Records int64     `json:"records"`
 	Head    AuditHead `json:"head"`
 	// Problems is empty when the log is whole; otherwise the first of them.
 	Problems []AuditProblem `json:"problems"`
-	// More says that there are problems that are not named.
+	// More says that there are further problems, which are not named.
 	More bool `json:"more,omitempty"`
 }
 

@@ -17,14 +17,14 @@ type ClusterCredential struct {
 	Access  string    `json:"access"`
 }
 
-// KubeconfigRequest asks for a kubeconfig that has no secret in it: kqueen gets the credentials when they are needed.
+// KubeconfigRequest asks for a kubeconfig without secrets: kqueen fetches credentials when they are needed.
 type KubeconfigRequest struct {
 	CredentialRequest
 	// Context is the context of kqueen with which it asks for credentials; its current one when it is absent.
 	Context string `json:"context,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$"`
 }
 
-// Kubeconfig is one, in YAML. A cluster's own administrator's has a private key in it.
+// Kubeconfig is a kubeconfig in YAML. That of the cluster's own administrator has a private key in it.
 type Kubeconfig struct {
 	Kubeconfig string `json:"kubeconfig" format:"password"`
 	Access     string `json:"access"`

@@ -2,7 +2,7 @@ package rest
 
 import "time"
 
-// ObjectEvent is something that happened to an object, in the words of whoever works on it. Events are kept for an hour.
+// ObjectEvent is something that happened to an object, in the words of its controller. Events are kept for an hour.
 type ObjectEvent struct {
 	// Time is when it was last seen, and FirstTime when first.
 	Time      time.Time `json:"time"`
@@ -16,7 +16,7 @@ type ObjectEvent struct {
 	Count int32 `json:"count"`
 	// Object is what it happened to.
 	Object ObjectReference `json:"object"`
-	// Reporter is who says so.
+	// Reporter is the controller that reports it.
 	Reporter string `json:"reporter,omitempty"`
 }
 

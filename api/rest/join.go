@@ -10,7 +10,7 @@ type JoinToken struct {
 	Version string `json:"version"`
 	// Server is host:port of the API server, as machines reach it.
 	Server string `json:"server"`
-	// Token is a bootstrap token of Kubernetes. It is good for this one machine until Expires, or until it has joined.
+	// Token is a bootstrap token of Kubernetes. It joins this one machine, once, and before Expires.
 	Token   string    `json:"token" format:"password"`
 	Expires time.Time `json:"expires"`
 	// CACertHashes are those of the public keys that may sign the server's certificate: "sha256:" and hexadecimal digits.

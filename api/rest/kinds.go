@@ -14,7 +14,8 @@ type Kind struct {
 	// Plural such as "clusters", as it stands in paths and in RBAC.
 	Plural string
 	Scope  KindScope
-	// Verbs are those beside list and get, which every kind has. What callers cannot create comes to be by itself.
+	// Verbs are the API verbs beside list and get, which every kind has. KQueen itself creates the objects that
+	// callers cannot create.
 	Verbs []Verb
 	// About says in a sentence what an object is.
 	About string
@@ -33,10 +34,10 @@ const (
 	ScopeShared
 )
 
-// Verb is what a caller can do with objects, as it begins operationIds.
+// Verb is an API verb: what a caller can do with objects. operationIds begin with it.
 type Verb string
 
-// Verbs. ListAll lists what is in all organizations of the caller.
+// The API verbs. VerbListAll lists the objects of all organizations of the caller.
 const (
 	VerbList    Verb = "list"
 	VerbListAll Verb = "listAll"
@@ -54,10 +55,10 @@ func Kinds() []Kind {
 		{"Organization", "organizations", ScopeInstallation, all, "A tenant of KQueen: a team, a department, a customer."},
 		{"Release", "releases", ScopeInstallation, nil, "A Kubernetes version that clusters can have."},
 		{"Provisioner", "provisioners", ScopeShared, all, "A configured way to get clusters."},
-		{"Cluster", "clusters", ScopeOrganization, all, "One Kubernetes cluster, however it is made."},
+		{"Cluster", "clusters", ScopeOrganization, all, "One Kubernetes cluster, whatever driver creates it."},
 		{"NodePool", "nodepools", ScopeOrganization, all, "Nodes of a cluster that are alike."},
-		{"Machine", "machines", ScopeOrganization, []Verb{VerbUpdate, VerbReplace, VerbDelete}, "One node of a cluster, from its making to its end."},
-		{"IdentityProvider", "identityproviders", ScopeInstallation, all, "An OpenID Connect provider by which people sign in."},
+		{"Machine", "machines", ScopeOrganization, []Verb{VerbUpdate, VerbReplace, VerbDelete}, "One node of a cluster, from its creation to its removal."},
+		{"IdentityProvider", "identityproviders", ScopeInstallation, all, "An OpenID Connect provider by which users sign in."},
 		{"ControlPlane", "controlplanes", ScopeOrganization, nil, "What KQueen runs of a cluster that it hosts."},
 	}
 }
@@ -75,7 +76,7 @@ func KindNamed(name string) (Kind, bool) {
 // InOrganization says whether the path of its objects names an organization.
 func (k Kind) InOrganization() bool { return k.Scope != ScopeInstallation }
 
-// Can says whether there is an operation for a verb.
+// Can says whether there is an operation for an API verb.
 func (k Kind) Can(v Verb) bool {
 	switch v {
 	case VerbList, VerbGet:
@@ -86,7 +87,7 @@ func (k Kind) Can(v Verb) bool {
 	return slices.Contains(k.Verbs, v)
 }
 
-// AllVerbs are the verbs for which there is an operation.
+// AllVerbs are the API verbs for which there is an operation.
 func (k Kind) AllVerbs() []Verb {
 	verbs := []Verb{VerbList, VerbGet}
 	if k.InOrganization() {
@@ -110,7 +111,7 @@ type Route struct {
 	Path string
 }
 
-// Route returns how the operation of a verb is called.
+// Route returns how the operation of an API verb is called.
 func (k Kind) Route(v Verb) Route {
 	collection := "/" + k.Plural
 	if k.InOrganization() && v != VerbListAll {

@@ -1,6 +1,6 @@
 package rest
 
-// Member is a person, or a group of people, who belongs to an organization.
+// Member is a user, or a group of users, who belongs to an organization.
 type Member struct {
 	// ID is "user:" or "group:" and the name, as it stands (percent-encoded) in paths.
 	ID string `json:"id"`

@@ -9,14 +9,14 @@ type Operation struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Action is what is done: create, update, upgrade, scale or delete.
 	Action string `json:"action"`
-	// State is running, retrying (a step did not succeed and is tried again) or stalled (only a human helps).
+	// State is running, retrying (a step failed and is tried again) or stalled (a user has to act).
 	State string `json:"state"`
 	// Reason is a word for programs, of the object's conditions; Message says what is waited for.
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
-	// Since is when it began, or, of what is stalled, when it came to a stop; absent where nobody has begun yet.
+	// Since is when the work began or, when it is stalled, when it stopped; absent until its controller has begun.
 	Since *time.Time `json:"since,omitempty"`
-	// NextTry is when a step that did not succeed is tried again.
+	// NextTry is when a step that failed is tried again.
 	NextTry *time.Time `json:"nextTry,omitempty"`
 	// Progress is how far it is, where that can be counted.
 	Progress *Progress `json:"progress,omitempty"`

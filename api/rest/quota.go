@@ -1,6 +1,6 @@
 package rest
 
-// Quota is what an organization may have and what it has.
+// Quota is what an organization uses, and how much it may use.
 type Quota struct {
 	Clusters Use `json:"clusters"`
 	// Nodes counts each node pool with the most that it may have.
@@ -13,16 +13,16 @@ type Quota struct {
 	Store UseOfQuantity `json:"store"`
 }
 
-// Use is how much of something there is.
+// Use is how much of a resource is used, as a count.
 type Use struct {
 	Used int64 `json:"used"`
-	// Limit is absent where there is none.
+	// Limit is absent when there is none.
 	Limit *int64 `json:"limit,omitempty"`
 }
 
-// UseOfQuantity is how much of something there is that is not counted one by one, in Kubernetes' notation of quantities.
+// UseOfQuantity is how much of a resource is used, as a Kubernetes quantity such as "1500m" or "4Gi".
 type UseOfQuantity struct {
 	Used string `json:"used"`
-	// Limit is absent where there is none.
+	// Limit is absent when there is none.
 	Limit string `json:"limit,omitempty"`
 }

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Prefix stands before every path of this version.
+// Prefix begins every path of this version.
 const Prefix = "/api/v1"
 
 // LocalHost is the host that requests name on the local socket of an installation. No other name is taken there.
 const LocalHost = "kqueen"
 
-// Object is a noun of KQueen: a cluster, a node pool, an organization. Its spec says what somebody wants, its status
-// what is.
+// Object is an object of one of KQueen's kinds: a cluster, a node pool, an organization. Its spec is the desired state,
+// its status the observed one.
 type Object struct {
 	// Kind such as "Cluster".
 	Kind string `json:"kind"`
@@ -29,7 +29,7 @@ type Object struct {
 	Labels       map[string]string `json:"labels,omitempty"`
 	Annotations  map[string]string `json:"annotations,omitempty"`
 	CreatedAt    time.Time         `json:"createdAt"`
-	// DeletionRequestedAt is set while it is being deleted: it goes when all that was made for it is gone.
+	// DeletionRequestedAt is set while the object is being deleted: it goes when all that was created for it is gone.
 	DeletionRequestedAt *time.Time `json:"deletionRequestedAt,omitempty"`
 	// Generation counts the changes of the spec.
 	Generation int64 `json:"generation"`
@@ -39,7 +39,7 @@ type Object struct {
 	Status   json.RawMessage `json:"status,omitempty"`
 }
 
-// Input is what a caller may say of an object. Everything else is the server's to say.
+// Input is the part of an object that a caller writes. The server writes the rest.
 type Input struct {
 	// Name of a new object. It cannot be changed.
 	Name        string            `json:"name,omitempty"`
@@ -70,7 +70,7 @@ type Problem struct {
 	Code string `json:"code"`
 	// Errors name the parts of the request that are wrong.
 	Errors []FieldError `json:"errors,omitempty"`
-	// RequestID is what the server's log and the action log call the request.
+	// RequestID names the request in the server's log and in the audit log.
 	RequestID string `json:"requestId,omitempty"`
 	// Retryable says that the same request may succeed later.
 	Retryable bool `json:"retryable"`
@@ -83,7 +83,7 @@ type FieldError struct {
 	Detail  string `json:"detail"`
 }
 
-// Error is what a person needs to know, on one line for each part of the input that is wrong.
+// Error is the problem in words for the user: the detail, and a line for each part of the input that is wrong.
 func (p *Problem) Error() string {
 	text := p.Detail
 	if text == "" {
@@ -109,7 +109,7 @@ const (
 	CodeUnauthenticated  = "unauthenticated"   // 401
 	CodeForbidden        = "forbidden"         // 403
 	CodeQuotaExceeded    = "quota-exceeded"    // 403
-	CodeNotFound         = "not-found"         // 404, also for what somebody else has
+	CodeNotFound         = "not-found"         // 404, also for objects that the caller may not see
 	CodeExists           = "already-exists"    // 409
 	CodeConflict         = "conflict"          // 409: it changed meanwhile
 	CodeGone             = "gone"              // 410: the revision is too old to go on from; list again
@@ -123,13 +123,13 @@ const (
 
 	CodeAuthorizationPending = "authorization-pending" // 409: the user has not answered yet
 	CodeSlowDown             = "slow-down"             // 429: the device polls too often; five seconds more from now on
-	CodeExpired              = "expired"               // 410: nobody answered in time
+	CodeExpired              = "expired"               // 410: the user did not answer in time
 	CodeDenied               = "denied"                // 403: the user said no
 	CodeInvalidGrant         = "invalid-grant"         // 401: the code is not good, whatever the cause
 )
 
-// Event is one event of a watch, as server-sent events: its name is Type, its id the revision from which a watch goes on.
-// What a watch says of what was there when it began is in no order and has no id, until a bookmark ends it.
+// Event is one event of a watch, as server-sent events: its name is Type, its id the revision from which a watch goes
+// on. A watch begins with the objects that exist, in no order and without ids, and ends these with a bookmark.
 type Event struct {
 	// Type is added, modified, deleted or bookmark. A bookmark has no object but a revision.
 	Type     string  `json:"type"`

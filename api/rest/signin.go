@@ -27,7 +27,7 @@ type DevicePoll struct {
 	DeviceCode string `json:"deviceCode" maxLength:"200" format:"password" writeOnly:"true"`
 }
 
-// DeviceRequest is what a user is asked about. Somebody else may have sent the code: show it all.
+// DeviceRequest is what a user is asked to approve. An attacker may have sent the code: show all of it.
 type DeviceRequest struct {
 	// Client is what the device calls itself, and Source the address that it called from.
 	Client    string    `json:"client,omitempty"`
@@ -42,7 +42,7 @@ type DeviceAnswer struct {
 	Approve  bool   `json:"approve"`
 }
 
-// CodeExchange turns what a browser brought to a command line into a session.
+// CodeExchange turns the code that a browser passed to a command line into a session.
 type CodeExchange struct {
 	Code string `json:"code" maxLength:"200" format:"password" writeOnly:"true"`
 	// CodeVerifier is what the challenge was made of (RFC 7636).
@@ -51,7 +51,7 @@ type CodeExchange struct {
 	RedirectURI string `json:"redirectURI" maxLength:"500"`
 }
 
-// Provider is an identity provider by which people sign in.
+// Provider is an identity provider by which users sign in.
 type Provider struct {
 	Name        string `json:"name"`
 	DisplayName string `json:"displayName,omitempty"`

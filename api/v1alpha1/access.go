@@ -13,10 +13,10 @@ const (
 	AccessView = "view"
 )
 
-// TokenPrefix stands before the names of users and groups in clusters that take KQueen's credentials, so that they
+// TokenPrefix prefixes the names of users and groups in clusters that take KQueen's credentials, so that they
 // are never mistaken for those of the cluster itself.
 const TokenPrefix = "kqueen:"
 
 // TokenAudience returns the audience of credentials for one cluster. uid is that of the Cluster, or of the
-// ControlPlane where that was made without one. No two clusters share it, so a credential of one opens no other.
+// ControlPlane where that was created without one. No two clusters share it, so a credential of one opens no other.
 func TokenAudience(uid types.UID) string { return GroupVersion.Group + "/cluster/" + string(uid) }

@@ -10,9 +10,9 @@ const (
 	// ConditionAccepted is true when the provisioner and the version are there to be used.
 	ConditionAccepted = "Accepted"
 	// ConditionKubeconfigReady is true when the Secret with the admin kubeconfig is written. The
-	// cluster may not serve yet.
+	// API server may not answer yet.
 	ConditionKubeconfigReady = "KubeconfigReady"
-	// ConditionProvisioned is true while the provisioner reports the cluster as made and serving.
+	// ConditionProvisioned is true while the provisioner reports that the cluster exists and its API server is healthy.
 	ConditionProvisioned = "Provisioned"
 	// ConditionWorkersGone is false while the cluster is being deleted and still has node pools or machines,
 	// which go first.
@@ -33,19 +33,19 @@ const (
 	// ReasonProvisionerUnreachable: what the provisioner has to ask did not answer, so that it cannot tell how the
 	// cluster is.
 	ReasonProvisionerUnreachable = "ProvisionerUnreachable"
-	// ReasonInsufficientCapacity: there is no room for the cluster, or a quota of the provisioner's account is used up.
+	// ReasonInsufficientCapacity: there is no capacity for the cluster, or a quota of the provisioner's account is used up.
 	ReasonInsufficientCapacity = "InsufficientCapacity"
 	// ReasonRefused: the provisioner does not take the cluster; the message names the field.
 	ReasonRefused = "Refused"
-	// ReasonProvisioned: the provisioner reports the cluster as made and serving.
+	// ReasonProvisioned: the provisioner reports that the cluster exists and its API server is healthy.
 	ReasonProvisioned = "Provisioned"
 	// ReasonProvisioning: the provisioner is at work; the message names the step.
 	ReasonProvisioning = "Provisioning"
-	// ReasonDegraded: the cluster is made but does not serve as it should.
+	// ReasonDegraded: the cluster exists but is not healthy; the message names the part.
 	ReasonDegraded = "Degraded"
 	// ReasonProvisionerFailed: the provisioner reports a failure; the message has its cause.
 	ReasonProvisionerFailed = "ProvisionerFailed"
-	// ReasonDeprovisioning: what the provisioner made is being removed.
+	// ReasonDeprovisioning: the provisioner is removing what it created.
 	ReasonDeprovisioning = "Deprovisioning"
 	// ReasonWorkersRemaining: node pools or machines are still being removed; the message names them.
 	ReasonWorkersRemaining = "WorkersRemaining"
@@ -55,7 +55,7 @@ const (
 	ReasonKubeconfigPending = "KubeconfigPending"
 )
 
-// Cluster is one Kubernetes cluster, however it is made.
+// Cluster is one Kubernetes cluster, whatever driver creates it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -76,11 +76,11 @@ type Cluster struct {
 	Status ClusterStatus `json:"status,omitempty"`
 }
 
-// ClusterSpec is what a user wants of a cluster.
+// ClusterSpec is the desired state of a cluster.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.cni) || self.cni != 'flannel' || !has(self.network) || !has(self.network.podCIDR) || !isCIDR(self.network.podCIDR) || cidr(self.network.podCIDR).ip().family() == 4",message="cni flannel needs an IPv4 range of pods in network.podCIDR, such as 10.244.0.0/16"
 type ClusterSpec struct {
-	// ProvisionerRef names the Provisioner that makes the cluster.
+	// ProvisionerRef names the Provisioner that creates the cluster.
 	// +optional
 	// +kubebuilder:default={}
 	ProvisionerRef ProvisionerReference `json:"provisionerRef,omitempty"`
@@ -92,7 +92,7 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Network Network `json:"network,omitempty"`
-	// CNI is what makes the network of the pods: routes (between machines that KQueen makes itself), flannel (VXLAN
+	// CNI is what makes the network of the pods: routes (between machines that KQueen creates itself), flannel (VXLAN
 	// between machines that reach each other, for IPv4) or none (you bring your own; nodes become ready when it
 	// runs). It cannot be changed later.
 	// +optional
@@ -165,7 +165,7 @@ type ClusterStatus struct {
 	// Endpoint is the URL of the API server.
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
-	// Join is how nodes reach the API server. It is absent when the provisioner makes the nodes itself.
+	// Join is how nodes reach the API server. It is absent when the provisioner creates the nodes itself.
 	// +optional
 	Join *JoinEndpoint `json:"join,omitempty"`
 	// FoundWith is a digest of the provisioner's driver, parameters and version of credentials with which the cluster
@@ -180,7 +180,7 @@ type ClusterStatus struct {
 
 // Values of spec.cni. [CNIs] lists them.
 const (
-	// CNIRoutes is routes between the machines that KQueen makes itself.
+	// CNIRoutes is routes between the machines that KQueen creates itself.
 	CNIRoutes = "routes"
 	// CNIFlannel is flannel with VXLAN, which KQueen puts into the cluster.
 	CNIFlannel = "flannel"

@@ -47,7 +47,7 @@ const (
 	ReasonComponentsRemaining = "ComponentsRemaining"
 	// ReasonInitialized: the controllers have begun their work.
 	ReasonInitialized = "Initialized"
-	// ReasonInitializing: the controllers have not made the first ServiceAccount yet.
+	// ReasonInitializing: the controllers have not created the first ServiceAccount yet.
 	ReasonInitializing = "Initializing"
 	// ReasonAccessInstalled: the groups of KQueen's credentials have their rights in the cluster.
 	ReasonAccessInstalled = "AccessInstalled"
@@ -92,7 +92,7 @@ type ControlPlane struct {
 	Status ControlPlaneStatus `json:"status,omitempty"`
 }
 
-// ControlPlaneSpec is what a user, or a Cluster, wants of a control plane.
+// ControlPlaneSpec is the desired state of a control plane.
 type ControlPlaneSpec struct {
 	// Version of Kubernetes, such as "v1.36.3": a Release of that name must be ready.
 	// +kubebuilder:validation:MaxLength=32

@@ -31,7 +31,7 @@ const (
 )
 
 const (
-	// IdentityProviderSecretPrefix stands before a provider's name in the name of its Secret in kqueen-system.
+	// IdentityProviderSecretPrefix prefixes a provider's name in the name of its Secret in kqueen-system.
 	IdentityProviderSecretPrefix = "identity-provider-"
 	// IdentityProviderSecretKey is the key in that Secret.
 	IdentityProviderSecretKey = "clientSecret"
@@ -39,7 +39,7 @@ const (
 	AnnotationSecretSetAt = "kqueen.io/secret-set-at"
 )
 
-// IdentityProvider is an OpenID Connect provider by which users sign in. Its name stands before the names of its users
+// IdentityProvider is an OpenID Connect provider by which users sign in. Its name prefixes the names of its users
 // and groups: "corp" makes "corp:alice@example.com".
 //
 // +kubebuilder:object:root=true

@@ -10,7 +10,7 @@ import (
 const (
 	// ConditionBootstrapped is true when the machine has, or no longer needs, what it takes to join.
 	ConditionBootstrapped = "Bootstrapped"
-	// ConditionMachineReady is true while the provider reports the machine as made and running.
+	// ConditionMachineReady is true while the provider reports the machine as created and running.
 	ConditionMachineReady = "MachineReady"
 	// ConditionNodeReady is true while the machine's node is ready in the cluster.
 	ConditionNodeReady = "NodeReady"
@@ -24,13 +24,13 @@ const (
 	ReasonBootstrapped = "Bootstrapped"
 	// ReasonJoined: the node is in the cluster; nothing to join with is kept.
 	ReasonJoined = "Joined"
-	// ReasonBootstrapPending: what it takes to join cannot be made yet.
+	// ReasonBootstrapPending: what it takes to join cannot be created yet.
 	ReasonBootstrapPending = "BootstrapPending"
-	// ReasonMachineRunning: the provider reports the machine as made and running.
+	// ReasonMachineRunning: the provider reports the machine as created and running.
 	ReasonMachineRunning = "MachineRunning"
-	// ReasonMachineCreating: the machine is being made; the message names what is waited for.
+	// ReasonMachineCreating: the machine is being created; the message names what is waited for.
 	ReasonMachineCreating = "MachineCreating"
-	// ReasonMachineFailed: the provider cannot make the machine or keep it running.
+	// ReasonMachineFailed: the provider cannot create the machine or keep it running.
 	ReasonMachineFailed = "MachineFailed"
 	// ReasonMachineRemaining: something of the machine is still there.
 	ReasonMachineRemaining = "MachineRemaining"
@@ -50,14 +50,14 @@ const (
 	ReasonNodeForeign = "NodeForeign"
 	// ReasonDraining: pods are leaving the node; the message names what keeps them.
 	ReasonDraining = "Draining"
-	// ReasonDrainTimedOut: the time for draining is over; the message names what goes with the machine.
+	// ReasonDrainTimedOut: spec.drain.timeout has passed; the message names what goes with the machine.
 	ReasonDrainTimedOut = "DrainTimedOut"
 	// ReasonDrained: no pod that can leave is on the node.
 	ReasonDrained = "Drained"
 )
 
-// Machine is one worker of a cluster, and the node that it becomes. Pools make machines; deleting one
-// by hand drains and removes exactly it, and its pool makes another.
+// Machine is one worker of a cluster, and the node that it becomes. Pools create machines; deleting one
+// by hand drains and removes exactly it, and its pool creates another.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -80,7 +80,7 @@ type Machine struct {
 	Status MachineStatus `json:"status,omitempty"`
 }
 
-// MachineSpec is what a machine is made from.
+// MachineSpec is the desired state of a machine.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.resources) == has(oldSelf.resources) && (!has(self.resources) || self.resources == oldSelf.resources)",message="resources cannot be changed; a machine is replaced instead"
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.version == oldSelf.version && self.provider == oldSelf.provider",message="clusterName, version and provider cannot be changed; a machine is replaced instead"
@@ -93,7 +93,7 @@ type MachineSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
 	Version string `json:"version"`
-	// Provider makes the machine: local or manual.
+	// Provider creates the machine: local or manual.
 	// +kubebuilder:validation:Enum=local;manual
 	Provider string `json:"provider"`
 	// Parameters are settings that only the provider knows.

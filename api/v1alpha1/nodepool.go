@@ -10,7 +10,7 @@ import (
 
 // Conditions of a NodePool, beside those of every kind, in the order in which they are decided.
 const (
-	// ConditionClusterReady is true when the cluster can take nodes: it serves, and what every node
+	// ConditionClusterReady is true when the cluster can take nodes: its API server is healthy, and what every node
 	// needs (network, proxy, name service) is in it.
 	ConditionClusterReady = "ClusterReady"
 	// ConditionHealthy is false when machines are unhealthy and are not replaced, because too many are
@@ -18,7 +18,7 @@ const (
 	ConditionHealthy = "Healthy"
 	// ConditionScaled is true when there are as many machines as wanted, all of them ready.
 	ConditionScaled = "Scaled"
-	// ConditionUpdated is true when all machines are made from the present template and version.
+	// ConditionUpdated is true when all machines have the present template and version.
 	ConditionUpdated = "Updated"
 )
 
@@ -28,7 +28,7 @@ const (
 	ReasonClusterReady = "ClusterReady"
 	// ReasonClusterNotFound: no Cluster of that name is in the namespace.
 	ReasonClusterNotFound = "ClusterNotFound"
-	// ReasonClusterNotReady: the cluster does not serve yet, or not now.
+	// ReasonClusterNotReady: the cluster's API server is not healthy yet, or not now.
 	ReasonClusterNotReady = "ClusterNotReady"
 	// ReasonAllHealthy: no machine is unhealthy.
 	ReasonAllHealthy = "AllHealthy"
@@ -38,13 +38,13 @@ const (
 	// replaced: the cause is probably not the machines.
 	ReasonTooManyUnhealthy = "TooManyUnhealthy"
 	// ReasonNotReplaced: machines are unhealthy and are not replaced, because the user has to join others, or
-	// because none could be made.
+	// because none could be created.
 	ReasonNotReplaced = "NotReplaced"
 	// ReasonScaled: there are as many ready machines as wanted.
 	ReasonScaled = "Scaled"
-	// ReasonScaling: machines are being made or removed; the message says how many.
+	// ReasonScaling: machines are being created or removed; the message says how many.
 	ReasonScaling = "Scaling"
-	// ReasonUpdated: all machines are made from the present template and version.
+	// ReasonUpdated: all machines have the present template and version.
 	ReasonUpdated = "Updated"
 	// ReasonUpdating: machines are being replaced by ones of the present template and version.
 	ReasonUpdating = "Updating"
@@ -52,7 +52,7 @@ const (
 
 // Names of machine providers.
 const (
-	// ProviderLocal makes machines on the host of KQueen.
+	// ProviderLocal creates machines on the host of KQueen.
 	ProviderLocal = "local"
 	// ProviderManual takes machines that the user has and joins with a command.
 	ProviderManual = "manual"
@@ -101,7 +101,7 @@ type NodePool struct {
 	Status NodePoolStatus `json:"status,omitempty"`
 }
 
-// NodePoolSpec is what a user wants of a pool of workers.
+// NodePoolSpec is the desired state of a pool of workers.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",message="minReplicas is above maxReplicas; choose minReplicas <= maxReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.replicas >= self.minReplicas",message="replicas is below minReplicas; raise replicas or lower minReplicas"
@@ -134,7 +134,7 @@ type NodePoolSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
 	Version string `json:"version,omitempty"`
-	// Template is what each machine is made from.
+	// Template is the template of each machine.
 	// +optional
 	// +kubebuilder:default={}
 	Template MachineTemplate `json:"template,omitempty"`
@@ -148,11 +148,11 @@ type NodePoolSpec struct {
 	Rollout RolloutPolicy `json:"rollout,omitempty"`
 }
 
-// MachineTemplate is what each machine of a pool is made from.
+// MachineTemplate is the template of each machine of a pool.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.provider) || self.provider != 'manual'",message="resources cannot be given to machines that the user joins; they have what they have"
 type MachineTemplate struct {
-	// Provider makes the machines: local (on the host of KQueen) or manual (the user has them and
+	// Provider creates the machines: local (on the host of KQueen) or manual (the user has them and
 	// joins them with a command). A change replaces the machines.
 	// +optional
 	// +kubebuilder:default=local
@@ -168,11 +168,11 @@ type MachineTemplate struct {
 	// the machines.
 	// +optional
 	Resources *MachineResources `json:"resources,omitempty"`
-	// Labels of the nodes. A change is made on the nodes that are there.
+	// Labels of the nodes. A change is applied to the existing nodes.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Labels map[string]string `json:"labels,omitempty"`
-	// Taints of the nodes. A change is made on the nodes that are there.
+	// Taints of the nodes. A change is applied to the existing nodes.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -267,7 +267,7 @@ type NodePoolStatus struct {
 	// ReadyReplicas is how many of them are ready nodes.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
-	// UpdatedReplicas is how many of them are made from the present template and version.
+	// UpdatedReplicas is how many of them have the present template and version.
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
 	// Selector selects the pool's machines, for the scale subresource.

@@ -17,7 +17,7 @@ const (
 const (
 	// ReasonNamespaceCreated: the namespace is there and belongs to the organization.
 	ReasonNamespaceCreated = "NamespaceCreated"
-	// ReasonNamespaceForeign: a namespace of that name is there but was not made for the organization.
+	// ReasonNamespaceForeign: a namespace of that name is there but was not created for the organization.
 	ReasonNamespaceForeign = "NamespaceForeign"
 	// ReasonClustersRemain: the organization is being deleted and still has clusters.
 	ReasonClustersRemain = "ClustersRemain"
@@ -29,7 +29,7 @@ const (
 	ReasonRolesUnbound = "RolesUnbound"
 )
 
-// NamespacePrefix stands before an organization's name in the name of its namespace.
+// NamespacePrefix prefixes an organization's name in the name of its namespace.
 const NamespacePrefix = "org-"
 
 // Organization is a tenant of KQueen: a team, a department, a customer. It owns one
@@ -54,7 +54,7 @@ type Organization struct {
 	Status OrganizationStatus `json:"status,omitempty"`
 }
 
-// OrganizationSpec is what an organization wants.
+// OrganizationSpec is the desired state of an organization.
 type OrganizationSpec struct {
 	// DisplayName is the name that users read.
 	// +optional
@@ -118,7 +118,7 @@ type Role string
 const (
 	// RoleOwner may do everything in the organization, and say who belongs to it.
 	RoleOwner Role = "owner"
-	// RoleOperator makes, changes and deletes clusters and their nodes.
+	// RoleOperator creates, changes and deletes clusters and their nodes.
 	RoleOperator Role = "operator"
 	// RoleDeveloper uses the clusters.
 	RoleDeveloper Role = "developer"

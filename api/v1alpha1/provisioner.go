@@ -55,10 +55,10 @@ type Provisioner struct {
 	Status ProvisionerStatus `json:"status,omitempty"`
 }
 
-// ProvisionerSpec is what a provisioner is made of.
+// ProvisionerSpec is the configuration of a provisioner.
 type ProvisionerSpec struct {
 	// Driver is the name of the driver, such as "hosted". It cannot be changed, because the
-	// clusters that it made would be left behind.
+	// clusters that it created would be left behind.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="driver cannot be changed; make a new Provisioner instead"
@@ -94,7 +94,7 @@ type DriverDescription struct {
 	// +optional
 	// +listType=atomic
 	Credentials []DriverCredential `json:"credentials,omitempty"`
-	// Features are what the driver can beyond making, showing and removing clusters: Adoption, Kubeconfigs, NodePools,
+	// Features are what the driver can do beyond creating, showing and removing clusters: Adoption, Kubeconfigs, NodePools,
 	// Sizes, UpgradeOptions.
 	// +optional
 	// +listType=set

@@ -62,7 +62,7 @@ type ReleaseBuild struct{}
 
 // ReleaseDownload is where official programs are downloaded from.
 type ReleaseDownload struct {
-	// BaseURL is what stands before /VERSION/bin/linux/ARCH/PROGRAM, such as "https://dl.k8s.io/release".
+	// BaseURL is the part of the URL before /VERSION/bin/linux/ARCH/PROGRAM, such as "https://dl.k8s.io/release".
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^https?://[^ ]+$`
 	BaseURL string `json:"baseURL"`

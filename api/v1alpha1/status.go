@@ -13,7 +13,7 @@ const (
 	ConditionReady = "Ready"
 	// ConditionReconciling is true while work towards the spec goes on.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is true when only a human or a new spec helps.
+	// ConditionStalled is true when only a user or a new spec helps.
 	ConditionStalled = "Stalled"
 )
 
@@ -23,7 +23,7 @@ const (
 	ReasonReady = "Ready"
 	// ReasonProgressing: work goes on; the message names the step.
 	ReasonProgressing = "Progressing"
-	// ReasonRetrying: a step did not succeed; the message has its cause, status.nextTry the time of the next try.
+	// ReasonRetrying: a step failed; the message has its cause, status.nextTry the time of the next retry.
 	ReasonRetrying = "Retrying"
 	// ReasonDeleting: the object is being deleted; the message names what is still there.
 	ReasonDeleting = "Deleting"
@@ -41,7 +41,7 @@ type Status struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// NextTry is when a step that did not succeed is tried again. It is absent when nothing is to be tried again.
+	// NextTry is when a step that failed is tried again. It is absent when nothing is to be tried again.
 	// +optional
 	NextTry *metav1.Time `json:"nextTry,omitempty"`
 }

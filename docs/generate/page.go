@@ -22,7 +22,7 @@ func splice(page, part string) (string, error) {
 	above, rest, _ := strings.Cut(page, beginMarker)
 	_, below, found := strings.Cut(rest, endMarker)
 	if !found {
-		return "", errors.New("the end marker stands before the beginning")
+		return "", errors.New("the end marker comes before the beginning")
 	}
 	return above + beginMarker + "\n\n" + strings.TrimSpace(part) + "\n\n" + endMarker + below, nil
 }
