@@ -70,15 +70,15 @@ func accessMeta(name string) metav1.ObjectMeta {
 
 // ensureAccess gives the groups of credentials their rights in the cluster, and puts back what a tenant removed or
 // changed.
-func (v *verb) ensureAccess(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
-	if v.Issuer == nil {
+func (r *reconciler) ensureAccess(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	if r.Issuer == nil {
 		return operator.Done(v1alpha1.ReasonAccessNotOffered, "no credentials are issued for clusters")
 	}
-	kubeconfig, err := v.adminKubeconfig(ctx, cp)
+	kubeconfig, err := r.adminKubeconfig(ctx, cp)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonAccessMissing, err)
 	}
-	tenant, err := v.Tenants.Direct(string(cp.UID), kubeconfig)
+	tenant, err := r.Tenants.Direct(string(cp.UID), kubeconfig)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonAccessMissing, err)
 	}
@@ -111,15 +111,15 @@ func wasInstalled(cp *v1alpha1.ControlPlane) bool {
 }
 
 // forgetAccess: the rights go with the cluster.
-func (v *verb) forgetAccess(_ context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
-	if v.Tenants != nil {
-		v.Tenants.Forget(string(cp.UID))
+func (r *reconciler) forgetAccess(_ context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	if r.Tenants != nil {
+		r.Tenants.Forget(string(cp.UID))
 	}
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }
 
 // grant makes an object as it is wanted. looked says whether it found out how it is. It reads first, because no webhook
-// of the tenant stands before a read. What carries upstream's mark of what is not to be updated is left alone.
+// of the tenant comes before a read. What carries upstream's mark of what is not to be updated is left alone.
 func grant(ctx context.Context, tenant client.Client, want client.Object) (looked bool, err error) {
 	have := want.DeepCopyObject().(client.Object)
 	err = tenant.Get(ctx, client.ObjectKeyFromObject(want), have)

@@ -105,7 +105,7 @@ func TestJudgeGrant(t *testing.T) {
 			r.AggregationRule = &rbacv1.AggregationRule{}
 		}, grantOther, grantGood},
 		"NoSubjects": {"", func(_ *rbacv1.ClusterRole, b *rbacv1.ClusterRoleBinding) { b.Subjects = nil }, grantGood, grantOther},
-		"OtherRole":  {"Upstream lets nobody change it.", func(_ *rbacv1.ClusterRole, b *rbacv1.ClusterRoleBinding) { b.RoleRef.Name = "cluster-admin" }, grantGood, grantForeign},
+		"OtherRole":  {"Upstream lets no user change it.", func(_ *rbacv1.ClusterRole, b *rbacv1.ClusterRoleBinding) { b.RoleRef.Name = "cluster-admin" }, grantGood, grantForeign},
 		"LeftAlone": {"Upstream's mark.", func(r *rbacv1.ClusterRole, b *rbacv1.ClusterRoleBinding) {
 			mark := map[string]string{rbacv1.AutoUpdateAnnotationKey: "false"}
 			r.Rules, b.Subjects, r.Annotations, b.Annotations = nil, nil, mark, mark
@@ -181,7 +181,7 @@ func TestAccessOutcomes(t *testing.T) {
 		want      string
 	}{
 		"Installed": {"", false, nil, nil, "done AccessInstalled: credentials of KQueen have their rights in the cluster"},
-		"FirstLook": {"Nobody can say yet that it is ready.", false, busy, nil, "retry AccessMissing: kqueen:cluster-view in the cluster: busy"},
+		"FirstLook": {"It is not known yet whether it is ready.", false, busy, nil, "retry AccessMissing: kqueen:cluster-view in the cluster: busy"},
 		"LaterLook": {"The cluster is as usable as before.", true, busy, nil, "done AccessUnchecked: kqueen:cluster-view in the cluster: busy"},
 		"Refused":   {"They are known to be missing.", true, nil, refused, "retry AccessMissing: kqueen:cluster-view in the cluster: a webhook refuses"},
 	}

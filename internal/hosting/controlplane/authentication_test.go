@@ -36,8 +36,8 @@ func TestIssuerThatNoAPIServerTakes(t *testing.T) {
 	}
 }
 
-// TestIssuerRestartsNobody: API servers read again whom they trust; a restart would cut every watch.
-func TestIssuerRestartsNobody(t *testing.T) {
+// TestIssuerRestartsNoAPIServer: API servers read again whom they trust; a restart would cut every watch.
+func TestIssuerRestartsNoAPIServer(t *testing.T) {
 	with := description(t)
 	without := with
 	without.Issuer = nil

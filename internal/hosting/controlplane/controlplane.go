@@ -51,8 +51,8 @@ type Config struct {
 	// Issuer signs the credentials that API servers take; its Audience is not looked at, because each has its own.
 	// Nil where KQueen issues none.
 	Issuer *TokenIssuer
-	// Ended tells which sessions and tokens are over with which a user got a credential for an audience: TokenIssuer's
-	// Ended. It must be there when Issuer is. When its answer changes, the control plane is to be looked at again.
+	// Ended tells which sessions and tokens, of those with which a user got a credential for an audience, have ended:
+	// TokenIssuer's Ended. It must be there when Issuer is. When its answer changes, the control plane is reconciled again.
 	Ended func(audience string) []string
 	// Tenants connects to control planes. It must be there when Issuer is.
 	Tenants Tenants
@@ -62,27 +62,27 @@ type Config struct {
 	Now func() time.Time
 }
 
-// verb holds the phases.
-type verb struct{ Config }
+// reconciler holds the phases.
+type reconciler struct{ Config }
 
 // New returns the reconciler of ControlPlane.
 func New(c Config) *operator.Reconciler[*v1alpha1.ControlPlane] {
-	v := &verb{c}
+	r := &reconciler{c}
 	return operator.New(operator.Config[*v1alpha1.ControlPlane]{
 		Client:    c.Client,
 		Recorder:  c.Recorder,
 		New:       func() *v1alpha1.ControlPlane { return &v1alpha1.ControlPlane{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/controlplane",
 		// Removed in reverse: nothing runs before the name, the data and the keys go. The endpoint, by
-		// which gateways know the route, stands before the components run, so that one failing component does not hide a
+		// which gateways know the route, is there before the components run, so that one failing component does not hide a
 		// healthy API server.
 		Phases: []operator.Phase[*v1alpha1.ControlPlane]{
-			{Condition: v1alpha1.ConditionKeysReady, Ensure: v.ensureKeys, Remove: v.removeKeys},
-			{Condition: v1alpha1.ConditionStoreReady, Ensure: v.ensureKeyspace, Remove: v.removeKeyspace},
-			{Condition: v1alpha1.ConditionEndpointReady, Ensure: v.ensureEndpoint, Remove: v.removeEndpoint},
-			{Condition: v1alpha1.ConditionComponentsReady, Ensure: v.ensureComponents, Remove: v.removeComponents},
-			{Condition: v1alpha1.ConditionAccessReady, Ensure: v.ensureAccess, Remove: v.forgetAccess},
-			{Condition: v1alpha1.ConditionInitialized, Ensure: v.awaitControllers},
+			{Condition: v1alpha1.ConditionKeysReady, Ensure: r.ensureKeys, Remove: r.removeKeys},
+			{Condition: v1alpha1.ConditionStoreReady, Ensure: r.ensureKeyspace, Remove: r.removeKeyspace},
+			{Condition: v1alpha1.ConditionEndpointReady, Ensure: r.ensureEndpoint, Remove: r.removeEndpoint},
+			{Condition: v1alpha1.ConditionComponentsReady, Ensure: r.ensureComponents, Remove: r.removeComponents},
+			{Condition: v1alpha1.ConditionAccessReady, Ensure: r.ensureAccess, Remove: r.forgetAccess},
+			{Condition: v1alpha1.ConditionInitialized, Ensure: r.awaitControllers},
 		},
 	})
 }

@@ -18,28 +18,28 @@ import (
 // storeCheckInterval is the time between two looks at a data store that was well.
 const storeCheckInterval = 30 * time.Second
 
-// dataStoreVerb watches over the etcds that hold the keyspaces.
-type dataStoreVerb struct {
+// dataStoreReconciler connects to the etcds that hold the keyspaces.
+type dataStoreReconciler struct {
 	client client.Client
 	stores *DataStores
 }
 
 // NewDataStoreReconciler returns the reconciler of DataStore.
 func NewDataStoreReconciler(c client.Client, stores *DataStores, recorder events.EventRecorder) *operator.Reconciler[*v1alpha1.DataStore] {
-	v := &dataStoreVerb{client: c, stores: stores}
+	r := &dataStoreReconciler{client: c, stores: stores}
 	return operator.New(operator.Config[*v1alpha1.DataStore]{
 		Client:    c,
 		Recorder:  recorder,
 		New:       func() *v1alpha1.DataStore { return &v1alpha1.DataStore{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/datastore",
 		Phases: []operator.Phase[*v1alpha1.DataStore]{
-			{Condition: v1alpha1.ConditionConnected, Ensure: v.connect, Remove: v.disconnect},
+			{Condition: v1alpha1.ConditionConnected, Ensure: r.connect, Remove: r.disconnect},
 		},
 	})
 }
 
-func (v *dataStoreVerb) connect(ctx context.Context, ds *v1alpha1.DataStore) operator.Outcome {
-	store, err := v.stores.Open(ctx, ds.Name)
+func (r *dataStoreReconciler) connect(ctx context.Context, ds *v1alpha1.DataStore) operator.Outcome {
+	store, err := r.stores.Open(ctx, ds.Name)
 	if err != nil {
 		return storeOutcome(err)
 	}
@@ -59,9 +59,9 @@ func (v *dataStoreVerb) connect(ctx context.Context, ds *v1alpha1.DataStore) ope
 }
 
 // disconnect lets a data store go only when no control plane names it: its keys would stay behind.
-func (v *dataStoreVerb) disconnect(ctx context.Context, ds *v1alpha1.DataStore) operator.Outcome {
+func (r *dataStoreReconciler) disconnect(ctx context.Context, ds *v1alpha1.DataStore) operator.Outcome {
 	list := &v1alpha1.ControlPlaneList{}
-	if err := v.client.List(ctx, list); err != nil {
+	if err := r.client.List(ctx, list); err != nil {
 		return operator.Retry(v1alpha1.ReasonKeyspacesRemain, fmt.Errorf("list control planes: %w", err))
 	}
 	users := 0
@@ -73,7 +73,7 @@ func (v *dataStoreVerb) disconnect(ctx context.Context, ds *v1alpha1.DataStore) 
 	if users > 0 {
 		return operator.Wait(v1alpha1.ReasonKeyspacesRemain, fmt.Sprintf("control planes that still have a keyspace here: %d; delete them first", users), storeCheckInterval)
 	}
-	if err := v.stores.Forget(ds.UID); err != nil {
+	if err := r.stores.Forget(ds.UID); err != nil {
 		return operator.Retry(v1alpha1.ReasonUnreachable, fmt.Errorf("close the connection: %w", err))
 	}
 	return operator.Done(v1alpha1.ReasonIdle, "")

@@ -10,31 +10,31 @@ import (
 )
 
 // ensureEndpoint says where the API server is. Gateways take their routes from there.
-func (v *verb) ensureEndpoint(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
-	place, err := v.Runner.Reserve(ctx, string(cp.UID), Ports())
+func (r *reconciler) ensureEndpoint(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	place, err := r.Runner.Reserve(ctx, string(cp.UID), Ports())
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonEndpointPending, fmt.Errorf("read the port: %w", err))
 	}
-	name, api := serverName(cp, v.Domain), place[PortAPI]
+	name, api := serverName(cp, r.Domain), place[PortAPI]
 	cp.Status.Endpoint = &v1alpha1.ControlPlaneEndpoint{
 		ServerName:  name,
-		Gateway:     v.GatewayAddress,
-		Address:     v.reachable(api.Outside.Addr()).String(),
-		NodeAddress: v.AdvertiseAddress.String(),
+		Gateway:     r.GatewayAddress,
+		Address:     r.reachable(api.Outside.Addr()).String(),
+		NodeAddress: r.AdvertiseAddress.String(),
 		Port:        int32(api.Outside.Port()),
 	}
 	return operator.Done(v1alpha1.ReasonEndpointServing, "the API server is "+name+" at the gateway")
 }
 
-func (v *verb) removeEndpoint(_ context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+func (r *reconciler) removeEndpoint(_ context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
 	cp.Status.Endpoint = nil
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }
 
 // reachable is how others reach what listens on addr.
-func (v *verb) reachable(addr netip.Addr) netip.Addr {
+func (r *reconciler) reachable(addr netip.Addr) netip.Addr {
 	if addr.IsUnspecified() {
-		return v.AdvertiseAddress
+		return r.AdvertiseAddress
 	}
 	return addr
 }

@@ -25,18 +25,18 @@ const (
 
 // awaitControllers asks, until it was true once, whether the controllers have begun: the controller
 // manager calls itself healthy before, and a user who is told "ready" would find no ServiceAccount.
-func (v *verb) awaitControllers(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+func (r *reconciler) awaitControllers(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
 	begun := operator.Done(v1alpha1.ReasonInitialized, "the controllers have begun their work")
 	if apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionInitialized) {
 		return begun
 	}
-	kubeconfig, err := v.adminKubeconfig(ctx, cp)
+	kubeconfig, err := r.adminKubeconfig(ctx, cp)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonInitializing, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, controllersTimeout)
 	defer cancel()
-	code, err := v.Ask(ctx, kubeconfig, firstServiceAccount)
+	code, err := r.Ask(ctx, kubeconfig, firstServiceAccount)
 	switch {
 	case err != nil:
 		return operator.Retry(v1alpha1.ReasonInitializing, fmt.Errorf("ask for the first ServiceAccount: %w", err))
@@ -49,18 +49,18 @@ func (v *verb) awaitControllers(ctx context.Context, cp *v1alpha1.ControlPlane) 
 }
 
 // adminKubeconfig leads straight to the API server, not through the gateway.
-func (v *verb) adminKubeconfig(ctx context.Context, cp *v1alpha1.ControlPlane) ([]byte, error) {
-	secret, err := v.readKeys(ctx, cp)
+func (r *reconciler) adminKubeconfig(ctx context.Context, cp *v1alpha1.ControlPlane) ([]byte, error) {
+	secret, err := r.readKeys(ctx, cp)
 	if err != nil {
 		return nil, err
 	}
-	place, err := v.Runner.Reserve(ctx, string(cp.UID), Ports())
+	place, err := r.Runner.Reserve(ctx, string(cp.UID), Ports())
 	if err != nil {
 		return nil, fmt.Errorf("read the port: %w", err)
 	}
 	return pki.Kubeconfig(pki.KubeconfigParams{
 		Cluster: cp.Name, Context: cp.Name, User: "kqueen",
-		Server: LocalServer(place), TLSServerName: serverName(cp, v.Domain),
+		Server: LocalServer(place), TLSServerName: serverName(cp, r.Domain),
 		CA: secret.Data["ca.crt"], ClientCert: secret.Data["admin.crt"], ClientKey: secret.Data["admin.key"],
 	})
 }

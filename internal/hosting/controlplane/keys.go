@@ -27,21 +27,21 @@ const (
 )
 
 // ensureKeys issues what is missing and renews what is due.
-func (v *verb) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
-	store, err := v.Stores.Open(ctx, cp.Spec.DataStore)
+func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	store, err := r.Stores.Open(ctx, cp.Spec.DataStore)
 	if err != nil {
 		return storeOutcome(err)
 	}
-	set, err := v.wantKeys(cp)
+	set, err := r.wantKeys(cp)
 	if err != nil {
 		return operator.Stalled(v1alpha1.ReasonKeysUnusable, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	secret, err := v.readKeys(ctx, cp)
+	secret, err := r.readKeys(ctx, cp)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
 	}
 	have, encryption := splitKeys(secret.Data)
-	got, changes, err := pki.Issue(have, set, store.Signers, v.Now())
+	got, changes, err := pki.Issue(have, set, store.Signers, r.Now())
 	if broken, ok := errors.AsType[*pki.TrustError](err); ok {
 		return operator.Stalled(v1alpha1.ReasonKeysUnusable, "%v", broken)
 	}
@@ -56,7 +56,7 @@ func (v *verb) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) operat
 		changes = append(changes, pki.Change{Name: encryptionKey})
 	}
 	if len(changes) > 0 {
-		if err := v.writeKeys(ctx, secret, joinKeys(got, encryption)); err != nil {
+		if err := r.writeKeys(ctx, secret, joinKeys(got, encryption)); err != nil {
 			return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
 		}
 	}
@@ -65,10 +65,10 @@ func (v *verb) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) operat
 		return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
 	}
 	cp.Status.RenewAt = ptr.To(metav1.NewTime(due))
-	return operator.DoneUntil(v1alpha1.ReasonKeysIssued, "all keys and certificates are there", max(due.Sub(v.Now()), 0))
+	return operator.DoneUntil(v1alpha1.ReasonKeysIssued, "all keys and certificates are there", max(due.Sub(r.Now()), 0))
 }
 
-func (v *verb) wantKeys(cp *v1alpha1.ControlPlane) (pki.Set, error) {
+func (r *reconciler) wantKeys(cp *v1alpha1.ControlPlane) (pki.Set, error) {
 	keyspace, err := datastore.NewKeyspace(string(cp.UID))
 	if err != nil {
 		return pki.Set{}, err
@@ -77,8 +77,8 @@ func (v *verb) wantKeys(cp *v1alpha1.ControlPlane) (pki.Set, error) {
 		UID:              string(cp.UID),
 		DNSDomain:        cp.Spec.Network.DNSDomain,
 		ServiceCIDR:      cp.Spec.Network.ServiceCIDR,
-		SNIHost:          serverName(cp, v.Domain),
-		AdvertiseAddress: v.AdvertiseAddress,
+		SNIHost:          serverName(cp, r.Domain),
+		AdvertiseAddress: r.AdvertiseAddress,
 		ExtraSANs:        cp.Spec.Network.ExtraSANs,
 		StoreAuthority:   storeAuthority,
 		StoreUser:        keyspace.User(),
@@ -86,9 +86,9 @@ func (v *verb) wantKeys(cp *v1alpha1.ControlPlane) (pki.Set, error) {
 }
 
 // readKeys returns the control plane's keys Secret, or a new one that is not written yet.
-func (v *verb) readKeys(ctx context.Context, cp *v1alpha1.ControlPlane) (*corev1.Secret, error) {
+func (r *reconciler) readKeys(ctx context.Context, cp *v1alpha1.ControlPlane) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
-	err := v.Secrets.Get(ctx, client.ObjectKey{Namespace: cp.Namespace, Name: cp.KeysSecret()}, secret)
+	err := r.Secrets.Get(ctx, client.ObjectKey{Namespace: cp.Namespace, Name: cp.KeysSecret()}, secret)
 	if apierrors.IsNotFound(err) {
 		return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
@@ -107,23 +107,23 @@ func (v *verb) readKeys(ctx context.Context, cp *v1alpha1.ControlPlane) (*corev1
 
 // writeKeys creates or updates the Secret. The resource version in it refuses the update when
 // another writer came first: two authorities for one cluster must never be.
-func (v *verb) writeKeys(ctx context.Context, secret *corev1.Secret, data map[string][]byte) error {
+func (r *reconciler) writeKeys(ctx context.Context, secret *corev1.Secret, data map[string][]byte) error {
 	secret.Data = data
 	if secret.ResourceVersion == "" {
-		if err := v.Client.Create(ctx, secret); err != nil {
+		if err := r.Client.Create(ctx, secret); err != nil {
 			return fmt.Errorf("write keys: %w", err)
 		}
 		return nil
 	}
-	if err := v.Client.Update(ctx, secret); err != nil {
+	if err := r.Client.Update(ctx, secret); err != nil {
 		return fmt.Errorf("write renewed keys: %w", err)
 	}
 	return nil
 }
 
-func (v *verb) removeKeys(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+func (r *reconciler) removeKeys(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cp.Namespace, Name: cp.KeysSecret()}}
-	if err := client.IgnoreNotFound(v.Client.Delete(ctx, secret)); err != nil {
+	if err := client.IgnoreNotFound(r.Client.Delete(ctx, secret)); err != nil {
 		return operator.Retry(v1alpha1.ReasonKeysUnusable, fmt.Errorf("delete keys: %w", err))
 	}
 	return operator.Done(v1alpha1.ReasonIdle, "")

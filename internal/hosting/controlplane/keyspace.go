@@ -9,23 +9,23 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
-func (v *verb) ensureKeyspace(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
-	store, keyspace, err := v.keyspace(ctx, cp)
+func (r *reconciler) ensureKeyspace(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	store, keyspace, err := r.keyspace(ctx, cp)
 	if err != nil {
 		return storeOutcome(err)
 	}
 	if err := store.Ensure(ctx, keyspace); err != nil {
 		return operator.Retry(v1alpha1.ReasonDataStoreUnavailable, err)
 	}
-	if err := v.noteStore(ctx, cp); err != nil {
+	if err := r.noteStore(ctx, cp); err != nil {
 		return operator.Retry(v1alpha1.ReasonDataStoreUnavailable, err)
 	}
 	return operator.Done(v1alpha1.ReasonKeyspaceReady, "the keyspace is in data store "+cp.Spec.DataStore)
 }
 
 // removeKeyspace removes the user first, so that nothing is written behind the deletion of the keys.
-func (v *verb) removeKeyspace(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
-	store, keyspace, err := v.keyspace(ctx, cp)
+func (r *reconciler) removeKeyspace(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	store, keyspace, err := r.keyspace(ctx, cp)
 	if errors.Is(err, ErrStoreNotFound) {
 		return operator.Done(v1alpha1.ReasonIdle, "")
 	}
@@ -38,8 +38,8 @@ func (v *verb) removeKeyspace(ctx context.Context, cp *v1alpha1.ControlPlane) op
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }
 
-func (v *verb) keyspace(ctx context.Context, cp *v1alpha1.ControlPlane) (*Store, datastore.Keyspace, error) {
-	store, err := v.Stores.Open(ctx, cp.Spec.DataStore)
+func (r *reconciler) keyspace(ctx context.Context, cp *v1alpha1.ControlPlane) (*Store, datastore.Keyspace, error) {
+	store, err := r.Stores.Open(ctx, cp.Spec.DataStore)
 	if err != nil {
 		return nil, datastore.Keyspace{}, err
 	}

@@ -30,7 +30,7 @@ const (
 type Meter struct {
 	client client.Reader
 	stores Stores
-	wake   func(types.UID)
+	notify func(types.UID)
 	log    *slog.Logger
 	now    func() time.Time
 
@@ -41,13 +41,13 @@ type Meter struct {
 // reading is what was measured of a control plane.
 type reading struct {
 	bytes int64
-	at    time.Time // also of a try that did not succeed, and bytes are then those of the one before
+	at    time.Time // also of a measurement that failed, and bytes are then those of the one before
 }
 
-// NewMeter returns a Meter. c reads control planes and organizations from a cache; wake has the control plane of a UID
-// looked at again, and does not block.
-func NewMeter(c client.Reader, stores Stores, wake func(types.UID), log *slog.Logger, now func() time.Time) *Meter {
-	return &Meter{client: c, stores: stores, wake: wake, log: log, now: now, taken: map[types.UID]reading{}}
+// NewMeter returns a Meter. c reads control planes and organizations from a cache; notify has the control plane of a UID
+// reconciled again, and does not block.
+func NewMeter(c client.Reader, stores Stores, notify func(types.UID), log *slog.Logger, now func() time.Time) *Meter {
+	return &Meter{client: c, stores: stores, notify: notify, log: log, now: now, taken: map[types.UID]reading{}}
 }
 
 // StoreBytes is what a control plane held when it was last measured in this life of the program.
@@ -81,7 +81,7 @@ func (m *Meter) Step(ctx context.Context) (time.Duration, error) {
 	if err := m.client.List(ctx, list); err != nil {
 		return meterFirst, fmt.Errorf("list control planes: %w", err)
 	}
-	if err := m.wakeChanged(ctx, list.Items); err != nil {
+	if err := m.notifyChanged(ctx, list.Items); err != nil {
 		return meterFirst, err
 	}
 	cp := m.due(list.Items)
@@ -102,7 +102,7 @@ func (m *Meter) Step(ctx context.Context) (time.Duration, error) {
 		return max(spent, time.Second), fmt.Errorf("measure control plane %s/%s: %w", cp.Namespace, cp.Name, err)
 	}
 	if noted(cp.Status.StoreBytes, bytes) != cp.Status.StoreBytes {
-		m.wake(cp.UID)
+		m.notify(cp.UID)
 	}
 	return meterRest * spent, nil
 }
@@ -144,9 +144,9 @@ func (m *Meter) measure(ctx context.Context, cp *v1alpha1.ControlPlane) (int64, 
 	return usage.Bytes, err
 }
 
-// wakeChanged has those control planes looked at that say something else of their organization's quota than is so: what
+// notifyChanged has those control planes looked at that say something else of their organization's quota than is so: what
 // changed may be the quota, or what other control planes hold.
-func (m *Meter) wakeChanged(ctx context.Context, all []v1alpha1.ControlPlane) error {
+func (m *Meter) notifyChanged(ctx context.Context, all []v1alpha1.ControlPlane) error {
 	var problems error
 	exceeded := map[string]bool{}
 	for i := range all {
@@ -162,7 +162,7 @@ func (m *Meter) wakeChanged(ctx context.Context, all []v1alpha1.ControlPlane) er
 			exceeded[cp.Namespace] = over
 		}
 		if apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded) != over {
-			m.wake(cp.UID)
+			m.notify(cp.UID)
 		}
 	}
 	return problems

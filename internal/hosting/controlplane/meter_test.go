@@ -59,7 +59,7 @@ func TestStoreExceeded(t *testing.T) {
 }
 
 // inOrganization is a plane that is made, in an organization with a quota of a mebibyte, and measured by a meter.
-func inOrganization(t *testing.T) (p *plane, m *Meter, woken *[]types.UID) {
+func inOrganization(t *testing.T) (p *plane, m *Meter, notified *[]types.UID) {
 	t.Helper()
 	c := controlplanetest.Client(t)
 	o := &v1alpha1.Organization{
@@ -73,12 +73,12 @@ func inOrganization(t *testing.T) (p *plane, m *Meter, woken *[]types.UID) {
 		t.Fatal(err)
 	}
 	p = newPlaneIn(t, o.OwnedNamespace())
-	woken = &[]types.UID{}
+	notified = &[]types.UID{}
 	stores := storeLines{lines{p.outside, &operatortest.Injector{}}}
-	m = NewMeter(inNamespace{c, o.OwnedNamespace()}, stores, func(uid types.UID) { *woken = append(*woken, uid) }, slog.New(slog.DiscardHandler), func() time.Time { return p.now })
+	m = NewMeter(inNamespace{c, o.OwnedNamespace()}, stores, func(uid types.UID) { *notified = append(*notified, uid) }, slog.New(slog.DiscardHandler), func() time.Time { return p.now })
 	p.sizes = m
 	operatortest.Converge(t, p.world())
-	return p, m, woken
+	return p, m, notified
 }
 
 // inNamespace hides the control planes of other tests.
@@ -123,27 +123,27 @@ func (p *plane) says(t *testing.T, reason string) *v1alpha1.ControlPlane {
 
 // TestStoreQuota: a control plane says what it holds, and that its organization holds too much; it stays ready.
 func TestStoreQuota(t *testing.T) {
-	p, m, woken := inOrganization(t)
+	p, m, notified := inOrganization(t)
 	if cp, err := p.get(t.Context()); err != nil || apimeta.FindStatusCondition(cp.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded) != nil {
 		t.Errorf("there is a condition before there was too much (%v)", err)
 	}
 	p.hold(t, m, 2<<20)
-	if !slices.Equal(*woken, []types.UID{types.UID(p.uid)}) {
-		t.Errorf("woken are %v, want %s once", *woken, p.uid)
+	if !slices.Equal(*notified, []types.UID{types.UID(p.uid)}) {
+		t.Errorf("notified are %v, want %s once", *notified, p.uid)
 	}
 	cp := p.says(t, v1alpha1.ReasonStoreQuotaExceeded)
 	if cp.Status.StoreBytes != 2<<20 {
 		t.Errorf("it holds %d bytes, want 2 MiB", cp.Status.StoreBytes)
 	}
-	*woken = nil
+	*notified = nil
 	p.hold(t, m, 1) // it is not its turn yet
-	if cp, err := p.get(t.Context()); err != nil || len(*woken) > 0 || cp.Status.StoreBytes != 2<<20 {
-		t.Errorf("measured again at once: %v, %d bytes (%v)", *woken, cp.Status.StoreBytes, err)
+	if cp, err := p.get(t.Context()); err != nil || len(*notified) > 0 || cp.Status.StoreBytes != 2<<20 {
+		t.Errorf("measured again at once: %v, %d bytes (%v)", *notified, cp.Status.StoreBytes, err)
 	}
 	p.now = p.now.Add(meterInterval)
 	p.hold(t, m, 1<<19)
-	if len(*woken) != 1 {
-		t.Errorf("woken are %v, want one", *woken)
+	if len(*notified) != 1 {
+		t.Errorf("notified are %v, want one", *notified)
 	}
 	if cp := p.says(t, v1alpha1.ReasonStoreWithinQuota); cp.Status.StoreBytes != 1<<19 {
 		t.Errorf("it holds %d bytes, want 512 KiB", cp.Status.StoreBytes)
@@ -152,9 +152,9 @@ func TestStoreQuota(t *testing.T) {
 
 // TestStoreQuotaChanges: who changes the quota need not wait for the next measurement.
 func TestStoreQuotaChanges(t *testing.T) {
-	p, m, woken := inOrganization(t)
+	p, m, notified := inOrganization(t)
 	p.hold(t, m, 1<<19)
-	*woken = nil
+	*notified = nil
 	o := &v1alpha1.Organization{}
 	if err := p.client.Get(t.Context(), client.ObjectKey{Name: p.key.Namespace[len(v1alpha1.NamespacePrefix):]}, o); err != nil {
 		t.Fatal(err)
@@ -164,8 +164,8 @@ func TestStoreQuotaChanges(t *testing.T) {
 	if err := p.client.Update(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Step(t.Context()); err != nil || len(*woken) != 1 {
-		t.Errorf("woken are %v (%v), want one", *woken, err)
+	if _, err := m.Step(t.Context()); err != nil || len(*notified) != 1 {
+		t.Errorf("notified are %v (%v), want one", *notified, err)
 	}
 	p.says(t, v1alpha1.ReasonStoreQuotaExceeded)
 }

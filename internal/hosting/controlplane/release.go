@@ -23,13 +23,13 @@ type Releases interface {
 	Ensure(ctx context.Context, v release.Version, src release.Source, report func(release.Step)) (release.Binaries, error)
 }
 
-// releaseVerb gets the programs of a version. A download takes long and goes on beside the
-// reconciler, one per version; wake is called when it has ended.
-type releaseVerb struct {
+// releaseReconciler gets the programs of a version. A download takes long and goes on beside the
+// reconciler, one per version; notify is called when it has ended.
+type releaseReconciler struct {
 	client client.Client
 	store  Releases
 	retry  time.Duration
-	wake   func(name string)
+	notify func(name string)
 	life   context.Context //nolint:containedctx // ends the downloads when the program ends, not when one reconcile does
 	log    *slog.Logger
 
@@ -42,46 +42,46 @@ type ReleaseConfig struct {
 	Client   client.Client
 	Store    Releases
 	Recorder events.EventRecorder
-	// Retry is the time between the end of a download that did not succeed and the next.
+	// Retry is the time between the end of a download that failed and the next.
 	Retry time.Duration
-	// Wake asks for another look at the Release of that name. It must not block.
-	Wake func(name string)
-	Log  *slog.Logger
+	// Notify has the Release of that name reconciled again. It must not block.
+	Notify func(name string)
+	Log    *slog.Logger
 }
 
 // NewReleaseReconciler returns the reconciler of Release. Downloads end with life.
 func NewReleaseReconciler(life context.Context, c ReleaseConfig) *operator.Reconciler[*v1alpha1.Release] {
-	v := &releaseVerb{client: c.Client, store: c.Store, retry: c.Retry, wake: c.Wake, life: life, log: c.Log, attempts: map[string]attempt{}}
+	r := &releaseReconciler{client: c.Client, store: c.Store, retry: c.Retry, notify: c.Notify, life: life, log: c.Log, attempts: map[string]attempt{}}
 	return operator.New(operator.Config[*v1alpha1.Release]{
 		Client:    c.Client,
 		Recorder:  c.Recorder,
 		New:       func() *v1alpha1.Release { return &v1alpha1.Release{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/release",
 		Phases: []operator.Phase[*v1alpha1.Release]{
-			{Condition: v1alpha1.ConditionBinariesReady, Ensure: v.fetch, Remove: v.release},
+			{Condition: v1alpha1.ConditionBinariesReady, Ensure: r.fetch, Remove: r.release},
 		},
 	})
 }
 
-func (v *releaseVerb) fetch(_ context.Context, r *v1alpha1.Release) operator.Outcome {
-	version, err := release.ParseVersion(r.Name)
+func (r *releaseReconciler) fetch(_ context.Context, rel *v1alpha1.Release) operator.Outcome {
+	version, err := release.ParseVersion(rel.Name)
 	if err != nil {
 		return operator.Stalled(v1alpha1.ReasonFetchFailed, "metadata.name: %v", err)
 	}
-	r.Status.UpgradeFrom = release.UpgradableFrom(version)
-	binaries, ok, err := v.store.Lookup(version)
+	rel.Status.UpgradeFrom = release.UpgradableFrom(version)
+	binaries, ok, err := r.store.Lookup(version)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonFetchFailed, err)
 	}
 	if ok {
-		r.Status.Binaries = binariesOf(binaries)
+		rel.Status.Binaries = binariesOf(binaries)
 		return operator.Done(v1alpha1.ReasonBinariesPresent, "the programs are on disk")
 	}
-	r.Status.Binaries = nil
-	if r.Spec.Source.Download == nil {
-		return operator.Stalled(v1alpha1.ReasonBinariesMissing, "the programs are not built on this machine; build them with: kqueen release build %s", r.Name)
+	rel.Status.Binaries = nil
+	if rel.Spec.Source.Download == nil {
+		return operator.Stalled(v1alpha1.ReasonBinariesMissing, "the programs are not built on this machine; build them with: kqueen release build %s", rel.Name)
 	}
-	return v.download(version, r.Spec.Source.Download)
+	return r.download(version, rel.Spec.Source.Download)
 }
 
 // attempt is what is known of a version's download.
@@ -93,17 +93,17 @@ type attempt struct {
 
 // download begins a download, or says how the one that was begun goes. After a failure its cause stays
 // to be read until the next one has ended.
-func (v *releaseVerb) download(version release.Version, from *v1alpha1.ReleaseDownload) operator.Outcome {
+func (r *releaseReconciler) download(version release.Version, from *v1alpha1.ReleaseDownload) operator.Outcome {
 	name := version.String()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	a := v.attempts[name]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.attempts[name]
 	wait := time.Until(a.next)
 	if !a.running && wait <= 0 {
 		a.running = true
-		v.attempts[name] = a
+		r.attempts[name] = a
 		source := release.Source{Download: &release.Download{BaseURL: from.BaseURL, SHA256: from.SHA256}}
-		go v.run(version, source)
+		go r.run(version, source)
 	}
 	if a.err != nil {
 		return operator.RetryAfter(v1alpha1.ReasonFetchFailed, a.err, max(wait, time.Second))
@@ -111,27 +111,27 @@ func (v *releaseVerb) download(version release.Version, from *v1alpha1.ReleaseDo
 	return operator.Wait(v1alpha1.ReasonProgressing, "the programs are being downloaded from "+from.BaseURL, 0)
 }
 
-func (v *releaseVerb) run(version release.Version, source release.Source) {
+func (r *releaseReconciler) run(version release.Version, source release.Source) {
 	name := version.String()
-	_, err := v.store.Ensure(v.life, version, source, func(release.Step) {})
+	_, err := r.store.Ensure(r.life, version, source, func(release.Step) {})
 	if err != nil {
-		v.log.Warn("download release", "version", name, "error", err)
+		r.log.Warn("download release", "version", name, "error", err)
 	}
-	v.mu.Lock()
-	v.attempts[name] = attempt{err: err, next: time.Now().Add(v.retry)}
-	v.mu.Unlock()
-	v.wake(name)
+	r.mu.Lock()
+	r.attempts[name] = attempt{err: err, next: time.Now().Add(r.retry)}
+	r.mu.Unlock()
+	r.notify(name)
 }
 
 // release lets a Release go only when nothing runs it. The programs stay on disk: they are a cache.
-func (v *releaseVerb) release(ctx context.Context, r *v1alpha1.Release) operator.Outcome {
+func (r *releaseReconciler) release(ctx context.Context, rel *v1alpha1.Release) operator.Outcome {
 	list := &v1alpha1.ControlPlaneList{}
-	if err := v.client.List(ctx, list); err != nil {
+	if err := r.client.List(ctx, list); err != nil {
 		return operator.Retry(v1alpha1.ReasonInUse, fmt.Errorf("list control planes: %w", err))
 	}
 	var users []string
 	for i := range list.Items {
-		if cp := &list.Items[i]; cp.Spec.Version == r.Name {
+		if cp := &list.Items[i]; cp.Spec.Version == rel.Name {
 			users = append(users, cp.Namespace+"/"+cp.Name)
 		}
 	}

@@ -48,26 +48,26 @@ func (s *shelf) Ensure(ctx context.Context, v release.Version, _ release.Source,
 	}
 }
 
-// releases is a Release with its reconciler; what woke it is in woken.
+// releases is a Release with its reconciler; notified has the names for which it was notified.
 type releases struct {
 	*shelf
 	client     client.Client
 	reconciler reconcile.Reconciler
 	retryNow   func() // begins a new reconciler, which knows nothing of earlier tries
 	name       string
-	woken      chan string
+	notified   chan string
 }
 
 func newRelease(t *testing.T, name string, source v1alpha1.ReleaseSource) *releases {
 	t.Helper()
-	r := &releases{shelf: &shelf{have: map[string]bool{}, result: make(chan error)}, client: controlplanetest.Client(t), name: name, woken: make(chan string, 1)}
+	r := &releases{shelf: &shelf{have: map[string]bool{}, result: make(chan error)}, client: controlplanetest.Client(t), name: name, notified: make(chan string, 1)}
 	obj := &v1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ReleaseSpec{Source: source}}
 	if err := r.client.Create(t.Context(), obj); err != nil {
 		t.Fatalf("create release: %v", err)
 	}
 	r.retryNow = func() {
 		r.reconciler = NewReleaseReconciler(t.Context(), ReleaseConfig{
-			Client: r.client, Store: r.shelf, Retry: time.Hour, Wake: func(name string) { r.woken <- name }, Log: slog.New(slog.DiscardHandler),
+			Client: r.client, Store: r.shelf, Retry: time.Hour, Notify: func(name string) { r.notified <- name }, Log: slog.New(slog.DiscardHandler),
 		})
 	}
 	r.retryNow()
@@ -115,7 +115,7 @@ func TestReleaseBuilt(t *testing.T) {
 	expect(t, "False BinariesMissing: the programs are not built on this machine; build them with: kqueen release build v1.33.1", got)
 	expect(t, "v1.32.x, v1.33.0", obj.Status.UpgradeFrom)
 	if !apimeta.IsStatusConditionTrue(obj.Status.Conditions, v1alpha1.ConditionStalled) {
-		t.Error("only a human can build, so it must be stalled")
+		t.Error("only a user can build, so it must be stalled")
 	}
 	r.have[r.name] = true
 	got, obj = r.says(t)
@@ -131,7 +131,7 @@ func TestReleaseDownloaded(t *testing.T) {
 		expect(t, loading, got)
 	}
 	r.result <- errors.New("the other side is down")
-	expect(t, r.name, <-r.woken)
+	expect(t, r.name, <-r.notified)
 	for range 2 { // a look before its time begins no other download and forgets no cause
 		got, obj := r.says(t)
 		expect(t, "False FetchFailed: the other side is down", got)
@@ -143,7 +143,7 @@ func TestReleaseDownloaded(t *testing.T) {
 	got, _ := r.says(t)
 	expect(t, loading, got)
 	r.result <- nil
-	expect(t, r.name, <-r.woken)
+	expect(t, r.name, <-r.notified)
 	got, obj := r.says(t)
 	expect(t, "True BinariesPresent: the programs are on disk", got)
 	if obj.Status.NextTry != nil {

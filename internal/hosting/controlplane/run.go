@@ -24,11 +24,11 @@ const (
 )
 
 // ensureComponents hands the description to the runner and says what the components do.
-func (v *verb) ensureComponents(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
-	if refused := v.refuse(cp); refused != nil {
+func (r *reconciler) ensureComponents(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	if refused := r.refuse(cp); refused != nil {
 		return *refused
 	}
-	description, err := v.describe(ctx, cp)
+	description, err := r.describe(ctx, cp)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, err)
 	}
@@ -36,10 +36,10 @@ func (v *verb) ensureComponents(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, err)
 	}
-	if err := v.Runner.Apply(ctx, workload); err != nil {
+	if err := r.Runner.Apply(ctx, workload); err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, fmt.Errorf("start components: %w", err))
 	}
-	status, err := v.Runner.Status(ctx, workload.ID)
+	status, err := r.Runner.Status(ctx, workload.ID)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, fmt.Errorf("look at components: %w", err))
 	}
@@ -51,7 +51,7 @@ func (v *verb) ensureComponents(ctx context.Context, cp *v1alpha1.ControlPlane) 
 }
 
 // refuse says why the wanted version cannot be run, or nil.
-func (v *verb) refuse(cp *v1alpha1.ControlPlane) *operator.Outcome {
+func (r *reconciler) refuse(cp *v1alpha1.ControlPlane) *operator.Outcome {
 	refuse := func(o operator.Outcome) *operator.Outcome { return &o }
 	version, err := release.ParseVersion(cp.Spec.Version)
 	if err != nil {
@@ -67,7 +67,7 @@ func (v *verb) refuse(cp *v1alpha1.ControlPlane) *operator.Outcome {
 			return refuse(operator.Stalled(v1alpha1.ReasonVersionRefused, "spec.version: %v", skew))
 		}
 	}
-	_, ok, err := v.Releases.Lookup(version)
+	_, ok, err := r.Releases.Lookup(version)
 	if err != nil {
 		return refuse(operator.Retry(v1alpha1.ReasonVersionRefused, err))
 	}
@@ -78,12 +78,12 @@ func (v *verb) refuse(cp *v1alpha1.ControlPlane) *operator.Outcome {
 }
 
 // describe gathers what the components depend on.
-func (v *verb) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (Description, error) {
-	store, keyspace, err := v.keyspace(ctx, cp)
+func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (Description, error) {
+	store, keyspace, err := r.keyspace(ctx, cp)
 	if err != nil {
 		return Description{}, err
 	}
-	secret, err := v.readKeys(ctx, cp)
+	secret, err := r.readKeys(ctx, cp)
 	if err != nil {
 		return Description{}, err
 	}
@@ -92,12 +92,12 @@ func (v *verb) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (Descrip
 		ID:               string(cp.UID),
 		Cluster:          clusterOf(cp),
 		Network:          cp.Spec.Network,
-		ServerName:       serverName(cp, v.Domain),
-		AdvertiseAddress: v.AdvertiseAddress,
+		ServerName:       serverName(cp, r.Domain),
+		AdvertiseAddress: r.AdvertiseAddress,
 		Keys:             keys,
 		EncryptionKey:    encryption,
 		Store:            StoreAccess{Endpoints: store.Endpoints, CA: store.CA, Keyspace: keyspace},
-		Issuer:           v.issuerFor(cp),
+		Issuer:           r.issuerFor(cp),
 		Version:          cp.Spec.Version,
 	}, nil
 }
@@ -112,13 +112,13 @@ func clusterOf(cp *v1alpha1.ControlPlane) string {
 }
 
 // issuerFor is the issuer as this one cluster knows it.
-func (v *verb) issuerFor(cp *v1alpha1.ControlPlane) *TokenIssuer {
-	if v.Issuer == nil {
+func (r *reconciler) issuerFor(cp *v1alpha1.ControlPlane) *TokenIssuer {
+	if r.Issuer == nil {
 		return nil
 	}
-	issuer := *v.Issuer
+	issuer := *r.Issuer
 	issuer.Audience = Audience(cp)
-	issuer.Ended = v.Ended(issuer.Audience)
+	issuer.Ended = r.Ended(issuer.Audience)
 	return &issuer
 }
 
@@ -128,8 +128,8 @@ func Audience(cp *v1alpha1.ControlPlane) string {
 }
 
 // removeComponents kills at once: what they would still write is deleted next.
-func (v *verb) removeComponents(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
-	gone, err := v.Runner.Remove(ctx, string(cp.UID), 0)
+func (r *reconciler) removeComponents(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
+	gone, err := r.Runner.Remove(ctx, string(cp.UID), 0)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsRemaining, fmt.Errorf("remove components: %w", err))
 	}

@@ -18,7 +18,7 @@ import (
 const (
 	// audienceIndex finds a ControlPlane by what tokens for it carry.
 	audienceIndex = "audience"
-	// fetchRetry is the time between the end of a download that did not succeed and the next.
+	// fetchRetry is the time between the end of a download that failed and the next.
 	fetchRetry = time.Minute
 )
 
@@ -69,7 +69,7 @@ func setupControlPlanes(ctx context.Context, mgr ctrl.Manager, c Config, from Wa
 func setupReleases(ctx context.Context, mgr ctrl.Manager, c Config, log *slog.Logger) error {
 	fetched := operator.NewNotices()
 	releases := NewReleaseReconciler(ctx, ReleaseConfig{
-		Client: c.Client, Store: c.Releases, Retry: fetchRetry, Recorder: c.Recorder, Wake: fetched.Send, Log: log,
+		Client: c.Client, Store: c.Releases, Retry: fetchRetry, Recorder: c.Recorder, Notify: fetched.Send, Log: log,
 	})
 	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Release{}).WatchesRawSource(fetched.ByName()).Complete(releases)
 }

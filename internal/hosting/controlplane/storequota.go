@@ -23,20 +23,20 @@ type Sizes interface {
 
 // noteStore puts into the status what the control plane holds and whether its organization holds too much. That is no
 // phase of its own: a control plane above its quota works, and must not look as if it did not.
-func (v *verb) noteStore(ctx context.Context, cp *v1alpha1.ControlPlane) error {
-	if v.Sizes == nil {
+func (r *reconciler) noteStore(ctx context.Context, cp *v1alpha1.ControlPlane) error {
+	if r.Sizes == nil {
 		return nil
 	}
-	if bytes, ok := v.Sizes.StoreBytes(cp.UID); ok {
+	if bytes, ok := r.Sizes.StoreBytes(cp.UID); ok {
 		cp.Status.StoreBytes = noted(cp.Status.StoreBytes, bytes)
 	}
-	limit, err := storeQuota(ctx, v.Client, cp.Namespace)
+	limit, err := storeQuota(ctx, r.Client, cp.Namespace)
 	if err != nil {
 		return err
 	}
 	others := &v1alpha1.ControlPlaneList{}
 	if limit != nil {
-		if err := v.Client.List(ctx, others, client.InNamespace(cp.Namespace)); err != nil {
+		if err := r.Client.List(ctx, others, client.InNamespace(cp.Namespace)); err != nil {
 			return fmt.Errorf("list the organization's control planes: %w", err)
 		}
 	}

@@ -34,17 +34,17 @@ import (
 // patience bounds every wait. The machine of a test may be slow; the work itself takes seconds.
 const patience = time.Minute
 
-// door is where the issuer's keys are served, over real TLS. While it is shut, connections end without an answer.
-type door struct {
+// issuerServer serves the issuer's keys, over real TLS. While it is shut, connections end without an answer.
+type issuerServer struct {
 	*httptest.Server
 
 	inner atomic.Pointer[http.Handler]
 	open  atomic.Bool
 }
 
-func newDoor(t *testing.T) *door {
+func newIssuerServer(t *testing.T) *issuerServer {
 	t.Helper()
-	d := &door{}
+	d := &issuerServer{}
 	d.Server = httptest.NewUnstartedServer(http.StripPrefix("/issuer", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !d.open.Load() {
 			panic(http.ErrAbortHandler)
@@ -60,7 +60,7 @@ func newDoor(t *testing.T) *door {
 	return d
 }
 
-func (d *door) ca() []byte {
+func (d *issuerServer) ca() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.Certificate().Raw})
 }
 

@@ -54,7 +54,7 @@ func checkNewKey(t *testing.T, plane *tenant, ours *signer, then time.Time) {
 // TestCredentialsOpenOneCluster runs a real control plane from what Describe says, and comes with tokens.
 func TestCredentialsOpenOneCluster(t *testing.T) {
 	const issuerURL = "https://issuer.kqueen.test"
-	front := newDoor(t)
+	front := newIssuerServer(t)
 	base := front.URL + "/issuer"
 	// The clock stands 20 minutes before now, so that it can go on by ten and tokens are good nevertheless. The key
 	// is as old as one that is due for a change.
@@ -146,7 +146,7 @@ func checkEnded(t *testing.T, plane *tenant, ours *signer, pid int) {
 	})
 	for _, token := range []string{good, got(""), ours.sign(t, plane.Issuer.Audience, "view")} {
 		if code, _ := plane.call(t, token, pathPods, ""); code != http.StatusOK {
-			t.Errorf("somebody else: want 200, got %d", code)
+			t.Errorf("another user: want 200, got %d", code)
 		}
 	}
 	plane.Issuer.Ended = nil

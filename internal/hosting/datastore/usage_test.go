@@ -74,7 +74,7 @@ func TestUsageOfMany(t *testing.T) {
 	}
 }
 
-// slowestWrite writes again and again until what is done meanwhile is over, twenty times at least.
+// slowestWrite writes again and again until what is done meanwhile has ended, twenty times at least.
 func slowestWrite(ctx context.Context, t *testing.T, c *clientv3.Client, meanwhile func()) time.Duration {
 	t.Helper()
 	over := make(chan struct{})

@@ -14,7 +14,7 @@ const (
 	leafLife      = 365 * 24 * time.Hour
 	// leastServiceAddressBits: kube-apiserver refuses a service range of fewer than 8 addresses (ServiceIPRange in k8s.io/kubernetes/pkg/controlplane).
 	leastServiceAddressBits = 3
-	// longestUID leaves room in a common name for the longest text that we put before it.
+	// longestUID is the longest UID that fits into a common name behind the longest text that we put before it.
 	longestUID = longestCommonName - len("front-proxy-ca@")
 )
 

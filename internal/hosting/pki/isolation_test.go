@@ -221,8 +221,8 @@ func TestHandshakesAcrossControlPlanes(t *testing.T) {
 	}
 }
 
-// TestNobodyTrustsAnotherAuthority verifies every certificate against every authority of every bundle, whatever it is used for.
-func TestNobodyTrustsAnotherAuthority(t *testing.T) {
+// TestNoAuthorityIsTrustedElsewhere verifies every certificate against every authority of every bundle, whatever it is used for.
+func TestNoAuthorityIsTrustedElsewhere(t *testing.T) {
 	n := newNeighbours(t)
 	verified := 0
 	for holder, set := range n.want {

@@ -35,7 +35,7 @@ type Change struct {
 	Detail string
 }
 
-// String is one line for a log or a person.
+// String is one line for a log or a user.
 func (c Change) String() string {
 	if c.Detail == "" {
 		return fmt.Sprintf("%s: %s", c.Name, c.Reason)

@@ -61,8 +61,9 @@ func TestKubeconfigReadBack(t *testing.T) {
 	}
 }
 
-// TestKubeconfigOpensTheDoor takes what client-go makes of a kubeconfig to a server with the API server's certificate, for a user of one hour.
-func TestKubeconfigOpensTheDoor(t *testing.T) {
+// TestKubeconfigIsAccepted takes what client-go makes of a kubeconfig to a server with the API server's certificate, for a
+// user of one hour.
+func TestKubeconfigIsAccepted(t *testing.T) {
 	now := time.Now()
 	f := newFixture(t, now)
 	alice := Set{Leaves: []Leaf{{Name: "alice", Authority: "ca", CommonName: "alice", Organizations: []string{"devs"}, Usage: Client, Lifetime: time.Hour}}}

@@ -89,8 +89,8 @@ func suiteImages() []suiteImage {
 		return imageConfig{Entrypoint: []string{"/agnhost"}, Cmd: []string{cmd}, Env: env, WorkingDir: "/"}
 	}
 	shell := imageConfig{Cmd: []string{"sh"}, Env: env, WorkingDir: "/"}
-	nobody := shell
-	nobody.User = "1234"
+	nonroot := shell
+	nonroot.User = "1234"
 	const test = "kqueen.internal/e2e-test-images/"
 	return []suiteImage{
 		{test + "agnhost", agnhost, ofAgnhost("pause")},
@@ -100,7 +100,7 @@ func suiteImages() []suiteImage {
 		{test + "busybox", append(slices.Clone(tools), layerShells), shell},
 		{test + "glibc-dns-testing", tools, shell},
 		{test + "nonewprivs", []string{layerBusybox, "nonewprivs"}, imageConfig{Cmd: []string{"nnp"}, Env: env, WorkingDir: "/"}},
-		{test + "nonroot", tools, nobody},
+		{test + "nonroot", tools, nonroot},
 		{test + "sample-apiserver", []string{layerBusybox, "sample-apiserver"}, imageConfig{Entrypoint: []string{"/sample-apiserver"}, Env: env, WorkingDir: "/"}},
 		{"kqueen.internal/etcd", []string{layerBusybox, "etcd"}, imageConfig{Env: env, WorkingDir: "/"}},
 		{"kqueen.internal/pause", []string{"pause"}, imageConfig{Entrypoint: []string{"/pause"}, User: "65535:65535", WorkingDir: "/"}},

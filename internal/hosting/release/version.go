@@ -2,7 +2,7 @@
 // written and may differ, where the programs of one come from, and where they lie.
 //
 // It hides the module builds, the downloads, the hash checks and the locks behind
-// one verb: [Store.Ensure] gives a folder with every program of a version, made once
+// one method: [Store.Ensure] gives a folder with every program of a version, created once
 // per machine however many processes ask. The skew rules are pure functions and
 // touch nothing.
 //
