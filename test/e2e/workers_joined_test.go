@@ -63,7 +63,7 @@ func (w *workers) refuses(t *testing.T, b *joined) {
 	w.expired()
 	b.refused("token that nobody knows", strings.Replace(b.line, token, "aaaaaa.0123456789abcdef", 1), 1, "the cluster does not know the token")
 	b.refused("token with another secret", strings.Replace(b.line, token, id+".0123456789abcdef", 1), 1, "is not signed with the token")
-	b.refused("token whose time is over", strings.Replace(b.line, token, "expire.0123456789abcdef", 1), 1, "its time is over")
+	b.refused("token whose time is over", strings.Replace(b.line, token, "expire.0123456789abcdef", 1), 1, "has expired")
 	at := strings.Index(b.line, "sha256:") + len("sha256:")
 	other := strings.Repeat("0", 64)
 	b.refused("hash of another key", b.line[:at]+other+b.line[at+len(other):], 1, "is not the cluster that is meant")

@@ -113,7 +113,7 @@ func resourceVersions(t *testing.T, c client.Client, all []client.Object) map[st
 	return versions
 }
 
-// makeToken makes a bootstrap token in the plane and returns it. What stands before the dot is its name.
+// makeToken creates a bootstrap token in the plane and returns it. The part before the dot is its name.
 func makeToken(t *testing.T, group string, expires time.Time) string {
 	t.Helper()
 	random := strings.ToLower(rand.Text())

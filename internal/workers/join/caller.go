@@ -28,8 +28,8 @@ type caller struct {
 	client *http.Client
 }
 
-// newCaller trusts whoever a certificate of ca (PEM) vouches for. A nil ca trusts anybody: what is read so has to be
-// checked otherwise.
+// newCaller trusts servers whose certificate an authority in ca (PEM) has signed. With a nil ca it trusts every server:
+// what is read so has to be checked otherwise.
 func newCaller(server string, ca []byte, token string, certificates ...tls.Certificate) (*caller, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: certificates}
 	if ca == nil {

@@ -34,7 +34,7 @@ const (
 )
 
 // errUnsigned says that a cluster has signed nothing with a token.
-var errUnsigned = errors.New("the cluster does not know the token: it is wrong, has joined a machine already, or its time is over")
+var errUnsigned = errors.New("the cluster does not know the token: it is wrong, has joined a machine already, or has expired")
 
 // Discover finds out which cluster it is that the request speaks of, and that it is the right one: what it says of
 // itself has to be signed with the token, and its certificate authority to have a key that was pinned. Nothing
@@ -54,7 +54,7 @@ func Discover(ctx context.Context, r Request) (Cluster, error) {
 	if err := r.pinned(ca); err != nil {
 		return Cluster{}, err
 	}
-	// What everybody may read, whoever has a token may not.
+	// Unauthenticated callers may read this; callers with the token may not.
 	known, err := newCaller(r.Server, ca, "")
 	if err != nil {
 		return Cluster{}, err
@@ -64,7 +64,7 @@ func Discover(ctx context.Context, r Request) (Cluster, error) {
 		return Cluster{}, fmt.Errorf("ask the cluster at %s who it is: %w", r.Server, err)
 	}
 	if !sameText(again.Data[bootstrapapi.KubeConfigKey], said) {
-		return Cluster{}, fmt.Errorf("the cluster at %s says something else of itself when it is asked a second time; somebody may be in between", r.Server)
+		return Cluster{}, fmt.Errorf("the cluster at %s says something else of itself when it is asked a second time; an attacker may be in between", r.Server)
 	}
 	known.token = r.Token
 	c := Cluster{Server: r.Server, CA: ca}

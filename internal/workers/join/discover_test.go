@@ -56,7 +56,7 @@ func TestAuthorityOf(t *testing.T) {
 	forged := info.DeepCopy()
 	forged.Data["kubeconfig"] = strings.Replace(forged.Data["kubeconfig"], "https://a:1", "https://b:1", 1)
 	if _, err := authorityOf(forged, goodToken); err == nil || !strings.Contains(err.Error(), "not signed with the token") {
-		t.Errorf("words that somebody changed: %v", err)
+		t.Errorf("words that were changed: %v", err)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestDiscover(t *testing.T) {
 		quiet  string // a path that must not have been asked for
 	}{
 		"hash of another key": {func(r *Request) { r.Hashes = []string{"sha256:" + strings.Repeat("0", 64)} }, "is not the cluster that is meant", pathCluster},
-		"somebody in between": {func(*Request) { f.objects[pathInfo] = infoOf(t, another, goodToken) }, "is not the cluster that is meant", pathCluster},
+		"attacker in between": {func(*Request) { f.objects[pathInfo] = infoOf(t, another, goodToken) }, "is not the cluster that is meant", pathCluster},
 		"another secret":      {func(r *Request) { r.Token = "abcdef.fedcba9876543210" }, "is not signed with the token", pathCluster},
 		"used meanwhile":      {func(*Request) { f.token = "other" }, "does not let the token join", ""},
 		"ready already":       {func(*Request) { f.objects[pathNode+"hand-a"] = ready }, "has a node hand-a that is ready", ""},

@@ -1,10 +1,10 @@
 // Package join joins the machine on which it runs to a cluster, and takes it out again: what `kqueen node join`
-// does on a machine that somebody brings.
+// does on a machine of the user's own.
 //
 //	check the machine ──► trust the cluster ──► remember ──► describe to a runner ──► node registered, ready
 //	pods stopped, programs stopped, what they left removed ◄── leave
 //
-// It hides how a cluster is trusted that nobody has seen yet (by a token and the hash of its key, as kubeadm does),
+// It hides how a cluster is trusted at first sight (by a token and the hash of its key, as kubeadm does),
 // where everything lies, and what programs leave on a machine. Its state is one file, [Record]. It knows no admin
 // plane: the token is all that it has. The command line enters, and hands in a runner.
 package join
@@ -22,7 +22,7 @@ import (
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
-// DefaultDir is where a joined machine keeps everything, unless somebody says otherwise.
+// DefaultDir is where a joined machine keeps everything, unless the operator chooses another directory.
 const DefaultDir = "/var/lib/kqueen-node"
 
 // StateDir is containerd's for what the end of the machine's life clears. There is one node on a machine.
@@ -107,7 +107,7 @@ func (p Place) Record() (*Record, error) {
 // Save writes what the machine keeps.
 func (p Place) Save(r *Record) error { return p.write(atomicfile.Host{}, recordFile, r) }
 
-// Status is how the node's programs are, by the word of who supervises them; the zero value when nobody has said.
+// Status is how the node's programs are, as their supervisor has written it; the zero value when it has not.
 func (p Place) Status() (machine.Observed, error) {
 	var o machine.Observed
 	data, err := os.ReadFile(p.file(statusFile))

@@ -32,7 +32,7 @@ type Host struct {
 	Cgroups string
 	// Swap are the devices and files to which memory is swapped.
 	Swap []string
-	// Taken are the ports of a node on which somebody listens.
+	// Taken are the ports of a node on which another program listens.
 	Taken []int
 	// Missing are programs that a kubelet calls and that are not in PATH.
 	Missing []string

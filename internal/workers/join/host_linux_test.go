@@ -78,7 +78,7 @@ func TestResolvers(t *testing.T) {
 		"all are reached":             {[]string{plain, missing}, plain, "nameserver 10.0.0.1\n"},
 		"the machine asks itself":     {[]string{stub, plain}, plain, "nameserver 10.0.0.1\n"},
 		"some are reached":            {[]string{mixed, missing}, "", "nameserver 10.0.0.2\n"},
-		"nobody but the machine":      {[]string{stub, missing}, "", node.NoServers},
+		"no server but the machine":   {[]string{stub, missing}, "", node.NoServers},
 		"no file, no servers at all":  {[]string{missing}, "", node.NoServers},
 		"the better one comes second": {[]string{mixed, plain}, plain, "nameserver 10.0.0.2\n"},
 	}

@@ -29,7 +29,7 @@ const (
 type Leaving struct {
 	Place   Place
 	Record  *Record
-	Runner  *supervise.Supervisor // nobody else supervises the programs
+	Runner  *supervise.Supervisor // the only one that supervises the programs
 	Program string                // the path of kqueen itself
 }
 
@@ -52,7 +52,7 @@ func (l *Leaving) Steps() []Step {
 	}
 }
 
-// Goes says, for people, what there is that goes when the machine leaves.
+// Goes says, in words for the user, what is removed when the machine leaves.
 func (l *Leaving) Goes(ctx context.Context) ([]string, error) {
 	var all []string
 	add := func(what string, names ...string) {
@@ -209,7 +209,7 @@ func (l *Leaving) place() error {
 	if err := removeAll(all); err != nil {
 		return err
 	}
-	if slices.Contains(l.Record.Before.Mounts, string(l.Place)) { // a disk that somebody gave the node
+	if slices.Contains(l.Record.Before.Mounts, string(l.Place)) { // a disk that the operator gave the node
 		return removeAll([]string{l.Place.file(recordFile)})
 	}
 	return removeAll([]string{string(l.Place)})

@@ -72,7 +72,7 @@ func unmount(paths, before []string) error {
 	return nil
 }
 
-// removeAll removes folders and files in which nothing is mounted: what is mounted belongs to somebody.
+// removeAll removes folders and files in which nothing is mounted: what is mounted is not ours.
 func removeAll(paths []string) error {
 	all, err := mounts()
 	if err != nil {

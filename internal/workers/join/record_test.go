@@ -51,7 +51,7 @@ func TestRecord(t *testing.T) {
 func TestStatus(t *testing.T) {
 	place := Place(t.TempDir())
 	if got, err := place.Status(); err != nil || got != (machine.Observed{}) {
-		t.Errorf("before anybody has said: %+v, %v", got, err)
+		t.Errorf("before the supervisor has said: %+v, %v", got, err)
 	}
 	want := machine.Observed{State: machine.Failing, Message: "boom"}
 	if err := place.write(atomicfile.Host{}, statusFile, want); err != nil {

@@ -18,7 +18,7 @@ import (
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
-// Request is what somebody says who joins a machine.
+// Request is what the user says who joins a machine.
 type Request struct {
 	// Server is host:port of the API server.
 	Server string
@@ -59,7 +59,7 @@ func (r Request) Check() error {
 	return nil
 }
 
-// pinned says whether every certificate has a key that somebody pinned: one that is not would be trusted for
+// pinned says whether every certificate has a key that the user pinned: one that is not would be trusted for
 // good. Kubeadm is content with one of them.
 func (r Request) pinned(certificates []byte) error {
 	hashes, err := machine.KeyHashes(certificates)

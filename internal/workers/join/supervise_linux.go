@@ -63,7 +63,7 @@ func (s *Supervisor) Run(ctx context.Context, begun func()) error {
 	}
 }
 
-// prepare makes what a start of the machine takes away, and begins. It fails where nothing helps but a person.
+// prepare creates again what a start of the machine takes away, and begins. It fails where only the operator can help.
 func (s *Supervisor) prepare(ctx context.Context) error {
 	r, err := s.Place.Record()
 	if err != nil {

@@ -22,10 +22,10 @@ const networksDir = "/etc/cni/net.d"
 type Verdict struct {
 	// Ready says that the node is ready.
 	Ready bool
-	// Done says that nothing more comes by itself: the node is ready, or registered and waits for what nobody here
-	// brings.
+	// Done says that nothing more comes by itself: the node is ready, or registered and waits for what the user has to
+	// add, such as a network.
 	Done bool
-	// Message says for people what is waited for, or what is wrong; empty when the node is ready.
+	// Message says, in words for the user, what is waited for, or what is wrong; empty when the node is ready.
 	Message string
 }
 

@@ -23,7 +23,7 @@ func TestJudge(t *testing.T) {
 		seen seen
 		want Verdict // of its message this is a part
 	}{
-		"nobody has said anything yet": {"", seen{}, Verdict{Message: "start"}},
+		"the supervisor has not said":  {"", seen{}, Verdict{Message: "start"}},
 		"a program fails":              {"", seen{programs: failing}, Verdict{Message: "boom"}},
 		"no identity yet":              {"", seen{programs: creating}, Verdict{Message: "asks the cluster for an identity"}},
 		"not registered yet":           {"", seen{programs: running, identified: true}, Verdict{Message: "not registered"}},
@@ -34,7 +34,7 @@ func TestJudge(t *testing.T) {
 		"routes, which do not come":    {"routes", seen{programs: running, node: nodeThatIs(corev1.ConditionFalse, "cni")}, Verdict{Done: true, Message: "--cni routes"}},
 		"a network comes by itself":    {"flannel", seen{programs: running, node: nodeThatIs(corev1.ConditionFalse, "cni")}, Verdict{Message: "the node is not ready: cni"}},
 		"of an unknown cluster":        {"", seen{programs: running, node: nodeThatIs(corev1.ConditionFalse, "cni")}, Verdict{Message: "the node is not ready: cni"}},
-		"somebody brought the network": {"none", seen{programs: running, network: true, node: nodeThatIs(corev1.ConditionFalse, "disk")}, Verdict{Message: "disk"}},
+		"network added by the user":    {"none", seen{programs: running, network: true, node: nodeThatIs(corev1.ConditionFalse, "disk")}, Verdict{Message: "disk"}},
 		"registered, and fails":        {"flannel", seen{programs: failing, node: nodeThatIs(corev1.ConditionFalse, "cni")}, Verdict{Message: "boom"}},
 		"registered, and silent":       {"", seen{programs: running, node: &corev1.Node{}}, Verdict{Message: "has not said"}},
 	}

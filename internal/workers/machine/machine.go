@@ -152,6 +152,6 @@ func ProviderID(provider string, uid types.UID) string {
 var (
 	// ErrUnsupported says that a provider cannot work on this host; its text says why.
 	ErrUnsupported = errors.New("this host cannot run machines")
-	// ErrCapacity says that there is no room for the machine now, or that a quota outside is used up.
+	// ErrCapacity says that there is no capacity for the machine now, or that a quota outside is used up.
 	ErrCapacity = errors.New("there is no capacity")
 )

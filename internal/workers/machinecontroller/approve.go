@@ -41,7 +41,7 @@ func requests(ctx context.Context, c client.Reader, signer string) ([]certificat
 
 // approve decides the machine's requests for certificates, and says whether its node may serve: whether it has
 // been granted a serving certificate. Requests are kept for an hour after that.
-func (v *reconciler) approve(ctx context.Context, c client.Client, who applicant) (serves bool, err error) {
+func (r *reconciler) approve(ctx context.Context, c client.Client, who applicant) (serves bool, err error) {
 	signers := []string{certificatesv1.KubeletServingSignerName}
 	if who.token != "" {
 		signers = append(signers, certificatesv1.KubeAPIServerClientKubeletSignerName)
@@ -52,7 +52,7 @@ func (v *reconciler) approve(ctx context.Context, c client.Client, who applicant
 			return false, err
 		}
 		for i := range all {
-			if err := v.decide(ctx, c, &all[i], who); err != nil {
+			if err := r.decide(ctx, c, &all[i], who); err != nil {
 				return false, err
 			}
 			serves = serves || signer == certificatesv1.KubeletServingSignerName && all[i].Spec.Username == nodeUser+who.name && granted(&all[i])
@@ -68,7 +68,7 @@ func granted(csr *certificatesv1.CertificateSigningRequest) bool {
 }
 
 // decide writes the verdict on one request. What a request asks for cannot change after it was made.
-func (v *reconciler) decide(ctx context.Context, c client.Client, csr *certificatesv1.CertificateSigningRequest, who applicant) error {
+func (r *reconciler) decide(ctx context.Context, c client.Client, csr *certificatesv1.CertificateSigningRequest, who applicant) error {
 	verdict, why := judgeRequest(csr, who)
 	kind := certificatesv1.CertificateApproved
 	switch verdict {
@@ -79,7 +79,7 @@ func (v *reconciler) decide(ctx context.Context, c client.Client, csr *certifica
 	case approved:
 	}
 	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-		Type: kind, Status: corev1.ConditionTrue, Reason: approvalReason, Message: why, LastUpdateTime: metav1.NewTime(v.Now()),
+		Type: kind, Status: corev1.ConditionTrue, Reason: approvalReason, Message: why, LastUpdateTime: metav1.NewTime(r.Now()),
 	})
 	if err := c.SubResource("approval").Update(ctx, csr); err != nil {
 		return fmt.Errorf("decide a request for a certificate: %w", err)

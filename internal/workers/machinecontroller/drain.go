@@ -25,8 +25,8 @@ const namedPods = 3
 //   - when the node has been unready for deadAfter: its pods have been asked to leave once, and no kubelet
 //     could confirm that they did. They are taken from the node when its machine is gone, see kube.Discard,
 //     and run elsewhere.
-func (v *reconciler) drain(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
-	cluster, err := v.staying(ctx, m)
+func (r *reconciler) drain(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
+	cluster, err := r.staying(ctx, m)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonDraining, err)
 	}
@@ -34,26 +34,26 @@ func (v *reconciler) drain(ctx context.Context, m *v1alpha1.Machine) operator.Ou
 		return operator.Done(v1alpha1.ReasonDrained, "not drained: its cluster is gone, or goes with all that is in it")
 	}
 	if m.Status.DrainBegan == nil {
-		now := metav1.NewTime(v.Now().Truncate(time.Second))
+		now := metav1.NewTime(r.Now().Truncate(time.Second))
 		m.Status.DrainBegan = &now
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookDeadline)
 	defer cancel()
-	node, left, err := v.evict(ctx, cluster, m)
+	node, left, err := r.evict(ctx, cluster, m)
 	switch {
-	case err != nil && v.givenUp(m):
+	case err != nil && r.givenUp(m):
 		return operator.Done(v1alpha1.ReasonDrainTimedOut, "removed without draining: "+unreachable(cluster, err).Error())
 	case err != nil:
 		return operator.Retry(v1alpha1.ReasonDraining, unreachable(cluster, err))
 	case node == nil:
 		return operator.Done(v1alpha1.ReasonDrained, "there is no node of this machine")
 	}
-	return v.judgeDrain(m, node, left)
+	return r.judgeDrain(m, node, left)
 }
 
 // evict does one step of emptying the node. It returns no node when there is none of this machine.
-func (v *reconciler) evict(ctx context.Context, cluster *v1alpha1.Cluster, m *v1alpha1.Machine) (*corev1.Node, []kube.Blocked, error) {
-	c, err := v.Clusters.Client(ctx, cluster)
+func (r *reconciler) evict(ctx context.Context, cluster *v1alpha1.Cluster, m *v1alpha1.Machine) (*corev1.Node, []kube.Blocked, error) {
+	c, err := r.Clusters.Client(ctx, cluster)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,31 +69,31 @@ func (v *reconciler) evict(ctx context.Context, cluster *v1alpha1.Cluster, m *v1
 }
 
 // judgeDrain says what the pods that are left mean.
-func (v *reconciler) judgeDrain(m *v1alpha1.Machine, node *corev1.Node, left []kube.Blocked) operator.Outcome {
+func (r *reconciler) judgeDrain(m *v1alpha1.Machine, node *corev1.Node, left []kube.Blocked) operator.Outcome {
 	switch {
 	case len(left) == 0:
 		return operator.Done(v1alpha1.ReasonDrained, "no pod that can leave is on the node")
-	case v.drainOver(m):
-		return operator.Done(v1alpha1.ReasonDrainTimedOut, "spec.drain.timeout is over; removed with "+nameLeft(left))
-	case dead(node, v.Now()):
+	case r.drainOver(m):
+		return operator.Done(v1alpha1.ReasonDrainTimedOut, "spec.drain.timeout has passed; removed with "+nameLeft(left))
+	case dead(node, r.Now()):
 		return operator.Done(v1alpha1.ReasonDrained, "the node does not answer any more; its pods begin elsewhere when the machine is gone: "+nameLeft(left))
 	}
 	return operator.Wait(v1alpha1.ReasonDraining, "waiting for "+nameLeft(left), drainLook)
 }
 
-// drainOver says whether the time for draining is over. A timeout of 0 never is.
-func (v *reconciler) drainOver(m *v1alpha1.Machine) bool {
+// drainOver says whether the time for draining has passed. A timeout of 0 never does.
+func (r *reconciler) drainOver(m *v1alpha1.Machine) bool {
 	drain := m.Spec.Drain
 	drain.Default()
 	timeout := drain.Timeout.Duration
-	return timeout > 0 && m.Status.DrainBegan != nil && v.Now().Sub(m.Status.DrainBegan.Time) >= timeout
+	return timeout > 0 && m.Status.DrainBegan != nil && r.Now().Sub(m.Status.DrainBegan.Time) >= timeout
 }
 
 // givenUp says whether a cluster that cannot be asked has been waited for long enough: as long as draining may
 // take, or for a short time when the node never was ready, so that nothing of worth can be on it.
-func (v *reconciler) givenUp(m *v1alpha1.Machine) bool {
-	short := m.Status.JoinedAt == nil && m.Status.DrainBegan != nil && v.Now().Sub(m.Status.DrainBegan.Time) >= unjoinedPatience
-	return short || v.drainOver(m)
+func (r *reconciler) givenUp(m *v1alpha1.Machine) bool {
+	short := m.Status.JoinedAt == nil && m.Status.DrainBegan != nil && r.Now().Sub(m.Status.DrainBegan.Time) >= unjoinedPatience
+	return short || r.drainOver(m)
 }
 
 // dead says whether a node has been unready for so long that its kubelet will not confirm anything. It is pure.
@@ -129,25 +129,25 @@ func nameLeft(left []kube.Blocked) string {
 // forget removes what the machine had in its cluster, and then what it joined with. The machine is gone by
 // now. A cluster that cannot be asked is waited for until it is given up: a node without a machine
 // is not wrong for long, because a machine of the same name displaces it.
-func (v *reconciler) forget(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
-	have, err := v.joiningOf(ctx, m)
+func (r *reconciler) forget(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
+	have, err := r.joiningOf(ctx, m)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonMachineRemaining, err)
 	}
-	cluster, err := v.staying(ctx, m)
+	cluster, err := r.staying(ctx, m)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonMachineRemaining, err)
 	}
 	if cluster != nil {
-		err := v.erase(ctx, cluster, m, have)
-		if err != nil && !v.givenUp(m) {
+		err := r.erase(ctx, cluster, m, have)
+		if err != nil && !r.givenUp(m) {
 			return operator.Retry(v1alpha1.ReasonMachineRemaining, errors.New("remove the node: "+unreachable(cluster, err).Error()))
 		}
 	}
 	if have == nil {
 		return operator.Done(v1alpha1.ReasonIdle, "")
 	}
-	if err := v.Client.Delete(ctx, have.secret); err != nil {
+	if err := r.Client.Delete(ctx, have.secret); err != nil {
 		return operator.Retry(v1alpha1.ReasonMachineRemaining, fmt.Errorf("delete Secret %s: %w", have.secret.Name, err))
 	}
 	return operator.Done(v1alpha1.ReasonIdle, "")
@@ -155,10 +155,10 @@ func (v *reconciler) forget(ctx context.Context, m *v1alpha1.Machine) operator.O
 
 // erase removes the token, so that no machine can join in its name any more, the node with its pods, and the
 // requests for certificates.
-func (v *reconciler) erase(ctx context.Context, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, have *joining) error {
+func (r *reconciler) erase(ctx context.Context, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, have *joining) error {
 	ctx, cancel := context.WithTimeout(ctx, lookDeadline)
 	defer cancel()
-	c, err := v.Clusters.Client(ctx, cluster)
+	c, err := r.Clusters.Client(ctx, cluster)
 	if err != nil {
 		return err
 	}

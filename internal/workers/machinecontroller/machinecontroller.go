@@ -1,5 +1,5 @@
 // Package machinecontroller is the reconciler of Machine: it takes one machine from nothing to a ready node, and
-// back. What makes the machine is a machine.Provider; how many there should be is package nodepool's.
+// back. A machine.Provider creates the machine; how many there should be is package nodepool's.
 //
 //	token in the cluster ──► provider.Ensure ──► certificates approved ──► node ready, labels and taints in sync
 //	token, node gone ◄────── provider.Delete ◄── node cordoned, pods moved ◄── the Machine is deleted
@@ -10,8 +10,7 @@
 // Unknown, never false, so that no machine is replaced because a control plane was away; when it
 // answers again the time that a node may be unready begins anew.
 //
-// The place that wires the program enters by New; the watches that wake machines are mapped by Peers and
-// OfCluster.
+// The place that wires the program enters by Setup; Peers and OfCluster map the watches of other objects to machines.
 package machinecontroller
 
 import (
@@ -45,7 +44,7 @@ const (
 	drainLook   = time.Second
 	removeLook  = 500 * time.Millisecond
 	clusterLook = 10 * time.Second // a cluster that is not there yet; a watch is faster
-	// capacityLook is for a machine for which there is no room.
+	// capacityLook is for a machine for which there is no capacity.
 	capacityLook = time.Minute
 )
 
@@ -89,7 +88,7 @@ type reconciler struct{ Config }
 
 // New returns the reconciler of Machine.
 func New(c Config) *operator.Reconciler[*v1alpha1.Machine] {
-	v := &reconciler{c}
+	r := &reconciler{c}
 	return operator.New(operator.Config[*v1alpha1.Machine]{
 		Client:    c.Client,
 		Recorder:  c.Recorder,
@@ -99,19 +98,19 @@ func New(c Config) *operator.Reconciler[*v1alpha1.Machine] {
 		// Removed in reverse: pods leave before the machine goes, and the node goes after it, because only then
 		// it is certain that nothing of it runs any more.
 		Phases: []operator.Phase[*v1alpha1.Machine]{
-			{Condition: v1alpha1.ConditionBootstrapped, Ensure: v.bootstrap, Remove: v.forget},
-			{Condition: v1alpha1.ConditionMachineReady, Ensure: v.provide, Remove: v.unprovide},
-			{Condition: v1alpha1.ConditionNodeReady, Ensure: v.attend},
-			{Condition: v1alpha1.ConditionDrained, Remove: v.drain, Leaving: true},
+			{Condition: v1alpha1.ConditionBootstrapped, Ensure: r.bootstrap, Remove: r.forget},
+			{Condition: v1alpha1.ConditionMachineReady, Ensure: r.provide, Remove: r.unprovide},
+			{Condition: v1alpha1.ConditionNodeReady, Ensure: r.attend},
+			{Condition: v1alpha1.ConditionDrained, Remove: r.drain, Leaving: true},
 		},
 	})
 }
 
 // target finds the cluster that a machine is to join, or says why it cannot yet.
-func (v *reconciler) target(ctx context.Context, m *v1alpha1.Machine) (*v1alpha1.Cluster, *operator.Outcome) {
+func (r *reconciler) target(ctx context.Context, m *v1alpha1.Machine) (*v1alpha1.Cluster, *operator.Outcome) {
 	refuse := func(o operator.Outcome) (*v1alpha1.Cluster, *operator.Outcome) { return nil, &o }
 	cluster := &v1alpha1.Cluster{}
-	err := v.Client.Get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}, cluster)
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}, cluster)
 	if apierrors.IsNotFound(err) {
 		return refuse(operator.Wait(v1alpha1.ReasonClusterNotFound, "there is no cluster "+m.Spec.ClusterName+" in this namespace", clusterLook))
 	}
@@ -129,9 +128,9 @@ func (v *reconciler) target(ctx context.Context, m *v1alpha1.Machine) (*v1alpha1
 
 // staying returns the cluster that a machine leaves, or nil when it is gone, or going with all that is in
 // it. It asks without a cache: a cluster that is only overlooked would lose pods.
-func (v *reconciler) staying(ctx context.Context, m *v1alpha1.Machine) (*v1alpha1.Cluster, error) {
+func (r *reconciler) staying(ctx context.Context, m *v1alpha1.Machine) (*v1alpha1.Cluster, error) {
 	cluster := &v1alpha1.Cluster{}
-	err := v.Reader.Get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}, cluster)
+	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}, cluster)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -146,9 +145,9 @@ func (v *reconciler) staying(ctx context.Context, m *v1alpha1.Machine) (*v1alpha
 }
 
 // siblings are the other machines of the same cluster, by name.
-func (v *reconciler) siblings(ctx context.Context, m *v1alpha1.Machine) ([]v1alpha1.Machine, error) {
+func (r *reconciler) siblings(ctx context.Context, m *v1alpha1.Machine) ([]v1alpha1.Machine, error) {
 	list := &v1alpha1.MachineList{}
-	if err := v.Client.List(ctx, list, client.InNamespace(m.Namespace)); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(m.Namespace)); err != nil {
 		return nil, fmt.Errorf("list machines: %w", err)
 	}
 	others := slices.DeleteFunc(list.Items, func(o v1alpha1.Machine) bool {
@@ -159,8 +158,8 @@ func (v *reconciler) siblings(ctx context.Context, m *v1alpha1.Machine) ([]v1alp
 }
 
 // userJoins says whether a user joins the machine.
-func (v *reconciler) userJoins(m *v1alpha1.Machine) bool {
-	p, ok := v.Providers[m.Spec.Provider]
+func (r *reconciler) userJoins(m *v1alpha1.Machine) bool {
+	p, ok := r.Providers[m.Spec.Provider]
 	return ok && p.Describe().UserJoins
 }
 

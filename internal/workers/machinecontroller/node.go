@@ -24,18 +24,18 @@ const longestVersion = 32
 
 // attend looks after the machine's node: it gives it its certificates, keeps what of it is ours in sync, notes
 // what it has been given, and says whether it is ready.
-func (v *reconciler) attend(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
-	cluster, refused := v.target(ctx, m)
+func (r *reconciler) attend(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
+	cluster, refused := r.target(ctx, m)
 	if refused != nil {
 		return *refused
 	}
-	limits, token, err := v.known(ctx, m, cluster)
+	limits, token, err := r.known(ctx, m, cluster)
 	if err != nil {
 		return operator.Unknown(v1alpha1.ReasonRetrying, err, 0)
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookDeadline)
 	defer cancel()
-	c, err := v.Clusters.Client(ctx, cluster)
+	c, err := r.Clusters.Client(ctx, cluster)
 	if err != nil {
 		return operator.Unknown(v1alpha1.ReasonClusterUnreachable, unreachable(cluster, err), 0)
 	}
@@ -44,46 +44,46 @@ func (v *reconciler) attend(ctx context.Context, m *v1alpha1.Machine) operator.O
 		return operator.Unknown(v1alpha1.ReasonClusterUnreachable, unreachable(cluster, err), 0)
 	}
 	if foreign(node, m) {
-		return v.displace(ctx, c, cluster, m, node)
+		return r.displace(ctx, c, cluster, m, node)
 	}
-	remark := v.note(m, node, limits)
-	serves, err := v.approve(ctx, c, v.applicant(m, token, node, limits))
+	remark := r.note(m, node, limits)
+	serves, err := r.approve(ctx, c, r.applicant(m, token, node, limits))
 	if err != nil && !apierrors.IsConflict(err) {
 		return operator.Unknown(v1alpha1.ReasonClusterUnreachable, unreachable(cluster, err), 0)
 	}
-	verdict := v.judge(m, node, remark)
+	verdict := r.judge(m, node, remark)
 	if node == nil {
 		return verdict
 	}
-	if refused := v.sync(ctx, c, cluster, m, node); refused != nil && verdict.IsDone() {
+	if refused := r.sync(ctx, c, cluster, m, node); refused != nil && verdict.IsDone() {
 		return *refused
 	}
 	if !verdict.IsDone() || m.Status.JoinedAt != nil {
 		return verdict
 	}
-	return v.join(m, verdict, serves)
+	return r.join(m, verdict, serves)
 }
 
 // join notes that a node that is ready has joined, once its kubelet may serve.
-func (v *reconciler) join(m *v1alpha1.Machine, verdict operator.Outcome, serves bool) operator.Outcome {
+func (r *reconciler) join(m *v1alpha1.Machine, verdict operator.Outcome, serves bool) operator.Outcome {
 	if !serves {
 		return operator.Wait(v1alpha1.ReasonNodeNotReady, "the node is ready, and its kubelet has not asked for its serving certificate yet: no logs and no exec", joiningLook)
 	}
-	now := metav1.NewTime(v.Now().Truncate(time.Second))
+	now := metav1.NewTime(r.Now().Truncate(time.Second))
 	m.Status.JoinedAt = &now
 	return verdict
 }
 
 // known is what the admin plane knows to hold the node's claims against, and the id of the machine's token.
-func (v *reconciler) known(ctx context.Context, m *v1alpha1.Machine, cluster *v1alpha1.Cluster) (limits bounds, token string, err error) {
-	others, err := v.siblings(ctx, m)
+func (r *reconciler) known(ctx context.Context, m *v1alpha1.Machine, cluster *v1alpha1.Cluster) (limits bounds, token string, err error) {
+	others, err := r.siblings(ctx, m)
 	if err != nil {
 		return bounds{}, "", err
 	}
 	if limits, err = boundsOf(cluster, others); err != nil || m.Status.JoinedAt != nil {
 		return limits, "", err
 	}
-	have, err := v.joiningOf(ctx, m)
+	have, err := r.joiningOf(ctx, m)
 	if err != nil || have == nil {
 		return limits, "", err
 	}
@@ -111,9 +111,9 @@ func foreign(node *corev1.Node, m *v1alpha1.Machine) bool {
 
 // displace deletes the node of an earlier machine of the same name, which was left because its cluster could
 // not be reached when it went. Machines of one name never are at the same time. Any other node stays.
-func (v *reconciler) displace(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, node *corev1.Node) operator.Outcome {
+func (r *reconciler) displace(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, node *corev1.Node) operator.Outcome {
 	ours := false
-	for name := range v.Providers {
+	for name := range r.Providers {
 		ours = ours || strings.HasPrefix(node.Spec.ProviderID, machine.ProviderID(name, ""))
 	}
 	if m.Status.JoinedAt != nil || !ours {
@@ -128,9 +128,9 @@ func (v *reconciler) displace(ctx context.Context, c client.Client, cluster *v1a
 
 // applicant says what certificates the machine may have. Only of a machine that a user joins KQueen does not know
 // the address: there the node's word is taken, within bounds.
-func (v *reconciler) applicant(m *v1alpha1.Machine, token string, node *corev1.Node, limits bounds) applicant {
+func (r *reconciler) applicant(m *v1alpha1.Machine, token string, node *corev1.Node, limits bounds) applicant {
 	who := applicant{name: m.Name, token: token}
-	if v.userJoins(m) {
+	if r.userJoins(m) {
 		if node != nil {
 			who.addresses = limits.address(node)
 		}
@@ -144,7 +144,7 @@ func (v *reconciler) applicant(m *v1alpha1.Machine, token string, node *corev1.N
 
 // note copies what the node was given to the machine's status, as far as it can be true, and remarks on what
 // cannot.
-func (v *reconciler) note(m *v1alpha1.Machine, node *corev1.Node, limits bounds) (remark string) {
+func (r *reconciler) note(m *v1alpha1.Machine, node *corev1.Node, limits bounds) (remark string) {
 	if node == nil {
 		return ""
 	}
@@ -157,14 +157,14 @@ func (v *reconciler) note(m *v1alpha1.Machine, node *corev1.Node, limits bounds)
 		remark = "; no routes lead to its pods, because its podCIDR " + tidy(node.Spec.PodCIDR, longestName) +
 			" is not in the cluster's range or is another machine's"
 	}
-	if own := limits.address(node); v.userJoins(m) && len(own) > 0 {
+	if own := limits.address(node); r.userJoins(m) && len(own) > 0 {
 		m.Status.Address = own[0].String()
 	}
 	return remark
 }
 
 // sync makes what of the node is ours as wanted, or says why it cannot be.
-func (v *reconciler) sync(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, node *corev1.Node) *operator.Outcome {
+func (r *reconciler) sync(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, node *corev1.Node) *operator.Outcome {
 	had, labels := recordOf(m), nodeLabels(m)
 	id := m.Status.ProviderID
 	if id == "" {
@@ -188,7 +188,7 @@ func (v *reconciler) sync(ctx context.Context, c client.Client, cluster *v1alpha
 	}
 	// What this run has noted already (see provide) is not read yet: the next look forgets what is gone.
 	if now := recordFor(cluster.UID, labels, m.Spec.Taints); had.with(now).equal(had) {
-		if err := v.remember(ctx, m, now); err != nil && !apierrors.IsConflict(err) {
+		if err := r.remember(ctx, m, now); err != nil && !apierrors.IsConflict(err) {
 			return fail(operator.Unknown(v1alpha1.ReasonRetrying, err, 0))
 		}
 	}
@@ -196,13 +196,13 @@ func (v *reconciler) sync(ctx context.Context, c client.Client, cluster *v1alpha
 }
 
 // judge says whether the node is ready, in its own words.
-func (v *reconciler) judge(m *v1alpha1.Machine, node *corev1.Node, remark string) operator.Outcome {
+func (r *reconciler) judge(m *v1alpha1.Machine, node *corev1.Node, remark string) operator.Outcome {
 	look := unreadyLook
 	if m.Status.JoinedAt == nil {
 		look = joiningLook
 	}
 	if node == nil {
-		if m.Status.JoinedAt == nil && v.userJoins(m) {
+		if m.Status.JoinedAt == nil && r.userJoins(m) {
 			look = joinLook
 		}
 		return operator.Wait(v1alpha1.ReasonNodeMissing, "there is no node "+m.Name+" in the cluster", look)
@@ -212,7 +212,7 @@ func (v *reconciler) judge(m *v1alpha1.Machine, node *corev1.Node, remark string
 		return operator.Wait(v1alpha1.ReasonNodeNotReady, why, look)
 	}
 	look = readyLook
-	if m.Status.JoinedAt == nil || v.Now().Sub(m.Status.JoinedAt.Time) < newborn {
+	if m.Status.JoinedAt == nil || r.Now().Sub(m.Status.JoinedAt.Time) < newborn {
 		look = newbornLook
 	}
 	return operator.DoneUntil(v1alpha1.ReasonNodeReady, "the node is ready"+remark, look)

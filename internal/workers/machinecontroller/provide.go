@@ -19,20 +19,20 @@ import (
 // provide has the provider make the machine, and says how it is. Nothing that it finds keeps the node from
 // being looked at: a kubelet waits for us to approve its certificate before it counts as running, and a machine
 // of which something fails may still be a ready node.
-func (v *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
-	cluster, refused := v.target(ctx, m)
+func (r *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
+	cluster, refused := r.target(ctx, m)
 	if refused != nil {
 		return *refused
 	}
-	provider, ok := v.Providers[m.Spec.Provider]
+	provider, ok := r.Providers[m.Spec.Provider]
 	if !ok {
 		return operator.Stalled(v1alpha1.ReasonMachineFailed, "spec.provider: this installation has no provider %q; make a machine with another one", m.Spec.Provider)
 	}
-	want, err := v.desired(ctx, m, cluster)
+	want, err := r.desired(ctx, m, cluster)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonMachineFailed, err)
 	}
-	if err := v.remember(ctx, m, recordOf(m).with(recordFor(cluster.UID, nodeLabels(m), m.Spec.Taints))); err != nil {
+	if err := r.remember(ctx, m, recordOf(m).with(recordFor(cluster.UID, nodeLabels(m), m.Spec.Taints))); err != nil {
 		return operator.Retry(v1alpha1.ReasonMachineFailed, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, providerDeadline)
@@ -87,12 +87,12 @@ func judgeMachine(o machine.Observed, joined bool) operator.Outcome {
 }
 
 // desired is the machine that the provider is to make.
-func (v *reconciler) desired(ctx context.Context, m *v1alpha1.Machine, cluster *v1alpha1.Cluster) (machine.Desired, error) {
+func (r *reconciler) desired(ctx context.Context, m *v1alpha1.Machine, cluster *v1alpha1.Cluster) (machine.Desired, error) {
 	to, err := machine.ClusterOf(cluster)
 	if err != nil {
 		return machine.Desired{}, err
 	}
-	others, err := v.siblings(ctx, m)
+	others, err := r.siblings(ctx, m)
 	if err != nil {
 		return machine.Desired{}, err
 	}
@@ -107,7 +107,7 @@ func (v *reconciler) desired(ctx context.Context, m *v1alpha1.Machine, cluster *
 	if m.Status.JoinedAt != nil {
 		return want, nil
 	}
-	have, err := v.joiningOf(ctx, m)
+	have, err := r.joiningOf(ctx, m)
 	if err != nil {
 		return machine.Desired{}, err
 	}
@@ -165,8 +165,8 @@ func nodeLabels(m *v1alpha1.Machine) map[string]string {
 }
 
 // unprovide has the provider remove the machine.
-func (v *reconciler) unprovide(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
-	provider, ok := v.Providers[m.Spec.Provider]
+func (r *reconciler) unprovide(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
+	provider, ok := r.Providers[m.Spec.Provider]
 	if !ok {
 		return operator.Stalled(v1alpha1.ReasonMachineRemaining, "spec.provider: this installation has no provider %q, so it cannot remove the machine", m.Spec.Provider)
 	}

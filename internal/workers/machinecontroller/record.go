@@ -67,11 +67,11 @@ func taintID(t corev1.Taint) string { return t.Key + ":" + string(t.Effect) }
 // node, and without what is not wanted any more only after that was removed: a crash in between must not
 // make us forget what is ours. It can be written once in a run: the machine that the phases share stays as it
 // was read, or its annotations would be part of the patch of its status.
-func (v *reconciler) remember(ctx context.Context, m *v1alpha1.Machine, r record) error {
-	if recordOf(m).equal(r) {
+func (r *reconciler) remember(ctx context.Context, m *v1alpha1.Machine, rec record) error {
+	if recordOf(m).equal(rec) {
 		return nil
 	}
-	data, err := json.Marshal(r)
+	data, err := json.Marshal(rec)
 	if err != nil {
 		return fmt.Errorf("write the machine's record: %w", err)
 	}
@@ -82,7 +82,7 @@ func (v *reconciler) remember(ctx context.Context, m *v1alpha1.Machine, r record
 		noted.Annotations = map[string]string{}
 	}
 	noted.Annotations[annotationRecord] = string(data)
-	if err := v.Client.Patch(ctx, noted, client.MergeFromWithOptions(m, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Client.Patch(ctx, noted, client.MergeFromWithOptions(m, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("write the machine's record: %w", err)
 	}
 	return nil

@@ -123,7 +123,7 @@ type subject struct {
 	namespace      string
 	name           string // of machine and node, unique in the managed cluster
 	uid, of        types.UID
-	offset         time.Duration // of the verb's clock
+	offset         time.Duration // of the reconciler's clock
 	asked          []string      // requests for certificates
 }
 

@@ -42,9 +42,9 @@ func (j *joining) good(now time.Time) bool {
 }
 
 // joiningOf reads what a machine joins with; nil when there is nothing.
-func (v *reconciler) joiningOf(ctx context.Context, m *v1alpha1.Machine) (*joining, error) {
+func (r *reconciler) joiningOf(ctx context.Context, m *v1alpha1.Machine) (*joining, error) {
 	secret := &corev1.Secret{}
-	err := v.Reader.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.JoinSecret()}, secret)
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.JoinSecret()}, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -64,12 +64,12 @@ func (v *reconciler) joiningOf(ctx context.Context, m *v1alpha1.Machine) (*joini
 }
 
 // bootstrap sees that the machine has what it takes to join, and that nothing of it stays once it has.
-func (v *reconciler) bootstrap(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
-	cluster, refused := v.target(ctx, m)
+func (r *reconciler) bootstrap(ctx context.Context, m *v1alpha1.Machine) operator.Outcome {
+	cluster, refused := r.target(ctx, m)
 	if refused != nil {
 		return *refused
 	}
-	have, err := v.joiningOf(ctx, m)
+	have, err := r.joiningOf(ctx, m)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonBootstrapPending, err)
 	}
@@ -79,7 +79,7 @@ func (v *reconciler) bootstrap(ctx context.Context, m *v1alpha1.Machine) operato
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookDeadline)
 	defer cancel()
-	c, err := v.Clusters.Client(ctx, cluster)
+	c, err := r.Clusters.Client(ctx, cluster)
 	if err != nil {
 		if joined { // the machine is looked at all the same
 			return operator.Warn(v1alpha1.ReasonClusterUnreachable, unreachable(cluster, err).Error())
@@ -87,24 +87,24 @@ func (v *reconciler) bootstrap(ctx context.Context, m *v1alpha1.Machine) operato
 		return operator.Unknown(v1alpha1.ReasonClusterUnreachable, unreachable(cluster, err), 0)
 	}
 	if joined {
-		return v.revoke(ctx, c, cluster, have)
+		return r.revoke(ctx, c, cluster, have)
 	}
-	return v.issue(ctx, c, cluster, m, have)
+	return r.issue(ctx, c, cluster, m, have)
 }
 
 // issue sees that there is a good token in the admin plane and in the cluster. The admin plane comes first: it
 // remembers the token that a crash would leave in the cluster.
-func (v *reconciler) issue(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, have *joining) operator.Outcome {
+func (r *reconciler) issue(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, have *joining) operator.Outcome {
 	away := func(err error) operator.Outcome {
 		return operator.Unknown(v1alpha1.ReasonClusterUnreachable, unreachable(cluster, err), 0)
 	}
-	if !have.good(v.Now()) {
+	if !have.good(r.Now()) {
 		if have != nil {
 			if err := dropToken(ctx, c, have.id); err != nil {
 				return away(err)
 			}
 		}
-		renewed, err := v.renew(ctx, m, have)
+		renewed, err := r.renew(ctx, m, have)
 		if err != nil {
 			return operator.Retry(v1alpha1.ReasonBootstrapPending, err)
 		}
@@ -118,11 +118,11 @@ func (v *reconciler) issue(ctx context.Context, c client.Client, cluster *v1alph
 
 // revoke takes the token from the cluster and then from the admin plane, which remembers it until then. It
 // does not keep later phases from looking at the machine.
-func (v *reconciler) revoke(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, have *joining) operator.Outcome {
+func (r *reconciler) revoke(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, have *joining) operator.Outcome {
 	if err := dropToken(ctx, c, have.id); err != nil {
 		return operator.Warn(v1alpha1.ReasonClusterUnreachable, unreachable(cluster, err).Error())
 	}
-	if err := client.IgnoreNotFound(v.Client.Delete(ctx, have.secret)); err != nil {
+	if err := client.IgnoreNotFound(r.Client.Delete(ctx, have.secret)); err != nil {
 		return operator.Retry(v1alpha1.ReasonBootstrapPending, fmt.Errorf("delete Secret %s: %w", have.secret.Name, err))
 	}
 	return operator.Done(v1alpha1.ReasonJoined, "the node is in the cluster")
@@ -143,12 +143,12 @@ func installToken(ctx context.Context, c client.Client, want *corev1.Secret) err
 }
 
 // renew writes another token into the admin plane.
-func (v *reconciler) renew(ctx context.Context, m *v1alpha1.Machine, old *joining) (*joining, error) {
+func (r *reconciler) renew(ctx context.Context, m *v1alpha1.Machine, old *joining) (*joining, error) {
 	token, err := bootstraputil.GenerateBootstrapToken()
 	if err != nil {
 		return nil, fmt.Errorf("make a token: %w", err)
 	}
-	j := &joining{expires: v.Now().Add(ttl(v.userJoins(m))).UTC().Truncate(time.Second)}
+	j := &joining{expires: r.Now().Add(ttl(r.userJoins(m))).UTC().Truncate(time.Second)}
 	j.id, j.key, _ = strings.Cut(token, ".")
 	data := map[string][]byte{
 		bootstrapapi.BootstrapTokenIDKey:         []byte(j.id),
@@ -158,7 +158,7 @@ func (v *reconciler) renew(ctx context.Context, m *v1alpha1.Machine, old *joinin
 	if old != nil {
 		j.secret = old.secret.DeepCopy()
 		j.secret.Data = data
-		if err := v.Client.Update(ctx, j.secret); err != nil {
+		if err := r.Client.Update(ctx, j.secret); err != nil {
 			return nil, fmt.Errorf("renew Secret %s: %w", m.JoinSecret(), err)
 		}
 		return j, nil
@@ -170,10 +170,10 @@ func (v *reconciler) renew(ctx context.Context, m *v1alpha1.Machine, old *joinin
 		},
 		Data: data,
 	}
-	if err := controllerutil.SetControllerReference(m, j.secret, v.Client.Scheme()); err != nil {
+	if err := controllerutil.SetControllerReference(m, j.secret, r.Client.Scheme()); err != nil {
 		return nil, fmt.Errorf("own Secret %s: %w", m.JoinSecret(), err)
 	}
-	if err := v.Client.Create(ctx, j.secret); err != nil {
+	if err := r.Client.Create(ctx, j.secret); err != nil {
 		return nil, fmt.Errorf("make Secret %s: %w", m.JoinSecret(), err)
 	}
 	return j, nil

@@ -20,29 +20,29 @@ type movedError struct{ what string }
 
 func (e *movedError) Error() string { return e.what + " has changed meanwhile and is looked at again" }
 
-func (v *reconciler) heal(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
-	return v.take(ctx, p, func(d decision) step { return d.heal })
+func (r *reconciler) heal(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
+	return r.take(ctx, p, func(d decision) step { return d.heal })
 }
 
-func (v *reconciler) scale(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
-	return v.take(ctx, p, func(d decision) step { return d.scale })
+func (r *reconciler) scale(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
+	return r.take(ctx, p, func(d decision) step { return d.scale })
 }
 
-func (v *reconciler) update(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
-	return v.take(ctx, p, func(d decision) step { return d.update })
+func (r *reconciler) update(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
+	return r.take(ctx, p, func(d decision) step { return d.update })
 }
 
 // take takes one step of the plan and says what its condition says.
-func (v *reconciler) take(ctx context.Context, p *v1alpha1.NodePool, pick func(decision) step) operator.Outcome {
-	d, err := v.decide(ctx, p, v.Client)
+func (r *reconciler) take(ctx context.Context, p *v1alpha1.NodePool, pick func(decision) step) operator.Outcome {
+	d, err := r.decide(ctx, p, r.Client)
 	if err == nil && pick(d).acts() {
 		// A cache may not have seen what the run before this one did, and doing it again is one too many.
-		d, err = v.decideAgain(ctx, p)
+		d, err = r.decideAgain(ctx, p)
 	}
 	if err == nil {
 		p.Status.Replicas, p.Status.ReadyReplicas, p.Status.UpdatedReplicas = d.replicas, d.ready, d.updated
 		p.Status.Selector = v1alpha1.LabelNodePool + "=" + p.Name
-		err = v.do(ctx, p, d.version, pick(d))
+		err = r.do(ctx, p, d.version, pick(d))
 	}
 	if moved, ok := errors.AsType[*movedError](err); ok {
 		return operator.Wait(v1alpha1.ReasonProgressing, moved.Error(), time.Second)
@@ -54,8 +54,8 @@ func (v *reconciler) take(ctx context.Context, p *v1alpha1.NodePool, pick func(d
 }
 
 // decide reads what there is and plans.
-func (v *reconciler) decide(ctx context.Context, p *v1alpha1.NodePool, from client.Reader) (decision, error) {
-	c, err := v.clusterOf(ctx, p, from)
+func (r *reconciler) decide(ctx context.Context, p *v1alpha1.NodePool, from client.Reader) (decision, error) {
+	c, err := r.clusterOf(ctx, p, from)
 	if err != nil {
 		return decision{}, err
 	}
@@ -63,20 +63,20 @@ func (v *reconciler) decide(ctx context.Context, p *v1alpha1.NodePool, from clie
 	if err != nil {
 		return decision{}, err
 	}
-	return plan(v.wishOf(p, c), machines, v.Now()), nil
+	return plan(r.wishOf(p, c), machines, r.Now()), nil
 }
 
 // decideAgain is decide without a cache, and only when the pool too is still what was read.
-func (v *reconciler) decideAgain(ctx context.Context, p *v1alpha1.NodePool) (decision, error) {
+func (r *reconciler) decideAgain(ctx context.Context, p *v1alpha1.NodePool) (decision, error) {
 	fresh := &v1alpha1.NodePool{}
-	err := v.Reader.Get(ctx, client.ObjectKeyFromObject(p), fresh)
+	err := r.Reader.Get(ctx, client.ObjectKeyFromObject(p), fresh)
 	if client.IgnoreNotFound(err) != nil {
 		return decision{}, fmt.Errorf("read the pool again: %w", err)
 	}
 	if fresh.UID != p.UID || fresh.Generation != p.Generation || !fresh.DeletionTimestamp.IsZero() {
 		return decision{}, &movedError{"the pool"}
 	}
-	return v.decide(ctx, p, v.Reader)
+	return r.decide(ctx, p, r.Reader)
 }
 
 // list returns the machines of a pool. The owner says whose they are, because labels can be changed.
@@ -89,38 +89,38 @@ func list(ctx context.Context, p *v1alpha1.NodePool, from client.Reader) ([]v1al
 }
 
 // do removes before it creates: a crash in between leaves fewer machines than wanted, and never more.
-func (v *reconciler) do(ctx context.Context, p *v1alpha1.NodePool, version string, s step) error {
+func (r *reconciler) do(ctx context.Context, p *v1alpha1.NodePool, version string, s step) error {
 	for _, m := range s.adjust {
-		if err := v.adjust(ctx, p, m); err != nil {
+		if err := r.adjust(ctx, p, m); err != nil {
 			return err
 		}
 	}
 	for _, m := range s.remove {
 		// A machine that became ready a moment ago is another one than that which was given up.
-		if err := v.delete(ctx, m, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion}); err != nil {
+		if err := r.delete(ctx, m, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion}); err != nil {
 			return err
 		}
 	}
 	for range s.create {
 		m := newMachine(p, version)
-		if err := v.Client.Create(ctx, m); err != nil {
+		if err := r.Client.Create(ctx, m); err != nil {
 			return fmt.Errorf("create machine %s: %w", m.Name, err)
 		}
 	}
 	return nil
 }
 
-func (v *reconciler) adjust(ctx context.Context, p *v1alpha1.NodePool, m *v1alpha1.Machine) error {
+func (r *reconciler) adjust(ctx context.Context, p *v1alpha1.NodePool, m *v1alpha1.Machine) error {
 	before := m.DeepCopy()
 	follow(p, m)
-	if err := client.IgnoreNotFound(v.Client.Patch(ctx, m, client.MergeFrom(before))); err != nil {
+	if err := client.IgnoreNotFound(r.Client.Patch(ctx, m, client.MergeFrom(before))); err != nil {
 		return fmt.Errorf("change machine %s: %w", m.Name, err)
 	}
 	return nil
 }
 
-func (v *reconciler) delete(ctx context.Context, m *v1alpha1.Machine, only client.Preconditions) error {
-	err := v.Client.Delete(ctx, m, only)
+func (r *reconciler) delete(ctx context.Context, m *v1alpha1.Machine, only client.Preconditions) error {
+	err := r.Client.Delete(ctx, m, only)
 	if apierrors.IsConflict(err) {
 		return &movedError{"machine " + m.Name}
 	}
@@ -131,8 +131,8 @@ func (v *reconciler) delete(ctx context.Context, m *v1alpha1.Machine, only clien
 }
 
 // remove removes all machines of a pool that is being deleted. Each leaves in its own time.
-func (v *reconciler) remove(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
-	left, err := v.removeAll(ctx, p)
+func (r *reconciler) remove(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
+	left, err := r.removeAll(ctx, p)
 	if moved, ok := errors.AsType[*movedError](err); ok {
 		return operator.Wait(v1alpha1.ReasonScaling, moved.Error(), time.Second)
 	}
@@ -146,8 +146,8 @@ func (v *reconciler) remove(ctx context.Context, p *v1alpha1.NodePool) operator.
 }
 
 // removeAll deletes all machines of a pool and returns those that are still there.
-func (v *reconciler) removeAll(ctx context.Context, p *v1alpha1.NodePool) ([]*v1alpha1.Machine, error) {
-	machines, err := list(ctx, p, v.Reader)
+func (r *reconciler) removeAll(ctx context.Context, p *v1alpha1.NodePool) ([]*v1alpha1.Machine, error) {
+	machines, err := list(ctx, p, r.Reader)
 	if err != nil {
 		return nil, err
 	}
@@ -155,11 +155,11 @@ func (v *reconciler) removeAll(ctx context.Context, p *v1alpha1.NodePool) ([]*v1
 	for i := range machines {
 		m := &machines[i]
 		if m.DeletionTimestamp.IsZero() {
-			if err := v.delete(ctx, m, client.Preconditions{UID: &m.UID}); err != nil {
+			if err := r.delete(ctx, m, client.Preconditions{UID: &m.UID}); err != nil {
 				return nil, err
 			}
 		} else if differs(p, m) { // such as another time to drain, for one that takes too long
-			if err := v.adjust(ctx, p, m); err != nil {
+			if err := r.adjust(ctx, p, m); err != nil {
 				return nil, err
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
-// TestWithCachesAndWatches runs the reconciler as the program does: woken by watches alone, reading from
+// TestWithCachesAndWatches runs the reconciler as the program does: triggered by watches alone, reading from
 // caches that lag behind. At no time are there more machines than wanted.
 func TestWithCachesAndWatches(t *testing.T) {
 	s := newSubject(t, pooled(1))

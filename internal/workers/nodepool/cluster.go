@@ -30,31 +30,31 @@ const (
 
 // cluster waits until the pool's cluster takes nodes. Machines without a cluster are of no use: they go
 // when it goes.
-func (v *reconciler) cluster(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
-	c, err := v.clusterOf(ctx, p, v.Client)
+func (r *reconciler) cluster(ctx context.Context, p *v1alpha1.NodePool) operator.Outcome {
+	c, err := r.clusterOf(ctx, p, r.Client)
 	if apierrors.IsNotFound(err) { // which a cache may say that has not seen it yet
-		c, err = v.clusterOf(ctx, p, v.Reader)
+		c, err = r.clusterOf(ctx, p, r.Reader)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		return v.abandon(ctx, p, v1alpha1.ReasonClusterNotFound, fmt.Sprintf("there is no cluster %q in namespace %s", p.Spec.ClusterName, p.Namespace))
+		return r.abandon(ctx, p, v1alpha1.ReasonClusterNotFound, fmt.Sprintf("there is no cluster %q in namespace %s", p.Spec.ClusterName, p.Namespace))
 	case err != nil:
 		return operator.Retry(v1alpha1.ReasonClusterNotReady, err)
 	case !c.DeletionTimestamp.IsZero():
-		return v.abandon(ctx, p, v1alpha1.ReasonClusterNotReady, fmt.Sprintf("cluster %q is being deleted", c.Name))
+		return r.abandon(ctx, p, v1alpha1.ReasonClusterNotReady, fmt.Sprintf("cluster %q is being deleted", c.Name))
 	}
 	if lacks := lacking(c); lacks != "" {
 		return operator.Wait(v1alpha1.ReasonClusterNotReady, lacks, 0)
 	}
 	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
-	if err := v.Prepare(ctx, c); err != nil {
+	if err := r.Prepare(ctx, c); err != nil {
 		return operator.Retry(v1alpha1.ReasonClusterNotReady, fmt.Errorf("prepare cluster %q for nodes: %w", c.Name, err))
 	}
 	return operator.DoneUntil(v1alpha1.ReasonClusterReady, fmt.Sprintf("cluster %q takes nodes", c.Name), prepareInterval)
 }
 
-func (v *reconciler) clusterOf(ctx context.Context, p *v1alpha1.NodePool, from client.Reader) (*v1alpha1.Cluster, error) {
+func (r *reconciler) clusterOf(ctx context.Context, p *v1alpha1.NodePool, from client.Reader) (*v1alpha1.Cluster, error) {
 	c := &v1alpha1.Cluster{}
 	if err := from.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.ClusterName}, c); err != nil {
 		return nil, fmt.Errorf("read cluster %q: %w", p.Spec.ClusterName, err)
@@ -67,7 +67,7 @@ func lacking(c *v1alpha1.Cluster) string {
 	provisioned := apimeta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionProvisioned)
 	switch {
 	case provisioned == nil || provisioned.Status != metav1.ConditionTrue:
-		text := fmt.Sprintf("cluster %q does not serve", c.Name)
+		text := fmt.Sprintf("the API server of cluster %q is not healthy", c.Name)
 		if provisioned != nil && provisioned.Message != "" {
 			text += ": " + provisioned.Message
 		}
@@ -81,8 +81,8 @@ func lacking(c *v1alpha1.Cluster) string {
 }
 
 // abandon removes the machines of a pool that has no cluster.
-func (v *reconciler) abandon(ctx context.Context, p *v1alpha1.NodePool, reason, why string) operator.Outcome {
-	left, err := v.removeAll(ctx, p)
+func (r *reconciler) abandon(ctx context.Context, p *v1alpha1.NodePool, reason, why string) operator.Outcome {
+	left, err := r.removeAll(ctx, p)
 	if err != nil {
 		return operator.Retry(reason, fmt.Errorf("%s: %w", why, err))
 	}
@@ -93,14 +93,14 @@ func (v *reconciler) abandon(ctx context.Context, p *v1alpha1.NodePool, reason, 
 }
 
 // wishOf says what the machines of a pool shall be like in its cluster.
-func (v *reconciler) wishOf(p *v1alpha1.NodePool, c *v1alpha1.Cluster) wish {
+func (r *reconciler) wishOf(p *v1alpha1.NodePool, c *v1alpha1.Cluster) wish {
 	p.Spec.Default()
-	w := wish{pool: p, version: p.Spec.Version, since: v.began}
+	w := wish{pool: p, version: p.Spec.Version, since: r.began}
 	if w.version == "" {
 		w.version = c.Status.Version
 	}
 	w.refused = cmp.Or(refusal(fits(c.Status.Version, w.version)), refusal(sound(&p.Spec.Template)))
-	// While the cluster did not serve it could not be seen whether its nodes were ready.
+	// While the cluster's API server did not answer it could not be seen whether its nodes were ready.
 	provisioned := apimeta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionProvisioned)
 	if provisioned != nil && provisioned.LastTransitionTime.After(w.since) {
 		w.since = provisioned.LastTransitionTime.Time

@@ -277,7 +277,7 @@ func TestClusterIsNotReady(t *testing.T) {
 	}, Done: waits("the API server starts").Done}
 	s.prepared = nil
 	if have := s.becomes(t, down); len(have) > 0 {
-		t.Errorf("want no machine in a cluster that does not serve, got %v", have)
+		t.Errorf("want no machine in a cluster whose API server is not healthy, got %v", have)
 	}
 	if have := s.becomes(t, operatortest.Act{Do: s.serve, Done: s.ready}); len(have) != 1 {
 		t.Errorf("want a machine, got %v", have)

@@ -45,20 +45,20 @@ type reconciler struct {
 	began time.Time
 }
 
-// New returns the reconciler of NodePool. It wants to be woken by the pool's Machines, which it owns,
-// and by its Cluster: see PoolsOf.
+// New returns the reconciler of NodePool. The caller has to watch the pool's Machines, which it owns,
+// and its Cluster: see PoolsOf.
 func New(c Config) *operator.Reconciler[*v1alpha1.NodePool] {
-	v := &reconciler{c, c.Now()}
+	r := &reconciler{c, c.Now()}
 	return operator.New(operator.Config[*v1alpha1.NodePool]{
 		Client:    c.Client,
 		Recorder:  c.Recorder,
 		New:       func() *v1alpha1.NodePool { return &v1alpha1.NodePool{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/nodepool",
 		Phases: []operator.Phase[*v1alpha1.NodePool]{
-			{Condition: v1alpha1.ConditionClusterReady, Ensure: v.cluster},
-			{Condition: v1alpha1.ConditionHealthy, Ensure: v.heal},
-			{Condition: v1alpha1.ConditionScaled, Ensure: v.scale, Remove: v.remove},
-			{Condition: v1alpha1.ConditionUpdated, Ensure: v.update},
+			{Condition: v1alpha1.ConditionClusterReady, Ensure: r.cluster},
+			{Condition: v1alpha1.ConditionHealthy, Ensure: r.heal},
+			{Condition: v1alpha1.ConditionScaled, Ensure: r.scale, Remove: r.remove},
+			{Condition: v1alpha1.ConditionUpdated, Ensure: r.update},
 		},
 	})
 }

@@ -156,15 +156,15 @@ func (s *subject) step(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	woken := false
+	notified := false
 	for i := range all {
 		moved, err := s.work(ctx, &all[i])
 		if err != nil {
 			return false, err
 		}
-		woken = woken || moved
+		notified = notified || moved
 	}
-	return woken, nil
+	return notified, nil
 }
 
 func (s *subject) work(ctx context.Context, m *v1alpha1.Machine) (bool, error) {

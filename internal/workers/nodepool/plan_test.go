@@ -181,7 +181,7 @@ func TestHealing(t *testing.T) {
 		"Dead":      {"A node that is unready for too long is replaced at once.", want(2), machines(made("a"), made("b", dead)), said{"-b Replacing", "Scaling", same}},
 		"Alone":     {"The only machine of a pool can be replaced: the budget is at least one.", want(1), machines(made("a", dead)), said{"-a Replacing", "Scaling", same}},
 		"ThreeOf4":  {"Three of four dead at once: nothing is killed.", want(4), machines(made("a", dead), made("b", dead), made("c", dead), made("d")), said{tooMany, "Scaling", same}},
-		"Race":      {"The first one's time is over, the others are unready already: nothing is killed.", want(4), machines(made("a", dead), made("b", dying), made("c", dying), made("d")), said{tooMany, "Scaling", same}},
+		"Race":      {"The first one's time has passed, the others are unready already: nothing is killed.", want(4), machines(made("a", dead), made("b", dying), made("c", dying), made("d")), said{tooMany, "Scaling", same}},
 		"RaceOf2":   {"One unready machine beside the dead one is above the budget of one.", want(4), machines(made("a", dead), made("b", dying), made("c"), made("d")), said{tooMany, "Scaling", same}},
 		"AllDying":  {"Too many are unready, but none is up for replacement: nothing is said.", want(4), machines(made("a", dying), made("b", dying), made("c", dying), made("d")), said{healthy, "Scaling", same}},
 		"TwoOf5":    {"40 % of 5 are two.", want(5), machines(made("a", dead), made("b", dead), made("c"), made("d"), made("e")), said{"-a -b Replacing", "Scaling", same}},

@@ -27,7 +27,7 @@ func TestChooseImages(t *testing.T) {
 		want    addons.Images
 		problem string
 	}{
-		"nobody said":           {"what is built needs no registry", "", built, v1alpha1.CNIFlannel, ours, ""},
+		"not said":              {"what is built needs no registry", "", built, v1alpha1.CNIFlannel, ours, ""},
 		"nothing is built":      {"there is no other way", "", nil, v1alpha1.CNIFlannel, theirs, ""},
 		"bundled":               {"as asked", Bundled, built, v1alpha1.CNIFlannel, ours, ""},
 		"upstream":              {"as asked, whatever is built", Upstream, built, v1alpha1.CNIFlannel, theirs, ""},

@@ -142,11 +142,11 @@ func TestGuard(t *testing.T) {
 		from *place
 		to   string
 	}{
-		"host to machine":              {host, "10.9.1.2:80"},
-		"machine to named port":        {one, "10.9.1.1:7001"},
-		"machine to other port":        {one, "10.9.1.1:7002"},
-		"machine to port nobody named": {two, "10.9.2.1:7001"},
-		"machine to other cluster":     {two, "10.9.1.2:80"},
+		"host to machine":          {host, "10.9.1.2:80"},
+		"machine to named port":    {one, "10.9.1.1:7001"},
+		"machine to other port":    {one, "10.9.1.1:7002"},
+		"machine to unnamed port":  {two, "10.9.2.1:7001"},
+		"machine to other cluster": {two, "10.9.1.2:80"},
 	}
 	look := func(when string, want map[string]bool) {
 		t.Helper()
@@ -173,7 +173,7 @@ func TestGuard(t *testing.T) {
 	}
 	look("unguarded", map[string]bool{
 		"host to machine": true, "machine to named port": true, "machine to other port": true,
-		"machine to port nobody named": true, "machine to other cluster": true,
+		"machine to unnamed port": true, "machine to other cluster": true,
 	})
 	for _, w := range []Network{a, b, b} { // twice: nothing is no error
 		if err := host.in(func() error { return RemoveBridge(w.Bridge) }); err != nil {

@@ -13,14 +13,14 @@ func Moved(old, now *v1alpha1.Machine) bool {
 	return old.Status.Address != now.Status.Address || old.Status.PodCIDR != now.Status.PodCIDR
 }
 
-// Peers returns, of all machines of a namespace, those to wake when one has moved or is gone. It is pure.
+// Peers returns, of all machines of a namespace, those to reconcile when one has moved or is gone. It is pure.
 func Peers(all []v1alpha1.Machine, moved *v1alpha1.Machine) []reconcile.Request {
 	return requestsFor(all, func(m *v1alpha1.Machine) bool {
 		return m.Namespace == moved.Namespace && m.Spec.ClusterName == moved.Spec.ClusterName && m.Name != moved.Name
 	})
 }
 
-// OfCluster returns, of all machines of a namespace, those to wake when their cluster changed. It is pure.
+// OfCluster returns, of all machines of a namespace, those to reconcile when their cluster changed. It is pure.
 func OfCluster(all []v1alpha1.Machine, cluster *v1alpha1.Cluster) []reconcile.Request {
 	return requestsFor(all, func(m *v1alpha1.Machine) bool {
 		return m.Namespace == cluster.Namespace && m.Spec.ClusterName == cluster.Name
