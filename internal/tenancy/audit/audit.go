@@ -1,5 +1,5 @@
-// Package audit is the action log: who did what to which object, when, from where,
-// and what became of it.
+// Package audit is the audit log: who did what to which object, when, from where,
+// and with what outcome.
 //
 // Records are only ever appended, and each carries a keyed hash of itself and of
 // the one before. Who can write to the database and does not have the key can
@@ -27,7 +27,7 @@ var migrations embed.FS
 // lock is held, over all replicas, by the one that appends.
 const lock = "audit"
 
-// Log is the action log in a database. It is safe for concurrent use, and several replicas may append to one.
+// Log is the audit log in a database. It is safe for concurrent use, and several replicas may append to one.
 type Log struct {
 	db   *database.DB
 	keys keys
@@ -50,11 +50,11 @@ func Open(ctx context.Context, db *database.DB, key []byte) (*Log, error) {
 		return nil, err
 	}
 	if err := db.Migrate(ctx, "audit", migrations); err != nil {
-		return nil, fmt.Errorf("open the action log: %w", err)
+		return nil, fmt.Errorf("open the audit log: %w", err)
 	}
 	l := &Log{db: db, keys: derived, now: time.Now, writing: make(chan struct{}, 1)}
 	if err := db.Do(ctx, lock, func(tx *sql.Tx) error { return l.begin(ctx, tx) }); err != nil {
-		return nil, fmt.Errorf("open the action log: %w", err)
+		return nil, fmt.Errorf("open the audit log: %w", err)
 	}
 	return l, nil
 }
@@ -78,7 +78,7 @@ func (l *Log) begin(ctx context.Context, tx *sql.Tx) error {
 func (l *Log) Head(ctx context.Context) (Head, error) {
 	head, err := l.currentHead(ctx, l.db)
 	if err != nil {
-		return Head{}, fmt.Errorf("read the head of the action log: %w", err)
+		return Head{}, fmt.Errorf("read the head of the audit log: %w", err)
 	}
 	l.remember(head)
 	return head, nil

@@ -21,7 +21,7 @@ const KeySize = 32
 // Format names the encoding of which hashes are made.
 const Format = "kqueen.io/audit/1"
 
-// origin is what stands before the first record.
+// origin is the hash that the first record names as the previous one.
 var origin = strings.Repeat("0", 2*sha256.Size)
 
 // Head is the end of the log: the last record's sequence, and its hash in hexadecimal. Who remembers one elsewhere can
@@ -36,7 +36,7 @@ type keys struct{ chain, head, cursor, export, aside []byte }
 
 func newKeys(key []byte) (keys, error) {
 	if len(key) != KeySize {
-		return keys{}, fmt.Errorf("key of the action log: it has %d bytes; want %d", len(key), KeySize)
+		return keys{}, fmt.Errorf("key of the audit log: it has %d bytes; want %d", len(key), KeySize)
 	}
 	derive := func(purpose string) []byte {
 		mac := hmac.New(sha256.New, key)
@@ -144,7 +144,7 @@ func (p Problem) String() string {
 // BrokenError is the error of what cannot be done because the log is not what was written.
 type BrokenError struct{ Problem Problem }
 
-func (e *BrokenError) Error() string { return "the action log is broken: " + e.Problem.String() }
+func (e *BrokenError) Error() string { return "the audit log is broken: " + e.Problem.String() }
 
 func broken(first, last int64, what What) error {
 	return &BrokenError{Problem{First: first, Last: last, What: what}}

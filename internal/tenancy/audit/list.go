@@ -150,7 +150,7 @@ func (l *Log) read(ctx context.Context, f Filter, after, until int64, limit int)
 	return records, rows.Err()
 }
 
-// conditions returns what stands before "sequence" after WHERE.
+// conditions returns the part of the query between WHERE and "sequence".
 func (f Filter) conditions() (string, []any) {
 	var where strings.Builder
 	var args []any

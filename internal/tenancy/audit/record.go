@@ -37,7 +37,7 @@ const (
 	Owner = "owner"
 )
 
-// Record is one action. What is longer than the house allows is cut and ends in "…"; control characters and what
+// Record is one action. Fields that are longer than allowed are cut and end in "…"; control characters and what
 // changes the direction of text are replaced; see docs/audit.md for the limits.
 type Record struct {
 	// Sequence is 1 for the first record and grows by one. Append gives it.
@@ -45,7 +45,7 @@ type Record struct {
 	// Time is when the record was written, in UTC, to the microsecond. Append gives it.
 	Time  time.Time `json:"time"`
 	Actor Actor     `json:"actor"`
-	// Action is a verb: create, update, delete, sign-in, issue-kubeconfig.
+	// Action is what was done: create, update, delete, sign-in, issue-kubeconfig.
 	Action string `json:"action"`
 	// Organization whose business this is; empty for the platform's.
 	Organization string `json:"organization,omitempty"`
@@ -88,7 +88,7 @@ type Object struct {
 
 // Limits, in bytes of UTF-8.
 const (
-	maxWord   = 64  // kinds, verbs, ids, addresses
+	maxWord   = 64  // kinds, actions, ids, addresses
 	maxName   = 256 // names, user agents, values of details
 	maxReason = 1024
 	// maxDetails is how many details there may be.
@@ -112,7 +112,7 @@ func (r *Record) normalize() error {
 	case r.Actor.Kind == "":
 		return invalid.New("actor.kind", "is empty; want user, service-account, anonymous, system, admin-plane or owner")
 	case r.Action == "":
-		return invalid.New("action", "is empty; want a verb such as create")
+		return invalid.New("action", "is empty; want what was done, such as create")
 	case !slices.Contains([]Outcome{Succeeded, Denied, Failed, Unknown}, r.Outcome):
 		return invalid.New("outcome", "is %q; want succeeded, denied, failed or unknown", clean(string(r.Outcome), maxWord))
 	case r.Status < 0 || r.Status > 599:

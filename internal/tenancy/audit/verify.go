@@ -37,7 +37,7 @@ func (l *Log) Verify(ctx context.Context, remembered *Head) (Report, error) {
 	head, err := l.readHead(ctx, l.db)
 	unsigned, ok := errors.AsType[*BrokenError](err)
 	if err != nil && !ok {
-		return Report{}, fmt.Errorf("verify the action log: %w", err)
+		return Report{}, fmt.Errorf("verify the audit log: %w", err)
 	}
 	w.report.Head = head
 	until := head.Sequence
@@ -48,7 +48,7 @@ func (l *Log) Verify(ctx context.Context, remembered *Head) (Report, error) {
 	for after := int64(math.MinInt64); ; after = w.last {
 		records, err := l.read(ctx, everything, after, until, MaxLimit)
 		if err != nil {
-			return Report{}, fmt.Errorf("verify the action log after record %d: %w", w.last, err)
+			return Report{}, fmt.Errorf("verify the audit log after record %d: %w", w.last, err)
 		}
 		for _, r := range records {
 			w.next(r)
@@ -60,7 +60,7 @@ func (l *Log) Verify(ctx context.Context, remembered *Head) (Report, error) {
 	if ok {
 		w.add(unsigned.Problem.First, unsigned.Problem.Last, unsigned.Problem.What)
 	} else if err := l.verifyEnd(ctx, &w, head); err != nil {
-		return Report{}, fmt.Errorf("verify the end of the action log: %w", err)
+		return Report{}, fmt.Errorf("verify the end of the audit log: %w", err)
 	}
 	w.compareRemembered()
 	return w.report, nil

@@ -230,7 +230,7 @@ func TestFormerState(t *testing.T) {
 		run(t, db, `DELETE FROM audit_records WHERE sequence > 3`,
 			fmt.Sprintf("UPDATE audit_head SET sequence = 3, hash = '%s', signature = '%s'", former.Hash, l.keys.signHead(former)))
 		_, err = l.Append(t.Context(), sample(1))
-		if err == nil || !isBroken(err) || err.Error() != "append record: the action log is broken: records 4 to 5: each is missing" {
+		if err == nil || !isBroken(err) || err.Error() != "append record: the audit log is broken: records 4 to 5: each is missing" {
 			t.Errorf("got %v", err)
 		}
 		if _, err := l.Head(t.Context()); !isBroken(err) {

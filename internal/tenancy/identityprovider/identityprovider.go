@@ -1,8 +1,8 @@
 // Package identityprovider is the reconciler of IdentityProviders: it says whether users can sign in by a provider,
 // and hands out providers, with their secrets, to the package that signs users in.
 //
-// It hides where the secret of a client is kept and to which provider it belongs. The door enters, and the one place
-// that wires.
+// It hides where the secret of a client is kept and to which provider it belongs. Package server may import it, and
+// package app, which wires.
 package identityprovider
 
 import (
@@ -23,7 +23,7 @@ import (
 // that this is for the status alone.
 const lookInterval = 15 * time.Minute
 
-// Config is what the reconciler stands on. All fields but Recorder are required.
+// Config is what the reconciler needs. All fields but Recorder are required.
 type Config struct {
 	Client client.Client
 	// Secrets reads Secrets, which no cache holds.
@@ -33,27 +33,27 @@ type Config struct {
 	Recorder events.EventRecorder
 }
 
-type verb struct{ Config }
+type reconciler struct{ Config }
 
-// New returns the reconciler of IdentityProvider. It makes nothing: it looks, and says what it saw.
+// New returns the reconciler of IdentityProvider. It creates nothing: it looks, and says what it saw.
 func New(c Config) *operator.Reconciler[*v1alpha1.IdentityProvider] {
-	v := &verb{c}
+	r := &reconciler{c}
 	return operator.New(operator.Config[*v1alpha1.IdentityProvider]{
 		Client:   c.Client,
 		Recorder: c.Recorder,
 		New:      func() *v1alpha1.IdentityProvider { return &v1alpha1.IdentityProvider{} },
 		Phases: []operator.Phase[*v1alpha1.IdentityProvider]{
-			{Condition: v1alpha1.ConditionSecretReady, Ensure: v.findSecret},
-			{Condition: v1alpha1.ConditionDiscovered, Ensure: v.discover},
+			{Condition: v1alpha1.ConditionSecretReady, Ensure: r.findSecret},
+			{Condition: v1alpha1.ConditionDiscovered, Ensure: r.discover},
 		},
 	})
 }
 
-func (v *verb) findSecret(ctx context.Context, p *v1alpha1.IdentityProvider) operator.Outcome {
+func (r *reconciler) findSecret(ctx context.Context, p *v1alpha1.IdentityProvider) operator.Outcome {
 	if p.Spec.PublicClient {
 		return operator.Done(v1alpha1.ReasonPublicClient, "the client has no secret, as the spec says")
 	}
-	_, err := secretOf(ctx, v.Secrets, p)
+	_, err := secretOf(ctx, r.Secrets, p)
 	switch {
 	case errors.Is(err, errNoSecret):
 		return operator.Stalled(v1alpha1.ReasonSecretMissing, "the client has no secret yet; set it with: kqueen identityprovider secret %s", p.Name)
@@ -65,15 +65,15 @@ func (v *verb) findSecret(ctx context.Context, p *v1alpha1.IdentityProvider) ope
 	return operator.Done(v1alpha1.ReasonSecretSet, "the client's secret is set")
 }
 
-// nowhere stands for the door's own address, which is of no matter to discovery.
+// nowhere stands for the address of the API server, which does not matter for discovery.
 const nowhere = "https://kqueen.invalid"
 
-func (v *verb) discover(ctx context.Context, p *v1alpha1.IdentityProvider) operator.Outcome {
+func (r *reconciler) discover(ctx context.Context, p *v1alpha1.IdentityProvider) operator.Outcome {
 	wanted := describe(p, "", nowhere)
 	if err := wanted.Validate(); err != nil {
 		return operator.Stalled(v1alpha1.ReasonProviderInvalid, "%v", err)
 	}
-	err := v.Check(ctx, wanted)
+	err := r.Check(ctx, wanted)
 	if refused, ok := errors.AsType[*oidc.RefusedError](err); ok {
 		return operator.Retry(v1alpha1.ReasonDiscoveryFailed, errors.New(refused.Reason))
 	}

@@ -117,7 +117,7 @@ func (s *subject) world() operatortest.World {
 				end = append(end, fmt.Sprint(c.Type, "=", c.Status, " ", c.Reason, " ", c.Message))
 			}
 			slices.Sort(end) // conditions stand in the order in which they were first said
-			return append(end, fmt.Sprint("next try ", p.Status.NextTry)), err
+			return append(end, fmt.Sprint("next retry ", p.Status.NextTry)), err
 		},
 	}
 }
@@ -158,7 +158,7 @@ func TestStatus(t *testing.T) {
 		t.Errorf("with an issuer that is none: %+v", c)
 	}
 	if p, err = s.get(t.Context()); err != nil || p.Status.NextTry == nil {
-		t.Errorf("nobody says when it is tried again: %+v (%v)", p.Status, err)
+		t.Errorf("the status does not say when it is tried again: %+v (%v)", p.Status, err)
 	}
 	s.issuer.Answer = nil
 	if c := s.run(t, r, v1alpha1.ConditionReady); c.Status != metav1.ConditionTrue {

@@ -63,7 +63,7 @@ func (s Source) Stands(ctx context.Context, name, issuer string) (bool, error) {
 	return p.DeletionTimestamp.IsZero() && p.Spec.Issuer == issuer, nil
 }
 
-// Get returns a provider with its secret. base is the door's own address as the browser has it: "https://HOST:PORT".
+// Get returns a provider with its secret. base is the address of the API server as the browser has it: "https://HOST:PORT".
 // Errors: ErrNotFound; *oidc.RefusedError when it cannot be used.
 func (s Source) Get(ctx context.Context, name, base string) (oidc.Provider, error) {
 	p := &v1alpha1.IdentityProvider{}

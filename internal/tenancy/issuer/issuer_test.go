@@ -122,7 +122,7 @@ func TestSignRefuses(t *testing.T) {
 		"Negative":     {"", func(c *Claims) { c.Lifetime = -time.Hour }, "lifetime: -1h"},
 		"NoSubject":    {"", func(c *Claims) { c.Subject = "" }, "subject: 0 bytes long"},
 		"NoAudience":   {"Every cluster would take it.", func(c *Claims) { c.Audience = "" }, "audience: 0 bytes long"},
-		"NoID":         {"Nobody could find it in a log.", func(c *Claims) { c.ID = "" }, "id: 0 bytes long"},
+		"NoID":         {"It could not be found in a log.", func(c *Claims) { c.ID = "" }, "id: 0 bytes long"},
 		"LongSubject":  {"", func(c *Claims) { c.Subject = strings.Repeat("x", 254) }, "subject: 254 bytes long"},
 		"SystemUser":   {"Kubernetes' own.", func(c *Claims) { c.Subject = "system:admin" }, "subject: \"system:admin\": names that begin"},
 		"SystemGroup":  {"Kubernetes' own.", func(c *Claims) { c.Groups = []string{"view", "system:masters"} }, "groups[1]: \"system:masters\""},
@@ -295,7 +295,7 @@ func TestWithoutKeys(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	i.Handler().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/keys", nil))
 	if recorder.Code != http.StatusServiceUnavailable || recorder.Header().Get("Cache-Control") != "" {
-		t.Errorf("want 503 that nobody keeps, got %d %v", recorder.Code, recorder.Header())
+		t.Errorf("want 503 that no cache keeps, got %d %v", recorder.Code, recorder.Header())
 	}
 }
 

@@ -18,7 +18,7 @@ func TestPlan(t *testing.T) {
 		now    time.Duration
 		want   change
 	}{
-		"First":      {"Nobody remembers other keys: it signs at once.", nil, 0, change{add: true, signs: start, next: start.Add(due)}},
+		"First":      {"No API server remembers other keys: it signs at once.", nil, 0, change{add: true, signs: start, next: start.Add(due)}},
 		"Young":      {"Nothing is to be done.", []life{at("a", 0)}, time.Hour, change{next: start.Add(due)}},
 		"JustBefore": {"Nothing is to be done yet.", []life{at("a", 0)}, due - 1, change{next: start.Add(due)}},
 		"Due": {

@@ -217,9 +217,9 @@ func TestQuotaOfResources(t *testing.T) {
 	whole.Spec.Template.Resources.Memory = nil
 	refused(t, c.Create(t.Context(), whole), "quota of memory is 20Gi, of which 12Gi are used; this needs 16Gi more")
 	refused(t, c.Create(t.Context(), sized(aPool(namespace, "second", 1), "1", "9Gi")), "quota of memory is 20Gi, of which 12Gi are used; this needs 9Gi more")
-	brought := aPool(namespace, "brought", 50)
-	brought.Spec.Template.Provider = v1alpha1.ProviderManual
-	if err := c.Create(t.Context(), brought); err != nil {
+	joined := aPool(namespace, "joined", 50)
+	joined.Spec.Template.Provider = v1alpha1.ProviderManual
+	if err := c.Create(t.Context(), joined); err != nil {
 		t.Errorf("machines that the user joins: %v", err)
 	}
 	smaller := pool.DeepCopy()

@@ -1,4 +1,4 @@
-// Package organization is the verb behind Organization: it gives each
+// Package organization is the reconciler of Organization: it gives each
 // organization its namespace and its roles what they may do there, and takes
 // both away when the organization is deleted and has no clusters left.
 package organization
@@ -22,26 +22,26 @@ import (
 // deleteInterval is the time between two looks at a namespace that is being deleted.
 const deleteInterval = 2 * time.Second
 
-type verb struct{ client client.Client }
+type reconciler struct{ client client.Client }
 
 // New returns the reconciler of Organization.
 func New(c client.Client, recorder events.EventRecorder) *operator.Reconciler[*v1alpha1.Organization] {
-	v := &verb{c}
+	r := &reconciler{c}
 	return operator.New(operator.Config[*v1alpha1.Organization]{
 		Client:    c,
 		Recorder:  recorder,
 		New:       func() *v1alpha1.Organization { return &v1alpha1.Organization{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/organization",
 		Phases: []operator.Phase[*v1alpha1.Organization]{
-			{Condition: v1alpha1.ConditionNamespaceReady, Ensure: v.ensureNamespace, Remove: v.removeNamespace},
-			{Condition: v1alpha1.ConditionRolesBound, Ensure: v.bindRoles},
+			{Condition: v1alpha1.ConditionNamespaceReady, Ensure: r.ensureNamespace, Remove: r.removeNamespace},
+			{Condition: v1alpha1.ConditionRolesBound, Ensure: r.bindRoles},
 		},
 	})
 }
 
-func (v *verb) ensureNamespace(ctx context.Context, o *v1alpha1.Organization) operator.Outcome {
+func (r *reconciler) ensureNamespace(ctx context.Context, o *v1alpha1.Organization) operator.Outcome {
 	name := o.OwnedNamespace()
-	ns, err := v.namespace(ctx, name)
+	ns, err := r.namespace(ctx, name)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonNamespaceTerminating, err)
 	}
@@ -50,7 +50,7 @@ func (v *verb) ensureNamespace(ctx context.Context, o *v1alpha1.Organization) op
 			Name:            name,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o, v1alpha1.GroupVersion.WithKind("Organization"))},
 		}}
-		if err := v.client.Create(ctx, ns); err != nil {
+		if err := r.client.Create(ctx, ns); err != nil {
 			return operator.Retry(v1alpha1.ReasonNamespaceTerminating, fmt.Errorf("create namespace %s: %w", name, err))
 		}
 	}
@@ -65,8 +65,8 @@ func (v *verb) ensureNamespace(ctx context.Context, o *v1alpha1.Organization) op
 }
 
 // bindRoles grants the organization's groups what their roles may do, again whenever it was taken away.
-func (v *verb) bindRoles(ctx context.Context, o *v1alpha1.Organization) operator.Outcome {
-	if err := role.Keep(ctx, v.client, role.Bindings(o)); err != nil {
+func (r *reconciler) bindRoles(ctx context.Context, o *v1alpha1.Organization) operator.Outcome {
+	if err := role.Keep(ctx, r.client, role.Bindings(o)); err != nil {
 		return operator.Retry(v1alpha1.ReasonRolesUnbound, err)
 	}
 	return operator.Done(v1alpha1.ReasonRolesBound, "what each role may do is granted")
@@ -74,12 +74,12 @@ func (v *verb) bindRoles(ctx context.Context, o *v1alpha1.Organization) operator
 
 // unbindRoles takes away what is in no namespace; the rest goes with the namespace. It comes last: who deletes an
 // organization has to be able to delete its clusters first.
-func (v *verb) unbindRoles(ctx context.Context, o *v1alpha1.Organization) operator.Outcome {
+func (r *reconciler) unbindRoles(ctx context.Context, o *v1alpha1.Organization) operator.Outcome {
 	for _, object := range role.Bindings(o) {
 		if object.GetNamespace() != "" {
 			continue
 		}
-		if err := client.IgnoreNotFound(v.client.Delete(ctx, object)); err != nil {
+		if err := client.IgnoreNotFound(r.client.Delete(ctx, object)); err != nil {
 			return operator.Retry(v1alpha1.ReasonRolesUnbound, fmt.Errorf("take %s away: %w", object.GetName(), err))
 		}
 	}
@@ -87,24 +87,24 @@ func (v *verb) unbindRoles(ctx context.Context, o *v1alpha1.Organization) operat
 }
 
 // removeNamespace waits for the clusters: a deleted organization must not take running clusters with it unasked.
-func (v *verb) removeNamespace(ctx context.Context, o *v1alpha1.Organization) operator.Outcome {
+func (r *reconciler) removeNamespace(ctx context.Context, o *v1alpha1.Organization) operator.Outcome {
 	name := o.OwnedNamespace()
-	ns, err := v.namespace(ctx, name)
+	ns, err := r.namespace(ctx, name)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonNamespaceTerminating, err)
 	}
 	if ns == nil || !metav1.IsControlledBy(ns, o) {
-		return v.unbindRoles(ctx, o)
+		return r.unbindRoles(ctx, o)
 	}
 	clusters := &v1alpha1.ClusterList{}
-	if err := v.client.List(ctx, clusters, client.InNamespace(name)); err != nil {
+	if err := r.client.List(ctx, clusters, client.InNamespace(name)); err != nil {
 		return operator.Retry(v1alpha1.ReasonClustersRemain, fmt.Errorf("list clusters: %w", err))
 	}
 	if n := len(clusters.Items); n > 0 {
 		return operator.Wait(v1alpha1.ReasonClustersRemain, fmt.Sprintf("clusters that the organization still has: %d; delete them first", n), deleteInterval)
 	}
 	if ns.DeletionTimestamp.IsZero() {
-		if err := client.IgnoreNotFound(v.client.Delete(ctx, ns, client.Preconditions{UID: &ns.UID})); err != nil {
+		if err := client.IgnoreNotFound(r.client.Delete(ctx, ns, client.Preconditions{UID: &ns.UID})); err != nil {
 			return operator.Retry(v1alpha1.ReasonNamespaceTerminating, fmt.Errorf("delete namespace %s: %w", name, err))
 		}
 	}
@@ -112,9 +112,9 @@ func (v *verb) removeNamespace(ctx context.Context, o *v1alpha1.Organization) op
 }
 
 // namespace returns nil when there is none of that name.
-func (v *verb) namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+func (r *reconciler) namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
 	ns := &corev1.Namespace{}
-	err := v.client.Get(ctx, client.ObjectKey{Name: name}, ns)
+	err := r.client.Get(ctx, client.ObjectKey{Name: name}, ns)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

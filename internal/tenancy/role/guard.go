@@ -19,7 +19,7 @@ var administered = []string{"spec.quota", "spec.provisioners", "spec.releases", 
 const owned = "(has(%[1]s.spec) && has(%[1]s.spec.members) && %[1]s.spec.members.exists(m, m.role == 'owner'))"
 
 // Guard is what RBAC cannot say, because it knows no fields: an organization's owners change its members and its
-// display name, and a user with the verb [VerbAdminister] changes the rest. An organization that has an owner keeps
+// display name, and a user with the RBAC verb [VerbAdminister] changes the rest. An organization that has an owner keeps
 // one, because no member could name another. The API server itself holds it, so that it holds without KQueen.
 func Guard() []client.Object {
 	may := fmt.Sprintf("authorizer.group('%s').resource('organizations').name(object.metadata.name).check('%s').allowed()",

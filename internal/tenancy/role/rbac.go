@@ -8,7 +8,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// prefix stands before the names of RBAC objects that come from here.
+// prefix begins the names of RBAC objects that come from here.
 const prefix = "kqueen:"
 
 // Shared are the RBAC objects that an installation has once: what the roles mean, what administrators may, and

@@ -22,7 +22,7 @@ const (
 	groupPrefix = "kqueen:"
 )
 
-// Verbs that are KQueen's own.
+// RBAC verbs that are KQueen's own.
 const (
 	// VerbAccess on a subresource of clusters: to be given credentials of that kind.
 	VerbAccess = "access"
@@ -38,7 +38,7 @@ const AccessBreakGlass = "breakglass"
 const (
 	// ServiceAccounts are the organization's service accounts and their tokens.
 	ServiceAccounts = "serviceaccounts"
-	// AuditRecords are the records of the action log.
+	// AuditRecords are the records of the audit log.
 	AuditRecords = "auditrecords"
 	// Users are those who sign in.
 	Users = "users"

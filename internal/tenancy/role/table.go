@@ -52,7 +52,7 @@ func Rights() []Right {
 		},
 		{What: "administer its clusters (role cluster-admin)", From: v1alpha1.RoleOperator, Rules: access(v1alpha1.AccessClusterAdmin)},
 		{
-			What: "read the action log of the organization", From: v1alpha1.RoleOperator,
+			What: "read the audit log of the organization", From: v1alpha1.RoleOperator,
 			Rules: []rbacv1.PolicyRule{ours(read, AuditRecords)},
 		},
 		{
@@ -60,7 +60,7 @@ func Rights() []Right {
 			Rules: []rbacv1.PolicyRule{ours([]string{"update", "patch"}, "organizations")},
 		},
 		{
-			What: "make service accounts and their tokens", From: v1alpha1.RoleOwner,
+			What: "create service accounts and their tokens", From: v1alpha1.RoleOwner,
 			Rules: []rbacv1.PolicyRule{ours(append([]string{"get", "list"}, change...), ServiceAccounts)},
 		},
 		{

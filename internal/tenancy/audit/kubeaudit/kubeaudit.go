@@ -1,5 +1,5 @@
-// Package kubeaudit brings what was done on the admin plane past the door into the
-// action log.
+// Package kubeaudit copies what was done on the admin plane past the REST API into the
+// audit log.
 //
 // The admin plane's API server writes a log of its own, of every caller but KQueen and
 // Kubernetes' controllers: an administrator with kubectl, a pipeline with a
@@ -31,7 +31,7 @@ const (
 // Reader reads one API server's log. All fields are required.
 type Reader struct {
 	Log *audit.Log
-	// Source is the name under which the action log remembers how far the file was read.
+	// Source is the name under which the audit log remembers how far the file was read.
 	Source string
 	// Dir is the log's directory. It need not be there yet.
 	Dir string
@@ -75,7 +75,7 @@ func (r *Reader) Run(ctx context.Context) error {
 	}
 }
 
-// Read brings everything that is there into the action log.
+// Read copies everything that is there into the audit log.
 func (r *Reader) Read(ctx context.Context) error {
 	text, err := r.Log.Position(ctx, r.Source)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *Reader) Read(ctx context.Context) error {
 	return removeAll(files[:len(files)-1])
 }
 
-// readFile brings a file into the action log from an offset on. One that is whole is read to its very end; the other
+// readFile copies a file into the audit log from an offset on. One that is whole is read to its very end; the other
 // one may end in the middle of a line.
 func (r *Reader) readFile(ctx context.Context, f logFile, offset int64, whole bool) error {
 	lines, err := openLines(f.path, offset, whole)

@@ -159,7 +159,7 @@ func (p *plane) rotate(to string) {
 	}
 }
 
-// want reads, and compares what is in the action log: the request IDs, or the actions of records without.
+// want reads, and compares what is in the audit log: the request IDs, or the actions of records without.
 func (p *plane) want(ids ...string) {
 	p.t.Helper()
 	if err := p.Read(p.t.Context()); err != nil {
@@ -177,7 +177,7 @@ func (p *plane) want(ids ...string) {
 		got = append(got, r.RequestID)
 	}
 	if diff := cmp.Diff(ids, got, cmpopts.EquateEmpty()); diff != "" {
-		p.t.Errorf("in the action log: %s", diff)
+		p.t.Errorf("in the audit log: %s", diff)
 	}
 }
 
