@@ -22,10 +22,10 @@ import (
 
 // Engine provides the admin plane.
 type Engine interface {
-	// Up brings the admin plane up, or finds it serving, and blocks until it serves. The caller may call it again after
-	// a crash at any instruction.
+	// Up starts the admin plane, or finds it running, and blocks until its API server is healthy. The caller may call it
+	// again after a crash at any instruction.
 	Up(ctx context.Context, h Host) (*Plane, error)
-	// Keep renews what ages in the admin plane that Up has brought up, and blocks until ctx ends.
+	// Keep renews what ages in the admin plane that Up has started, and blocks until ctx ends.
 	Keep(ctx context.Context) error
 	// Workloads are those that Up gives to the host's supervisor, in the order in which they are to be stopped. No
 	// ControlPlane and no Machine has such a UID. An engine that runs nothing on this host has none.
@@ -73,7 +73,7 @@ type Host struct {
 	Log    *slog.Logger
 }
 
-// Plane is an admin plane that serves.
+// Plane is an admin plane whose API server is healthy.
 type Plane struct {
 	// Config is how KQueen itself calls the API server.
 	Config *rest.Config

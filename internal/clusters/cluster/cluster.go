@@ -52,25 +52,25 @@ func New(c Config) *operator.Reconciler[*v1alpha1.Cluster] {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	v := &reconciler{Config: c, calls: calls{deadline: c.CallDeadline}}
+	r := &reconciler{Config: c, calls: calls{deadline: c.CallDeadline}}
 	return operator.New(operator.Config[*v1alpha1.Cluster]{
 		Client:    c.Client,
 		Recorder:  c.Recorder,
 		New:       func() *v1alpha1.Cluster { return &v1alpha1.Cluster{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/cluster",
 		Phases: []operator.Phase[*v1alpha1.Cluster]{
-			{Condition: v1alpha1.ConditionAccepted, Ensure: v.accept},
-			{Condition: v1alpha1.ConditionKubeconfigReady, Ensure: v.publish, Remove: v.unpublish},
-			{Condition: v1alpha1.ConditionProvisioned, Ensure: v.provision, Remove: v.deprovision},
+			{Condition: v1alpha1.ConditionAccepted, Ensure: r.accept},
+			{Condition: v1alpha1.ConditionKubeconfigReady, Ensure: r.publish, Remove: r.unpublish},
+			{Condition: v1alpha1.ConditionProvisioned, Ensure: r.provision, Remove: r.deprovision},
 			// Removed first: a machine whose control plane is gone would not know what to leave.
-			{Condition: v1alpha1.ConditionWorkersGone, Remove: v.removeWorkers, Leaving: true},
+			{Condition: v1alpha1.ConditionWorkersGone, Remove: r.removeWorkers, Leaving: true},
 		},
 	})
 }
 
 // accept begins the work, after asking whether the driver takes the cluster.
-func (v *reconciler) accept(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
-	t, refused := v.resolve(ctx, c)
+func (r *reconciler) accept(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+	t, refused := r.resolve(ctx, c)
 	if refused != nil {
 		return *refused
 	}
@@ -95,8 +95,8 @@ func (v *reconciler) accept(ctx context.Context, c *v1alpha1.Cluster) operator.O
 }
 
 // provision says how far the driver is.
-func (v *reconciler) provision(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
-	t, refused := v.resolve(ctx, c)
+func (r *reconciler) provision(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+	t, refused := r.resolve(ctx, c)
 	if refused != nil {
 		return *refused
 	}
@@ -122,7 +122,7 @@ func (v *reconciler) provision(ctx context.Context, c *v1alpha1.Cluster) operato
 func judge(o provision.Observed) operator.Outcome {
 	switch o.State {
 	case provision.Serving:
-		return operator.DoneUntil(v1alpha1.ReasonProvisioned, "the cluster serves", observeInterval)
+		return operator.DoneUntil(v1alpha1.ReasonProvisioned, "the API server is healthy", observeInterval)
 	case provision.Failed:
 		return operator.Stalled(v1alpha1.ReasonProvisionerFailed, "%s", o.Message)
 	case provision.Degraded:
@@ -135,8 +135,8 @@ func judge(o provision.Observed) operator.Outcome {
 
 // deprovision removes what the driver made. It needs the provisioner with its parameters and credentials: while one of
 // them is missing it says so and waits, because a Cluster that is gone would leave what is outside to no owner.
-func (v *reconciler) deprovision(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
-	t, err := v.find(ctx, c)
+func (r *reconciler) deprovision(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+	t, err := r.find(ctx, c)
 	if gone, ok := errors.AsType[*missingError](err); ok && gone.never {
 		return operator.Done(v1alpha1.ReasonIdle, "")
 	}

@@ -26,8 +26,8 @@ const (
 )
 
 // publish writes the admin kubeconfig into the cluster's Secret.
-func (v *reconciler) publish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
-	t, refused := v.resolve(ctx, c)
+func (r *reconciler) publish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+	t, refused := r.resolve(ctx, c)
 	if refused != nil {
 		return *refused
 	}
@@ -40,20 +40,20 @@ func (v *reconciler) publish(ctx context.Context, c *v1alpha1.Cluster) operator.
 	}
 	c.Status.Steps, c.Status.Endpoint, c.Status.Join = observed.Steps, observed.Endpoint, observed.Join
 	if minter, ok := t.Driver.(provision.KubeconfigMinter); ok && observed.Endpoint != "" {
-		return v.publishMinted(ctx, c, t, minter)
+		return r.publishMinted(ctx, c, t, minter)
 	}
 	if len(observed.Kubeconfig) == 0 {
 		return pending(observed)
 	}
-	if err := v.writeKubeconfig(ctx, c, observed.Kubeconfig, nil); err != nil {
+	if err := r.writeKubeconfig(ctx, c, observed.Kubeconfig, nil); err != nil {
 		return operator.Retry(v1alpha1.ReasonKubeconfigPending, err)
 	}
 	return published(c, 0)
 }
 
 // publishMinted has the driver mint a kubeconfig when there is none, and another one after half of its life.
-func (v *reconciler) publishMinted(ctx context.Context, c *v1alpha1.Cluster, t target, minter provision.KubeconfigMinter) operator.Outcome {
-	left, err := v.mintedLeft(ctx, c)
+func (r *reconciler) publishMinted(ctx context.Context, c *v1alpha1.Cluster, t target, minter provision.KubeconfigMinter) operator.Outcome {
+	left, err := r.mintedLeft(ctx, c)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonKubeconfigPending, err)
 	}
@@ -66,21 +66,21 @@ func (v *reconciler) publishMinted(ctx context.Context, c *v1alpha1.Cluster, t t
 	if err != nil {
 		return refusal(err, v1alpha1.ReasonKubeconfigPending)
 	}
-	left = minted.Ends.Sub(v.Now()) / 2
+	left = minted.Ends.Sub(r.Now()) / 2
 	if left <= 0 || len(minted.Kubeconfig) == 0 {
 		return operator.Retry(v1alpha1.ReasonKubeconfigPending, errors.New("the provisioner gives a kubeconfig that is not good any more"))
 	}
-	renew := map[string]string{annotationRenew: v.Now().Add(left).UTC().Format(time.RFC3339)}
-	if err := v.writeKubeconfig(ctx, c, minted.Kubeconfig, renew); err != nil {
+	renew := map[string]string{annotationRenew: r.Now().Add(left).UTC().Format(time.RFC3339)}
+	if err := r.writeKubeconfig(ctx, c, minted.Kubeconfig, renew); err != nil {
 		return operator.Retry(v1alpha1.ReasonKubeconfigPending, err)
 	}
 	return published(c, left)
 }
 
 // mintedLeft is how long the kubeconfig in the cluster's Secret is kept; not positive when another one is due.
-func (v *reconciler) mintedLeft(ctx context.Context, c *v1alpha1.Cluster) (time.Duration, error) {
+func (r *reconciler) mintedLeft(ctx context.Context, c *v1alpha1.Cluster) (time.Duration, error) {
 	secret := &corev1.Secret{}
-	err := v.Secrets.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.KubeconfigSecret()}, secret)
+	err := r.Secrets.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.KubeconfigSecret()}, secret)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, c) {
 		return 0, nil
 	}
@@ -91,7 +91,7 @@ func (v *reconciler) mintedLeft(ctx context.Context, c *v1alpha1.Cluster) (time.
 	if err != nil {
 		return 0, nil //nolint:nilerr // a Secret that does not say when to renew it is due
 	}
-	return renew.Sub(v.Now()), nil
+	return renew.Sub(r.Now()), nil
 }
 
 // published says that there is a kubeconfig, for now when left is not zero. It is pure.
@@ -111,10 +111,10 @@ func pending(o provision.Observed) operator.Outcome {
 	return operator.Wait(v1alpha1.ReasonKubeconfigPending, message, observeInterval)
 }
 
-func (v *reconciler) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, kubeconfig []byte, annotations map[string]string) error {
+func (r *reconciler) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, kubeconfig []byte, annotations map[string]string) error {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: c.Namespace, Name: c.KubeconfigSecret()}
-	err := v.Secrets.Get(ctx, key, secret)
+	err := r.Secrets.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
 		secret = &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
@@ -124,7 +124,7 @@ func (v *reconciler) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, k
 			Type: corev1.SecretTypeOpaque,
 			Data: map[string][]byte{v1alpha1.KubeconfigKey: kubeconfig},
 		}
-		if err := v.Client.Create(ctx, secret); err != nil {
+		if err := r.Client.Create(ctx, secret); err != nil {
 			return fmt.Errorf("write kubeconfig: %w", err)
 		}
 		return nil
@@ -145,20 +145,20 @@ func (v *reconciler) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, k
 		}
 		maps.Copy(secret.Annotations, annotations)
 	}
-	if err := v.Client.Update(ctx, secret); err != nil {
+	if err := r.Client.Update(ctx, secret); err != nil {
 		return fmt.Errorf("write new kubeconfig: %w", err)
 	}
 	return nil
 }
 
-func (v *reconciler) unpublish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+func (r *reconciler) unpublish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
 	secret := &corev1.Secret{}
-	err := v.Secrets.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.KubeconfigSecret()}, secret)
+	err := r.Secrets.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.KubeconfigSecret()}, secret)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, c) {
 		return operator.Done(v1alpha1.ReasonIdle, "")
 	}
 	if err == nil {
-		err = client.IgnoreNotFound(v.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}))
+		err = client.IgnoreNotFound(r.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}))
 	}
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonKubeconfigPending, fmt.Errorf("delete kubeconfig: %w", err))

@@ -22,7 +22,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
-// capacityLook is the time between two tries of what the outside has no room for.
+// capacityLook is the time between two tries of what the outside has no capacity for.
 const capacityLook = 5 * time.Minute
 
 // target is a cluster's driver and what is wanted of it.
@@ -124,13 +124,13 @@ func settingsOf(p *v1alpha1.Provisioner, credentials *corev1.Secret) string {
 }
 
 // find is [finder.find] with the reconciler's own readers.
-func (v *reconciler) find(ctx context.Context, c *v1alpha1.Cluster) (target, error) {
-	return finder{provisioners: v.Client, secrets: v.Secrets, drivers: v.Drivers, calls: &v.calls}.find(ctx, c)
+func (r *reconciler) find(ctx context.Context, c *v1alpha1.Cluster) (target, error) {
+	return finder{provisioners: r.Client, secrets: r.Secrets, drivers: r.Drivers, calls: &r.calls}.find(ctx, c)
 }
 
 // resolve finds the target, or says why there is none.
-func (v *reconciler) resolve(ctx context.Context, c *v1alpha1.Cluster) (target, *operator.Outcome) {
-	t, err := v.find(ctx, c)
+func (r *reconciler) resolve(ctx context.Context, c *v1alpha1.Cluster) (target, *operator.Outcome) {
+	t, err := r.find(ctx, c)
 	if err != nil {
 		refused := refusal(err, v1alpha1.ReasonProvisionerNotReady)
 		return target{}, &refused

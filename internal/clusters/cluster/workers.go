@@ -18,8 +18,8 @@ const workersLook = time.Second
 
 // removeWorkers deletes the cluster's node pools and machines and waits until they are gone. It reads without a
 // cache: one that is overlooked would stay for ever.
-func (v *reconciler) removeWorkers(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
-	left, err := v.workers(ctx, c)
+func (r *reconciler) removeWorkers(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+	left, err := r.workers(ctx, c)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonWorkersRemaining, err)
 	}
@@ -30,7 +30,7 @@ func (v *reconciler) removeWorkers(ctx context.Context, c *v1alpha1.Cluster) ope
 			continue
 		}
 		uid := w.GetUID()
-		if err := client.IgnoreNotFound(v.Client.Delete(ctx, w, client.Preconditions{UID: &uid})); err != nil {
+		if err := client.IgnoreNotFound(r.Client.Delete(ctx, w, client.Preconditions{UID: &uid})); err != nil {
 			return operator.Retry(v1alpha1.ReasonWorkersRemaining, fmt.Errorf("delete %s: %w", w.GetName(), err))
 		}
 	}
@@ -43,10 +43,10 @@ func (v *reconciler) removeWorkers(ctx context.Context, c *v1alpha1.Cluster) ope
 
 // workers are the node pools of a cluster and its machines. A pool deletes its own machines; those that belong to
 // none are deleted with it all the same.
-func (v *reconciler) workers(ctx context.Context, c *v1alpha1.Cluster) ([]client.Object, error) {
+func (r *reconciler) workers(ctx context.Context, c *v1alpha1.Cluster) ([]client.Object, error) {
 	pools, machines := &v1alpha1.NodePoolList{}, &v1alpha1.MachineList{}
 	for _, list := range []client.ObjectList{pools, machines} {
-		if err := v.Secrets.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
+		if err := r.Secrets.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
 			return nil, fmt.Errorf("list the cluster's workers: %w", err)
 		}
 	}

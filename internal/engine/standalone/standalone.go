@@ -1,15 +1,15 @@
 //go:build linux
 
-// Package standalone is the engine that brings its admin plane: an etcd and a kube-apiserver
+// Package standalone is the engine that runs its admin plane itself: an etcd and a kube-apiserver
 // of our own, run by the same runner and described by the same function as a
 // tenant's, so that KQueen needs nothing but one machine.
 //
 //	data directory
 //	├── admin.kubeconfig   the administrator's way in
 //	├── api-ca.crt         what signs the certificate of the REST API
-//	├── kqueen.db          users, tokens and the action log
+//	├── kqueen.db          users, tokens and the audit log
 //	├── settings.json      what was chosen once: ports, version
-//	├── audit/             what was done on the admin plane past the REST API, until it is in the action log
+//	├── audit/             what was done on the admin plane past the REST API, until it is in the audit log
 //	├── keys/              keys of the store and of the admin plane, a file each
 //	├── etcd/              the data of all control planes
 //	├── run/               what the runner keeps per workload: files, logs, ports
@@ -59,13 +59,13 @@ type Engine struct {
 	binaries release.Binaries
 }
 
-// New returns the engine that brings an admin plane of its own.
+// New returns the engine that runs an admin plane of its own.
 func New() *Engine { return &Engine{} }
 
 // Workloads implements [engine.Engine].
 func (*Engine) Workloads() []engine.Workload {
 	return []engine.Workload{
-		{ID: WorkloadEgress, Title: "the ways into clusters (egress)"},
+		{ID: WorkloadEgress, Title: "the egress proxy"},
 		{ID: WorkloadAdmin, Title: "the admin API server"},
 		{ID: WorkloadStore, Title: "the data store (etcd)"},
 	}
@@ -113,7 +113,7 @@ func (e *Engine) up(ctx context.Context, report func(stage.Step)) (*engine.Plane
 		{"Keys", up.keys},
 		{"Data store (etcd)", up.store},
 		{"Admin API server", up.admin},
-		{"Ways into clusters (egress)", up.egress},
+		{"Egress proxy", up.egress},
 	}
 	for _, s := range steps {
 		if err := stage.Run(ctx, report, s.name, s.run); err != nil {

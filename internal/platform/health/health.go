@@ -27,7 +27,7 @@ const (
 	Starting State = "Starting" // runs, never ready yet
 	Ready    State = "Ready"
 	NotReady State = "NotReady" // runs, was ready, does not answer its probe any more
-	Backoff  State = "Backoff"  // ended or could not start; next try at NextStart
+	Backoff  State = "Backoff"  // ended or could not start; next retry at NextStart
 	Stopping State = "Stopping" // was told to end
 )
 

@@ -27,7 +27,7 @@ func TestDeparture(t *testing.T) {
 		change []func(*corev1.Pod)
 		want   fate
 	}{
-		"Alone":             {"A pod that nobody makes anew leaves too: its machine goes.", nil, mustLeave},
+		"Alone":             {"A pod that no controller creates anew leaves too: its machine goes.", nil, mustLeave},
 		"Pending":           {"A pod that does not run yet leaves.", []func(*corev1.Pod){phase(corev1.PodPending)}, mustLeave},
 		"ReplicaSet":        {"A pod that is made anew leaves.", []func(*corev1.Pod){controlled("apps/v1", "ReplicaSet")}, mustLeave},
 		"DaemonSet":         {"A DaemonSet's pod would come back.", []func(*corev1.Pod){controlled("apps/v1", "DaemonSet")}, stays},
@@ -41,7 +41,7 @@ func TestDeparture(t *testing.T) {
 		"Succeeded":       {"A finished pod holds nothing.", []func(*corev1.Pod){phase(corev1.PodSucceeded)}, stays},
 		"Failed":          {"A finished pod holds nothing.", []func(*corev1.Pod){phase(corev1.PodFailed)}, stays},
 		"Ending":          {"A pod that was asked is waited for.", []func(*corev1.Pod){deleted}, leaves},
-		"EndingDaemonSet": {"Nobody waits for a DaemonSet's pod.", []func(*corev1.Pod){deleted, controlled("apps/v1", "DaemonSet")}, stays},
+		"EndingDaemonSet": {"A drain does not wait for a DaemonSet's pod.", []func(*corev1.Pod){deleted, controlled("apps/v1", "DaemonSet")}, stays},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -28,11 +28,11 @@ type asKey struct{}
 // WithAs says whom the calls of a context are made as.
 func WithAs(ctx context.Context, as As) context.Context { return context.WithValue(ctx, asKey{}, as) }
 
-// ErrNobody says that a call names no user as whom it is to be made.
-var ErrNobody = errors.New("the call names nobody whom it is made as")
+// ErrNoUser says that a call names no user as whom it is to be made.
+var ErrNoUser = errors.New("the call names no user whom it is made as")
 
 // Impersonating returns an uncached client whose every call is made as whom [WithAs] named: the API server decides
-// what that one may. A call that names no user fails with [ErrNobody]; it is never made as ourselves.
+// what that one may. A call that names no user fails with [ErrNoUser]; it is never made as ourselves.
 func Impersonating(config *rest.Config, scheme *runtime.Scheme) (client.WithWatch, error) {
 	config = rest.CopyConfig(config)
 	unpaced(config)
@@ -62,7 +62,7 @@ type impersonation struct{ next http.RoundTripper }
 func (i *impersonation) RoundTrip(req *http.Request) (*http.Response, error) {
 	as, ok := req.Context().Value(asKey{}).(As)
 	if !ok || as.User == "" {
-		return nil, ErrNobody
+		return nil, ErrNoUser
 	}
 	req = req.Clone(req.Context())
 	for name := range req.Header {

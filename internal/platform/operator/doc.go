@@ -7,7 +7,7 @@
 //
 // The kit hides fetching, the finalizer, the rules of kstatus (Ready,
 // Reconciling, Stalled, observedGeneration), the single status patch, events
-// from changed conditions, and the time of the next try. A phase only looks at
+// from changed conditions, and the time of the next retry. A phase only looks at
 // the world, moves it one step, and says how that went; it never writes status.
 //
 // A phase must be idempotent and must not block for long: the process may be

@@ -50,7 +50,7 @@ func Wait(reason, message string, after time.Duration) Outcome {
 	return Outcome{kind: waiting, reason: reason, message: message, after: after}
 }
 
-// Retry says that a try did not succeed and that another may. The time between tries grows from
+// Retry says that a step failed and that another try may succeed. The time between tries grows from
 // one try to the next. The error's text becomes the condition's message, so it must be for the user to read,
 // and the same from try to try.
 func Retry(reason string, err error) Outcome {
@@ -62,13 +62,13 @@ func RetryAfter(reason string, err error, after time.Duration) Outcome {
 	return Outcome{kind: retrying, reason: reason, message: err.Error(), after: after}
 }
 
-// Unknown is RetryAfter for a look that did not succeed: how the phase's part is cannot be told, so the
+// Unknown is RetryAfter for a look that failed: how the phase's part is cannot be told, so the
 // condition is Unknown and not false, and Ready with it. Zero grows the time as Retry does.
 func Unknown(reason string, err error, after time.Duration) Outcome {
 	return Outcome{kind: retrying, unknown: true, reason: reason, message: err.Error(), after: after}
 }
 
-// Stalled says that only a human or a change of the spec helps. It is looked at again when something
+// Stalled says that only a user or a change of the spec helps. It is looked at again when something
 // that the reconciler watches changes, and now and then.
 func Stalled(reason, format string, args ...any) Outcome {
 	return Outcome{kind: stalled, reason: reason, message: fmt.Sprintf(format, args...)}

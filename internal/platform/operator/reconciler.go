@@ -56,7 +56,7 @@ type Reconciler[T Object] struct {
 	Config[T]
 
 	mu sync.Mutex
-	// due is when the next try of an object is, by request, while a step of it is to be tried again.
+	// due is when an object is retried next, by request, while a step of it is to be tried again.
 	due map[reconcile.Request]time.Time
 }
 
@@ -87,7 +87,7 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	if deleting && !controllerutil.ContainsFinalizer(obj, r.Finalizer) {
 		return reconcile.Result{}, nil
 	}
-	// The finalizer stands before the first phase makes anything: a crash in between would leak it.
+	// The finalizer is written before the first phase creates anything: a crash in between would leak it.
 	if !deleting && r.Finalizer != "" {
 		if err := r.addFinalizer(ctx, obj); err != nil {
 			return reconcile.Result{}, err
@@ -152,7 +152,7 @@ func (r *Reconciler[T]) schedule(req reconcile.Request, obj T, results []result,
 	}
 	due := time.Now().Add(last.after)
 	if last.after == 0 {
-		due = r.nextTry(req)
+		due = r.dueAt(req)
 	}
 	if delay := time.Until(due); after == 0 || delay < after {
 		after = max(delay, time.Millisecond)
@@ -162,9 +162,9 @@ func (r *Reconciler[T]) schedule(req reconcile.Request, obj T, results []result,
 	return after
 }
 
-// nextTry returns when the object is tried again. A try that comes before that time does not move it:
-// our own status patch wakes us, and the time between tries would grow to its end within a moment.
-func (r *Reconciler[T]) nextTry(req reconcile.Request) time.Time {
+// dueAt returns when the object is tried again. A try that comes before that time does not move it:
+// our own status patch triggers a run, and the time between tries would grow to its end within a moment.
+func (r *Reconciler[T]) dueAt(req reconcile.Request) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()

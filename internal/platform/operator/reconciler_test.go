@@ -69,9 +69,9 @@ func (s *subject) config(phases ...phase) operator.Config[*v1alpha1.Provisioner]
 
 // phase notes that it ran, and ends as the functions say; done when they are nil.
 func (s *subject) phase(name string, ensure, remove func() operator.Outcome) phase {
-	act := func(verb string, say func() operator.Outcome) func(context.Context, *v1alpha1.Provisioner) operator.Outcome {
+	act := func(what string, say func() operator.Outcome) func(context.Context, *v1alpha1.Provisioner) operator.Outcome {
 		return func(context.Context, *v1alpha1.Provisioner) operator.Outcome {
-			s.log = append(s.log, verb+" "+name)
+			s.log = append(s.log, what+" "+name)
 			if say == nil {
 				return operator.Done("Done", "")
 			}
@@ -234,7 +234,7 @@ func TestUnknownIsTriedAgain(t *testing.T) {
 	r := operator.New(s.config(s.phase("A", func() operator.Outcome { return operator.Unknown("Unreachable", errors.New("no answer"), 0) }, nil)))
 	p, result := s.run(t, r)
 	if result.RequeueAfter <= 0 || p.Status.NextTry == nil {
-		t.Errorf("it is looked at after %v, next try %v: want both", result.RequeueAfter, p.Status.NextTry)
+		t.Errorf("it is looked at after %v, next retry %v: want both", result.RequeueAfter, p.Status.NextTry)
 	}
 	for _, kind := range []string{"A", v1alpha1.ConditionReady} {
 		if c := apimeta.FindStatusCondition(p.Status.Conditions, kind); c == nil || c.Status != metav1.ConditionUnknown {
@@ -271,13 +271,13 @@ func TestRetry(t *testing.T) {
 		t.Errorf("the next run is in %v, want up to an hour", result.RequeueAfter)
 	}
 
-	// The status patch wakes the reconciler. Were that a new try, the time would grow at once to its end.
-	woken, again := s.run(t, r)
+	// The status patch triggers a run. Were that a new try, the time would grow at once to its end.
+	triggered, again := s.run(t, r)
 	want(t, "questions to the backoff", 1, backoff.asked)
-	want(t, "nextTry after a run before its time", p.Status.NextTry, woken.Status.NextTry)
+	want(t, "nextTry after a run before its time", p.Status.NextTry, triggered.Status.NextTry)
 	want(t, "writes of a run that fails the same way", nil, s.writes)
 	if again.RequeueAfter > result.RequeueAfter {
-		t.Errorf("the run before its time moved the next try from %v to %v", result.RequeueAfter, again.RequeueAfter)
+		t.Errorf("the run before its time moved the next retry from %v to %v", result.RequeueAfter, again.RequeueAfter)
 	}
 
 	outcome = operator.Done("Done", "")
@@ -331,7 +331,7 @@ func TestSoonestTimeCounts(t *testing.T) {
 		"DoneUntil":   {"What ages is looked at again.", []operator.Outcome{operator.DoneUntil("Done", "", time.Hour), operator.Done("Done", "")}, time.Hour},
 		"Soonest":     {"The soonest of several counts.", []operator.Outcome{operator.DoneUntil("Done", "", time.Hour), operator.DoneUntil("Done", "", time.Minute)}, time.Minute},
 		"WaitIsLater": {"A phase that waits does not push away one that ages.", []operator.Outcome{operator.DoneUntil("Done", "", time.Minute), operator.Wait("Waiting", "", time.Hour)}, time.Minute},
-		"Never":       {"Without a time the watch alone wakes.", []operator.Outcome{operator.Done("Done", "")}, 0},
+		"Never":       {"Without a time only the watch triggers a run.", []operator.Outcome{operator.Done("Done", "")}, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

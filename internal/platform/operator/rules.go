@@ -9,7 +9,7 @@ import (
 )
 
 // merge says once what rules say together, in an order of its own: one rule for all resources of an API group with the
-// same verbs. Rules that name objects stay as they are. It is pure.
+// same RBAC verbs. Rules that name objects stay as they are. It is pure.
 func merge(all [][]rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	verbs := map[[2]string]map[string]bool{} // by API group and resource
 	var named []rbacv1.PolicyRule
@@ -30,7 +30,7 @@ func merge(all [][]rbacv1.PolicyRule) []rbacv1.PolicyRule {
 			}
 		}
 	}
-	resources := map[[2]string][]string{} // by API group and verbs
+	resources := map[[2]string][]string{} // by API group and RBAC verbs
 	for key, set := range verbs {
 		same := [2]string{key[0], strings.Join(slices.Sorted(maps.Keys(set)), " ")}
 		resources[same] = append(resources[same], key[1])

@@ -30,7 +30,7 @@ func Rules(resource string) []rbacv1.PolicyRule {
 	}
 }
 
-// Rule allows verbs on resources of an API group.
+// Rule allows RBAC verbs on resources of an API group.
 func Rule(group string, resources []string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }

@@ -49,7 +49,7 @@ func TestSummarizeTrouble(t *testing.T) {
 			want:    []string{"A=False Failing a limps", "B=False Refused no", "Ready=False Failing a limps", "Reconciling=True Retrying no", "Stalled=False Idle "},
 		},
 		"WarnedThenStalled": {
-			reason:  "What only a human can mend comes before a warning.",
+			reason:  "What only a user can mend comes before a warning.",
 			results: []result{{"A", Warn("Failing", "a limps"), false}, {"B", Stalled("Broken", "mend it"), false}},
 			want:    []string{"A=False Failing a limps", "B=False Broken mend it", "Ready=False Broken mend it", "Reconciling=False Idle ", "Stalled=True Broken mend it"},
 		},
@@ -103,7 +103,7 @@ func TestSummarize(t *testing.T) {
 			want:    []string{"A=False Refused no", "Ready=False Refused no", "Reconciling=True Retrying no", "Stalled=False Idle "},
 		},
 		"Stalled": {
-			reason:  "What only a human can mend is not being worked on.",
+			reason:  "What only a user can mend is not being worked on.",
 			results: []result{{"A", Stalled("Broken", "mend %s", "it"), false}},
 			want:    []string{"A=False Broken mend it", "Ready=False Broken mend it", "Reconciling=False Idle ", "Stalled=True Broken mend it"},
 		},
@@ -127,7 +127,7 @@ func TestSummarize(t *testing.T) {
 			want:     []string{"A=False Remaining a is still there", "B=False Idle ", "Ready=False Deleting a is still there", "Reconciling=True Deleting a is still there", "Stalled=False Idle "},
 		},
 		"StalledWhileDeleting": {
-			reason:   "A deletion that only a human can end says so.",
+			reason:   "A deletion that only a user can end says so.",
 			results:  []result{{"A", Stalled("Foreign", "not ours"), false}},
 			deleting: true,
 			want:     []string{"A=False Foreign not ours", "Ready=False Foreign not ours", "Reconciling=False Idle ", "Stalled=True Foreign not ours"},

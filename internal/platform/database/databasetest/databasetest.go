@@ -82,7 +82,7 @@ func SQLite(tb testing.TB) string {
 func PostgreSQL(tb testing.TB) string {
 	tb.Helper()
 	if !shared.ready.Load() {
-		tb.Fatal("nobody would stop PostgreSQL: call databasetest.Run from TestMain")
+		tb.Fatal("nothing would stop PostgreSQL: call databasetest.Run from TestMain")
 	}
 	shared.once.Do(func() { shared.server, shared.err = start(context.WithoutCancel(tb.Context())) })
 	if shared.err != nil {

@@ -55,7 +55,7 @@ func (i *Injector) write(c call, do func() error) error {
 	})
 }
 
-// name is the object's Go type without its package, and the verb.
+// name is the object's Go type without its package, and the API verb.
 func name(obj any, verb string) string {
 	kind := fmt.Sprintf("%T", obj)
 	return kind[strings.LastIndex(kind, ".")+1:] + "." + verb

@@ -93,7 +93,7 @@ func lintSummary(shared *v1alpha1.Status, deleting bool) []error {
 	add(ready && reconciling, "Ready and Reconciling are both true")
 	add(ready && stalled, "Ready and Stalled are both true")
 	add(reconciling && stalled, "Reconciling and Stalled are both true")
-	add(!ready && !reconciling && !stalled, "none of Ready, Reconciling and Stalled is true: nobody can tell what goes on")
+	add(!ready && !reconciling && !stalled, "none of Ready, Reconciling and Stalled is true: users cannot tell what goes on")
 	add(ready && deleting, "Ready is true while the object is being deleted")
 	for _, c := range shared.Conditions {
 		add(ready && c.Status != metav1.ConditionTrue && !abnormal(c.Type), "Ready is true and %s is not", c.Type)

@@ -47,7 +47,7 @@ func TestLint(t *testing.T) {
 		"NoConditions":     {func(o *v1alpha1.Organization) { o.Status.Conditions = nil }, "condition Ready is missing"},
 		"ReadyReconciling": {status("Reconciling", "True"), "Ready and Reconciling"},
 		"ReadyStalled":     {status("Stalled", "True"), "Ready and Stalled"},
-		"NothingGoesOn":    {status("Ready", "False"), "nobody can tell"},
+		"NothingGoesOn":    {status("Ready", "False"), "users cannot tell"},
 		"ReadyWithout":     {status("NamespaceReady", "False"), "Ready is true and NamespaceReady is not"},
 		"OldStatus":        {func(o *v1alpha1.Organization) { o.Generation = 3 }, "observedGeneration is 2, the spec's is 3"},
 		"OldCondition":     {set("NamespaceReady", func(c *metav1.Condition) { c.ObservedGeneration = 1 }), ""},

@@ -31,7 +31,7 @@ type World struct {
 	Object func(context.Context) (operator.Object, error)
 	// Step moves the outside by one step between two runs, such as a program that becomes ready, and
 	// says whether something moved that the reconciler watches. Nil when nothing moves by itself.
-	Step func(context.Context) (woken bool, err error)
+	Step func(context.Context) (notified bool, err error)
 	// Done says whether the object is where it shall be.
 	Done func(context.Context) (bool, error)
 	// Then is what a user does right after the fault, or after Done when there was none: such as
@@ -142,7 +142,7 @@ func (d *drive) then(ctx context.Context) error {
 }
 
 // until runs the reconciler until done. It does not wait for the times that the reconciler asks for,
-// but a reconciler that is not done, asks for no other run, and that nothing would wake, has slept in.
+// but a reconciler that is not done, asks for no other run, and that nothing would trigger, is stuck.
 func (d *drive) until(ctx context.Context, done func(context.Context) (bool, error)) error {
 	asleep := false
 	for range mostRuns {
@@ -157,20 +157,20 @@ func (d *drive) until(ctx context.Context, done func(context.Context) (bool, err
 			return nil
 		}
 		if asleep {
-			return fmt.Errorf("not done, and nothing will wake the reconciler again: %s", d.describe(ctx))
+			return fmt.Errorf("not done, and nothing will trigger the reconciler again: %s", d.describe(ctx))
 		}
 		before := d.inj.count()
 		again, err := d.once(ctx)
 		if err != nil {
 			return err
 		}
-		woken := false
+		notified := false
 		if d.Step != nil {
-			if woken, err = d.Step(ctx); err != nil {
+			if notified, err = d.Step(ctx); err != nil {
 				return fmt.Errorf("move the outside: %w", err)
 			}
 		}
-		asleep = !again && !woken && d.inj.count() == before
+		asleep = !again && !notified && d.inj.count() == before
 	}
 	return fmt.Errorf("not done after %d runs: %s", mostRuns, d.describe(ctx))
 }

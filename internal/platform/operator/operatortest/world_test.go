@@ -104,7 +104,7 @@ var bad = map[string]struct {
 			_, _ = good(o)(ctx)
 			return reconcile.Result{}, nil
 		}
-	}, "things.Make", FailBefore, "nothing will wake"},
+	}, "things.Make", FailBefore, "nothing will trigger"},
 }
 
 func TestKitFindsFaults(t *testing.T) {
