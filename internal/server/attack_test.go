@@ -12,7 +12,7 @@ import (
 )
 
 func TestMassAssignment(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	things(t, h)
 	const clusters = "/api/v1/organizations/blue/clusters"
 	for _, field := range []string{
@@ -44,8 +44,8 @@ func TestMassAssignment(t *testing.T) {
 	}
 }
 
-func TestNobodyRaisesThemselves(t *testing.T) {
-	h := newHouse(t)
+func TestNoPrivilegeEscalation(t *testing.T) {
+	h := newFixture(t)
 	const merge = "application/merge-patch+json"
 	for who, want := range map[string]int{"viewer": http.StatusForbidden, "operator": http.StatusForbidden, "red": http.StatusNotFound} {
 		body := fmt.Sprintf(`{"spec":{"members":[{"user":%q,"role":"owner"}]}}`, who)
@@ -79,7 +79,7 @@ func TestNobodyRaisesThemselves(t *testing.T) {
 }
 
 func TestForgedHeaders(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, header := range []string{"Impersonate-User", "Impersonate-Group", "impersonate-extra-scopes", "X-Remote-User", "X-Remote-Group", "X-Remote-Extra-A", "X-Forwarded-User"} {
 		for _, who := range []string{"", "viewer", "admin"} {
 			a := h.do(t.Context(), t, who, "GET", "/api/v1/organizations/blue/clusters", "", header, "system:admin")
@@ -98,7 +98,7 @@ func TestForgedHeaders(t *testing.T) {
 
 // TestNamesThatLeadElsewhere: a name with a slash is the name of nothing.
 func TestNamesThatLeadElsewhere(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const at = "/api/v1/organizations/blue/"
 	for _, ask := range [][2]string{
 		{"GET", at + "clusters/..%2F..%2Forg-red%2Fclusters%2Fx"}, {"GET", at + "clusters/a%2Fb"}, {"GET", at + "clusters/%2e%2e%2f"}, {"GET", at + "machines/a%25b"},

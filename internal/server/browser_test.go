@@ -32,10 +32,10 @@ type sight struct {
 
 func (s sight) location() string { return s.header.Get("Location") }
 
-// front serves the door by HTTPS, without which browsers keep no cookies of ours.
-func (h *house) front(t *testing.T) *httptest.Server {
+// front serves the API by HTTPS, without which browsers keep no cookies of ours.
+func (h *fixture) front(t *testing.T) *httptest.Server {
 	t.Helper()
-	front := httptest.NewTLSServer(h.door)
+	front := httptest.NewTLSServer(h.api)
 	t.Cleanup(front.Close)
 	return front
 }

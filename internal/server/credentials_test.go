@@ -16,7 +16,7 @@ import (
 )
 
 // keys returns what is told of a provisioner's credentials.
-func (h *house) keys(t *testing.T, who string) rest.CredentialKeys {
+func (h *fixture) keys(t *testing.T, who string) rest.CredentialKeys {
 	t.Helper()
 	a := h.do(t.Context(), t, who, "GET", "/api/v1/organizations/blue/provisioners/thing/credentials", "")
 	var keys rest.CredentialKeys
@@ -28,7 +28,7 @@ func (h *house) keys(t *testing.T, who string) rest.CredentialKeys {
 
 // TestCredentials: credentials go in, belong to the provisioner, and do not come out.
 func TestCredentials(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	things(t, h)
 	const at, marker = "/api/v1/organizations/blue/provisioners/thing/credentials", "MARKER-of-a-secret"
 	p := &v1alpha1.Provisioner{}
@@ -95,7 +95,7 @@ func TestCredentials(t *testing.T) {
 
 // TestCredentialsAttacks: neither those of another organization nor those of all.
 func TestCredentialsAttacks(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	things(t, h)
 	for _, tc := range []struct {
 		who, path string

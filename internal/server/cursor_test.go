@@ -16,7 +16,7 @@ import (
 )
 
 func TestCursors(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for i := range 7 {
 		body := fmt.Sprintf(`{"name":"paged-%d","labels":{"n":"%d"},"spec":{"version":"v1.36.3"}}`, i, i%2)
 		if a := h.do(t.Context(), t, "operator", "POST", "/api/v1/organizations/blue/clusters", body); a.status != http.StatusCreated {
@@ -68,7 +68,7 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-func (h *house) list(t *testing.T, who, path string) rest.List {
+func (h *fixture) list(t *testing.T, who, path string) rest.List {
 	t.Helper()
 	a := h.do(t.Context(), t, who, "GET", path, "")
 	var l rest.List
@@ -78,7 +78,7 @@ func (h *house) list(t *testing.T, who, path string) rest.List {
 	return l
 }
 
-func (h *house) await(t *testing.T, so func() bool) {
+func (h *fixture) await(t *testing.T, so func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 )
 
 // happen writes an event about an object of an organization, some seconds after another time.
-func (h *house) happen(t *testing.T, organization, kind, name, eventType string, second int) {
+func (h *fixture) happen(t *testing.T, organization, kind, name, eventType string, second int) {
 	t.Helper()
 	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	e := &eventsv1.Event{
@@ -32,7 +32,7 @@ func (h *house) happen(t *testing.T, organization, kind, name, eventType string,
 	t.Cleanup(func() { _ = h.plane.Delete(context.WithoutCancel(t.Context()), e) })
 }
 
-func (h *house) happened(t *testing.T, who, path string) (messages, cursor string) {
+func (h *fixture) happened(t *testing.T, who, path string) (messages, cursor string) {
 	t.Helper()
 	a := h.do(t.Context(), t, who, "GET", path, "")
 	var page rest.Page[rest.ObjectEvent]
@@ -48,7 +48,7 @@ func (h *house) happened(t *testing.T, who, path string) (messages, cursor strin
 
 // TestEvents: the newest come first, page by page, and no caller reads those of another organization.
 func TestEvents(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const events = "/api/v1/organizations/blue/events"
 	for i, second := range []int{3, 1, 5, 2, 4} {
 		h.happen(t, "blue", "Cluster", "ev", []string{"Normal", "Warning"}[i%2], second)
@@ -91,7 +91,7 @@ func TestEvents(t *testing.T) {
 
 // TestWatchEvents: a watch shows what happens, of the objects that were asked for.
 func TestWatchEvents(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const watch = "/api/v1/organizations/blue/events?watch=true&kind=Cluster&name=followed"
 	for who, want := range map[string]int{"": 401, "red": 404, "nobody": 404, "viewer": 200, "admin": 200} {
 		ctx, cancel := context.WithCancel(t.Context())

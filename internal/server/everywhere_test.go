@@ -17,7 +17,7 @@ import (
 )
 
 // green makes a third organization, to which the viewer and the owner of blue belong as well.
-func (h *house) green(t *testing.T) {
+func (h *fixture) green(t *testing.T) {
 	t.Helper()
 	o := &v1alpha1.Organization{
 		ObjectMeta: metav1.ObjectMeta{Name: "green"},
@@ -42,7 +42,7 @@ func (h *house) green(t *testing.T) {
 }
 
 // cluster puts a cluster into an organization.
-func (h *house) cluster(t *testing.T, organization, name string) {
+func (h *fixture) cluster(t *testing.T, organization, name string) {
 	t.Helper()
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.NamespacePrefix + organization, Name: name}, Spec: v1alpha1.ClusterSpec{Version: "v1.36.3"}}
 	if err := h.plane.Create(t.Context(), c); err != nil {
@@ -53,7 +53,7 @@ func (h *house) cluster(t *testing.T, organization, name string) {
 
 // TestEverywhere: a list over all organizations shows what its caller may list in each, and nothing of the others.
 func TestEverywhere(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.green(t)
 	for _, at := range []string{"blue/ev-1", "red/ev-1", "green/ev-2"} {
 		organization, name, _ := strings.Cut(at, "/")
@@ -94,7 +94,7 @@ func TestEverywhere(t *testing.T) {
 	}
 	cursor = h.list(t, "admin", clusters+"&limit=1").Cursor
 	for what, ask := range map[string][2]string{
-		"a cursor of somebody else":    {"viewer", clusters + "&limit=1&cursor=" + cursor},
+		"a cursor of another caller":   {"viewer", clusters + "&limit=1&cursor=" + cursor},
 		"a cursor of all, in one":      {"admin", "/api/v1/organizations/red/clusters?name=ev-&limit=1&cursor=" + cursor},
 		"a cursor of another kind":     {"admin", "/api/v1/nodepools?name=ev-&limit=1&cursor=" + cursor},
 		"a selector that is none":      {"nobody", "/api/v1/clusters?labelSelector=a%3D%3D%3D"},
@@ -110,7 +110,7 @@ func TestEverywhere(t *testing.T) {
 // TestWatchEverywhere: a watch over several organizations shows nothing of others, goes on where it ended, and ends
 // within seconds when the caller may not see one of them any more.
 func TestWatchEverywhere(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.green(t)
 	const watch = "/api/v1/clusters?watch=true&name=ew-"
 	h.cluster(t, "blue", "ew-1")

@@ -10,9 +10,9 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
-// TestExports: an export has what it names and a seal, and the action log says who took it.
+// TestExports: an export has what it names and a seal, and the audit log says who took it.
 func TestExports(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, organization := range []string{"blue", "red"} {
 		name := fmt.Sprintf(`{"name":"exported-%s","spec":{"version":"v9.9.9"}}`, organization)
 		if a := h.do(t.Context(), t, "admin", "POST", "/api/v1/organizations/"+organization+"/clusters?dryRun=true", name); a.status != http.StatusCreated {
@@ -34,7 +34,7 @@ func TestExports(t *testing.T) {
 	if err != nil || len(page.Records) != 2 || page.Records[0].Actor.Name != "admin" || page.Records[0].Outcome != audit.Succeeded {
 		t.Errorf("the log has %+v (%v)", page.Records, err)
 	}
-	if open := h.door.streams.Open(); open != 0 {
+	if open := h.api.streams.Open(); open != 0 {
 		t.Errorf("%d streams are left", open)
 	}
 }

@@ -24,7 +24,7 @@ const (
 )
 
 // device begins to sign one in.
-func (h *house) device(t *testing.T) rest.Device {
+func (h *fixture) device(t *testing.T) rest.Device {
 	t.Helper()
 	a := h.do(t.Context(), t, "", "POST", devices, `{"client":"kqueen on build-7"}`)
 	var d rest.Device
@@ -35,7 +35,7 @@ func (h *house) device(t *testing.T) rest.Device {
 }
 
 // poll asks for a device's session, and returns the code of the problem when there is none.
-func (h *house) poll(t *testing.T, d rest.Device) (rest.Issued, string) {
+func (h *fixture) poll(t *testing.T, d rest.Device) (rest.Issued, string) {
 	t.Helper()
 	// As if the device had waited.
 	if _, err := h.db.ExecContext(t.Context(), `UPDATE access_devices SET polled = 0`); err != nil {
@@ -44,7 +44,7 @@ func (h *house) poll(t *testing.T, d rest.Device) (rest.Issued, string) {
 	return h.pollNow(t, d)
 }
 
-func (h *house) pollNow(t *testing.T, d rest.Device) (issued rest.Issued, code string) {
+func (h *fixture) pollNow(t *testing.T, d rest.Device) (issued rest.Issued, code string) {
 	t.Helper()
 	a := h.do(t.Context(), t, "", "POST", poll, fmt.Sprintf(`{"deviceCode":%q}`, d.DeviceCode))
 	if a.status != http.StatusOK {
@@ -57,7 +57,7 @@ func (h *house) pollNow(t *testing.T, d rest.Device) (issued rest.Issued, code s
 }
 
 // me says whose a token is.
-func (h *house) me(t *testing.T, token string) string {
+func (h *fixture) me(t *testing.T, token string) string {
 	t.Helper()
 	h.tokens["somebody"] = token
 	var me rest.Me
@@ -70,7 +70,7 @@ func (h *house) me(t *testing.T, token string) string {
 
 // TestDeviceByREST: everything is possible without a browser.
 func TestDeviceByREST(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	d := h.device(t)
 	if d.VerificationURI != strings.Replace(h.URL, "http:", "https:", 1)+"/device" || !strings.HasSuffix(d.VerificationURIComplete, "/device?user_code="+d.UserCode) || d.IntervalSeconds != 5 {
 		t.Errorf("%+v", d)
@@ -113,12 +113,12 @@ func TestDeviceByREST(t *testing.T) {
 		" sign-in User viewer succeeded", " sign-in   denied",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("the action log (-want +got), %v:\n%s", err, diff)
+		t.Errorf("the audit log (-want +got), %v:\n%s", err, diff)
 	}
 }
 
 func TestDeviceRefused(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	answer := func(d rest.Device, who string, approve bool) answer {
 		return h.do(t.Context(), t, who, "POST", answers, fmt.Sprintf(`{"userCode":%q,"approve":%t}`, d.UserCode, approve))
 	}
@@ -133,7 +133,7 @@ func TestDeviceRefused(t *testing.T) {
 		t.Errorf("a token approves: %d %s", a.status, a.body)
 	}
 	if a := answer(d, "", true); a.status != http.StatusUnauthorized {
-		t.Errorf("nobody approves: %d %s", a.status, a.body)
+		t.Errorf("an unauthenticated caller approves: %d %s", a.status, a.body)
 	}
 	// Disabled after the answer and before the poll.
 	answer(d, "operator", true)
@@ -141,7 +141,7 @@ func TestDeviceRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, code := h.poll(t, d); code != rest.CodeInvalidGrant {
-		t.Errorf("for somebody who was disabled: %q", code)
+		t.Errorf("for a user who was disabled: %q", code)
 	}
 	d = h.device(t)
 	if _, err := h.db.ExecContext(t.Context(), `UPDATE access_devices SET expires = 1`); err != nil {
@@ -173,7 +173,7 @@ func TestDeviceRefused(t *testing.T) {
 
 // TestDeviceFlood: one address may not make us keep as much as it likes.
 func TestDeviceFlood(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	status := 0
 	for range 21 {
 		status = h.do(t.Context(), t, "", "POST", devices, `{}`).status
@@ -183,9 +183,9 @@ func TestDeviceFlood(t *testing.T) {
 	}
 }
 
-// TestDeviceByPage: the user types the code, sees who asks, and answers.
+// TestDeviceByPage: the user types the code, sees which device asks, and answers.
 func TestDeviceByPage(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	b := newBrowser(t, h.front(t))
 	d := h.device(t)
 	s := b.get("/device?user_code=" + d.UserCode)
@@ -259,7 +259,7 @@ func (c command) answer(b *browser, answer string) url.Values {
 	return back.Query()
 }
 
-func (h *house) exchange(t *testing.T, code, verifier, redirect string) (issued rest.Issued, problem string) {
+func (h *fixture) exchange(t *testing.T, code, verifier, redirect string) (issued rest.Issued, problem string) {
 	t.Helper()
 	body, err := json.Marshal(rest.CodeExchange{Code: code, CodeVerifier: verifier, RedirectURI: redirect})
 	if err != nil {
@@ -276,7 +276,7 @@ func (h *house) exchange(t *testing.T, code, verifier, redirect string) (issued 
 }
 
 func TestCode(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	b := newBrowser(t, h.front(t))
 	b.signIn("viewer")
 	c := newCommand()
@@ -313,13 +313,13 @@ func TestCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, problem := h.exchange(t, code, c.verifier, c.redirect); problem != rest.CodeInvalidGrant {
-		t.Errorf("for somebody who was disabled: %q", problem)
+		t.Errorf("for a user who was disabled: %q", problem)
 	}
 }
 
 // TestAuthorizeRefused: a browser is sent only to a program on its own machine.
 func TestAuthorizeRefused(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	b := newBrowser(t, h.front(t))
 	b.signIn("viewer")
 	good, err := url.Parse(newCommand().page())

@@ -19,7 +19,7 @@ import (
 
 // TestJoinToken hands out what a machine joins with to who may change the machine, and writes the token down nowhere.
 func TestJoinToken(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	meta := metav1.ObjectMeta{Namespace: "org-blue", Name: "joins"}
 	c := &v1alpha1.Cluster{ObjectMeta: meta, Spec: v1alpha1.ClusterSpec{Version: "v1.36.3"}}
 	m := &v1alpha1.Machine{ObjectMeta: meta, Spec: v1alpha1.MachineSpec{ClusterName: "joins", Version: "v1.36.3", Provider: v1alpha1.ProviderManual}}
@@ -80,10 +80,10 @@ func TestJoinToken(t *testing.T) {
 		outcomes[r.Outcome]++
 		said, err := json.Marshal(r)
 		if err != nil || strings.Contains(string(said), "0123456789abcdef") || r.Object.Kind != "Machine" || r.Object.Name != "joins" {
-			t.Errorf("the action log says %s, %v", said, err)
+			t.Errorf("the audit log says %s, %v", said, err)
 		}
 	}
 	if outcomes[audit.Succeeded] != 1 || outcomes[audit.Failed] != 3 || outcomes[audit.Denied] < 2 {
-		t.Errorf("the action log has %v", outcomes)
+		t.Errorf("the audit log has %v", outcomes)
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // openSocket serves the same handler on a local socket.
-func (h *house) openSocket(t *testing.T) {
+func (h *fixture) openSocket(t *testing.T) {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "kq") //nolint:usetesting // a socket's path must be short
 	if err != nil {
@@ -29,13 +29,13 @@ func (h *house) openSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: h.door, ConnContext: socket.With}
+	s := &http.Server{Handler: h.api, ConnContext: socket.With}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close(); _ = os.RemoveAll(folder) })
 }
 
 // clientOf is how a caller calls, and urlOf where.
-func (h *house) clientOf(who string) *http.Client {
+func (h *fixture) clientOf(who string) *http.Client {
 	if who != local {
 		return h.Client()
 	}
@@ -44,7 +44,7 @@ func (h *house) clientOf(who string) *http.Client {
 	}}}
 }
 
-func (h *house) urlOf(who string) string {
+func (h *fixture) urlOf(who string) string {
 	if who != local {
 		return h.URL
 	}
@@ -54,7 +54,7 @@ func (h *house) urlOf(who string) string {
 // TestOwnerOfTheMachine wants the owner's call and a member's to take the same path: same answer, same refusal, both in
 // the audit log.
 func TestOwnerOfTheMachine(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const clusters = "/api/v1/organizations/blue/clusters"
 	for who, name := range map[string]string{local: "by-owner", "operator": "by-member"} {
 		body := `{"name":"` + name + `","spec":{"version":"v1.36.3"}}`
@@ -78,7 +78,7 @@ func TestOwnerOfTheMachine(t *testing.T) {
 
 // TestLocalSocketTakesNoBrowser sends what a page of another site could send through a proxy that leads to the socket.
 func TestLocalSocketTakesNoBrowser(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for name, header := range map[string][2]string{
 		"origin": {"Origin", "https://evil.example.com"}, "site": {"Sec-Fetch-Site", "cross-site"}, "cookie": {"Cookie", pages.SessionCookie + "=x"},
 		"token": {"Authorization", "Bearer " + h.tokens["viewer"]}, "impersonation": {"Impersonate-User", "admin"},

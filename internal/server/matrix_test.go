@@ -45,7 +45,7 @@ type route struct {
 	// body is what is sent; %d is another number each time.
 	body string
 	// make makes what the request needs, and returns parameters of the path beside the usual ones.
-	make func(t *testing.T, h *house, n int) map[string]string
+	make func(t *testing.T, h *fixture, n int) map[string]string
 }
 
 // matrixOfRest has, with the other part, every operation of the document: one that is not there fails the test.
@@ -174,7 +174,7 @@ func matrix() map[string]route {
 }
 
 // someUser makes a user.
-func someUser(t *testing.T, h *house, n int) map[string]string {
+func someUser(t *testing.T, h *fixture, n int) map[string]string {
 	t.Helper()
 	name := fmt.Sprintf("user-%d", n)
 	if _, err := h.access.Users.Create(t.Context(), access.NewUser{Name: name, Password: secret}); err != nil {
@@ -184,7 +184,7 @@ func someUser(t *testing.T, h *house, n int) map[string]string {
 }
 
 // someDevice makes a device that waits for its user.
-func someDevice(t *testing.T, h *house, _ int) map[string]string {
+func someDevice(t *testing.T, h *fixture, _ int) map[string]string {
 	t.Helper()
 	start, err := h.access.Devices.Start(t.Context(), access.Origin{})
 	if err != nil {
@@ -194,7 +194,7 @@ func someDevice(t *testing.T, h *house, _ int) map[string]string {
 }
 
 // someAccount makes a service account of blue with a token.
-func someAccount(t *testing.T, h *house, n int) map[string]string {
+func someAccount(t *testing.T, h *fixture, n int) map[string]string {
 	t.Helper()
 	name := fmt.Sprintf("sa-%d", n)
 	if _, err := h.access.ServiceAccounts.Create(t.Context(), name, "", access.Scope{Organization: "blue", Role: "viewer"}); err != nil {
@@ -228,7 +228,7 @@ func expected(from, who, path string) int {
 }
 
 // things puts one of each kind into blue, all of one name.
-func things(t *testing.T, h *house) {
+func things(t *testing.T, h *fixture) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: "org-blue", Name: "thing"}
 	for _, o := range []client.Object{
@@ -248,10 +248,10 @@ func things(t *testing.T, h *house) {
 
 // TestMatrix asks every operation of the document as every caller.
 func TestMatrix(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	things(t, h)
 	known, n := matrix(), 0
-	for path, item := range h.door.OpenAPI().Paths {
+	for path, item := range h.api.OpenAPI().Paths {
 		for _, o := range chain.OperationsOf(item) {
 			r, ok := known[o.OperationID]
 			if !ok {
@@ -273,7 +273,7 @@ func TestMatrix(t *testing.T) {
 }
 
 // ask asks one operation as one caller and compares.
-func (h *house) ask(t *testing.T, r route, method, path, who string, n int) {
+func (h *fixture) ask(t *testing.T, r route, method, path, who string, n int) {
 	t.Helper()
 	values := map[string]string{"organization": "blue", "release": "v1.36.3", "credential": "kqx", "member": "user:some%2Fbody"}
 	for _, k := range rest.Kinds() {
@@ -289,7 +289,7 @@ func (h *house) ask(t *testing.T, r route, method, path, who string, n int) {
 		at = strings.ReplaceAll(at, "{"+name+"}", value)
 	}
 	headers := []string{"If-Match", "*"}
-	operation := h.door.OpenAPI().Paths[path]
+	operation := h.api.OpenAPI().Paths[path]
 	if strings.HasPrefix(method, "P") || method == "DELETE" {
 		if slices.ContainsFunc(chain.OperationsOf(operation), func(o *huma.Operation) bool { return o.Method == method && takesDryRun(o) }) {
 			at += "?dryRun=true"
@@ -352,7 +352,7 @@ func mayBe(a answer, from string) bool {
 
 // TestMatrixOfWatches asks every list to go on.
 func TestMatrixOfWatches(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, k := range rest.Kinds() {
 		path := rest.Prefix + k.Route(rest.VerbList).Path
 		r := matrix()["list"+k.PluralName()]
@@ -376,7 +376,7 @@ func TestMatrixOfWatches(t *testing.T) {
 
 // TestMatrixOfWatchesEverywhere asks every list over all organizations to go on.
 func TestMatrixOfWatchesEverywhere(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, k := range rest.Kinds() {
 		if !k.InOrganization() {
 			continue
@@ -396,7 +396,7 @@ func TestMatrixOfWatchesEverywhere(t *testing.T) {
 }
 
 // begin returns the status with which a stream begins.
-func (h *house) begin(ctx context.Context, t *testing.T, who, path string) int {
+func (h *fixture) begin(ctx context.Context, t *testing.T, who, path string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.urlOf(who)+path, http.NoBody)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
-// TestMembers: members come and go, as the roles allow; the action log names them.
+// TestMembers: members come and go, as the roles allow; the audit log names them.
 func TestMembers(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.green(t)
 	const at = "/api/v1/organizations/green/members/"
 	const begun = "user:viewer=viewer user:owner=owner"
@@ -55,13 +55,13 @@ func TestMembers(t *testing.T) {
 		"owner remove-member green group:corp:x/y z true true", "owner remove-member green group:corp:x/y z false false",
 	}
 	if diff := cmp.Diff(want, log); diff != "" || err != nil {
-		t.Errorf("the action log (-want +got), %v\n%s", err, diff)
+		t.Errorf("the audit log (-want +got), %v\n%s", err, diff)
 	}
 }
 
 // TestMembersAttacks: no caller comes in, or rises, who is not let.
 func TestMembersAttacks(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.green(t)
 	const at = "/api/v1/organizations/green/members/"
 	for _, tc := range []struct {
@@ -102,7 +102,7 @@ func TestMembersAttacks(t *testing.T) {
 
 // TestMembersAtOnce: of many changes at the same time none is lost.
 func TestMembersAtOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.green(t)
 	const many = 10
 	var all sync.WaitGroup
@@ -120,7 +120,7 @@ func TestMembersAtOnce(t *testing.T) {
 	}
 }
 
-func (h *house) members(t *testing.T, who string) string {
+func (h *fixture) members(t *testing.T, who string) string {
 	t.Helper()
 	a := h.do(t.Context(), t, who, "GET", "/api/v1/organizations/green/members", "")
 	var page rest.Page[rest.Member]

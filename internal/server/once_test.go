@@ -13,7 +13,7 @@ import (
 )
 
 func TestDryRun(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const clusters = "/api/v1/organizations/blue/clusters"
 	a := h.do(t.Context(), t, "operator", "POST", clusters+"?dryRun=true", `{"name":"dry","spec":{"version":"v1.36.3"}}`)
 	if o := a.object(t); a.status != http.StatusCreated || !strings.Contains(string(o.Spec), "podCIDR") {
@@ -39,7 +39,7 @@ func TestDryRun(t *testing.T) {
 }
 
 func TestOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const accounts, key = "/api/v1/organizations/blue/serviceaccounts", "Idempotency-Key"
 	first := h.do(t.Context(), t, "owner", "POST", accounts, `{"name":"ci","role":"viewer"}`, key, "k1")
 	again := h.do(t.Context(), t, "owner", "POST", accounts, `{"name":"ci","role":"viewer"}`, key, "k1")
@@ -50,7 +50,7 @@ func TestOnce(t *testing.T) {
 		t.Errorf("the key with another body: %d %s", a.status, a.body)
 	}
 	if a := h.do(t.Context(), t, "admin", "POST", accounts, `{"name":"ci","role":"viewer"}`, key, "k1"); a.status != http.StatusConflict {
-		t.Errorf("the key of somebody else: %d %s", a.status, a.body)
+		t.Errorf("the key of another caller: %d %s", a.status, a.body)
 	}
 	if a := h.do(t.Context(), t, "owner", "POST", accounts, `{"name":"ci","role":"viewer"}`); a.status != http.StatusConflict {
 		t.Errorf("without a key: %d %s", a.status, a.body)

@@ -12,7 +12,7 @@ import (
 
 // TestOperations: what goes on is listed, page by page, to those who may list the objects.
 func TestOperations(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	things(t, h)
 	for _, name := range []string{"working-1", "working-2"} {
 		h.cluster(t, "blue", name)

@@ -26,7 +26,7 @@ const goodAuthorize = "/authorize?redirect_uri=http%3A%2F%2F127.0.0.1%3A4711%2Fc
 
 // TestPages compares what a browser is shown, and holds each page against the rules that all follow.
 func TestPages(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	front := h.front(t)
 	code := func(b *browser) string {
 		start, err := h.access.Devices.Start(t.Context(), access.Origin{Client: "kqueen on <build-7>"})
@@ -137,7 +137,7 @@ func golden(t *testing.T, name, got, requestID string) {
 
 // TestMatrixOfPages asks every page without and with a session, and sends every form as no page of ours would.
 func TestMatrixOfPages(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	front := h.front(t)
 	// What a browser gets without and with a session that asks, or sends the form of a page of ours without a field.
 	want := map[string][2]int{
@@ -182,7 +182,7 @@ func TestMatrixOfPages(t *testing.T) {
 }
 
 // proofs is a form of ours that is not on the page that is shown.
-func (b *browser) proofs(h *house, path string) string {
+func (b *browser) proofs(h *fixture, path string) string {
 	credential := ""
 	if session := b.cookie(pages.SessionCookie); session != "" {
 		identity, err := h.access.Credentials.Authenticate(b.t.Context(), session)
@@ -219,7 +219,7 @@ func (b *browser) forge(path string) {
 
 // TestNextOfPages: signing in leads to pages of ours and nowhere else.
 func TestNextOfPages(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	b := newBrowser(t, h.front(t))
 	const evil = "https://evil.example.com/"
 	if s := b.get("/signin?" + url.Values{"next": {evil}}.Encode()); s.status != http.StatusBadRequest || strings.Contains(s.body, evil) {
@@ -237,7 +237,7 @@ func TestNextOfPages(t *testing.T) {
 
 // TestProviderOfFlow: a user who names a provider is sent there at once, and back to the page afterwards.
 func TestProviderOfFlow(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	b := newBrowser(t, h.front(t))
 	for _, page := range []string{goodAuthorize + "&provider=corp", "/device?provider=corp"} {
 		s := b.get(page)
@@ -256,7 +256,7 @@ func TestProviderOfFlow(t *testing.T) {
 
 // TestSessionOfPages: the cookie opens pages and nothing else, and ends when its owner leaves or is disabled.
 func TestSessionOfPages(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	b := newBrowser(t, h.front(t))
 	b.get("/signin")
 	s := b.submit("/signin", "name", "viewer", "password", secret)
@@ -301,11 +301,11 @@ func TestSessionOfPages(t *testing.T) {
 	}
 	want := []string{"anonymous sign-in viewer succeeded", "user sign-out  succeeded", "anonymous sign-in viewer succeeded", "anonymous authorize  denied"}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("the action log (-want +got), %v:\n%s", err, diff)
+		t.Errorf("the audit log (-want +got), %v:\n%s", err, diff)
 	}
 }
 
-func apiToken(t *testing.T, h *house) string {
+func apiToken(t *testing.T, h *fixture) string {
 	t.Helper()
 	identity, err := h.access.Credentials.Authenticate(t.Context(), h.tokens["viewer"])
 	if err != nil {
@@ -320,7 +320,7 @@ func apiToken(t *testing.T, h *house) string {
 
 // TestLockOfPages: who guesses by the form has to wait as everywhere.
 func TestLockOfPages(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	b := newBrowser(t, h.front(t))
 	status := 0
 	for range 6 {

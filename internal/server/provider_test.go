@@ -26,7 +26,7 @@ import (
 
 // corp is an identity provider that an administrator has added, and an organization whose viewers are a group of it.
 type corp struct {
-	*house
+	*fixture
 	t      *testing.T
 	issuer *oidctest.Issuer
 	// name of the provider, and the organization.
@@ -37,7 +37,7 @@ type corp struct {
 
 func newCorp(t *testing.T) *corp {
 	t.Helper()
-	c := &corp{house: newHouse(t), t: t, issuer: oidctest.New(t, time.Now), name: fmt.Sprintf("corp-%d", time.Now().UnixNano())}
+	c := &corp{fixture: newFixture(t), t: t, issuer: oidctest.New(t, time.Now), name: fmt.Sprintf("corp-%d", time.Now().UnixNano())}
 	c.entrance = c.front(t)
 	c.b = newBrowser(t, c.entrance)
 	c.issuer.Claims = map[string]any{"email": "alice@example.com", "email_verified": true, "name": "Alice", "groups": []string{"devs"}}
@@ -87,8 +87,8 @@ func (c *corp) begin() string {
 	return "/signin/" + c.name + "/callback?" + c.issuer.Browse(c.t, s.location()).Encode()
 }
 
-// TestProviderThroughTheDoor: a user signs in by an issuer, and the groups that it names are roles here.
-func TestProviderThroughTheDoor(t *testing.T) {
+// TestProviderThroughTheAPI: a user signs in by an issuer, and the groups that it names are roles here.
+func TestProviderThroughTheAPI(t *testing.T) {
 	c := newCorp(t)
 	if s := c.b.get("/signin?next=%2Fdevice"); !strings.Contains(s.body, `href="/signin/`+c.name+`?next=%2Fdevice">Example Corporation<`) {
 		t.Errorf("the page does not offer it: %s", s.body)
@@ -114,7 +114,7 @@ func TestProviderThroughTheDoor(t *testing.T) {
 		t.Errorf("a viewer creates: %d %s", a.status, a.body)
 	}
 	if a := c.do(t.Context(), t, "alice", "GET", "/api/v1/organizations/blue/clusters", ""); a.status != http.StatusNotFound {
-		t.Errorf("somebody else's: %d %s", a.status, a.body)
+		t.Errorf("another user's: %d %s", a.status, a.body)
 	}
 	// Other groups at the next sign-in are other rights.
 	c.issuer.Claims["groups"] = []string{"platform"}
@@ -126,7 +126,7 @@ func TestProviderThroughTheDoor(t *testing.T) {
 	}
 	page, err := c.audit.List(t.Context(), audit.Filter{AllOrganizations: true, Action: "sign-in", OldestFirst: true})
 	if err != nil || len(page.Records) != 2 || page.Records[0].Object.Name != c.name+":alice@example.com" || page.Records[0].Detail["by"] != c.name {
-		t.Errorf("the action log: %+v (%v)", page.Records, err)
+		t.Errorf("the audit log: %+v (%v)", page.Records, err)
 	}
 	// The secret goes in and does not come out.
 	a = c.do(t.Context(), t, "admin", "GET", "/api/v1/identityproviders/"+c.name, "")
@@ -135,7 +135,7 @@ func TestProviderThroughTheDoor(t *testing.T) {
 	}
 	records, err := c.audit.List(t.Context(), audit.Filter{AllOrganizations: true, Action: "set-secret"})
 	if err != nil || len(records.Records) != 1 || strings.Contains(fmt.Sprintf("%+v", records.Records), oidctest.ClientSecret) {
-		t.Errorf("the action log: %+v (%v)", records.Records, err)
+		t.Errorf("the audit log: %+v (%v)", records.Records, err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 func TestRecords(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const clusters = "/api/v1/organizations/blue/clusters"
 	h.do(t.Context(), t, "operator", "POST", clusters, `{"name":"logged","spec":{"version":"v1.36.3"}}`, "X-Request-Id", "my-request")
 	h.do(t.Context(), t, "viewer", "DELETE", clusters+"/logged", "", "If-Match", "*")
@@ -43,7 +43,7 @@ func TestRecords(t *testing.T) {
 	}
 	all, err := h.audit.List(t.Context(), audit.Filter{AllOrganizations: true, ActorKind: audit.Anonymous})
 	if err != nil || len(all.Records) != 1 || all.Records[0].Outcome != audit.Denied {
-		t.Errorf("the try of nobody is %+v (%v)", all.Records, err)
+		t.Errorf("the attempt of an unauthenticated caller is %+v (%v)", all.Records, err)
 	}
 	a = h.do(t.Context(), t, "admin", "POST", "/api/v1/audit/verification", "")
 	var report rest.AuditReport
@@ -53,7 +53,7 @@ func TestRecords(t *testing.T) {
 }
 
 func TestMistypedSignIn(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, name := range []string{"marker of a password", "viewer"} {
 		a := h.do(t.Context(), t, "", "POST", "/api/v1/signin", fmt.Sprintf(`{"name":%q,"password":"wrong"}`, name))
 		if a.status != http.StatusUnauthorized {
@@ -70,7 +70,7 @@ func TestMistypedSignIn(t *testing.T) {
 }
 
 func TestNoLogNoChange(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.do(t.Context(), t, "operator", "POST", "/api/v1/organizations/blue/clusters", `{"name":"x","spec":{"version":"v9.9.9"}}`)
 	if _, err := h.db.ExecContext(t.Context(), `DROP TRIGGER audit_head_update; UPDATE audit_head SET hash = 'forged'`); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestNoLogNoChange(t *testing.T) {
 }
 
 func TestStrangersFillNoLog(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const atOnce = 100 // as package chain lets in
 	tries := int64(0)
 	try := func() {

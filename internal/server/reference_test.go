@@ -11,7 +11,7 @@ import (
 // TestServedReference: the page has every operation and schema of the document, leads nowhere else, and needs no
 // session.
 func TestServedReference(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	a := h.do(t.Context(), t, "", "GET", "/docs", "")
 	if a.status != http.StatusOK || a.header.Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Fatalf("%d %v", a.status, a.header)
@@ -21,7 +21,7 @@ func TestServedReference(t *testing.T) {
 	if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "//") {
 		t.Errorf("the policy is %q", policy)
 	}
-	for path, item := range h.door.OpenAPI().Paths {
+	for path, item := range h.api.OpenAPI().Paths {
 		for _, o := range chain.OperationsOf(item) {
 			if !strings.Contains(page, `<section id="`+o.OperationID+`">`) || !strings.Contains(page, "<code>"+path+"</code>") {
 				t.Errorf("%s %s (%s) is not in the page", o.Method, path, o.OperationID)

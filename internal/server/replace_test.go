@@ -8,7 +8,7 @@ import (
 
 // TestReplace: PUT puts what is said in the place of what was said, of the revision that its caller means.
 func TestReplace(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	things(t, h)
 	const at = "/api/v1/organizations/blue/clusters/thing"
 	first := h.do(t.Context(), t, "operator", "PUT", at, `{"labels":{"a":"1","b":"2"},"annotations":{"note":"x"},"spec":{"version":"v1.36.3","network":{"extraSANs":["a.example"]}}}`, "If-Match", "*")
@@ -50,7 +50,7 @@ func TestReplace(t *testing.T) {
 
 // TestReplaceAttacks: what only the server says, and what only administrators say, is not taken here either.
 func TestReplaceAttacks(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	things(t, h)
 	const at = "/api/v1/organizations/blue/clusters/thing"
 	for _, field := range []string{

@@ -16,8 +16,8 @@ var notSecret = map[string]string{
 	"Me.credential":         "is its id and when it ends",
 	"Problem.code":          "is a word of the list of problems",
 	"User.hasPassword":      "says whether there is one",
-	"Device.userCode":       "is shown to people, and does nothing without somebody who is signed in",
-	"DeviceAnswer.userCode": "is what the people were shown",
+	"Device.userCode":       "is shown to users, and does nothing without a user who is signed in",
+	"DeviceAnswer.userCode": "is what the user was shown",
 
 	"MachineSpec.taints[].key":           "is a name",
 	"NodePoolSpec.template.taints[].key": "is a name",
@@ -29,7 +29,7 @@ var notSecret = map[string]string{
 // TestSecretFields: every field of the document that holds a secret says so, by format: password. Clients do not show
 // such fields, and the test of a whole installation looks for what was in them everywhere.
 func TestSecretFields(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	left := map[string]bool{}
 	for name := range notSecret {
 		left[name] = true
@@ -56,7 +56,7 @@ func TestSecretFields(t *testing.T) {
 			walk(at+"{}", values)
 		}
 	}
-	for name, s := range h.door.OpenAPI().Components.Schemas.Map() {
+	for name, s := range h.api.OpenAPI().Components.Schemas.Map() {
 		walk(name, s)
 	}
 	if found < 10 {

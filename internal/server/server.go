@@ -1,10 +1,10 @@
 // Package server is the one way in by HTTP: the REST API, its reference, and the pages on which users sign in.
 //
-// It wires. One chain stands before everything (package chain); handlers are in packages by subject (objects, secrets, accounts,
+// It wires. One chain is in front of everything (package chain); handlers are in packages by subject (objects, secrets, accounts,
 // auditlog, pages); what a caller may do is decided by the API server of the admin plane, which every call is made at as
 // the caller (rights asks it). The owner of the machine comes by a local socket (package socket) through the same handler.
 //
-// Only the place that wires the program enters.
+// Only the package that wires the program may import it.
 package server
 
 import (

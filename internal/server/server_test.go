@@ -36,11 +36,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
 
-// house is a door over a real API server and a real database, with two organizations, blue and red, and a member of
+// fixture is a server over a real admin plane and a real database, with two organizations, blue and red, and a member of
 // each role in blue.
-type house struct {
+type fixture struct {
 	*httptest.Server
-	door    *Server
+	api     *Server
 	access  *access.Service
 	audit   *audit.Log
 	answers *idempotency.Store
@@ -57,9 +57,9 @@ type house struct {
 
 const secret = "correct horse battery"
 
-func newHouse(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	h := &house{plane: controlplanetest.Client(t), tokens: map[string]string{}, key: bytes.Repeat([]byte{9}, 32)}
+	h := &fixture{plane: controlplanetest.Client(t), tokens: map[string]string{}, key: bytes.Repeat([]byte{9}, 32)}
 	h.organizations(t)
 	h.clear(t)
 	db, err := database.Open(t.Context(), database.FileURL(filepath.Join(t.TempDir(), "kqueen.db")))
@@ -83,7 +83,7 @@ func newHouse(t *testing.T) *house {
 }
 
 // clear removes what the tests before have left in the organizations, and providers: each begins with none.
-func (h *house) clear(t *testing.T) {
+func (h *fixture) clear(t *testing.T) {
 	t.Helper()
 	if err := h.plane.DeleteAllOf(t.Context(), &v1alpha1.IdentityProvider{}); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func (h *house) clear(t *testing.T) {
 }
 
 // organizations puts them and their rights into the plane.
-func (h *house) organizations(t *testing.T) {
+func (h *fixture) organizations(t *testing.T) {
 	t.Helper()
 	ensure := func(o client.Object) {
 		if err := h.plane.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -131,7 +131,7 @@ func (h *house) organizations(t *testing.T) {
 }
 
 // guarded waits until the API server holds the guard of organizations, which it does some moments after it was told.
-func (h *house) guarded(t *testing.T) {
+func (h *fixture) guarded(t *testing.T) {
 	t.Helper()
 	callers, err := kube.Impersonating(controlplanetest.Config(t), controlplanetest.Scheme(t))
 	if err != nil {
@@ -149,7 +149,7 @@ func (h *house) guarded(t *testing.T) {
 }
 
 // users makes users and signs them in.
-func (h *house) users(t *testing.T) {
+func (h *fixture) users(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"admin", "owner", "operator", "developer", "viewer", "red", "nobody"} {
 		_, err := h.access.Users.Create(t.Context(), access.NewUser{Name: name, Password: secret, Admin: name == "admin"})
@@ -164,7 +164,7 @@ func (h *house) users(t *testing.T) {
 	}
 }
 
-func (h *house) open(t *testing.T) {
+func (h *fixture) open(t *testing.T) {
 	t.Helper()
 	config := controlplanetest.Config(t)
 	config.QPS = -1
@@ -196,7 +196,7 @@ func (h *house) open(t *testing.T) {
 	if _, err := signs.Renew(nil, func([]byte) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	h.door, err = New(Config{
+	h.api, err = New(Config{
 		Issuer: signs, Answers: h.answers,
 		Callers: callers, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, time.Now),
 		Key: h.key, Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now,
@@ -204,8 +204,8 @@ func (h *house) open(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Server = httptest.NewServer(h.door)
-	t.Cleanup(func() { h.door.Close(); h.Server.Close() })
+	h.Server = httptest.NewServer(h.api)
+	t.Cleanup(func() { h.api.Close(); h.Server.Close() })
 	h.openSocket(t)
 }
 
@@ -235,7 +235,7 @@ func (a answer) object(t *testing.T) rest.Object {
 }
 
 // do makes a request as a caller; headers are pairs.
-func (h *house) do(ctx context.Context, t *testing.T, who, method, path, body string, headers ...string) answer {
+func (h *fixture) do(ctx context.Context, t *testing.T, who, method, path, body string, headers ...string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, method, h.urlOf(who)+path, bytes.NewBufferString(body))
 	if err != nil {
@@ -263,7 +263,7 @@ func (h *house) do(ctx context.Context, t *testing.T, who, method, path, body st
 }
 
 func TestObjects(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ctx := t.Context()
 	const clusters = "/api/v1/organizations/blue/clusters"
 	made := h.do(ctx, t, "operator", "POST", clusters, `{"name":"demo","labels":{"env":"test"},"spec":{"version":"v1.36.3"}}`)

@@ -11,10 +11,10 @@ import (
 	"kqueen.io/kqueen/internal/server/chain"
 )
 
-// TestSlowStrangersStopNobody: those who begin to sign in and never say who they are take the share of their address,
+// TestSlowStrangersStopNoOtherCaller: those who begin to sign in and never say who they are take the share of their address,
 // and no callers' shares.
-func TestSlowStrangersStopNobody(t *testing.T) {
-	h := newHouse(t)
+func TestSlowStrangersStopNoOtherCaller(t *testing.T) {
+	h := newFixture(t)
 	address := strings.TrimPrefix(h.URL, "http://")
 	const slow = chain.MaxRequests + chain.MaxEntering
 	refused := 0
@@ -48,7 +48,7 @@ func TestSlowStrangersStopNobody(t *testing.T) {
 
 // TestTornBody: what does not come to its end is the mistake of its sender.
 func TestTornBody(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for name, body := range map[string]string{
 		"too short":    "Content-Length: 100\r\n\r\n{",
 		"broken chunk": "Transfer-Encoding: chunked\r\n\r\nnothing\r\n",

@@ -15,7 +15,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-func (h *house) events(t *testing.T, who, path string, headers ...string) <-chan string {
+func (h *fixture) events(t *testing.T, who, path string, headers ...string) <-chan string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL+path, http.NoBody)
 	if err != nil {
@@ -62,7 +62,7 @@ func next(t *testing.T, lines <-chan string, name string) rest.Event {
 }
 
 func TestWatch(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	things(t, h)
 	const clusters = "/api/v1/organizations/blue/clusters"
 	lines := h.events(t, "viewer", clusters+"?watch=true&name=thing")
@@ -112,7 +112,7 @@ func TestWatch(t *testing.T) {
 // TestWatchBegins: what is there comes without an id, since who went on from one of those would miss the others, and then
 // a bookmark with one, at once.
 func TestWatchBegins(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, name := range []string{"wb-1", "wb-2", "wb-3"} {
 		h.cluster(t, "blue", name)
 	}

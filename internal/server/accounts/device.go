@@ -36,7 +36,7 @@ func (h *devices) register(api huma.API) {
 	huma.Register(api, o, h.pollDevice)
 	huma.Register(api, chain.Operation(http.MethodGet, "/device/{userCode}", "getDevice", "What a device asks for that shows this code", tag, chain.OfAccount, chain.Recorded("look-up-device")), h.getDevice)
 	huma.Register(api, chain.Operation(http.MethodPost, "/device/answer", "answerDevice", "Approve or deny a device, which then acts as you", tag, chain.OfAccount, chain.Recorded("answer-device")), h.answerDevice)
-	huma.Register(api, chain.Operation(http.MethodPost, "/code", "exchangeCode", "Turn what a browser brought into a session", tag, chain.Public, chain.Recorded("sign-in")), h.exchangeCode)
+	huma.Register(api, chain.Operation(http.MethodPost, "/code", "exchangeCode", "Exchange the code from a browser for a session", tag, chain.Public, chain.Recorded("sign-in")), h.exchangeCode)
 }
 
 type startDeviceInput struct{ Body rest.NewDevice }

@@ -40,8 +40,8 @@ func (h *members) register(api huma.API) {
 	const at, tag = "/organizations/{organization}/members", "Members"
 	huma.Register(api, chain.Operation(http.MethodGet, at, "listMembers", "List who belongs to an organization", tag), h.listMembers)
 	const one = at + "/{member}"
-	huma.Register(api, chain.Operation(http.MethodPut, one, "setMember", "Let somebody belong to an organization, in a role", tag, chain.Recorded("set-member")), h.setMember)
-	huma.Register(api, chain.Operation(http.MethodDelete, one, "removeMember", "Let somebody no longer belong to an organization", tag, chain.Recorded("remove-member")), h.removeMember)
+	huma.Register(api, chain.Operation(http.MethodPut, one, "setMember", "Make a user or group a member of an organization, in a role", tag, chain.Recorded("set-member")), h.setMember)
+	huma.Register(api, chain.Operation(http.MethodDelete, one, "removeMember", "Remove a member from an organization", tag, chain.Recorded("remove-member")), h.removeMember)
 }
 
 // OfMember is in the path of a member.
@@ -63,7 +63,7 @@ func (in OfMember) member() (v1alpha1.Member, error) {
 		return v1alpha1.Member{Group: name}, nil
 	}
 	return v1alpha1.Member{}, problem.New(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid",
-		rest.FieldError{Pointer: "path:member", Detail: "is nobody; want user:NAME or group:NAME, with at most 256 characters of name"})
+		rest.FieldError{Pointer: "path:member", Detail: "is not a member; want user:NAME or group:NAME, with at most 256 characters of name"})
 }
 
 func toMember(m v1alpha1.Member) rest.Member {

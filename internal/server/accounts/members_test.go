@@ -14,7 +14,7 @@ func TestMembersChange(t *testing.T) {
 	group := v1alpha1.Member{Group: "alice", Role: v1alpha1.RoleViewer}
 	lower := v1alpha1.Member{User: "alice", Role: v1alpha1.RoleViewer}
 	for name, tc := range map[string]struct{ have, with, without []v1alpha1.Member }{
-		"Nobody":  {nil, []v1alpha1.Member{lower}, nil},
+		"None":    {nil, []v1alpha1.Member{lower}, nil},
 		"Other":   {[]v1alpha1.Member{group}, []v1alpha1.Member{group, lower}, []v1alpha1.Member{group}},
 		"Changed": {[]v1alpha1.Member{alice, group}, []v1alpha1.Member{lower, group}, []v1alpha1.Member{group}},
 		"Twice":   {[]v1alpha1.Member{group, alice, lower}, []v1alpha1.Member{group, lower}, []v1alpha1.Member{group}},

@@ -30,7 +30,7 @@ func (h *signIn) register(api huma.API) {
 	huma.Register(api, chain.Operation(http.MethodPost, "/signin", "signIn", "Sign in with name and password", "Sign-in", chain.Public, chain.Recorded("sign-in")), h.signIn)
 	huma.Register(api, chain.Operation(http.MethodPost, "/password", "choosePassword", "Choose a password, with a one-time token", "Sign-in", chain.Public, chain.Recorded("choose-password")), h.choosePassword)
 	huma.Register(api, chain.Operation(http.MethodPost, "/signout", "signOut", "End this session", "Sign-in", chain.OfAccount, chain.Recorded("sign-out")), h.signOut)
-	huma.Register(api, chain.Operation(http.MethodGet, "/providers", "listProviders", "List the identity providers by which people sign in", "Sign-in", chain.Public), h.listProviders)
+	huma.Register(api, chain.Operation(http.MethodGet, "/providers", "listProviders", "List the identity providers by which users sign in", "Sign-in", chain.Public), h.listProviders)
 }
 
 type setUpInput struct {

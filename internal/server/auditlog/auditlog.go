@@ -35,9 +35,9 @@ func Register(api huma.API, log *audit.Log, r *rights.Rights, streams *chain.Str
 
 func (h *auditLog) register(api huma.API) {
 	const tag = "Audit"
-	huma.Register(api, chain.Operation(http.MethodGet, "/audit", "listAudit", "Read the action log of the installation", tag), h.listAudit)
-	huma.Register(api, chain.Operation(http.MethodPost, "/audit/verification", "verifyAudit", "Check the chain of the action log", tag), h.verifyAudit)
-	huma.Register(api, chain.Operation(http.MethodGet, "/organizations/{organization}/audit", "listOrganizationAudit", "Read the action log of an organization", tag), h.listOrganizationAudit)
+	huma.Register(api, chain.Operation(http.MethodGet, "/audit", "listAudit", "Read the audit log of the installation", tag), h.listAudit)
+	huma.Register(api, chain.Operation(http.MethodPost, "/audit/verification", "verifyAudit", "Check the chain of the audit log", tag), h.verifyAudit)
+	huma.Register(api, chain.Operation(http.MethodGet, "/organizations/{organization}/audit", "listOrganizationAudit", "Read the audit log of an organization", tag), h.listOrganizationAudit)
 }
 
 // AuditQuery says which records.

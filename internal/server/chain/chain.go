@@ -1,11 +1,11 @@
 // Package chain is what every request goes through before a handler sees it.
 //
-// A request gets a name, a line in the log, a guard against panics and limits; then it becomes known who asks, by a token, by
-// the cookie of a browser or by the local socket; a POST that is sent again gets the answer of the first; and the audit log
-// has what becomes of it. What the chain knows of a request, handlers read from [Of]. It hides how callers are identified,
-// how room is shared among them, and what makes a record whole. What a caller may do is not decided here.
+// A request gets a name, a line in the log, a guard against panics and limits; then its caller is authenticated, by a token,
+// by the cookie of a browser or by the local socket; a POST that is sent again gets the answer of the first; and the audit log
+// has its outcome. What the chain knows of a request, handlers read from [Of]. It hides how callers are authenticated,
+// how capacity is shared among them, and what makes a record whole. What a caller may do is not decided here.
 //
-// The handlers below package server enter, and the place that wires the program.
+// The handlers below package server may import it, and the package that wires the program.
 package chain
 
 import (
@@ -39,9 +39,9 @@ type Config struct {
 	Now     func() time.Time
 }
 
-// Chain stands before every route. Make it with New.
+// Chain is in front of every route. Create it with New.
 type Chain struct {
-	// Identities find out who asks, Recorder writes the audit log, and Streams counts what goes on for long.
+	// Identities authenticate callers, Recorder writes the audit log, and Streams counts what goes on for long.
 	Identities *Identities
 	Recorder   *Recorder
 	Streams    *Streams

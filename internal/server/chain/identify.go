@@ -16,7 +16,7 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/access"
 )
 
-// identify finds out who asks. A caller who is not known gets no further than the operations that are for all.
+// identify authenticates the caller. An unauthenticated caller gets no further than the operations that are public.
 func (c *Chain) identify(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	known := Of(ctx.Context())

@@ -22,7 +22,7 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, bearer string) (access.Identity, error)
 }
 
-// Identities find out who asks, whichever way a request comes.
+// Identities authenticate callers, whichever way a request comes.
 type Identities struct {
 	credentials Authenticator
 	providers   identityprovider.Source
@@ -86,7 +86,7 @@ func Index(ctx context.Context, cache client.FieldIndexer) error {
 	return nil
 }
 
-// Users and groups may have the same names, and are told apart by what stands before them.
+// Users and groups may have the same names, and are told apart by these prefixes.
 const userKey, groupKey = "user:", "group:"
 
 func memberKeys(members []v1alpha1.Member) []string {

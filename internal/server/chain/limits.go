@@ -22,7 +22,7 @@ func newLimits() limits {
 	return limits{newEntrance(), newShares(MaxRequests, maxRequestsOfOne, sureOfCaller), newShares(maxStrangers, MaxStrangersOfOne, sureOfStranger)}
 }
 
-// move lets a request go on in another share. False says that there is no room in it.
+// move lets a request go on in another share. False says that it is full.
 func (r *Request) move(to *shares, party string) bool {
 	leave := to.take(party)
 	if leave == nil {
@@ -47,7 +47,7 @@ func (l *limits) limited(next http.Handler) http.Handler {
 		for name := range r.Header {
 			if forged(name) {
 				WriteProblem(w, r, problem.New(http.StatusBadRequest, rest.CodeInvalid, "the request is not valid",
-					rest.FieldError{Pointer: ":" + name, Detail: "is not taken from anybody"}))
+					rest.FieldError{Pointer: ":" + name, Detail: "is not accepted from any caller"}))
 				return
 			}
 		}

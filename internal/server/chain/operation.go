@@ -10,7 +10,7 @@ import (
 	"kqueen.io/kqueen/internal/server/problem"
 )
 
-// Public marks an operation that is for all. Every other one wants to know who asks.
+// Public marks an operation that unauthenticated callers may use. All others need an authenticated caller.
 func Public(o *huma.Operation) {
 	o.Security, o.MaxBodyBytes = []map[string][]string{}, maxPublicBody
 }
@@ -85,7 +85,7 @@ func ToProblem(ctx huma.Context, _ string, v any) (any, error) {
 	return p, nil
 }
 
-// refuse answers by huma, so that what stands before sees the status.
+// refuse answers by huma, so that the handlers around see the status.
 func refuse(ctx huma.Context, p *problem.Problem) {
 	address := ctx.URL()
 	p.RequestID, p.Instance = Of(ctx.Context()).ID, address.Path

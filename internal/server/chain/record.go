@@ -42,7 +42,7 @@ func ActionOf(o *huma.Operation) string {
 	return action
 }
 
-// endTimeout bounds what is written of a request when it is over; the client may be gone.
+// endTimeout bounds what is written of a request when it has ended; the client may be gone.
 const endTimeout = 10 * time.Second
 
 // Strangers may try as often as they like, and the log is kept for ever: it has this many of their tries a second, and
@@ -57,7 +57,7 @@ const (
 type Recorder struct {
 	audit *audit.Log
 	log   *slog.Logger
-	// strangers limits the tries of callers who are not known, and leftOut counts those that the log does not have.
+	// strangers limits the attempts of unauthenticated callers that are recorded, and leftOut counts those that are not.
 	strangers *rate.Limiter
 	leftOut   atomic.Int64
 }
@@ -98,7 +98,7 @@ func (r *Recorder) Around(ctx context.Context, e Entry, serve func() int) error 
 	noted, err := r.begin(ctx, e)
 	if err != nil {
 		Of(ctx).Failure = err
-		return problem.New(http.StatusServiceUnavailable, rest.CodeUnavailable, "the action log cannot be written, so nothing is changed; tell an administrator")
+		return problem.New(http.StatusServiceUnavailable, rest.CodeUnavailable, "the audit log cannot be written, so nothing is changed; tell an administrator")
 	}
 	r.end(ctx, e, noted, serve())
 	return nil
@@ -106,15 +106,15 @@ func (r *Recorder) Around(ctx context.Context, e Entry, serve func() int) error 
 
 // Refused writes down a try that got no further than who it was.
 func (r *Recorder) Refused(ctx context.Context, e Entry, status int) {
-	Of(ctx).roomInLog = r.strangers.Allow()
+	Of(ctx).logged = r.strangers.Allow()
 	r.end(ctx, e, nil, status)
 }
 
 // begin notes a request before anything is done; it returns nil where nothing is noted.
 func (r *Recorder) begin(ctx context.Context, e Entry) (*audit.Act, error) {
 	known := Of(ctx)
-	known.roomInLog = known.Known() || r.strangers.Allow()
-	if !known.roomInLog {
+	known.logged = known.Known() || r.strangers.Allow()
+	if !known.logged {
 		_, err := r.audit.Head(ctx)
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (r *Recorder) end(ctx context.Context, e Entry, noted *audit.Act, status in
 	case known.Unremarkable:
 	case noted != nil:
 		_, err = noted.End(ctx, r.describe(ctx, e, status))
-	case !known.Known() && !known.roomInLog:
+	case !known.Known() && !known.logged:
 		r.leftOut.Add(1)
 	default:
 		_, err = r.audit.Append(ctx, r.describe(ctx, e, status))

@@ -52,7 +52,7 @@ type requestKey struct{}
 type Request struct {
 	// ID names it in both logs and for the client.
 	ID string
-	// Caller and Identity are empty while it is not known who asks, and for operations that are for all.
+	// Caller and Identity are empty until the caller is authenticated, and for public operations.
 	Caller   Caller
 	Identity access.Identity
 	From     access.Origin
@@ -76,8 +76,8 @@ type Request struct {
 	leave func()
 	// torn says that the body could not be read to its end.
 	torn bool
-	// roomInLog says that the audit log has room for the try, even of a caller who is not known.
-	roomInLog bool
+	// logged says that the audit log takes the attempt, even of an unauthenticated caller.
+	logged bool
 }
 
 // Object is what a request is about.
@@ -90,7 +90,7 @@ func (r *Request) Path(name string) string { return r.path(name) }
 // astray and no other.
 func (r *Request) Base() string { return "https://" + r.host }
 
-// Known says whether it is known who asks.
+// Known says whether the caller is authenticated.
 func (r *Request) Known() bool { return r.Identity.Kind != "" }
 
 // SignedIn notes for the audit log who has signed in, and how.

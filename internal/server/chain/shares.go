@@ -11,7 +11,7 @@ import (
 
 // What the server can do at once is shared out, so that no client takes what others need:
 //
-//   - Every request waits at the entrance for a moment, in the order of coming, until it is known who asks. Nothing is
+//   - Every request waits at the entrance for a moment, in the order of coming, until its caller is authenticated. Nothing is
 //     read from the client meanwhile, so no client can make that moment long.
 //   - The request of a known caller goes on in the share of that caller, wherever it comes from.
 //   - What is for all, such as signing in, goes on in the share of the address that it comes from.
@@ -50,7 +50,7 @@ func newShares(most, mostOfOne, sure int) *shares {
 	return &shares{most: most, mostOfOne: mostOfOne, sure: sure, of: map[string]int{}}
 }
 
-// take counts one more of a party until leave is called, which may be called again. It is nil when there is no room.
+// take counts one more of a party until leave is called, which may be called again. It is nil when the share is full.
 func (s *shares) take(party string) (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *shares) take(party string) (leave func()) {
 	})
 }
 
-// entrance is where requests are until it is known who asks.
+// entrance is where requests are until their callers are authenticated.
 type entrance struct {
 	present *shares
 	// seats are for those who are worked on. The others wait for one in the order of coming.

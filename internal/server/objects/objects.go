@@ -97,7 +97,7 @@ func (c collection) operation(method, parameter, id, summary string, options ...
 	return o
 }
 
-// about says for the action log what kind of thing the request is about.
+// about says for the audit log what kind of thing the request is about.
 func (c collection) about(ctx huma.Context, next func(huma.Context)) {
 	chain.Of(ctx.Context()).Object.Kind = c.Name
 	next(ctx)

@@ -53,13 +53,13 @@ func TestOperationOf(t *testing.T) {
 		object operator.Object
 		want   string
 	}{
-		"ClusterNew":      {cluster(meta(1), status(0, nil), ""), `create running Pending "nobody has looked at it yet" 1 - 0/2`},
+		"ClusterNew":      {cluster(meta(1), status(0, nil), ""), `create running Pending "its controller has not looked at it yet" 1 - 0/2`},
 		"ClusterMaking":   {cluster(meta(1), status(1, nil, accepted, working, unready("Provisioning", "keys")), "", v1alpha1.Step{Done: true}, v1alpha1.Step{}), `create running Provisioning "keys" 10 - 2/4`},
 		"ClusterRetrying": {cluster(meta(1), status(1, stamp(99), accepted, retrying, unready("ProvisionerFailed", "no room")), ""), `create retrying ProvisionerFailed "no room" 10 99 1/2`},
 		"ClusterRefused":  {cluster(meta(1), status(1, nil, idle, stalled, unready("Refused", "no")), ""), `create stalled Refused "no" 20 - 0/2`},
 		"ClusterReady":    {cluster(meta(1), status(1, nil, accepted, kubeconfig, idle, ready), "v1.36.3"), ""},
 		"ClusterUpgrade":  {cluster(meta(2), status(2, nil, accepted, kubeconfig, working, unready("Provisioning", "rolls")), "v1.35.1"), `upgrade running Provisioning "rolls" 10 - 2/2`},
-		"ClusterUnseen":   {cluster(meta(3), status(2, nil, accepted, kubeconfig, idle, ready), "v1.36.3"), `update running Pending "nobody has looked at it yet" - - 0/2`},
+		"ClusterUnseen":   {cluster(meta(3), status(2, nil, accepted, kubeconfig, idle, ready), "v1.36.3"), `update running Pending "its controller has not looked at it yet" - - 0/2`},
 		"ClusterDegraded": {cluster(meta(1), status(1, nil, accepted, kubeconfig, working, unready("Degraded", "etcd")), "v1.36.3"), `update running Degraded "etcd" 10 - 2/2`},
 		"ClusterDeleting": {cluster(deleted(2), status(2, nil, c("Reconciling", "True", "Deleting", "workers", 51), unready("Deleting", "workers")), "v1.36.3"), `delete running Deleting "workers" 50 - -`},
 		"ClusterDeleted":  {cluster(deleted(2), status(1, nil, idle, ready), "v1.36.3"), `delete running Deleting "" 50 - -`},

@@ -27,7 +27,7 @@ func operationOf(kind string, o operator.Object) *rest.Operation {
 		Cluster: clusterOf(o), Action: actionOf(o), State: rest.StateRunning, Progress: progressOf(o),
 	}
 	if unseen && o.GetDeletionTimestamp() == nil {
-		op.Reason, op.Message = reasonPending, "nobody has looked at it yet"
+		op.Reason, op.Message = reasonPending, "its controller has not looked at it yet"
 		if status.ObservedGeneration == 0 {
 			op.Since = timeOf(new(o.GetCreationTimestamp()))
 		}

@@ -46,7 +46,7 @@ func (s *Pages) showDevice(v *visit) error {
 	return v.show(http.StatusOK, "device.html", "Sign in a device", devicePage{Code: text.CutLetters(text.Line(query.Get("user_code")), 32)})
 }
 
-// takeDevice shows who asks, and takes the answer.
+// takeDevice shows which device asks, and takes the answer.
 func (s *Pages) takeDevice(v *visit) error {
 	if !v.Known() {
 		return noSession()

@@ -156,7 +156,7 @@ func (s *Pages) comeBack(v *visit) error {
 	return v.enter(issued, name, next)
 }
 
-// refused tells the user that it did not work, and the action log why.
+// refused tells the user that it did not work, and the audit log why.
 func (v *visit) refused(err error) error {
 	if errors.Is(err, identityprovider.ErrNotFound) {
 		return problem.NotFound()
@@ -167,5 +167,5 @@ func (v *visit) refused(err error) error {
 	}
 	v.Detail = map[string]string{"why": refused.Reason}
 	return problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated,
-		"Signing in with "+refused.Provider+" did not work. Begin anew; if it fails again, an administrator finds the cause in the action log.")
+		"Signing in with "+refused.Provider+" did not work. Begin anew; if it fails again, an administrator finds the cause in the audit log.")
 }

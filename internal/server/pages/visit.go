@@ -45,7 +45,7 @@ type visit struct {
 
 // page is what becomes of a visit. What it returns as an error is shown.
 type page struct {
-	// action is its name in the action log; pages without are not in it.
+	// action is its name in the audit log; pages without are not in it.
 	action string
 	act    func(v *visit) error
 }
@@ -148,7 +148,7 @@ func invalidPage(field, wrong string) error {
 	return problem.New(http.StatusBadRequest, rest.CodeInvalid, "The request is not valid.", rest.FieldError{Pointer: "?" + field, Detail: wrong})
 }
 
-// noSession is the answer to a form of a user whose session is over.
+// noSession is the answer to a form of a user whose session has ended.
 func noSession() error {
 	return problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "You are not signed in any more. Sign in and begin anew.")
 }

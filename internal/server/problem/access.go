@@ -38,7 +38,7 @@ func accessErrors() []struct {
 
 		{access.ErrAuthorizationPending, http.StatusConflict, rest.CodeAuthorizationPending, "the user has not answered yet"},
 		{access.ErrSlowDown, http.StatusTooManyRequests, rest.CodeSlowDown, "you ask too often; wait five seconds more from now on"},
-		{access.ErrExpiredToken, http.StatusGone, rest.CodeExpired, "nobody answered in time; begin anew"},
+		{access.ErrExpiredToken, http.StatusGone, rest.CodeExpired, "the user did not answer in time; begin anew"},
 		{access.ErrAccessDenied, http.StatusForbidden, rest.CodeDenied, "the user denied it, or may not sign in any more"},
 		{access.ErrInvalidGrant, http.StatusUnauthorized, rest.CodeInvalidGrant, "the code is not good, or was used; begin anew"},
 	}

@@ -39,9 +39,9 @@ func New(status int, code, detail string, fields ...rest.FieldError) *Problem {
 	}}
 }
 
-// NotFound is the one answer for what is not there and for what belongs to others.
+// NotFound is the one answer for what is not there and for what the caller may not see.
 func NotFound() *Problem {
-	return New(http.StatusNotFound, rest.CodeNotFound, "there is nothing of that name, or it is not for you")
+	return New(http.StatusNotFound, rest.CodeNotFound, "not found, or access denied")
 }
 
 // Forbidden is the answer to a caller whose role does not allow it.

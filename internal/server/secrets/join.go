@@ -58,7 +58,7 @@ func (h *join) createJoinToken(ctx context.Context, in *OfMachine) (*chain.Answe
 	}
 	r.Object.UID = string(m.UID)
 	r.Detail = map[string]string{"cluster": m.Spec.ClusterName}
-	if why := joinedByNobody(m); why != "" {
+	if why := notJoinable(m); why != "" {
 		return nil, problem.New(http.StatusConflict, rest.CodeConflict, why)
 	}
 	c := &v1alpha1.Cluster{}
@@ -79,11 +79,11 @@ func (h *join) createJoinToken(ctx context.Context, in *OfMachine) (*chain.Answe
 	return &chain.Answer[rest.JoinToken]{Body: found}, nil
 }
 
-// joinedByNobody says why no operator has to join a machine, or nothing when one has. It is pure.
-func joinedByNobody(m *v1alpha1.Machine) string {
+// notJoinable says why no operator has to join a machine, or nothing when one has. It is pure.
+func notJoinable(m *v1alpha1.Machine) string {
 	switch {
 	case m.Spec.Provider != v1alpha1.ProviderManual:
-		return "the machine is made by the provider " + m.Spec.Provider + ", which joins it"
+		return "the machine is created by the provider " + m.Spec.Provider + ", which joins it"
 	case m.DeletionTimestamp != nil:
 		return "the machine is being removed"
 	case m.Status.JoinedAt != nil:

@@ -57,7 +57,7 @@ func (h *clientSecrets) setProviderSecret(ctx context.Context, in *providerSecre
 	if err := h.providers.SetSecret(ctx, p, token.Secret(in.Body.Secret)); err != nil {
 		return nil, problem.Explain(err)
 	}
-	// The reconciler does not follow Secrets; this wakes it.
+	// The reconciler does not watch Secrets; this triggers it.
 	patch := []byte(`{"metadata":{"annotations":{"` + v1alpha1.AnnotationSecretSetAt + `":"` + h.now().UTC().Format(time.RFC3339Nano) + `"}}}`)
 	if err := h.callers.Patch(ctx, p, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return nil, problem.Explain(err)

@@ -48,12 +48,12 @@ func TestOwns(t *testing.T) {
 		uid, runs uint32
 		want      bool
 	}{
-		"root":           {0, 1000, true},
-		"who runs it":    {1000, 1000, true},
-		"another":        {1001, 1000, false},
-		"another, root":  {1000, 0, false},
-		"root runs it":   {0, 0, true},
-		"nobody of root": {stranger, 0, false},
+		"root":          {0, 1000, true},
+		"who runs it":   {1000, 1000, true},
+		"another":       {1001, 1000, false},
+		"another, root": {1000, 0, false},
+		"root runs it":  {0, 0, true},
+		"user of root":  {stranger, 0, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

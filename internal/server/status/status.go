@@ -119,9 +119,9 @@ type Socket struct {
 	Supervisor Supervisor
 	// Owns says whether a workload is the engine's own.
 	Owns func(id string) bool
-	// Admin reads the admin plane; nil while it does not serve.
+	// Admin reads the admin plane; nil until its API server is healthy.
 	Admin func() client.Reader
-	// Tokens are nil while the REST API does not serve.
+	// Tokens are nil until the REST API is ready.
 	Tokens func() *Tokens
 	Log    *slog.Logger
 }
@@ -192,7 +192,7 @@ func (s *Socket) status(ctx context.Context) (*Status, error) {
 	return found, nil
 }
 
-// workloadNames are namespace/name by UID; empty while the admin plane does not serve yet.
+// workloadNames are namespace/name by UID; empty until the admin plane is ready.
 func (s *Socket) workloadNames(ctx context.Context) map[string]string {
 	names := map[string]string{}
 	admin := s.Admin()

@@ -81,7 +81,7 @@ func (s *Socket) serveRecovery(w http.ResponseWriter, r *http.Request) {
 func (s *Socket) serveToken(w http.ResponseWriter, issue func(*Tokens) (access.OneTime, error)) {
 	t := s.Tokens()
 	if t == nil {
-		http.Error(w, "the REST API does not serve yet", http.StatusServiceUnavailable)
+		http.Error(w, "the REST API is not ready yet", http.StatusServiceUnavailable)
 		return
 	}
 	once, err := issue(t)
