@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package app is the one place that wires KQueen: from a Config it makes
+// Package app wires KQueen, and is the only package that does: from a Config it creates
 // everything, runs it, and closes it in reverse. The command line starts it,
 // and tests start it in-process.
 package app
@@ -54,7 +54,7 @@ type Config struct {
 	GatewayPort int
 	// APIPort is the port of the REST API; 0 takes the one of last time, or 8443, or a free one.
 	APIPort int
-	// Database is where what is not intent is kept, as package database has it; empty takes the one of last time, or
+	// Database is where KQueen keeps what is not desired state, as package database has it; empty takes the one of last time, or
 	// a file in Dir. It may hold a password.
 	Database string
 	// Domain is the suffix of server names at the gateway; empty takes the one of last time, or "kqueen.internal".
@@ -70,7 +70,7 @@ type Config struct {
 	Report func(stage.Step)
 }
 
-// App is an installation. It exists from New to Close and serves while Run runs.
+// App is an installation. It exists from New to Close and answers while Run runs.
 type App struct {
 	Config
 	settings *settings
@@ -79,14 +79,14 @@ type App struct {
 	gateway  *gateway.Gateway
 	front    net.Listener
 	began    time.Time
-	// door is nil until it serves.
-	door atomic.Pointer[door]
-	// admin reads the admin plane; nil until it serves.
+	// api is nil until the REST API is ready.
+	api atomic.Pointer[apiServer]
+	// admin reads the admin plane; nil until its API server is healthy.
 	admin atomic.Pointer[client.Reader]
 }
 
 // New checks the data directory, takes its lock and finds what runs. It fails with a
-// *supervise.LockedError when another kqueen serves the same data directory.
+// *supervise.LockedError when another kqueen has the same data directory.
 func New(c Config) (*App, error) {
 	if c.Report == nil {
 		c.Report = func(stage.Step) {}
@@ -118,7 +118,7 @@ func New(c Config) (*App, error) {
 	return a, nil
 }
 
-// Run serves until ctx ends. ready is called once, when everything serves. What the runner has
+// Run runs the installation until ctx ends. ready is called once, when everything is ready. What the runner has
 // started runs on after Run.
 func (a *App) Run(ctx context.Context, ready func()) error {
 	installed, err := release.NewStore(a.Releases).List()
@@ -137,7 +137,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 	return group.Wait()
 }
 
-// socket is where the owner asks how the installation is.
+// socket is where the owner reads the status of the installation.
 func (a *App) socket() *status.Socket {
 	return &status.Socket{
 		Dir: a.Dir, Version: a.Version, Gateway: a.gatewayAddress(), API: a.apiAddress, StartedAt: a.began, Log: a.Log,
@@ -150,7 +150,7 @@ func (a *App) socket() *status.Socket {
 			return nil
 		},
 		Tokens: func() *status.Tokens {
-			if d := a.door.Load(); d != nil {
+			if d := a.api.Load(); d != nil {
 				return &status.Tokens{Setup: d.access.Setup, Audit: d.audit}
 			}
 			return nil
@@ -178,7 +178,7 @@ func (a *App) planes() runner.Runner {
 	return process.New(a.runner, process.Installed(release.NewStore(a.Releases)))
 }
 
-// Close lets the lock go. Everything that was started runs on; see Down.
+// Close releases the lock. Everything that was started runs on; see Down.
 func (a *App) Close() error {
 	err := a.front.Close()
 	if errors.Is(err, net.ErrClosed) { // the gateway has closed it already
@@ -243,7 +243,7 @@ func runDir(dir string) string { return filepath.Join(dir, "run") }
 // imagesDir is where the owner puts archives of images for machines on this host.
 func imagesDir(dir string) string { return filepath.Join(dir, "images") }
 
-// prepareDir makes the data directory, or says why it cannot be used.
+// prepareDir creates the data directory, or says why it cannot be used.
 func prepareDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w; choose another with --data-dir", err)

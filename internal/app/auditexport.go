@@ -13,16 +13,16 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/audit"
 )
 
-// VerifyAuditExport checks an export of the action log with the key of the installation in dir, and says whether it is one
+// VerifyAuditExport checks an export of the audit log with the key of the installation in dir, and says whether it is one
 // of the whole log. Nothing has to run.
 func VerifyAuditExport(dir string, from io.Reader) (found *rest.AuditReport, complete bool, err error) {
 	path := filepath.Join(dir, "keys", "audit.key")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, false, fmt.Errorf("there is no key of an action log in %s", dir) // one that is made now checks nothing
+		return nil, false, fmt.Errorf("there is no key of an audit log in %s", dir) // one that is made now checks nothing
 	}
 	key, err := pki.SecretKey(path)
 	if err != nil {
-		return nil, false, fmt.Errorf("key of the action log: %w", err)
+		return nil, false, fmt.Errorf("key of the audit log: %w", err)
 	}
 	report, err := audit.VerifyExport(from, key)
 	if err != nil {

@@ -76,9 +76,9 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	if err != nil {
 		return err
 	}
-	d, err := a.openDoor(ctx)
+	d, err := a.openAPI(ctx)
 	if err != nil {
-		return fmt.Errorf("open the door: %w", err)
+		return fmt.Errorf("open the API server: %w", err)
 	}
 	defer func() { _ = d.close() }()
 	drivers := all.Drivers(all.Config{Hosted: hosted.Config{Client: mgr.GetClient(), Secrets: mgr.GetAPIReader()}})
@@ -94,7 +94,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	}
 	limits := organization.NewLimits(mgr.GetClient(), time.Now)
 	limits.Host = resourcesOf(machines.HostSize())
-	if err := a.addDoor(ctx, d, plane, mgr, limits); err != nil {
+	if err := a.addAPI(ctx, d, plane, mgr, limits); err != nil {
 		return err
 	}
 	clusters := &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}
@@ -104,7 +104,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	}
 	defer stop()
 	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		err := stage.Run(ctx, a.Report, "Reconcilers", func(ctx context.Context) error { return a.serving(ctx, mgr, direct, looks) })
+		err := stage.Run(ctx, a.Report, "Reconcilers", func(ctx context.Context) error { return a.awaitReady(ctx, mgr, direct, looks) })
 		if err == nil {
 			ready()
 		}
@@ -126,7 +126,7 @@ func (a *App) admit(ctx context.Context, direct client.Client, validators map[st
 	return hook.Serve(ctx)
 }
 
-// sweep removes what runs here for objects that are no more.
+// sweep removes what runs here for objects that are gone.
 func (a *App) sweep(ctx context.Context, direct client.Reader, machines machine.Provider) error {
 	running, err := a.runner.List(ctx)
 	if err != nil {
@@ -141,15 +141,15 @@ func (a *App) sweep(ctx context.Context, direct client.Reader, machines machine.
 	})
 }
 
-// addDoor lets the door serve as soon as the caches are filled.
-func (a *App) addDoor(ctx context.Context, d *door, plane *engine.Plane, mgr ctrl.Manager, limits *organization.Limits) error {
+// addAPI adds the REST API, which answers as soon as the caches are filled.
+func (a *App) addAPI(ctx context.Context, d *apiServer, plane *engine.Plane, mgr ctrl.Manager, limits *organization.Limits) error {
 	if err := limits.Follow(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
 	if err := a.assemble(ctx, d, plane.Config, mgr, limits); err != nil {
-		return fmt.Errorf("assemble the door: %w", err)
+		return fmt.Errorf("assemble the API server: %w", err)
 	}
-	a.door.Store(d)
+	a.api.Store(d)
 	if plane.Audited {
 		past, err := kubeaudit.New(d.audit, a.auditDir(), d.log)
 		if err != nil {
@@ -159,7 +159,7 @@ func (a *App) addDoor(ctx context.Context, d *door, plane *engine.Plane, mgr ctr
 			return err
 		}
 	}
-	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return a.serveDoor(ctx, d) }))
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return a.serveAPI(ctx, d) }))
 }
 
 func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager, error) {
@@ -175,9 +175,9 @@ func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager
 	})
 }
 
-// serving waits until the caches are filled, the first provisioner and organization are ready and what
+// awaitReady waits until the caches are filled, the first provisioner and organization are ready and what
 // is said of clusters is true, so that a user who is told "ready" can create and trust.
-func (a *App) serving(ctx context.Context, mgr ctrl.Manager, direct client.WithWatch, looks []*operator.FirstLooks) error {
+func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.WithWatch, looks []*operator.FirstLooks) error {
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		return fmt.Errorf("wait for the caches: %w", context.Cause(ctx))
 	}
@@ -206,7 +206,7 @@ func (a *App) serving(ctx context.Context, mgr ctrl.Manager, direct client.WithW
 }
 
 // addReconcilers adds all but those of workers. What it returns tells when control planes were looked at.
-func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, d *door, drivers map[string]provision.Driver) ([]*operator.FirstLooks, error) {
+func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, d *apiServer, drivers map[string]provision.Driver) ([]*operator.FirstLooks, error) {
 	endings, err := access.NewEndings(ctx, d.access.Entries, a.notices.credentials.Send, d.log)
 	if err != nil {
 		return nil, err
@@ -238,7 +238,7 @@ func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, d *door, dri
 	return []*operator.FirstLooks{planes, routes}, nil
 }
 
-// issuerDeadline bounds each call by which an issuer is looked at.
+// issuerDeadline bounds each call to an issuer.
 const issuerDeadline = 10 * time.Second
 
 // routes are the gateway's.

@@ -22,7 +22,7 @@ import (
 )
 
 // Down stops everything that the installation in dir runs and keeps all data. It must not be called
-// while a kqueen serves it: a *supervise.LockedError says so. It works also after a kqueen was killed.
+// while a kqueen runs on it: a *supervise.LockedError says so. It works also after a kqueen was killed.
 func Down(ctx context.Context, e engine.Engine, dir string, log *slog.Logger, report func(stage.Step)) error {
 	r, err := supervise.New(supervise.Config{Dir: runDir(dir), Log: log})
 	if err != nil {

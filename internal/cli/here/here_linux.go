@@ -31,7 +31,7 @@ func isHere(e *connection.Env, k connection.Context) bool {
 	if err != nil || k.Authority == "" {
 		return false
 	}
-	authority, err := app.DoorAuthority(dir)
+	authority, err := app.APIAuthority(dir)
 	return err == nil && bytes.Contains([]byte(k.Authority), bytes.TrimSpace(authority))
 }
 
@@ -46,7 +46,7 @@ func Installation(ctx context.Context, e *connection.Env) (server, authority str
 	if err != nil || found.API == "" {
 		return "", ""
 	}
-	pem, err := app.DoorAuthority(dir)
+	pem, err := app.APIAuthority(dir)
 	if err != nil {
 		return "", ""
 	}

@@ -41,7 +41,7 @@ func newStatusCommand(e *connection.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			authority, err := app.DoorAuthority(dir)
+			authority, err := app.APIAuthority(dir)
 			if err != nil {
 				return err
 			}

@@ -36,17 +36,17 @@ import (
 )
 
 const (
-	// firstAPIPort is where the door is when nobody says otherwise and nobody else is there.
+	// firstAPIPort is the port of the REST API unless the operator chooses another or it is taken.
 	firstAPIPort = 8443
-	// maxConnections bounds what strangers can make us hold, maxConnectionsOfOne what one address can.
+	// maxConnections bounds how many connections are open at once, maxConnectionsOfOne how many of them one address has.
 	maxConnections      = 2048
 	maxConnectionsOfOne = 512
-	// sweepInterval is the time between two looks for sessions and tokens that are over, and actions that were interrupted.
+	// sweepInterval is the time between two looks for sessions and tokens that have ended, and actions that were interrupted.
 	sweepInterval = 5 * time.Minute
 )
 
-// door is everything that stands behind the port of the REST API.
-type door struct {
+// apiServer is everything behind the port of the REST API.
+type apiServer struct {
 	db       *database.DB
 	access   *access.Service
 	audit    *audit.Log
@@ -59,16 +59,16 @@ type door struct {
 	authority []byte
 	// due is when the issuer's keys are to be renewed.
 	due atomic.Pointer[time.Time]
-	// certificate is renewed while we serve.
+	// certificate is renewed while the server runs.
 	certificate atomic.Pointer[tls.Certificate]
 	log         *slog.Logger
 }
 
-// openDoor opens the port, what is kept in SQL, and the issuer whose keys API servers ask for. The port answers when
-// serve is called.
-func (a *App) openDoor(ctx context.Context) (*door, error) {
-	d := &door{log: a.Log.With("part", "door")}
-	err := a.renewDoor(d)
+// openAPI opens the port, the database, and the issuer whose keys tenants' API servers ask for. The port answers when
+// serveAPI is called.
+func (a *App) openAPI(ctx context.Context) (*apiServer, error) {
+	d := &apiServer{log: a.Log.With("part", "api")}
+	err := a.renewAPIKeys(d)
 	if err == nil {
 		d.db, err = database.Open(ctx, a.databaseURL())
 	}
@@ -76,7 +76,7 @@ func (a *App) openDoor(ctx context.Context) (*door, error) {
 		return nil, err
 	}
 	if d.access, err = access.Open(ctx, access.Config{DB: d.db}); err == nil {
-		d.listener, err = a.listenDoor()
+		d.listener, err = a.listenAPI()
 	}
 	if err == nil {
 		d.local, err = status.OnSocket(a.Dir, apiSocketName, func(path string) (net.Listener, error) { return socket.Listen(path, d.log) })
@@ -91,7 +91,7 @@ func (a *App) openDoor(ctx context.Context) (*door, error) {
 }
 
 // close closes what is open.
-func (d *door) close() error {
+func (d *apiServer) close() error {
 	err := d.db.Close()
 	for _, l := range []net.Listener{d.listener, d.local} {
 		if l == nil {
@@ -104,8 +104,8 @@ func (d *door) close() error {
 	return err
 }
 
-// assemble makes the server, once there is an admin plane to stand before.
-func (a *App) assemble(ctx context.Context, d *door, config *rest.Config, mgr manager.Manager, limits *organization.Limits) error {
+// assemble creates the server, once there is an admin plane for it to call.
+func (a *App) assemble(ctx context.Context, d *apiServer, config *rest.Config, mgr manager.Manager, limits *organization.Limits) error {
 	keys := map[string][]byte{}
 	for _, name := range []string{"audit", "cursors", "answers"} {
 		key, err := pki.SecretKey(filepath.Join(a.Dir, "keys", name+".key"))
@@ -153,7 +153,7 @@ const apiSocketName = "api.sock"
 // dir. As the server of a client it is "unix://" and this.
 func APISocket(dir string) string { return filepath.Join(dir, apiSocketName) }
 
-// databaseURL is where what is kept in SQL is.
+// databaseURL is the address of the SQL database.
 func (a *App) databaseURL() string {
 	if a.Database != "" {
 		return a.Database
@@ -161,8 +161,8 @@ func (a *App) databaseURL() string {
 	return database.FileURL(filepath.Join(a.Dir, databaseFile))
 }
 
-// listenDoor opens the port and remembers it.
-func (a *App) listenDoor() (net.Listener, error) {
+// listenAPI opens the port and remembers it.
+func (a *App) listenAPI() (net.Listener, error) {
 	wish, flag := a.APIPort, " (--api-port)"
 	if wish == 0 {
 		wish, flag = a.settings.APIPort, ""
@@ -195,8 +195,8 @@ func (a *App) apiAddress() string {
 	return "https://" + net.JoinHostPort(host.String(), strconv.Itoa(a.settings.APIPort))
 }
 
-// serveDoor answers until ctx ends.
-func (a *App) serveDoor(ctx context.Context, d *door) error {
+// serveAPI answers until ctx ends.
+func (a *App) serveAPI(ctx context.Context, d *apiServer) error {
 	s := &http.Server{
 		Handler: d.server, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
@@ -216,7 +216,7 @@ func (a *App) serveDoor(ctx context.Context, d *door) error {
 		}
 	})
 	defer stop()
-	go d.keep(ctx, func() error { return a.renewDoor(d) }, func() error { return a.renewIssuer(d) })
+	go d.keep(ctx, func() error { return a.renewAPIKeys(d) }, func() error { return a.renewIssuer(d) })
 	group := errgroup.Group{}
 	for name, serve := range map[string]func() error{
 		"API":               func() error { return s.ServeTLS(d.listener, "", "") },
@@ -233,7 +233,7 @@ func (a *App) serveDoor(ctx context.Context, d *door) error {
 }
 
 // keep renews and sweeps.
-func (d *door) keep(ctx context.Context, renewKeys, renewIssuer func() error) {
+func (d *apiServer) keep(ctx context.Context, renewKeys, renewIssuer func() error) {
 	for {
 		wait := time.NewTimer(min(sweepInterval, max(time.Until(*d.due.Load()), time.Second)))
 		select {
@@ -242,7 +242,7 @@ func (d *door) keep(ctx context.Context, renewKeys, renewIssuer func() error) {
 			return
 		case <-wait.C:
 			if err := errors.Join(renewKeys(), renewIssuer(), d.access.Sweep(ctx), d.audit.Sweep(ctx)); err != nil {
-				d.log.Error("keep the door", "error", err)
+				d.log.Error("keep the API server", "error", err)
 			}
 		}
 	}

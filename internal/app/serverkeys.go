@@ -22,17 +22,23 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/issuer"
 )
 
-// Lifetimes of the door's authority, which clients pin, and of its certificate, which is renewed.
+// Lifetimes of the REST API's authority, which clients pin, and of its certificate, which is renewed.
 const (
-	doorAuthorityLife   = 10 * 365 * 24 * time.Hour
-	doorCertificateLife = 365 * 24 * time.Hour
+	apiAuthorityLife   = 10 * 365 * 24 * time.Hour
+	apiCertificateLife = 365 * 24 * time.Hour
 )
 
-// authorityFile is what signs the door's certificate, for those who are to trust it.
+// authorityFile is the authority that signs the REST API's certificate, for clients that are to trust it.
 const authorityFile = "api-ca.crt"
 
-// renewDoor makes the door's keys, or renews its certificate when that is due.
-func (a *App) renewDoor(d *door) error {
+// apiKeys is the file and the leaf with the REST API's keys. The name is that of the first version: another one would
+// give an installation another authority than the one that its clients have pinned.
+const apiKeys = "door"
+
+func apiKeysFile(dir string) string { return filepath.Join(dir, "keys", apiKeys+".json") }
+
+// renewAPIKeys creates the REST API's keys, or renews its certificate when that is due.
+func (a *App) renewAPIKeys(d *apiServer) error {
 	names := []string{"localhost", "api." + a.Domain}
 	if host, err := os.Hostname(); err == nil && len(validation.IsDNS1123Subdomain(host)) == 0 {
 		names = append(names, host)
@@ -43,18 +49,18 @@ func (a *App) renewDoor(d *door) error {
 			ips = append(ips, ip)
 		}
 	}
-	keys, err := pki.IssueFile(filepath.Join(a.Dir, "keys", "door.json"), pki.Set{
-		Authorities: []pki.Authority{{Name: "ca", CommonName: "kqueen-api-ca", Lifetime: doorAuthorityLife}},
+	keys, err := pki.IssueFile(apiKeysFile(a.Dir), pki.Set{
+		Authorities: []pki.Authority{{Name: "ca", CommonName: "kqueen-api-ca", Lifetime: apiAuthorityLife}},
 		Leaves: []pki.Leaf{{
-			Name: "door", Authority: "ca", CommonName: "kqueen-api", Usage: pki.Server, DNSNames: names, IPs: ips, Lifetime: doorCertificateLife,
+			Name: apiKeys, Authority: "ca", CommonName: "kqueen-api", Usage: pki.Server, DNSNames: names, IPs: ips, Lifetime: apiCertificateLife,
 		}},
 	}, nil)
 	if err != nil {
-		return fmt.Errorf("keys of the door: %w", err)
+		return fmt.Errorf("keys of the REST API: %w", err)
 	}
-	certificate, err := tls.X509KeyPair(keys["door.crt"], keys["door.key"])
+	certificate, err := tls.X509KeyPair(keys[apiKeys+".crt"], keys[apiKeys+".key"])
 	if err != nil {
-		return fmt.Errorf("keys of the door: %w", err)
+		return fmt.Errorf("keys of the REST API: %w", err)
 	}
 	// The authority goes along, so that a client that pins it can see it.
 	if block, _ := pem.Decode(keys["ca.crt"]); block != nil {
@@ -65,8 +71,8 @@ func (a *App) renewDoor(d *door) error {
 	return atomicfile.Write(filepath.Join(a.Dir, authorityFile), d.authority, 0o600)
 }
 
-// openIssuer makes the issuer under the address of the port.
-func (a *App) openIssuer(d *door) error {
+// openIssuer creates the issuer under the address of the port.
+func (a *App) openIssuer(d *apiServer) error {
 	made, err := issuer.New(issuer.Config{URL: "https://issuer." + a.Domain, Base: a.apiAddress() + server.IssuerPath, Now: time.Now})
 	if err != nil {
 		return err
@@ -76,7 +82,7 @@ func (a *App) openIssuer(d *door) error {
 }
 
 // renewIssuer is cheap when no key is due.
-func (a *App) renewIssuer(d *door) error {
+func (a *App) renewIssuer(d *apiServer) error {
 	file := filepath.Join(a.Dir, "keys", "issuer.json")
 	stored, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -88,6 +94,6 @@ func (a *App) renewIssuer(d *door) error {
 }
 
 // trust is what tenants' API servers are told of the issuer.
-func (d *door) trust() *controlplane.TokenIssuer {
+func (d *apiServer) trust() *controlplane.TokenIssuer {
 	return &controlplane.TokenIssuer{URL: d.issuer.URL(), DiscoveryURL: d.issuer.DiscoveryURL(), CA: d.authority}
 }
