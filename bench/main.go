@@ -28,10 +28,10 @@ func main() {
 	var o options
 	flag.IntVar(&o.runs, "runs", 10, "how many clusters are created one after the other")
 	flag.IntVar(&o.together, "together", 10, "how many clusters are created at once")
-	flag.IntVar(&o.workers, "workers", 5, "how many clusters with nodes are created one after the other; 0 where nobody is root")
+	flag.IntVar(&o.workers, "workers", 5, "how many clusters with nodes are created one after the other; 0 when it does not run as root")
 	flag.IntVar(&o.clusters, "clusters", 2000, "how many clusters there are when the REST API is measured; 0 leaves that out")
 	flag.IntVar(&o.requests, "requests", 1000, "how often each call of the REST API is made")
-	flag.StringVar(&o.only, "only", "", `"door" measures the REST API and nothing else`)
+	flag.StringVar(&o.only, "only", "", `"api" measures the REST API and nothing else`)
 	flag.DurationVar(&o.idle, "idle", 30*time.Second, "how long idle processor time is measured")
 	flag.StringVar(&o.program, "program", "bin/kqueen", "path of kqueen")
 	flag.BoolVar(&o.json, "json", false, "print JSON")
@@ -63,13 +63,13 @@ type result struct {
 	Cost     cost `json:"cost"`
 	// Workers is a cluster with nodes.
 	Workers workersResult `json:"workers"`
-	// Door is the REST API.
-	Door *doorResult `json:"door,omitempty"`
+	// API is the REST API.
+	API *apiResult `json:"api,omitempty"`
 }
 
 func run(ctx context.Context, o options) (err error) {
-	if o.only != "" && o.only != "door" {
-		return fmt.Errorf(`-only %s: want "door", or nothing`, o.only)
+	if o.only != "" && o.only != "api" {
+		return fmt.Errorf(`-only %s: want "api", or nothing`, o.only)
 	}
 	inst, err := start(ctx, o.program)
 	if err != nil {
@@ -85,9 +85,9 @@ func run(ctx context.Context, o options) (err error) {
 		r, err = measure(ctx, inst, o)
 	}
 	if err == nil && o.clusters > 0 { // last: it leaves the installation full
-		var door doorResult
-		door, err = measureDoor(ctx, inst, o.clusters, o.requests)
-		r.Door = &door
+		var api apiResult
+		api, err = measureAPI(ctx, inst, o.clusters, o.requests)
+		r.API = &api
 	}
 	if err != nil {
 		return err
@@ -98,8 +98,8 @@ func run(ctx context.Context, o options) (err error) {
 	if o.only == "" {
 		r.print(os.Stdout, o)
 	}
-	if r.Door != nil {
-		r.Door.print(os.Stdout)
+	if r.API != nil {
+		r.API.print(os.Stdout)
 	}
 	return nil
 }

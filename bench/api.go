@@ -25,30 +25,30 @@ import (
 // pageSize is how many objects a list of the REST API has when the caller does not say how many.
 const pageSize = 50
 
-// doorResult is what the REST API takes, for a member of an organization that has all the clusters.
-type doorResult struct {
+// apiResult is what the REST API takes, for a member of an organization that has all the clusters.
+type apiResult struct {
 	Clusters int `json:"clusters"`
 	// Alone is with that organization alone, Beside with otherOrganizations more, which have as many clusters together.
-	Alone  doorTimes `json:"alone"`
-	Beside doorTimes `json:"beside"`
+	Alone  apiTimes `json:"alone"`
+	Beside apiTimes `json:"beside"`
 	// IdlePercent is the share of one core that kqueen takes without requests, which shows that nothing works on the
 	// clusters.
 	IdlePercent float64 `json:"idlePercent"`
 }
 
-// doorTimes are what calls took, in seconds, by name.
-type doorTimes map[string][]float64
+// apiTimes are what calls took, in seconds, by name.
+type apiTimes map[string][]float64
 
-// The measured calls. The direct ones are an administrator's at the API server behind the door.
+// The measured calls. The direct ones are an administrator's at the admin plane's API server.
 const (
 	firstPage, directPage   = "list, first page", "list, first page, direct"
 	newestPage, directWhole = "list, newest first", "list, all, direct"
 	oneObject, directObject = "get", "get, direct"
 )
 
-// measureDoor fills an installation with clusters of which no driver makes anything, and asks for them as a member does.
-func measureDoor(ctx context.Context, inst *installation, clusters, requests int) (doorResult, error) {
-	r := doorResult{Clusters: clusters}
+// measureAPI fills an installation with clusters that no driver works on, and asks for them as a member does.
+func measureAPI(ctx context.Context, inst *installation, clusters, requests int) (apiResult, error) {
+	r := apiResult{Clusters: clusters}
 	member, err := newMember(ctx, inst)
 	if err != nil {
 		return r, fmt.Errorf("make a member: %w", err)
@@ -84,8 +84,8 @@ type member struct {
 }
 
 // measure asks in turn, so that a machine whose speed drifts treats all alike.
-func (m *member) measure(ctx context.Context, inst *installation, requests int) (doorTimes, error) {
-	times, path := doorTimes{}, "/organizations/default/clusters"
+func (m *member) measure(ctx context.Context, inst *installation, requests int) (apiTimes, error) {
+	times, path := apiTimes{}, "/organizations/default/clusters"
 	list := func(query string) func() error {
 		return func() error {
 			var page rest.List
@@ -122,7 +122,7 @@ func (m *member) measure(ctx context.Context, inst *installation, requests int) 
 			}
 			times[c.name] = append(times[c.name], time.Since(begin).Seconds())
 		}
-		// What one would do without the door to see the newest; it is slow, so it is asked for more seldom.
+		// What a client would do without the REST API to see the newest; it is slow, so it is asked for more seldom.
 		if n%10 == 0 {
 			begin := time.Now()
 			if err := inst.admin.List(ctx, &v1alpha1.ClusterList{}, client.InNamespace(namespace)); err != nil {
@@ -217,17 +217,17 @@ func (m *member) call(ctx context.Context, method, path string, in, out any) err
 	return json.Unmarshal(answer, out)
 }
 
-func (r doorResult) print(out io.Writer) {
+func (r apiResult) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w)
 	for _, part := range []struct {
 		title string
-		times doorTimes
+		times apiTimes
 	}{
 		{fmt.Sprintf("REST API, %d CLUSTERS IN ONE ORGANIZATION", r.Clusters), r.Alone},
 		{fmt.Sprintf("BESIDE %d ORGANIZATIONS WITH %d MORE", otherOrganizations, r.Clusters), r.Beside},
 	} {
-		fmt.Fprintf(w, "%s\tDOOR p50\tp99\tDIRECT p50\tp99\tRATIO p50\tp99\n", part.title)
+		fmt.Fprintf(w, "%s\tAPI p50\tp99\tDIRECT p50\tp99\tRATIO p50\tp99\n", part.title)
 		for _, row := range [][2]string{{firstPage, directPage}, {newestPage, directWhole}, {oneObject, directObject}} {
 			ours, theirs := part.times[row[0]], part.times[row[1]]
 			fmt.Fprintf(w, "%s\t%.1fms\t%.1fms\t%.1fms\t%.1fms\t%.2f\t%.2f\n", row[0], 1000*median(ours), 1000*p99(ours),

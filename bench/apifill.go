@@ -51,7 +51,7 @@ func (i *installation) quietly(ctx context.Context, make func() error) error {
 	hook.SetGroupVersionKind(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"})
 	hook.SetName("kqueen")
 	if err := i.admin.Delete(ctx, hook); err != nil {
-		return fmt.Errorf("let nobody be asked: %w", err)
+		return fmt.Errorf("remove the admission webhook: %w", err)
 	}
 	if err := make(); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (i *installation) quietly(ctx context.Context, make func() error) error {
 	return i.kqueen(ctx, "up")
 }
 
-// fill makes clusters that look like ones that serve.
+// fill creates clusters that look like healthy ones.
 func fill(ctx context.Context, inst *installation, namespace string, count int) error {
 	var group errgroup.Group
 	group.SetLimit(fillers)
@@ -79,7 +79,7 @@ func fillOthers(ctx context.Context, inst *installation, count int) error {
 			for i := range 10 {
 				o.Spec.Members = append(o.Spec.Members, v1alpha1.Member{User: fmt.Sprintf("user-%d-%d", n, i), Role: v1alpha1.RoleViewer})
 			}
-			// As a reconciler would have left it: kqueen serves when all are looked at. Deleting counts as a change.
+			// As a reconciler would have left it: kqueen is ready when all are looked at. Deleting counts as a change.
 			o.Status.ObservedGeneration = 2
 			o.Status.Conditions = []metav1.Condition{{
 				Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, LastTransitionTime: metav1.Now(), Reason: v1alpha1.ReasonReady,
@@ -118,7 +118,7 @@ func held(ctx context.Context, inst *installation, o client.Object) error {
 	return nil
 }
 
-// clusterLike is a cluster with the status of one that serves.
+// clusterLike is a cluster with the status of a healthy one.
 func clusterLike(namespace string, n int, version string) *v1alpha1.Cluster {
 	now := metav1.Now()
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{
