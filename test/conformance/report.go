@@ -173,7 +173,7 @@ func (r result) counts() string {
 	return line
 }
 
-// oneLine is what a person reads of a message of many lines.
+// oneLine is the readable part of a message of many lines.
 func oneLine(message string) string { return text.CutLetters(text.Line(message), 300) }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,11 +1,11 @@
-// Package kqueen_test holds the rules of the house as tests: who may import whom,
-// how long things may be, what may not be called, and how rooms are named.
+// Package kqueen_test holds the rules of the architecture as tests: which package may import which,
+// how long things may be, what may not be called, how packages are named, and which words texts do not use.
 //
 // This file is the law: its tables are what a change of the architecture changes.
-// house_table_test.go reads the table of imports, house_rules_test.go and
-// house_form_test.go apply the rules, and house_broken_test.go shows each rule a
-// house that breaks it. Each exception stands in a table beside its reason, and one that is not needed any
-// more is a violation itself. What golangci-lint can say is in .golangci.yml.
+// architecture_table_test.go reads the table of imports; architecture_rules_test.go, architecture_form_test.go and
+// architecture_words_test.go apply the rules; architecture_broken_test.go shows each rule what breaks it. Each
+// exception stands in a table beside its reason, and one that is not needed any more is a violation itself. What
+// golangci-lint can say is in .golangci.yml.
 package kqueen_test
 
 import (
@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// module is the path of this module; rooms are named without it.
+// module is the path of this module; packages are named without it.
 const module = "kqueen.io/kqueen"
 
 // importTable says who may import whom; packages below internal/ are named without it. "a, b < c, d" says that c
@@ -37,7 +37,7 @@ const importTable = `
 	# Only supervise knows how a process of the host is run.
 	PLAIN, platform/osthread < platform/supervise;
 
-	# hosting: the mechanisms from which control planes are made.
+	# hosting: the mechanisms of control planes.
 	PLAIN < hosting/pki, hosting/datastore, hosting/release, hosting/runner;
 	platform/relay < hosting/egress;
 	platform/operator, platform/relay < hosting/gateway;
@@ -137,7 +137,7 @@ const importTable = `
 	API < test/e2e;
 `
 
-// testImports are the rooms that the tests of a room may import beside those that importTable allows.
+// testImports are the packages that the tests of a package may import beside those that importTable allows.
 var testImports = map[string]map[string]string{
 	"clusters/cluster": {"clusters/provision/hosted": "the reconciler is tested with a real driver, not with a fake alone"},
 	"workers/addons":   {"platform/kube": "what it says is applied to a real API server as it is in a cluster"},
@@ -145,12 +145,12 @@ var testImports = map[string]map[string]string{
 	"hosting/controlplane": {
 		"hosting/runner/process": "runs that API server",
 		"platform/supervise":     "keeps it alive, and shows that its process stays the same",
-		"tenancy/issuer":         "its tokens are brought to a real API server that runs from what is described",
+		"tenancy/issuer":         "its tokens are given to a real API server that runs from what is described",
 	},
 }
 
-// testRooms are the rooms that only tests may import.
-var testRooms = []string{
+// testPackages are the packages that only tests may import.
+var testPackages = []string{
 	"hosting/controlplanetest",
 	"platform/suitetest",
 	"platform/supervise/programtest",
@@ -165,7 +165,7 @@ var testRooms = []string{
 	"test/e2e",
 }
 
-// guards keep packages of others within the rooms that are there for them. Tests may import them anywhere.
+// guards keep packages of others within the packages that are there for them. Tests may import them anywhere.
 var guards = []guard{
 	{
 		packages: []string{
@@ -174,7 +174,7 @@ var guards = []guard{
 		},
 		except: []string{"k8s.io/client-go/kubernetes/scheme"},
 		why:    "speak to an API server through internal/platform/kube, or through a client.Client that the caller hands in",
-		rooms: map[string]string{
+		allowed: map[string]string{
 			"platform/kube": "is there for that",
 			"engine":        "hands the *rest.Config of the admin plane to package app",
 			"app":           "starts the manager of the admin plane",
@@ -184,7 +184,7 @@ var guards = []guard{
 	{
 		packages: []string{"os/exec"},
 		why:      "processes are run by internal/platform/supervise, which finds them again after a crash",
-		rooms: map[string]string{
+		allowed: map[string]string{
 			"hosting/release":     "runs the go command to build Kubernetes",
 			"cli/daemon":          "starts this program in the background",
 			"cli/host":            "builds what nodes run in the background",
@@ -200,7 +200,7 @@ var guards = []guard{
 	{
 		packages: []string{"go.etcd.io/etcd"},
 		why:      "etcd is spoken to in internal/hosting/datastore alone",
-		rooms: map[string]string{
+		allowed: map[string]string{
 			"hosting/datastore": "is there for that",
 			"cli/host":          "is etcd when it is called by that name",
 		},
@@ -208,12 +208,12 @@ var guards = []guard{
 	{
 		packages: []string{"github.com/spf13/cobra"},
 		why:      "commands and flags are the business of internal/cli",
-		rooms: map[string]string{
+		allowed: map[string]string{
 			"cli/...":             "is there for that",
 			"kubernetes/generate": "names it in the program that it writes",
 		},
 	},
-	{packages: []string{"testing"}, why: "what is for tests stands in a _test.go file or in a room that is for tests"},
+	{packages: []string{"testing"}, why: "what is for tests stands in a _test.go file or in a package that is for tests"},
 }
 
 // bannedCalls may be made only by those named, and by tests where that is said.
@@ -226,7 +226,7 @@ var bannedCalls = []bannedCall{
 		// Tests are looked at by the linter usetesting.
 		call: "context.Background", inMain: true,
 		why: "take the caller's context, so that it ends when the caller does",
-		rooms: map[string]string{
+		allowed: map[string]string{
 			"cli":                "is what main calls: the program's life begins there",
 			"platform/supervise": "a supervisor's life is its own: it ends by Close, not with its maker",
 		},
@@ -236,19 +236,19 @@ var bannedCalls = []bannedCall{
 	{call: "os.Exit", inMain: true, why: "return an error; main alone decides how the program ends"},
 	{
 		call: "syscall.StartProcess", why: "processes are run by internal/platform/supervise",
-		rooms: map[string]string{"platform/supervise": "is there for that"},
+		allowed: map[string]string{"platform/supervise": "is there for that"},
 	},
 	{call: "os.StartProcess", why: "processes are run by internal/platform/supervise"},
 	{
 		call: "os.WriteFile", inMain: true, why: "a loss of power leaves half of the file: write it by internal/platform/atomicfile",
-		rooms: map[string]string{
+		allowed: map[string]string{
 			"hosting/release": "fills a folder whose manifest has the hashes, and which is moved into place as a whole",
 			"workers/node":    "writes settings of the kernel, which are no files on a disk",
 		},
 	},
 	{
 		call: "os.Rename", inMain: true, why: "the new name is not durable: write the file by internal/platform/atomicfile",
-		rooms: map[string]string{
+		allowed: map[string]string{
 			"platform/atomicfile": "is there for that",
 			"hosting/release":     "moves folders",
 			"platform/supervise":  "turns over logs, which may be lost",
@@ -257,7 +257,7 @@ var bannedCalls = []bannedCall{
 	{call: "syscall.ForkExec", why: "processes are run by internal/platform/supervise"},
 }
 
-// limits of the house. Lines are counted with comments and blank lines.
+// The limits. Lines are counted with comments and blank lines.
 const (
 	maxFileLines      = 500
 	maxFunctionLines  = 80
@@ -276,14 +276,14 @@ func TestImports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report(t, checkImports(readHouse(t), table, testRooms, testImports))
+	report(t, checkImports(readSource(t), table, testPackages, testImports))
 }
 
-func TestGuardedImports(t *testing.T) { report(t, checkGuards(readHouse(t), guards, testRooms)) }
+func TestGuardedImports(t *testing.T) { report(t, checkGuards(readSource(t), guards, testPackages)) }
 
-func TestBannedCalls(t *testing.T) { report(t, checkCalls(readHouse(t), bannedCalls, testRooms)) }
+func TestBannedCalls(t *testing.T) { report(t, checkCalls(readSource(t), bannedCalls, testPackages)) }
 
-func TestForm(t *testing.T) { report(t, checkForm(readHouse(t))) }
+func TestForm(t *testing.T) { report(t, checkForm(readSource(t))) }
 
 // TestNothingEmpty fails when there is a folder with nothing in it: what is not there yet is in the design, not on disk.
 func TestNothingEmpty(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// table is what each room may import, by its name. Groups, whose names are in capitals, are in it too.
+// table is what each package may import, by its name. Groups, whose names are in capitals, are in it too.
 type table map[string]map[string]bool
 
 // parseTable reads a table in the language of importTable: statements that end in ";" and are chains of sets,
@@ -33,7 +33,7 @@ func parseTable(text string) (table, error) {
 			}
 			for _, name := range set {
 				if j == 0 && below[name] == nil && name != "NONE" {
-					return nil, fmt.Errorf("statement %d: %s is not known yet; a room stands above something before it stands below", i+1, name)
+					return nil, fmt.Errorf("statement %d: %s is not known yet; a package stands above something before it stands below", i+1, name)
 				}
 				if j > 0 {
 					below[name] = setOf(below[name], sets[j-1])

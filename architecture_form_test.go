@@ -9,27 +9,27 @@ import (
 	"strings"
 )
 
-// checkForm returns where rooms, files and functions have another form than the house wants.
-func checkForm(h house) []string {
+// checkForm returns where packages, files and functions break a rule about their form.
+func checkForm(src sources) []string {
 	var out []string
-	for _, r := range h.rooms {
-		for _, problem := range roomProblems(r) {
-			out = append(out, r.name+": "+problem)
+	for _, pkg := range src.packages {
+		for _, problem := range packageProblems(pkg) {
+			out = append(out, pkg.name+": "+problem)
 		}
-		for _, file := range r.files {
+		for _, file := range pkg.files {
 			if ast.IsGenerated(file.syntax) {
 				continue
 			}
-			out = append(out, h.fileProblems(file)...)
+			out = append(out, src.fileProblems(file)...)
 		}
 	}
 	return out
 }
 
-func roomProblems(r room) []string {
+func packageProblems(pkg goPackage) []string {
 	var out []string
 	comment, declared, product := 0, false, false
-	for _, file := range r.files {
+	for _, file := range pkg.files {
 		declared = declared || slices.ContainsFunc(file.syntax.Decls, isDeclaration)
 		if file.test {
 			continue
@@ -42,11 +42,11 @@ func roomProblems(r room) []string {
 			out = append(out, fmt.Sprintf("package name %s says nothing about what is inside", name))
 		}
 	}
-	if name := path.Base(r.name); slices.Contains(bannedNames, name) {
+	if name := path.Base(pkg.name); slices.Contains(bannedNames, name) {
 		out = append(out, fmt.Sprintf("folder name %s says nothing about what is inside", name))
 	}
 	if product && comment < minCommentLines {
-		out = append(out, fmt.Sprintf("the package comment has %d lines; say in %d or more what it is for, what it hides and who may enter", comment, minCommentLines))
+		out = append(out, fmt.Sprintf("the package comment has %d lines; say in %d or more what it is for, what it hides and which packages may import it", comment, minCommentLines))
 	}
 	if !declared {
 		out = append(out, "declares nothing; remove it until something stands in it")
@@ -59,15 +59,15 @@ func isDeclaration(decl ast.Decl) bool {
 	return !ok || gen.Tok != token.IMPORT
 }
 
-func (h house) fileProblems(file source) []string {
+func (src sources) fileProblems(file source) []string {
 	var out []string
 	add := func(at token.Pos, format string, args ...any) {
-		out = append(out, h.fset.Position(at).String()+": "+fmt.Sprintf(format, args...))
+		out = append(out, src.fset.Position(at).String()+": "+fmt.Sprintf(format, args...))
 	}
 	if name := strings.TrimSuffix(path.Base(file.path), ".go"); slices.Contains(bannedNames, name) {
 		add(file.syntax.Package, "the file's name says nothing about what is inside")
 	}
-	if n := h.fset.File(file.syntax.FileStart).LineCount(); n > maxFileLines {
+	if n := src.fset.File(file.syntax.FileStart).LineCount(); n > maxFileLines {
 		add(file.syntax.Package, "%d lines, more than %d", n, maxFileLines)
 	}
 	for node := range ast.Preorder(file.syntax) {
@@ -77,7 +77,7 @@ func (h house) fileProblems(file source) []string {
 			if n.Name.Name == "Reconcile" {
 				limit = maxReconcileLines
 			}
-			if lines := h.fset.Position(n.End()).Line - h.fset.Position(n.Pos()).Line + 1; lines > limit {
+			if lines := src.fset.Position(n.End()).Line - src.fset.Position(n.Pos()).Line + 1; lines > limit {
 				add(n.Pos(), "%s has %d lines, more than %d", n.Name.Name, lines, limit)
 			}
 			if n.Name.Name == "init" && n.Recv == nil {
@@ -127,7 +127,7 @@ func methodCount(file source, i *ast.InterfaceType) int {
 func readsErrorText(call *ast.CallExpr) bool {
 	fun, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || !slices.ContainsFunc([]string{"Contains", "HasPrefix", "HasSuffix", "Index", "Match", "Find", "EqualFold"},
-		func(verb string) bool { return strings.HasPrefix(fun.Sel.Name, verb) }) {
+		func(prefix string) bool { return strings.HasPrefix(fun.Sel.Name, prefix) }) {
 		return false
 	}
 	return slices.ContainsFunc(call.Args, func(arg ast.Expr) bool {

@@ -19,14 +19,14 @@ import (
 	"testing"
 )
 
-// house is the source of all packages of this module.
-type house struct {
-	fset  *token.FileSet
-	rooms []room
+// sources are all packages of this module, parsed.
+type sources struct {
+	fset     *token.FileSet
+	packages []goPackage
 }
 
-// room is one package.
-type room struct {
+// goPackage is one package.
+type goPackage struct {
 	// name is the import path without the module and "internal/".
 	name  string
 	files []source
@@ -40,12 +40,12 @@ type source struct {
 	syntax *ast.File
 }
 
-// guard keeps packages within rooms.
+// guard keeps imports of packages within those that are there for them.
 type guard struct {
 	packages []string // with all below them
 	except   []string // packages below those that every package may import
 	why      string
-	rooms    map[string]string // room to the reason
+	allowed  map[string]string // package to the reason
 }
 
 // bannedCall is a function that is not called.
@@ -54,61 +54,61 @@ type bannedCall struct {
 	inTests bool   // banned in tests too
 	inMain  bool   // allowed in package main
 	why     string
-	rooms   map[string]string // room to the reason
+	allowed map[string]string // package to the reason
 }
 
-// readHouse reads the house once for all tests.
-func readHouse(t *testing.T) house {
+// readSource parses the module once for all tests.
+func readSource(t *testing.T) sources {
 	t.Helper()
-	h, err := readOnce()
+	src, err := readOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h
+	return src
 }
 
-var readOnce = sync.OnceValues(func() (house, error) {
+var readOnce = sync.OnceValues(func() (sources, error) {
 	out, err := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Name,GoFiles,CgoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...").Output()
 	if err != nil {
-		return house{}, fmt.Errorf("list packages: %w", err)
+		return sources{}, fmt.Errorf("list packages: %w", err)
 	}
-	h := house{fset: token.NewFileSet()}
+	src := sources{fset: token.NewFileSet()}
 	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p struct {
 			ImportPath, Dir                                              string
 			GoFiles, CgoFiles, IgnoredGoFiles, TestGoFiles, XTestGoFiles []string
 		}
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
-			return h, nil
+			return src, nil
 		} else if err != nil {
-			return house{}, fmt.Errorf("decode the list of packages: %w", err)
+			return sources{}, fmt.Errorf("decode the list of packages: %w", err)
 		}
-		r := room{name: roomOf(p.ImportPath)}
+		pkg := goPackage{name: packageName(p.ImportPath)}
 		for _, file := range slices.Concat(p.GoFiles, p.CgoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles) {
 			content, err := os.ReadFile(filepath.Join(p.Dir, file))
 			if err != nil {
-				return house{}, err
+				return sources{}, err
 			}
-			if err := r.add(h.fset, path.Join(strings.TrimPrefix(p.ImportPath, module), file)[1:], string(content)); err != nil {
-				return house{}, err
+			if err := pkg.add(src.fset, path.Join(strings.TrimPrefix(p.ImportPath, module), file)[1:], string(content)); err != nil {
+				return sources{}, err
 			}
 		}
-		h.rooms = append(h.rooms, r)
+		src.packages = append(src.packages, pkg)
 	}
 })
 
-func (r *room) add(fset *token.FileSet, name, content string) error {
+func (pkg *goPackage) add(fset *token.FileSet, name, content string) error {
 	syntax, err := parser.ParseFile(fset, name, content, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}
-	r.files = append(r.files, source{path: name, test: strings.HasSuffix(name, "_test.go"), syntax: syntax})
+	pkg.files = append(pkg.files, source{path: name, test: strings.HasSuffix(name, "_test.go"), syntax: syntax})
 	return nil
 }
 
-// roomOf returns the name of the package with that import path, without the module and "internal/"; empty for
+// packageName returns the name of the package with that import path, without the module and "internal/"; empty for
 // packages of other modules and for the top.
-func roomOf(importPath string) string {
+func packageName(importPath string) string {
 	name, own := strings.CutPrefix(importPath, module+"/")
 	if !own {
 		return ""
@@ -126,31 +126,31 @@ func (s source) imports() []string {
 	return out
 }
 
-// checkImports returns where the house does not keep to the table. testImports is what the tests of a room may
+// checkImports returns the imports that the table does not allow. testImports is what the tests of a package may
 // import beside, with the reason.
-func checkImports(h house, t table, testRooms []string, testImports map[string]map[string]string) []string {
+func checkImports(src sources, t table, testPackages []string, testImports map[string]map[string]string) []string {
 	var out []string
 	present, used := map[string]bool{}, map[string]map[string]bool{}
-	for _, r := range h.rooms {
-		present[r.name] = true
-		allowed, known := t[r.name]
-		if !known && r.name != "" {
-			out = append(out, fmt.Sprintf("%s has no place in importTable; give it a floor", r.name))
+	for _, pkg := range src.packages {
+		present[pkg.name] = true
+		allowed, known := t[pkg.name]
+		if !known && pkg.name != "" {
+			out = append(out, fmt.Sprintf("%s has no place in importTable; give it a floor", pkg.name))
 			continue
 		}
-		for _, file := range r.files {
+		for _, file := range pkg.files {
 			for _, imported := range file.imports() {
-				other := roomOf(imported)
-				isTest := slices.Contains(testRooms, other)
-				forTests := file.test || slices.Contains(testRooms, r.name)
+				other := packageName(imported)
+				isTest := slices.Contains(testPackages, other)
+				forTests := file.test || slices.Contains(testPackages, pkg.name)
 				switch {
-				case other == "", !isTest && allowed[other], forTests && (isTest || other == r.name):
-				case file.test && testImports[r.name][other] != "":
-					used[r.name] = setOf(used[r.name], []string{other})
+				case other == "", !isTest && allowed[other], forTests && (isTest || other == pkg.name):
+				case file.test && testImports[pkg.name][other] != "":
+					used[pkg.name] = setOf(used[pkg.name], []string{other})
 				case isTest:
 					out = append(out, fmt.Sprintf("%s imports %s, which only tests may", file.path, other))
 				default:
-					out = append(out, fmt.Sprintf("%s imports %s, which importTable does not allow to %s", file.path, other, r.name))
+					out = append(out, fmt.Sprintf("%s imports %s, which importTable does not allow to %s", file.path, other, pkg.name))
 				}
 			}
 		}
@@ -167,37 +167,37 @@ func checkImports(h house, t table, testRooms []string, testImports map[string]m
 	return out
 }
 
-// checkGuards returns the imports of guarded packages by rooms that may not, and exceptions that are not needed.
-func checkGuards(h house, guards []guard, testRooms []string) []string {
+// checkGuards returns the imports of guarded packages by packages that may not, and exceptions that are not needed.
+func checkGuards(src sources, guards []guard, testPackages []string) []string {
 	var out []string
 	for _, g := range guards {
 		used := map[string]bool{}
-		for _, r := range h.rooms {
-			for _, file := range r.files {
-				if file.test || slices.Contains(testRooms, r.name) {
+		for _, pkg := range src.packages {
+			for _, file := range pkg.files {
+				if file.test || slices.Contains(testPackages, pkg.name) {
 					continue
 				}
 				for _, imported := range file.imports() {
 					if !g.holds(imported) {
 						continue
 					}
-					allowed := exception(g.rooms, r.name)
+					allowed := exception(g.allowed, pkg.name)
 					used[allowed] = true
-					if g.rooms[allowed] == "" {
+					if g.allowed[allowed] == "" {
 						out = append(out, fmt.Sprintf("%s imports %s: %s", file.path, imported, g.why))
 					}
 				}
 			}
 		}
-		out = append(out, unused(g.packages[0], g.rooms, used)...)
+		out = append(out, unused(g.packages[0], g.allowed, used)...)
 	}
 	return out
 }
 
 // exception returns the key of the exceptions that a package falls under: its name, or "NAME/..." for a package and all
 // that is below it.
-func exception(rooms map[string]string, name string) string {
-	for key := range rooms {
+func exception(reasons map[string]string, name string) string {
+	for key := range reasons {
 		if top, ok := strings.CutSuffix(key, "/..."); ok && (name == top || strings.HasPrefix(name, top+"/")) {
 			return key
 		}
@@ -211,12 +211,12 @@ func (g guard) holds(imported string) bool {
 }
 
 // checkCalls returns the banned calls, and exceptions that are not needed.
-func checkCalls(h house, banned []bannedCall, testRooms []string) []string {
+func checkCalls(src sources, banned []bannedCall, testPackages []string) []string {
 	var out []string
 	used := map[string]map[string]bool{}
-	for _, r := range h.rooms {
-		for _, file := range r.files {
-			forTests := file.test || slices.Contains(testRooms, r.name)
+	for _, pkg := range src.packages {
+		for _, file := range pkg.files {
+			forTests := file.test || slices.Contains(testPackages, pkg.name)
 			for node := range ast.Preorder(file.syntax) {
 				name := calledName(file.syntax, node)
 				i := slices.IndexFunc(banned, func(b bannedCall) bool { return b.call == name })
@@ -227,15 +227,15 @@ func checkCalls(h house, banned []bannedCall, testRooms []string) []string {
 				if forTests && !b.inTests || b.inMain && file.syntax.Name.Name == "main" {
 					continue
 				}
-				used[name] = setOf(used[name], []string{r.name})
-				if b.rooms[r.name] == "" {
-					out = append(out, fmt.Sprintf("%s uses %s: %s", h.fset.Position(node.Pos()), name, b.why))
+				used[name] = setOf(used[name], []string{pkg.name})
+				if b.allowed[pkg.name] == "" {
+					out = append(out, fmt.Sprintf("%s uses %s: %s", src.fset.Position(node.Pos()), name, b.why))
 				}
 			}
 		}
 	}
 	for _, b := range banned {
-		out = append(out, unused(b.call, b.rooms, used[b.call])...)
+		out = append(out, unused(b.call, b.allowed, used[b.call])...)
 	}
 	return out
 }
@@ -268,14 +268,14 @@ func calledName(file *ast.File, node ast.Node) string {
 }
 
 // unused returns the exceptions for what that are not used, or have no reason.
-func unused(what string, rooms map[string]string, used map[string]bool) []string {
+func unused(what string, reasons map[string]string, used map[string]bool) []string {
 	var out []string
-	for r, reason := range rooms {
-		if !used[r] {
-			out = append(out, fmt.Sprintf("exception for %s, %s (%s), is not needed any more; remove it", what, r, reason))
+	for pkg, reason := range reasons {
+		if !used[pkg] {
+			out = append(out, fmt.Sprintf("exception for %s, %s (%s), is not needed any more; remove it", what, pkg, reason))
 		}
 		if strings.TrimSpace(reason) == "" {
-			out = append(out, fmt.Sprintf("exception for %s, %s, has no reason", what, r))
+			out = append(out, fmt.Sprintf("exception for %s, %s, has no reason", what, pkg))
 		}
 	}
 	slices.Sort(out)

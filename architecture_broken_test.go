@@ -12,62 +12,62 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// build returns a house of those files; a file is named by its path from the top.
-func build(t *testing.T, files map[string]string) house {
+// build returns the source of those files; a file is named by its path from the top.
+func build(t *testing.T, files map[string]string) sources {
 	t.Helper()
-	h := house{fset: token.NewFileSet()}
-	rooms := map[string]*room{}
+	src := sources{fset: token.NewFileSet()}
+	packages := map[string]*goPackage{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		dir := path.Dir(name)
-		if rooms[dir] == nil {
-			rooms[dir] = &room{name: dir}
+		if packages[dir] == nil {
+			packages[dir] = &goPackage{name: dir}
 		}
-		if err := rooms[dir].add(h.fset, name, files[name]); err != nil {
+		if err := packages[dir].add(src.fset, name, files[name]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, dir := range slices.Sorted(maps.Keys(rooms)) {
-		h.rooms = append(h.rooms, *rooms[dir])
+	for _, dir := range slices.Sorted(maps.Keys(packages)) {
+		src.packages = append(src.packages, *packages[dir])
 	}
-	return h
+	return src
 }
 
-// importing returns a file that imports rooms of this module.
-func importing(rooms ...string) string {
+// importing returns a file that imports packages of this module.
+func importing(names ...string) string {
 	text := "package p\n"
-	for _, r := range rooms {
-		text += "import _ " + strconv.Quote(module+"/"+r) + "\n"
+	for _, name := range names {
+		text += "import _ " + strconv.Quote(module+"/"+name) + "\n"
 	}
 	return text
 }
 
 func TestCheckImports(t *testing.T) {
-	const text = "NONE < api < API; NONE < pki; API, pki < verb, other < app; api < testkit;"
+	const text = "NONE < api < API; NONE < pki; API, pki < cluster, other < app; api < testkit;"
 	excused := map[string]map[string]string{"pki": {"api": "is needed"}}
 	whole := map[string]string{
 		"api/a.go": importing(), "pki/a.go": importing(), "pki/a_test.go": importing("api"),
-		"verb/a.go": importing("api", "pki"), "other/a.go": importing(),
-		"app/a.go": importing("verb", "other", "api"), "testkit/a.go": importing("api"),
+		"cluster/a.go": importing("api", "pki"), "other/a.go": importing(),
+		"app/a.go": importing("cluster", "other", "api"), "testkit/a.go": importing("api"),
 	}
 	cases := map[string]struct {
 		change map[string]string
 		want   []string
 	}{
 		"Whole":    {},
-		"Upwards":  {map[string]string{"pki/a.go": importing("verb")}, []string{"pki/a.go imports verb, which importTable does not allow to pki"}},
-		"Sideways": {map[string]string{"verb/b.go": importing("other")}, []string{"verb/b.go imports other, which importTable does not allow to verb"}},
+		"Upwards":  {map[string]string{"pki/a.go": importing("cluster")}, []string{"pki/a.go imports cluster, which importTable does not allow to pki"}},
+		"Sideways": {map[string]string{"cluster/b.go": importing("other")}, []string{"cluster/b.go imports other, which importTable does not allow to cluster"}},
 		"SidewaysInTest": {
-			map[string]string{"verb/b_test.go": importing("other")},
-			[]string{"verb/b_test.go imports other, which importTable does not allow to verb"},
+			map[string]string{"cluster/b_test.go": importing("other")},
+			[]string{"cluster/b_test.go imports other, which importTable does not allow to cluster"},
 		},
 		"ExcusedNotInTest": {map[string]string{"pki/b.go": importing("api")}, []string{"pki/b.go imports api, which importTable does not allow to pki"}},
 		"NotNeededAnyMore": {
 			map[string]string{"pki/a_test.go": importing()},
 			[]string{"exception for tests of pki, api (is needed), is not needed any more; remove it"},
 		},
-		"TestOfItself":      {map[string]string{"verb/b_test.go": importing("verb", "api")}, nil},
-		"TestkitInTest":     {map[string]string{"verb/b_test.go": importing("testkit")}, nil},
-		"TestkitInProduct":  {map[string]string{"verb/b.go": importing("testkit")}, []string{"verb/b.go imports testkit, which only tests may"}},
+		"TestOfItself":      {map[string]string{"cluster/b_test.go": importing("cluster", "api")}, nil},
+		"TestkitInTest":     {map[string]string{"cluster/b_test.go": importing("testkit")}, nil},
+		"TestkitInProduct":  {map[string]string{"cluster/b.go": importing("testkit")}, []string{"cluster/b.go imports testkit, which only tests may"}},
 		"NoPlace":           {map[string]string{"fresh/a.go": importing()}, []string{"fresh has no place in importTable; give it a floor"}},
 		"OthersMayBeCalled": {map[string]string{"pki/b.go": "package p\nimport _ \"k8s.io/api\"\n"}, nil},
 	}
@@ -84,7 +84,7 @@ func TestCheckImports(t *testing.T) {
 	t.Run("Gone", func(t *testing.T) {
 		files := maps.Clone(whole)
 		delete(files, "other/a.go")
-		files["app/a.go"] = importing("verb")
+		files["app/a.go"] = importing("cluster")
 		want := []string{"other stands in importTable and is not there; remove it from the table"}
 		if diff := cmp.Diff(want, checkImports(build(t, files), mustParse(t, text), []string{"testkit"}, excused)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
@@ -104,7 +104,7 @@ func mustParse(t *testing.T, text string) table {
 func TestParseTable(t *testing.T) {
 	cases := map[string]struct {
 		text    string
-		want    map[string]string // room to what it may import
+		want    map[string]string // package to what it may import
 		wantErr string
 	}{
 		"ChainIsTransitive":  {text: "NONE < a < b < c;", want: map[string]string{"c": "NONE a b", "b": "NONE a", "a": "NONE"}},
@@ -130,9 +130,9 @@ func TestParseTable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for room, want := range c.want {
-				if have := strings.Join(slices.Sorted(maps.Keys(got[room])), " "); have != want {
-					t.Errorf("%s may import %q, want %q", room, have, want)
+			for name, want := range c.want {
+				if have := strings.Join(slices.Sorted(maps.Keys(got[name])), " "); have != want {
+					t.Errorf("%s may import %q, want %q", name, have, want)
 				}
 			}
 		})
@@ -142,7 +142,7 @@ func TestParseTable(t *testing.T) {
 func TestCheckGuards(t *testing.T) {
 	g := []guard{{
 		packages: []string{"net/wire"}, except: []string{"net/wire/scheme"}, why: "go through kube",
-		rooms: map[string]string{"kube": "is there for that"},
+		allowed: map[string]string{"kube": "is there for that"},
 	}}
 	const uses = "package p\nimport _ \"net/wire/sub\"\n"
 	cases := map[string]struct {
@@ -168,7 +168,7 @@ func TestCheckGuards(t *testing.T) {
 func TestCheckCalls(t *testing.T) {
 	banned := []bannedCall{
 		{call: "time.Sleep", inTests: true, why: "wait"},
-		{call: "panic", inMain: true, why: "return", rooms: map[string]string{"runner": "may"}},
+		{call: "panic", inMain: true, why: "return", allowed: map[string]string{"runner": "may"}},
 	}
 	const excused = "package runner\nfunc f() { panic(1) }\n"
 	cases := map[string]struct {
@@ -184,13 +184,13 @@ func TestCheckCalls(t *testing.T) {
 		"InTest":        {"pki/a_test.go", "package pki\nimport \"time\"\nvar sleep = time.Sleep\n", []string{"pki/a_test.go:3:13 uses time.Sleep: wait"}},
 		"BuiltIn":       {"pki/a.go", "package pki\nfunc f() { panic(1) }\n", []string{"pki/a.go:2:12 uses panic: return"}},
 		"AllowedInTest": {"pki/a_test.go", "package pki\nfunc f() { panic(1) }\n", nil},
-		"InTestRoom":    {"testkit/a.go", "package testkit\nfunc f() { panic(1) }\n", nil},
+		"InTestPackage": {"testkit/a.go", "package testkit\nfunc f() { panic(1) }\n", nil},
 		"InMain":        {"cmd/a.go", "package main\nfunc f() { panic(1) }\n", nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := build(t, map[string]string{"runner/a.go": excused, c.file: c.content})
-			if diff := cmp.Diff(c.want, checkCalls(h, banned, []string{"testkit"})); diff != "" {
+			src := build(t, map[string]string{"runner/a.go": excused, c.file: c.content})
+			if diff := cmp.Diff(c.want, checkCalls(src, banned, []string{"testkit"})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -202,9 +202,9 @@ func TestCheckCalls(t *testing.T) {
 		}
 	})
 	t.Run("NoReason", func(t *testing.T) {
-		banned := []bannedCall{{call: "panic", rooms: map[string]string{"runner": " "}}}
-		h := build(t, map[string]string{"runner/a.go": excused})
-		if diff := cmp.Diff([]string{"exception for panic, runner, has no reason"}, checkCalls(h, banned, nil)); diff != "" {
+		banned := []bannedCall{{call: "panic", allowed: map[string]string{"runner": " "}}}
+		src := build(t, map[string]string{"runner/a.go": excused})
+		if diff := cmp.Diff([]string{"exception for panic, runner, has no reason"}, checkCalls(src, banned, nil)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
