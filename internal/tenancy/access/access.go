@@ -108,7 +108,7 @@ func newService(config Config, checker checker) *Service {
 	}
 }
 
-// Sweep removes what is over. Nothing that it removes would have been good for anything.
+// Sweep removes what has expired. Nothing that it removes would have been accepted any more.
 func (s *Service) Sweep(ctx context.Context) error {
 	now := database.Time(s.store.clock())
 	for _, table := range []string{

@@ -59,7 +59,7 @@ type Credentials struct {
 	config Config
 }
 
-// CreateToken makes an API token of the user who asks. It takes a session to make one, so that a token that was stolen
+// CreateToken creates an API token of the calling user. It takes a session to make one, so that a token that was stolen
 // makes no others. Errors: ErrNeedsSession, ErrUnauthenticated, *invalid.Error, ErrTooMany.
 func (s *Credentials) CreateToken(ctx context.Context, by Identity, wanted NewToken) (Issued, error) {
 	if err := s.checkToken(wanted); err != nil {
@@ -169,7 +169,7 @@ func (s *Credentials) makeRoom(ctx context.Context, tx *sql.Tx, kind token.Kind,
 	return err
 }
 
-// issueSession makes a session of a user. client is what the person came with.
+// issueSession makes a session of a user. client is the name of the client that signed in.
 func (s *Credentials) issueSession(ctx context.Context, tx *sql.Tx, a account, client string) (Issued, error) {
 	now := s.clock()
 	return s.issue(ctx, tx, token.Session, a, NewToken{

@@ -15,8 +15,8 @@ const maxEntries = 100
 // Entries are with which sessions and tokens users entered clusters, so that what a cluster gave them ends with these.
 type Entries struct{ *store }
 
-// Enter notes that a user was given a credential for an audience, good until a time, that ends when the one that they
-// came with ends. Errors: ErrTooMany.
+// Enter notes that a user was given a credential for an audience, which expires at until, and before when the session or
+// token by ends with which the user asked for it. Errors: ErrTooMany.
 func (s *Entries) Enter(ctx context.Context, by Identity, audience string, until time.Time) error {
 	err := s.db.Do(ctx, "", func(tx *sql.Tx) error {
 		end, now := database.Time(until), database.Time(s.clock())

@@ -52,7 +52,7 @@ func checkLabel(field, text string) error {
 	return nil
 }
 
-// checkText takes what a person may read in one line. Empty is fine.
+// checkText accepts text that can be shown on one line. Empty is fine.
 func checkText(field, text string, most int) error {
 	switch n := utf8.RuneCountInString(text); {
 	case n > most:

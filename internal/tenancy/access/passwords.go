@@ -142,8 +142,8 @@ func writePassword(ctx context.Context, tx *sql.Tx, a account, hash string) erro
 	return endAll(ctx, tx, a.name)
 }
 
-// Reset makes a token with which a local user chooses a password, within a day; those made before are good no more. The
-// password that there is stays good until then. Errors: ErrNotFound (also when disabled), ErrProviderUser.
+// Reset creates a token with which a local user chooses a password, within a day; earlier ones are revoked. The present
+// password stays valid until the user has chosen. Errors: ErrNotFound (also when disabled), ErrProviderUser.
 func (s *Passwords) Reset(ctx context.Context, name string) (OneTime, error) {
 	var out OneTime
 	err := s.db.Do(ctx, "access/reset/"+name, func(tx *sql.Tx) error {

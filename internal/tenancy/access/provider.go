@@ -166,7 +166,7 @@ func (s *Providers) comeBack(ctx context.Context, cookie, state string) (attempt
 	return begun, err
 }
 
-// meet returns the account of a user whom a provider proved, made or brought up to date. A user is the issuer's
+// meet returns the account of a user whom a provider authenticated, and creates or updates it. A user is the issuer's
 // subject; a name that the provider gave to another user does not come with the rights of the one before.
 func (s *Providers) meet(ctx context.Context, tx *sql.Tx, p oidc.Provider, user oidc.User) (account, error) {
 	refuse := func(format string, args ...any) (account, error) {

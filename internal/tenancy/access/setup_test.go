@@ -22,7 +22,7 @@ func TestSetUp(t *testing.T) {
 		_, err := s.Setup.MakeAdmin(t.Context(), text, first)
 		wantError(t, text, err, ErrSpent)
 	}
-	wantDead(t, s, "it proves nobody", good.Token.Reveal())
+	wantDead(t, s, "it authenticates no user", good.Token.Reveal())
 	_, err = s.Setup.MakeAdmin(t.Context(), good.Token.Reveal(), NewUser{Name: "alice"})
 	wantInvalid(t, err, "password", "it is empty")
 	_, err = s.Setup.MakeAdmin(t.Context(), good.Token.Reveal(), NewUser{Name: "alice", Password: "short"})

@@ -35,7 +35,7 @@ func (s *store) doForStranger(ctx context.Context, lock string, act func(tx *sql
 
 // pendingRows are rows that every caller may ask for.
 type pendingRows struct {
-	// expired removes what is over at $1, count counts all and those of the source $1, oldest removes $1 of them.
+	// expired removes what has expired at $1, count counts all and those of the source $1, oldest removes $1 of them.
 	expired, count, oldest string
 }
 

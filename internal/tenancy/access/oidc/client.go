@@ -89,13 +89,13 @@ func (c *Client) Finish(ctx context.Context, p Provider, callback Callback, secr
 	hide := strings.NewReplacer(hidden(p.ClientSecret.Reveal(), callback.Code, secrets.State, secrets.Nonce, secrets.Verifier)...)
 	switch {
 	case callback.Issuer != p.Issuer && (callback.Issuer != "" || i.namesItself):
-		return User{}, p.refuse("the browser came back from %q, not from %q; somebody may have mixed providers up",
+		return User{}, p.refuse("the browser came back from %q, not from %q; an attacker may have mixed providers up",
 			brief(hide.Replace(callback.Issuer)), p.Issuer)
 	case callback.Error != "":
 		return User{}, p.refuse("the provider says %q: %s",
 			brief(hide.Replace(callback.Error)), brief(hide.Replace(callback.ErrorDescription)))
 	case callback.Code == "" || len(callback.Code) > 4096:
-		return User{}, p.refuse("the browser brought no authorization code that can be used")
+		return User{}, p.refuse("the browser passed no authorization code that can be used")
 	}
 	raw, accessToken, err := i.exchange(ctx, p, callback.Code, secrets.Verifier, hide)
 	if err != nil {

@@ -60,7 +60,7 @@ func NewChecker(ctx context.Context, cost Cost) (*Checker, error) {
 		return nil, fmt.Errorf("cost of passwords: %w", err)
 	}
 	c := &Checker{hasher: hasher, cost: cost, slots: make(chan struct{}, atOnce), queue: make(chan struct{}, atOnce+maxWaiting)}
-	c.decoy, err = c.Hash(ctx, "nobody has it, and it would not be looked at")
+	c.decoy, err = c.Hash(ctx, "no user has it, and it would not be looked at")
 	return c, err
 }
 
@@ -81,8 +81,8 @@ func (c *Checker) Hash(ctx context.Context, password string) (string, error) {
 // says that the hash was made with another cost than today's. Its error says nothing about the password: it could not
 // be checked.
 func (c *Checker) Check(ctx context.Context, hash, password string) (good, stale bool, err error) {
-	nobody := hash == ""
-	if nobody {
+	none := hash == ""
+	if none {
 		hash = c.decoy
 	}
 	if err := c.enter(ctx); err != nil {
@@ -94,7 +94,7 @@ func (c *Checker) Check(ctx context.Context, hash, password string) (good, stale
 		return false, false, errors.New("read the hash of the password: it is no PHC string of argon2id")
 	}
 	matches := digest.MatchBytes([]byte(fold(password)))
-	return matches && !nobody, c.stale(hash), nil
+	return matches && !none, c.stale(hash), nil
 }
 
 // stale compares what a PHC string says about its cost.

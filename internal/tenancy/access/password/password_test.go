@@ -38,7 +38,7 @@ func TestCheck(t *testing.T) {
 		"Wrong":      {hash, "Grüße aus Brünn ", false},
 		"Empty":      {hash, "", false},
 		"NoHash":     {"", "Grüße aus Brünn", false},
-		"Decoy":      {"", "nobody has it, and it would not be looked at", false},
+		"Decoy":      {"", "no user has it, and it would not be looked at", false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
