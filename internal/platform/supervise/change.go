@@ -13,13 +13,13 @@ import (
 // Reserve makes the workload's directory and reserves a TCP port for each name. The answer is durable and the same on
 // every call, until Remove: it also holds ports reserved under other names before. No port is handed out to two
 // workloads. Ports belong to the host, so the supervisor owns them.
-func (r *Supervisor) Reserve(ctx context.Context, id string, ports []string) (Place, error) {
+func (s *Supervisor) Reserve(ctx context.Context, id string, ports []string) (Place, error) {
 	for _, name := range ports {
 		if err := CheckName("ports", name); err != nil {
 			return Place{}, err
 		}
 	}
-	wl, leave, err := r.enter(ctx, id)
+	wl, leave, err := s.enter(ctx, id)
 	if err != nil {
 		return Place{}, err
 	}
@@ -27,26 +27,26 @@ func (r *Supervisor) Reserve(ctx context.Context, id string, ports []string) (Pl
 	if err := os.MkdirAll(wl.dir, 0o700); err != nil {
 		return Place{}, fmt.Errorf("make workload directory: %w", err)
 	}
-	held, err := r.ports.reserve(ctx, id, wl.dir, ports)
+	held, err := s.ports.reserve(ctx, id, wl.dir, ports)
 	if err != nil {
 		return Place{}, err
 	}
-	return Place{Dir: wl.dir, Addr: r.conf.Listen, Port: held}, nil
+	return Place{Dir: wl.dir, Addr: s.conf.Listen, Port: held}, nil
 }
 
 // Apply makes the workload what w says and returns without waiting for programs: changed files are written, missing
 // components started, changed ones restarted (SIGTERM, StopGrace, SIGKILL), those no longer listed stopped. Files no
 // longer listed stay. Watch Status for the outcome. A bad description is an [*invalid.Error] and changes nothing.
-func (r *Supervisor) Apply(ctx context.Context, w Workload) error {
+func (s *Supervisor) Apply(ctx context.Context, w Workload) error {
 	if err := w.Validate(); err != nil {
 		return err
 	}
-	wl, leave, err := r.enter(ctx, w.ID)
+	wl, leave, err := s.enter(ctx, w.ID)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	orders, err := r.orders(w)
+	orders, err := s.orders(w)
 	if err != nil {
 		return err
 	}
@@ -56,15 +56,15 @@ func (r *Supervisor) Apply(ctx context.Context, w Workload) error {
 	if err := writeFiles(ctx, wl.dir, w.Files); err != nil {
 		return fmt.Errorf("write files of %s: %w", w.ID, err)
 	}
-	return r.give(wl, orders)
+	return s.give(wl, orders)
 }
 
 // orders turns the description into an order for each component, by name.
-func (r *Supervisor) orders(w Workload) (map[string]order, error) {
-	held := r.ports.of(w.ID)
+func (s *Supervisor) orders(w Workload) (map[string]order, error) {
+	held := s.ports.of(w.ID)
 	orders := make(map[string]order, len(w.Components))
 	for _, c := range w.Components {
-		o := order{kind: orderRun, comp: c, spec: specOf(c, w.Files), grace: r.graceOf(c)}
+		o := order{kind: orderRun, comp: c, spec: specOf(c, w.Files), grace: s.graceOf(c)}
 		for _, name := range c.Ports {
 			p, ok := held[name]
 			if !ok {
@@ -81,14 +81,14 @@ func (r *Supervisor) orders(w Workload) (map[string]order, error) {
 }
 
 // give hands out the orders, all at once: a keeper that looks at its siblings sees either none or all of them.
-func (r *Supervisor) give(wl *workload, orders map[string]order) error {
+func (s *Supervisor) give(wl *workload, orders map[string]order) error {
 	wl.mu.Lock()
 	defer wl.mu.Unlock()
 	var fresh []*keeper
 	for name, o := range orders {
 		k := wl.keepers[name]
 		if k == nil {
-			k = newKeeper(r, wl, name)
+			k = newKeeper(s, wl, name)
 			fresh = append(fresh, k)
 		}
 		k.tell(o)
@@ -99,7 +99,7 @@ func (r *Supervisor) give(wl *workload, orders map[string]order) error {
 		}
 	}
 	for _, k := range fresh {
-		if err := r.spawn(wl, k); err != nil {
+		if err := s.spawn(wl, k); err != nil {
 			return err
 		}
 	}
@@ -109,27 +109,27 @@ func (r *Supervisor) give(wl *workload, orders map[string]order) error {
 // grace is how long the component may take to end, by its last description. The caller holds wl.mu.
 func (k *keeper) grace() time.Duration {
 	if k.want.kind == orderWatch {
-		return k.r.conf.Timing.StopGrace
+		return k.s.conf.Timing.StopGrace
 	}
 	return k.want.grace
 }
 
 // Stop ends all processes of a workload, each with its own StopGrace, and keeps directory and ports. It returns when
 // they are gone, or the cause when ctx ends first; the stopping goes on then. Apply starts them again.
-func (r *Supervisor) Stop(ctx context.Context, id string) error {
-	wl, leave, err := r.enter(ctx, id)
+func (s *Supervisor) Stop(ctx context.Context, id string) error {
+	wl, leave, err := s.enter(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if err := r.stop(ctx, wl, (*keeper).grace); err != nil {
+	if err := s.stop(ctx, wl, (*keeper).grace); err != nil {
 		return fmt.Errorf("stop %s: %w", id, err)
 	}
 	return nil
 }
 
 // stop ends all keepers with their processes, and then whatever else carries the workload's marks.
-func (r *Supervisor) stop(ctx context.Context, wl *workload, grace func(*keeper) time.Duration) error {
+func (s *Supervisor) stop(ctx context.Context, wl *workload, grace func(*keeper) time.Duration) error {
 	wl.mu.Lock()
 	var waits []*keeper
 	for _, k := range wl.keepers {
@@ -144,25 +144,25 @@ func (r *Supervisor) stop(ctx context.Context, wl *workload, grace func(*keeper)
 			return ctx.Err()
 		}
 	}
-	if r.ctx.Err() != nil { // Close let the keepers go, the processes are there
+	if s.ctx.Err() != nil { // Close let the keepers go, the processes are there
 		return ErrClosed
 	}
-	return sweep(ctx, r.instance, wl.id)
+	return sweep(ctx, s.instance, wl.id)
 }
 
 // Remove stops the workload (SIGTERM, at most grace, SIGKILL; 0 kills at once), then deletes its directory and its
 // ports. gone is true only when no process and no file is left; an unknown id is gone. When ctx ends first it returns
 // false and the cause; the stopping goes on.
-func (r *Supervisor) Remove(ctx context.Context, id string, grace time.Duration) (bool, error) {
+func (s *Supervisor) Remove(ctx context.Context, id string, grace time.Duration) (bool, error) {
 	if grace < 0 {
 		return false, invalid.New("grace", "is negative; want 0 or more")
 	}
-	wl, leave, err := r.enter(ctx, id)
+	wl, leave, err := s.enter(ctx, id)
 	if err != nil {
 		return false, err
 	}
 	defer leave()
-	if err := r.stop(ctx, wl, func(*keeper) time.Duration { return grace }); err != nil {
+	if err := s.stop(ctx, wl, func(*keeper) time.Duration { return grace }); err != nil {
 		return false, fmt.Errorf("remove %s: %w", id, err)
 	}
 	// No program writes here any more. The ports are free once their file is gone, not earlier: a crash in between must
@@ -170,9 +170,9 @@ func (r *Supervisor) Remove(ctx context.Context, id string, grace time.Duration)
 	if err := os.RemoveAll(wl.dir); err != nil {
 		return false, fmt.Errorf("remove %s: %w", id, err)
 	}
-	r.ports.release(id)
-	r.mu.Lock()
-	delete(r.workloads, id)
-	r.mu.Unlock()
+	s.ports.release(id)
+	s.mu.Lock()
+	delete(s.workloads, id)
+	s.mu.Unlock()
 	return true, nil
 }

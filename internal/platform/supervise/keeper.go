@@ -33,7 +33,7 @@ const (
 // keeper keeps one component as its order says. One goroutine (run) owns all fields below the line; it looks at the
 // facts after every event and takes the one next step, so no event can come at a wrong moment.
 type keeper struct {
-	r      *Supervisor
+	s      *Supervisor
 	wl     *workload
 	name   string
 	wake   chan struct{}   // holds 1: there is something new to look at
@@ -69,8 +69,8 @@ type keeper struct {
 	due        time.Time // when to look again without an event
 }
 
-func newKeeper(r *Supervisor, wl *workload, name string) *keeper {
-	return &keeper{r: r, wl: wl, name: name, wake: make(chan struct{}, 1), done: make(chan struct{}),
+func newKeeper(s *Supervisor, wl *workload, name string) *keeper {
+	return &keeper{s: s, wl: wl, name: name, wake: make(chan struct{}, 1), done: make(chan struct{}),
 		status: ComponentStatus{Component: health.Component{Name: name, State: health.Waiting}}}
 }
 
@@ -94,7 +94,7 @@ func (k *keeper) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			k.drop()
-			k.r.turns.give(k)
+			k.s.turns.give(k)
 			return
 		case <-gone:
 			k.onExit()
@@ -130,8 +130,8 @@ func (k *keeper) step(ctx context.Context) bool {
 	k.queued = false
 	state, message := k.act(ctx, o)
 	// A start that takes very long must not hold up all others.
-	if !k.queued && (state != health.Starting || time.Since(k.proc.startedAt) > k.r.conf.Timing.FastStart) {
-		k.r.turns.give(k)
+	if !k.queued && (state != health.Starting || time.Since(k.proc.startedAt) > k.s.conf.Timing.FastStart) {
+		k.s.turns.give(k)
 	}
 	if o.kind == orderStop && k.proc == nil {
 		return k.retire(o)
@@ -179,16 +179,16 @@ func (k *keeper) begin(ctx context.Context, o order) (health.State, string) {
 		return health.Backoff, k.failure()
 	}
 	// A restart does not queue: its users are waiting.
-	if o.comp.Heavy && !k.crashed && !k.r.turns.take(k) {
+	if o.comp.Heavy && !k.crashed && !k.s.turns.take(k) {
 		k.queued = true
 		return health.Waiting, "for its turn to start"
 	}
-	if port := firstTaken(ctx, k.r.conf.Listen, o.ports); port != 0 {
+	if port := firstTaken(ctx, k.s.conf.Listen, o.ports); port != 0 {
 		return k.fail(health.ReasonPortTaken, fmt.Errorf("port %d is in use by another process of this host", port))
 	}
 	p, err := start(launch{
 		path: o.comp.Path, args: o.comp.Args, dir: k.wl.dir, log: k.log(), spec: o.spec,
-		env: k.r.environ(k.wl, k.name, o), isolated: o.comp.Isolated, within: k.wl.process(o.comp.Within),
+		env: k.s.environ(k.wl, k.name, o), isolated: o.comp.Isolated, within: k.wl.process(o.comp.Within),
 	})
 	if err != nil {
 		return k.fail(health.ReasonStartFailed, err)
@@ -197,7 +197,7 @@ func (k *keeper) begin(ctx context.Context, o order) (health.State, string) {
 	if k.crashed {
 		k.restarts++
 	}
-	k.r.conf.Log.Info("started", "workload", k.wl.id, "component", k.name, "pid", p.pid, "restarts", k.restarts)
+	k.s.conf.Log.Info("started", "workload", k.wl.id, "component", k.name, "pid", p.pid, "restarts", k.restarts)
 	k.hold(p, health.Starting)
 	return k.tend(ctx, o)
 }
@@ -232,9 +232,9 @@ func (k *keeper) failure() string {
 	return fmt.Sprintf("ended with code %d", k.last.Code)
 }
 
-// later sets the next try after one more failure.
+// later sets the next retry after one more failure.
 func (k *keeper) later() {
-	k.nextTry = time.Now().Add(k.r.conf.Timing.backoff(k.failures))
+	k.nextTry = time.Now().Add(k.s.conf.Timing.backoff(k.failures))
 	k.failures++
 }
 
@@ -254,7 +254,7 @@ func (t Timing) backoff(failures int) time.Duration {
 	return min(d, t.BackoffMax)
 }
 
-// end stops the process: SIGTERM now, SIGKILL when grace is over. It is called again and again and looks at the clock,
+// end stops the process: SIGTERM now, SIGKILL when grace has passed. It is called again and again and looks at the clock,
 // so a later order may shorten grace.
 func (k *keeper) end(grace time.Duration) (health.State, string) {
 	now := time.Now()
@@ -279,7 +279,7 @@ func (k *keeper) end(grace time.Duration) (health.State, string) {
 
 func (k *keeper) send(sig unix.Signal) {
 	if err := k.proc.signal(sig); err != nil {
-		k.r.conf.Log.Error("signal not sent", "workload", k.wl.id, "component", k.name, "signal", sig.String(), "error", err)
+		k.s.conf.Log.Error("signal not sent", "workload", k.wl.id, "component", k.name, "signal", sig.String(), "error", err)
 	}
 }
 
@@ -291,13 +291,13 @@ func (k *keeper) onExit() {
 		k.failures, k.nextTry = 0, time.Time{}
 		return
 	}
-	if !k.readySince.IsZero() && time.Since(k.readySince) >= k.r.conf.Timing.BackoffReset {
+	if !k.readySince.IsZero() && time.Since(k.readySince) >= k.s.conf.Timing.BackoffReset {
 		k.failures = 0
 	}
 	k.crashed = true
 	k.last = &health.Exit{At: p.end.at, Code: p.end.code, Signal: p.end.signal, Log: tail(k.log(), logTail)}
 	k.later()
-	k.r.conf.Log.Warn("ended", "workload", k.wl.id, "component", k.name, "pid", p.pid, "how", k.failure())
+	k.s.conf.Log.Warn("ended", "workload", k.wl.id, "component", k.name, "pid", p.pid, "how", k.failure())
 }
 
 // drop lets go of the process and of all that was about it.
@@ -322,7 +322,7 @@ func (k *keeper) retire(o order) bool {
 		return false
 	}
 	k.wl.pokeOthers(k)
-	k.r.conf.Notify(k.wl.id)
+	k.s.conf.Notify(k.wl.id)
 	return true
 }
 
@@ -342,7 +342,7 @@ func (k *keeper) publish(state health.State, message string) {
 	k.wl.mu.Unlock()
 	if old.State != s.State || old.PID != s.PID || old.Restarts != s.Restarts || old.NextStart != s.NextStart {
 		k.wl.pokeOthers(k)
-		k.r.conf.Notify(k.wl.id)
+		k.s.conf.Notify(k.wl.id)
 	}
 }
 
@@ -356,9 +356,9 @@ func (k *keeper) rotate() {
 		return
 	}
 	if !now.Before(k.nextRotate) {
-		k.nextRotate = now.Add(k.r.conf.Rotate.Every)
-		if err := k.r.conf.Rotate.rotate(k.log()); err != nil {
-			k.r.conf.Log.Error("log not rotated", "workload", k.wl.id, "component", k.name, "error", err)
+		k.nextRotate = now.Add(k.s.conf.Rotate.Every)
+		if err := k.s.conf.Rotate.rotate(k.log()); err != nil {
+			k.s.conf.Log.Error("log not rotated", "workload", k.wl.id, "component", k.name, "error", err)
 		}
 	}
 	k.at(k.nextRotate)

@@ -49,26 +49,26 @@ func New(conf Config) (*Supervisor, error) {
 	}
 	// The runner's life is its own: it ends by Close, not with the caller that made it.
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Supervisor{conf: conf, instance: instanceOf(conf.Dir), ctx: ctx, cancel: cancel, workloads: map[string]*workload{}, turns: newTurns(conf.StartsAtOnce)}
+	s := &Supervisor{conf: conf, instance: instanceOf(conf.Dir), ctx: ctx, cancel: cancel, workloads: map[string]*workload{}, turns: newTurns(conf.StartsAtOnce)}
 	wait, stop := context.WithTimeout(ctx, conf.Timing.LockWait)
 	defer stop()
-	if r.lock, err = takeLock(wait, conf.Dir, filepath.Join(conf.Dir, "lock")); err != nil {
+	if s.lock, err = takeLock(wait, conf.Dir, filepath.Join(conf.Dir, "lock")); err != nil {
 		cancel()
 		return nil, err
 	}
-	if r.ports, err = loadPorts(conf); err != nil {
-		return nil, errors.Join(err, r.Close())
+	if s.ports, err = loadPorts(conf); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
-	if err := r.adoptAll(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("adopt running processes: %w", err), r.Close())
+	if err := s.adoptAll(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("adopt running processes: %w", err), s.Close())
 	}
-	return r, nil
+	return s, nil
 }
 
 // adoptAll takes over every component that runs. Of two processes of one component, which only a fault can make, the
 // older one stays.
-func (r *Supervisor) adoptAll(ctx context.Context) error {
-	all, err := scanAll(ctx, r.instance)
+func (s *Supervisor) adoptAll(ctx context.Context) error {
+	all, err := scanAll(ctx, s.instance)
 	if err != nil {
 		return err
 	}
@@ -77,16 +77,16 @@ func (r *Supervisor) adoptAll(ctx context.Context) error {
 		if !f.leader { // a child of a component; Stop and Remove sweep it
 			continue
 		}
-		if err := r.adoptOne(ctx, f); err != nil && !isGone(err) {
+		if err := s.adoptOne(ctx, f); err != nil && !isGone(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Supervisor) adoptOne(ctx context.Context, f found) error {
-	log := r.conf.Log.With("workload", f.workload, "component", f.component, "pid", f.pid)
-	wl := r.workload(f.workload)
+func (s *Supervisor) adoptOne(ctx context.Context, f found) error {
+	log := s.conf.Log.With("workload", f.workload, "component", f.component, "pid", f.pid)
+	wl := s.workload(f.workload)
 	wl.mu.Lock()
 	defer wl.mu.Unlock()
 	if wl.keepers[f.component] != nil {
@@ -100,11 +100,11 @@ func (r *Supervisor) adoptOne(ctx context.Context, f found) error {
 		return err
 	}
 	log.Info("adopted")
-	k := newKeeper(r, wl, f.component)
+	k := newKeeper(s, wl, f.component)
 	k.hold(p, StateAdopted)
 	k.status = ComponentStatus{PID: p.pid, Component: health.Component{Name: k.name, State: StateAdopted, StartedAt: p.startedAt}}
 	k.ran, k.start = p.spec, p.start
-	return r.spawn(wl, k)
+	return s.spawn(wl, k)
 }
 
 // isGone reports an error that only says the process ended meanwhile.
@@ -113,39 +113,39 @@ func isGone(err error) bool {
 }
 
 // workload returns the record of id, made when missing.
-func (r *Supervisor) workload(id string) *workload {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	wl := r.workloads[id]
+func (s *Supervisor) workload(id string) *workload {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wl := s.workloads[id]
 	if wl == nil {
-		wl = &workload{id: id, dir: filepath.Join(r.conf.Dir, "workloads", id), op: make(chan struct{}, 1), keepers: map[string]*keeper{}}
-		r.workloads[id] = wl
+		wl = &workload{id: id, dir: filepath.Join(s.conf.Dir, "workloads", id), op: make(chan struct{}, 1), keepers: map[string]*keeper{}}
+		s.workloads[id] = wl
 	}
 	return wl
 }
 
 // enter gives the caller the right to change a workload, until it calls leave.
-func (r *Supervisor) enter(ctx context.Context, id string) (wl *workload, leave func(), err error) {
+func (s *Supervisor) enter(ctx context.Context, id string) (wl *workload, leave func(), err error) {
 	if err := CheckName("id", id); err != nil {
 		return nil, nil, err
 	}
 	for {
-		wl := r.workload(id)
+		wl := s.workload(id)
 		select {
 		case wl.op <- struct{}{}:
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
-		case <-r.ctx.Done():
+		case <-s.ctx.Done():
 			return nil, nil, ErrClosed
 		}
-		r.mu.Lock()
-		current, closed := r.workloads[id] == wl, r.closed
+		s.mu.Lock()
+		current, closed := s.workloads[id] == wl, s.closed
 		if current && !closed {
-			r.changes.Add(1) // under mu, so that Close either waits for us or we see it
+			s.changes.Add(1) // under mu, so that Close either waits for us or we see it
 		}
-		r.mu.Unlock()
+		s.mu.Unlock()
 		if current && !closed {
-			return wl, func() { <-wl.op; r.changes.Done() }, nil
+			return wl, func() { <-wl.op; s.changes.Done() }, nil
 		}
 		<-wl.op // removed while we waited
 		if closed {
@@ -155,49 +155,49 @@ func (r *Supervisor) enter(ctx context.Context, id string) (wl *workload, leave 
 }
 
 // spawn starts a keeper and lists it. The caller holds wl.mu.
-func (r *Supervisor) spawn(wl *workload, k *keeper) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
+func (s *Supervisor) spawn(wl *workload, k *keeper) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
 		return ErrClosed
 	}
 	wl.keepers[k.name] = k
-	r.keepers.Go(func() { k.run(r.ctx) })
+	s.keepers.Go(func() { k.run(s.ctx) })
 	return nil
 }
 
 // environ is the whole environment of a component. PATH is a constant, so that a program finds the same tools whichever
 // user started KQueen.
-func (r *Supervisor) environ(wl *workload, component string, o order) []string {
+func (s *Supervisor) environ(wl *workload, component string, o order) []string {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + wl.dir}
 	env = append(env, o.comp.Env...)
-	return append(env, marks{instance: r.instance, workload: wl.id, component: component, spec: o.spec}.environ()...)
+	return append(env, marks{instance: s.instance, workload: wl.id, component: component, spec: o.spec}.environ()...)
 }
 
 // Close stops supervising and leaves all processes running, for the next supervisor of the directory. It waits for
 // calls under way, of which stopping ones end with ErrClosed. It is idempotent.
-func (r *Supervisor) Close() error {
-	r.mu.Lock()
-	if r.closed {
-		r.mu.Unlock()
+func (s *Supervisor) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
 		return nil
 	}
-	r.closed = true
-	r.mu.Unlock()
-	r.cancel()
-	r.keepers.Wait()
-	r.changes.Wait()
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.keepers.Wait()
+	s.changes.Wait()
 	// Last: the process that gets the lock may adopt, so no other may be supervising.
-	return r.lock.Close()
+	return s.lock.Close()
 }
 
 // List names every workload that has a directory or a process, sorted. The caller compares it with its records to find
 // orphans.
-func (r *Supervisor) List(ctx context.Context) ([]string, error) {
+func (s *Supervisor) List(ctx context.Context) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(filepath.Join(r.conf.Dir, "workloads"))
+	entries, err := os.ReadDir(filepath.Join(s.conf.Dir, "workloads"))
 	if err != nil {
 		return nil, fmt.Errorf("list workloads: %w", err)
 	}
@@ -207,7 +207,7 @@ func (r *Supervisor) List(ctx context.Context) ([]string, error) {
 			ids = append(ids, e.Name())
 		}
 	}
-	marked, _, err := scan(r.instance)
+	marked, _, err := scan(s.instance)
 	if err != nil {
 		return nil, err
 	}
@@ -219,20 +219,20 @@ func (r *Supervisor) List(ctx context.Context) ([]string, error) {
 }
 
 // Status tells what runs now. An unknown id has no components.
-func (r *Supervisor) Status(ctx context.Context, id string) (Status, error) {
+func (s *Supervisor) Status(ctx context.Context, id string) (Status, error) {
 	if err := cmp.Or(ctx.Err(), CheckName("id", id)); err != nil {
 		return Status{}, err
 	}
-	r.mu.Lock()
-	wl, closed := r.workloads[id], r.closed
-	r.mu.Unlock()
+	s.mu.Lock()
+	wl, closed := s.workloads[id], s.closed
+	s.mu.Unlock()
 	if closed {
 		return Status{}, ErrClosed
 	}
 	if wl == nil {
 		return Status{}, nil
 	}
-	var s Status
+	var out Status
 	starts := map[string]uint64{}
 	wl.mu.Lock()
 	for name, k := range wl.keepers {
@@ -241,24 +241,24 @@ func (r *Supervisor) Status(ctx context.Context, id string) (Status, error) {
 		if k.want.kind == orderRun && k.want.spec != k.ran && c.State == health.Ready {
 			c.State = health.Stopping
 		}
-		s.Components, starts[name] = append(s.Components, c), k.start
+		out.Components, starts[name] = append(out.Components, c), k.start
 	}
 	wl.mu.Unlock()
-	for i := range s.Components {
-		c := &s.Components[i]
+	for i := range out.Components {
+		c := &out.Components[i]
 		if c.PID != 0 {
 			c.Use = readUse(c.PID, starts[c.Name])
 		}
-		if c.LastExit != nil { // the keeper's own; not to be shared
+		if c.LastExit != nil { // the keeper'out own; not to be shared
 			exit := *c.LastExit
 			c.LastExit = &exit
 		}
 	}
-	slices.SortFunc(s.Components, func(a, b ComponentStatus) int { return cmp.Compare(a.Name, b.Name) })
-	return s, nil
+	slices.SortFunc(out.Components, func(a, b ComponentStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
 }
 
-// graceOf is the component's own stop grace, or the default.
-func (r *Supervisor) graceOf(c Component) time.Duration {
-	return cmp.Or(c.StopGrace, r.conf.Timing.StopGrace)
+// graceOf is the component'out own stop grace, or the default.
+func (s *Supervisor) graceOf(c Component) time.Duration {
+	return cmp.Or(c.StopGrace, s.conf.Timing.StopGrace)
 }

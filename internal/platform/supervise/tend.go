@@ -29,7 +29,7 @@ func (k *keeper) ask(ctx context.Context, probe *Probe) {
 	answer := make(chan error, 1)
 	k.answer = answer
 	if k.client == nil {
-		client, err := newProbeClient(k.wl.dir, probe, k.r.conf.Timing.ProbeTimeout)
+		client, err := newProbeClient(k.wl.dir, probe, k.s.conf.Timing.ProbeTimeout)
 		if err != nil {
 			answer <- err
 			return
@@ -54,7 +54,7 @@ func (k *keeper) onProbe(err error) {
 		k.stopProbe()
 	}
 	k.stopProbe, k.answer = nil, nil
-	now, t := time.Now(), k.r.conf.Timing
+	now, t := time.Now(), k.s.conf.Timing
 	if err == nil {
 		k.ready(now)
 		k.client = nil // for the next probe the files are read again

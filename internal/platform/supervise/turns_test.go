@@ -24,14 +24,14 @@ func TestTurns(t *testing.T) {
 	}
 	turns.give(a)
 	if !poked(b) || poked(c) {
-		t.Error("the end of a turn wakes another than the one who waits longest")
+		t.Error("the end of a turn triggers another keeper than the one that waits longest")
 	}
 	if turns.take(c) {
 		t.Error("c goes before b")
 	}
 	turns.give(b) // b leaves the queue without having started
 	if !poked(c) {
-		t.Error("c is not woken when the one before it leaves")
+		t.Error("c is not triggered when the one before it leaves")
 	}
 	if !turns.take(c) {
 		t.Error("c has no turn though no other starts")
