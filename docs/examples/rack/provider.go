@@ -82,14 +82,7 @@ func (p *Provider) check(want machine.Desired) error {
 	if !slices.Contains(p.Versions, want.Version) {
 		return &invalid.Error{Field: "spec.version", Problem: "there is no disk with " + want.Version, Want: strings.Join(p.Versions, " or ")}
 	}
-	var parameters map[string]any
-	if err := json.Unmarshal(want.Parameters, &parameters); len(want.Parameters) > 0 && err != nil {
-		return invalid.New("spec.template.parameters", "is not an object")
-	}
-	for key := range parameters {
-		return invalid.New("spec.template.parameters."+key, "is not known; provider rack takes no parameters")
-	}
-	return nil
+	return machine.NoParameters("rack", want.Parameters)
 }
 
 // Delete takes the order back.

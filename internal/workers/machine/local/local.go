@@ -94,7 +94,7 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	if err := p.facts.check(); err != nil {
 		return machine.Observed{}, err
 	}
-	if err := checkParameters(want.Parameters); err != nil {
+	if err := machine.NoParameters(v1alpha1.ProviderLocal, want.Parameters); err != nil {
 		return machine.Observed{}, err
 	}
 	if err := p.facts.fits(want.Size); err != nil {
@@ -156,21 +156,6 @@ func (p *Provider) awaitPrograms() (machine.Observed, error) {
 		return machine.Observed{}, fmt.Errorf("%w: the programs of nodes (kubelet, containerd and others) are not on it; build them with: kqueen release build", machine.ErrUnsupported)
 	}
 	return machine.Observed{State: machine.Preparing, Message: "waiting for the programs of nodes, which are being built: " + step.String()}, nil
-}
-
-// checkParameters is the schema: there is nothing to choose yet.
-func checkParameters(raw json.RawMessage) error {
-	if len(raw) == 0 {
-		return nil
-	}
-	var all map[string]any
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return &invalid.Error{Field: "spec.template.parameters", Problem: "is not an object: " + err.Error()}
-	}
-	for name := range all {
-		return &invalid.Error{Field: "spec.template.parameters." + name, Problem: "is not known; provider local takes no parameters"}
-	}
-	return nil
 }
 
 // binariesOf returns the programs of a version of Kubernetes. Those of nodes may not be among them yet.

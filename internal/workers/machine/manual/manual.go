@@ -8,8 +8,6 @@ package manual
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -47,7 +45,7 @@ func (*Provider) Describe() machine.Description {
 // Ensure implements [machine.Provider]. A machine without a token has joined, and what runs on it is its
 // owner's business: how its node is, its node says.
 func (p *Provider) Ensure(_ context.Context, want machine.Desired) (machine.Observed, error) {
-	if err := checkParameters(want.Parameters); err != nil {
+	if err := machine.NoParameters(v1alpha1.ProviderManual, want.Parameters); err != nil {
 		return machine.Observed{}, err
 	}
 	if _, err := release.ParseVersion(want.Version); err != nil {
@@ -68,21 +66,6 @@ func (p *Provider) awaits(name string) string {
 	}
 	return "KQueen listens on this host alone, so that machines elsewhere cannot join; start it with: " +
 		"kqueen up --listen ADDRESS, with an address that they reach; then " + join
-}
-
-// checkParameters is the schema: there is nothing to choose.
-func checkParameters(raw json.RawMessage) error {
-	if len(raw) == 0 {
-		return nil
-	}
-	var all map[string]any
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return &invalid.Error{Field: "spec.template.parameters", Problem: "is not an object: " + err.Error()}
-	}
-	if unknown := slices.Sorted(maps.Keys(all)); len(unknown) > 0 {
-		return &invalid.Error{Field: "spec.template.parameters." + unknown[0], Problem: "is not known; provider manual takes no parameters"}
-	}
-	return nil
 }
 
 // Delete implements [machine.Provider]. Nothing of the machine was ever ours.
