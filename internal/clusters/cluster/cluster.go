@@ -5,8 +5,8 @@
 //	gone ◄── node pools and machines removed ◄── Delete ◄── the Cluster is deleted
 //
 // It hides where the parameters and credentials of a driver come from, how long a call may take, and how a cluster is
-// told from one that is only looked for in the wrong place. Package app imports it: Setup,
-// Rules, WaitAgreed and Validator.
+// told from one that is only looked for in the wrong place. Package app imports it: Setup, Rules, WaitAgreed and
+// Validator.
 package cluster
 
 import (
@@ -94,20 +94,34 @@ func (r *reconciler) accept(ctx context.Context, c *v1alpha1.Cluster) operator.O
 	return operator.Done(v1alpha1.ReasonAccepted, "provisioner "+c.Spec.ProvisionerRef.Name+" has taken the cluster")
 }
 
+// look asks the driver how the cluster is, and notes what a status shows of it. The outcome says why there is nothing
+// to go on with: for the reason waiting when the driver has not begun, and failed when an error has no reason of its
+// own.
+func (r *reconciler) look(
+	ctx context.Context, c *v1alpha1.Cluster, waiting, failed string,
+) (target, provision.Observed, *operator.Outcome) {
+	t, refused := r.resolve(ctx, c)
+	if refused != nil {
+		return target{}, provision.Observed{}, refused
+	}
+	observed, err := t.observe(ctx)
+	if err != nil {
+		outcome := refusal(err, failed)
+		if errors.Is(err, provision.ErrNotFound) {
+			outcome = operator.Wait(waiting, "the provisioner has not begun yet", time.Second)
+		}
+		return target{}, provision.Observed{}, &outcome
+	}
+	c.Status.Steps, c.Status.Endpoint, c.Status.Join = observed.Steps, observed.Endpoint, observed.Join
+	return t, observed, nil
+}
+
 // provision says how far the driver is.
 func (r *reconciler) provision(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
-	t, refused := r.resolve(ctx, c)
+	_, observed, refused := r.look(ctx, c, v1alpha1.ReasonProvisioning, v1alpha1.ReasonProvisionerFailed)
 	if refused != nil {
 		return *refused
 	}
-	observed, err := t.observe(ctx)
-	if errors.Is(err, provision.ErrNotFound) {
-		return operator.Wait(v1alpha1.ReasonProvisioning, "the provisioner has not begun yet", time.Second)
-	}
-	if err != nil {
-		return refusal(err, v1alpha1.ReasonProvisionerFailed)
-	}
-	c.Status.Steps, c.Status.Endpoint, c.Status.Join = observed.Steps, observed.Endpoint, observed.Join
 	if observed.Version != "" {
 		c.Status.Version = observed.Version
 	}

@@ -27,18 +27,10 @@ const (
 
 // publish writes the admin kubeconfig into the cluster's Secret.
 func (r *reconciler) publish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
-	t, refused := r.resolve(ctx, c)
+	t, observed, refused := r.look(ctx, c, v1alpha1.ReasonKubeconfigPending, v1alpha1.ReasonKubeconfigPending)
 	if refused != nil {
 		return *refused
 	}
-	observed, err := t.observe(ctx)
-	if errors.Is(err, provision.ErrNotFound) {
-		return operator.Wait(v1alpha1.ReasonKubeconfigPending, "the provisioner has not begun yet", time.Second)
-	}
-	if err != nil {
-		return refusal(err, v1alpha1.ReasonKubeconfigPending)
-	}
-	c.Status.Steps, c.Status.Endpoint, c.Status.Join = observed.Steps, observed.Endpoint, observed.Join
 	if minter, ok := t.Driver.(provision.KubeconfigMinter); ok && observed.Endpoint != "" {
 		return r.publishMinted(ctx, c, t, minter)
 	}
