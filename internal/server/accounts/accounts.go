@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/problem"
 	"kqueen.io/kqueen/internal/server/rights"
@@ -36,6 +37,25 @@ func Register(api huma.API, c Config) {
 	(&users{a.Users, a.Passwords, a.Credentials, c.Rights}).register(api)
 	(&serviceAccounts{a.ServiceAccounts, a.Credentials, c.Rights}).register(api)
 	(&members{c.Callers, c.Rights}).register(api)
+}
+
+// answer is what an act on accounts ended with, as the API has it.
+func answer[A, B any](made A, err error, convert func(A) B) (*chain.Answer[B], error) {
+	if err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	return &chain.Answer[B]{Body: convert(made)}, nil
+}
+
+// answerPage is answer for a part of a list.
+func answerPage[A, B any](list access.List[A], err error, convert func(A) B) (*chain.Answer[rest.Page[B]], error) {
+	return answer(list, err, func(list access.List[A]) rest.Page[B] {
+		page := rest.Page[B]{Items: make([]B, 0, len(list.Items)), Cursor: list.Next}
+		for _, item := range list.Items {
+			page.Items = append(page.Items, convert(item))
+		}
+		return page
+	})
 }
 
 // Flows are the steps of signing in that operations and pages have in common, with what the audit log has of them.

@@ -48,10 +48,7 @@ type changePasswordInput struct{ Body rest.ChangePassword }
 func (h *me) changePassword(ctx context.Context, in *changePasswordInput) (*struct{}, error) {
 	r := chain.Of(ctx)
 	r.Object = chain.Object{Kind: "User", Name: r.Identity.Name}
-	if err := h.passwords.Change(ctx, r.Identity.Name, in.Body.Old, in.Body.Password, r.From); err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return nil, nil
+	return nil, problem.ExplainAccess(h.passwords.Change(ctx, r.Identity.Name, in.Body.Old, in.Body.Password, r.From))
 }
 
 // Paged is for lists of what is kept in SQL.
@@ -62,21 +59,9 @@ type Paged struct {
 
 func (p Paged) page() access.Page { return access.Page{Limit: p.Limit, After: p.Cursor} }
 
-// toPage converts a page of identities.
-func toPage[A, B any](list access.List[A], convert func(A) B) *chain.Answer[rest.Page[B]] {
-	page := rest.Page[B]{Items: make([]B, 0, len(list.Items)), Cursor: list.Next}
-	for _, item := range list.Items {
-		page.Items = append(page.Items, convert(item))
-	}
-	return &chain.Answer[rest.Page[B]]{Body: page}
-}
-
 func (h *me) listCredentials(ctx context.Context, in *Paged) (*chain.Answer[rest.Page[rest.Credential]], error) {
 	list, err := h.credentials.List(ctx, chain.Of(ctx).Identity.Name, "", in.page())
-	if err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return toPage(list, toCredential), nil
+	return answerPage(list, err, toCredential)
 }
 
 // WithNewToken has a token to be made in its body.
@@ -108,10 +93,7 @@ type OfCredential struct {
 func (h *me) revokeCredential(ctx context.Context, in *OfCredential) (*struct{}, error) {
 	r := chain.Of(ctx)
 	r.Object = chain.Object{Kind: "Token", UID: in.Credential}
-	if err := h.credentials.Revoke(ctx, r.Identity.Name, in.Credential); err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return nil, nil
+	return nil, problem.ExplainAccess(h.credentials.Revoke(ctx, r.Identity.Name, in.Credential))
 }
 
 func toCredential(c access.CredentialInfo) rest.Credential {

@@ -53,10 +53,7 @@ func (h *serviceAccounts) listServiceAccounts(ctx context.Context, in *serviceAc
 		return nil, err
 	}
 	list, err := h.accounts.List(ctx, in.Organization, in.page())
-	if err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return toPage(list, toServiceAccount), nil
+	return answerPage(list, err, toServiceAccount)
 }
 
 type newServiceAccountInput struct {
@@ -69,10 +66,7 @@ func (h *serviceAccounts) createServiceAccount(ctx context.Context, in *newServi
 		return nil, err
 	}
 	made, err := h.accounts.Create(ctx, in.Body.Name, in.Body.DisplayName, access.Scope{Organization: in.Organization, Role: in.Body.Role})
-	if err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return &chain.Answer[rest.ServiceAccount]{Body: toServiceAccount(made)}, nil
+	return answer(made, err, toServiceAccount)
 }
 
 // OfServiceAccount is in the path of what belongs to a service account.
@@ -90,10 +84,7 @@ func (h *serviceAccounts) getServiceAccount(ctx context.Context, in *OfServiceAc
 
 func (h *serviceAccounts) answerServiceAccount(ctx context.Context, in *OfServiceAccount) (*chain.Answer[rest.ServiceAccount], error) {
 	found, err := h.accounts.Get(ctx, in.Organization, in.ServiceAccount)
-	if err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return &chain.Answer[rest.ServiceAccount]{Body: toServiceAccount(found)}, nil
+	return answer(found, err, toServiceAccount)
 }
 
 type serviceAccountChangeInput struct {
@@ -128,10 +119,7 @@ func (h *serviceAccounts) deleteServiceAccount(ctx context.Context, in *OfServic
 	if err := h.mayAccounts(ctx, in.InOrganization, "delete", in.ServiceAccount); err != nil {
 		return nil, err
 	}
-	if err := h.accounts.Delete(ctx, in.Organization, in.ServiceAccount); err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return nil, nil
+	return nil, problem.ExplainAccess(h.accounts.Delete(ctx, in.Organization, in.ServiceAccount))
 }
 
 type serviceAccountTokensInput struct {
@@ -144,10 +132,7 @@ func (h *serviceAccounts) listServiceAccountTokens(ctx context.Context, in *serv
 		return nil, err
 	}
 	list, err := h.credentials.List(ctx, access.ServiceAccountName(in.Organization, in.ServiceAccount), access.Token, in.page())
-	if err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return toPage(list, toCredential), nil
+	return answerPage(list, err, toCredential)
 }
 
 type newServiceAccountTokenInput struct {
@@ -160,10 +145,7 @@ func (h *serviceAccounts) createServiceAccountToken(ctx context.Context, in *new
 		return nil, err
 	}
 	issued, err := h.accounts.CreateToken(ctx, in.Organization, in.ServiceAccount, in.wanted())
-	if err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return &chain.Answer[rest.Issued]{Body: toIssued(issued)}, nil
+	return answer(issued, err, toIssued)
 }
 
 type serviceAccountTokenInput struct {
@@ -175,10 +157,7 @@ func (h *serviceAccounts) revokeServiceAccountToken(ctx context.Context, in *ser
 	if err := h.mayAccounts(ctx, in.InOrganization, "update", in.ServiceAccount); err != nil {
 		return nil, err
 	}
-	if err := h.credentials.Revoke(ctx, access.ServiceAccountName(in.Organization, in.ServiceAccount), in.Credential); err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return nil, nil
+	return nil, problem.ExplainAccess(h.credentials.Revoke(ctx, access.ServiceAccountName(in.Organization, in.ServiceAccount), in.Credential))
 }
 
 func toServiceAccount(a access.ServiceAccountInfo) rest.ServiceAccount {

@@ -43,10 +43,7 @@ func (h *signIn) setUp(ctx context.Context, in *setUpInput) (*chain.Answer[rest.
 	user, err := h.setup.MakeAdmin(ctx, in.Body.Token, access.NewUser{
 		Name: in.Body.Name, DisplayName: in.Body.DisplayName, Email: in.Body.Email, Password: in.Body.Password,
 	})
-	if err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return &chain.Answer[rest.User]{Body: toUser(user)}, nil
+	return answer(user, err, toUser)
 }
 
 type signInInput struct {
@@ -58,10 +55,7 @@ func (h *signIn) signIn(ctx context.Context, in *signInInput) (*chain.Answer[res
 	if errors.Is(err, access.ErrUnauthenticated) {
 		return nil, problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "the name or the password is not right")
 	}
-	if err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return &chain.Answer[rest.Issued]{Body: toIssued(issued)}, nil
+	return answer(issued, err, toIssued)
 }
 
 type choosePasswordInput struct {
@@ -69,18 +63,12 @@ type choosePasswordInput struct {
 }
 
 func (h *signIn) choosePassword(ctx context.Context, in *choosePasswordInput) (*struct{}, error) {
-	if err := h.passwords.Choose(ctx, in.Body.Token, in.Body.Password); err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return nil, nil
+	return nil, problem.ExplainAccess(h.passwords.Choose(ctx, in.Body.Token, in.Body.Password))
 }
 
 func (h *signIn) signOut(ctx context.Context, _ *struct{}) (*struct{}, error) {
 	r := chain.Of(ctx)
-	if err := h.credentials.Revoke(ctx, r.Identity.Name, r.Identity.Credential.ID); err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return nil, nil
+	return nil, problem.ExplainAccess(h.credentials.Revoke(ctx, r.Identity.Name, r.Identity.Credential.ID))
 }
 
 func (h *signIn) listProviders(ctx context.Context, _ *struct{}) (*chain.Answer[rest.Page[rest.Provider]], error) {

@@ -45,10 +45,7 @@ func (h *users) listUsers(ctx context.Context, in *Paged) (*chain.Answer[rest.Pa
 		return nil, err
 	}
 	list, err := h.users.List(ctx, in.page())
-	if err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return toPage(list, toUser), nil
+	return answerPage(list, err, toUser)
 }
 
 type newUserInput struct{ Body rest.NewUser }
@@ -60,10 +57,7 @@ func (h *users) createUser(ctx context.Context, in *newUserInput) (*chain.Answer
 	user, err := h.users.Create(ctx, access.NewUser{
 		Name: in.Body.Name, DisplayName: in.Body.DisplayName, Email: in.Body.Email, Admin: in.Body.Admin,
 	})
-	if err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return &chain.Answer[rest.User]{Body: toUser(user)}, nil
+	return answer(user, err, toUser)
 }
 
 // OfUser is in the path of a user.
@@ -80,10 +74,7 @@ func (h *users) getUser(ctx context.Context, in *OfUser) (*chain.Answer[rest.Use
 
 func (h *users) answerUser(ctx context.Context, name string) (*chain.Answer[rest.User], error) {
 	user, err := h.users.Get(ctx, name)
-	if err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return &chain.Answer[rest.User]{Body: toUser(user)}, nil
+	return answer(user, err, toUser)
 }
 
 type userChangeInput struct {
@@ -137,10 +128,7 @@ func (h *users) deleteUser(ctx context.Context, in *OfUser) (*struct{}, error) {
 	if err := h.mayUsers(ctx, "delete", in.User); err != nil {
 		return nil, err
 	}
-	if err := h.users.Delete(ctx, in.User); err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return nil, nil
+	return nil, problem.ExplainAccess(h.users.Delete(ctx, in.User))
 }
 
 func (h *users) resetUser(ctx context.Context, in *OfUser) (*chain.Answer[rest.OneTime], error) {
@@ -158,10 +146,7 @@ func (h *users) revokeUser(ctx context.Context, in *OfUser) (*struct{}, error) {
 	if err := h.mayUsers(ctx, "update", in.User); err != nil {
 		return nil, err
 	}
-	if err := h.credentials.RevokeAll(ctx, in.User); err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	return nil, nil
+	return nil, problem.ExplainAccess(h.credentials.RevokeAll(ctx, in.User))
 }
 
 func toUser(u access.UserInfo) rest.User {
