@@ -18,8 +18,7 @@ help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .PHONY: up
-up: packages build ## Build what is missing and start KQueen on this machine; what nodes run is built behind it
-	@echo "Building Kubernetes (the first time takes minutes, later nothing)"
+up: programs ## Build what is missing and start KQueen on this machine; what nodes run is built behind it
 	@$(BIN)/kqueen release build --source . --detach
 	@ln -sfn "$$($(BIN)/kqueen release path kubectl)" $(BIN)/kubectl
 	@$(BIN)/kqueen up
@@ -28,9 +27,16 @@ up: packages build ## Build what is missing and start KQueen on this machine; wh
 down: ## Stop KQueen on this machine; data is kept
 	@$(BIN)/kqueen down
 
+# Side by side: either build leaves a processor idle at times.
+.PHONY: programs
+programs: packages ## Build kqueen and upstream Kubernetes where they are not built yet
+	@echo "Building kqueen and Kubernetes (the first time takes up to ten minutes)"
+	@$(MAKE) --no-print-directory build & kqueen=$$!; \
+	go run $(GO_FLAGS) ./kubernetes/build || { kill $$kqueen; exit 1; }; \
+	wait $$kqueen
+
 .PHONY: build
 build: $(BIN)/etcd ## Build the kqueen program
-	@echo "Building kqueen (the first time takes minutes)"
 	$(call SECONDS_OF,go build $(GO_FLAGS) -ldflags "$(LDFLAGS)" -o $(BIN)/kqueen ./cmd/kqueen,$(BIN)/kqueen)
 
 # Under the name etcd, kqueen is etcd.
@@ -38,8 +44,8 @@ $(BIN)/etcd:
 	@mkdir -p $(BIN) && ln -sfn kqueen $@
 
 .PHONY: kubernetes
-kubernetes: packages build ## Build upstream Kubernetes and the parts of nodes where they are not built yet
-	@echo "Building Kubernetes and the parts of nodes (the first time takes up to 25 minutes, later nothing)"
+kubernetes: programs ## Build upstream Kubernetes and the parts of nodes where they are not built yet
+	@echo "Building the parts of nodes (the first time takes minutes, later nothing)"
 	@$(BIN)/kqueen release build --source .
 	@ln -sfn "$$($(BIN)/kqueen release path kubectl)" $(BIN)/kubectl
 

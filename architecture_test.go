@@ -120,6 +120,7 @@ const importTable = `
 	NONE < docs/examples;
 	clusters/provision < docs/examples/cloud;
 	workers/machine < docs/examples/rack;
+	hosting/release < kubernetes/build;
 	hosting/release, PLAIN < kubernetes/generate;
 	app < bench, test/conformance;
 

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -72,14 +71,9 @@ func buildReleases(ctx context.Context, e *connection.Env, b releaseBuild) error
 		return err
 	}
 	store := release.NewStore(dir)
-	for _, m := range chosen {
-		err := buildStep(e, "Kubernetes "+m.Version.String(), func(report func(release.Step)) (string, error) {
-			binaries, err := store.Ensure(ctx, m.Version, release.Source{Build: &release.Build{Module: m.Dir}}, report)
-			return binaries.Dir, err
-		})
-		if err != nil {
-			return err
-		}
+	show := release.Printer{Out: e.Stderr, Redraw: console.CanRedraw(e.Stderr)}
+	if err := show.ControlPlanes(ctx, store, chosen); err != nil {
+		return err
 	}
 	parts := filepath.Join(b.source, "node")
 	if _, err := os.Stat(parts); err != nil {
@@ -88,16 +82,7 @@ func buildReleases(ctx context.Context, e *connection.Env, b releaseBuild) error
 	if b.detach {
 		return buildNodesInBackground(e, store, dir, chosen, b)
 	}
-	for _, m := range chosen {
-		err := buildStep(e, "nodes of "+m.Version.String(), func(report func(release.Step)) (string, error) {
-			parts, err := store.EnsureNode(ctx, m.Version, release.NodeSource{Kubernetes: m.Dir, Parts: parts}, report)
-			return parts.Dir, err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return show.Nodes(ctx, store, chosen, parts)
 }
 
 const (
@@ -144,18 +129,6 @@ func hasNodes(store *release.Store, versions []release.ModuleInfo) bool {
 	return ok && err == nil
 }
 
-// buildStep makes one thing, which says in which folder it is, and shows how that goes on and what it took.
-func buildStep(e *connection.Env, name string, build func(report func(release.Step)) (string, error)) error {
-	begin := time.Now()
-	printer := &buildPrinter{e: e, name: name, redraw: console.CanRedraw(e.Stderr)}
-	dir, err := build(printer.step)
-	if err != nil {
-		return fmt.Errorf("build %s: %w", name, err)
-	}
-	e.Say("  ✓ %s in %s   %.1fs", name, dir, time.Since(begin).Seconds())
-	return nil
-}
-
 // chooseModules picks the modules of the given versions, or all.
 func chooseModules(modules []release.ModuleInfo, versions []string) ([]release.ModuleInfo, error) {
 	if len(versions) == 0 {
@@ -176,30 +149,4 @@ func chooseModules(modules []release.ModuleInfo, versions []string) ([]release.M
 		chosen = append(chosen, m)
 	}
 	return chosen, nil
-}
-
-// buildPrinter shows that a build goes on: in place on a terminal, elsewhere a line every half minute.
-type buildPrinter struct {
-	e       *connection.Env
-	name    string
-	redraw  bool
-	printed time.Duration
-}
-
-const buildLineInterval = 30 * time.Second
-
-func (p *buildPrinter) step(s release.Step) {
-	count := ""
-	if s.Total > 0 {
-		count = fmt.Sprintf("   %d/%d %s", s.Done, s.Total, s.Unit)
-	}
-	line := fmt.Sprintf("  … %s: %s   %.0fs%s", p.name, s.Name, s.Elapsed.Seconds(), count)
-	if p.redraw {
-		fmt.Fprintf(p.e.Stderr, "\r%s\x1b[K", line)
-		return
-	}
-	if p.printed == 0 || s.Elapsed < p.printed || s.Elapsed-p.printed >= buildLineInterval {
-		p.printed = max(s.Elapsed, 1)
-		p.e.Say("%s", line)
-	}
 }
