@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -34,7 +33,7 @@ type lan struct {
 // lan makes one.
 func (i *installation) lan() *lan {
 	i.t.Helper()
-	id := byte(rand.IntN(250))
+	id := freeNetwork(i.t)
 	l := &lan{installation: i, id: id, bridge: fmt.Sprintf("kqe2e%d", id), gateway: netip.AddrFrom4([4]byte{10, 221, id, 1})}
 	i.t.Cleanup(func() { l.unlink(l.bridge) })
 	attrs := netlink.NewLinkAttrs()

@@ -4,10 +4,10 @@
 // installations, speaks to them with kqueen, kubectl and client-go, hurts them,
 // and looks at what is left in /proc, in etcd and on disk.
 //
-// Every test has an installation of its own and leaves no process and no file
-// behind. Tests without nodes run side by side; nodes are of the whole host, so
-// tests that have some run alone. Nothing here looks inside the program but for the marks that the
-// runner puts on processes and the prefixes of the keyspaces.
+// Every test has an installation of its own, with ports and networks of its own,
+// and leaves no process and no file behind, so tests run side by side. Those
+// that measure run alone. Nothing here looks inside the program but for the
+// marks that the runner puts on processes and the prefixes of the keyspaces.
 package e2e
 
 import (
@@ -175,14 +175,17 @@ func (i *installation) up() {
 	i.ok(args...)
 }
 
-// ports are the flags of a first start: no other program of this machine has those ports, and no test
-// beside this one gets them.
+// ports are the flags of a first start: no other program of this machine has those ports, no test beside this one
+// gets them, and no other installation chooses networks for machines from the same range.
 func ports(t *testing.T) []string {
 	t.Helper()
-	return []string{"--gateway-port", strconv.Itoa(freePort(t)), "--api-port", strconv.Itoa(freePort(t))}
+	return []string{
+		"--gateway-port", strconv.Itoa(freePort(t)), "--api-port", strconv.Itoa(freePort(t)),
+		"--machine-network", fmt.Sprintf("10.220.%d.0/22", freeNetwork(t)/4*4),
+	}
 }
 
-// given are the ports that this test binary has given out.
+// given are the ports and networks that this test binary has given out.
 var given sync.Map
 
 // freePort is between the runner's ports and those that the kernel gives away.
@@ -201,6 +204,19 @@ func freePort(t *testing.T) int {
 		}
 	}
 	t.Fatal("no free port")
+	return 0
+}
+
+// freeNetwork numbers a network of which no other test of this binary has the first six bits.
+func freeNetwork(t *testing.T) byte {
+	t.Helper()
+	for range 1000 {
+		n := byte(rand.IntN(250))
+		if _, taken := given.LoadOrStore(n/4, true); !taken {
+			return n
+		}
+	}
+	t.Fatal("no free network")
 	return 0
 }
 

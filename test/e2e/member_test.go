@@ -71,6 +71,7 @@ func (p *person) cannot(code int, args ...string) {
 // command line and over HTTPS alone.
 func TestMemberCommands(t *testing.T) {
 	needRoot(t)
+	t.Parallel()
 	i := started(t)
 	d := i.api()
 	root := i.setup(d)

@@ -15,6 +15,7 @@ import (
 // here: the node is ready without it, and Services are not looked at.
 func TestWorkersBrought(t *testing.T) {
 	needRoot(t)
+	t.Parallel()
 	i := newInstallation(t)
 	b := i.bring()
 	// All addresses: machines are told the first one of the host, which they reach by the link.

@@ -24,6 +24,7 @@ const vxlanPort = 8472
 // TestWorkersFlannel has a cluster whose pods reach each other by flannel, and takes everything away beneath it.
 func TestWorkersFlannel(t *testing.T) {
 	needRoot(t)
+	t.Parallel()
 	i := started(t)
 	i.ok("cluster", "create", "demo", "--nodes", "2", "--cni", "flannel", "--wait")
 	w := i.workers("demo")
@@ -53,6 +54,7 @@ func TestWorkersFlannel(t *testing.T) {
 // pulled here, no kube-proxy: flannel makes a node of it.
 func TestWorkersFlannelBrought(t *testing.T) {
 	needRoot(t)
+	t.Parallel()
 	i := newInstallation(t)
 	b := i.bring()
 	b.bare = true

@@ -26,6 +26,7 @@ const unready = 20 * time.Second
 // TestWorkersDie lets one machine of four die, and then three at once.
 func TestWorkersDie(t *testing.T) {
 	needRoot(t)
+	t.Parallel()
 	i := started(t)
 	i.ok("cluster", "create", "demo", "--wait")
 	i.ok("nodepool", "create", "demo", "--cluster", "demo", "--nodes", "4", "--unready-timeout", unready.String(), "--max-unhealthy", "40%", "--wait")

@@ -53,15 +53,28 @@ func MakeCgroups(path string) error {
 		return err
 	}
 	for _, dir := range dirs {
-		for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
-			parent := dir
-			dir = filepath.Join(dir, part)
-			if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-				return fmt.Errorf("make cgroup: %w", err)
-			}
-			if err := inherit(parent, dir); err != nil {
-				return fmt.Errorf("set up cgroup %s: %w", dir, err)
-			}
+		err := makeBelow(dir, path)
+		// The last machine of another installation on this host may have taken the common parent with it just now.
+		if errors.Is(err, fs.ErrNotExist) {
+			err = makeBelow(dir, path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeBelow makes a cgroup and its parents in one hierarchy.
+func makeBelow(dir, path string) error {
+	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		parent := dir
+		dir = filepath.Join(dir, part)
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("make cgroup: %w", err)
+		}
+		if err := inherit(parent, dir); err != nil {
+			return fmt.Errorf("set up cgroup %s: %w", dir, err)
 		}
 	}
 	return nil
