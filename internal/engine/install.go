@@ -23,7 +23,7 @@ import (
 // administrator has deleted since does not come back.
 const installedMarker = "installed"
 
-// Install installs KQueen's kinds, waits until the API server serves them, and makes the first objects.
+// Install installs KQueen's kinds, waits until the API server serves them, and creates the first objects.
 func Install(ctx context.Context, c client.WithWatch, store *Store, installed []release.Binaries) error {
 	if err := installKinds(ctx, c); err != nil {
 		return err

@@ -17,12 +17,12 @@ type Upgrader interface {
 	Versions(ctx context.Context, of Target, from string) ([]string, error)
 }
 
-// KubeconfigMinter makes kubeconfigs that end by themselves. The caller keeps the last one, and has another one
-// minted before it ends.
+// KubeconfigMinter issues kubeconfigs that expire. The caller keeps the last one, and has another one
+// minted before it expires.
 type KubeconfigMinter interface {
 	// MintKubeconfig returns a kubeconfig for the cluster's administrator. It lives for about lifetime, or as long as
-	// the outside allows. Each call may make another one; none needs to be removed. ErrUnreachable while the cluster
-	// does not serve.
+	// the outside allows. Each call may make another one; none needs to be removed. ErrUnreachable while its API
+	// server is not healthy.
 	MintKubeconfig(ctx context.Context, of Target, lifetime time.Duration) (Minted, error)
 }
 

@@ -17,7 +17,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// Driver makes clusters of one sort. No method blocks for longer than one call to the outside, and none outlives its
+// Driver creates clusters of one sort. No method blocks for longer than one call to the outside, and none outlives its
 // context: the caller bounds each call, and counts a driver that goes on as broken. Long work goes on outside and is
 // seen by Observe. Every method is idempotent, safe for concurrent use, and safe after a crash of KQueen at any
 // instruction of an earlier call.
@@ -30,8 +30,8 @@ type Driver interface {
 	// Check says whether the driver takes want, which replaces have, or is new when have is nil. It
 	// changes nothing. Bad input is an *invalid.Error.
 	Check(ctx context.Context, have *Desired, want Desired) error
-	// Ensure begins or goes on to make the cluster so. A nil error says that the work has begun, goes on or is done,
-	// not that the cluster serves. Input that Check refuses is an *invalid.Error here too.
+	// Ensure begins or goes on to bring the cluster to the desired state. A nil error says that the work has begun, goes on
+	// or is done, not that the cluster is healthy. Input that Check refuses is an *invalid.Error here too.
 	Ensure(ctx context.Context, want Desired) error
 	// Observe says how the cluster is. ErrNotFound when there is none. A cluster of the same name and another UID is
 	// never shown; that it is in the way may be said as an *invalid.Error.
@@ -89,11 +89,11 @@ type State string
 
 // The states of a cluster.
 const (
-	// Creating: not made yet, or not serving for the first time yet.
+	// Creating: not created yet, or its API server has not been healthy yet.
 	Creating State = "Creating"
-	// Serving: made, and its API answers.
+	// Serving: created, and its API server is healthy.
 	Serving State = "Serving"
-	// Degraded: made, but something of it does not work; the driver or an operator is to mend it.
+	// Degraded: created, but a part of it is not healthy; the driver or an operator has to repair it.
 	Degraded State = "Degraded"
 	// Failed: only a change of the spec helps.
 	Failed State = "Failed"

@@ -88,7 +88,7 @@ func (e *Engine) Up(ctx context.Context, h engine.Host) (*engine.Plane, error) {
 // before they expire.
 const renewInterval = 12 * time.Hour
 
-// Keep implements [engine.Engine]. Bringing a plane up that serves changes nothing but what is due for renewal.
+// Keep implements [engine.Engine]. For an admin plane that is healthy, bringing it up renews what is due and changes nothing else.
 func (e *Engine) Keep(ctx context.Context) error {
 	tick := time.NewTicker(renewInterval)
 	defer tick.Stop()

@@ -8,7 +8,7 @@
 //
 // It hides the protocol (HTTP CONNECT, https://kubernetes.io/docs/concepts/architecture/control-plane-node-communication/)
 // and the rule of who may be called from where. The reconciler of control planes and the machine provider write marks; a provider that
-// makes machines serves exits; the command line runs the server.
+// creates machines serves exits; the command line runs the server.
 package egress
 
 import (

@@ -66,7 +66,7 @@ type ComponentStatus struct {
 	CPUSeconds  float64 `json:"cpuSeconds"`
 }
 
-// ErrNotRunning says that no kqueen serves the data directory.
+// ErrNotRunning says that no kqueen runs on the data directory.
 var ErrNotRunning = errors.New("kqueen is not running")
 
 const (

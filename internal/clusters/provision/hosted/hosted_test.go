@@ -151,7 +151,7 @@ func subject(t *testing.T) provisiontest.Subject {
 
 func TestContract(t *testing.T) { provisiontest.Run(t, subject) }
 
-// TestNewSettings: a change of the spec reaches the ControlPlane, and the cluster does not serve until it was taken.
+// TestNewSettings: a change of the spec reaches the ControlPlane, and the cluster is not healthy until it was taken.
 func TestNewSettings(t *testing.T) {
 	a := newAdmin(t)
 	d := hosted.New(hosted.Config{Client: a, Secrets: a})

@@ -27,7 +27,7 @@ func anotherFindsThem(t *testing.T, s Subject) {
 	before := s.Outside(t, want.Namespace, want.Name)
 	s.Driver = s.Again(t)
 	if o, err := s.Driver.Observe(t.Context(), want.Target); err != nil || o.State != provision.Serving {
-		t.Errorf("another KQueen sees %q, %v; want the cluster that serves", o.State, err)
+		t.Errorf("another KQueen sees %q, %v; want the healthy cluster", o.State, err)
 	}
 	s.ensure(t, want)
 	if after := s.Outside(t, want.Namespace, want.Name); !same(before, after) {

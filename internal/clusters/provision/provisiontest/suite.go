@@ -24,7 +24,7 @@ import (
 )
 
 // mostLooks is how often a cluster is looked at, with progress in between, before it counts as never
-// serving or never gone.
+// healthy or never gone.
 const mostLooks = 100
 
 // Subject is a driver and the outside that it works in.
@@ -179,14 +179,14 @@ func observeBefore(t *testing.T, s Subject) {
 	}
 }
 
-// life makes a cluster, sees it serve, and removes it.
+// life creates a cluster, sees it healthy, and removes it.
 func life(t *testing.T, s Subject) {
 	want := s.Want(t)
 	before := s.Outside(t, want.Namespace, want.Name)
 	o := s.serve(t, want)
 	_, mints := s.Driver.(provision.KubeconfigMinter)
 	if o.Version != want.Version || o.Endpoint == "" || len(o.Kubeconfig) == 0 && !mints || len(o.Steps) == 0 {
-		t.Errorf("what serves must have its version, endpoint, kubeconfig and steps, got version %q, endpoint %q, %d bytes, %d steps",
+		t.Errorf("a healthy cluster must have its version, endpoint, kubeconfig and steps, got version %q, endpoint %q, %d bytes, %d steps",
 			o.Version, o.Endpoint, len(o.Kubeconfig), len(o.Steps))
 	}
 	for _, step := range o.Steps {
@@ -211,10 +211,10 @@ func ensureIsIdempotent(t *testing.T, s Subject) {
 		s.ensure(t, want)
 	}
 	if diff := cmp.Diff(before, s.Outside(t, want.Namespace, want.Name)); diff != "" {
-		t.Errorf("Ensure of what serves changed the outside:\n%s", diff)
+		t.Errorf("Ensure of a healthy cluster changed the outside:\n%s", diff)
 	}
 	if o, err := s.Driver.Observe(t.Context(), want.Target); err != nil || o.State != provision.Serving {
-		t.Errorf("after Ensure of what serves: state %v, %v", o.State, err)
+		t.Errorf("after Ensure of a healthy cluster: state %v, %v", o.State, err)
 	}
 	s.remove(t, want.Target)
 }
@@ -319,7 +319,7 @@ func (s Subject) progress(t *testing.T, ref provision.Ref) {
 	}
 }
 
-// serve makes a cluster and returns how it is when it serves.
+// serve creates a cluster and returns what the driver observes when it is healthy.
 func (s Subject) serve(t *testing.T, want provision.Desired) provision.Observed {
 	t.Helper()
 	if want.UID == "" || want.UID == types.UID(want.Name) {
@@ -339,7 +339,7 @@ func (s Subject) serve(t *testing.T, want provision.Desired) provision.Observed 
 		}
 		s.progress(t, want.Ref)
 	}
-	t.Fatalf("the cluster does not serve after %d looks", mostLooks)
+	t.Fatalf("the cluster is not healthy after %d looks", mostLooks)
 	return provision.Observed{}
 }
 

@@ -11,7 +11,7 @@ CREATE TABLE access_accounts (
     epoch           BIGINT  NOT NULL,               -- credentials of another epoch are good for nothing
     created         BIGINT  NOT NULL,
     signed_in       BIGINT  NOT NULL DEFAULT 0,
-    password        TEXT    NOT NULL DEFAULT '',    -- PHC string; empty: nobody signs in with a password
+    password        TEXT    NOT NULL DEFAULT '',    -- PHC string; empty: no sign-in with a password
     provider        TEXT    NOT NULL DEFAULT '',    -- empty for local users and service accounts
     issuer          TEXT    NOT NULL DEFAULT '',
     subject         TEXT,                           -- of the issuer
@@ -48,7 +48,7 @@ CREATE TABLE access_once (
     hash            BYTEA   NOT NULL,
     account         TEXT    REFERENCES access_accounts (name) ON DELETE CASCADE,
     epoch           BIGINT  NOT NULL DEFAULT 0,
-    source          TEXT    NOT NULL DEFAULT '',    -- where it was asked for, when anybody may ask
+    source          TEXT    NOT NULL DEFAULT '',    -- where it was asked for, when every caller may ask
     data            TEXT    NOT NULL DEFAULT '',
     expires         BIGINT  NOT NULL
 );

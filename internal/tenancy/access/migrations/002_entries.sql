@@ -1,7 +1,7 @@
 -- +goose Up
 
--- With which session or token somebody got a credential for something else, and until when that is good. A row outlives
--- what it names: then whoever takes the credential is told to take it no more.
+-- With which session or token a user got a credential for something else, and until when that is good. A row outlives
+-- what it names: then those who accept the credential are told to refuse it.
 CREATE TABLE access_entries (
     audience        TEXT    NOT NULL,               -- who takes the credential
     credential      TEXT    NOT NULL,               -- id of the session or token
