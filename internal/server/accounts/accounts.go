@@ -1,4 +1,4 @@
-// Package accounts serves what the REST API has about who signs in and who belongs where: signing in, in one step or in
+// Package accounts serves the operations of the REST API on accounts and memberships: signing in, in one step or in
 // several, one's own account, users, service accounts and the members of organizations. What is kept of them is package
 // access's; who may is the API server's to say. Package pages signs users in by the same [Flows].
 package accounts

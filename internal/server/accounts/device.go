@@ -28,14 +28,14 @@ type devices struct {
 
 func (h *devices) register(api huma.API) {
 	const tag = "Sign-in"
-	o := chain.Operation(http.MethodPost, "/device", "startDevice", "Begin to sign in a device that has no browser", tag, chain.Public, chain.Recorded("start-device"))
+	o := chain.Operation(http.MethodPost, "/device", "startDevice", "Start to sign in a device that has no browser", tag, chain.Public, chain.Recorded("start-device"))
 	o.DefaultStatus = http.StatusCreated
 	huma.Register(api, o, h.startDevice)
-	o = chain.Operation(http.MethodPost, "/device/token", "pollDevice", "Ask whether the user has answered; the answer to yes is a session", tag, chain.Public, chain.Recorded("sign-in"))
+	o = chain.Operation(http.MethodPost, "/device/token", "pollDevice", "Poll whether the user has answered; an approved device gets a session", tag, chain.Public, chain.Recorded("sign-in"))
 	o.Errors = append(o.Errors, http.StatusConflict, http.StatusGone)
 	huma.Register(api, o, h.pollDevice)
-	huma.Register(api, chain.Operation(http.MethodGet, "/device/{userCode}", "getDevice", "What a device asks for that shows this code", tag, chain.OfAccount, chain.Recorded("look-up-device")), h.getDevice)
-	huma.Register(api, chain.Operation(http.MethodPost, "/device/answer", "answerDevice", "Approve or deny a device, which then acts as you", tag, chain.OfAccount, chain.Recorded("answer-device")), h.answerDevice)
+	huma.Register(api, chain.Operation(http.MethodGet, "/device/{userCode}", "getDevice", "Show what the device with this code asks for", tag, chain.OfAccount, chain.Recorded("look-up-device")), h.getDevice)
+	huma.Register(api, chain.Operation(http.MethodPost, "/device/answer", "answerDevice", "Approve or deny a device, which then acts as the caller", tag, chain.OfAccount, chain.Recorded("answer-device")), h.answerDevice)
 	huma.Register(api, chain.Operation(http.MethodPost, "/code", "exchangeCode", "Exchange the code from a browser for a session", tag, chain.Public, chain.Recorded("sign-in")), h.exchangeCode)
 }
 

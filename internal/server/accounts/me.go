@@ -20,13 +20,13 @@ type me struct {
 }
 
 func (h *me) register(api huma.API) {
-	huma.Register(api, chain.Operation(http.MethodGet, "/me", "getMe", "Who you are, and what you may", "Me"), h.getMe)
-	huma.Register(api, chain.Operation(http.MethodPost, "/me/password", "changePassword", "Change your password", "Me", chain.OfAccount, chain.Recorded("change-password")), h.changePassword)
-	huma.Register(api, chain.Operation(http.MethodGet, "/me/credentials", "listCredentials", "List your sessions and tokens", "Me", chain.OfAccount), h.listCredentials)
-	o := chain.Operation(http.MethodPost, "/me/tokens", "createToken", "Make a token of your own", "Me", chain.OfAccount, chain.Recorded("create-token"))
+	huma.Register(api, chain.Operation(http.MethodGet, "/me", "getMe", "Show the caller and their roles", "Me"), h.getMe)
+	huma.Register(api, chain.Operation(http.MethodPost, "/me/password", "changePassword", "Change the caller's password", "Me", chain.OfAccount, chain.Recorded("change-password")), h.changePassword)
+	huma.Register(api, chain.Operation(http.MethodGet, "/me/credentials", "listCredentials", "List the caller's sessions and tokens", "Me", chain.OfAccount), h.listCredentials)
+	o := chain.Operation(http.MethodPost, "/me/tokens", "createToken", "Create an API token of the caller", "Me", chain.OfAccount, chain.Recorded("create-token"))
 	o.DefaultStatus = http.StatusCreated
 	huma.Register(api, o, h.createToken)
-	huma.Register(api, chain.Operation(http.MethodDelete, "/me/credentials/{credential}", "revokeCredential", "End a session or a token of your own", "Me", chain.OfAccount, chain.Recorded("revoke")), h.revokeCredential)
+	huma.Register(api, chain.Operation(http.MethodDelete, "/me/credentials/{credential}", "revokeCredential", "Revoke a session or token of the caller", "Me", chain.OfAccount, chain.Recorded("revoke")), h.revokeCredential)
 }
 
 func (h *me) getMe(ctx context.Context, _ *struct{}) (*chain.Answer[rest.Me], error) {

@@ -38,7 +38,7 @@ type members struct {
 
 func (h *members) register(api huma.API) {
 	const at, tag = "/organizations/{organization}/members", "Members"
-	huma.Register(api, chain.Operation(http.MethodGet, at, "listMembers", "List who belongs to an organization", tag), h.listMembers)
+	huma.Register(api, chain.Operation(http.MethodGet, at, "listMembers", "List the members of an organization", tag), h.listMembers)
 	const one = at + "/{member}"
 	huma.Register(api, chain.Operation(http.MethodPut, one, "setMember", "Make a user or group a member of an organization, in a role", tag, chain.Recorded("set-member")), h.setMember)
 	huma.Register(api, chain.Operation(http.MethodDelete, one, "removeMember", "Remove a member from an organization", tag, chain.Recorded("remove-member")), h.removeMember)

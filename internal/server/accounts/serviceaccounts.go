@@ -25,7 +25,7 @@ type serviceAccounts struct {
 func (h *serviceAccounts) register(api huma.API) {
 	const at, tag = "/organizations/{organization}/serviceaccounts", "ServiceAccounts"
 	huma.Register(api, chain.Operation(http.MethodGet, at, "listServiceAccounts", "List service accounts", tag), h.listServiceAccounts)
-	o := chain.Operation(http.MethodPost, at, "createServiceAccount", "Make a service account", tag, chain.Recorded("create"))
+	o := chain.Operation(http.MethodPost, at, "createServiceAccount", "Create a service account", tag, chain.Recorded("create"))
 	o.DefaultStatus = http.StatusCreated
 	huma.Register(api, o, h.createServiceAccount)
 	const one = at + "/{serviceAccount}"
@@ -33,10 +33,10 @@ func (h *serviceAccounts) register(api huma.API) {
 	huma.Register(api, chain.Operation(http.MethodPatch, one, "updateServiceAccount", "Change, disable or enable a service account", tag, chain.Recorded("update")), h.updateServiceAccount)
 	huma.Register(api, chain.Operation(http.MethodDelete, one, "deleteServiceAccount", "Delete a service account and its tokens", tag, chain.Recorded("delete")), h.deleteServiceAccount)
 	huma.Register(api, chain.Operation(http.MethodGet, one+"/tokens", "listServiceAccountTokens", "List the tokens of a service account", tag), h.listServiceAccountTokens)
-	o = chain.Operation(http.MethodPost, one+"/tokens", "createServiceAccountToken", "Make a token of a service account", tag, chain.Recorded("create-token"))
+	o = chain.Operation(http.MethodPost, one+"/tokens", "createServiceAccountToken", "Create a token of a service account", tag, chain.Recorded("create-token"))
 	o.DefaultStatus = http.StatusCreated
 	huma.Register(api, o, h.createServiceAccountToken)
-	huma.Register(api, chain.Operation(http.MethodDelete, one+"/tokens/{credential}", "revokeServiceAccountToken", "End a token of a service account", tag, chain.Recorded("revoke")), h.revokeServiceAccountToken)
+	huma.Register(api, chain.Operation(http.MethodDelete, one+"/tokens/{credential}", "revokeServiceAccountToken", "Revoke a token of a service account", tag, chain.Recorded("revoke")), h.revokeServiceAccountToken)
 }
 
 func (h *serviceAccounts) mayAccounts(ctx context.Context, in chain.InOrganization, verb, name string) error {

@@ -24,7 +24,7 @@ type signIn struct {
 }
 
 func (h *signIn) register(api huma.API) {
-	o := chain.Operation(http.MethodPost, "/setup", "setUp", "Make the first administrator with what kqueen up printed, or another with what kqueen user recover printed", "Sign-in", chain.Public, chain.Recorded("set-up"))
+	o := chain.Operation(http.MethodPost, "/setup", "setUp", "Create the first administrator with the token that kqueen up printed, or another with that of kqueen user recover", "Sign-in", chain.Public, chain.Recorded("set-up"))
 	o.DefaultStatus = http.StatusCreated
 	huma.Register(api, o, h.setUp)
 	huma.Register(api, chain.Operation(http.MethodPost, "/signin", "signIn", "Sign in with name and password", "Sign-in", chain.Public, chain.Recorded("sign-in")), h.signIn)

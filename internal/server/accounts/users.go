@@ -25,14 +25,14 @@ type users struct {
 func (h *users) register(api huma.API) {
 	const tag = "Users"
 	huma.Register(api, chain.Operation(http.MethodGet, "/users", "listUsers", "List users", tag), h.listUsers)
-	o := chain.Operation(http.MethodPost, "/users", "createUser", "Make a user of this installation", tag, chain.Recorded("create"))
+	o := chain.Operation(http.MethodPost, "/users", "createUser", "Create a user of this installation", tag, chain.Recorded("create"))
 	o.DefaultStatus = http.StatusCreated
 	huma.Register(api, o, h.createUser)
 	huma.Register(api, chain.Operation(http.MethodGet, "/users/{user}", "getUser", "Get a user", tag), h.getUser)
 	huma.Register(api, chain.Operation(http.MethodPatch, "/users/{user}", "updateUser", "Change, disable or enable a user", tag, chain.Recorded("update")), h.updateUser)
-	huma.Register(api, chain.Operation(http.MethodDelete, "/users/{user}", "deleteUser", "Delete a user, and end all sessions and tokens", tag, chain.Recorded("delete")), h.deleteUser)
-	huma.Register(api, chain.Operation(http.MethodPost, "/users/{user}/reset", "resetUser", "Make a one-time token with which a user chooses a password", tag, chain.Recorded("reset-password")), h.resetUser)
-	huma.Register(api, chain.Operation(http.MethodPost, "/users/{user}/revoke", "revokeUser", "End all sessions and tokens of a user", tag, chain.Recorded("revoke")), h.revokeUser)
+	huma.Register(api, chain.Operation(http.MethodDelete, "/users/{user}", "deleteUser", "Delete a user, and revoke all their sessions and tokens", tag, chain.Recorded("delete")), h.deleteUser)
+	huma.Register(api, chain.Operation(http.MethodPost, "/users/{user}/reset", "resetUser", "Create a one-time token with which a user chooses a password", tag, chain.Recorded("reset-password")), h.resetUser)
+	huma.Register(api, chain.Operation(http.MethodPost, "/users/{user}/revoke", "revokeUser", "Revoke all sessions and tokens of a user", tag, chain.Recorded("revoke")), h.revokeUser)
 }
 
 func (h *users) mayUsers(ctx context.Context, verb, name string) error {

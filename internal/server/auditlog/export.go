@@ -22,11 +22,11 @@ const exportPart = 64 << 10
 func (h *auditLog) registerExports(api huma.API) {
 	const tag = "Audit"
 	for _, o := range []huma.Operation{
-		chain.Operation(http.MethodGet, "/audit/export", "exportAudit", "Export the audit log, a record a line", tag, chain.Recorded("export")),
-		chain.Operation(http.MethodGet, "/organizations/{organization}/audit/export", "exportOrganizationAudit", "Export the audit log of an organization, a record a line", tag, chain.Recorded("export")),
+		chain.Operation(http.MethodGet, "/audit/export", "exportAudit", "Export the audit log, one record per line", tag, chain.Recorded("export")),
+		chain.Operation(http.MethodGet, "/organizations/{organization}/audit/export", "exportOrganizationAudit", "Export the audit log of an organization, one record per line", tag, chain.Recorded("export")),
 	} {
 		o.Responses = map[string]*huma.Response{"200": {
-			Description: "Lines of JSON: a record each, and at the end the seal. An export without a seal is not whole.",
+			Description: "Lines of JSON: one record per line, and at the end the seal. An export without a seal is incomplete.",
 			Content:     map[string]*huma.MediaType{"application/jsonl": {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}}
 		if o.OperationID == "exportAudit" {

@@ -32,7 +32,7 @@ func (c *Chain) identify(ctx huma.Context, next func(huma.Context)) {
 	}
 	if err := c.Identities.Authenticate(ctx.Context(), known, bearerOf(r)); err != nil {
 		known.Failure = err
-		p := problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "sign in, or give a token that is good: Authorization: Bearer …")
+		p := problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "sign in, or send a valid token: Authorization: Bearer …")
 		if !errors.Is(err, access.ErrUnauthenticated) {
 			p = problem.Of(err)
 		}

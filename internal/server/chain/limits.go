@@ -38,7 +38,7 @@ func (r *Request) move(to *shares, party string) bool {
 // tooMany tells a client to come again.
 func tooMany(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Retry-After", "1")
-	WriteProblem(w, r, problem.New(http.StatusTooManyRequests, rest.CodeTooMany, "there are too many requests at once; come again in a second"))
+	WriteProblem(w, r, problem.New(http.StatusTooManyRequests, rest.CodeTooMany, "too many requests at once; retry after a second"))
 }
 
 // limited bounds what one request may send and how many there are at once.

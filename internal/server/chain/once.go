@@ -92,7 +92,7 @@ func explainOnce(w http.ResponseWriter, err error) *problem.Problem {
 		return p
 	}
 	if _, ok := errors.AsType[*idempotency.TooManyError](err); ok {
-		return problem.New(http.StatusTooManyRequests, rest.CodeTooMany, "you have used too many keys within a day")
+		return problem.New(http.StatusTooManyRequests, rest.CodeTooMany, "too many idempotency keys of this caller within a day")
 	}
 	return problem.Of(err)
 }

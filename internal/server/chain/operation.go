@@ -71,7 +71,7 @@ func OperationsOf(item *huma.PathItem) []*huma.Operation {
 func ToProblem(ctx huma.Context, _ string, v any) (any, error) {
 	r := Of(ctx.Context())
 	if e, ok := v.(*huma.ErrorModel); ok && e.Status == http.StatusInternalServerError && r.torn {
-		v = &huma.ErrorModel{Status: http.StatusBadRequest, Detail: "the body did not come to its end"}
+		v = &huma.ErrorModel{Status: http.StatusBadRequest, Detail: "the body is incomplete"}
 	}
 	p, cause := problem.From(v)
 	if p == nil {

@@ -48,7 +48,7 @@ func (s *Streams) Begin(ctx context.Context) (end func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all >= maxStreams || s.of[r.Caller.Name] >= maxStreamsOfOne {
-		return nil, problem.New(http.StatusTooManyRequests, rest.CodeTooMany, "there are too many streams; end some, and come again")
+		return nil, problem.New(http.StatusTooManyRequests, rest.CodeTooMany, "too many streams; end some, and retry")
 	}
 	s.all++
 	s.of[r.Caller.Name]++

@@ -246,7 +246,7 @@ func (c collection) patchObject(ctx context.Context, in *patchInput) (*objectOut
 	merged, err := jsonpatch.MergePatch(current, in.RawBody)
 	if err != nil {
 		return nil, problem.New(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid",
-			rest.FieldError{Detail: "the body is no JSON merge patch (RFC 7386)"})
+			rest.FieldError{Detail: "the body is not a JSON merge patch (RFC 7386)"})
 	}
 	return c.update(ctx, o, merged, in.DryRun)
 }
@@ -260,7 +260,7 @@ func (c collection) matching(ctx context.Context, ifMatch string) (*unstructured
 	want := tags(ifMatch)
 	switch {
 	case len(want) == 0:
-		return nil, problem.New(http.StatusPreconditionRequired, rest.CodeNeedsMatch, "say which revision you mean",
+		return nil, problem.New(http.StatusPreconditionRequired, rest.CodeNeedsMatch, "name the revision that the request is about",
 			rest.FieldError{Pointer: ":If-Match", Detail: `is missing; give the ETag of what you have read, or * for whatever is there`})
 	case !slices.Contains(want, "*") && !slices.Contains(want, o.GetResourceVersion()):
 		return nil, problem.New(http.StatusPreconditionFailed, rest.CodeChanged, "it was changed since you read it; read it again")

@@ -29,7 +29,7 @@ type events struct {
 }
 
 func (h *events) register(api huma.API) {
-	o := chain.Operation(http.MethodGet, "/organizations/{organization}/events", "listEvents", "List what happened lately, the newest first", "Events", watches(h.watchEvents))
+	o := chain.Operation(http.MethodGet, "/organizations/{organization}/events", "listEvents", "List events, the newest first", "Events", watches(h.watchEvents))
 	huma.Register(api, o, h.listEvents)
 	api.OpenAPI().Paths[o.Path].Get.Responses["200"].Content["text/event-stream"] = eventStream()
 }

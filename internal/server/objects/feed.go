@@ -74,7 +74,7 @@ func (f feed) stream(ctx context.Context, out *sse, source watch.Interface, v *v
 			}
 		case <-check.C:
 			if f.streams.Recheck(ctx) != nil || v.still(ctx) != nil {
-				return out.fail(problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "you may not see this any more"))
+				return out.fail(problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "you are not allowed to see this any more"))
 			}
 		case event, ok := <-source.ResultChan():
 			if !ok {

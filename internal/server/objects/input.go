@@ -122,10 +122,10 @@ func (s *schemas) read(schema string, body []byte) (rest.Input, error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		return in, problem.New(http.StatusBadRequest, rest.CodeInvalid, "the body is no JSON", rest.FieldError{Detail: err.Error()})
+		return in, problem.New(http.StatusBadRequest, rest.CodeInvalid, "the body is not JSON", rest.FieldError{Detail: err.Error()})
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return in, problem.New(http.StatusBadRequest, rest.CodeInvalid, "the body is no JSON", rest.FieldError{Detail: "something follows the value"})
+		return in, problem.New(http.StatusBadRequest, rest.CodeInvalid, "the body is not JSON", rest.FieldError{Detail: "something follows the value"})
 	}
 	result := &huma.ValidateResult{}
 	huma.Validate(s.registry, s.ref(schema), huma.NewPathBuffer([]byte("body"), 4), huma.ModeWriteToServer, value, result)
@@ -133,7 +133,7 @@ func (s *schemas) read(schema string, body []byte) (rest.Input, error) {
 		return in, problem.Invalid(result.Errors)
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return in, problem.New(http.StatusBadRequest, rest.CodeInvalid, "the body is no JSON", rest.FieldError{Detail: err.Error()})
+		return in, problem.New(http.StatusBadRequest, rest.CodeInvalid, "the body is not JSON", rest.FieldError{Detail: err.Error()})
 	}
 	return in, nil
 }

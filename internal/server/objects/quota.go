@@ -23,7 +23,7 @@ type quotas struct {
 }
 
 func (h *quotas) register(api huma.API) {
-	huma.Register(api, chain.Operation(http.MethodGet, "/organizations/{organization}/quota", "getQuota", "What an organization may have, and what it has", "Organizations"), h.getQuota)
+	huma.Register(api, chain.Operation(http.MethodGet, "/organizations/{organization}/quota", "getQuota", "Show an organization's quota and its use", "Organizations"), h.getQuota)
 }
 
 func (h *quotas) getQuota(ctx context.Context, in *chain.InOrganization) (*chain.Answer[rest.Quota], error) {

@@ -86,7 +86,7 @@ func lastEvent(ctx huma.Context) (string, error) {
 	}
 	if _, err := strconv.ParseUint(id, 10, 64); err != nil {
 		return "", problem.New(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid",
-			rest.FieldError{Pointer: ":Last-Event-ID", Detail: "is no revision that a watch gave"})
+			rest.FieldError{Pointer: ":Last-Event-ID", Detail: "is not a revision of a watch"})
 	}
 	return id, nil
 }

@@ -36,7 +36,7 @@ type clusterAccess struct {
 func (h *clusterAccess) register(api huma.API) {
 	const one, tag = "/organizations/{organization}/clusters/{cluster}", "Clusters"
 	huma.Register(api, chain.Operation(http.MethodPost, one+"/credential", "issueCredential", "Get a short-lived credential for a cluster", tag, chain.Recorded("issue-credential")), h.issueCredential)
-	huma.Register(api, chain.Operation(http.MethodPost, one+"/kubeconfig", "issueKubeconfig", "Get a kubeconfig that asks for credentials by itself", tag, chain.Recorded("issue-kubeconfig")), h.issueKubeconfig)
+	huma.Register(api, chain.Operation(http.MethodPost, one+"/kubeconfig", "issueKubeconfig", "Get a kubeconfig without secrets, which fetches credentials when they are needed", tag, chain.Recorded("issue-kubeconfig")), h.issueKubeconfig)
 	huma.Register(api, chain.Operation(http.MethodPost, one+"/breakglass", "breakGlass", "Get the kubeconfig of a cluster's own administrator", tag, chain.Recorded("break-glass")), h.breakGlass)
 }
 

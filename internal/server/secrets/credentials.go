@@ -42,7 +42,7 @@ type credentials struct {
 
 func (h *credentials) register(api huma.API) {
 	const at, tag = "/organizations/{organization}/provisioners/{provisioner}/credentials", "Provisioners"
-	huma.Register(api, chain.Operation(http.MethodGet, at, "getProvisionerCredentials", "See which credentials a provisioner has, without their values", tag), h.getCredentials)
+	huma.Register(api, chain.Operation(http.MethodGet, at, "getProvisionerCredentials", "List the keys of a provisioner's credentials, without their values", tag), h.getCredentials)
 	o := chain.Operation(http.MethodPut, at, "setProvisionerCredentials", "Set all credentials of a provisioner", tag, chain.Recorded("set-credentials"))
 	o.DefaultStatus = http.StatusNoContent
 	huma.Register(api, o, h.setCredentials)
@@ -189,7 +189,7 @@ func checkCredentials(values map[string]string) []rest.FieldError {
 		sum += len(value)
 		switch {
 		case len(key) > 64 || len(validation.IsConfigMapKey(key)) > 0:
-			wrong = append(wrong, rest.FieldError{Pointer: at, Detail: "is no key; want at most 64 letters, digits, '-', '_' and '.'"})
+			wrong = append(wrong, rest.FieldError{Pointer: at, Detail: "is not a key; want at most 64 letters, digits, '-', '_' and '.'"})
 		case value == "":
 			wrong = append(wrong, rest.FieldError{Pointer: at, Detail: "is empty; leave it out"})
 		case len(value) > maxCredentialValue:
