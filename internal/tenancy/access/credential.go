@@ -202,18 +202,6 @@ func (s *Credentials) List(
 	return cut(out, page, func(c CredentialInfo) string { return c.ID }), rows.Err()
 }
 
-// Get returns a session or token of an account. Errors: ErrNotFound, also when it is another account's.
-func (s *Credentials) Get(ctx context.Context, accountName, id string) (CredentialInfo, error) {
-	c, a, err := findCredential(ctx, s.db, id)
-	if err == nil && (a.name != accountName || !s.alive(c, a)) {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return CredentialInfo{}, err
-	}
-	return c.info(a), nil
-}
-
 // Revoke ends a session or token of an account at once. Errors: ErrNotFound, also when it is another account's.
 func (s *Credentials) Revoke(ctx context.Context, accountName, id string) error {
 	return changed(s.db.ExecContext(ctx, `DELETE FROM access_credentials WHERE id = $1 AND account = $2`, id, accountName))

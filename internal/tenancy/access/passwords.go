@@ -108,27 +108,6 @@ func (s *Passwords) Change(ctx context.Context, name, old, text string, from Ori
 	return unauthenticated(err)
 }
 
-// Set gives a local user another password, and ends all sessions and tokens of the user. Errors: ErrNotFound,
-// ErrProviderUser, *invalid.Error.
-func (s *Passwords) Set(ctx context.Context, name, text string) error {
-	a, err := localUser(ctx, s.db, name)
-	if err != nil {
-		return err
-	}
-	hash, err := s.hash(ctx, a, text)
-	if err != nil {
-		return err
-	}
-	return s.db.Do(ctx, "", func(tx *sql.Tx) error {
-		// Whatever happened while the hash was made: the last word is this one.
-		now, err := localUser(ctx, tx, name)
-		if err != nil {
-			return err
-		}
-		return writePassword(ctx, tx, now, hash)
-	})
-}
-
 // writePassword puts a hash into an account that was not changed since it was read, ends its credentials, and forgets
 // the failed attempts: they were at another password.
 func writePassword(ctx context.Context, tx *sql.Tx, a account, hash string) error {

@@ -77,7 +77,6 @@ func TestProvider(t *testing.T) {
 	if user.Provider != "corp" || user.HasPassword || user.Admin || !user.GroupsAdmin || !user.SignedIn.Equal(clock.Now()) {
 		t.Errorf("got %+v", user)
 	}
-	wantError(t, "a password", s.Passwords.Set(t.Context(), id.Name, glass), ErrProviderUser)
 	wantError(t, "another name", s.Users.Update(t.Context(), id.Name, "Bob", ""), ErrProviderUser)
 	_, err = s.Passwords.Reset(t.Context(), id.Name)
 	wantError(t, "a reset", err, ErrProviderUser)

@@ -41,7 +41,7 @@ func TestUsers(t *testing.T) {
 		"disable": s.Users.Disable(t.Context(), "bob"),
 		"enable":  s.Users.Enable(t.Context(), "bob"),
 		"delete":  s.Users.Delete(t.Context(), "bob"),
-		"set":     s.Passwords.Set(t.Context(), "bob", glass),
+		"set":     setPassword(t, s, "bob", glass),
 		"revoke":  s.Credentials.RevokeAll(t.Context(), "bob"),
 	} {
 		wantError(t, what+" bob", err, ErrNotFound)
@@ -111,7 +111,7 @@ func TestEndsAll(t *testing.T) {
 	ways := map[string]func(s *Service) error{
 		"Disable":        func(s *Service) error { return s.Users.Disable(t.Context(), "bob") },
 		"Delete":         func(s *Service) error { return s.Users.Delete(t.Context(), "bob") },
-		"SetPassword":    func(s *Service) error { return s.Passwords.Set(t.Context(), "bob", glass) },
+		"ChoosePassword": func(s *Service) error { return setPassword(t, s, "bob", glass) },
 		"ChangePassword": func(s *Service) error { return s.Passwords.Change(t.Context(), "bob", bees, glass, home) },
 		"RevokeAll":      func(s *Service) error { return s.Credentials.RevokeAll(t.Context(), "bob") },
 	}
