@@ -4,6 +4,9 @@
 // It hides the order that this takes: write beside the file, sync it, rename it, sync the folder. Any package that
 // writes a file that must last may import it. github.com/google/renameio does less (it does not sync the folder, and
 // there is nothing of it for Windows, where clients of KQueen run).
+//
+// The module node/flannel is built by itself, without the rest of KQueen, and has a small one of its own. It does not
+// sync the folder: at each start the program makes again what is not there.
 package atomicfile
 
 import (
@@ -35,8 +38,8 @@ type File interface {
 	Sync() error
 }
 
-// Write replaces the file at path with data. Its mode is exactly the given one, whatever the umask. The folder must
-// be there. A symlink at path is replaced, not followed.
+// Write replaces the file at path with data. Its mode is exactly the given one, whatever the umask. The folder must be
+// there. A symlink at path is replaced, not followed.
 func Write(path string, data []byte, mode fs.FileMode) error {
 	return WriteOn(Host{}, path, data, mode)
 }

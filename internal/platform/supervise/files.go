@@ -22,6 +22,7 @@ func writeFiles(ctx context.Context, dir string, files map[string]File) error {
 		return err
 	}
 	defer root.Close()
+	disk, made := atomicfile.Rooted{Root: root}, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -33,7 +34,13 @@ func writeFiles(ctx context.Context, dir string, files map[string]File) error {
 		if isWritten(root, name, f) {
 			continue
 		}
-		if err := writeFile(root, name, f); err != nil {
+		if folder := path.Dir(name); folder != "." && !made[folder] {
+			if err := atomicfile.Folder(disk, folder, 0o700); err != nil {
+				return err
+			}
+			made[folder] = true
+		}
+		if err := atomicfile.WriteOn(disk, name, f.Data, f.Mode); err != nil {
 			return err
 		}
 	}
@@ -47,17 +54,6 @@ func isWritten(root *os.Root, name string, f File) bool {
 	}
 	have, err := root.ReadFile(name)
 	return err == nil && bytes.Equal(have, f.Data)
-}
-
-// writeFile replaces a file as a whole, in a folder that is made when it is not there.
-func writeFile(root *os.Root, name string, f File) error {
-	disk := atomicfile.Rooted{Root: root}
-	if folder := path.Dir(name); folder != "." {
-		if err := atomicfile.Folder(disk, folder, 0o700); err != nil {
-			return err
-		}
-	}
-	return atomicfile.WriteOn(disk, name, f.Data, f.Mode)
 }
 
 // specOf is the identity of a component's process: it runs the same thing if and only if this is the same. It is a mark

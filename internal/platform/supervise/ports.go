@@ -186,12 +186,7 @@ func savePorts(dir string, ports map[string]int) error {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if err := writeFile(root, PortsFile, File{Data: append(data, '\n'), Mode: 0o600}); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, PortsFile), append(data, '\n'), 0o600); err != nil {
 		return err
 	}
 	return atomicfile.Host{}.Sync(filepath.Dir(dir)) // which has the name of dir
