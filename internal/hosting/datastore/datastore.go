@@ -1,8 +1,8 @@
 // Package datastore keeps many tenants in one etcd: a keyspace, a role and a user each.
 //
 // It hides how a keyspace is walled off (etcd users, roles and range grants), how half-done work is repaired, and which etcd
-// is good enough. The reconciler of control planes enters through [Store.Ensure] and [Store.Remove]; a program that
-// runs an etcd takes its flags from [ServerArgs]. Tenants never enter: their API servers speak to etcd with a client certificate
+// is good enough. The reconciler of control planes calls [Store.Ensure] and [Store.Remove]; a program that
+// runs an etcd takes its flags from [ServerArgs]. Tenants do not use it: their API servers call etcd with a client certificate
 // whose common name is [Keyspace.User], and that name is all the authority they have.
 //
 // What etcd's own walls do not hold, on the versions that [Floor] lets in:

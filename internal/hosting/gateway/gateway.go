@@ -3,7 +3,7 @@
 // It reads the server name out of a connection's first message (SNI) and passes the whole connection, that message included, to the API server of
 // that name. It holds no key and decrypts nothing: certificates, client certificates and HTTP/2 are between the client and the API server.
 // It hides the reading of that message, the limits that keep one tenant from using up the others' connections, and the cutting of connections
-// whose tenant is gone. The reconciler of control planes enters through [Gateway.SetRoute] and [Gateway.RemoveRoute].
+// whose tenant is gone. [Routes] calls [Gateway.SetRoute] and [Gateway.RemoveRoute].
 //
 // A client that cannot send the name (it dials an IP address, as nodes and pods do) cannot come this way.
 package gateway

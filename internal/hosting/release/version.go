@@ -6,9 +6,9 @@
 // per machine however many processes ask. The skew rules are pure functions and
 // touch nothing.
 //
-// Packages that start a Kubernetes program, or decide about its version, may enter: the
-// provisioners, the control planes, the command line. This package starts no
-// component, except to ask a fresh build for its version.
+// Packages that start a Kubernetes program, or decide about its version, may import it: the
+// drivers, the control planes, the command line. It starts no component, except to ask a
+// fresh build for its version.
 package release
 
 import (

@@ -1,11 +1,11 @@
 // Package database opens the SQL database in which KQueen keeps what is not
-// intent: who may sign in, what was done by whom, what was seen.
+// desired state: accounts, the audit log, observations.
 //
 // SQLite in a file by default, PostgreSQL by one setting. It hides which of the
 // two it is: what is written for it uses $1 for parameters, BIGINT, TEXT, BOOLEAN
 // and BYTEA for columns, and microseconds since 1970 for times, which both take.
-// Who keeps something in it brings migrations of their own, and enters no other's
-// tables.
+// A package that keeps something in it has migrations of its own, and uses no other
+// package's tables.
 package database
 
 import (

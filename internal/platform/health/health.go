@@ -1,8 +1,8 @@
-// Package health is how programs are that are run somewhere: ready, starting or failing, and in words why. Those who
-// run programs answer with it, as processes of a host or in any other way, and those who judge read it.
+// Package health is the state of running programs: ready, starting or failing, and in words why. Whatever runs
+// programs reports it, as processes of a host or in any other way, and reconcilers read it.
 //
-// It hides nothing and imports nothing of ours. Runners of control planes, the supervisor of host processes and what
-// judges either may enter.
+// It hides nothing. Runners of control planes, the supervisor of host processes and the reconcilers over them may
+// import it.
 package health
 
 import (

@@ -5,7 +5,7 @@
 // It hides who of several equal requests is the first, over all replicas, and
 // what becomes of the key when the first one dies. Answers may hold secrets, such
 // as a new token: they are kept encrypted, and neither callers nor keys are kept in
-// clear. It is entered by a package that answers requests, and knows nothing of HTTP but
+// clear. A package that answers requests may import it; it knows nothing of HTTP but
 // the shape of an answer.
 package idempotency
 

@@ -1,7 +1,7 @@
-// Package kube speaks to any Kubernetes API server by its kubeconfig.
+// Package kube calls any Kubernetes API server by its kubeconfig.
 //
-// It hides how a connection is made: files, deadlines, the name by which we
-// call. Every package above it may enter; it knows nothing of KQueen's kinds.
+// It hides how a connection is made: files, deadlines, the user agent. Every
+// package above it may import it; it knows nothing of KQueen's kinds.
 package kube
 
 import (

@@ -15,5 +15,5 @@
 // Package operatortest runs a reconciler with a failure and a crash at every
 // single call that it makes.
 //
-// Reconcilers (cluster, controlplane, …) enter here; no other package needs to.
+// Reconcilers (cluster, controlplane, …) import it, and package app for their Setup.
 package operator

@@ -4,8 +4,8 @@
 // process: the namespaces that it is in.
 //
 // It hides one trap: the first thread of a process is the one by which other processes see it, in
-// /proc and when joining its namespaces, and it cannot end before the process does. A package that changes
-// namespaces enters here.
+// /proc and when joining its namespaces, and it cannot end before the process does. Packages that change
+// namespaces import it.
 package osthread
 
 import (

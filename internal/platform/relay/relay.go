@@ -1,7 +1,7 @@
 // Package relay carries the bytes of two connections to each other.
 //
 // It hides the ways in which a pair of connections ends: one side has nothing more to say, one side breaks,
-// or the pair is not wanted any longer. Packages that stand between two programs enter here.
+// or the pair is not wanted any longer. Proxies import it.
 package relay
 
 import (

@@ -2,7 +2,7 @@
 // -9, a restart or an upgrade the next supervisor on the same directory finds them and goes on with the same ones.
 //
 // It hides process handling: sessions, pidfds, marks in the environment, adoption, back-off, probing, logs, ports,
-// namespaces. Machines, the runner of control planes as processes and the engine of one machine may enter; a control
+// namespaces. Machines, the runner of control planes as processes and the standalone engine may import it; a control
 // plane is described in the terms of hosting/runner instead.
 //
 // What is true is asked from the kernel, never from a file: each child carries four marks in its environment (instance,

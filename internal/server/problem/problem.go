@@ -1,5 +1,5 @@
-// Package problem turns what goes wrong into what the REST API answers: problems as RFC 9457 has them, with a status and a
-// code that programs can rely on. It is the one place that knows which error has which status. Every handler enters.
+// Package problem turns errors into answers of the REST API: problems as RFC 9457 has them, with a status and a
+// code that programs can rely on. It is the one place that knows which error has which status. Every handler uses it.
 package problem
 
 import (

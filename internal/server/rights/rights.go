@@ -1,6 +1,6 @@
 // Package rights asks what the caller of a request may do. The API server of the admin plane decides it, by RBAC; here is
 // only asked, for what handlers do as KQueen itself or from a cache. To a caller who does not belong to an organization it
-// does not exist. The handlers below package server enter.
+// does not exist. The handlers below package server may import it.
 package rights
 
 import (

@@ -2,7 +2,7 @@
 //
 // The kernel says which user has connected: root and the user that runs KQueen own the installation, and a connection of
 // any other user is closed before a byte of it is read. It hides how the kernel is asked. The server asks [PeerOf] who
-// calls; the place that wires the program opens the socket.
+// calls; package app opens the socket.
 package socket
 
 import (

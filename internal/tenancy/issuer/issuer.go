@@ -4,8 +4,8 @@
 //
 // It hides what a token looks like, which key signs and when keys change. It
 // knows no server: Handler is for the caller's. It knows no file either: the
-// keys come in and go out as bytes, which are secret. The place that wires the
-// program enters by New and Renew, the one that hands out credentials by Sign.
+// keys come in and go out as bytes, which are secret. Package app calls New and
+// Renew, the handlers that issue credentials call Sign.
 package issuer
 
 import (

@@ -6,7 +6,7 @@
 //
 // It hides how a cluster is trusted at first sight (by a token and the hash of its key, as kubeadm does),
 // where everything lies, and what programs leave on a machine. Its state is one file, [Record]. It knows no admin
-// plane: the token is all that it has. The command line enters, and hands in a runner.
+// plane: the token is all that it has. The command line imports it, and hands in a supervisor.
 package join
 
 import (

@@ -10,7 +10,7 @@
 // Unknown, never false, so that no machine is replaced because a control plane was away; when it
 // answers again the time that a node may be unready begins anew.
 //
-// The place that wires the program enters by Setup; Peers and OfCluster map the watches of other objects to machines.
+// Package app calls Setup; Peers and OfCluster map the watches of other objects to machines.
 package machinecontroller
 
 import (

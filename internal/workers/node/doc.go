@@ -3,8 +3,8 @@
 // machine with images before the kubelet starts.
 //
 // It hides the notations of those programs and the two versions of cgroups. What is particular to a machine, its
-// paths, its network and its life, is its provider's business. Providers enter, and the command line for the step
-// before the kubelet.
+// paths, its network and its life, is its provider's business. Machine providers may import it, and the
+// command line for the step before the kubelet.
 package node
 
 // ContainerdRoot is containerd's directory on a machine that has a file system of its own.

@@ -1,5 +1,5 @@
-// Package nodepool is the reconciler of NodePool: it keeps as many Machines as a pool wants, made as it
-// wants them, replaces those that died, and rolls new versions through.
+// Package nodepool is the reconciler of NodePool: it keeps as many Machines as the pool's spec wants, created from
+// its template, replaces those that died, and rolls out new versions.
 //
 //	pool, its Machines, the time ──► plan (pure) ──► which to delete, how many to create, what to say
 //
@@ -7,7 +7,7 @@
 // without a cache, so that a Machine that was just made is not made twice. The package knows nothing of
 // how a machine is made, joined or drained: that is the machine controller's.
 //
-// The place that wires the program enters by New and PoolsOf.
+// Package app calls Setup.
 package nodepool
 
 import (

@@ -2,7 +2,7 @@
 // supervise what a portable description means here: a program is a file of a release, a port is one of the host's, a
 // file lies in the workload's directory.
 //
-// It hides nothing but that translation. The place that wires KQueen and tests that run control planes may enter.
+// It hides nothing but that translation. Package app and tests that run control planes may import it.
 package process
 
 import (

@@ -1,8 +1,8 @@
-// Package oidc proves users by an OpenID Connect provider: the authorization code flow with PKCE, as a client that
+// Package oidc authenticates users by an OpenID Connect provider: the authorization code flow with PKCE, as a client that
 // keeps a secret.
 //
 // It keeps nothing between the two steps; the caller hands in what was kept. It hides discovery, keys and the checks of
-// an ID token, and refuses with a reason that an engineer of the platform can act on. internal/tenancy/access enters.
+// an ID token, and refuses with a reason that an administrator can act on. internal/tenancy/access imports it.
 package oidc
 
 import (

@@ -5,7 +5,7 @@
 // Kubernetes' controllers: an administrator with kubectl, a pipeline with a
 // kubeconfig. It is a file, so that nothing is lost while KQueen is away. How far it
 // was read is kept in the database together with what was read. It hides files,
-// their rotation, and what the lines mean; the place that wires the program enters.
+// their rotation, and what the lines mean; package app imports it.
 package kubeaudit
 
 import (

@@ -1,7 +1,7 @@
 // Package oidctest is a real OpenID Connect provider for tests: HTTPS, discovery, keys, the authorization code flow
 // with PKCE, and ID tokens that it signs.
 //
-// It is as strict as a good one, and can be told to be as wrong as a bad one. Tests of whatever signs users in enter.
+// It is as strict as a good one, and can be told to be as wrong as a bad one. Tests of signing in may import it.
 package oidctest
 
 import (
