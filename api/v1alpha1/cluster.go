@@ -98,7 +98,7 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:default=routes
 	// +kubebuilder:validation:Enum=routes;flannel;none
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cni cannot be changed; make a new cluster instead"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cni cannot be changed; create a new cluster instead"
 	CNI string `json:"cni,omitempty"`
 	// Parameters are settings for this one cluster that only its driver knows.
 	// +optional
@@ -109,7 +109,7 @@ type ClusterSpec struct {
 
 // ProvisionerReference names a Provisioner.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="provisionerRef cannot be changed; make a new Cluster instead"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="provisionerRef cannot be changed; create a new Cluster instead"
 type ProvisionerReference struct {
 	// Name of the Provisioner.
 	// +optional
@@ -126,7 +126,7 @@ type ProvisionerReference struct {
 // Network is a cluster's addressing.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.podCIDR) || !has(self.serviceCIDR) || !isCIDR(self.podCIDR) || !isCIDR(self.serviceCIDR) || (!cidr(self.podCIDR).containsIP(cidr(self.serviceCIDR).ip()) && !cidr(self.serviceCIDR).containsIP(cidr(self.podCIDR).ip()))",message="podCIDR and serviceCIDR overlap; choose two ranges that share no address, such as 10.244.0.0/16 and 10.96.0.0/16"
-// +kubebuilder:validation:XValidation:rule="!has(self.podCIDR) || !has(oldSelf.podCIDR) || (self.podCIDR == oldSelf.podCIDR && self.serviceCIDR == oldSelf.serviceCIDR && self.dnsDomain == oldSelf.dnsDomain)",message="podCIDR, serviceCIDR and dnsDomain cannot be changed; make a new cluster instead"
+// +kubebuilder:validation:XValidation:rule="!has(self.podCIDR) || !has(oldSelf.podCIDR) || (self.podCIDR == oldSelf.podCIDR && self.serviceCIDR == oldSelf.serviceCIDR && self.dnsDomain == oldSelf.dnsDomain)",message="podCIDR, serviceCIDR and dnsDomain cannot be changed; create a new cluster instead"
 type Network struct {
 	// PodCIDR is the range of pod addresses, in CIDR notation.
 	// +optional

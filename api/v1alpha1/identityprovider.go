@@ -72,7 +72,7 @@ type IdentityProviderSpec struct {
 	// an issuer, and the client's secret is for it alone.
 	// +kubebuilder:validation:MaxLength=500
 	// +kubebuilder:validation:Pattern=`^https://[^/?#@\s]+(/[^?#@\s]*)?$`
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cannot be changed; make another identity provider"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cannot be changed; create another identity provider"
 	Issuer string `json:"issuer"`
 	// ClientID is what the provider calls KQueen.
 	// +kubebuilder:validation:MinLength=1

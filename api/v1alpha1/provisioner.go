@@ -61,7 +61,7 @@ type ProvisionerSpec struct {
 	// clusters that it created would be left behind.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="driver cannot be changed; make a new Provisioner instead"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="driver cannot be changed; create a new Provisioner instead"
 	Driver string `json:"driver"`
 	// Parameters are the driver's own settings. Their schema is the driver's: see `kqueen provisioner describe`.
 	// +optional

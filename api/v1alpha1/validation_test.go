@@ -260,7 +260,7 @@ func TestSchemaOfNetwork(t *testing.T) {
 
 // TestSchemaOfChanges asks a real API server for which changes the schema must take or refuse.
 func TestSchemaOfChanges(t *testing.T) {
-	const networkIsFixed = "podCIDR, serviceCIDR and dnsDomain cannot be changed; make a new cluster instead"
+	const networkIsFixed = "podCIDR, serviceCIDR and dnsDomain cannot be changed; create a new cluster instead"
 	tests := map[string]struct {
 		object
 		patch string // of the spec
@@ -273,15 +273,15 @@ func TestSchemaOfChanges(t *testing.T) {
 		"NetworkRemoved":      {network(`"podCIDR": "10.200.0.0/16"`), `{"network": null}`, rejection{"spec.network", []string{networkIsFixed}}},
 		"ServiceCIDR":         {cluster(`{"version": "v1.36.2"}`), `{"network": {"serviceCIDR": "10.97.0.0/16"}}`, rejection{"spec.network", []string{networkIsFixed}}},
 		"DNSDomain":           {cluster(`{"version": "v1.36.2"}`), `{"network": {"dnsDomain": "other.local"}}`, rejection{"spec.network", []string{networkIsFixed}}},
-		"ProvisionerName":     {cluster(`{"version": "v1.36.2"}`), `{"provisionerRef": {"name": "other"}}`, rejection{"spec.provisionerRef", []string{"cannot be changed; make a new Cluster instead"}}},
-		"ProvisionerSpace":    {cluster(`{"version": "v1.36.2"}`), `{"provisionerRef": {"namespace": "other"}}`, rejection{"spec.provisionerRef", []string{"cannot be changed; make a new Cluster instead"}}},
-		"ProvisionerRemoved":  {cluster(`{"version": "v1.36.2", "provisionerRef": {"name": "mine"}}`), `{"provisionerRef": null}`, rejection{"spec.provisionerRef", []string{"cannot be changed; make a new Cluster instead"}}},
-		"Driver":              {object{"Provisioner", "p", `{"driver": "hosted"}`}, `{"driver": "gke"}`, rejection{"spec.driver", []string{"driver cannot be changed; make a new Provisioner instead"}}},
+		"ProvisionerName":     {cluster(`{"version": "v1.36.2"}`), `{"provisionerRef": {"name": "other"}}`, rejection{"spec.provisionerRef", []string{"cannot be changed; create a new Cluster instead"}}},
+		"ProvisionerSpace":    {cluster(`{"version": "v1.36.2"}`), `{"provisionerRef": {"namespace": "other"}}`, rejection{"spec.provisionerRef", []string{"cannot be changed; create a new Cluster instead"}}},
+		"ProvisionerRemoved":  {cluster(`{"version": "v1.36.2", "provisionerRef": {"name": "mine"}}`), `{"provisionerRef": null}`, rejection{"spec.provisionerRef", []string{"cannot be changed; create a new Cluster instead"}}},
+		"Driver":              {object{"Provisioner", "p", `{"driver": "hosted"}`}, `{"driver": "gke"}`, rejection{"spec.driver", []string{"driver cannot be changed; create a new Provisioner instead"}}},
 		"ProvisionerSettings": {object{"Provisioner", "p", `{"driver": "hosted"}`}, `{"parameters": {"dataStore": "x"}}`, rejection{}},
 		"DataStore":           {object{"ControlPlane", "demo", `{"version": "v1.36.3"}`}, `{"dataStore": "other"}`, rejection{"spec.dataStore", []string{"dataStore cannot be changed"}}},
 		"ControlPlaneNetwork": {object{"ControlPlane", "demo", `{"version": "v1.36.3"}`}, `{"network": {"podCIDR": "10.200.0.0/16"}}`, rejection{"spec.network", []string{networkIsFixed}}},
 		"PoolScaled":          {pool(``), `{"replicas": 5}`, rejection{}},
-		"PoolCluster":         {pool(``), `{"clusterName": "other"}`, rejection{"spec", []string{"clusterName cannot be changed; make a new pool in the other cluster instead"}}},
+		"PoolCluster":         {pool(``), `{"clusterName": "other"}`, rejection{"spec", []string{"clusterName cannot be changed; create a new pool in the other cluster instead"}}},
 		"PoolProvider":        {pool(``), `{"template": {"provider": "manual"}}`, rejection{}},
 		"PoolVersionRemoved":  {pool(`, "version": "v1.36.2"`), `{"version": null}`, rejection{}},
 		"PoolBelowMin":        {pool(`, "replicas": 2, "minReplicas": 2`), `{"replicas": 1}`, rejection{"spec", []string{"replicas is below minReplicas"}}},
