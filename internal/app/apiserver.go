@@ -242,7 +242,7 @@ func (d *apiServer) keep(ctx context.Context, renewKeys, renewIssuer func() erro
 			return
 		case <-wait.C:
 			if err := errors.Join(renewKeys(), renewIssuer(), d.access.Sweep(ctx), d.audit.Sweep(ctx)); err != nil {
-				d.log.Error("keep the API server", "error", err)
+				d.log.Error("renew keys of the REST API and remove what has expired", "error", err)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-// Package provision is the driver interface: the one way in which KQueen gets clusters, whatever makes them.
+// Package provision is the driver interface: KQueen creates, observes and deletes every cluster through it.
 //
 // It hides from its callers how a cluster comes to be. Drivers live in packages of their own and do not know each
 // other; package all lists them, and package provisiontest holds the suite that every driver must pass. What not every

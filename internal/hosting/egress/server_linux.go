@@ -93,7 +93,7 @@ func (s *Server) look(ctx context.Context, group *errgroup.Group) error {
 			err = s.take(ctx, group, name, info.ModTime())
 		}
 		if err != nil {
-			s.Log.Error("a way into a cluster is closed; it is tried again", "workload", name, "error", err)
+			s.Log.Error("cannot serve an API server's entry; it is tried again", "workload", name, "error", err)
 		}
 	}
 	s.mu.Lock()
@@ -133,7 +133,7 @@ func (s *Server) take(ctx context.Context, group *errgroup.Group, name string, c
 	found = known{Mark: mark, changed: changed, cancel: cancel}
 	group.Go(func() error {
 		if err := Serve(ctx, l, func(ctx context.Context, to netip.AddrPort) (net.Conn, error) { return s.dial(ctx, mark, to) }); err != nil {
-			s.Log.Error("an entry is closed", "cluster", mark.Cluster, "error", err)
+			s.Log.Error("an API server's entry is closed", "cluster", mark.Cluster, "error", err)
 		}
 		return nil
 	})

@@ -30,7 +30,7 @@ type signInPage struct {
 
 type providerLink struct{ Label, Address string }
 
-// showSignIn shows the ways in, or sends a user who is signed in already to where they wanted to go.
+// showSignIn shows the ways to sign in, or sends a user who is signed in already to where they wanted to go.
 func (s *Pages) showSignIn(v *visit) error {
 	next, err := nextPage(v.r.URL.Query().Get("next"))
 	switch {
@@ -44,7 +44,7 @@ func (s *Pages) showSignIn(v *visit) error {
 	return v.offer(http.StatusOK, signInPage{Next: next})
 }
 
-// offer shows the ways in.
+// offer shows the ways to sign in.
 func (v *visit) offer(status int, p signInPage) error {
 	all, err := v.pages.Providers.List(v.r.Context())
 	if err != nil {

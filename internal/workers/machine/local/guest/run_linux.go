@@ -81,12 +81,12 @@ func Run(ctx context.Context, c Config, host int, log *slog.Logger) error {
 	if c.Exit != "" {
 		l, err := egress.Listen(c.Exit)
 		if err != nil {
-			return fmt.Errorf("make the way in for the API server: %w", err)
+			return fmt.Errorf("open the exit of the egress proxy: %w", err)
 		}
 		group.Go(func() error { return egress.Serve(ctx, l, dialInside(c.Ranges)) })
 	}
 	group.Go(func() error { return serveHealth(ctx, c.Health.String()) })
-	log.Info("machine is made", "address", c.Network.Address.Addr(), "bridge", c.Network.Bridge)
+	log.Info("machine is ready", "address", c.Network.Address.Addr(), "bridge", c.Network.Bridge)
 	return group.Wait()
 }
 
