@@ -98,8 +98,8 @@ const importTable = `
 	# The command line. What commands share knows no kind of object; commands meet in the root command alone.
 	NONE < cli/program;
 	client < cli/exit < cli/console, cli/command;
-	API, client < cli/restclient;
-	cli/console, cli/program, cli/restclient, PLAIN < cli/connection;
+	API, client < cli/objects;
+	cli/console, cli/program, cli/objects, PLAIN < cli/connection;
 	cli/connection, cli/command < cli/kinds < cli/progress, cli/describe;
 	cli/kinds, platform/kube < cli/clusteraccess;
 	cli/progress < cli/verbs;

@@ -40,7 +40,7 @@ func TestWhoIsTrusted(t *testing.T) {
 		"RenewedCA":          {"The key is the same.", renewed.chain(t, []*authority{renewed}), ca, good},
 		"OtherCA":            {"Its name is the same, its key is not.", theirs.chain(t, []*authority{theirs}), ca, changed},
 		"OtherPin":           {"", theirs.chain(t, []*authority{theirs}), pin, changed},
-		"PinShown":           {"Whoever sends our authority along has no certificate of it yet.", theirs.chain(t, []*authority{ours}), pin, changed},
+		"PinShown":           {"A server that sends our authority along has no certificate of it yet.", theirs.chain(t, []*authority{ours}), pin, changed},
 		"PinShownLast":       {"", theirs.chain(t, []*authority{theirs, ours}), pin, changed},
 		"PinWithoutCA":       {"There is nothing to compare.", alone, pin, changed},
 		"PinChoosesOne":      {"The other one in the file is not trusted.", theirs.chain(t, []*authority{theirs}), Connection{CAPin: Pin(ours.cert), CA: append(theirs.pem(), ours.pem()...)}, changed},

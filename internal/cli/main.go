@@ -1,5 +1,5 @@
-// Package cli is the command line of KQueen: a file per noun. It reads flags,
-// speaks to the admin plane, and prints; it decides nothing else. Only
+// Package cli is the command line of KQueen: a package per subject. It reads flags,
+// calls the REST API, and prints; it decides nothing else. Only
 // cmd/kqueen enters it.
 package cli
 

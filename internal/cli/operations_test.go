@@ -15,6 +15,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/server"
+	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
 )
 
@@ -76,6 +77,7 @@ func document(t *testing.T) map[string]string {
 	}
 	handler, err := server.New(server.Config{
 		Own: controlplanetest.Client(t), Key: bytes.Repeat([]byte{9}, 32), Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Issuer: signs,
+		Access: &access.Service{},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,11 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/console"
-	"kqueen.io/kqueen/internal/cli/restclient"
+	"kqueen.io/kqueen/internal/cli/objects"
 )
 
 const (
@@ -103,7 +102,7 @@ func (e *Env) Organization() string {
 func (e *Env) Namespace() string { return v1alpha1.NamespacePrefix + e.Organization() }
 
 // Connect returns a client of the objects that the installation keeps. No call has been made yet.
-func (e *Env) Connect() (client.WithWatch, error) {
+func (e *Env) Connect() (*objects.Client, error) {
 	scheme, err := NewScheme()
 	if err != nil {
 		return nil, err
@@ -112,7 +111,7 @@ func (e *Env) Connect() (client.WithWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return restclient.New(d.Client, scheme, e.Organization()), nil
+	return objects.New(d.Client, scheme, e.Organization()), nil
 }
 
 // NewScheme knows the kinds that this package speaks of.

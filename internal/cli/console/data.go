@@ -13,7 +13,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/exit"
 )
 
-// DataFormats are the formats of what is no object of the admin plane.
+// DataFormats are the formats of what is no object.
 var DataFormats = []string{"table", "json", "yaml"}
 
 // NamedFormats are those of what has names that other commands take.

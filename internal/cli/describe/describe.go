@@ -18,6 +18,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 )
 
 // lastEvents is how many events a description shows at most.
@@ -71,7 +72,7 @@ func Conditions(p *Page, status v1alpha1.Status) {
 }
 
 // Events adds the last events.
-func Events(ctx context.Context, e *connection.Env, c client.Client, p *Page, of kinds.Source) error {
+func Events(ctx context.Context, e *connection.Env, c *objects.Client, p *Page, of kinds.Source) error {
 	events, err := kinds.Fetch(ctx, c, of)
 	if err != nil {
 		return err

@@ -63,6 +63,6 @@ func inviteAdministrator(ctx context.Context, e *connection.Env, dir string) {
 	if setup.Token == "" {
 		return
 	}
-	e.Say("Nobody can sign in yet. Make the first administrator, within %s, with:\n  %s",
+	e.Say("No user can sign in yet. Make the first administrator, within %s, with:\n  %s",
 		duration.HumanDuration(time.Until(setup.Expires).Round(time.Minute)), e.Command("login "+setup.API+" --setup-token "+setup.Token))
 }

@@ -33,12 +33,13 @@ func NamesOf(cmd *cobra.Command, e *connection.Env, n *Kind, begun string, keep 
 		return nil
 	}
 	var found []string
-	for _, namespace := range Namespaces(e, n, false) {
-		objects, err := Fetch(ctx, c, Source{Kind: n, Namespace: namespace, Keep: keep})
+	for _, s := range Sources(e, n, false) {
+		s.Keep = keep
+		some, err := Fetch(ctx, c, s)
 		if err != nil {
 			continue
 		}
-		for _, object := range objects {
+		for _, object := range some {
 			if strings.HasPrefix(object.GetName(), begun) {
 				found = append(found, object.GetName())
 			}

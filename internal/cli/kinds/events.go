@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -13,16 +12,13 @@ import (
 
 // EventsOf is the source of the events of the objects of that name that are of one of the kinds.
 func EventsOf(e *connection.Env, name string, kinds ...string) Source {
-	return Source{
-		Kind:      Event,
-		Namespace: e.Namespace(),
-		Options:   []client.ListOption{client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("regarding.name", name)}},
-		Keep: func(object client.Object) bool {
-			event, ok := object.(*eventsv1.Event)
-			return ok && event.Regarding.APIVersion == v1alpha1.GroupVersion.String() &&
-				slices.Contains(kinds, event.Regarding.Kind)
-		},
+	s := In(e, Event)
+	s.Name = name
+	s.Keep = func(object client.Object) bool {
+		event, ok := object.(*eventsv1.Event)
+		return ok && event.Regarding.APIVersion == v1alpha1.GroupVersion.String() && slices.Contains(kinds, event.Regarding.Kind)
 	}
+	return s
 }
 
 // OldestFirst sorts events by when they were last seen.

@@ -9,34 +9,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-)
-
-// scope says where the objects of a kind live.
-type scope int
-
-const (
-	// InInstallation says that objects are in no namespace.
-	InInstallation scope = iota
-	// InOrganization says that objects are in the organization's namespace.
-	InOrganization
-	// inBoth says that objects are in the organization's namespace, and in kqueen-system for all organizations.
-	inBoth
 )
 
 // Kind is a kind of object that commands list and show. All list and get commands are made from this.
 type Kind struct {
-	Kind             string
+	Kind string
+	// Singular and Plural are its names on the command line.
 	Singular, Plural string
-	Scope            scope
 	Object           func() client.Object
-	List             func() client.ObjectList
 	// columns are the same as the printer columns of the kind's definition, without the name in front.
 	columns []Column
 	// unnamed leaves the name out of tables, for objects whose names say nothing.
 	unnamed bool
 	// None is how to get the first one, for users who have none.
 	None string
+}
+
+// Scope says where its objects are. Events are no kind of the API's, and in organizations.
+func (k *Kind) Scope() rest.KindScope {
+	if served, ok := rest.KindNamed(k.Kind); ok {
+		return served.Scope
+	}
+	return rest.ScopeOrganization
 }
 
 // Column is one column of a table.
@@ -56,9 +52,8 @@ var (
 
 // Cluster is one Kubernetes cluster, however it is made.
 var Cluster = &Kind{
-	Kind: "Cluster", Singular: "cluster", Plural: "clusters", Scope: InOrganization,
+	Kind: "Cluster", Singular: "cluster", Plural: "clusters",
 	Object: func() client.Object { return &v1alpha1.Cluster{} },
-	List:   func() client.ObjectList { return &v1alpha1.ClusterList{} },
 	columns: []Column{
 		readyColumn,
 		{Name: "Version", Value: of(func(c *v1alpha1.Cluster) string { return c.Status.Version })},
@@ -72,9 +67,8 @@ var Cluster = &Kind{
 
 // Release is a version of Kubernetes that KQueen can run.
 var Release = &Kind{
-	Kind: "Release", Singular: "release", Plural: "releases", Scope: InInstallation,
+	Kind: "Release", Singular: "release", Plural: "releases",
 	Object: func() client.Object { return &v1alpha1.Release{} },
-	List:   func() client.ObjectList { return &v1alpha1.ReleaseList{} },
 	columns: []Column{
 		readyColumn,
 		{Name: "Upgrade From", Value: of(func(r *v1alpha1.Release) string { return r.Status.UpgradeFrom })},
@@ -85,9 +79,8 @@ var Release = &Kind{
 
 // Provisioner is a configured way to get clusters.
 var Provisioner = &Kind{
-	Kind: "Provisioner", Singular: "provisioner", Plural: "provisioners", Scope: inBoth,
+	Kind: "Provisioner", Singular: "provisioner", Plural: "provisioners",
 	Object: func() client.Object { return &v1alpha1.Provisioner{} },
-	List:   func() client.ObjectList { return &v1alpha1.ProvisionerList{} },
 	columns: []Column{
 		{Name: "Driver", Value: of(func(p *v1alpha1.Provisioner) string { return p.Spec.Driver })},
 		readyColumn,
@@ -98,9 +91,8 @@ var Provisioner = &Kind{
 
 // Organization is a tenant of KQueen, and owns clusters.
 var Organization = &Kind{
-	Kind: "Organization", Singular: "organization", Plural: "organizations", Scope: InInstallation,
+	Kind: "Organization", Singular: "organization", Plural: "organizations",
 	Object: func() client.Object { return &v1alpha1.Organization{} },
-	List:   func() client.ObjectList { return &v1alpha1.OrganizationList{} },
 	columns: []Column{
 		readyColumn,
 		{Name: "Namespace", Value: of(func(o *v1alpha1.Organization) string { return o.Status.Namespace })},
@@ -113,9 +105,8 @@ var Organization = &Kind{
 
 // ControlPlane is one that KQueen hosts. Users make it with its cluster.
 var ControlPlane = &Kind{
-	Kind: "ControlPlane", Singular: "controlplane", Plural: "controlplanes", Scope: InOrganization,
+	Kind: "ControlPlane", Singular: "controlplane", Plural: "controlplanes",
 	Object: func() client.Object { return &v1alpha1.ControlPlane{} },
-	List:   func() client.ObjectList { return &v1alpha1.ControlPlaneList{} },
 	columns: []Column{
 		readyColumn,
 		{Name: "Version", Value: of(func(p *v1alpha1.ControlPlane) string { return p.Status.Version })},
@@ -140,9 +131,8 @@ var ControlPlane = &Kind{
 
 // IdentityProvider is an OpenID Connect provider by which users sign in.
 var IdentityProvider = &Kind{
-	Kind: "IdentityProvider", Singular: "identityprovider", Plural: "identityproviders", Scope: InInstallation,
+	Kind: "IdentityProvider", Singular: "identityprovider", Plural: "identityproviders",
 	Object: func() client.Object { return &v1alpha1.IdentityProvider{} },
-	List:   func() client.ObjectList { return &v1alpha1.IdentityProviderList{} },
 	columns: []Column{
 		{Name: "Issuer", Value: of(func(p *v1alpha1.IdentityProvider) string { return p.Spec.Issuer })},
 		readyColumn,
@@ -154,9 +144,8 @@ var IdentityProvider = &Kind{
 
 // Event is Kubernetes' own kind.
 var Event = &Kind{
-	Kind: "Event", Singular: "event", Plural: "events", Scope: InOrganization, unnamed: true,
+	Kind: "Event", Singular: "event", Plural: "events", unnamed: true,
 	Object: func() client.Object { return &eventsv1.Event{} },
-	List:   func() client.ObjectList { return &eventsv1.EventList{} },
 	columns: []Column{
 		{Name: "Last Seen", Value: of(func(e *eventsv1.Event) string { return Age(seenAt(e)) })},
 		{Name: "Type", Value: of(func(e *eventsv1.Event) string { return e.Type })},
@@ -168,9 +157,8 @@ var Event = &Kind{
 
 // NodePool is a set of like nodes of one cluster.
 var NodePool = &Kind{
-	Kind: "NodePool", Singular: "nodepool", Plural: "nodepools", Scope: InOrganization,
+	Kind: "NodePool", Singular: "nodepool", Plural: "nodepools",
 	Object: func() client.Object { return &v1alpha1.NodePool{} },
-	List:   func() client.ObjectList { return &v1alpha1.NodePoolList{} },
 	columns: []Column{
 		{Name: "Cluster", Value: of(func(p *v1alpha1.NodePool) string { return p.Spec.ClusterName })},
 		{Name: "Desired", Value: of(func(p *v1alpha1.NodePool) string { return strconv.Itoa(int(p.Spec.Replicas)) })},
@@ -186,9 +174,8 @@ var NodePool = &Kind{
 
 // Machine is called node on the command line: a Machine is KQueen's side of a node and has its name.
 var Machine = &Kind{
-	Kind: "Machine", Singular: "node", Plural: "nodes", Scope: InOrganization,
+	Kind: "Machine", Singular: "node", Plural: "nodes",
 	Object: func() client.Object { return &v1alpha1.Machine{} },
-	List:   func() client.ObjectList { return &v1alpha1.MachineList{} },
 	columns: []Column{
 		{Name: "Cluster", Value: of(func(m *v1alpha1.Machine) string { return m.Spec.ClusterName })},
 		{Name: "Pool", Value: of(func(m *v1alpha1.Machine) string { return m.Labels[v1alpha1.LabelNodePool] })},

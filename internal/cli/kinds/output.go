@@ -10,6 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/exit"
@@ -94,9 +95,9 @@ func newMachinePrinter(format string) (printers.ResourcePrinter, error) {
 // placeColumn returns the column that says where an object lives, or nil where that goes without saying.
 func placeColumn(n *Kind, everywhere bool) *Column {
 	switch {
-	case n.Scope == inBoth:
+	case n.Scope() == rest.ScopeShared:
 		return &Column{Name: "Namespace", Value: client.Object.GetNamespace}
-	case n.Scope == InOrganization && everywhere:
+	case n.Scope() == rest.ScopeOrganization && everywhere:
 		return &Column{Name: "Organization", Value: func(o client.Object) string {
 			return strings.TrimPrefix(o.GetNamespace(), v1alpha1.NamespacePrefix)
 		}}

@@ -6,14 +6,12 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/cli/objects"
 )
 
 // mostNodes is how many nodes the definition of a NodePool allows.
@@ -56,15 +54,14 @@ func Nodes(count int32) string {
 	return fmt.Sprintf("%d nodes", count)
 }
 
-// PoolsOf returns the pools of a cluster. Who may not see them, or asks an admin plane that is too old to
-// know them, gets none.
-func PoolsOf(ctx context.Context, e *connection.Env, c client.Client, cluster string) ([]*v1alpha1.NodePool, error) {
-	objects, err := Fetch(ctx, c, Source{Kind: NodePool, Namespace: e.Namespace()})
-	if apierrors.IsForbidden(err) || apimeta.IsNoMatchError(err) {
+// PoolsOf returns the pools of a cluster. Callers who may not see them get none.
+func PoolsOf(ctx context.Context, e *connection.Env, c *objects.Client, cluster string) ([]*v1alpha1.NodePool, error) {
+	found, err := Fetch(ctx, c, In(e, NodePool))
+	if objects.IsForbidden(err) {
 		return nil, nil
 	}
 	var pools []*v1alpha1.NodePool
-	for _, object := range objects {
+	for _, object := range found {
 		if pool, ok := object.(*v1alpha1.NodePool); ok && pool.Spec.ClusterName == cluster {
 			pools = append(pools, pool)
 		}

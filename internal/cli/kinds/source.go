@@ -7,56 +7,56 @@ import (
 	"slices"
 	"strings"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/objects"
 )
 
-// Source is a set of objects that can be listed and watched.
+// Source is a set of objects that can be listed and followed.
 type Source struct {
 	Kind *Kind
-	// Namespace is where they live; empty for all, or for a kind that has none.
-	Namespace string
-	Options   []client.ListOption
-	// Keep leaves objects out that the API server cannot leave out; nil keeps all.
+	objects.Set
+	// Keep leaves objects out that the server cannot leave out; nil keeps all.
 	Keep func(client.Object) bool
 }
 
+// In returns the source of the organization's objects of a kind, without those that all organizations share.
+func In(e *connection.Env, n *Kind) Source {
+	s := Source{Kind: n, Set: objects.Set{Kind: n.Kind}}
+	if n.Scope() != rest.ScopeInstallation {
+		s.Organization = e.Organization()
+	}
+	return s
+}
+
+// Sources are where objects of a kind are looked for, nearest first.
+func Sources(e *connection.Env, n *Kind, everywhere bool) []Source {
+	own := In(e, n)
+	if everywhere {
+		own.Organization = ""
+	}
+	if everywhere || n.Scope() != rest.ScopeShared {
+		return []Source{own}
+	}
+	shared := own
+	shared.Shared = true
+	return []Source{own, shared}
+}
+
 // Fetch lists a source, sorted by namespace and name.
-func Fetch(ctx context.Context, c client.Client, s Source) ([]client.Object, error) {
-	list := s.Kind.List()
-	options := append([]client.ListOption{client.InNamespace(s.Namespace)}, s.Options...)
-	if err := c.List(ctx, list, options...); err != nil {
+func Fetch(ctx context.Context, c *objects.Client, s Source) ([]client.Object, error) {
+	all, err := c.List(ctx, s.Set)
+	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", s.Kind.Plural, err)
 	}
-	var all []client.Object
-	err := apimeta.EachListItem(list, func(item runtime.Object) error {
-		object, ok := item.(client.Object)
-		if !ok {
-			return fmt.Errorf("list %s: a %T is among them", s.Kind.Plural, item)
-		}
-		if s.Keep != nil && !s.Keep(object) {
-			return nil
-		}
-		all = append(all, object)
-		return SetKind(c, object)
-	})
+	all = slices.DeleteFunc(all, func(o client.Object) bool { return s.Keep != nil && !s.Keep(o) })
 	slices.SortStableFunc(all, ByName)
-	return all, err
+	return all, nil
 }
 
 // ByName orders objects by namespace and name.
 func ByName(a, b client.Object) int {
 	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
-}
-
-// SetKind writes an object's kind into it, which decoding leaves out and printing needs.
-func SetKind(c client.Client, object client.Object) error {
-	kind, err := apiutil.GVKForObject(object, c.Scheme())
-	if err != nil {
-		return fmt.Errorf("find the kind of %s: %w", object.GetName(), err)
-	}
-	object.GetObjectKind().SetGroupVersionKind(kind)
-	return nil
 }

@@ -180,7 +180,7 @@ func TestStepsOfNodes(t *testing.T) {
 			pool(2, 1, 3, "Scaled", "False", ""),
 			[]Step{{Name: "ClusterReady"}, {Name: "Nodes", Message: "1/3 ready"}, {Name: "Ready"}},
 		},
-		"a pool that nobody looked at since it scaled": {
+		"a pool that was not looked at since it scaled": {
 			pool(1, 3, 3, "ClusterReady", "True", "", "Scaled", "True", "", "Ready", "True", ""),
 			[]Step{{Name: "ClusterReady"}, {Name: "Nodes"}, {Name: "Ready"}},
 		},

@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 )
 
 // What --dry-run takes: make it, check it here, or let the API server check it.
@@ -30,7 +31,7 @@ type Creation struct {
 	Env  *connection.Env
 	Kind *kinds.Kind
 	// FromFlags returns what the noun's own flags say. Without a client, the error is why there is none.
-	FromFlags func(ctx context.Context, connected client.Client, away error, name string) ([]client.Object, error)
+	FromFlags func(ctx context.Context, connected *objects.Client, away error, name string) ([]client.Object, error)
 	// Excludes are the flags that say what a file says.
 	Excludes []string
 	// Taken is the command line for a user who wanted to add to what already exists; empty for none.
@@ -109,7 +110,7 @@ func (c *Creation) Run(ctx context.Context, args []string) error {
 }
 
 // objects returns what the user wants, from the file or from flags.
-func (c *Creation) objects(ctx context.Context, connected client.Client, away error, args []string) ([]client.Object, error) {
+func (c *Creation) objects(ctx context.Context, connected *objects.Client, away error, args []string) ([]client.Object, error) {
 	if c.File != "" {
 		objects, err := readObjects(c.Env, c.Kind, c.File)
 		for _, object := range objects {
@@ -137,10 +138,10 @@ func (c *Creation) place(objects []client.Object, args []string) error {
 		if object.GetName() == "" {
 			return fmt.Errorf("%s, %s %d: metadata.name: is missing", c.File, n.Singular, i+1)
 		}
-		if object.GetNamespace() == "" && n.Scope != kinds.InInstallation {
+		if object.GetNamespace() == "" && n.Scope() != rest.ScopeInstallation {
 			object.SetNamespace(c.Env.Namespace())
 		}
-		if n.Scope == kinds.InInstallation {
+		if n.Scope() == rest.ScopeInstallation {
 			object.SetNamespace("")
 		} else if object.GetNamespace() != c.Env.Namespace() {
 			return fmt.Errorf("%s, %s %s: metadata.namespace: is %q, but organization %s has %q; leave it out, or choose with --org",
@@ -158,49 +159,42 @@ func (c *Creation) place(objects []client.Object, args []string) error {
 
 // createAll makes all objects and returns those that are made. Several are first checked by the server, so
 // that a mistake in the last does not leave the others behind.
-func (c *Creation) createAll(ctx context.Context, connected client.Client, objects []client.Object) ([]client.Object, error) {
-	if len(objects) > 1 && c.DryRun == dryRunNone {
-		for _, object := range objects {
+func (c *Creation) createAll(ctx context.Context, connected *objects.Client, wanted []client.Object) ([]client.Object, error) {
+	if len(wanted) > 1 && c.DryRun == dryRunNone {
+		for _, object := range wanted {
 			trial, ok := object.DeepCopyObject().(client.Object)
 			if !ok {
 				return nil, fmt.Errorf("create %s: it is a %T", object.GetName(), object)
 			}
-			if err := c.create(ctx, connected, trial, client.DryRunAll); err != nil {
+			if err := c.create(ctx, connected, trial, true); err != nil {
 				return nil, err
 			}
 		}
 	}
-	var options []client.CreateOption
-	if c.DryRun == dryRunServer {
-		options = append(options, client.DryRunAll)
-	}
-	for i, object := range objects {
-		if err := c.create(ctx, connected, object, options...); err != nil {
-			return objects[:i], err
-		}
-		if err := kinds.SetKind(connected, object); err != nil {
-			return objects[:i], err
+	for i, object := range wanted {
+		if err := c.create(ctx, connected, object, c.DryRun == dryRunServer); err != nil {
+			return wanted[:i], err
 		}
 	}
-	return objects, nil
+	return wanted, nil
 }
 
-func (c *Creation) create(ctx context.Context, connected client.Client, object client.Object, options ...client.CreateOption) error {
+func (c *Creation) create(ctx context.Context, connected *objects.Client, object client.Object, dryRun bool) error {
 	n := kinds.KindOf(object)
-	err := connected.Create(ctx, object, options...)
-	if apierrors.IsAlreadyExists(err) {
+	err := connected.Create(ctx, object, dryRun)
+	if objects.Exists(err) {
 		instead := ""
 		if n == c.Kind && c.Taken != "" {
 			instead = "\nor give it nodes with: " + c.Env.Command(c.Taken)
 		}
 		where := ""
-		if n.Scope != kinds.InInstallation {
+		if n.Scope() != rest.ScopeInstallation {
 			where = " in organization " + c.Env.Organization()
 		}
 		return exit.Fail(exit.Failed, "%s %s already exists%s; choose another name, or see it with: %s%s",
 			n.Singular, object.GetName(), where, c.Env.Command(n.Singular+" get "+object.GetName()), instead)
 	}
-	if apierrors.IsNotFound(err) && n.Scope != kinds.InInstallation {
+	if objects.IsNotFound(err) && n.Scope() != rest.ScopeInstallation {
 		if absent := kinds.CheckOrganization(ctx, c.Env, connected); absent != nil {
 			return absent
 		}
@@ -268,11 +262,11 @@ func (c *Creation) sayWait(objects []client.Object) {
 
 // awaitAll waits until all objects are ready. A cluster whose nodes are waited for too is not yet what the
 // user wanted, so that what to do next is told after the last.
-func (c *Creation) awaitAll(ctx context.Context, connected client.WithWatch, objects []client.Object, begun time.Time) error {
-	for i, object := range objects {
+func (c *Creation) awaitAll(ctx context.Context, connected *objects.Client, made []client.Object, begun time.Time) error {
+	for i, object := range made {
 		goal := Waiting{
 			Kind: kinds.KindOf(object), Name: object.GetName(), Goal: v1alpha1.ConditionReady, Timeout: c.timeout, Since: begun,
-			Quiet: c.File == "" && i < len(objects)-1,
+			Quiet: c.File == "" && i < len(made)-1,
 		}
 		if err := Await(ctx, c.Env, connected, goal); err != nil {
 			return err

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 )
 
 // Deletion is one run of a delete command.
@@ -22,7 +22,7 @@ type Deletion struct {
 	// Content is what goes with the objects, for the question whether they shall go.
 	Content string
 	// Losses tells the user what goes with the objects that is not seen at them; nil for nothing.
-	Losses  func(context.Context, client.Client, []client.Object) error
+	Losses  func(context.Context, *objects.Client, []client.Object) error
 	wait    bool
 	sure    bool
 	timeout time.Duration
@@ -67,12 +67,10 @@ func (d *Deletion) run(cmd *cobra.Command, names []string) error {
 }
 
 // delete deletes exactly the objects that it is given: one of the same name that came after them stays.
-func (d *Deletion) delete(ctx context.Context, c client.WithWatch, doomed []client.Object) error {
+func (d *Deletion) delete(ctx context.Context, c *objects.Client, doomed []client.Object) error {
 	begun := time.Now()
 	for _, object := range doomed {
-		uid := object.GetUID()
-		err := c.Delete(ctx, object, client.Preconditions{UID: &uid})
-		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		if err := c.Delete(ctx, object); err != nil && !objects.IsNotFound(err) && !objects.IsConflict(err) {
 			return fmt.Errorf("delete %s %s: %w", d.Kind.Singular, object.GetName(), err)
 		}
 		if !d.wait {
@@ -86,7 +84,7 @@ func (d *Deletion) delete(ctx context.Context, c client.WithWatch, doomed []clie
 }
 
 // AwaitGone waits until exactly these objects are gone.
-func AwaitGone(ctx context.Context, e *connection.Env, c client.WithWatch, doomed []client.Object, timeout time.Duration, begun time.Time) error {
+func AwaitGone(ctx context.Context, e *connection.Env, c *objects.Client, doomed []client.Object, timeout time.Duration, begun time.Time) error {
 	for _, object := range doomed {
 		goal := Waiting{Kind: kinds.KindOf(object), Name: object.GetName(), Goal: goalDeleted, Uid: object.GetUID(), Timeout: timeout, Since: begun}
 		if err := Await(ctx, e, c, goal); err != nil {

@@ -5,20 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"net/http"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 )
 
 // change is one object that is new, changed or gone.
@@ -27,10 +26,15 @@ type change struct {
 	gone   bool
 }
 
+// watcher is what a follower needs of a client of objects.
+type watcher interface {
+	Watch(context.Context, objects.Set) (objects.Watch, error)
+}
+
 // follower sees every change of a source until it is told to stop, through any number of broken watches. Each watch
 // says first what is there, so that nothing can happen between a list and a watch.
 type follower struct {
-	client client.WithWatch
+	client watcher
 	source kinds.Source
 	// see is called with the whole source first, even when that is empty, and with changes after. It
 	// returns true to stop.
@@ -90,12 +94,8 @@ func (f *follower) loop(ctx context.Context) error {
 }
 
 // begin opens a watch that says first what is there, and ends that with a bookmark.
-func (f *follower) begin(ctx context.Context) (watch.Interface, error) {
-	options := slices.Clone(f.source.Options)
-	options = append(options, client.InNamespace(f.source.Namespace), &client.ListOptions{Raw: &metav1.ListOptions{
-		SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true,
-	}})
-	w, err := f.client.Watch(ctx, f.source.Kind.List(), options...)
+func (f *follower) begin(ctx context.Context) (objects.Watch, error) {
+	w, err := f.client.Watch(ctx, f.source.Set)
 	if err != nil {
 		return nil, fmt.Errorf("watch %s: %w", f.source.Kind.Plural, err)
 	}
@@ -103,59 +103,42 @@ func (f *follower) begin(ctx context.Context) (watch.Interface, error) {
 }
 
 // read shows what a watch says until it breaks, which is an error only before it has said all that is there.
-func (f *follower) read(ctx context.Context, w watch.Interface) (done bool, err error) {
-	defer w.Stop()
+func (f *follower) read(ctx context.Context, w objects.Watch) (done bool, err error) {
+	defer w.Close()
 	there, caughtUp := map[types.UID]client.Object{}, false
 	for {
-		select {
-		case <-ctx.Done():
+		event, err := w.Next()
+		switch {
+		case ctx.Err() != nil:
 			return true, context.Cause(ctx)
-		case event, open := <-w.ResultChan():
-			switch {
-			case caughtUp && (!open || event.Type == watch.Error):
-				return false, nil
-			case !open:
-				return false, fmt.Errorf("watch %s: %w", f.source.Kind.Plural, io.ErrUnexpectedEOF)
-			case event.Type == watch.Error:
-				return false, fmt.Errorf("watch %s: %w", f.source.Kind.Plural, apierrors.FromObject(event.Object))
-			case !caughtUp && event.Type == watch.Bookmark:
-				caughtUp, f.told = true, false
-				done, err = f.catchUp(there)
-			case caughtUp:
-				done, err = f.observe(event)
-			default:
-				err = f.gather(there, event)
+		case err != nil && caughtUp:
+			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("watch %s: %w", f.source.Kind.Plural, err)
+		case event.Type == rest.EventBookmark:
+			if caughtUp {
+				continue
 			}
-			if done || err != nil {
-				return true, err
-			}
+			caughtUp, f.told = true, false
+			done, err = f.catchUp(there)
+		case f.source.Keep != nil && !f.source.Keep(event.Object):
+		case caughtUp:
+			done, err = f.observe(event)
+		default:
+			gather(there, event)
+		}
+		if done || err != nil {
+			return true, err
 		}
 	}
 }
 
-// kept returns the object of an event, or nil when it has none that is wanted.
-func (f *follower) kept(event watch.Event) (client.Object, error) {
-	if event.Type != watch.Added && event.Type != watch.Modified && event.Type != watch.Deleted {
-		return nil, nil
-	}
-	object, ok := event.Object.(client.Object)
-	if !ok || (f.source.Keep != nil && !f.source.Keep(object)) {
-		return nil, nil
-	}
-	return object, kinds.SetKind(f.client, object)
-}
-
 // gather adds what an event says to what is there.
-func (f *follower) gather(there map[types.UID]client.Object, event watch.Event) error {
-	object, err := f.kept(event)
-	if object == nil || err != nil {
-		return err
+func gather(there map[types.UID]client.Object, event objects.Event) {
+	there[event.Object.GetUID()] = event.Object
+	if event.Type == rest.EventDeleted {
+		delete(there, event.Object.GetUID())
 	}
-	there[object.GetUID()] = object
-	if event.Type == watch.Deleted {
-		delete(there, object.GetUID())
-	}
-	return nil
 }
 
 // catchUp shows what changed since the last watch.
@@ -182,17 +165,9 @@ func (f *follower) catchUp(there map[types.UID]client.Object) (bool, error) {
 }
 
 // observe shows one event of a watch that has said what was there.
-func (f *follower) observe(event watch.Event) (bool, error) {
-	object, err := f.kept(event)
-	if object == nil || err != nil {
-		return false, err
-	}
-	gone := event.Type == watch.Deleted
-	f.known[object.GetUID()] = object
-	if gone {
-		delete(f.known, object.GetUID())
-	}
-	return f.see([]change{{object: object, gone: gone}})
+func (f *follower) observe(event objects.Event) (bool, error) {
+	gather(f.known, event)
+	return f.see([]change{{object: event.Object, gone: event.Type == rest.EventDeleted}})
 }
 
 // Passing says whether an error may go away by itself: the server is away, busy or starting, or the
@@ -202,12 +177,12 @@ func Passing(err error) bool {
 	if errors.As(err, &said) {
 		return false // a command has judged it
 	}
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return true
+	code := exit.ProblemStatus(err)
+	var status apierrors.APIStatus // of a managed cluster
+	if errors.As(err, &status) {
+		code = int(status.Status().Code)
 	}
-	code := status.Status().Code
-	return code == 410 || code == 429 || code >= 500
+	return code == 0 || code == http.StatusGone || code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
 }
 
 // sleep waits, or returns why the context ended.

@@ -1,66 +1,82 @@
-//go:build linux
-
 package verbs
 
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"io"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"k8s.io/apimachinery/pkg/types"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
-	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/cli/objects"
 )
 
-// testCluster is a cluster that can be made.
-func testCluster(namespace, name string) *v1alpha1.Cluster {
-	return &v1alpha1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       v1alpha1.ClusterSpec{Version: "v1.36.10"},
-	}
+// there are the objects of a server, by name.
+type there map[string]*v1alpha1.Cluster
+
+func (t there) add(name string) {
+	t[name] = &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: "1"}}
 }
+
+// breaking is a server whose watches break as soon as they have told what is there; the second is refused, and the
+// fourth breaks before it has said that this is all.
+type breaking struct {
+	there   there
+	watches int
+}
+
+// Watch implements watcher.
+func (b *breaking) Watch(context.Context, objects.Set) (objects.Watch, error) {
+	b.watches++
+	if b.watches == 2 {
+		return nil, syscall.ECONNREFUSED
+	}
+	w := &told{}
+	for _, o := range b.there {
+		w.events = append(w.events, objects.Event{Type: rest.EventAdded, Object: o})
+	}
+	if b.watches != 4 {
+		w.events = append(w.events, objects.Event{Type: rest.EventBookmark})
+	}
+	return w, nil
+}
+
+// told is a watch that breaks after some events.
+type told struct{ events []objects.Event }
+
+// Next implements objects.Watch.
+func (w *told) Next() (objects.Event, error) {
+	if len(w.events) == 0 {
+		return objects.Event{}, io.ErrUnexpectedEOF
+	}
+	event := w.events[0]
+	w.events = w.events[1:]
+	return event, nil
+}
+
+// Close implements objects.Watch.
+func (w *told) Close() {}
 
 // TestFollowSurvivesBrokenWatches breaks every watch before it can tell more than what is there, one when it has told a
 // part, and one by refusing the connection, and wants every change to be seen all the same.
 func TestFollowSurvivesBrokenWatches(t *testing.T) {
-	c := controlplanetest.Client(t)
-	namespace := controlplanetest.Namespace(t, c)
-	if err := c.Create(t.Context(), testCluster(namespace, "kept")); err != nil {
-		t.Fatal(err)
-	}
-	doomed := testCluster(namespace, "doomed")
-	if err := c.Create(t.Context(), doomed); err != nil {
-		t.Fatal(err)
-	}
-
-	var watches, lost atomic.Int32
-	broken := interceptor.NewClient(c, interceptor.Funcs{
-		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
-			n := watches.Add(1)
-			if n == 2 {
-				return nil, syscall.ECONNREFUSED
-			}
-			w, err := c.Watch(ctx, list, options...)
-			if err != nil {
-				return nil, err
-			}
-			return breaking(w, n == 4), nil
-		},
-	})
+	b := &breaking{there: there{}}
+	b.there.add("kept")
+	b.there.add("doomed")
 	var seen []string
+	lost := 0
 	f := &follower{
-		client: broken,
-		source: kinds.Source{Kind: kinds.Cluster, Namespace: namespace},
-		lost:   func(error) { lost.Add(1) },
+		client: b,
+		source: kinds.Source{Kind: kinds.Cluster},
+		lost:   func(error) { lost++ },
 		see: func(changes []change) (bool, error) {
 			for _, change := range changes {
 				word := "is "
@@ -71,9 +87,9 @@ func TestFollowSurvivesBrokenWatches(t *testing.T) {
 			}
 			switch len(seen) {
 			case 2:
-				return false, c.Delete(t.Context(), doomed)
+				delete(b.there, "doomed")
 			case 3:
-				return false, c.Create(t.Context(), testCluster(namespace, "late"))
+				b.there.add("late")
 			}
 			return len(seen) == 4, nil
 		},
@@ -83,50 +99,60 @@ func TestFollowSurvivesBrokenWatches(t *testing.T) {
 	if err := f.run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"is doomed", "is kept", "gone doomed", "is late"}
-	for i := range want {
-		if seen[i] != want[i] {
-			t.Fatalf("saw %q, want %q", seen, want)
-		}
+	if diff := cmp.Diff([]string{"is doomed", "is kept", "gone doomed", "is late"}, seen); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
-	if lost.Load() != 2 {
-		t.Errorf("outages were told %d times, want twice", lost.Load())
+	if lost != 2 {
+		t.Errorf("outages were told %d times, want twice", lost)
 	}
 }
 
-// breaking ends a watch when it has said what is there, or before it has said that this is all.
-func breaking(w watch.Interface, early bool) watch.Interface {
-	out := make(chan watch.Event)
-	broken := watch.NewProxyWatcher(out)
-	go func() {
-		defer close(out)
-		defer w.Stop()
-		for event := range w.ResultChan() {
-			last := event.Type == watch.Bookmark
-			if last && early {
-				return
+// away is a server that cannot be reached at first.
+type away struct {
+	err   error
+	times int
+}
+
+// Watch implements watcher.
+func (a *away) Watch(context.Context, objects.Set) (objects.Watch, error) {
+	if a.times--; a.times >= 0 {
+		return nil, a.err
+	}
+	return &told{[]objects.Event{{Type: rest.EventBookmark}}}, nil
+}
+
+// TestFollowFromTheBeginning wants an outage at the first call to be an error, unless the work has begun, and a refusal to
+// be one in any case.
+func TestFollowFromTheBeginning(t *testing.T) {
+	refused := &rest.Problem{Status: 403, Code: rest.CodeForbidden}
+	for name, tc := range map[string]struct {
+		err   error
+		begun bool
+		want  error
+	}{
+		"Away":         {syscall.ECONNREFUSED, false, syscall.ECONNREFUSED},
+		"AwayMeantime": {syscall.ECONNREFUSED, true, nil},
+		"Busy":         {&rest.Problem{Status: 429, Code: rest.CodeTooMany}, true, nil},
+		"Refused":      {refused, true, refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &follower{
+				client: &away{tc.err, 1}, source: kinds.Source{Kind: kinds.Cluster}, begun: tc.begun,
+				lost: func(error) {}, see: func([]change) (bool, error) { return true, nil },
 			}
-			select {
-			case out <- event:
-			case <-broken.StopChan():
-				return
+			if err := f.run(t.Context()); !errors.Is(err, tc.want) {
+				t.Errorf("got %v, want %v", err, tc.want)
 			}
-			if last {
-				return
-			}
-		}
-	}()
-	return broken
+		})
+	}
 }
 
 // TestFollowEnds wants the reason why the context ended.
 func TestFollowEnds(t *testing.T) {
-	c := controlplanetest.Client(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	f := &follower{
-		client: c,
-		source: kinds.Source{Kind: kinds.Cluster, Namespace: controlplanetest.Namespace(t, c)},
+		client: &breaking{there: there{}}, source: kinds.Source{Kind: kinds.Cluster}, lost: func(error) {},
 		see: func([]change) (bool, error) {
 			cancel(exit.ErrTimedOut)
 			return false, nil

@@ -8,15 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 )
 
 // Listing is one run of a list or get command.
@@ -52,7 +53,7 @@ func ListCommand(e *connection.Env, n *kinds.Kind) *cobra.Command {
 		cmd.Flags().StringVar(&l.cluster, "cluster", "", "only those of this cluster")
 		_ = cmd.RegisterFlagCompletionFunc("cluster", kinds.CompleteNames(e, kinds.Cluster, -1))
 	}
-	if n.Scope != kinds.InInstallation {
+	if n.Scope() != rest.ScopeInstallation {
 		cmd.Flags().BoolVarP(&l.options.Everywhere, "all-organizations", "A", false, "those of all organizations")
 	}
 	return cmd
@@ -83,21 +84,16 @@ func (l *Listing) Register(cmd *cobra.Command) {
 }
 
 func (l *Listing) list(ctx context.Context) error {
-	var options []client.ListOption
-	if l.selector != "" {
-		selector, err := labels.Parse(l.selector)
-		if err != nil {
-			return exit.Fail(exit.Usage, "--selector: %w", err)
-		}
-		options = append(options, client.MatchingLabelsSelector{Selector: selector})
+	if _, err := labels.Parse(l.selector); err != nil {
+		return exit.Fail(exit.Usage, "--selector: %w", err)
 	}
 	c, err := l.Env.Connect()
 	if err != nil {
 		return err
 	}
-	var sources []kinds.Source
-	for _, namespace := range kinds.Namespaces(l.Env, l.Kind, l.options.Everywhere) {
-		sources = append(sources, kinds.Source{Kind: l.Kind, Namespace: namespace, Options: options, Keep: l.keep})
+	sources := kinds.Sources(l.Env, l.Kind, l.options.Everywhere)
+	for i := range sources {
+		sources[i].Labels, sources[i].Keep = l.selector, l.keep
 	}
 	return l.Show(ctx, c, sources)
 }
@@ -108,7 +104,7 @@ func (l *Listing) keep(object client.Object) bool {
 }
 
 // Show prints sources, and what changes in them when the user watches.
-func (l *Listing) Show(ctx context.Context, c client.WithWatch, sources []kinds.Source) error {
+func (l *Listing) Show(ctx context.Context, c *objects.Client, sources []kinds.Source) error {
 	out, err := kinds.NewOutput(l.Env.Stdout, l.Kind, l.options)
 	if err != nil {
 		return err
@@ -119,7 +115,7 @@ func (l *Listing) Show(ctx context.Context, c client.WithWatch, sources []kinds.
 	var all []client.Object
 	for _, s := range sources {
 		some, err := kinds.Fetch(ctx, c, s)
-		if apierrors.IsNotFound(err) && l.Kind.Scope != kinds.InInstallation && !l.options.Everywhere {
+		if objects.IsNotFound(err) && l.Kind.Scope() != rest.ScopeInstallation && !l.options.Everywhere {
 			err = cmp.Or(kinds.CheckOrganization(ctx, l.Env, c), err)
 		}
 		if err != nil {
@@ -139,9 +135,9 @@ func (l *Listing) Show(ctx context.Context, c client.WithWatch, sources []kinds.
 }
 
 // nothing tells why there is nothing to list.
-func (l *Listing) nothing(ctx context.Context, c client.Client) error {
+func (l *Listing) nothing(ctx context.Context, c *objects.Client) error {
 	where := ""
-	if l.Kind.Scope == kinds.InOrganization && !l.options.Everywhere {
+	if l.Kind.Scope() == rest.ScopeOrganization && !l.options.Everywhere {
 		if err := kinds.CheckOrganization(ctx, l.Env, c); err != nil {
 			return err
 		}
@@ -161,7 +157,7 @@ func (l *Listing) nothing(ctx context.Context, c client.Client) error {
 }
 
 // follow prints sources and then every change, until the user stops it.
-func (l *Listing) follow(ctx context.Context, c client.WithWatch, sources []kinds.Source, out *kinds.Output) error {
+func (l *Listing) follow(ctx context.Context, c *objects.Client, sources []kinds.Source, out *kinds.Output) error {
 	var printing sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	for _, s := range sources {
@@ -197,33 +193,31 @@ func (l *Listing) get(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	var objects []client.Object
+	var found []client.Object
 	for _, name := range names {
 		object, err := kinds.Find(ctx, l.Env, c, l.Kind, name)
 		if err != nil {
 			return err
 		}
-		objects = append(objects, object)
+		found = append(found, object)
 	}
 	if l.watch {
-		return l.Show(ctx, c, only(l.Kind, objects))
+		return l.Show(ctx, c, l.only(found))
 	}
 	out, err := kinds.NewOutput(l.Env.Stdout, l.Kind, l.options)
 	if err != nil {
 		return err
 	}
-	return out.Print(objects, len(objects) == 1)
+	return out.Print(found, len(found) == 1)
 }
 
 // only returns sources that hold these objects and no others.
-func only(n *kinds.Kind, objects []client.Object) []kinds.Source {
+func (l *Listing) only(wanted []client.Object) []kinds.Source {
 	var sources []kinds.Source
-	for _, object := range objects {
-		sources = append(sources, kinds.Source{
-			Kind:      n,
-			Namespace: object.GetNamespace(),
-			Options:   []client.ListOption{client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", object.GetName())}},
-		})
+	for _, object := range wanted {
+		s := kinds.In(l.Env, l.Kind)
+		s.Name, s.Shared = object.GetName(), object.GetNamespace() == v1alpha1.SystemNamespace
+		sources = append(sources, s)
 	}
 	return sources
 }

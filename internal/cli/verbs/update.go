@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -17,6 +15,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 )
 
 // IntoSpec reads what flags say into a spec.
@@ -54,7 +53,7 @@ func UpdateCommand(e *connection.Env, n *kinds.Kind, example string) (*cobra.Com
 does not name stays as it is, and null removes. With --filename the whole spec
 becomes what the file says, and so do labels and annotations. When the file has a
 metadata.resourceVersion, as "kqueen %[1]s get NAME -o yaml" prints it, nothing is
-done to what somebody else has changed since.`, n.Singular, n.Plural),
+done to an object that has changed since.`, n.Singular, n.Plural),
 		Example:           fmt.Sprintf("  %[2]s\n  kqueen %[1]s update demo --label team=blue --label old-\n  kqueen %[1]s update -f %[1]s.yaml --dry-run=server", n.Singular, example),
 		Args:              command.Names(0, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, n, 1),
@@ -79,16 +78,17 @@ func (u *Updating) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	says := len(patch.Labels)+len(patch.Annotations)+len(patch.Spec) > 0
 	switch {
 	case u.dryRun != dryRunNone && u.dryRun != dryRunServer:
 		return exit.UsageError(cmd, "--dry-run: %q has to be none or server", u.dryRun)
 	case !slices.Contains([]string{"", "name", "json", "yaml"}, u.format):
 		return exit.UsageError(cmd, "--output: %q is no format; choose one of name, json, yaml", u.format)
-	case u.file != "" && len(patch) > 0:
+	case u.file != "" && says:
 		return exit.UsageError(cmd, "--filename says all; leave out the other flags")
 	case u.file == "" && len(args) == 0:
 		return exit.UsageError(cmd, "give the NAME of a %s, or a file with --filename", u.kind.Singular)
-	case u.file == "" && len(patch) == 0:
+	case u.file == "" && !says:
 		return exit.UsageError(cmd, "say what changes, with --spec, --label or --annotation")
 	}
 	c, err := u.env.Connect()
@@ -107,8 +107,8 @@ func (u *Updating) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// patch is the merge patch that the flags say; empty when they say nothing.
-func (u *Updating) patch(cmd *cobra.Command) (map[string]any, error) {
+// patch is what the flags say; empty when they say nothing.
+func (u *Updating) patch(cmd *cobra.Command) (*objects.Patch, error) {
 	spec, err := SpecPatch(u.spec)
 	if err != nil {
 		return nil, exit.UsageError(cmd, "--spec: %w", err)
@@ -125,21 +125,12 @@ func (u *Updating) patch(cmd *cobra.Command) (map[string]any, error) {
 			spec[name] = value
 		}
 	}
-	patch, metadata := map[string]any{}, map[string]any{}
-	for flag, words := range map[string][]string{"label": u.labels, "annotation": u.annotations} {
-		changes, err := parseChanges(words)
-		if err != nil {
-			return nil, exit.UsageError(cmd, "--%s: %w", flag, err)
-		}
-		if len(changes) > 0 {
-			metadata[flag+"s"] = changes
-		}
+	patch := &objects.Patch{Spec: spec}
+	if patch.Labels, err = parseChanges(u.labels); err != nil {
+		return nil, exit.UsageError(cmd, "--label: %w", err)
 	}
-	if len(spec) > 0 {
-		patch["spec"] = spec
-	}
-	if len(metadata) > 0 {
-		patch["metadata"] = metadata
+	if patch.Annotations, err = parseChanges(u.annotations); err != nil {
+		return nil, exit.UsageError(cmd, "--annotation: %w", err)
 	}
 	return patch, nil
 }
@@ -177,37 +168,25 @@ func parseChanges(words []string) (map[string]any, error) {
 }
 
 // merge changes one object by a merge patch.
-func (u *Updating) merge(ctx context.Context, c client.Client, name string, patch map[string]any) ([]client.Object, error) {
+func (u *Updating) merge(ctx context.Context, c *objects.Client, name string, patch *objects.Patch) ([]client.Object, error) {
 	object, err := kinds.Find(ctx, u.env, c, u.kind, name)
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(patch)
-	if err != nil {
-		return nil, fmt.Errorf("write the patch: %w", err)
-	}
-	var options []client.PatchOption
-	if u.dryRun == dryRunServer {
-		options = append(options, client.DryRunAll)
-	}
-	if err := c.Patch(ctx, object, client.RawPatch(types.MergePatchType, data), options...); err != nil {
+	if err := c.Update(ctx, object, *patch, "", u.dryRun == dryRunServer); err != nil {
 		return nil, fmt.Errorf("update %s %s: %w", u.kind.Singular, name, err)
 	}
-	return []client.Object{object}, kinds.SetKind(c, object)
+	return []client.Object{object}, nil
 }
 
 // replace makes objects say what a file says, and returns those that do.
-func (u *Updating) replace(ctx context.Context, c client.Client, args []string) ([]client.Object, error) {
+func (u *Updating) replace(ctx context.Context, c *objects.Client, args []string) ([]client.Object, error) {
 	wanted, err := readObjects(u.env, u.kind, u.file)
 	if err != nil {
 		return nil, err
 	}
 	if len(args) > 0 && (len(wanted) > 1 || wanted[0].GetName() != args[0]) {
 		return nil, exit.Fail(exit.Usage, "%s does not hold the %s %q alone; leave out the NAME", u.file, u.kind.Singular, args[0])
-	}
-	var options []client.UpdateOption
-	if u.dryRun == dryRunServer {
-		options = append(options, client.DryRunAll)
 	}
 	var changed []client.Object
 	for _, object := range wanted {
@@ -220,27 +199,21 @@ func (u *Updating) replace(ctx context.Context, c client.Client, args []string) 
 				u.file, u.kind.Singular, object.GetName(), object.GetNamespace(), u.env.Organization(), present.GetNamespace())
 		}
 		keepOthers(present, object)
-		err = c.Update(ctx, object, options...)
-		if apierrors.IsConflict(err) {
+		err = c.Replace(ctx, object, u.dryRun == dryRunServer)
+		if objects.IsConflict(err) {
 			return changed, exit.Fail(exit.Failed, "%s %s has changed since it was read; read it again, and say what changes", u.kind.Singular, object.GetName())
 		}
 		if err != nil {
 			return changed, fmt.Errorf("update %s %s: %w", u.kind.Singular, object.GetName(), err)
-		}
-		if err := kinds.SetKind(c, object); err != nil {
-			return changed, err
 		}
 		changed = append(changed, object)
 	}
 	return changed, nil
 }
 
-// keepOthers gives an object what a file does not say: what is KQueen's to say, and the revision, unless it does.
+// keepOthers gives an object what a file need not say: where it is, and the revision.
 func keepOthers(present, object client.Object) {
 	object.SetNamespace(present.GetNamespace())
-	object.SetUID(present.GetUID())
-	object.SetFinalizers(present.GetFinalizers())
-	object.SetOwnerReferences(present.GetOwnerReferences())
 	if object.GetResourceVersion() == "" {
 		object.SetResourceVersion(present.GetResourceVersion())
 	}

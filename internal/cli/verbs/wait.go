@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/command"
@@ -20,6 +19,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/cli/progress"
 )
 
@@ -84,13 +84,13 @@ when only a change of its spec helps, and with exit code 5 when its time is up.`
 }
 
 // Await waits, showing the steps, and tells at the end how long it took.
-func Await(parent context.Context, e *connection.Env, c client.WithWatch, w Waiting) error {
+func Await(parent context.Context, e *connection.Env, c *objects.Client, w Waiting) error {
 	start := cmp.Or(w.Since, time.Now())
 	ctx, cancel := context.WithDeadlineCause(parent, start.Add(w.Timeout), exit.ErrTimedOut)
 	defer cancel()
 	looks, outages := make(chan kinds.Conditioned), make(chan error)
 	ended := make(chan error, 1)
-	f := &follower{client: c, source: named(e, w.Kind, w.Name), begun: !w.Since.IsZero()}
+	f := &follower{client: c, source: w.source(e), begun: !w.Since.IsZero()}
 	f.see = func(changes []change) (bool, error) {
 		err := hand(ctx, looks, latest(changes, w.Uid))
 		return err != nil, err
@@ -158,12 +158,11 @@ func hand[T any](ctx context.Context, to chan<- T, value T) error {
 	}
 }
 
-// named is the source of one object of the organization's.
-func named(e *connection.Env, n *kinds.Kind, name string) kinds.Source {
-	object := n.Object()
-	object.SetNamespace(e.Namespace())
-	object.SetName(name)
-	return only(n, []client.Object{object})[0]
+// source is that of the one object.
+func (w Waiting) source(e *connection.Env) kinds.Source {
+	s := kinds.In(e, w.Kind)
+	s.Name = w.Name
+	return s
 }
 
 // latest returns the object that changes leave, or nil when they leave none.

@@ -34,8 +34,8 @@ func TestMet(t *testing.T) {
 		want   bool
 		code   int
 	}{
-		"a pool that is ready":                         {"Ready", scaled(1), true, 0},
-		"a pool that nobody looked at since it scaled": {"Ready", scaled(2), false, 0},
+		"a pool that is ready":                          {"Ready", scaled(1), true, 0},
+		"a pool that was not looked at since it scaled": {"Ready", scaled(2), false, 0},
 		"ready":                           {"Ready", cluster(1, "Ready", "True"), true, 0},
 		"ready for an older spec":         {"Ready", cluster(2, "Ready", "True"), false, 0},
 		"not yet":                         {"Ready", cluster(1, "Ready", "False"), false, 0},

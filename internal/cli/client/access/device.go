@@ -35,7 +35,7 @@ func newApproveDeviceCommand(e *connection.Env) *cobra.Command {
 		Use:   "approve CODE",
 		Short: "Let the device in, which then acts as you",
 		Long: `Let the device in that shows CODE, which then acts as you until its session ends.
-Whoever sent you a code may be somebody else: what the device says of itself and
+The sender of a code may be another than it seems: what the device says of itself and
 where it called from is shown. A terminal is asked first. Without one, --yes is required.`,
 		Example:           "  kqueen device approve WDJB-MJHT",
 		Args:              command.Names(1, 1),

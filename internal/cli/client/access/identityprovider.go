@@ -6,9 +6,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -17,6 +15,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/cli/verbs"
 	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 )
@@ -26,8 +25,8 @@ func NewIdentityProviderCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "identityprovider",
 		Aliases: []string{"identityproviders", "idp"},
-		Short:   "OpenID Connect providers by which people sign in",
-		Long: `OpenID Connect providers by which people sign in. They are for administrators of
+		Short:   "OpenID Connect providers by which users sign in",
+		Long: `OpenID Connect providers by which users sign in. They are for administrators of
 the installation. The name of a provider stands before the names of its users and
 groups: "corp" makes corp:alice@example.com, and members of organizations are named so.`,
 		Example: `  kqueen identityprovider create corp --issuer https://login.example.com/realms/corp --client-id kqueen --username-claim email --groups-claim groups
@@ -49,7 +48,7 @@ type providerFlags struct {
 // register adds the flags that both commands have.
 func (f *providerFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.spec.DisplayName, "display-name", "", "name that people read when they sign in")
+	flags.StringVar(&f.spec.DisplayName, "display-name", "", "name that users read when they sign in")
 	flags.StringVar(&f.spec.ClientID, "client-id", "", "what the provider calls KQueen")
 	flags.BoolVar(&f.spec.PublicClient, "public-client", false, "the client has no secret")
 	flags.StringVar(&f.caFile, "ca-file", "", "file with who signs the issuer's certificates, in PEM (default whom the system trusts)")
@@ -128,8 +127,8 @@ func createProvider(ctx context.Context, e *connection.Env, p *v1alpha1.Identity
 	if err != nil {
 		return err
 	}
-	err = c.Create(ctx, p)
-	if apierrors.IsAlreadyExists(err) {
+	err = c.Create(ctx, p, false)
+	if objects.Exists(err) {
 		return exit.Fail(exit.Failed, "identityprovider %s already exists; change it with: %s", p.Name, e.Command("identityprovider update "+p.Name))
 	}
 	if err != nil {
@@ -156,18 +155,18 @@ func newUpdateProviderCommand(e *connection.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p := &v1alpha1.IdentityProvider{}
 			object, err := kinds.Find(cmd.Context(), e, c, kinds.IdentityProvider, args[0])
 			if err != nil {
 				return err
 			}
-			if err := c.Get(cmd.Context(), client.ObjectKeyFromObject(object), p); err != nil {
-				return fmt.Errorf("get identityprovider %s: %w", args[0], err)
+			p, ok := object.(*v1alpha1.IdentityProvider)
+			if !ok {
+				return fmt.Errorf("get identityprovider %s: it is a %T", args[0], object)
 			}
 			if err := f.apply(cmd, &p.Spec); err != nil {
 				return err
 			}
-			if err := c.Update(cmd.Context(), p); err != nil {
+			if err := c.Replace(cmd.Context(), p, false); err != nil {
 				return fmt.Errorf("update identityprovider %s: %w", args[0], err)
 			}
 			e.Say("identityprovider %s updated", args[0])
@@ -214,8 +213,8 @@ func newDeleteProviderCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "delete NAME",
 		Aliases: []string{"rm"},
-		Short:   "Remove an identity provider, so that nobody signs in by it",
-		Long: `Remove an identity provider, so that nobody signs in by it. Sessions and tokens of
+		Short:   "Remove an identity provider, so that no user signs in by it",
+		Long: `Remove an identity provider, so that no user signs in by it. Sessions and tokens of
 its users go on until they expire; "kqueen user disable" ends those of a user.
 
 A terminal is asked first. Without one, --yes is required.`,

@@ -95,7 +95,7 @@ func (l *login) check(cmd *cobra.Command) error {
 	case l.caFile != "" && l.caFingerprint != "":
 		return exit.UsageError(cmd, "--ca-file and --ca-fingerprint say the same; give one")
 	case l.setupToken != "" && l.oneTimeToken != "":
-		return exit.UsageError(cmd, "--setup-token is for administrators whom nobody made, --one-time-token for everybody else; give one")
+		return exit.UsageError(cmd, "--setup-token is for administrators whom no administrator made, --one-time-token for other users; give one")
 	case l.passwordStdin && l.username == "":
 		return exit.UsageError(cmd, "--password-stdin needs --username")
 	case l.env.Flags.Context != "" && !connection.ContextPattern.MatchString(l.env.Flags.Context):

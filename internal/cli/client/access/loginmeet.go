@@ -119,7 +119,7 @@ func (l *login) meet(ctx context.Context, k *connection.Context) error {
 // ask asks whether an authority is the right one.
 func (l *login) ask(ctx context.Context, k *connection.Context, met client.Authority) error {
 	if !console.IsTerminal(l.env.Stdin) {
-		return exit.Fail(exit.Usage, "nobody is here to say whether the authority of %s is the right one; "+
+		return exit.Fail(exit.Usage, "there is no terminal on which to ask whether the authority of %s is the right one; "+
 			"name it with --ca-fingerprint or --ca-file. It says of itself that it is %s", k.Server, met.Pin)
 	}
 	l.env.Say("This is the first contact with %s. The fingerprint of its certificate authority is\n\n  %s\n\n"+

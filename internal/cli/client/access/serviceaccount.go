@@ -133,7 +133,7 @@ func newCreateAccountCommand(e *connection.Env) *cobra.Command {
 		},
 	}
 	command.RegisterRole(cmd, &wanted.Role, "what it may do")
-	cmd.Flags().StringVar(&wanted.DisplayName, "display-name", "", "name for people")
+	cmd.Flags().StringVar(&wanted.DisplayName, "display-name", "", "name to show")
 	_ = cmd.RegisterFlagCompletionFunc("display-name", command.NoCompletion)
 	return cmd
 }

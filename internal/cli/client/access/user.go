@@ -89,7 +89,7 @@ choose a password and sign in. Hand it to them by a way that others do not read.
 			return reset(cmd.Context(), e, d, user.Name)
 		},
 	}
-	cmd.Flags().StringVar(&user.DisplayName, "display-name", "", "name for people")
+	cmd.Flags().StringVar(&user.DisplayName, "display-name", "", "name to show")
 	cmd.Flags().StringVar(&user.Email, "email", "", "address for mail")
 	cmd.Flags().BoolVar(&user.Admin, "admin", false, "administrator of the installation")
 	return cmd

@@ -70,7 +70,7 @@ func newUpdateUserCommand(e *connection.Env) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&displayName, "display-name", "", "name for people")
+	cmd.Flags().StringVar(&displayName, "display-name", "", "name to show")
 	cmd.Flags().StringVar(&email, "email", "", "address for mail")
 	cmd.Flags().BoolVar(&admin, "admin", false, "administrator of the installation; --admin=false for none any more")
 	return cmd

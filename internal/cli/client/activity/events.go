@@ -3,7 +3,6 @@ package activity
 import (
 	"github.com/spf13/cobra"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -33,20 +32,16 @@ func newListEventsCommand(e *connection.Env) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "Show what happened to the organization's objects",
-		Long: `Show what happened to the organization's objects, oldest first. The admin plane
+		Long: `Show what happened to the organization's objects, oldest first. KQueen
 forgets events after an hour.`,
 		Example: "  kqueen event list\n  kqueen event list --kind Cluster --name demo --watch\n  kqueen event list --type Warning -o json",
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s := kinds.Source{Kind: kinds.Event, Keep: func(o client.Object) bool {
+			return l.AllEvents(cmd.Context(), name, func(o client.Object) bool {
 				event, ok := o.(*eventsv1.Event)
 				return ok && event.Regarding.APIVersion == v1alpha1.GroupVersion.String() &&
 					(kind == "" || event.Regarding.Kind == kind) && (sort == "" || event.Type == sort)
-			}}
-			if name != "" {
-				s.Options = []client.ListOption{client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("regarding.name", name)}}
-			}
-			return l.AllEvents(cmd.Context(), s)
+			})
 		},
 	}
 	l.Register(cmd)

@@ -15,6 +15,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/cli/verbs"
 )
 
@@ -110,7 +111,7 @@ func (c *clusterCreation) checkFlags(cmd *cobra.Command, args []string) error {
 }
 
 // build returns the cluster that the flags say, and its pool when it shall have nodes.
-func (c *clusterCreation) build(ctx context.Context, connected client.Client, away error, name string) ([]client.Object, error) {
+func (c *clusterCreation) build(ctx context.Context, connected *objects.Client, away error, name string) ([]client.Object, error) {
 	version := c.version
 	if version == "" {
 		if away != nil {

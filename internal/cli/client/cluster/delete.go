@@ -11,13 +11,14 @@ import (
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/cli/verbs"
 )
 
 // newDeleteClusterCommand returns `cluster delete`.
 func newDeleteClusterCommand(e *connection.Env) *cobra.Command {
 	d := &verbs.Deletion{Env: e, Kind: kinds.Cluster, Content: "data"}
-	d.Losses = func(ctx context.Context, c client.Client, doomed []client.Object) error {
+	d.Losses = func(ctx context.Context, c *objects.Client, doomed []client.Object) error {
 		return sayPools(ctx, e, c, doomed)
 	}
 	cmd := &cobra.Command{
@@ -35,7 +36,7 @@ A terminal is asked first. Without one, --yes is required.`,
 }
 
 // sayPools tells which nodepools go with clusters.
-func sayPools(ctx context.Context, e *connection.Env, c client.Client, doomed []client.Object) error {
+func sayPools(ctx context.Context, e *connection.Env, c *objects.Client, doomed []client.Object) error {
 	for _, object := range doomed {
 		pools, err := kinds.PoolsOf(ctx, e, c, object.GetName())
 		if err != nil {

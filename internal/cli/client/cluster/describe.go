@@ -15,13 +15,14 @@ import (
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/describe"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 )
 
 // newDescribeClusterCommand returns `cluster describe`.
 func newDescribeClusterCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "describe NAME",
-		Short:             "Show all about a cluster, on a page for people",
+		Short:             "Show all about a cluster, on a page to read",
 		Example:           "  kqueen cluster describe demo",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),
@@ -100,13 +101,12 @@ func describeSteps(p *describe.Page, steps []v1alpha1.Step) {
 }
 
 // describeComponents adds the programs of the control plane that KQueen hosts for the cluster, if it does.
-func describeComponents(ctx context.Context, e *connection.Env, c client.Client, p *describe.Page, name string) error {
-	plane := &v1alpha1.ControlPlane{}
-	err := c.Get(ctx, client.ObjectKey{Namespace: e.Namespace(), Name: name}, plane)
-	if client.IgnoreNotFound(err) != nil {
+func describeComponents(ctx context.Context, e *connection.Env, c *objects.Client, p *describe.Page, name string) error {
+	plane, err := objects.Named[*v1alpha1.ControlPlane](ctx, c, kinds.ControlPlane.Kind, name)
+	if err != nil && !objects.IsNotFound(err) {
 		return fmt.Errorf("get control plane %s: %w", name, err)
 	}
-	if len(plane.Status.Components) == 0 {
+	if plane == nil || len(plane.Status.Components) == 0 {
 		return nil
 	}
 	p.Heading("Components")
@@ -119,12 +119,12 @@ func describeComponents(ctx context.Context, e *connection.Env, c client.Client,
 }
 
 // describePools adds the pools of nodes that a cluster has, if it has any.
-func describePools(ctx context.Context, e *connection.Env, c client.Client, p *describe.Page, cluster string) error {
+func describePools(ctx context.Context, e *connection.Env, c *objects.Client, p *describe.Page, cluster string) error {
 	pools, err := kinds.PoolsOf(ctx, e, c, cluster)
-	objects := make([]client.Object, 0, len(pools))
+	all := make([]client.Object, 0, len(pools))
 	for _, pool := range pools {
-		objects = append(objects, pool)
+		all = append(all, pool)
 	}
-	describe.Objects(p, "Nodepools", kinds.NodePool, objects)
+	describe.Objects(p, "Nodepools", kinds.NodePool, all)
 	return err
 }

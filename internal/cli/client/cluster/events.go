@@ -17,8 +17,8 @@ func newEventsCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events NAME",
 		Short: "Show what happened to a cluster",
-		Long: `Show what happened to a cluster and its control plane, oldest first. The admin
-plane forgets events after an hour.`,
+		Long: `Show what happened to a cluster and its control plane, oldest first. KQueen
+forgets events after an hour.`,
 		Example:           "  kqueen cluster events demo\n  kqueen cluster events demo --watch",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),

@@ -10,11 +10,12 @@ import (
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 )
 
 // newestRelease returns the newest version of Kubernetes that is ready.
-func newestRelease(ctx context.Context, e *connection.Env, c client.Client) (string, error) {
-	releases, err := kinds.Fetch(ctx, c, kinds.Source{Kind: kinds.Release})
+func newestRelease(ctx context.Context, e *connection.Env, c *objects.Client) (string, error) {
+	releases, err := kinds.Fetch(ctx, c, kinds.In(e, kinds.Release))
 	if err != nil {
 		return "", err
 	}

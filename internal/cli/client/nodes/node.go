@@ -5,13 +5,13 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/describe"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/cli/verbs"
 )
 
@@ -48,7 +48,7 @@ says of itself all the time is in its cluster: see "kubectl get nodes" there.`,
 func newDescribeNodeCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "describe NAME",
-		Short:             "Show all about a node, on a page for people",
+		Short:             "Show all about a node, on a page to read",
 		Example:           "  kqueen node describe demo-x7k2f",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Machine, 1),
@@ -99,7 +99,7 @@ func describeNode(ctx context.Context, e *connection.Env, name string) error {
 }
 
 // findMachine returns the organization's machine of that name.
-func findMachine(ctx context.Context, e *connection.Env, c client.Client, name string) (*v1alpha1.Machine, error) {
+func findMachine(ctx context.Context, e *connection.Env, c *objects.Client, name string) (*v1alpha1.Machine, error) {
 	object, err := kinds.Find(ctx, e, c, kinds.Machine, name)
 	if err != nil {
 		return nil, err

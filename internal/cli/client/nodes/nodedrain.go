@@ -53,8 +53,8 @@ func newDrainCommand(e *connection.Env) *cobra.Command {
 		Long: `Make a node's pods go elsewhere, and keep new ones away. The node stays.
 
 PodDisruptionBudgets are honoured; what holds pods back is shown. Pods of
-DaemonSets stay, and what is only on the node itself is lost. A pod that nobody
-makes anew would be lost whole, so that --force is required for it.
+DaemonSets stay, and what is only on the node itself is lost. A pod that no
+controller makes anew would be lost whole, so that --force is required for it.
 
 "kqueen node uncordon" is the undo, also of a drain that was given up.`,
 		Example: `  kqueen node drain demo-x7k2f --timeout 10m
@@ -178,7 +178,7 @@ func (d *draining) checkLosses(ctx context.Context, c client.Client, name string
 		return exit.Fail(exit.Failed, "node %s has more than %d pods, which are too many to look at; drain it unseen with --force", name, mostPods)
 	}
 	if lost := unowned(pods.Items); len(lost) > 0 {
-		return exit.Fail(exit.Failed, "nobody makes these pods anew: %s; delete or move them, or lose them with --force", console.List(lost[:min(len(lost), shownPods)]))
+		return exit.Fail(exit.Failed, "no controller makes these pods anew: %s; delete or move them, or lose them with --force", console.List(lost[:min(len(lost), shownPods)]))
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
@@ -120,7 +121,7 @@ func awaitsJoin(o client.Object) bool {
 }
 
 // choose finds the machine that the user names, or the first that waits.
-func (j *joining) choose(ctx context.Context, c client.Client, args []string) (*v1alpha1.Machine, error) {
+func (j *joining) choose(ctx context.Context, c *objects.Client, args []string) (*v1alpha1.Machine, error) {
 	if len(args) == 0 {
 		return j.first(ctx, c)
 	}
@@ -140,8 +141,8 @@ func (j *joining) choose(ctx context.Context, c client.Client, args []string) (*
 }
 
 // first returns the first machine, by name, that waits.
-func (j *joining) first(ctx context.Context, c client.Client) (*v1alpha1.Machine, error) {
-	from, where := kinds.Source{Kind: kinds.Machine, Namespace: j.env.Namespace()}, ""
+func (j *joining) first(ctx context.Context, c *objects.Client) (*v1alpha1.Machine, error) {
+	from, where := kinds.In(j.env, kinds.Machine), ""
 	if j.pool != "" {
 		if _, err := findPool(ctx, j.env, c, j.pool); err != nil {
 			return nil, err
@@ -161,9 +162,9 @@ func (j *joining) first(ctx context.Context, c client.Client) (*v1alpha1.Machine
 }
 
 // joinCommandOf reads what a machine joins with.
-func joinCommandOf(ctx context.Context, e *connection.Env, c client.Client, m *v1alpha1.Machine) (*joinCommand, error) {
-	cluster := &v1alpha1.Cluster{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}, cluster); err != nil {
+func joinCommandOf(ctx context.Context, e *connection.Env, c *objects.Client, m *v1alpha1.Machine) (*joinCommand, error) {
+	cluster, err := objects.Named[*v1alpha1.Cluster](ctx, c, kinds.Cluster.Kind, m.Spec.ClusterName)
+	if err != nil {
 		return nil, fmt.Errorf("get cluster %s: %w", m.Spec.ClusterName, err)
 	}
 	if cluster.Status.Join == nil {

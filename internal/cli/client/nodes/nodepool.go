@@ -9,13 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/describe"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/cli/verbs"
 )
 
@@ -48,7 +48,7 @@ func NewNodePoolCommand(e *connection.Env) *cobra.Command {
 func newDescribeNodePoolCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "describe NAME",
-		Short:             "Show all about a nodepool and its nodes, on a page for people",
+		Short:             "Show all about a nodepool and its nodes, on a page to read",
 		Example:           "  kqueen nodepool describe demo",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.NodePool, 1),
@@ -138,7 +138,7 @@ func taintsInWords(taints []corev1.Taint) string {
 }
 
 // findPool returns the organization's pool of that name.
-func findPool(ctx context.Context, e *connection.Env, c client.Client, name string) (*v1alpha1.NodePool, error) {
+func findPool(ctx context.Context, e *connection.Env, c *objects.Client, name string) (*v1alpha1.NodePool, error) {
 	object, err := kinds.Find(ctx, e, c, kinds.NodePool, name)
 	if err != nil {
 		return nil, err
@@ -152,9 +152,7 @@ func findPool(ctx context.Context, e *connection.Env, c client.Client, name stri
 
 // machinesOf is the source of the machines of a pool.
 func machinesOf(e *connection.Env, pool string) kinds.Source {
-	return kinds.Source{
-		Kind:      kinds.Machine,
-		Namespace: e.Namespace(),
-		Options:   []client.ListOption{client.MatchingLabels{v1alpha1.LabelNodePool: pool}},
-	}
+	s := kinds.In(e, kinds.Machine)
+	s.Labels = v1alpha1.LabelNodePool + "=" + pool
+	return s
 }

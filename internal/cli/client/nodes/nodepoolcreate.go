@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -14,6 +13,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/cli/verbs"
 )
 
@@ -178,7 +178,7 @@ func (c *poolCreation) checkSize(cmd *cobra.Command) error {
 
 // build returns the pool that the flags say. That its cluster is there is checked now, so that a slip of the
 // pen is not found in a condition.
-func (c *poolCreation) build(ctx context.Context, connected client.Client, _ error, name string) ([]client.Object, error) {
+func (c *poolCreation) build(ctx context.Context, connected *objects.Client, _ error, name string) ([]client.Object, error) {
 	c.pool.Name = name
 	if c.DryRun == verbs.DryRunClient {
 		return []client.Object{c.pool}, nil
@@ -187,7 +187,7 @@ func (c *poolCreation) build(ctx context.Context, connected client.Client, _ err
 		return nil, absent
 	}
 	_, err := kinds.Find(ctx, c.Env, connected, kinds.Cluster, c.pool.Spec.ClusterName)
-	if apierrors.IsForbidden(err) { // who may not look is believed
+	if objects.IsForbidden(err) { // the server judges the rest
 		err = nil
 	}
 	return []client.Object{c.pool}, err

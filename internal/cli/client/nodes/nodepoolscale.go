@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -15,6 +14,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/cli/verbs"
 )
 
@@ -113,7 +113,7 @@ func (s *scaling) run(ctx context.Context, name string, sized bool) error {
 }
 
 // machines returns those that shall be removed. All have to be in the pool, and to stay in it otherwise.
-func (s *scaling) machines(ctx context.Context, c client.Client, pool string) ([]*v1alpha1.Machine, error) {
+func (s *scaling) machines(ctx context.Context, c *objects.Client, pool string) ([]*v1alpha1.Machine, error) {
 	slices.Sort(s.remove)
 	s.remove = slices.Compact(s.remove)
 	var machines []*v1alpha1.Machine
@@ -151,13 +151,9 @@ func scaleTarget(pool *v1alpha1.NodePool, wanted int32, sized bool, removed int)
 }
 
 // markFirst asks that scaling down takes this machine before others.
-func markFirst(ctx context.Context, c client.Client, machine *v1alpha1.Machine) error {
-	before := machine.DeepCopy()
-	if machine.Annotations == nil {
-		machine.Annotations = map[string]string{}
-	}
-	machine.Annotations[v1alpha1.AnnotationDeleteFirst] = "true"
-	if err := c.Patch(ctx, machine, client.MergeFrom(before)); err != nil {
+func markFirst(ctx context.Context, c *objects.Client, machine *v1alpha1.Machine) error {
+	mark := objects.Patch{Annotations: map[string]any{v1alpha1.AnnotationDeleteFirst: "true"}}
+	if err := c.Update(ctx, machine, mark, "", false); err != nil {
 		return fmt.Errorf("mark node %s to be removed first: %w", machine.Name, err)
 	}
 	return nil
@@ -165,36 +161,34 @@ func markFirst(ctx context.Context, c client.Client, machine *v1alpha1.Machine) 
 
 // resize sets how many nodes a pool shall have. What was computed from its size is only done to a pool that
 // still has this size: two users who remove one node each must not end with one removed.
-func (s *scaling) resize(ctx context.Context, c client.Client, pool *v1alpha1.NodePool, target int32) error {
+func (s *scaling) resize(ctx context.Context, c *objects.Client, pool *v1alpha1.NodePool, target int32) error {
 	from := pool.Spec.Replicas
 	if from == target {
 		s.env.Say("nodepool %s is to have %s already", pool.Name, kinds.Nodes(target))
 		return nil
 	}
 	for try := 1; ; try++ {
-		before := pool.DeepCopy()
-		pool.Spec.Replicas = target
-		err := c.Patch(ctx, pool, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		err := c.Update(ctx, pool, objects.Patch{Spec: map[string]any{"replicas": target}}, pool.ResourceVersion, false)
 		if err == nil {
 			s.env.Say("nodepool %s goes from %d to %s", pool.Name, from, kinds.Nodes(target))
 			return nil
 		}
-		if !apierrors.IsConflict(err) || try == scaleTries {
+		if !objects.IsConflict(err) || try == scaleTries {
 			return fmt.Errorf("scale nodepool %s: %w", pool.Name, err)
 		}
 		// Statuses change all the time; only another size matters.
 		uid := pool.UID
-		if err := c.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
-			return fmt.Errorf("get nodepool %s: %w", pool.Name, err)
+		if pool, err = findPool(ctx, s.env, c, pool.Name); err != nil {
+			return err
 		}
 		if pool.Spec.Replicas != from || pool.UID != uid {
-			return exit.Fail(exit.Failed, "somebody else scaled nodepool %s to %s just now; look at it, and try again", pool.Name, kinds.Nodes(pool.Spec.Replicas))
+			return exit.Fail(exit.Failed, "another caller scaled nodepool %s to %s just now; look at it, and try again", pool.Name, kinds.Nodes(pool.Spec.Replicas))
 		}
 	}
 }
 
 // await waits until the pool is as wanted, and then until the nodes are gone that it has no more use for.
-func (s *scaling) await(ctx context.Context, c client.WithWatch, pool *v1alpha1.NodePool, begun time.Time) error {
+func (s *scaling) await(ctx context.Context, c *objects.Client, pool *v1alpha1.NodePool, begun time.Time) error {
 	goal := verbs.Waiting{Kind: kinds.NodePool, Name: pool.Name, Uid: pool.UID, Goal: v1alpha1.ConditionReady, Timeout: s.timeout, Since: begun}
 	if err := verbs.Await(ctx, s.env, c, goal); err != nil {
 		return err

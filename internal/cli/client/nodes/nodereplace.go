@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,6 +13,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/cli/verbs"
 )
 
@@ -66,9 +66,8 @@ func (r *replacement) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	begun, uid := time.Now(), machine.UID
-	err = c.Delete(ctx, machine, client.Preconditions{UID: &uid})
-	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+	begun := time.Now()
+	if err := c.Delete(ctx, machine); err != nil && !objects.IsNotFound(err) && !objects.IsConflict(err) {
 		return fmt.Errorf("delete node %s: %w", machine.Name, err)
 	}
 	if pool != nil {
@@ -92,14 +91,13 @@ func (r *replacement) confirmLoss(cmd *cobra.Command, name string) error {
 }
 
 // poolOf returns the pool that a machine is in, or nil when there is none that would make another.
-func poolOf(ctx context.Context, c client.Client, machine *v1alpha1.Machine) (*v1alpha1.NodePool, error) {
+func poolOf(ctx context.Context, c *objects.Client, machine *v1alpha1.Machine) (*v1alpha1.NodePool, error) {
 	name := machine.Labels[v1alpha1.LabelNodePool]
 	if name == "" {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
-	pool := &v1alpha1.NodePool{}
-	err := c.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: name}, pool)
-	if apierrors.IsNotFound(err) || (err == nil && pool.DeletionTimestamp != nil) {
+	pool, err := objects.Named[*v1alpha1.NodePool](ctx, c, kinds.NodePool.Kind, name)
+	if objects.IsNotFound(err) || (err == nil && pool.DeletionTimestamp != nil) {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
 	if err != nil {
@@ -110,7 +108,7 @@ func poolOf(ctx context.Context, c client.Client, machine *v1alpha1.Machine) (*v
 
 // awaitOther waits until the pool is ready and has as many ready nodes as it shall have. Its condition
 // alone may still be of the time before the node went: a pool's spec does not change when a node goes.
-func (r *replacement) awaitOther(ctx context.Context, c client.WithWatch, pool *v1alpha1.NodePool, begun time.Time) error {
+func (r *replacement) awaitOther(ctx context.Context, c *objects.Client, pool *v1alpha1.NodePool, begun time.Time) error {
 	goal := verbs.Waiting{Kind: kinds.NodePool, Name: pool.Name, Uid: pool.UID, Goal: v1alpha1.ConditionReady, Timeout: r.timeout, Since: begun, Quiet: true}
 	goal.Also = func(ctx context.Context) (bool, error) {
 		fresh, err := findPool(ctx, r.env, c, pool.Name)

@@ -67,8 +67,8 @@ func newSetMemberCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "set MEMBER...",
 		Aliases: []string{"add"},
-		Short:   "Let somebody belong to an organization in a role",
-		Long: `Let somebody belong to an organization in a role, whatever they were before. MEMBER
+		Short:   "Let a user or a group belong to an organization in a role",
+		Long: `Let a user or a group belong to an organization in a role, whatever they were before. MEMBER
 is user:NAME or group:NAME; a NAME alone is a user.`,
 		Example: `  kqueen member set alice --role operator --org payments
   kqueen member set group:corp:payments-team --role developer --org payments`,
@@ -101,8 +101,8 @@ func newRemoveMemberCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "remove MEMBER...",
 		Aliases: []string{"rm", "delete"},
-		Short:   "Let somebody no longer belong to an organization",
-		Long: `Let somebody no longer belong to an organization. What they made stays.
+		Short:   "Take a user or a group out of an organization",
+		Long: `Take a user or a group out of an organization. What they made stays.
 
 A terminal is asked first. Without one, --yes is required.`,
 		Example:           "  kqueen member remove user:alice --org payments --yes",

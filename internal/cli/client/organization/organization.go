@@ -16,6 +16,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/describe"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/cli/verbs"
 )
 
@@ -54,7 +55,7 @@ type organizationFlags struct {
 
 func (o *organizationFlags) register(e *connection.Env, cmd *cobra.Command) []string {
 	f := cmd.Flags()
-	f.StringVar(&o.displayName, "display-name", "", "name for people")
+	f.StringVar(&o.displayName, "display-name", "", "name to show")
 	f.StringVar(&o.clusters, "max-clusters", "", "how many clusters it may have, or none for no limit")
 	f.StringVar(&o.nodes, "max-nodes", "", "how many nodes its clusters may have together, or none for no limit")
 	f.StringSliceVar(&o.provisioners, "provisioner", nil, "shared provisioner that it may use; may be repeated (default all)")
@@ -137,7 +138,7 @@ administrator of the installation makes them with "kqueen member set".`,
 			if err != nil {
 				return err
 			}
-			c.FromFlags = func(_ context.Context, _ client.Client, _ error, name string) ([]client.Object, error) {
+			c.FromFlags = func(_ context.Context, _ *objects.Client, _ error, name string) ([]client.Object, error) {
 				o := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{Name: name}}
 				return []client.Object{o}, verbs.IntoSpec(spec, &o.Spec)
 			}
@@ -176,7 +177,7 @@ A terminal is asked first. Without one, --yes is required.`,
 func newDescribeOrganizationCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "describe NAME",
-		Short:             "Show all about an organization, on a page for people",
+		Short:             "Show all about an organization, on a page to read",
 		Example:           "  kqueen organization describe payments",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Organization, 1),

@@ -15,6 +15,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/cli/verbs"
 )
 
@@ -51,7 +52,7 @@ parameters of those that there are.`,
 				}
 				spec.Parameters = &apiextensionsv1.JSON{Raw: data}
 			}
-			c.FromFlags = func(_ context.Context, _ client.Client, _ error, name string) ([]client.Object, error) {
+			c.FromFlags = func(_ context.Context, _ *objects.Client, _ error, name string) ([]client.Object, error) {
 				return []client.Object{&v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}}, nil
 			}
 			return c.Run(cmd.Context(), args)

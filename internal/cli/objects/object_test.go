@@ -1,4 +1,4 @@
-package restclient
+package objects
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
+	kqueen "kqueen.io/kqueen/client"
 )
 
 func newScheme(t *testing.T) *runtime.Scheme {
@@ -33,6 +34,7 @@ func TestFill(t *testing.T) {
 	}
 	at := metav1.NewTime(doomed.Local())
 	want := &v1alpha1.NodePool{
+		TypeMeta: metav1.TypeMeta{APIVersion: "kqueen.io/v1alpha1", Kind: "NodePool"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "workers", Namespace: "org-blue", UID: "u-1", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"},
 			CreationTimestamp: metav1.NewTime(made.Local()), DeletionTimestamp: &at, Generation: 3, ResourceVersion: "42",
@@ -91,52 +93,6 @@ func TestInput(t *testing.T) {
 	}
 }
 
-func TestTranslate(t *testing.T) {
-	tests := map[string]struct {
-		reason, in, want, revision string
-		fails                      bool
-	}{
-		"Spec":        {"", `{"spec":{"replicas":3}}`, `{"spec":{"replicas":3}}`, "", false},
-		"Metadata":    {"", `{"metadata":{"labels":{"a":null},"annotations":{"b":"c"}}}`, `{"annotations":{"b":"c"},"labels":{"a":null}}`, "", false},
-		"Revision":    {"It is a condition, and nothing that changes.", `{"metadata":{"resourceVersion":"7"},"spec":{}}`, `{"spec":{}}`, "7", false},
-		"Status":      {"Statuses are KQueen's.", `{"status":{}}`, "", "", true},
-		"Finalizers":  {"A caller says nothing of them.", `{"metadata":{"finalizers":[]}}`, "", "", true},
-		"Nothing":     {"", `{}`, `{}`, "", false},
-		"NoJSON":      {"", `{`, "", "", true},
-		"NotMetadata": {"", `{"metadata":[]}`, "", "", true},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, revision, err := translate([]byte(tc.in))
-			if string(got) != tc.want || revision != tc.revision || (err != nil) != tc.fails {
-				t.Errorf("%s got %s, %q, %v", tc.reason, got, revision, err)
-			}
-		})
-	}
-}
-
-// FuzzTranslate wants no more to come out than labels, annotations and the spec.
-func FuzzTranslate(f *testing.F) {
-	for _, seed := range []string{`{"spec":{"a":1}}`, `{"metadata":{"labels":{"a":null},"resourceVersion":"7"}}`, `{"metadata":null,"spec":null}`, `[]`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		got, _, err := translate(data)
-		if err != nil {
-			return
-		}
-		var out map[string]json.RawMessage
-		if err := json.Unmarshal(got, &out); err != nil {
-			t.Fatalf("%s: %v", got, err)
-		}
-		for name := range out {
-			if name != "spec" && name != "labels" && name != "annotations" {
-				t.Errorf("%s comes out of %s", name, data)
-			}
-		}
-	})
-}
-
 func TestEvents(t *testing.T) {
 	first, last := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2026, 1, 2, 3, 9, 5, 0, time.UTC)
 	from := rest.ObjectEvent{
@@ -159,16 +115,39 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func TestRefusedSelectors(t *testing.T) {
-	c := &restClient{scheme: newScheme(t), organization: "blue"}
-	if _, err := c.question(&v1alpha1.ClusterList{}, []client.ListOption{client.MatchingFields{"spec.version": "v1"}}); err == nil {
-		t.Error("a field that the API does not know was taken")
+func TestSets(t *testing.T) {
+	own, shared := rest.Object{Name: "hosted", Organization: "blue"}, rest.Object{Name: "hosted"}
+	tests := map[string]struct {
+		set         Set
+		own, shared bool
+	}{
+		"Own":        {Set{Organization: "blue"}, true, false},
+		"Shared":     {Set{Organization: "blue", Shared: true}, false, true},
+		"Everywhere": {Set{}, true, true},
+		"Named":      {Set{Name: "hosted"}, true, true},
+		"Others":     {Set{Name: "host"}, false, false},
 	}
-	q, err := c.question(&v1alpha1.ProvisionerList{}, []client.ListOption{client.InNamespace("kqueen-system"), client.MatchingFields{"metadata.name": "hosted"}})
-	if err != nil || q.in.Organization != "blue" || q.name != "hosted" || q.nowhere {
-		t.Errorf("what all share is asked for as %+v, %v", q, err)
+	for name, tc := range tests {
+		if tc.set.wants(&own) != tc.own || tc.set.wants(&shared) != tc.shared {
+			t.Errorf("%s: own %t, shared %t", name, tc.set.wants(&own), tc.set.wants(&shared))
+		}
 	}
-	if q, err := c.question(&v1alpha1.ClusterList{}, []client.ListOption{client.InNamespace("kqueen-system")}); err != nil || !q.nowhere {
-		t.Errorf("clusters of no organization are asked for as %+v, %v", q, err)
+}
+
+func TestPlacesOfWrites(t *testing.T) {
+	c := New(nil, newScheme(t), "blue")
+	tests := map[string]struct {
+		object client.Object
+		want   kqueen.Collection
+	}{
+		"New":          {&v1alpha1.Cluster{}, kqueen.Collection{Kind: "Cluster", Organization: "blue"}},
+		"Other":        {&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "org-green"}}, kqueen.Collection{Kind: "Cluster", Organization: "green"}},
+		"Shared":       {&v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{Namespace: "kqueen-system"}}, kqueen.Collection{Kind: "Provisioner", Organization: "blue"}},
+		"Organization": {&v1alpha1.Organization{}, kqueen.Collection{Kind: "Organization"}},
+	}
+	for name, tc := range tests {
+		if got := c.of(tc.object); got != tc.want {
+			t.Errorf("%s: in %+v, want %+v", name, got, tc.want)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package restclient
+package objects
 
 import (
 	"context"
@@ -26,49 +26,39 @@ const (
 	mostEvents   = 10_000
 )
 
-// listEvents lists what happened in an organization. Of fields it selects by regarding.name alone.
-func (c *restClient) listEvents(ctx context.Context, list *eventsv1.EventList, options []client.ListOption) error {
-	o := (&client.ListOptions{}).ApplyOptions(options)
-	organization, ok := organizationOf(o.Namespace)
-	if !ok {
-		return refused("listing events of " + o.Namespace)
-	}
-	name, err := exactly(o.FieldSelector, "regarding.name")
-	if err != nil {
-		return err
-	}
-	var all []rest.ObjectEvent
-	filter := kqueen.EventFilter{Paging: kqueen.Paging{Limit: pageOfEvents}, Name: name}
-	for {
-		page, err := c.api.ListEvents(ctx, organization, filter)
+// events lists what happened in an organization. Of a set it heeds the organization and the name.
+func (c *Client) events(ctx context.Context, s Set) ([]client.Object, error) {
+	filter := kqueen.EventFilter{Paging: kqueen.Paging{Limit: pageOfEvents}, Name: s.Name}
+	var all []client.Object
+	seen := map[types.UID]bool{}
+	for read := 0; ; {
+		page, err := c.api.ListEvents(ctx, s.Organization, filter)
 		if err != nil {
-			return explain(err, "Event", name)
+			return nil, explain(err)
 		}
-		all = append(all, page.Items...)
-		if page.Cursor == "" || page.Cursor == filter.Cursor || len(all) >= mostEvents {
-			break
+		for i := range page.Items {
+			if e := eventOf(&page.Items[i], v1alpha1.NamespacePrefix+s.Organization); !seen[e.UID] {
+				seen[e.UID] = true
+				all = append(all, e)
+			}
+		}
+		read += len(page.Items)
+		if page.Cursor == "" || page.Cursor == filter.Cursor || read >= mostEvents {
+			return all, nil
 		}
 		filter.Cursor = page.Cursor
 	}
-	list.Items = make([]eventsv1.Event, 0, len(all))
-	seen := map[types.UID]bool{}
-	for i := range all {
-		if e := eventOf(&all[i], o.Namespace); !seen[e.UID] {
-			seen[e.UID] = true
-			list.Items = append(list.Items, e)
-		}
-	}
-	return nil
 }
 
-// eventOf is what the admin plane would have said. The API tells no name of an event: the one here stays while nothing
+// eventOf is an event as Kubernetes has it. The API tells no name of an event: the one here stays while nothing
 // but its time and number change.
-func eventOf(from *rest.ObjectEvent, namespace string) eventsv1.Event {
+func eventOf(from *rest.ObjectEvent, namespace string) *eventsv1.Event {
 	sum := sha256.Sum256([]byte(strings.Join([]string{
 		from.Object.Kind, from.Object.Name, from.Object.UID, from.Type, from.Reason, from.Message, from.Reporter, from.FirstTime.UTC().Format(time.RFC3339Nano),
 	}, "\x00")))
 	id := hex.EncodeToString(sum[:8])
-	e := eventsv1.Event{
+	e := &eventsv1.Event{
+		TypeMeta: metav1.TypeMeta{APIVersion: eventsv1.SchemeGroupVersion.String(), Kind: eventKind},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: from.Object.Name + "." + id, Namespace: namespace, UID: types.UID(id),
 			CreationTimestamp: metav1.NewTime(from.FirstTime.Local()), ResourceVersion: fmt.Sprintf("%d", from.Time.UnixMicro()),

@@ -1,4 +1,4 @@
-package restclient
+package objects
 
 import (
 	"encoding/json"
@@ -30,6 +30,7 @@ func fill(from *rest.Object, to client.Object) error {
 	if err := json.Unmarshal(data, to); err != nil {
 		return fmt.Errorf("read %s %s: %w", from.Kind, from.Name, err)
 	}
+	to.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(from.Kind))
 	to.SetName(from.Name)
 	to.SetNamespace(namespaceOf(from))
 	to.SetUID(types.UID(from.UID))
@@ -60,10 +61,10 @@ func inputOf(o client.Object) (rest.Input, error) {
 	return in, nil
 }
 
-// namespaceOf is where the admin plane has an object. What belongs to no organization but could is shared by all.
+// namespaceOf is where users see an object. What belongs to no organization but could is shared by all.
 func namespaceOf(o *rest.Object) string {
 	switch {
-	case isGlobal(o.Kind):
+	case !inOrganization(o.Kind):
 		return ""
 	case o.Organization == "":
 		return v1alpha1.SystemNamespace
