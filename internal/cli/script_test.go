@@ -66,10 +66,17 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// atOnce is how many scripts run at once, unless -parallel says so: most of the time they wait.
+const atOnce = "8"
+
 // withPlane runs tests and stops the plane after them.
 type withPlane struct{ m *testing.M }
 
 func (w withPlane) Run() int {
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	if err := forgetMachine(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
