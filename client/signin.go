@@ -28,7 +28,7 @@ func (c *Client) AnswerDevice(ctx context.Context, in rest.DeviceAnswer) error {
 	return c.call(ctx, "answerDevice", nil, in, nil)
 }
 
-// ExchangeCode turns what a browser brought into a session (operation exchangeCode). The caller need not be signed in.
+// ExchangeCode exchanges the code that a browser passed for a session (operation exchangeCode). The caller need not be signed in.
 func (c *Client) ExchangeCode(ctx context.Context, in rest.CodeExchange) (*rest.Issued, error) {
 	return called[rest.Issued](ctx, c, "exchangeCode", nil, in)
 }

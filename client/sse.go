@@ -67,7 +67,7 @@ func (r *eventReader) next() (sentEvent, error) {
 	}
 }
 
-// line returns a line without its end. It is good until the next call.
+// line returns a line without its end. It is valid until the next call.
 func (r *eventReader) line(most int) ([]byte, error) {
 	var whole []byte
 	for {
