@@ -22,13 +22,13 @@ import (
 	"kqueen.io/kqueen/api/rest"
 )
 
-// api is the REST API of an installation, as somebody who trusts its authority calls it.
+// api is the REST API of an installation, as a client that trusts its authority calls it.
 type api struct {
 	t      *testing.T
 	url    string
 	client *http.Client
 	token  string
-	// secrets are all that were handed out or in, which nobody else may ever see, by the field of the document that
+	// secrets are all that were handed out or in, which no other caller may ever see, by the field of the document that
 	// they were in, and answers what was answered so far.
 	secrets map[string][]string
 	answers *[]place
@@ -102,16 +102,16 @@ func (d *api) want(status int, method, path string, body, out any, headers ...st
 	}
 }
 
-// as signs somebody in.
+// as signs a user in.
 func (d *api) as(name string) *api {
 	d.t.Helper()
 	var issued rest.Issued
 	d.want(http.StatusOK, "POST", "/signin", rest.SignIn{Name: name, Password: apiPassword}, &issued)
 	d.keep("SignIn.password", apiPassword)
 	d.keep("Issued.token", issued.Token)
-	somebody := *d
-	somebody.token = issued.Token
-	return &somebody
+	caller := *d
+	caller.token = issued.Token
+	return &caller
 }
 
 // member makes a user and lets them choose a password.
@@ -129,7 +129,7 @@ func (d *api) member(name string) {
 // keep remembers a secret that was in a field.
 func (d *api) keep(field, secret string) { d.secrets[field] = append(d.secrets[field], secret) }
 
-// setup makes the first administrator with what whoever can enter the data directory is given.
+// setup creates the first administrator with the token that the owner of the data directory is given.
 func (i *installation) setup(d *api) *api {
 	i.t.Helper()
 	local := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -102,11 +102,11 @@ func plantProviders(root, member *api, organization string) {
 	root.want(http.StatusOK, "GET", provisioners+"/planted/credentials", nil, nil)
 }
 
-// plantJoin asks for what a machine joins a cluster with that somebody brings.
+// plantJoin asks for the token with which a machine of the user's own joins a cluster.
 func plantJoin(member *api, organization, cluster string) {
 	member.t.Helper()
 	pools, machines := "/organizations/"+organization+"/nodepools", "/organizations/"+organization+"/machines"
-	member.want(http.StatusCreated, "POST", pools, rest.Input{Name: "brought", Spec: json.RawMessage(fmt.Sprintf(
+	member.want(http.StatusCreated, "POST", pools, rest.Input{Name: "joined", Spec: json.RawMessage(fmt.Sprintf(
 		`{"clusterName":%q,"replicas":1,"template":{"provider":"manual"}}`, cluster))}, nil)
 	var token rest.JoinToken
 	eventually(member.t, "a machine can join", func(context.Context) error {
@@ -151,7 +151,7 @@ func kept(t *testing.T, i *installation) []place {
 	return out
 }
 
-// tenantSaid is what a cluster tells everybody in it.
+// tenantSaid is what a cluster tells all of its users.
 func (i *installation) tenantSaid(organization, cluster string) []place {
 	i.t.Helper()
 	config, out := i.kubeconfig(organization, cluster), []place(nil)

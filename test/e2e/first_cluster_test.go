@@ -178,6 +178,6 @@ func checkStatus(t *testing.T, i *installation) {
 		}
 	}
 	if got := i.ok("status"); !strings.Contains(got, filepath.Clean(i.dir)) || !strings.Contains(got, "MiB") {
-		t.Errorf("status for people: %s", got)
+		t.Errorf("status for users: %s", got)
 	}
 }

@@ -23,7 +23,7 @@ import (
 // flood is what bad clients do to a server: total requests over as many connections as there are clients.
 type flood struct {
 	api *api
-	// member is a token that is good, of somebody who misuses it.
+	// member is a valid token, of a user who misuses it.
 	member         string
 	clients, total int
 	// slow is how many clients begin with a request that they do not finish.
@@ -35,7 +35,7 @@ type flood struct {
 	wrong    []string
 }
 
-// floodSource is where bad clients come from, so that nobody else is kept waiting for their wrong passwords.
+// floodSource is where bad clients come from, so that no other caller is kept waiting for their wrong passwords.
 const floodSource = "127.0.0.66"
 
 // run sends everything and returns when it was answered.
@@ -109,7 +109,7 @@ func (f *flood) client(n int) *badClient {
 type badRequest struct {
 	name, method, path, body string
 	header                   map[string]string
-	// member says that somebody who is somebody does it.
+	// member says that an authenticated caller does it.
 	member bool
 }
 
@@ -118,8 +118,8 @@ var deep = strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
 
 // badRequests have %d where the number of the request goes.
 var badRequests = []badRequest{
-	{name: "nobody", method: "GET", path: "/me"},
-	{name: "a token of nobody", method: "GET", path: "/organizations", header: map[string]string{"Authorization": "Bearer kqs_%d"}},
+	{name: "no token", method: "GET", path: "/me"},
+	{name: "an unknown token", method: "GET", path: "/organizations", header: map[string]string{"Authorization": "Bearer kqs_%d"}},
 	{name: "no token at all", method: "GET", path: "/organizations", header: map[string]string{"Authorization": "Basic YWRtaW46YWRtaW4="}},
 	{name: "a long token", method: "GET", path: "/me", header: map[string]string{"Authorization": "Bearer " + strings.Repeat("x", 20<<10)}},
 	{name: "a wrong password", method: "POST", path: "/signin", body: `{"name":"nobody-%d","password":"wrong password"}`},
@@ -148,7 +148,7 @@ var badRequests = []badRequest{
 	{name: "a forged user", method: "GET", path: "/me", header: map[string]string{"Impersonate-User": "system:admin"}, member: true},
 	{name: "a forged group", method: "GET", path: "/me", header: map[string]string{"X-Remote-Group": "system:masters"}},
 	{name: "too many headers", method: "GET", path: "/me", header: map[string]string{"X-Filler": strings.Repeat("x", 64<<10)}},
-	{name: "a watch of nobody", method: "GET", path: "/organizations/payments/clusters?watch=true", header: map[string]string{"Last-Event-ID": "x"}},
+	{name: "a watch with an unknown token", method: "GET", path: "/organizations/payments/clusters?watch=true", header: map[string]string{"Last-Event-ID": "x"}},
 }
 
 func (b *badClient) send(ctx context.Context, k badRequest, number int) (int, error) {

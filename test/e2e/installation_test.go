@@ -165,7 +165,7 @@ func (i *installation) leftBehind() []process {
 	}
 }
 
-// up starts it, the first time on a gateway port that is free and that nobody gets by chance.
+// up starts it, the first time on a gateway port that is free and that no program gets by chance.
 func (i *installation) up() {
 	i.t.Helper()
 	args := []string{"up", "--timeout", "5m"}

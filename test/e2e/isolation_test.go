@@ -119,7 +119,7 @@ func refusedByOthers(t *testing.T, i *installation, a, b *party) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Even at home the certificate for etcd is nobody's, and a server's certificate does not make a client.
+	// Even at home the certificate for etcd is that of no user, and a server's certificate does not make a client.
 	strangers := []string{"certificate etcd-client", "certificate apiserver"}
 	for what, c := range a.credentials(t) {
 		want := http.StatusOK
@@ -137,7 +137,7 @@ func refusedByOthers(t *testing.T, i *installation, a, b *party) {
 	}
 }
 
-// present asks an API server for what everybody whom it knows may see.
+// present asks an API server for what every authenticated user may see.
 func (c credential) present(t *testing.T, to *rest.Config) (int, error) {
 	t.Helper()
 	pool := x509.NewCertPool()

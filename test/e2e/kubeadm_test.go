@@ -15,8 +15,8 @@ import (
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
-// brought is a machine that somebody brings, with containerd and a kubelet that waits to be configured.
-type brought struct {
+// kubeadmMachine is a machine of the user's own, with containerd and a kubelet that waits for kubeadm.
+type kubeadmMachine struct {
 	*box
 	parts parts
 	bare  bool // it has no CNI plugins and no network configuration
@@ -45,24 +45,24 @@ func partsOf(t *testing.T) parts {
 	return p
 }
 
-// bring is a machine that does not run yet.
-func (i *installation) bring() *brought {
+// kubeadmMachine returns a machine that does not run yet.
+func (i *installation) kubeadmMachine() *kubeadmMachine {
 	i.t.Helper()
-	b := &brought{box: i.lan().box(), parts: partsOf(i.t)}
+	b := &kubeadmMachine{box: i.lan().box(), parts: partsOf(i.t)}
 	b.cgroup = b.link
 	return b
 }
 
 // boot starts the machine under the name that its node will have.
-func (b *brought) boot(node string) {
+func (b *kubeadmMachine) boot(node string) {
 	b.t.Helper()
 	b.makeCgroups()
 	b.write("containerd.toml", b.containerdConfig())
 	if !b.bare {
-		b.write("cni.conflist", cniOfBrought)
+		b.write("cni.conflist", cniConfig)
 	}
 	b.write("patches/kubeletconfiguration+merge.json", b.kubeletPatch())
-	b.start("brought.sh", node, "PROGRAMS="+b.parts.bin, "KUBERNETES="+programs.node)
+	b.start("kubeadm.sh", node, "PROGRAMS="+b.parts.bin, "KUBERNETES="+programs.node)
 	ctr := []string{filepath.Join(b.parts.bin, "ctr"), "--namespace", "k8s.io"}
 	eventually(b.t, "containerd answers", func(context.Context) error {
 		if r := b.within(append(ctr, "version")...); r.code != 0 {
@@ -79,7 +79,7 @@ func (b *brought) boot(node string) {
 
 // join runs the printed line. Only what this host is like is added to it: it is no machine with systemd, and
 // may have cgroups of version 1.
-func (b *brought) join(line string) {
+func (b *kubeadmMachine) join(line string) {
 	b.t.Helper()
 	words := strings.Fields(line)
 	if len(words) < 2 || words[0] != "kubeadm" || words[1] != "join" {
@@ -92,9 +92,9 @@ func (b *brought) join(line string) {
 	}
 }
 
-// cniOfBrought is the network that this user brings: a bridge on the one node.
-const cniOfBrought = `{
-  "cniVersion": "1.0.0", "name": "brought",
+// cniConfig is the network of this user: a bridge on the one node.
+const cniConfig = `{
+  "cniVersion": "1.0.0", "name": "own",
   "plugins": [{
     "type": "bridge", "bridge": "cni0", "isGateway": true, "isDefaultGateway": true,
     "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.244.0.0/24"}]]}
@@ -103,7 +103,7 @@ const cniOfBrought = `{
 `
 
 // containerdConfig is for a machine without a registry, on a host that may not lower the OOM score.
-func (b *brought) containerdConfig() string {
+func (b *kubeadmMachine) containerdConfig() string {
 	plugins := b.parts.cni
 	if b.bare {
 		plugins = "/opt/cni/bin"
@@ -129,7 +129,7 @@ func (b *brought) containerdConfig() string {
 }
 
 // kubeletPatch keeps the kubelet in cgroups of its own, beside those of whatever else runs on this host.
-func (b *brought) kubeletPatch() string {
+func (b *kubeadmMachine) kubeletPatch() string {
 	patch, err := json.Marshal(map[string]any{
 		"failCgroupV1": false, "cgroupDriver": "cgroupfs", "cgroupRoot": "/" + b.cgroup,
 		"evictionHard":                map[string]string{"nodefs.available": "512Mi", "imagefs.available": "512Mi"},
@@ -143,7 +143,7 @@ func (b *brought) kubeletPatch() string {
 
 // makeCgroups makes what the kubelet wants to find. With version 1 nothing can enter a cpuset without
 // processors, with version 2 there are no controllers until they are asked for.
-func (b *brought) makeCgroups() {
+func (b *kubeadmMachine) makeCgroups() {
 	b.t.Helper()
 	write := func(file, text string) {
 		if err := os.WriteFile(file, []byte(text), 0); err != nil {

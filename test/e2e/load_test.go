@@ -135,9 +135,9 @@ func (d *api) from(t *testing.T, address string) *api {
 	transport := d.client.Transport.(*http.Transport).Clone()
 	transport.DialContext = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}).DialContext
 	t.Cleanup(transport.CloseIdleConnections)
-	somebody := *d
-	somebody.client = &http.Client{Transport: transport, Timeout: patience}
-	return &somebody
+	caller := *d
+	caller.client = &http.Client{Transport: transport, Timeout: patience}
+	return &caller
 }
 
 // get is call for those who may not end the test.

@@ -14,7 +14,7 @@ import (
 	"kqueen.io/kqueen/api/rest"
 )
 
-// person gives commands as somebody who has signed in: with nothing of the installation but its URL and its authority.
+// person gives commands as a user who has signed in: with nothing of the installation but its URL and its authority.
 type person struct {
 	*installation
 
@@ -118,7 +118,7 @@ func recovers(t *testing.T, i *installation, d *api) {
 		t.Error("another administrator gives the first one no new password")
 	}
 	if out := rescue.can("audit", "list", "-A", "--action", "create-recovery-token", "-o", "json"); !strings.Contains(out, `"kind": "owner"`) {
-		t.Errorf("the audit log does not say that somebody recovered: %s", out)
+		t.Errorf("the audit log does not say that an administrator was recovered: %s", out)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"kqueen.io/kqueen/internal/platform/database/databasetest"
 )
 
-// TestPostgreSQL is an installation whose people and audit log are in PostgreSQL: they are there after a crash, also
-// when the address is not said again, and what is in the database helps nobody who reads it.
+// TestPostgreSQL is an installation whose users and audit log are in PostgreSQL: they are there after a crash, also
+// when the address is not said again, and what is in the database helps no attacker who reads it.
 func TestPostgreSQL(t *testing.T) {
 	t.Parallel()
 	address, err := url.Parse(databasetest.PostgreSQL(t))

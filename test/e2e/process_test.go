@@ -48,7 +48,7 @@ func (i *installation) processes() []process {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// A process that ends meanwhile is none, and a dead one that nobody has reaped has no arguments.
+		// A process that ends meanwhile is none, and a dead one that has not been reaped has no arguments.
 		arguments, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
 		environ, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
 		if !bytes.Contains(environ, mark) && !bytes.Contains(arguments, []byte(i.dir)) {

@@ -87,7 +87,7 @@ func stored(t *testing.T, i *installation) []place {
 	return out
 }
 
-// said is what programs and people get to see: logs, process lists, events, conditions.
+// said is what programs and users get to see: logs, process lists, events, conditions.
 func said(t *testing.T, i *installation) []place {
 	t.Helper()
 	var out []place

@@ -32,7 +32,7 @@ func testSmallDisk(t *testing.T) {
 		ended <- err
 	}()
 	if err := <-ended; err != nil {
-		t.Skipf("this machine lets nobody mount: %v", err)
+		t.Skipf("this machine lets no program mount: %v", err)
 	}
 	golden(t, i, "not-enough-disk", i.replaced(said))
 }

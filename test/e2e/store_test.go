@@ -110,7 +110,7 @@ func (t tenants) named(text string) bool {
 func (i *installation) traces(of tenants) []string {
 	i.t.Helper()
 	if len(of.names) == 0 || len(of.uids) == 0 {
-		i.t.Fatal("there is nobody to look for")
+		i.t.Fatal("there is no user to look for")
 	}
 	etcd, ctx := i.store(), i.t.Context()
 	keys, err := etcd.Get(ctx, "\x00", clientv3.WithFromKey(), clientv3.WithKeysOnly())

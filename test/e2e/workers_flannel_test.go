@@ -50,13 +50,13 @@ func TestWorkersFlannel(t *testing.T) {
 	}
 }
 
-// TestWorkersFlannelBrought brings a machine that has no CNI plugins, no network and, because its image cannot be
+// TestWorkersFlannelKubeadm joins a machine that has no CNI plugins, no network and, because its image cannot be
 // pulled here, no kube-proxy: flannel makes a node of it.
-func TestWorkersFlannelBrought(t *testing.T) {
+func TestWorkersFlannelKubeadm(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
 	i := newInstallation(t)
-	b := i.bring()
+	b := i.kubeadmMachine()
 	b.bare = true
 	i.ok(append([]string{"up", "--timeout", "5m", "--listen", "0.0.0.0"}, ports(t)...)...)
 	i.ok("cluster", "create", "demo", "--cni", "flannel", "--wait")
@@ -164,7 +164,7 @@ func (w *workers) vxlan(t *testing.T, m v1alpha1.Machine) (device *netlink.Vxlan
 	return device, peers
 }
 
-// seeSources wants that pods of two machines see each other's addresses: what hides them would break whoever looks
+// seeSources wants that pods of two machines see each other's addresses: what hides them would break programs that look
 // at them.
 func (w *workers) seeSources(t *testing.T) {
 	const each = `jsonpath={range .items[*]}{.metadata.name} {.status.podIP} {.spec.nodeName}{"\n"}{end}`

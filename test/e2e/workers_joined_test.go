@@ -62,9 +62,9 @@ func (w *workers) refuses(t *testing.T, b *joined) {
 	token := joinToken(t, b.line)
 	id, _, _ := strings.Cut(token, ".")
 	w.expired()
-	b.refused("token that nobody knows", strings.Replace(b.line, token, "aaaaaa.0123456789abcdef", 1), 1, "the cluster does not know the token")
+	b.refused("unknown token", strings.Replace(b.line, token, "aaaaaa.0123456789abcdef", 1), 1, "the cluster does not know the token")
 	b.refused("token with another secret", strings.Replace(b.line, token, id+".0123456789abcdef", 1), 1, "is not signed with the token")
-	b.refused("token whose time is over", strings.Replace(b.line, token, "expire.0123456789abcdef", 1), 1, "has expired")
+	b.refused("token that has expired", strings.Replace(b.line, token, "expire.0123456789abcdef", 1), 1, "has expired")
 	at := strings.Index(b.line, "sha256:") + len("sha256:")
 	other := strings.Repeat("0", 64)
 	b.refused("hash of another key", b.line[:at]+other+b.line[at+len(other):], 1, "is not the cluster that is meant")
@@ -88,7 +88,7 @@ func (w *workers) refuses(t *testing.T, b *joined) {
 	}
 }
 
-// expired makes a token whose time is over.
+// expired makes a token that has expired.
 func (w *workers) expired() {
 	w.t.Helper()
 	w.kubectl(w.config, `{"apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
@@ -101,7 +101,7 @@ func (w *workers) expired() {
 func (b *joined) occupy() (end func()) {
 	b.t.Helper()
 	r := b.shell("busybox nc -l -p 10250 </dev/null >/dev/null 2>&1 & echo $!")
-	eventually(b.t, "somebody listens on the port", func(context.Context) error {
+	eventually(b.t, "a program listens on the port", func(context.Context) error {
 		const listening = ":280A 00000000:0000 0A" // the port in hexadecimal digits
 		if out := b.within("cat", "/proc/net/tcp", "/proc/net/tcp6").stdout; !strings.Contains(out, listening) && !strings.Contains(out, ":280A 00000000000000000000000000000000:0000 0A") {
 			return errors.New(out)
@@ -110,7 +110,7 @@ func (b *joined) occupy() (end func()) {
 	})
 	return func() {
 		b.within("kill", strings.TrimSpace(r.stdout))
-		eventually(b.t, "nobody listens on the port", func(context.Context) error {
+		eventually(b.t, "no program listens on the port", func(context.Context) error {
 			if out := b.within("cat", "/proc/net/tcp", "/proc/net/tcp6").stdout; strings.Contains(out, ":280A ") {
 				return errors.New(out)
 			}
@@ -193,7 +193,7 @@ func (w *workers) restart(t *testing.T, b *joined, all []*joined) {
 	}
 	eventually(t, "everything is reached again", func(context.Context) error { return w.reach() })
 	if b.supervisor() == "" {
-		t.Error("nobody supervises the programs, which run")
+		t.Error("nothing supervises the programs, which run")
 	}
 }
 

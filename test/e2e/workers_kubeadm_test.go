@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// TestWorkersBrought brings a machine: it joins with what `kqueen node join-command` prints and upstream's kubeadm,
+// TestWorkersKubeadm joins a machine of the user's own: it joins with what `kqueen node join-command` prints and upstream's kubeadm,
 // from a network of its own. kube-proxy is a DaemonSet on such a machine, of an image that cannot be pulled
 // here: the node is ready without it, and Services are not looked at.
-func TestWorkersBrought(t *testing.T) {
+func TestWorkersKubeadm(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
 	i := newInstallation(t)
-	b := i.bring()
+	b := i.kubeadmMachine()
 	// All addresses: machines are told the first one of the host, which they reach by the link.
 	i.ok(append([]string{"up", "--timeout", "5m", "--listen", "0.0.0.0"}, ports(t)...)...)
 	i.ok("cluster", "create", "demo", "--cni", "none", "--wait")
@@ -28,7 +28,7 @@ func TestWorkersBrought(t *testing.T) {
 
 	line := i.ok("node", "join-command", "--pool", "hand", "--with", "kubeadm")
 	if out := i.ok("node", "list", "-o", "json"); strings.Contains(out, joinToken(t, line)) {
-		t.Errorf("the machine tells its token to everybody who may see it:\n%s", out)
+		t.Errorf("the machine tells its token to every user who may see it:\n%s", out)
 	}
 	b.join(line)
 	i.ok("nodepool", "wait", "hand", "--timeout", "3m")

@@ -1,4 +1,4 @@
-# A machine that somebody brings with nothing on it. It ends when standard input does, so with the test, however that
+# A machine of the user's own with nothing on it. It ends when standard input does, so with the test, however that
 # ends.
 . "$MACHINE"
 exec 3<&0

@@ -1,4 +1,4 @@
-# A machine that somebody brings: containerd, and the kubelet as kubeadm's systemd unit runs it. It ends when standard
+# A machine of the user's own: containerd, and the kubelet as kubeadm's systemd unit runs it. It ends when standard
 # input does, so with the test, however that ends.
 #
 # From the environment, beside what machine.sh reads: PROGRAMS (the folder of containerd and company), KUBERNETES
@@ -6,7 +6,7 @@
 . "$MACHINE"
 
 mkdir -p /etc/cni/net.d /var/lib/kubelet
-[ ! -f "$DIR/cni.conflist" ] || cp "$DIR/cni.conflist" /etc/cni/net.d/10-brought.conflist
+[ ! -f "$DIR/cni.conflist" ] || cp "$DIR/cni.conflist" /etc/cni/net.d/10-own.conflist
 
 PATH="$PROGRAMS:$PATH"
 containerd --config "$DIR/containerd.toml" >"$DIR/containerd.log" 2>&1 &

@@ -13,7 +13,7 @@ mount --bind "$DIR/log" /var/log
 mount --bind "$DIR/opt" /opt
 mount -t tmpfs -o mode=0755 tmpfs /run
 mount -t proc proc /proc
-hostname brought
+hostname machine
 
 ip link set lo up
 ip link set "$LINK" name eth0
