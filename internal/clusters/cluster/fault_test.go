@@ -164,7 +164,7 @@ func TestClusterUnderFaults(t *testing.T) {
 	}
 	for name, world := range tests {
 		t.Run(name, func(t *testing.T) {
-			operatortest.Run(t, func(t *testing.T) operatortest.World { return world(t, newSubject(t)) })
+			operatortest.RunParallel(t, func(t *testing.T) operatortest.World { return world(t, newSubject(t)) })
 		})
 	}
 }

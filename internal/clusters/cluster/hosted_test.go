@@ -129,7 +129,7 @@ func TestHostedClusterUnderFaults(t *testing.T) {
 	}
 	for name, world := range tests {
 		t.Run(name, func(t *testing.T) {
-			operatortest.Run(t, func(t *testing.T) operatortest.World { return world(t, newHosted(t)) })
+			operatortest.RunParallel(t, func(t *testing.T) operatortest.World { return world(t, newHosted(t)) })
 		})
 	}
 }

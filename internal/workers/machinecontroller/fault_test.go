@@ -174,7 +174,7 @@ func TestMachineUnderFaults(t *testing.T) {
 	}
 	for name, world := range tests {
 		t.Run(name, func(t *testing.T) {
-			operatortest.Run(t, func(t *testing.T) operatortest.World { return world(t, newSubject(t)) })
+			operatortest.RunParallel(t, func(t *testing.T) operatortest.World { return world(t, newSubject(t)) })
 		})
 	}
 }

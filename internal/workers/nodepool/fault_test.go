@@ -65,7 +65,7 @@ func TestNodePoolUnderFaults(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			operatortest.Run(t, func(t *testing.T) operatortest.World { return tc.world(t, newSubject(t, pooled(tc.replicas))) })
+			operatortest.RunParallel(t, func(t *testing.T) operatortest.World { return tc.world(t, newSubject(t, pooled(tc.replicas))) })
 		})
 	}
 }

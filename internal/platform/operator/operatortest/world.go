@@ -54,6 +54,17 @@ type Act struct {
 // name says the call and the fault, so that it can be run alone.
 func Run(t *testing.T, world func(*testing.T) World) {
 	t.Helper()
+	run(t, world, false)
+}
+
+// RunParallel is Run for Worlds that share nothing: they run side by side, after RunParallel has returned.
+func RunParallel(t *testing.T, world func(*testing.T) World) {
+	t.Helper()
+	run(t, world, true)
+}
+
+func run(t *testing.T, world func(*testing.T) World, parallel bool) {
+	t.Helper()
 	calls, want, err := dryRun(t.Context(), world(t))
 	if err != nil {
 		t.Fatalf("without a fault: %v", err)
@@ -68,6 +79,9 @@ func Run(t *testing.T, world func(*testing.T) World) {
 				continue
 			}
 			t.Run(fmt.Sprintf("call_%d_%s_%s", at, c.name, fault), func(t *testing.T) {
+				if parallel {
+					t.Parallel()
+				}
 				got, err := faultRun(t.Context(), world(t), newInjector(at, fault), c.name)
 				if err != nil {
 					t.Fatal(err)

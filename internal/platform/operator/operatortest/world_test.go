@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -128,30 +129,35 @@ func TestKitFindsFaults(t *testing.T) {
 	}
 }
 
-func TestRunPassesAGoodReconciler(t *testing.T) {
-	t.Setenv("KQUEEN_FAULTS", "all")
-	worlds := 0
-	Run(t, func(*testing.T) World {
-		worlds++
-		o := &outside{}
-		return o.world(good(o))
+// worldsOf is how many worlds a run with a good reconciler makes.
+func worldsOf(t *testing.T) int64 {
+	t.Helper()
+	var worlds atomic.Int64
+	t.Run("Run", func(t *testing.T) {
+		RunParallel(t, func(*testing.T) World {
+			worlds.Add(1)
+			o := &outside{}
+			return o.world(good(o))
+		})
 	})
-	// Has a, Make a, Has b, Make b: two faults for each question and four for each act, and the dry run.
-	if want := 1 + 2*2 + 2*4; worlds != want {
-		t.Errorf("%d worlds were made, want %d: faults were left out", worlds, want)
-	}
+	return worlds.Load()
 }
 
-func TestRunPicksOneFaultForEachCall(t *testing.T) {
-	t.Setenv("KQUEEN_FAULTS", "")
-	worlds := 0
-	Run(t, func(*testing.T) World {
-		worlds++
-		o := &outside{}
-		return o.world(good(o))
-	})
-	if want := 1 + 4; worlds != want {
-		t.Errorf("%d worlds were made, want %d", worlds, want)
+func TestRunPassesAGoodReconciler(t *testing.T) {
+	// Has a, Make a, Has b, Make b: two faults for each question and four for each act, and the dry run.
+	for name, c := range map[string]struct {
+		faults string
+		want   int64
+	}{
+		"AllFaults":   {"all", 1 + 2*2 + 2*4},
+		"OneEachCall": {"", 1 + 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KQUEEN_FAULTS", c.faults)
+			if got := worldsOf(t); got != c.want {
+				t.Errorf("%d worlds were made, want %d", got, c.want)
+			}
+		})
 	}
 }
 
