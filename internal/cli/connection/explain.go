@@ -30,7 +30,7 @@ func (e *Env) Explain(err error) string {
 	var away *net.OpError
 	switch {
 	case exit.ProblemStatus(err) == http.StatusUnauthorized && !e.SigningIn:
-		return err.Error() + "\nyour session or token is over; sign in with: " + e.Command("login")
+		return err.Error() + "\nyour session or token has expired; sign in with: " + e.Command("login")
 	case !errors.Is(err, syscall.ECONNREFUSED):
 	case errors.As(err, &away) && away.Net == "unix":
 		dir, dirErr := e.dataDir()

@@ -19,13 +19,13 @@ var DataFormats = []string{"table", "json", "yaml"}
 // NamedFormats are those of what has names that other commands take.
 var NamedFormats = []string{"table", "json", "yaml", "name"}
 
-// PrintNamed is printData for what can also be printed as NOUN/NAME, of which the name is the first cell of a row.
-func (c *Console) PrintNamed(format, noun string, data any, rows [][]string) error {
+// PrintNamed is PrintData for what can also be printed as KIND/NAME, of which the name is the first cell of a row.
+func (c *Console) PrintNamed(format, kind string, data any, rows [][]string) error {
 	if format != "name" {
 		return c.PrintData(format, data, rows)
 	}
 	for _, row := range rows[1:] {
-		if _, err := fmt.Fprintln(c.Stdout, noun+"/"+CleanLine(row[0])); err != nil {
+		if _, err := fmt.Fprintln(c.Stdout, kind+"/"+CleanLine(row[0])); err != nil {
 			return err
 		}
 	}

@@ -16,13 +16,13 @@ import (
 // maxTyped is how much is read of what the user types or pipes in, in bytes.
 const maxTyped = 4096
 
-// ErrNobody says that something has to be asked and no user is there.
-var ErrNobody = exit.Fail(exit.Usage, "there is no terminal to ask on; give --username with --password-stdin, or --token-stdin; or sign in with a browser, by --browser or --device")
+// ErrNoTerminal says that the user has to be asked and there is no terminal.
+var ErrNoTerminal = exit.Fail(exit.Usage, "there is no terminal to ask on; give --username with --password-stdin, or --token-stdin; or sign in with a browser, by --browser or --device")
 
 // Prompt asks for a line.
 func (c *Console) Prompt(ctx context.Context, text string) (string, error) {
 	if !IsTerminal(c.Stdin) {
-		return "", ErrNobody
+		return "", ErrNoTerminal
 	}
 	fmt.Fprint(c.Stderr, text)
 	line, err := unlessDone(ctx, func() (string, error) { return ReadLine(c.Stdin) })
@@ -72,7 +72,7 @@ func ReadLine(in io.Reader) (string, error) {
 func (c *Console) PromptSecret(ctx context.Context, text string) (string, error) {
 	file, ok := c.Stdin.(*os.File)
 	if !ok || !IsTerminal(file) {
-		return "", ErrNobody
+		return "", ErrNoTerminal
 	}
 	fmt.Fprint(c.Stderr, text)
 	terminal := int(file.Fd())

@@ -79,7 +79,7 @@ func (r *Report) send(line reportLine) {
 // Step tells the parent how far the start is.
 func (r *Report) Step(s stage.Step) { r.send(reportLine{Step: &s}) }
 
-// Ready tells the parent that everything serves. It is the last that the parent hears.
+// Ready tells the parent that everything is ready. It is the last that the parent hears.
 func (r *Report) Ready() {
 	r.send(reportLine{Ready: true})
 	r.close()

@@ -113,8 +113,8 @@ func Pairs(labels map[string]string) string {
 	return strings.Join(all, ", ")
 }
 
-// NextTry says when something is tried again, or nothing.
-func NextTry(at *metav1.Time) string {
+// In says in how much time a moment comes, "now" when it has passed, or nothing without one.
+func In(at *metav1.Time) string {
 	if at == nil {
 		return ""
 	}

@@ -47,12 +47,12 @@ func newUpCommand(e *connection.Env) *cobra.Command {
 		Use:   "up",
 		Short: "Start KQueen on this machine",
 		Long: `Start KQueen on this machine, or find it running, and return when everything
-serves. The server goes on in the background; see "kqueen status", and stop it
+is ready. The server goes on in the background; see "kqueen status", and stop it
 with "kqueen down". What runs is found again and data is kept.
 
 With --foreground it stays, for service managers. It then ends on SIGTERM and
 leaves the control planes running, so that it can be restarted or upgraded
-without anybody noticing.
+without an interruption for users of clusters.
 
 Users, tokens and the audit log are kept in a file of the data directory, or,
 with the URL of a PostgreSQL database in KQUEEN_DATABASE, there. What was said
@@ -77,7 +77,7 @@ last time stays.`,
 	f.StringVar(&flags.machineNetwork, "machine-network", "", "IPv4 network from which each cluster gets a /24 for its machines on this host (default the one of last time, at first 10.223.0.0/16)")
 	f.StringVar(&flags.images, "images", "", "images that KQueen's own pods in clusters run: bundled (built with the programs of machines here) or upstream (pulled from registry.k8s.io and ghcr.io) (default the ones of last time, at first bundled where they are built)")
 	_ = cmd.RegisterFlagCompletionFunc("images", command.OneOf(prepare.Sources()...))
-	f.DurationVar(&flags.timeout, "timeout", 3*time.Minute, "how long to wait until everything serves")
+	f.DurationVar(&flags.timeout, "timeout", 3*time.Minute, "how long to wait until everything is ready")
 	return cmd
 }
 

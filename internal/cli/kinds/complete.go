@@ -12,7 +12,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/connection"
 )
 
-// CompleteNames completes names of a noun's objects, at most so many (-1 for any number).
+// CompleteNames completes names of a kind's objects, at most so many (-1 for any number).
 func CompleteNames(e *connection.Env, n *Kind, most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if most >= 0 && len(args) >= most {
@@ -23,8 +23,8 @@ func CompleteNames(e *connection.Env, n *Kind, most int) cobra.CompletionFunc {
 	}
 }
 
-// NamesOf returns the names of a noun's objects that begin so; keep, when set, leaves some out. A completion cannot show errors: without an
-// answer in time there is none.
+// NamesOf returns the names of a kind's objects that begin so; keep, when set, leaves some out. A completion cannot show
+// errors: without an answer in time there is none.
 func NamesOf(cmd *cobra.Command, e *connection.Env, n *Kind, begun string, keep func(client.Object) bool) []string {
 	ctx, cancel := context.WithTimeout(cmd.Context(), command.CompletionDeadline)
 	defer cancel()

@@ -42,7 +42,7 @@ type OutputOptions struct {
 	Everywhere bool
 }
 
-// NewOutput returns what prints objects of a noun.
+// NewOutput returns what prints objects of a kind.
 func NewOutput(to io.Writer, n *Kind, options OutputOptions) (*Output, error) {
 	out := &Output{to: to, Kind: n}
 	if options.Format == "" || options.Format == "table" || options.Format == "wide" {

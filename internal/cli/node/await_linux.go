@@ -16,7 +16,7 @@ import (
 // joinLook is the time between two looks at a machine that joins.
 const joinLook = 500 * time.Millisecond
 
-// await waits until the node is ready, or waits for what is not brought here.
+// await waits until the node is ready, or only lacks what the user has to add, such as a network.
 func (j *machineJoin) await(ctx context.Context, start time.Time) error {
 	ctx, cancel := context.WithDeadlineCause(ctx, start.Add(j.timeout), exit.ErrTimedOut)
 	defer cancel()

@@ -25,12 +25,12 @@ const (
 	dryRunServer = "server"
 )
 
-// Creation is one run of a create command, of any noun. What is made comes from the noun's own flags or
+// Creation is one run of a create command, of any kind. What is created comes from the kind's own flags or
 // from files.
 type Creation struct {
 	Env  *connection.Env
 	Kind *kinds.Kind
-	// FromFlags returns what the noun's own flags say. Without a client, the error is why there is none.
+	// FromFlags returns what the kind's own flags say. Without a client, the error is why there is none.
 	FromFlags func(ctx context.Context, connected *objects.Client, away error, name string) ([]client.Object, error)
 	// Excludes are the flags that say what a file says.
 	Excludes []string

@@ -21,7 +21,7 @@ import (
 )
 
 // readObjects decodes every object of a file, or of standard input when the path is "-". All have to be of
-// the noun.
+// the kind.
 func readObjects(e *connection.Env, n *kinds.Kind, path string) ([]client.Object, error) {
 	if path == "-" {
 		return decodeObjects(n, "standard input", e.Stdin)
@@ -34,7 +34,7 @@ func readObjects(e *connection.Env, n *kinds.Kind, path string) ([]client.Object
 	return decodeObjects(n, path, file)
 }
 
-// decodeObjects decodes YAML or JSON documents that are each one of the noun, or a List of them as `NOUN list
+// decodeObjects decodes YAML or JSON documents that are each one of the kind, or a List of them as `KIND list
 // -o yaml` prints it. It is strict: a field that the kind does not have is an error that names the file, the
 // document, counted from 1, and the field.
 func decodeObjects(n *kinds.Kind, name string, from io.Reader) ([]client.Object, error) {
@@ -134,7 +134,7 @@ func decodeObject(n *kinds.Kind, data []byte, kind metav1.TypeMeta) (client.Obje
 	return object, nil
 }
 
-// blank returns what a document of the noun is decoded into: what it leaves open stays as it is there.
+// blank returns what a document of the kind is decoded into: what it leaves open stays as it is there.
 func blank(n *kinds.Kind) client.Object {
 	if n == kinds.NodePool {
 		return kinds.NewNodePool()

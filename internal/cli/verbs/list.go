@@ -34,7 +34,7 @@ type Listing struct {
 	Sort func([]client.Object)
 }
 
-// ListCommand returns `NOUN list`.
+// ListCommand returns `KIND list`.
 func ListCommand(e *connection.Env, n *kinds.Kind) *cobra.Command {
 	l := &Listing{Env: e, Kind: n}
 	cmd := &cobra.Command{
@@ -59,7 +59,7 @@ func ListCommand(e *connection.Env, n *kinds.Kind) *cobra.Command {
 	return cmd
 }
 
-// GetCommand returns `NOUN get`.
+// GetCommand returns `KIND get`.
 func GetCommand(e *connection.Env, n *kinds.Kind) *cobra.Command {
 	l := &Listing{Env: e, Kind: n}
 	cmd := &cobra.Command{

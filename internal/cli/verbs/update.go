@@ -41,7 +41,7 @@ type Updating struct {
 	labels, annotations        []string
 }
 
-// UpdateCommand returns `NOUN update`, and its run, for flags of the kind's own.
+// UpdateCommand returns `KIND update`, and its run, for flags of the kind's own.
 func UpdateCommand(e *connection.Env, n *kinds.Kind, example string) (*cobra.Command, *Updating) {
 	u := &Updating{env: e, kind: n}
 	cmd := &cobra.Command{

@@ -51,7 +51,7 @@ type Waiting struct {
 	Quiet bool
 }
 
-// WaitCommand returns `NOUN wait`. The goals are the conditions that are worth waiting for beside Ready;
+// WaitCommand returns `KIND wait`. The goals are the conditions that are worth waiting for beside Ready;
 // one of them is in the example.
 func WaitCommand(e *connection.Env, n *kinds.Kind, goals ...string) *cobra.Command {
 	w := Waiting{Kind: n}
@@ -176,7 +176,7 @@ func latest(changes []change, uid types.UID) kinds.Conditioned {
 	return nil
 }
 
-// met says whether a wait is over with this object, which is nil when there is none. The error says that
+// met says whether a wait has ended with this object, which is nil when there is none. The error says that
 // it never will be.
 func (w Waiting) met(object kinds.Conditioned) (bool, error) {
 	if w.Goal == goalDeleted {
@@ -215,7 +215,7 @@ func (w Waiting) givenUp(e *connection.Env, last kinds.Conditioned, err error) e
 	return exit.Fail(exit.TimedOut, "%s\nsee: %s", text, e.Command(w.Kind.Singular+" describe "+w.Name))
 }
 
-// sayMet tells that a wait is over and, when the user waited until an object is ready, what to do next.
+// sayMet tells that a wait has ended and, when the user waited until an object is ready, what to do next.
 func sayMet(e *connection.Env, w Waiting, object kinds.Conditioned, atOnce bool, took time.Duration) {
 	what := map[string]string{v1alpha1.ConditionReady: "is ready", goalDeleted: "is gone"}[w.Goal]
 	if what == "" {

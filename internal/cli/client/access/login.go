@@ -168,7 +168,7 @@ func (l *login) prove(ctx context.Context, c *client.Client, server string) (str
 	case l.browser:
 		return l.byBrowser(ctx, c, server)
 	case !asked && !console.IsTerminal(l.env.Stdin):
-		return "", console.ErrNobody
+		return "", console.ErrNoTerminal
 	case !asked && hasBrowser():
 		return l.byBrowser(ctx, c, server)
 	case !asked:

@@ -22,7 +22,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/exit"
 )
 
-// browserPatience is how long a browser may take. What the server keeps of it is over after that, too.
+// browserPatience is how long a browser may take. The code that the server keeps for it has expired after that, too.
 const browserPatience = 10 * time.Minute
 
 // callbackPath is where the browser brings the code to.
@@ -44,7 +44,7 @@ func (l *login) byBrowser(ctx context.Context, c *client.Client, server string) 
 	}
 	verifier, state := rand.Text()+rand.Text(), rand.Text()
 	back := "http://" + listener.Addr().String() + callbackPath
-	brought, stop := await(listener, state)
+	received, stop := await(listener, state)
 	defer stop(ctx)
 
 	page := server + "/authorize?" + l.question(back, state, verifier).Encode()
@@ -57,7 +57,7 @@ func (l *login) byBrowser(ctx context.Context, c *client.Client, server string) 
 	select {
 	case <-ctx.Done():
 		return "", fmt.Errorf("wait for the browser: %w", ctx.Err())
-	case query := <-brought:
+	case query := <-received:
 		if query.Get("error") != "" {
 			return "", exit.Fail(exit.Denied, "you said no in the browser")
 		}
@@ -84,7 +84,7 @@ func (l *login) question(back, state, verifier string) url.Values {
 
 // await serves the address to which the browser brings a code. What does not know the state, such as a page that
 // guesses ports, is told nothing and ends nothing.
-func await(listener net.Listener, state string) (brought <-chan url.Values, stop func(context.Context)) {
+func await(listener net.Listener, state string) (received <-chan url.Values, stop func(context.Context)) {
 	first := make(chan url.Values, 1)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+callbackPath, func(w http.ResponseWriter, r *http.Request) {

@@ -140,7 +140,7 @@ func printIssued(e *connection.Env, format string, issued *rest.Issued) error {
 	if done, err := e.PrintForPrograms(format, issued); done || err != nil {
 		return err
 	}
-	e.Say("token %s (%s) is good until %s", issued.Name, issued.ID, console.When(issued.Expires))
+	e.Say("token %s (%s) expires at %s", issued.Name, issued.ID, console.When(issued.Expires))
 	_, err := fmt.Fprintln(e.Stdout, console.CleanLine(issued.Token))
 	return err
 }

@@ -67,7 +67,7 @@ func logout(ctx context.Context, e *connection.Env) error {
 	return nil
 }
 
-// endSession ends the session of whom the client speaks for. One that is over already is fine, and so is a token.
+// endSession ends the session of the client. One that has ended already is fine, and so is a token.
 func endSession(ctx context.Context, c *client.Client) error {
 	me, err := c.GetMe(ctx)
 	if err == nil && me.Credential.Kind == "session" {

@@ -72,7 +72,7 @@ func describeSpec(p *describe.Page, organization string, c *v1alpha1.Cluster) {
 		"Version", describe.VersionOnTheWay(c.Status.Version, c.Spec.Version),
 		"Provisioner", c.Spec.ProvisionerRef.Name+" in "+c.Spec.ProvisionerRef.Namespace,
 		"Endpoint", c.Status.Endpoint,
-		"Next try", describe.NextTry(c.Status.NextTry),
+		"Next retry", describe.In(c.Status.NextTry),
 	)
 	p.Heading("Network")
 	network := c.Spec.Network

@@ -88,7 +88,7 @@ func describeNode(ctx context.Context, e *connection.Env, name string) error {
 		"Drain timeout", patience(spec.Drain.Timeout),
 		"Labels", describe.Pairs(spec.Labels),
 		"Taints", taintsInWords(spec.Taints),
-		"Next try", describe.NextTry(status.NextTry),
+		"Next retry", describe.In(status.NextTry),
 	)
 	describe.Parameters(p, spec.Parameters)
 	describe.Conditions(p, status.Status)

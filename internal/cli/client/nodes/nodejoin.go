@@ -60,14 +60,14 @@ func newJoinCommand(e *connection.Env) *cobra.Command {
 	j := &joining{env: e}
 	cmd := &cobra.Command{
 		Use:   "join-command [NAME]",
-		Short: "Print the command that joins a machine which you bring",
-		Long: `Print the command that joins a machine which you bring to a nodepool of provider
-manual. It is a "kqueen node join", which brings containerd, kubelet and kube-proxy
-with it, or with --with kubeadm a "kubeadm join" that upstream's kubeadm understands.
+		Short: "Print the command that joins a machine of your own",
+		Long: `Print the command that joins a machine of your own to a nodepool of provider
+manual. It is a "kqueen node join", which installs containerd, kubelet and
+kube-proxy, or with --with kubeadm a "kubeadm join" that upstream's kubeadm understands.
 Without a NAME it is for the first machine that waits.
 
-The command holds a secret, which is good for this one machine until it has
-joined or a day is over; then this prints another.`,
+The command holds a secret, with which this one machine can join, once and within
+a day; then this prints another.`,
 		Example: `  kqueen nodepool create hand --cluster demo --provider manual --nodes 1
   kqueen node join-command --pool hand
   kqueen node join-command --pool hand --with kubeadm
@@ -130,7 +130,7 @@ func (j *joining) choose(ctx context.Context, c *objects.Client, args []string) 
 	case err != nil:
 		return nil, err
 	case m.Spec.Provider != v1alpha1.ProviderManual:
-		return nil, exit.Fail(exit.Failed, "node %s is made by the provider %s, which joins it; a command is only for machines that you bring (nodepool create --provider %s)",
+		return nil, exit.Fail(exit.Failed, "node %s is created by the provider %s, which joins it; a command is only for machines of your own (nodepool create --provider %s)",
 			m.Name, m.Spec.Provider, v1alpha1.ProviderManual)
 	case m.DeletionTimestamp != nil:
 		return nil, exit.Fail(exit.Failed, "node %s is being removed", m.Name)
@@ -269,7 +269,7 @@ func (j *joining) print(found *joinCommand) error {
 	if _, err := j.env.Stdout.Write(data); err != nil {
 		return err
 	}
-	j.env.Say("run it as root on the machine that becomes node %s; it is a secret, and good until %s", found.Machine, found.Expires.Format(time.RFC3339))
+	j.env.Say("run it as root on the machine that becomes node %s; it is a secret, and expires at %s", found.Machine, found.Expires.Format(time.RFC3339))
 	if j.with == withKubeadm {
 		j.env.Say("the machine needs containerd, and kubeadm and kubelet %s; KQueen does not install them", found.Version)
 		return nil

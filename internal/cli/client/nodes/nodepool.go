@@ -99,7 +99,7 @@ func describePoolSpec(p *describe.Page, organization string, pool *v1alpha1.Node
 		"Nodes", fmt.Sprintf("%d wanted, %d there, %d ready, %d updated", spec.Replicas, status.Replicas, status.ReadyReplicas, status.UpdatedReplicas),
 		"At least", describe.Optional(spec.MinReplicas),
 		"At most", describe.Optional(spec.MaxReplicas),
-		"Next try", describe.NextTry(status.NextTry),
+		"Next retry", describe.In(status.NextTry),
 	)
 	p.Heading("Each node")
 	p.Fields("  ",

@@ -70,7 +70,7 @@ func (c *poolCreation) registerFlags(cmd *cobra.Command) {
 	flags.Int32Var(&c.least, "min", 0, "fewest nodes that the nodepool may be scaled to")
 	flags.Int32Var(&c.most, "max", 0, "most nodes that the nodepool may be scaled to")
 	flags.StringVar(&spec.Version, "version", "", "version of Kubernetes on the nodes, such as v1.36.3 (default that of the cluster)")
-	flags.StringVar(&spec.Template.Provider, "provider", spec.Template.Provider, "what makes the machines: local, or manual for machines that you bring")
+	flags.StringVar(&spec.Template.Provider, "provider", spec.Template.Provider, "what creates the machines: local, or manual for machines of your own")
 	flags.Var(amount{&c.resources.CPU}, "cpu", "processors of each node, such as 2 or 500m (default all of the host's)")
 	flags.Var(amount{&c.resources.Memory}, "memory", "memory of each node, such as 4Gi (default all of the host's)")
 	flags.StringArrayVar(&c.labels, "label", nil, "label of the nodes, as KEY=VALUE; may be repeated")
@@ -114,7 +114,7 @@ func (c *poolCreation) checkFlags(cmd *cobra.Command, args []string) error {
 	}
 	if c.resources != (v1alpha1.MachineResources{}) {
 		if spec.Template.Provider == v1alpha1.ProviderManual {
-			return exit.UsageError(cmd, "--cpu and --memory cannot be given with --provider manual: machines that you bring have what they have")
+			return exit.UsageError(cmd, "--cpu and --memory cannot be given with --provider manual: machines of your own have what they have")
 		}
 		spec.Template.Resources = &c.resources
 	}

@@ -59,7 +59,7 @@ func describeProvisioner(ctx context.Context, e *connection.Env, name string) er
 		"Namespace", provisioner.Namespace,
 		"Age", kinds.Age(provisioner.CreationTimestamp.Time),
 		"Driver", provisioner.Spec.Driver,
-		"Next try", describe.NextTry(provisioner.Status.NextTry),
+		"Next retry", describe.In(provisioner.Status.NextTry),
 	)
 	describe.Parameters(p, provisioner.Spec.Parameters)
 	if about := provisioner.Status.Driver; about != nil {
