@@ -20,7 +20,7 @@ import (
 func newRecoverUserCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "recover",
-		Short: "Let an administrator in when none can sign in any more",
+		Short: "Create another administrator when none can sign in any more",
 		Long: `Print a token with which you make another administrator of the installation on this
 machine, because the password of the only one is forgotten, or the identity provider
 of all of them is gone. It is for the owner of the data directory, is good once and

@@ -14,7 +14,7 @@ func newEgressCommand() *cobra.Command {
 	s := egress.Server{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	cmd := &cobra.Command{
 		Use:    "egress --workloads DIR",
-		Short:  "Carry the calls of API servers into their clusters",
+		Short:  "Run the egress proxy",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE:   func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context()) },

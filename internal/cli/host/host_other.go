@@ -22,7 +22,7 @@ func Commands(*connection.Env) []*cobra.Command {
 
 // UserCommands returns stand-ins for the commands about users that need a server.
 func UserCommands(*connection.Env) []*cobra.Command {
-	return []*cobra.Command{command.LinuxOnly("recover", "Let an administrator in when none can sign in any more")}
+	return []*cobra.Command{command.LinuxOnly("recover", "Create another administrator when none can sign in any more")}
 }
 
 // ReleaseCommands returns stand-ins for the commands about releases that need a server.

@@ -93,7 +93,7 @@ func printContexts(e *connection.Env, known connection.Contexts, format string) 
 func newUseContextCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "use NAME",
-		Short:             "Make a context the current one",
+		Short:             "Set the current context",
 		Example:           "  kqueen context use kqueen.example.com",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: connection.CompleteContexts(1),

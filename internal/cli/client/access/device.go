@@ -18,8 +18,8 @@ import (
 func NewDeviceCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "device",
-		Short: "Let a device sign in as you that shows a code",
-		Long: `Let a device sign in as you that shows a code, as "kqueen login --device" does. The
+		Short: "Approve or deny a device that shows a code",
+		Long: `Approve or deny a device that shows a code, as "kqueen login --device" does. The
 page that it names does the same in a browser.`,
 		Example: "  kqueen device approve WDJB-MJHT\n  kqueen device deny WDJB-MJHT",
 	}
@@ -33,7 +33,7 @@ func newApproveDeviceCommand(e *connection.Env) *cobra.Command {
 	var sure bool
 	cmd := &cobra.Command{
 		Use:   "approve CODE",
-		Short: "Let the device in, which then acts as you",
+		Short: "Approve the device, which then acts as you",
 		Long: `Let the device in that shows CODE, which then acts as you until its session ends.
 The sender of a code may be another than it seems: what the device says of itself and
 where it called from is shown. A terminal is asked first. Without one, --yes is required.`,
@@ -68,7 +68,7 @@ where it called from is shown. A terminal is asked first. Without one, --yes is 
 func newDenyDeviceCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "deny CODE",
-		Short:             "Turn the device away",
+		Short:             "Deny the device",
 		Example:           "  kqueen device deny WDJB-MJHT",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: command.NoCompletion,

@@ -20,8 +20,8 @@ func NewServiceAccountCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "serviceaccount",
 		Aliases: []string{"serviceaccounts", "sa"},
-		Short:   "Make, show and delete the service accounts of an organization",
-		Long: `Make, show and delete the service accounts of an organization, by which programs
+		Short:   "Create, show and delete the service accounts of an organization",
+		Long: `Create, show and delete the service accounts of an organization, by which programs
 sign in. These commands are for owners.`,
 		Example: `  kqueen serviceaccount create ci --role developer --org payments
   kqueen serviceaccount token create ci deploy --lifetime 720h --org payments >token`,
@@ -30,7 +30,7 @@ sign in. These commands are for owners.`,
 	tokens := &cobra.Command{
 		Use:     "token",
 		Aliases: []string{"tokens"},
-		Short:   "Make, show and revoke the tokens of a service account",
+		Short:   "Create, show and revoke the tokens of a service account",
 		Example: "  kqueen serviceaccount token list ci",
 	}
 	command.Group(tokens)
@@ -110,8 +110,8 @@ func newCreateAccountCommand(e *connection.Env) *cobra.Command {
 	wanted := rest.NewServiceAccount{}
 	cmd := &cobra.Command{
 		Use:               "create NAME",
-		Short:             "Make a service account",
-		Long:              "Make a service account. It signs in with a token, which it does not have yet.",
+		Short:             "Create a service account",
+		Long:              "Create a service account. It signs in with a token, which it does not have yet.",
 		Example:           "  kqueen serviceaccount create ci --role developer --display-name 'Continuous integration'",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: command.NoCompletion,

@@ -47,8 +47,8 @@ func newCreateAccountTokenCommand(e *connection.Env) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:               "create NAME TOKEN",
-		Short:             "Make a token of a service account and print it, once",
-		Long:              "Make a token of the service account NAME and print it. It is shown this one time. TOKEN\nsays what it is for.",
+		Short:             "Create a token of a service account and print it, once",
+		Long:              "Create a token of the service account NAME and print it. It is shown this one time. TOKEN\nsays what it is for.",
 		Example:           "  kqueen serviceaccount token create ci deploy --lifetime 720h >token",
 		Args:              cobra.MatchAll(command.Names(2, -1), cobra.ExactArgs(2)),
 		ValidArgsFunction: completeAccounts(e),
@@ -76,7 +76,7 @@ func newCreateAccountTokenCommand(e *connection.Env) *cobra.Command {
 func newRevokeAccountTokenCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "revoke NAME ID...",
-		Short:             "End tokens of a service account",
+		Short:             "Revoke tokens of a service account",
 		Example:           "  kqueen serviceaccount token revoke ci 01lg3p88ej0d30qc",
 		Args:              command.Names(2, -1),
 		ValidArgsFunction: completeAccounts(e),

@@ -18,8 +18,8 @@ func NewTokenCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "token",
 		Aliases: []string{"tokens"},
-		Short:   "Make, show and revoke your API tokens and sessions",
-		Long: `Make, show and revoke your API tokens and sessions at an installation. A token is
+		Short:   "Create, show and revoke your API tokens and sessions",
+		Long: `Create, show and revoke your API tokens and sessions at an installation. A token is
 for a program: it signs in with "kqueen login --token-stdin", or has it in
 KQUEEN_TOKEN beside KQUEEN_SERVER.`,
 		Example: `  kqueen token create ci --lifetime 720h --org blue --role developer
@@ -60,7 +60,7 @@ func newCreateTokenCommand(e *connection.Env) *cobra.Command {
 	var role, format string
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make an API token and print it, once",
+		Short: "Create an API token and print it, once",
 		Long: `Make an API token and print it. It is shown this one time. NAME says what it is
 for. Without --role it may do what you may; with it, at most what that role may
 in the organization of --org.`,
@@ -96,7 +96,7 @@ in the organization of --org.`,
 func newRevokeTokenCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "revoke ID...",
-		Short:             "End tokens and sessions of yours",
+		Short:             "Revoke your tokens and sessions",
 		Example:           "  kqueen token revoke 01lg3p88ej0d30qc",
 		Args:              command.Names(1, -1),
 		ValidArgsFunction: command.NoCompletion,

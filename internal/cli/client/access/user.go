@@ -18,8 +18,8 @@ func NewUserCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "user",
 		Aliases: []string{"users"},
-		Short:   "Make, show and delete the users of an installation",
-		Long: `Make, show and delete the users of an installation. These commands are for
+		Short:   "Create, show and delete the users of an installation",
+		Long: `Create, show and delete the users of an installation. These commands are for
 its administrators. What a user may do in an organization is said in the
 organization's members.`,
 		Example: `  kqueen user create alice --email alice@example.com
@@ -70,7 +70,7 @@ func newCreateUserCommand(e *connection.Env) *cobra.Command {
 	user := rest.NewUser{}
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make a user, and a token with which they choose a password",
+		Short: "Create a user, and a token with which they choose a password",
 		Long: `Make a user of this installation, and print a one-time token with which they
 choose a password and sign in. Hand it to them by a way that others do not read.`,
 		Example:           "  kqueen user create alice --display-name 'Alice Lang' --email alice@example.com",

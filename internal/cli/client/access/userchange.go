@@ -79,7 +79,7 @@ func newUpdateUserCommand(e *connection.Env) *cobra.Command {
 func newSignOutUserCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "sign-out NAME...",
-		Short:             "End all sessions and tokens of users, who may sign in again",
+		Short:             "Revoke all sessions and tokens of users, who may sign in again",
 		Example:           "  kqueen user sign-out alice",
 		Args:              command.Names(1, -1),
 		ValidArgsFunction: completeUsers(e),

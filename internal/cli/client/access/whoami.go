@@ -84,7 +84,7 @@ func NewWhoamiCommand(e *connection.Env) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:     "whoami",
-		Short:   "Show who you are at an installation, and what you may",
+		Short:   "Show your account at an installation, and its roles",
 		Example: "  kqueen whoami\n  kqueen whoami -o json",
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -17,7 +17,7 @@ func NewEventCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "event",
 		Aliases: []string{"events"},
-		Short:   "What happened in an organization",
+		Short:   "Events of an organization",
 		Example: "  kqueen event list --kind NodePool",
 	}
 	command.Group(cmd)
@@ -31,8 +31,8 @@ func newListEventsCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "Show what happened to the organization's objects",
-		Long: `Show what happened to the organization's objects, oldest first. KQueen
+		Short:   "Show the events of the organization's objects",
+		Long: `Show the events of the organization's objects, oldest first. KQueen
 forgets events after an hour.`,
 		Example: "  kqueen event list\n  kqueen event list --kind Cluster --name demo --watch\n  kqueen event list --type Warning -o json",
 		Args:    command.NoArguments,

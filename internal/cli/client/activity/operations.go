@@ -21,7 +21,7 @@ func NewOperationCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "operation",
 		Aliases: []string{"operations"},
-		Short:   "What is being done in an organization now",
+		Short:   "Operations in progress in an organization",
 		Example: "  kqueen operation list --state stalled",
 	}
 	command.Group(cmd)
@@ -35,7 +35,7 @@ func newListOperationsCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "Show what is being done in an organization now, and what does not get on",
+		Short:   "Show operations in an organization that are in progress or stalled",
 		Long: `Show what is being done to the objects of an organization now: what is made,
 changed, scaled, upgraded or deleted, how far that is, and what it waits for.`,
 		Example: "  kqueen operation list --org payments\n  kqueen operation list --cluster demo --state stalled -o json",

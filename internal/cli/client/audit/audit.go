@@ -51,7 +51,7 @@ func newListAuditCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "Show what was done, the newest first",
+		Short:   "List records of the audit log, the newest first",
 		Long: `Show what was done in an organization, the newest first; with -A in the whole
 installation, which is for its administrators.`,
 		Example: "  kqueen audit list --org blue --since 24h\n  kqueen audit list -A --actor alice --outcome denied -o json",

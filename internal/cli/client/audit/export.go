@@ -17,7 +17,7 @@ func newExportAuditCommand(e *connection.Env) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write the audit log of an organization, or all of it, a record a line",
+		Short: "Export the audit log of an organization, or all of it, one record per line",
 		Long: `Write the audit log of an organization, with -A of the whole installation, as
 lines of JSON: {"record": …} for each record, the oldest first, and {"seal": …} at
 the end. It is for administrators of the installation. A file is there whole, or not

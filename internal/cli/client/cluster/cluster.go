@@ -28,7 +28,7 @@ func NewCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cluster",
 		Aliases: []string{"clusters"},
-		Short:   "Make, show, change and delete clusters",
+		Short:   "Create, show, change and delete clusters",
 		Example: `  kqueen cluster create demo --nodes 2 --wait
   kubectl --kubeconfig <(kqueen cluster kubeconfig demo) get namespaces
   kqueen cluster delete demo`,

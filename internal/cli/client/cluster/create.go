@@ -37,8 +37,8 @@ func newCreateClusterCommand(e *connection.Env) *cobra.Command {
 	c.Excludes = []string{"version", "provisioner", "provisioner-namespace", "pod-cidr", "service-cidr", "dns-domain", "extra-san", "cni"}
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
-		Short: "Make a cluster",
-		Long: `Make a cluster, from flags or from files.
+		Short: "Create a cluster",
+		Long: `Create a cluster, from flags or from files.
 
 Without --version the cluster gets the newest release that is ready. With
 --filename every document of the file has to be a Cluster; all are checked

@@ -22,7 +22,7 @@ import (
 func newDescribeClusterCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "describe NAME",
-		Short:             "Show all about a cluster, on a page to read",
+		Short:             "Show details of a cluster",
 		Example:           "  kqueen cluster describe demo",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),

@@ -16,8 +16,8 @@ func newEventsCommand(e *connection.Env) *cobra.Command {
 	l := &verbs.Listing{Env: e, Kind: kinds.Event, Sort: kinds.OldestFirst}
 	cmd := &cobra.Command{
 		Use:   "events NAME",
-		Short: "Show what happened to a cluster",
-		Long: `Show what happened to a cluster and its control plane, oldest first. KQueen
+		Short: "Show the events of a cluster",
+		Long: `Show the events of a cluster and its control plane, oldest first. KQueen
 forgets events after an hour.`,
 		Example:           "  kqueen cluster events demo\n  kqueen cluster events demo --watch",
 		Args:              command.Names(1, 1),

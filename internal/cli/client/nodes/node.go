@@ -48,7 +48,7 @@ says of itself all the time is in its cluster: see "kubectl get nodes" there.`,
 func newDescribeNodeCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "describe NAME",
-		Short:             "Show all about a node, on a page to read",
+		Short:             "Show details of a node",
 		Example:           "  kqueen node describe demo-x7k2f",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Machine, 1),

@@ -49,8 +49,8 @@ func newDrainCommand(e *connection.Env) *cobra.Command {
 	d := &draining{env: e}
 	cmd := &cobra.Command{
 		Use:   "drain NAME",
-		Short: "Make a node's pods go elsewhere, and keep new ones away",
-		Long: `Make a node's pods go elsewhere, and keep new ones away. The node stays.
+		Short: "Evict a node's pods, and keep new ones away",
+		Long: `Evict a node's pods, and keep new ones away. The node stays.
 
 PodDisruptionBudgets are honoured; what holds pods back is shown. Pods of
 DaemonSets stay, and what is only on the node itself is lost. A pod that no
@@ -74,7 +74,7 @@ controller makes anew would be lost whole, so that --force is required for it.
 func newUncordonCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "uncordon NAME",
-		Short:             "Let pods come to a node again that was drained",
+		Short:             "Let pods be scheduled on a drained node again",
 		Example:           "  kqueen node uncordon demo-x7k2f",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Machine, 1),

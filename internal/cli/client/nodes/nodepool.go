@@ -24,7 +24,7 @@ func NewNodePoolCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "nodepool",
 		Aliases: []string{"nodepools", "np"},
-		Short:   "Make, scale and delete sets of like nodes",
+		Short:   "Create, scale and delete sets of like nodes",
 		Example: `  kqueen nodepool create gpu --cluster demo --nodes 2 --label gpu=yes --wait
   kqueen nodepool scale gpu --nodes 3
   kqueen nodepool delete gpu`,
@@ -48,7 +48,7 @@ func NewNodePoolCommand(e *connection.Env) *cobra.Command {
 func newDescribeNodePoolCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "describe NAME",
-		Short:             "Show all about a nodepool and its nodes, on a page to read",
+		Short:             "Show details of a nodepool and its nodes",
 		Example:           "  kqueen nodepool describe demo",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.NodePool, 1),

@@ -33,8 +33,8 @@ func newCreateNodePoolCommand(e *connection.Env) *cobra.Command {
 	c.FromFlags = c.build
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
-		Short: "Make a nodepool",
-		Long: `Make a nodepool, which is a set of like nodes of one cluster, from flags or from
+		Short: "Create a nodepool",
+		Long: `Create a nodepool, which is a set of like nodes of one cluster, from flags or from
 files.
 
 With --filename every document of the file has to be a NodePool; all are checked
@@ -66,7 +66,7 @@ PodDisruptionBudget holds back may take --drain-timeout, where 0 is for ever.`,
 func (c *poolCreation) registerFlags(cmd *cobra.Command) {
 	flags, spec := cmd.Flags(), &c.pool.Spec
 	flags.StringVar(&spec.ClusterName, "cluster", "", "cluster that the nodes are for")
-	flags.Int32Var(&spec.Replicas, "nodes", spec.Replicas, "how many nodes to make; without it and with --min, as many as that")
+	flags.Int32Var(&spec.Replicas, "nodes", spec.Replicas, "how many nodes to create; without it and with --min, as many as that")
 	flags.Int32Var(&c.least, "min", 0, "fewest nodes that the nodepool may be scaled to")
 	flags.Int32Var(&c.most, "max", 0, "most nodes that the nodepool may be scaled to")
 	flags.StringVar(&spec.Version, "version", "", "version of Kubernetes on the nodes, such as v1.36.3 (default that of the cluster)")

@@ -30,8 +30,8 @@ func newReplaceCommand(e *connection.Env) *cobra.Command {
 	r := &replacement{env: e}
 	cmd := &cobra.Command{
 		Use:   "replace NAME",
-		Short: "Remove a node; its nodepool makes another in its place",
-		Long: `Remove a node; its nodepool makes another in its place.
+		Short: "Remove a node; its nodepool creates another in its place",
+		Long: `Remove a node; its nodepool creates another in its place.
 
 Pods leave the node first; what is only on the node itself is lost. Nothing
 takes the place of a node that is in no nodepool: a terminal is then asked

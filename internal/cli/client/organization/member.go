@@ -18,8 +18,8 @@ func NewMemberCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "member",
 		Aliases: []string{"members"},
-		Short:   "Say who belongs to an organization",
-		Long: `Say who belongs to an organization, and in which role: owner, operator, developer
+		Short:   "Manage the members of an organization",
+		Long: `Manage the members of an organization and their roles: owner, operator, developer
 or viewer. A member is user:NAME or group:NAME. Owners change members, and all
 members see them.`,
 		Example: `  kqueen member set user:alice --role operator --org payments
@@ -36,7 +36,7 @@ func newListMembersCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List who belongs to an organization",
+		Short:   "List the members of an organization",
 		Example: "  kqueen member list --org payments\n  kqueen member list -o json",
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -67,8 +67,8 @@ func newSetMemberCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "set MEMBER...",
 		Aliases: []string{"add"},
-		Short:   "Let a user or a group belong to an organization in a role",
-		Long: `Let a user or a group belong to an organization in a role, whatever they were before. MEMBER
+		Short:   "Add a user or a group to an organization, in a role",
+		Long: `Add a user or a group to an organization, in a role, whatever role they had. MEMBER
 is user:NAME or group:NAME; a NAME alone is a user.`,
 		Example: `  kqueen member set alice --role operator --org payments
   kqueen member set group:corp:payments-team --role developer --org payments`,
@@ -101,8 +101,8 @@ func newRemoveMemberCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "remove MEMBER...",
 		Aliases: []string{"rm", "delete"},
-		Short:   "Take a user or a group out of an organization",
-		Long: `Take a user or a group out of an organization. What they made stays.
+		Short:   "Remove a user or a group from an organization",
+		Long: `Remove a user or a group from an organization. What they made stays.
 
 A terminal is asked first. Without one, --yes is required.`,
 		Example:           "  kqueen member remove user:alice --org payments --yes",

@@ -25,8 +25,8 @@ func NewCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "organization",
 		Aliases: []string{"organizations", "org"},
-		Short:   "Make, show and delete organizations",
-		Long: `Make, show and delete organizations. Each is a tenant of the installation: it has
+		Short:   "Create, show and delete organizations",
+		Long: `Create, show and delete organizations. Each is a tenant of the installation: it has
 members, clusters and a quota. Administrators of the installation make and delete
 them and say what they may have; who their members are is "kqueen member".`,
 		Example: `  kqueen organization create payments --display-name Payments --max-clusters 5
@@ -122,8 +122,8 @@ func newCreateOrganizationCommand(e *connection.Env) *cobra.Command {
 	flags := &organizationFlags{}
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
-		Short: "Make an organization",
-		Long: `Make an organization, from flags or from a file. It has no members yet: an
+		Short: "Create an organization",
+		Long: `Create an organization, from flags or from a file. It has no members yet: an
 administrator of the installation makes them with "kqueen member set".`,
 		Example: `  kqueen organization create payments --display-name Payments --max-clusters 5 --max-nodes 20
   kqueen organization create research --release v1.36 --wait
@@ -177,7 +177,7 @@ A terminal is asked first. Without one, --yes is required.`,
 func newDescribeOrganizationCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "describe NAME",
-		Short:             "Show all about an organization, on a page to read",
+		Short:             "Show details of an organization",
 		Example:           "  kqueen organization describe payments",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Organization, 1),

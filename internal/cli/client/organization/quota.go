@@ -18,7 +18,7 @@ func NewQuotaCommand(e *connection.Env) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:     "quota",
-		Short:   "Show what an organization may have, and what it has",
+		Short:   "Show an organization's quota and its use",
 		Example: "  kqueen quota --org blue\n  kqueen quota -o json",
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -69,8 +69,8 @@ func newGetCredentialsCommand(e *connection.Env) *cobra.Command {
 func newSetCredentialsCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "set NAME",
-		Short: "Replace all credentials of a provisioner by what standard input says",
-		Long: `Replace all credentials of a provisioner by what standard input says: an object of
+		Short: "Replace all credentials of a provisioner with those on standard input",
+		Long: `Replace all credentials of a provisioner with those on standard input: an object of
 keys and values, in YAML or JSON. They are in no argument, which others could see.`,
 		Example:           "  kqueen provisioner credentials set ours <credentials.yaml\n  echo '{\"token\":\"…\"}' | kqueen provisioner credentials set ours",
 		Args:              command.Names(1, 1),

@@ -26,7 +26,7 @@ func NewCommand(e *connection.Env) *cobra.Command {
 	command.Group(cmd)
 	show := &cobra.Command{
 		Use:               "describe NAME",
-		Short:             "Show all about a provisioner, on a page to read",
+		Short:             "Show details of a provisioner",
 		Example:           "  kqueen provisioner describe hosted",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Provisioner, 1),

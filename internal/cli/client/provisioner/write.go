@@ -25,8 +25,8 @@ func newCreateProvisionerCommand(e *connection.Env) *cobra.Command {
 	var driver, parameters string
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
-		Short: "Make a provisioner of the organization",
-		Long: `Make a provisioner of the organization: a driver, which knows a way to get
+		Short: "Create a provisioner of the organization",
+		Long: `Create a provisioner of the organization: a driver, which knows a way to get
 clusters, with the parameters that it takes. "kqueen provisioner describe" shows the
 parameters of those that there are.`,
 		Example: `  kqueen provisioner create ours --driver hosted
