@@ -59,7 +59,7 @@ func (l *login) byBrowser(ctx context.Context, c *client.Client, server string) 
 		return "", fmt.Errorf("wait for the browser: %w", ctx.Err())
 	case query := <-received:
 		if query.Get("error") != "" {
-			return "", exit.Fail(exit.Denied, "you said no in the browser")
+			return "", exit.Fail(exit.Denied, "you denied it in the browser")
 		}
 		session, err := c.ExchangeCode(ctx, rest.CodeExchange{Code: query.Get("code"), CodeVerifier: verifier, RedirectURI: back})
 		if err != nil {
