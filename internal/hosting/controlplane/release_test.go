@@ -215,6 +215,6 @@ func TestDataStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Get(t.Context(), key, ds); !apierrors.IsNotFound(err) {
-		t.Errorf("nobody uses it and it is still there: %v", err)
+		t.Errorf("no control plane uses it and it is still there: %v", err)
 	}
 }

@@ -122,7 +122,7 @@ func TestKeyspacesFindsHalfRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := root.UserAddWithOptions(ctx, "kqueen-someone", "", &clientv3.UserAddOptions{NoPassword: true}); err != nil {
+	if _, err := root.UserAddWithOptions(ctx, "kqueen-other", "", &clientv3.UserAddOptions{NoPassword: true}); err != nil {
 		t.Fatal(err)
 	}
 	list := func() []datastore.Keyspace {
@@ -145,7 +145,7 @@ func TestKeyspacesFindsHalfRemoved(t *testing.T) {
 	if slices.Contains(got, datastore.AdminKeyspace()) {
 		t.Error("the admin plane's keyspace is listed: an orphan sweep would remove it")
 	}
-	if _, err := root.UserDelete(ctx, "kqueen-someone"); err != nil {
+	if _, err := root.UserDelete(ctx, "kqueen-other"); err != nil {
 		t.Error(err)
 	}
 	got = list()

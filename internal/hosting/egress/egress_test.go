@@ -57,7 +57,7 @@ func TestParseMark(t *testing.T) {
 	}{
 		{name: "entry", data: `{"cluster":"a","ranges":["10.244.0.0/16"]}`, want: Mark{Cluster: "a", Ranges: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}}},
 		{name: "exit", data: `{"cluster":"a","machine":"10.223.0.2"}`, want: Mark{Cluster: "a", Machine: netip.MustParseAddr("10.223.0.2")}},
-		{name: "nobody's", data: `{"machine":"10.223.0.2"}`, err: "cluster: is empty"},
+		{name: "no cluster's", data: `{"machine":"10.223.0.2"}`, err: "cluster: is empty"},
 		{name: "an entry to nothing", data: `{"cluster":"a"}`, err: "ranges: an entry needs those of its cluster"},
 		{name: "cut off", data: `{"cluster":"a`, err: "unexpected end of JSON input"},
 	} {

@@ -129,7 +129,7 @@ var handshakes = map[string]struct {
 		clientTrusts: planeA, name: "10.96.0.1", user: "system:kube-controller-manager",
 	},
 	"ForeignUser": {
-		reason: "B's admin is nobody in A", server: end{planeA, "apiserver", "ca"}, client: end{planeB, "admin", "ca"},
+		reason: "B's admin is no user in A", server: end{planeA, "apiserver", "ca"}, client: end{planeB, "admin", "ca"},
 		clientTrusts: planeA, name: "localhost", serverSays: unknownAuthority,
 	},
 	"ForeignServer": {
@@ -145,7 +145,7 @@ var handshakes = map[string]struct {
 		clientTrusts: planeA, name: "localhost", user: "front-proxy-client",
 	},
 	"FrontProxyForeign": {
-		reason: "B's front proxy speaks for nobody in A", server: end{planeA, "apiserver", "front-proxy-ca"}, client: end{planeB, "front-proxy-client", "ca"},
+		reason: "B's front proxy speaks for no user in A", server: end{planeA, "apiserver", "front-proxy-ca"}, client: end{planeB, "front-proxy-client", "ca"},
 		clientTrusts: planeA, name: "localhost", serverSays: unknownAuthority,
 	},
 	"UserAsFrontProxy": {
@@ -181,11 +181,11 @@ var handshakes = map[string]struct {
 		clientTrusts: etcd, name: "localhost", serverSays: unknownAuthority,
 	},
 	"ClusterUserAtStore": {
-		reason: "A's admin is nobody in the store", server: end{etcd, "server", "ca"}, client: end{planeA, "admin", "ca"},
+		reason: "A's admin is no user in the store", server: end{etcd, "server", "ca"}, client: end{planeA, "admin", "ca"},
 		clientTrusts: etcd, name: "localhost", serverSays: unknownAuthority,
 	},
 	"StoreUserAtCluster": {
-		reason: "the store's users are nobody in A", server: end{planeA, "apiserver", "ca"}, client: end{etcd, "root", "ca"},
+		reason: "the store's users are no users in A", server: end{planeA, "apiserver", "ca"}, client: end{etcd, "root", "ca"},
 		clientTrusts: planeA, name: "localhost", serverSays: unknownAuthority,
 	},
 }

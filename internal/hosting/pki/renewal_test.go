@@ -92,7 +92,7 @@ var renewalsByFile = map[string]renewal{
 		alter: func(_ *testing.T, f *fixture) { f.bundle["admin.key"] = f.bundle["scheduler.key"] },
 	},
 	"AuthorityReplaced": {
-		reason: "an authority that somebody replaced, even by one of the same name, signs its leaves again",
+		reason: "an authority that was replaced, even by one of the same name, signs its leaves again",
 		want:   []Change{{Name: "front-proxy-client", Reason: WrongSigner}},
 		alter: func(t *testing.T, f *fixture) {
 			maps.Copy(f.bundle, newFixture(t, start).bundle.Signer("front-proxy-ca", "front-proxy-ca"))

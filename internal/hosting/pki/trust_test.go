@@ -84,7 +84,7 @@ var refusals = map[string]struct {
 		alter: func(f *fixture, other fixture) { delete(f.bundle, "sa.key") },
 	},
 	"SigningKeyForeign": {
-		reason: "nobody knows which half the tokens need", want: TrustError{Name: "sa", Reason: KeyMismatch},
+		reason: "it is not known which half the tokens need", want: TrustError{Name: "sa", Reason: KeyMismatch},
 		alter: func(f *fixture, other fixture) { f.bundle["sa.pub"] = other.bundle["sa.pub"] },
 	},
 	"NoSigners": {
@@ -201,7 +201,7 @@ func TestLeavesMadeByOthers(t *testing.T) {
 		"Mail":  {reason: "another one", alter: func(c *x509.Certificate) { c.EmailAddresses = []string{"a@example.org"} }},
 		"Usage": {reason: "a usage that is not TLS", alter: func(c *x509.Certificate) { c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageCodeSigning) }},
 		"UnknownUsage": {
-			reason: "a usage that nobody knows", alter: func(c *x509.Certificate) { c.UnknownExtKeyUsage = []asn1.ObjectIdentifier{{1, 2, 3}} },
+			reason: "an unknown usage", alter: func(c *x509.Certificate) { c.UnknownExtKeyUsage = []asn1.ObjectIdentifier{{1, 2, 3}} },
 		},
 	}
 	for name, tc := range cases {

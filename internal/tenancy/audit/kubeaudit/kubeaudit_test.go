@@ -58,7 +58,7 @@ func TestRecord(t *testing.T) {
 		"panic":   {event("ResponseComplete", "Panic"), with(func(r *audit.Record) { r.Outcome, r.Status = audit.Unknown, 0 })},
 		"begun":   {event("ResponseComplete", "ResponseStarted"), nil},
 		"dry run": {event("fieldManager=kubectl", "dryRun=All"), with(func(r *audit.Record) { r.Detail = at("namespace", "org-blue", "dryRun", "true") })},
-		"as somebody": {event(`"sourceIPs"`, `"impersonatedUser":{"username":"alice"},"sourceIPs"`), with(func(r *audit.Record) {
+		"as a user": {event(`"sourceIPs"`, `"impersonatedUser":{"username":"alice"},"sourceIPs"`), with(func(r *audit.Record) {
 			r.Detail = at("namespace", "org-blue", "impersonated", "alice")
 		})},
 		"stranger": {event(`"username":"kubernetes-admin",`, "", `"code":201`, `"code":401`), with(func(r *audit.Record) {
