@@ -77,9 +77,12 @@ type life struct {
 func (l *life) live() {
 	l.begin = time.Now()
 	l.disturb("create", l.creation*5/4, func() result {
-		r := l.i.kqueen("cluster", "create", l.name)
+		r := l.i.kqueen("cluster", "create", l.name, "--wait", "--timeout", "5m")
 		if strings.Contains(r.stderr, "already exists") { // the first try got through before the crash
 			r.code = 0
+		}
+		if r.code != 0 && strings.Contains(r.stderr, " created with ") {
+			l.t.Errorf("seed %d: a wait that had begun ended with the crash: %s", l.seed, r.stderr)
 		}
 		return r
 	})

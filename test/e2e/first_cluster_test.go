@@ -73,6 +73,7 @@ func firstCluster(t *testing.T, i *installation) {
 		t.Errorf("namespaces of the cluster: %q", got)
 	}
 	uids := useCluster(t, i, kubeconfig)
+	asksForLess(t, i)
 	serviceAccountToken(t, i.tenant("default", "demo"))
 	checkStatus(t, i)
 	if got := i.kubectl(i.adminKubeconfig(), "", "get", "clusters", "--no-headers"); len(strings.Fields(got)) < 3 || strings.Fields(got)[1] != "True" {
@@ -99,6 +100,24 @@ func firstCluster(t *testing.T, i *installation) {
 	}
 	for _, p := range i.processes() {
 		t.Errorf("runs after reset: %s", p)
+	}
+}
+
+// asksForLess enters the cluster with a kubeconfig without a secret, for which kqueen calls the installation on this machine.
+func asksForLess(t *testing.T, i *installation) {
+	t.Helper()
+	config := filepath.Join(i.base, "view.kubeconfig")
+	i.ok("cluster", "kubeconfig", "demo", "--access", "view", "--kubeconfig-out", config)
+	kubectl := func(args ...string) result {
+		cmd := i.command(filepath.Join(i.releases, programs.version, "kubectl"), append([]string{"--kubeconfig", config}, args...)...)
+		cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(i.program)+":"+os.Getenv("PATH"))
+		return i.run(cmd)
+	}
+	if r := kubectl("get", "services", "-o", "name"); r.code != 0 || !strings.Contains(r.stdout, "service/kubernetes") {
+		t.Errorf("kubectl shows %q: %s", r.stdout, r.stderr)
+	}
+	if r := kubectl("create", "namespace", "more"); r.code == 0 || !strings.Contains(r.stderr, "forbidden") {
+		t.Errorf("with the access to view, creating ended with %d: %s", r.code, r.stderr)
 	}
 }
 
