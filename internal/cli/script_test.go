@@ -67,7 +67,7 @@ func TestMain(m *testing.M) {
 }
 
 // atOnce is how many scripts run at once, unless -parallel says so: most of the time they wait.
-const atOnce = "8"
+const atOnce = "4"
 
 // withPlane runs tests and stops the plane after them.
 type withPlane struct{ m *testing.M }
