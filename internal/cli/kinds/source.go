@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/objects"
 )
@@ -44,6 +45,9 @@ func Sources(e *connection.Env, n *Kind, everywhere bool) []Source {
 	shared.Shared = true
 	return []Source{own, shared}
 }
+
+// Shared says whether an object is one that all organizations share.
+func Shared(o client.Object) bool { return o.GetNamespace() == v1alpha1.SystemNamespace }
 
 // Fetch lists a source, sorted by namespace and name.
 func Fetch(ctx context.Context, c *objects.Client, s Source) ([]client.Object, error) {

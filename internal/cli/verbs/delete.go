@@ -86,7 +86,10 @@ func (d *Deletion) delete(ctx context.Context, c *objects.Client, doomed []clien
 // AwaitGone waits until exactly these objects are gone.
 func AwaitGone(ctx context.Context, e *connection.Env, c *objects.Client, doomed []client.Object, timeout time.Duration, begun time.Time) error {
 	for _, object := range doomed {
-		goal := Waiting{Kind: kinds.KindOf(object), Name: object.GetName(), Goal: goalDeleted, Uid: object.GetUID(), Timeout: timeout, Since: begun}
+		goal := Waiting{
+			Kind: kinds.KindOf(object), Name: object.GetName(), shared: kinds.Shared(object), Goal: goalDeleted, Uid: object.GetUID(),
+			Timeout: timeout, Since: begun,
+		}
 		if err := Await(ctx, e, c, goal); err != nil {
 			return err
 		}

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
-	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/exit"
@@ -216,7 +215,7 @@ func (l *Listing) only(wanted []client.Object) []kinds.Source {
 	var sources []kinds.Source
 	for _, object := range wanted {
 		s := kinds.In(l.Env, l.Kind)
-		s.Name, s.Shared = object.GetName(), object.GetNamespace() == v1alpha1.SystemNamespace
+		s.Name, s.Shared = object.GetName(), kinds.Shared(object)
 		sources = append(sources, s)
 	}
 	return sources

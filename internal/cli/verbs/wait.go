@@ -47,6 +47,8 @@ type Waiting struct {
 	Timeout time.Duration
 	// Since is when the work began that is waited for; zero when that is not known.
 	Since time.Time
+	// shared says that the object is one that all organizations share.
+	shared bool
 	// Quiet leaves out what to do next with what is ready.
 	Quiet bool
 }
@@ -161,7 +163,7 @@ func hand[T any](ctx context.Context, to chan<- T, value T) error {
 // source is that of the one object.
 func (w Waiting) source(e *connection.Env) kinds.Source {
 	s := kinds.In(e, w.Kind)
-	s.Name = w.Name
+	s.Name, s.Shared = w.Name, w.shared
 	return s
 }
 

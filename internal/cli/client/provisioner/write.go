@@ -76,7 +76,7 @@ func newDeleteProvisionerCommand(e *connection.Env) *cobra.Command {
 		Aliases: []string{"rm"},
 		Short:   "Delete provisioners of the organization",
 		Long: `Delete provisioners of the organization. Those that all organizations share are
-the installation's, and stay.
+the installation's, and only its administrators delete them.
 
 A terminal is asked first. Without one, --yes is required.`,
 		Example: "  kqueen provisioner delete ours",
