@@ -83,8 +83,8 @@ func Events(ctx context.Context, e *connection.Env, c *objects.Client, p *Page, 
 }
 
 // Objects adds a table of objects, with the columns that list shows. None add nothing.
-func Objects(p *Page, heading string, n *kinds.Kind, objects []client.Object) {
-	if len(objects) == 0 {
+func Objects(p *Page, heading string, n *kinds.Kind, all []client.Object) {
+	if len(all) == 0 {
 		return
 	}
 	columns := slices.DeleteFunc((&kinds.Output{Kind: n}).Columns(), func(c kinds.Column) bool { return c.Wide && c.Name != kinds.MessageColumn.Name })
@@ -93,7 +93,7 @@ func Objects(p *Page, heading string, n *kinds.Kind, objects []client.Object) {
 		header = append(header, strings.ToUpper(column.Name))
 	}
 	rows := [][]string{header}
-	for _, object := range objects {
+	for _, object := range all {
 		row := make([]string, 0, len(columns))
 		for _, column := range columns {
 			row = append(row, column.Value(object))

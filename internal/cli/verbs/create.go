@@ -83,57 +83,57 @@ func (c *Creation) Run(ctx context.Context, args []string) error {
 	if err != nil && c.DryRun != DryRunClient {
 		return err
 	}
-	objects, err := c.objects(ctx, connected, err, args)
+	wanted, err := c.objects(ctx, connected, err, args)
 	if err != nil {
 		return err
 	}
-	if err := c.place(objects, args); err != nil {
+	if err := c.place(wanted, args); err != nil {
 		return err
 	}
 	begun := time.Now()
-	made := objects
+	made := wanted
 	if c.DryRun != DryRunClient {
-		made, err = c.createAll(ctx, connected, objects)
+		made, err = c.createAll(ctx, connected, wanted)
 	}
 	if reported := c.report(made); err == nil {
 		err = reported
 	}
 	if err != nil {
-		c.sayUnmade(made, objects[len(made):])
+		c.sayUnmade(made, wanted[len(made):])
 		return err
 	}
 	if !c.wait {
-		c.sayWait(objects)
+		c.sayWait(wanted)
 		return nil
 	}
-	return c.awaitAll(ctx, connected, objects, begun)
+	return c.awaitAll(ctx, connected, wanted, begun)
 }
 
 // objects returns what the user wants, from the file or from flags.
 func (c *Creation) objects(ctx context.Context, connected *objects.Client, away error, args []string) ([]client.Object, error) {
 	if c.File != "" {
-		objects, err := readObjects(c.Env, c.Kind, c.File)
-		for _, object := range objects {
+		wanted, err := readObjects(c.Env, c.Kind, c.File)
+		for _, object := range wanted {
 			object.SetResourceVersion("") // that of what it was copied from
 		}
-		return objects, err
+		return wanted, err
 	}
 	return c.FromFlags(ctx, connected, away, args[0])
 }
 
 // place gives each object its kind and namespace, and the name of the command line to the one that a file holds.
-func (c *Creation) place(objects []client.Object, args []string) error {
+func (c *Creation) place(wanted []client.Object, args []string) error {
 	if len(args) == 1 && c.File != "" {
-		if len(objects) > 1 {
-			return exit.Fail(exit.Usage, "%s holds %d %s, so the NAME %q cannot be for all of them; leave it out", c.File, len(objects), c.Kind.Plural, args[0])
+		if len(wanted) > 1 {
+			return exit.Fail(exit.Usage, "%s holds %d %s, so the NAME %q cannot be for all of them; leave it out", c.File, len(wanted), c.Kind.Plural, args[0])
 		}
-		if name := objects[0].GetName(); name != "" && name != args[0] {
+		if name := wanted[0].GetName(); name != "" && name != args[0] {
 			return exit.Fail(exit.Usage, "%s names the %s %q and the command line %q; leave out one of them", c.File, c.Kind.Singular, name, args[0])
 		}
-		objects[0].SetName(args[0])
+		wanted[0].SetName(args[0])
 	}
 	seen := map[string]bool{}
-	for i, object := range objects {
+	for i, object := range wanted {
 		n := kinds.KindOf(object)
 		if object.GetName() == "" {
 			return fmt.Errorf("%s, %s %d: metadata.name: is missing", c.File, n.Singular, i+1)
@@ -206,22 +206,22 @@ func (c *Creation) create(ctx context.Context, connected *objects.Client, object
 }
 
 // report prints what was made, in the format that the user wants, and tells the user.
-func (c *Creation) report(objects []client.Object) error {
-	made := "created"
+func (c *Creation) report(made []client.Object) error {
+	did := "created"
 	if c.DryRun != dryRunNone {
-		made = "would be created (dry run)"
+		did = "would be created (dry run)"
 	}
-	for _, object := range objects {
-		c.Env.Say("%s %s %s%s", kinds.KindOf(object).Singular, object.GetName(), made, gist(object))
+	for _, object := range made {
+		c.Env.Say("%s %s %s%s", kinds.KindOf(object).Singular, object.GetName(), did, gist(object))
 	}
-	if c.format == "" || len(objects) == 0 {
+	if c.format == "" || len(made) == 0 {
 		return nil
 	}
 	out, err := kinds.NewOutput(c.Env.Stdout, c.Kind, kinds.OutputOptions{Format: c.format})
 	if err != nil {
 		return err
 	}
-	return out.Print(objects, len(objects) == 1)
+	return out.Print(made, len(made) == 1)
 }
 
 // gist is what users want to know first of something new, or nothing.
@@ -249,12 +249,12 @@ func (c *Creation) sayUnmade(made, unmade []client.Object) {
 }
 
 // sayWait tells how to wait for what was made: for a cluster with nodes by its nodes, which wait for it.
-func (c *Creation) sayWait(objects []client.Object) {
+func (c *Creation) sayWait(wanted []client.Object) {
 	if c.DryRun != dryRunNone {
 		return
 	}
-	object := objects[0]
-	if last := objects[len(objects)-1]; c.File == "" {
+	object := wanted[0]
+	if last := wanted[len(wanted)-1]; c.File == "" {
 		object = last
 	}
 	c.Env.Say("wait for it with: %s", c.Env.Command(kinds.KindOf(object).Singular+" wait "+object.GetName()))

@@ -173,9 +173,8 @@ func (f *follower) observe(event objects.Event) (bool, error) {
 // Passing says whether an error may go away by itself: the server is away, busy or starting, or the
 // watch's place in history is.
 func Passing(err error) bool {
-	var said *exit.Error
-	if errors.As(err, &said) {
-		return false // a command has judged it
+	if _, judged := errors.AsType[*exit.Error](err); judged { // by a command
+		return false
 	}
 	code := exit.ProblemStatus(err)
 	var status apierrors.APIStatus // of a managed cluster

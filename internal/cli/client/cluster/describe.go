@@ -49,7 +49,7 @@ func describeCluster(ctx context.Context, e *connection.Env, name string) error 
 	describeSpec(p, e.Organization(), cluster)
 	describe.Conditions(p, cluster.Status.Status)
 	describeSteps(p, cluster.Status.Steps)
-	if err := describeComponents(ctx, e, c, p, name); err != nil {
+	if err := describeComponents(ctx, c, p, name); err != nil {
 		return err
 	}
 	if err := describePools(ctx, e, c, p, name); err != nil {
@@ -101,7 +101,7 @@ func describeSteps(p *describe.Page, steps []v1alpha1.Step) {
 }
 
 // describeComponents adds the programs of the control plane that KQueen hosts for the cluster, if it does.
-func describeComponents(ctx context.Context, e *connection.Env, c *objects.Client, p *describe.Page, name string) error {
+func describeComponents(ctx context.Context, c *objects.Client, p *describe.Page, name string) error {
 	plane, err := objects.Named[*v1alpha1.ControlPlane](ctx, c, kinds.ControlPlane.Kind, name)
 	if err != nil && !objects.IsNotFound(err) {
 		return fmt.Errorf("get control plane %s: %w", name, err)

@@ -47,7 +47,9 @@ func (b *busyPool) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.replicas = patch.Spec.Replicas
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(b.pool()) // a caller that is gone needs no answer
+	if err := json.NewEncoder(w).Encode(b.pool()); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
 }
 
 func (b *busyPool) pool() rest.Object {
