@@ -97,7 +97,7 @@ func (d *Driver) Observe(ctx context.Context, of provision.Target) (provision.Ob
 	if err != nil {
 		return provision.Observed{}, err
 	}
-	o := provision.Observed{State: provision.Serving, Version: have.Version, Endpoint: have.Endpoint, Size: have.Size}
+	o := provision.Observed{State: provision.Healthy, Version: have.Version, Endpoint: have.Endpoint, Size: have.Size}
 	switch have.State {
 	case "creating":
 		o.State, o.Message = provision.Creating, "the cloud is making the control plane"

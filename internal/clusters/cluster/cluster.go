@@ -126,7 +126,7 @@ func (r *reconciler) provision(ctx context.Context, c *v1alpha1.Cluster) operato
 		c.Status.Version = observed.Version
 	}
 	// A driver that reads through a cache may still see the cluster as it was before Ensure.
-	if observed.State == provision.Serving && observed.Version != "" && observed.Version != c.Spec.Version {
+	if observed.State == provision.Healthy && observed.Version != "" && observed.Version != c.Spec.Version {
 		return operator.Wait(v1alpha1.ReasonProvisioning, "the cluster still runs "+observed.Version, observeInterval)
 	}
 	return judge(observed)
@@ -135,7 +135,7 @@ func (r *reconciler) provision(ctx context.Context, c *v1alpha1.Cluster) operato
 // judge says what a driver's observation means. It is pure.
 func judge(o provision.Observed) operator.Outcome {
 	switch o.State {
-	case provision.Serving:
+	case provision.Healthy:
 		return operator.DoneUntil(v1alpha1.ReasonProvisioned, "the API server is healthy", observeInterval)
 	case provision.Failed:
 		return operator.Stalled(v1alpha1.ReasonProvisionerFailed, "%s", o.Message)

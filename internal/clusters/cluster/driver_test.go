@@ -143,7 +143,7 @@ func (d driver) Observe(ctx context.Context, of provision.Target) (provision.Obs
 			o.Kubeconfig, o.Endpoint = []byte("kubeconfig of "+of.Name+" at "+m.want.Version), "https://192.0.2.1:6443"
 		}
 		if m.age >= servingAge {
-			o.State, o.Message, o.Version = provision.Serving, "", m.want.Version
+			o.State, o.Message, o.Version = provision.Healthy, "", m.want.Version
 		}
 		return o, nil
 	})

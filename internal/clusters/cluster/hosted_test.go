@@ -257,7 +257,7 @@ func TestJudge(t *testing.T) {
 		observed provision.Observed
 		want     string
 	}{
-		"Serving":  {provision.Observed{State: provision.Serving, Message: "unused"}, "done Provisioned: the API server is healthy"},
+		"Healthy":  {provision.Observed{State: provision.Healthy, Message: "unused"}, "done Provisioned: the API server is healthy"},
 		"Creating": {provision.Observed{State: provision.Creating, Message: "keys"}, "wait Provisioning: keys"},
 		"Degraded": {provision.Observed{State: provision.Degraded, Message: "down"}, "wait Degraded: down"},
 		"Failed":   {provision.Observed{State: provision.Failed, Message: "no 100% quota"}, "stalled ProvisionerFailed: no 100% quota"},

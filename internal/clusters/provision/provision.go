@@ -91,8 +91,8 @@ type State string
 const (
 	// Creating: not created yet, or its API server has not been healthy yet.
 	Creating State = "Creating"
-	// Serving: created, and its API server is healthy.
-	Serving State = "Serving"
+	// Healthy: created, and its API server is healthy.
+	Healthy State = "Healthy"
 	// Degraded: created, but a part of it is not healthy; the driver or an operator has to repair it.
 	Degraded State = "Degraded"
 	// Failed: only a change of the spec helps.

@@ -173,7 +173,7 @@ func TestNewSettings(t *testing.T) {
 	}
 	a.progress(t, want.Ref)
 	o, err = d.Observe(t.Context(), want.Target)
-	if err != nil || o.State != provision.Serving || o.Version != "v1.36.2" {
+	if err != nil || o.State != provision.Healthy || o.Version != "v1.36.2" {
 		t.Errorf("want it to serve v1.36.2, got %s at %s: %v", o.State, o.Version, err)
 	}
 	if !bytes.Contains(o.Kubeconfig, []byte("https://192.0.2.1:6443")) || !bytes.Contains(o.Kubeconfig, []byte("tls-server-name: demo.test")) {

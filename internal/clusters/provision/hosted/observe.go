@@ -45,7 +45,7 @@ func observe(cp *v1alpha1.ControlPlane) provision.Observed {
 	case apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled):
 		o.State = provision.Failed
 	case ready.Status == metav1.ConditionTrue:
-		o.State = provision.Serving
+		o.State = provision.Healthy
 	}
 	if o.State == provision.Creating && apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionInitialized) {
 		o.State = provision.Degraded

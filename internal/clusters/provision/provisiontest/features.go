@@ -58,7 +58,7 @@ func kubeconfigs(t *testing.T, s Subject) {
 	if minted, err := minter.MintKubeconfig(t.Context(), want.Target, time.Hour); err == nil || len(minted.Kubeconfig) > 0 {
 		t.Errorf("a kubeconfig is made for a cluster that is not there: %v", err)
 	}
-	s.serve(t, want)
+	s.healthy(t, want)
 	before := s.Outside(t, want.Namespace, want.Name)
 	for range 2 {
 		minted, err := minter.MintKubeconfig(t.Context(), want.Target, time.Hour)
@@ -80,7 +80,7 @@ func nodePools(t *testing.T, s Subject) {
 	}
 	want := s.Want(t)
 	before := s.Outside(t, want.Namespace, want.Name)
-	s.serve(t, want)
+	s.healthy(t, want)
 	first, second := s.NodePool(t), s.NodePool(t)
 	first.Name, second.Name = "first", "second"
 	ready := func(pool provision.NodePool) {
@@ -150,7 +150,7 @@ func adoption(t *testing.T, s Subject) {
 			t.Fatalf("adopt: %v", err)
 		}
 	}
-	if o := s.serve(t, want); o.Endpoint == "" {
+	if o := s.healthy(t, want); o.Endpoint == "" {
 		t.Error("the adopted cluster has no endpoint")
 	}
 	other := want
@@ -182,7 +182,7 @@ func sizes(t *testing.T, s Subject) {
 		t.Skip("the driver has no provision.Resizer")
 	}
 	want := s.Want(t)
-	s.serve(t, want)
+	s.healthy(t, want)
 	all, err := resizer.Sizes(t.Context(), want.Target)
 	if err != nil || len(all) == 0 {
 		t.Fatalf("sizes are %v, %v; want some", all, err)
@@ -194,7 +194,7 @@ func sizes(t *testing.T, s Subject) {
 		reached := false
 		for range mostLooks {
 			o, err := s.Driver.Observe(t.Context(), want.Target)
-			if reached = err == nil && o.Size == size && o.State == provision.Serving; reached {
+			if reached = err == nil && o.Size == size && o.State == provision.Healthy; reached {
 				break
 			}
 			s.progress(t, want.Ref)

@@ -23,10 +23,10 @@ func anotherFindsThem(t *testing.T, s Subject) {
 		t.Skip("the driver holds nothing in memory")
 	}
 	want := s.Want(t)
-	s.serve(t, want)
+	s.healthy(t, want)
 	before := s.Outside(t, want.Namespace, want.Name)
 	s.Driver = s.Again(t)
-	if o, err := s.Driver.Observe(t.Context(), want.Target); err != nil || o.State != provision.Serving {
+	if o, err := s.Driver.Observe(t.Context(), want.Target); err != nil || o.State != provision.Healthy {
 		t.Errorf("another KQueen sees %q, %v; want the healthy cluster", o.State, err)
 	}
 	s.ensure(t, want)
@@ -43,7 +43,7 @@ func endsWithItsContext(t *testing.T, s Subject) {
 		t.Skip("the outside cannot be made to hang")
 	}
 	want := s.Want(t)
-	s.serve(t, want)
+	s.healthy(t, want)
 	answer := s.Hang(t, want.Ref)
 	for name, call := range map[string]func(context.Context) error{
 		"Observe": func(ctx context.Context) error { _, err := s.Driver.Observe(ctx, want.Target); return err },
@@ -80,7 +80,7 @@ func wrongCredentials(t *testing.T, s Subject) {
 		t.Skip("the driver takes no credentials")
 	}
 	want := s.Want(t)
-	s.serve(t, want)
+	s.healthy(t, want)
 	for _, key := range keys {
 		if key.Optional {
 			continue

@@ -183,7 +183,7 @@ func observeBefore(t *testing.T, s Subject) {
 func life(t *testing.T, s Subject) {
 	want := s.Want(t)
 	before := s.Outside(t, want.Namespace, want.Name)
-	o := s.serve(t, want)
+	o := s.healthy(t, want)
 	_, mints := s.Driver.(provision.KubeconfigMinter)
 	if o.Version != want.Version || o.Endpoint == "" || len(o.Kubeconfig) == 0 && !mints || len(o.Steps) == 0 {
 		t.Errorf("a healthy cluster must have its version, endpoint, kubeconfig and steps, got version %q, endpoint %q, %d bytes, %d steps",
@@ -205,7 +205,7 @@ func life(t *testing.T, s Subject) {
 
 func ensureIsIdempotent(t *testing.T, s Subject) {
 	want := s.Want(t)
-	s.serve(t, want)
+	s.healthy(t, want)
 	before := s.Outside(t, want.Namespace, want.Name)
 	for range 3 {
 		s.ensure(t, want)
@@ -213,7 +213,7 @@ func ensureIsIdempotent(t *testing.T, s Subject) {
 	if diff := cmp.Diff(before, s.Outside(t, want.Namespace, want.Name)); diff != "" {
 		t.Errorf("Ensure of a healthy cluster changed the outside:\n%s", diff)
 	}
-	if o, err := s.Driver.Observe(t.Context(), want.Target); err != nil || o.State != provision.Serving {
+	if o, err := s.Driver.Observe(t.Context(), want.Target); err != nil || o.State != provision.Healthy {
 		t.Errorf("after Ensure of a healthy cluster: state %v, %v", o.State, err)
 	}
 	s.remove(t, want.Target)
@@ -238,7 +238,7 @@ func deleteHalfMade(t *testing.T, s Subject) {
 // earlierNamesake: a cluster of the same name and another UID is not the one that is asked for.
 func earlierNamesake(t *testing.T, s Subject) {
 	first := s.Want(t)
-	s.serve(t, first)
+	s.healthy(t, first)
 	before := s.Outside(t, first.Namespace, first.Name)
 	second := first
 	second.UID = uuid.NewUUID()
@@ -268,7 +268,7 @@ func errorsHoldNoSecrets(t *testing.T, s Subject) {
 		t.Skip("the subject cannot break the outside, or has no secrets")
 	}
 	want := s.Want(t)
-	o := s.serve(t, want)
+	o := s.healthy(t, want)
 	secrets := append(s.Secrets(t, want.Ref), o.Kubeconfig)
 	mend := s.Break(t, want.Ref)
 	_, observed := s.Driver.Observe(t.Context(), want.Target)
@@ -293,7 +293,7 @@ func errorsHoldNoSecrets(t *testing.T, s Subject) {
 // canceledContext: a call that could not be made is an error, never the news that nothing is there.
 func canceledContext(t *testing.T, s Subject) {
 	want := s.Want(t)
-	s.serve(t, want)
+	s.healthy(t, want)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Driver.Observe(ctx, want.Target); err == nil || errors.Is(err, provision.ErrNotFound) {
@@ -319,8 +319,8 @@ func (s Subject) progress(t *testing.T, ref provision.Ref) {
 	}
 }
 
-// serve creates a cluster and returns what the driver observes when it is healthy.
-func (s Subject) serve(t *testing.T, want provision.Desired) provision.Observed {
+// healthy creates a cluster and returns what the driver observes when it is healthy.
+func (s Subject) healthy(t *testing.T, want provision.Desired) provision.Observed {
 	t.Helper()
 	if want.UID == "" || want.UID == types.UID(want.Name) {
 		t.Fatalf("Want must give a UID, got %q", want.UID)
@@ -331,7 +331,7 @@ func (s Subject) serve(t *testing.T, want provision.Desired) provision.Observed 
 		if err != nil && !errors.Is(err, provision.ErrNotFound) {
 			t.Fatalf("observe: %v", err)
 		}
-		if err == nil && o.State == provision.Serving {
+		if err == nil && o.State == provision.Healthy {
 			return o
 		}
 		if o.State == provision.Failed {
