@@ -73,12 +73,12 @@ type Config struct {
 // App is an installation. It exists from New to Close and answers while Run runs.
 type App struct {
 	Config
-	settings *settings
-	runner   *supervise.Supervisor
-	notices  *notices
-	gateway  *gateway.Gateway
-	front    net.Listener
-	began    time.Time
+	settings   *settings
+	supervisor *supervise.Supervisor
+	notices    *notices
+	gateway    *gateway.Gateway
+	front      net.Listener
+	began      time.Time
 	// api is nil until the REST API is ready.
 	api atomic.Pointer[apiServer]
 	// admin reads the admin plane; nil until its API server is healthy.
@@ -100,17 +100,17 @@ func New(c Config) (*App, error) {
 	}
 	c = settings.merge(c)
 	a := &App{Config: c, settings: settings, notices: newNotices(c.Engine), began: time.Now()}
-	a.runner, err = supervise.New(supervise.Config{
+	a.supervisor, err = supervise.New(supervise.Config{
 		Dir:    runDir(c.Dir),
 		Listen: c.Listen,
-		Log:    c.Log.With("part", "runner"),
+		Log:    c.Log.With("part", "supervisor"),
 		Notify: a.notices.workload,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if a.front, err = a.listenFront(); err != nil {
-		return nil, errors.Join(err, a.runner.Close())
+		return nil, errors.Join(err, a.supervisor.Close())
 	}
 	a.gateway = gateway.New(gateway.Config{Log: c.Log.With("part", "gateway")})
 	ctrl.SetLogger(logr.FromSlogHandler(c.Log.Handler()))
@@ -118,7 +118,7 @@ func New(c Config) (*App, error) {
 	return a, nil
 }
 
-// Run runs the installation until ctx ends. ready is called once, when everything is ready. What the runner has
+// Run runs the installation until ctx ends. ready is called once, when everything is ready. What the supervisor has
 // started runs on after Run.
 func (a *App) Run(ctx context.Context, ready func()) error {
 	installed, err := release.NewStore(a.Releases).List()
@@ -141,7 +141,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 func (a *App) socket() *status.Socket {
 	return &status.Socket{
 		Dir: a.Dir, Version: a.Version, Gateway: a.gatewayAddress(), API: a.apiAddress, StartedAt: a.began, Log: a.Log,
-		Supervisor: a.runner,
+		Supervisor: a.supervisor,
 		Owns:       func(id string) bool { return engine.Owns(a.Engine, id) },
 		Admin: func() client.Reader {
 			if admin := a.admin.Load(); admin != nil {
@@ -161,7 +161,7 @@ func (a *App) socket() *status.Socket {
 // host is what the engine finds here.
 func (a *App) host(installed []release.Binaries) engine.Host {
 	return engine.Host{
-		Dir: a.Dir, Program: a.Program, Version: a.Version, Runner: a.planes(), Supervisor: a.runner, Changed: a.notices.own,
+		Dir: a.Dir, Program: a.Program, Version: a.Version, Runner: a.planes(), Supervisor: a.supervisor, Changed: a.notices.own,
 		Releases: a.Releases, Installed: installed,
 		LastVersion: a.settings.AdminVersion,
 		RememberVersion: func(version string) error {
@@ -175,7 +175,7 @@ func (a *App) host(installed []release.Binaries) engine.Host {
 
 // planes runs control planes as processes of this host.
 func (a *App) planes() runner.Runner {
-	return process.New(a.runner, process.Installed(release.NewStore(a.Releases)))
+	return process.New(a.supervisor, process.Installed(release.NewStore(a.Releases)))
 }
 
 // Close releases the lock. Everything that was started runs on; see Down.
@@ -184,7 +184,7 @@ func (a *App) Close() error {
 	if errors.Is(err, net.ErrClosed) { // the gateway has closed it already
 		err = nil
 	}
-	return errors.Join(err, a.runner.Close())
+	return errors.Join(err, a.supervisor.Close())
 }
 
 // listenFront opens the gateway's port and remembers it.

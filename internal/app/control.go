@@ -128,7 +128,7 @@ func (a *App) admit(ctx context.Context, direct client.Client, validators map[st
 
 // sweep removes what runs here for objects that are gone.
 func (a *App) sweep(ctx context.Context, direct client.Reader, machines machine.Provider) error {
-	running, err := a.runner.List(ctx)
+	running, err := a.supervisor.List(ctx)
 	if err != nil {
 		return err
 	}

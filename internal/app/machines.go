@@ -26,7 +26,7 @@ import (
 func (a *App) localMachines(ctx context.Context) (*local.Provider, error) {
 	ports := supervise.DefaultPorts()
 	return local.New(ctx, local.Config{
-		Runner:    a.runner,
+		Runner:    a.supervisor,
 		Releases:  release.NewStore(a.Releases),
 		Program:   a.Program,
 		Range:     a.MachineNetwork,

@@ -47,7 +47,7 @@ func New(conf Config) (*Supervisor, error) {
 	if conf.Dir, err = filepath.EvalSymlinks(conf.Dir); err != nil { // one directory, one name
 		return nil, fmt.Errorf("resolve the supervisor's directory: %w", err)
 	}
-	// The runner's life is its own: it ends by Close, not with the caller that made it.
+	// The supervisor's life is its own: it ends by Close, not with the caller that made it.
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Supervisor{conf: conf, instance: instanceOf(conf.Dir), ctx: ctx, cancel: cancel, workloads: map[string]*workload{}, turns: newTurns(conf.StartsAtOnce)}
 	wait, stop := context.WithTimeout(ctx, conf.Timing.LockWait)
