@@ -229,7 +229,7 @@ func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, d *apiServer
 	if err := cluster.Setup(mgr, drivers); err != nil {
 		return nil, err
 	}
-	if err := organization.Setup(mgr); err != nil {
+	if err := organization.Setup(mgr, d.access.ServiceAccounts); err != nil {
 		return nil, err
 	}
 	if err := identityprovider.Setup(mgr, oidc.NewClient(time.Now, issuerDeadline).Check); err != nil {

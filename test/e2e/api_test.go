@@ -253,6 +253,7 @@ func TestMember(t *testing.T) {
 		t.Logf("what dora got for the cluster was refused there after %s", time.Since(begun).Round(time.Second))
 	})
 	t.Run("PastTheAPI", func(t *testing.T) { pastAPI(t, i, root) })
+	t.Run("OrganizationGoes", func(t *testing.T) { accountsGo(t, root) })
 	alice.want(http.StatusAccepted, "DELETE", clusters+"/demo", nil, nil, "If-Match", "*")
 	var report rest.AuditReport
 	root.want(http.StatusOK, "POST", "/audit/verification", nil, &report)
@@ -301,4 +302,27 @@ func memberEnters(t *testing.T, i *installation, alice, dora *api, cluster strin
 	return func() result {
 		return i.run(i.command(programs.kubectl, "--kubeconfig", file, "--token", doras, "auth", "whoami"))
 	}
+}
+
+// accountsGo deletes an organization: its service account is none of the next organization's of that name.
+func accountsGo(t *testing.T, root *api) {
+	const short = "/organizations/short"
+	root.want(http.StatusCreated, "POST", "/organizations", rest.Input{Name: "short", Spec: json.RawMessage("{}")}, nil)
+	root.want(http.StatusCreated, "POST", short+"/serviceaccounts", rest.NewServiceAccount{Name: "ci", Role: "owner"}, nil)
+	var issued rest.Issued
+	root.want(http.StatusCreated, "POST", short+"/serviceaccounts/ci/tokens", rest.NewToken{Name: "ci", Expires: time.Now().Add(time.Hour)}, &issued)
+	root.keep("Issued.token", issued.Token)
+	ci := *root
+	ci.token = issued.Token
+	ci.want(http.StatusOK, "GET", "/me", nil, nil)
+	root.want(http.StatusAccepted, "DELETE", short, nil, nil, "If-Match", "*")
+	eventually(t, "the organization is gone", func(context.Context) error {
+		if got := root.call("GET", short, nil, nil); got != http.StatusNotFound {
+			return fmt.Errorf("it is answered with %d", got)
+		}
+		return nil
+	})
+	root.want(http.StatusCreated, "POST", "/organizations", rest.Input{Name: "short", Spec: json.RawMessage("{}")}, nil)
+	ci.want(http.StatusUnauthorized, "GET", "/me", nil, nil)
+	root.want(http.StatusNotFound, "GET", short+"/serviceaccounts/ci", nil, nil)
 }

@@ -22,11 +22,21 @@ import (
 // deleteInterval is the time between two looks at a namespace that is being deleted.
 const deleteInterval = 2 * time.Second
 
-type reconciler struct{ client client.Client }
+// Accounts are what signs in to an organization and is no object: its service accounts and their tokens, and tokens of
+// users that were narrowed to it.
+type Accounts interface {
+	// ForgetOrganization removes those of an organization. There may be none.
+	ForgetOrganization(ctx context.Context, organization string) error
+}
+
+type reconciler struct {
+	client   client.Client
+	accounts Accounts
+}
 
 // New returns the reconciler of Organization.
-func New(c client.Client, recorder events.EventRecorder) *operator.Reconciler[*v1alpha1.Organization] {
-	r := &reconciler{c}
+func New(c client.Client, accounts Accounts, recorder events.EventRecorder) *operator.Reconciler[*v1alpha1.Organization] {
+	r := &reconciler{c, accounts}
 	return operator.New(operator.Config[*v1alpha1.Organization]{
 		Client:    c,
 		Recorder:  recorder,
@@ -72,8 +82,8 @@ func (r *reconciler) bindRoles(ctx context.Context, o *v1alpha1.Organization) op
 	return operator.Done(v1alpha1.ReasonRolesBound, "what each role may do is granted")
 }
 
-// unbindRoles takes away what is in no namespace; the rest goes with the namespace. It comes last: who deletes an
-// organization has to be able to delete its clusters first.
+// unbindRoles takes away what is in no namespace, and who could have a role; the rest goes with the namespace. It comes
+// last: a caller who deletes an organization has to be able to delete its clusters first.
 func (r *reconciler) unbindRoles(ctx context.Context, o *v1alpha1.Organization) operator.Outcome {
 	for _, object := range role.Bindings(o) {
 		if object.GetNamespace() != "" {
@@ -82,6 +92,10 @@ func (r *reconciler) unbindRoles(ctx context.Context, o *v1alpha1.Organization) 
 		if err := client.IgnoreNotFound(r.client.Delete(ctx, object)); err != nil {
 			return operator.Retry(v1alpha1.ReasonRolesUnbound, fmt.Errorf("take %s away: %w", object.GetName(), err))
 		}
+	}
+	// They would have their roles in a later organization of the same name.
+	if err := r.accounts.ForgetOrganization(ctx, o.Name); err != nil {
+		return operator.Retry(v1alpha1.ReasonRolesUnbound, err)
 	}
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }

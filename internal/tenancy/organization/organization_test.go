@@ -25,10 +25,28 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
 
-// subject is one Organization. The test takes the part of the namespace controller.
+// subject is one Organization. The test takes the part of the namespace controller, and of its members, who create
+// service accounts.
 type subject struct {
-	client client.WithWatch
-	name   string
+	client   client.WithWatch
+	name     string
+	accounts bool
+}
+
+// accounts are those of a subject, behind an injector.
+type accounts struct {
+	*subject
+	inj *operatortest.Injector
+}
+
+// ForgetOrganization implements Accounts.
+func (a accounts) ForgetOrganization(_ context.Context, organization string) error {
+	return a.inj.Call("accounts.ForgetOrganization", func() error {
+		if organization == a.name {
+			a.subject.accounts = false
+		}
+		return nil
+	})
 }
 
 func newSubject(t *testing.T) *subject {
@@ -38,7 +56,7 @@ func newSubject(t *testing.T) *subject {
 	if err := c.Create(t.Context(), o); err != nil {
 		t.Fatalf("create the organization: %v", err)
 	}
-	return &subject{c, o.Name}
+	return &subject{client: c, name: o.Name}
 }
 
 func (s *subject) get(ctx context.Context) (*v1alpha1.Organization, error) {
@@ -50,12 +68,14 @@ func (s *subject) namespace() string { return "org-" + s.name }
 
 func (s *subject) world() operatortest.World {
 	return operatortest.World{
-		Request:    reconcile.Request{NamespacedName: client.ObjectKey{Name: s.name}},
-		Reconciler: func(inj *operatortest.Injector) reconcile.Reconciler { return New(inj.Client(s.client), nil) },
-		Object:     func(ctx context.Context) (operator.Object, error) { return s.get(ctx) },
-		Step:       s.finalize,
-		Done:       s.says(v1alpha1.ConditionReady, v1alpha1.ReasonReady),
-		Snapshot:   s.snapshot,
+		Request: reconcile.Request{NamespacedName: client.ObjectKey{Name: s.name}},
+		Reconciler: func(inj *operatortest.Injector) reconcile.Reconciler {
+			return New(inj.Client(s.client), accounts{s, inj}, nil)
+		},
+		Object:   func(ctx context.Context) (operator.Object, error) { return s.get(ctx) },
+		Step:     s.finalize,
+		Done:     s.says(v1alpha1.ConditionReady, v1alpha1.ReasonReady),
+		Snapshot: s.snapshot,
 	}
 }
 
@@ -83,6 +103,9 @@ func (s *subject) finalize(ctx context.Context) (bool, error) {
 
 func (s *subject) snapshot(ctx context.Context) (any, error) {
 	var end []string
+	if s.accounts {
+		end = append(end, "accounts")
+	}
 	ns := &corev1.Namespace{}
 	if err := s.client.Get(ctx, client.ObjectKey{Name: s.namespace()}, ns); err == nil {
 		end = append(end, fmt.Sprint("namespace, owners ", len(ns.OwnerReferences), ", going ", !ns.DeletionTimestamp.IsZero()))
@@ -131,6 +154,8 @@ func (s *subject) granted(ctx context.Context) ([]string, error) {
 func (s *subject) deletion() *operatortest.Act {
 	return &operatortest.Act{
 		Do: func(ctx context.Context) error {
+			// Only an organization that has its namespace has members who may create accounts.
+			s.accounts = s.client.Get(ctx, client.ObjectKey{Name: s.namespace()}, &corev1.Namespace{}) == nil
 			return client.IgnoreNotFound(s.client.Delete(ctx, &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{Name: s.name}}))
 		},
 		Done: func(ctx context.Context) (bool, error) {
@@ -198,7 +223,8 @@ func TestForeignNamespace(t *testing.T) {
 	}
 }
 
-// TestClustersRemain: an organization goes after its clusters and never takes them along.
+// TestClustersRemain: an organization goes after its clusters and never takes them along, and those who can delete them
+// have their accounts until then.
 func TestClustersRemain(t *testing.T) {
 	s := newSubject(t)
 	operatortest.Converge(t, s.world())
@@ -212,6 +238,9 @@ func TestClustersRemain(t *testing.T) {
 	ns := &corev1.Namespace{}
 	if err := s.client.Get(t.Context(), client.ObjectKey{Name: s.namespace()}, ns); err != nil || !ns.DeletionTimestamp.IsZero() {
 		t.Fatalf("the namespace is being deleted although a cluster remains: %v", err)
+	}
+	if !s.accounts {
+		t.Error("its service accounts are gone although a cluster remains")
 	}
 	if err := s.client.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
