@@ -117,8 +117,8 @@ func TestScripts(t *testing.T) {
 	config := controlplanetest.Config(t)
 	c := controlplanetest.Client(t)
 	clearPlane(t, c)
-	makeShared(t, c)
 	there := newServers(t)
+	makeShared(t, c)
 	p := scripts(t, config, c)
 	p.Dir = filepath.Join("testdata", "script")
 	p.UpdateScripts = *update
@@ -170,7 +170,6 @@ func makeShared(t *testing.T, c client.Client) {
 			t.Fatal(err)
 		}
 	}
-	create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace}})
 	create(&v1alpha1.Provisioner{
 		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "hosted"},
 		Spec:       v1alpha1.ProvisionerSpec{Driver: "hosted"},

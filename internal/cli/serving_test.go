@@ -79,6 +79,10 @@ func newServers(t *testing.T) *servers {
 		t.Fatal("the cache is not filled")
 	}
 	// What all servers share is made once: scripts run side by side.
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace}}
+	if err := client.IgnoreAlreadyExists(controlplanetest.Client(t).Create(t.Context(), system)); err != nil {
+		t.Fatal(err)
+	}
 	if err := role.Keep(t.Context(), controlplanetest.Client(t), append(role.Shared(), role.Guard()...)); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // TestWatchUntilInterrupted runs `cluster list --watch` as a program, sees a cluster come and go, and wants
-// the ended code that says that it was interrupted.
+// the exit code that says that it was interrupted.
 func TestWatchUntilInterrupted(t *testing.T) {
 	const organization = "watched"
 	c := controlplanetest.Client(t)
@@ -74,7 +74,7 @@ func TestWatchUntilInterrupted(t *testing.T) {
 	expect(t, words, "interrupted")
 	var ended *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exit.Interrupted {
-		t.Errorf("ended with %v, want ended code %d", err, exit.Interrupted)
+		t.Errorf("ended with %v, want exit code %d", err, exit.Interrupted)
 	}
 }
 
