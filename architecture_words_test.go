@@ -59,7 +59,6 @@ const maxMethodsOfType = 30
 
 // wideTypes have more, and why.
 var wideTypes = map[string]string{
-	"app.App":       "is being split",
 	"client.Client": "has one method for each operation of the API, found by its name",
 }
 

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -76,7 +75,7 @@ func (a *App) openAPI(ctx context.Context) (*apiServer, error) {
 		return nil, err
 	}
 	if d.access, err = access.Open(ctx, access.Config{DB: d.db}); err == nil {
-		d.listener, err = a.listenAPI()
+		d.listener, err = a.open(port{"API", "--api-port", a.APIPort, firstAPIPort}, &a.settings.APIPort)
 	}
 	if err == nil {
 		d.local, err = status.OnSocket(a.Dir, apiSocketName, func(path string) (net.Listener, error) { return socket.Listen(path, d.log) })
@@ -161,40 +160,6 @@ func (a *App) databaseURL() string {
 	return database.FileURL(filepath.Join(a.Dir, databaseFile))
 }
 
-// listenAPI opens the port and remembers it.
-func (a *App) listenAPI() (net.Listener, error) {
-	wish, flag := a.APIPort, " (--api-port)"
-	if wish == 0 {
-		wish, flag = a.settings.APIPort, ""
-	}
-	var l net.Listener
-	var err error
-	if wish == 0 {
-		if l, err = net.Listen("tcp", a.frontAddress(firstAPIPort)); err != nil {
-			l, err = net.Listen("tcp", a.frontAddress(0))
-		}
-	} else {
-		l, err = net.Listen("tcp", a.frontAddress(wish))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open the API's port %d%s: %w; stop the program that listens there, or choose another with --api-port", wish, flag, err)
-	}
-	a.settings.APIPort = l.Addr().(*net.TCPAddr).Port
-	return chain.LimitConnections(netutil.LimitListener(l, maxConnections), maxConnectionsOfOne), a.settings.save(a.Dir)
-}
-
-// apiAddress is what clients on this host call.
-func (a *App) apiAddress() string {
-	if a.settings.APIPort == 0 {
-		return ""
-	}
-	host := a.Listen
-	if host.IsUnspecified() {
-		host = advertiseAddress(host)
-	}
-	return "https://" + net.JoinHostPort(host.String(), strconv.Itoa(a.settings.APIPort))
-}
-
 // serveAPI answers until ctx ends.
 func (a *App) serveAPI(ctx context.Context, d *apiServer) error {
 	s := &http.Server{
@@ -217,9 +182,10 @@ func (a *App) serveAPI(ctx context.Context, d *apiServer) error {
 	})
 	defer stop()
 	go d.keep(ctx, func() error { return a.renewAPIKeys(d) }, func() error { return a.renewIssuer(d) })
+	limited := chain.LimitConnections(netutil.LimitListener(d.listener, maxConnections), maxConnectionsOfOne)
 	group := errgroup.Group{}
 	for name, serve := range map[string]func() error{
-		"API":               func() error { return s.ServeTLS(d.listener, "", "") },
+		"API":               func() error { return s.ServeTLS(limited, "", "") },
 		"API on its socket": func() error { return s.Serve(d.local) },
 	} {
 		group.Go(func() error {

@@ -14,7 +14,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -85,6 +84,9 @@ type App struct {
 	admin atomic.Pointer[client.Reader]
 }
 
+// firstGatewayPort is what users of Kubernetes expect.
+const firstGatewayPort = 6443
+
 // New checks the data directory, takes its lock and finds what runs. It fails with a
 // *supervise.LockedError when another kqueen has the same data directory.
 func New(c Config) (*App, error) {
@@ -109,7 +111,7 @@ func New(c Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.front, err = a.listenFront(); err != nil {
+	if a.front, err = a.open(port{"gateway", "--gateway-port", c.GatewayPort, firstGatewayPort}, &settings.GatewayPort); err != nil {
 		return nil, errors.Join(err, a.supervisor.Close())
 	}
 	a.gateway = gateway.New(gateway.Config{Log: c.Log.With("part", "gateway")})
@@ -185,54 +187,6 @@ func (a *App) Close() error {
 		err = nil
 	}
 	return errors.Join(err, a.supervisor.Close())
-}
-
-// listenFront opens the gateway's port and remembers it.
-func (a *App) listenFront() (net.Listener, error) {
-	wish, flag := a.GatewayPort, " (--gateway-port)"
-	if wish == 0 {
-		wish, flag = a.settings.GatewayPort, ""
-	}
-	if wish == 0 {
-		return a.firstFront()
-	}
-	l, err := net.Listen("tcp", a.frontAddress(wish))
-	if err != nil {
-		return nil, fmt.Errorf("open the gateway's port %d%s: %w; stop the program that listens there, or choose another with --gateway-port", wish, flag, err)
-	}
-	return l, a.rememberFront(l)
-}
-
-// firstGatewayPort is what users of Kubernetes expect.
-const firstGatewayPort = 6443
-
-func (a *App) firstFront() (net.Listener, error) {
-	l, err := net.Listen("tcp", a.frontAddress(firstGatewayPort))
-	if err != nil {
-		l, err = net.Listen("tcp", a.frontAddress(0))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open a port for the gateway: %w", err)
-	}
-	return l, a.rememberFront(l)
-}
-
-func (a *App) frontAddress(port int) string {
-	return net.JoinHostPort(a.Listen.String(), strconv.Itoa(port))
-}
-
-func (a *App) rememberFront(l net.Listener) error {
-	a.settings.GatewayPort = l.Addr().(*net.TCPAddr).Port
-	return a.settings.save(a.Dir)
-}
-
-// gatewayAddress is what clients on this host dial.
-func (a *App) gatewayAddress() string {
-	host := a.Listen
-	if host.IsUnspecified() {
-		host = advertiseAddress(host)
-	}
-	return net.JoinHostPort(host.String(), strconv.Itoa(a.settings.GatewayPort))
 }
 
 // auditDir is where an API server on this host writes what is done past the REST API, until it is in the audit log.

@@ -1,0 +1,75 @@
+//go:build linux
+
+package app
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+)
+
+// port is one that clients have to find again after a restart.
+type port struct {
+	// of names what listens there, and flag chooses it on the command line.
+	of, flag string
+	// wish is what the operator says now, 0 for nothing; first is what users expect.
+	wish, first int
+}
+
+// listen opens a port: the one that is wished for, or the one of last time, or at first the one that users expect, or a
+// free one where that is taken.
+func (p port) listen(host netip.Addr, lastTime int) (net.Listener, error) {
+	on := func(n int) (net.Listener, error) {
+		return net.Listen("tcp", net.JoinHostPort(host.String(), strconv.Itoa(n)))
+	}
+	said, n := " ("+p.flag+")", p.wish
+	if n == 0 {
+		said, n = "", lastTime
+	}
+	if n != 0 {
+		l, err := on(n)
+		if err != nil {
+			return nil, fmt.Errorf("open the %s's port %d%s: %w; stop the program that listens there, or choose another with %s", p.of, n, said, err, p.flag)
+		}
+		return l, nil
+	}
+	if l, err := on(p.first); err == nil {
+		return l, nil
+	}
+	l, err := on(0)
+	if err != nil {
+		return nil, fmt.Errorf("open a port for the %s: %w", p.of, err)
+	}
+	return l, nil
+}
+
+// open opens a port of the installation and remembers it.
+func (a *App) open(p port, remembered *int) (net.Listener, error) {
+	l, err := p.listen(a.Listen, *remembered)
+	if err != nil {
+		return nil, err
+	}
+	*remembered = l.Addr().(*net.TCPAddr).Port
+	return l, a.settings.save(a.Dir)
+}
+
+// dialed is the address of a port for clients on this host.
+func (a *App) dialed(n int) string {
+	host := a.Listen
+	if host.IsUnspecified() {
+		host = advertiseAddress(host)
+	}
+	return net.JoinHostPort(host.String(), strconv.Itoa(n))
+}
+
+// gatewayAddress is what clients on this host dial.
+func (a *App) gatewayAddress() string { return a.dialed(a.settings.GatewayPort) }
+
+// apiAddress is what clients on this host call; empty before there is a port.
+func (a *App) apiAddress() string {
+	if a.settings.APIPort == 0 {
+		return ""
+	}
+	return "https://" + a.dialed(a.settings.APIPort)
+}
