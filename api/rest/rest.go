@@ -14,6 +14,10 @@ import (
 // Prefix begins every path of this version.
 const Prefix = "/api/v1"
 
+// LocalSocket is the name of the socket, in the data directory of an installation, on which the owner of the machine calls
+// the API. As the server of a client it is "unix://" and the path.
+const LocalSocket = "api.sock"
+
 // LocalHost is the host that requests name on the local socket of an installation. No other name is taken there.
 const LocalHost = "kqueen"
 

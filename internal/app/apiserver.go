@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	apirest "kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/idempotency"
@@ -78,7 +79,7 @@ func (a *App) openAPI(ctx context.Context) (*apiServer, error) {
 		d.listener, err = a.open(port{"API", "--api-port", a.APIPort, firstAPIPort}, &a.settings.APIPort)
 	}
 	if err == nil {
-		d.local, err = status.OnSocket(a.Dir, apiSocketName, func(path string) (net.Listener, error) { return socket.Listen(path, d.log) })
+		d.local, err = status.OnSocket(a.Dir, apirest.LocalSocket, func(path string) (net.Listener, error) { return socket.Listen(path, d.log) })
 	}
 	if err == nil {
 		err = a.openIssuer(d)
@@ -144,13 +145,6 @@ func (a *App) assemble(ctx context.Context, d *apiServer, config *rest.Config, m
 	})
 	return err
 }
-
-// apiSocketName is the local socket of the REST API in the data directory.
-const apiSocketName = "api.sock"
-
-// APISocket is the path of the local socket on which the owner of the machine calls the REST API of the installation in
-// dir. As the server of a client it is "unix://" and this.
-func APISocket(dir string) string { return filepath.Join(dir, apiSocketName) }
 
 // databaseURL is the address of the SQL database.
 func (a *App) databaseURL() string {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/platform/supervise"
@@ -82,7 +83,7 @@ const auditFolder = "audit"
 
 // contents are everything that KQueen puts into a data directory.
 var contents = []string{
-	"run", "etcd", "keys", "logs", auditFolder, "admin.kubeconfig", "settings.json", status.Name, apiSocketName,
+	"run", "etcd", "keys", "logs", auditFolder, "admin.kubeconfig", "settings.json", status.Name, rest.LocalSocket,
 	authorityFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm",
 }
 

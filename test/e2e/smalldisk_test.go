@@ -32,7 +32,7 @@ func testSmallDisk(t *testing.T) {
 		ended <- err
 	}()
 	if err := <-ended; err != nil {
-		t.Skipf("this machine lets no program mount: %v", err)
+		t.Skipf("a small disk has to be mounted, and this machine does not allow that to its root (a container without CAP_SYS_ADMIN): %v", err)
 	}
 	golden(t, i, "not-enough-disk", i.replaced(said))
 }

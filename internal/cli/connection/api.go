@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/client"
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/exit"
@@ -24,11 +25,7 @@ const (
 	CaVariable = "KQUEEN_CA"
 )
 
-const (
-	// apiSocket is the socket in the data directory on which the owner of the machine calls the REST API.
-	apiSocket   = "api.sock"
-	localScheme = "unix://"
-)
+const localScheme = "unix://"
 
 // API is the way to an installation's REST API.
 type API struct {
@@ -130,7 +127,7 @@ func (e *Env) local() (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, apiSocket)
+	path := filepath.Join(dir, rest.LocalSocket)
 	_, err = os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, e.absent()

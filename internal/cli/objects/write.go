@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"reflect"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,7 +63,7 @@ func (c *Client) Delete(ctx context.Context, o client.Object) error {
 			return explain(err)
 		}
 		if found.UID != string(o.GetUID()) {
-			return &rest.Problem{Status: 409, Code: rest.CodeConflict, Detail: "it is another one of the same name"}
+			return &rest.Problem{Status: http.StatusConflict, Code: rest.CodeConflict, Detail: "it is another one of the same name"}
 		}
 		err = c.api.DeleteObject(ctx, c.of(o), o.GetName(), kqueen.Change{Revision: found.Revision})
 		if err == nil || !IsConflict(err) || try == deleteTries {
