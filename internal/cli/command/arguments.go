@@ -1,6 +1,8 @@
 package command
 
 import (
+	"context"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -10,8 +12,20 @@ import (
 	"kqueen.io/kqueen/internal/cli/exit"
 )
 
-// CompletionDeadline bounds what a user waits after pressing tab.
-const CompletionDeadline = 2 * time.Second
+// CompletionVariable is how long a completion may take where the network is slow, such as "10s".
+const CompletionVariable = "KQUEEN_COMPLETION_TIMEOUT"
+
+// completionTimeout bounds what a user waits after pressing tab.
+const completionTimeout = 2 * time.Second
+
+// CompletionContext ends when a completion has taken too long.
+func CompletionContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	timeout, err := time.ParseDuration(os.Getenv(CompletionVariable))
+	if err != nil || timeout <= 0 {
+		timeout = completionTimeout // a completion cannot show errors
+	}
+	return context.WithTimeout(ctx, timeout)
+}
 
 // NoArguments refuses arguments.
 func NoArguments(cmd *cobra.Command, args []string) error {
