@@ -33,7 +33,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/kinds"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
@@ -213,7 +212,6 @@ func setUp(there *servers, config *rest.Config, env *testscript.Env) error {
 	}
 	env.Setenv(connection.DataDirVariable, data)
 	env.Setenv(connection.OrganizationVariable, organization)
-	env.Setenv(command.CompletionVariable, time.Minute.String()) // beside all the others a completion may take long
 	env.Setenv("HOME", home)
 	env.Setenv("USERPROFILE", home)
 	if err := there.local(data, there.owners, env.Defer); err != nil {

@@ -60,6 +60,7 @@ func TestIsolation(t *testing.T) {
 	t.Run("Names", func(t *testing.T) { separateNames(t, a, b) })
 	t.Run("APIServers", func(t *testing.T) { refusedByOthers(t, i, a, b) })
 	t.Run("Store", func(t *testing.T) { refusedByStore(t, i, a, b) })
+	t.Run("Webhooks", func(t *testing.T) { callNoHost(t, a) })
 	t.Run("Secrets", func(t *testing.T) { secretsStaySecret(t, i, a) })
 }
 

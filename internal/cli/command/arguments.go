@@ -1,8 +1,6 @@
 package command
 
 import (
-	"context"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -12,20 +10,8 @@ import (
 	"kqueen.io/kqueen/internal/cli/exit"
 )
 
-// CompletionVariable is how long a completion may take where the network is slow, such as "10s".
-const CompletionVariable = "KQUEEN_COMPLETION_TIMEOUT"
-
-// completionTimeout bounds what a user waits after pressing tab.
-const completionTimeout = 2 * time.Second
-
-// CompletionContext ends when a completion has taken too long.
-func CompletionContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	timeout, err := time.ParseDuration(os.Getenv(CompletionVariable))
-	if err != nil || timeout <= 0 {
-		timeout = completionTimeout // a completion cannot show errors
-	}
-	return context.WithTimeout(ctx, timeout)
-}
+// CompletionDeadline bounds what a user waits after pressing tab.
+const CompletionDeadline = 2 * time.Second
 
 // NoArguments refuses arguments.
 func NoArguments(cmd *cobra.Command, args []string) error {

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -25,7 +26,7 @@ func CompleteNames(e *connection.Env, n *Kind, most int) cobra.CompletionFunc {
 // NamesOf returns the names of a kind's objects that begin so; keep, when set, leaves some out. A completion cannot show
 // errors: without an answer in time there is none.
 func NamesOf(cmd *cobra.Command, e *connection.Env, n *Kind, begun string, keep func(client.Object) bool) []string {
-	ctx, cancel := command.CompletionContext(cmd.Context())
+	ctx, cancel := context.WithTimeout(cmd.Context(), command.CompletionDeadline)
 	defer cancel()
 	c, err := e.Connect()
 	if err != nil {

@@ -43,8 +43,8 @@ type Description struct {
 	AdvertiseAddress netip.Addr
 	// Keys are the keys and certificates of pki.ControlPlane.
 	Keys pki.Bundle
-	// Cluster is the UID of the cluster whose nodes and pods the API server calls through an egress; empty for a
-	// plane without nodes.
+	// Cluster is the UID of the cluster whose nodes and pods the API server calls through an egress, and nothing else;
+	// empty for a plane whose users are trusted with what the host can reach.
 	Cluster string
 	// EncryptionKey encrypts Secrets at rest: 32 bytes.
 	EncryptionKey []byte

@@ -79,19 +79,23 @@ func public(name string) bool {
 	return strings.HasSuffix(name, ".crt") || strings.HasSuffix(name, ".pub")
 }
 
-// egressSelection sends calls to nodes, pods and Services to the egress. The API server runs in the directory
-// that the socket is in; a whole path could be longer than the kernel takes.
+// egressSelection sends all calls that a tenant can cause to the egress: those to nodes, pods and Services (cluster), and
+// those to URLs that its webhooks name (controlplane). The API server runs in the directory that the socket is in; a whole
+// path could be longer than the kernel takes. Its own calls to etcd are none of a tenant's.
 func egressSelection() apiserverv1beta1.EgressSelectorConfiguration {
-	return apiserverv1beta1.EgressSelectorConfiguration{
+	c := apiserverv1beta1.EgressSelectorConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1beta1.SchemeGroupVersion.String(), Kind: "EgressSelectorConfiguration"},
-		EgressSelections: []apiserverv1beta1.EgressSelection{{
-			Name: "cluster",
+	}
+	for _, name := range []string{"cluster", "controlplane"} {
+		c.EgressSelections = append(c.EgressSelections, apiserverv1beta1.EgressSelection{
+			Name: name,
 			Connection: apiserverv1beta1.Connection{
 				ProxyProtocol: apiserverv1beta1.ProtocolHTTPConnect,
 				Transport:     &apiserverv1beta1.Transport{UDS: &apiserverv1beta1.UDSTransport{UDSName: egress.Socket}},
 			},
-		}},
+		})
 	}
+	return c
 }
 
 // entry marks the socket by which the API server calls into its cluster.

@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,11 +101,11 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 	}, nil
 }
 
-// clusterOf returns the UID of the Cluster that a control plane was made for; empty for none.
+// clusterOf returns the UID of the Cluster that a control plane was made for, or its own where it was made for none.
 func clusterOf(cp *v1alpha1.ControlPlane) string {
 	owner := metav1.GetControllerOf(cp)
 	if owner == nil || owner.Kind != "Cluster" {
-		return ""
+		return string(cp.UID)
 	}
 	return string(owner.UID)
 }
@@ -124,7 +123,7 @@ func (r *reconciler) issuerFor(cp *v1alpha1.ControlPlane) *TokenIssuer {
 
 // Audience is what tokens for a control plane carry: that of the Cluster that it was made for, or of itself.
 func Audience(cp *v1alpha1.ControlPlane) string {
-	return v1alpha1.TokenAudience(cmp.Or(types.UID(clusterOf(cp)), cp.UID))
+	return v1alpha1.TokenAudience(types.UID(clusterOf(cp)))
 }
 
 // removeComponents kills at once: what they would still write is deleted next.

@@ -82,9 +82,12 @@ func (c connector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // reach connects to the target of a request.
 func (c connector) reach(ctx context.Context, r *http.Request) (net.Conn, error) {
-	target, err := netip.ParseAddrPort(r.Host)
-	if err != nil || r.Method != http.MethodConnect {
+	if r.Method != http.MethodConnect {
 		return nil, fmt.Errorf("%.20q %.100q: only CONNECT is served here, to an address with a port such as 10.244.0.5:443", r.Method, r.Host)
+	}
+	target, err := netip.ParseAddrPort(r.Host)
+	if err != nil { // a name is never looked up: what it stands for can change between the look and the call
+		return nil, &refusedError{fmt.Sprintf("%.100q", r.Host), "it is not an address; " + instead}
 	}
 	return c.dial(ctx, netip.AddrPortFrom(target.Addr().Unmap(), target.Port()))
 }

@@ -59,10 +59,10 @@ func (m Mark) exit() bool { return m.Machine.IsValid() }
 const kubeletPort = 10250
 
 // refusedError says that a call goes where an API server has no business.
-type refusedError struct {
-	target netip.AddrPort
-	reason string
-}
+type refusedError struct{ target, reason string }
+
+// instead is what a webhook has to be. Its author reads that where the call fails.
+const instead = "serve webhooks in the cluster and name them by their Service (clientConfig.service)"
 
 func (e *refusedError) Error() string {
 	return fmt.Sprintf("calls from this API server to %s are refused: %s", e.target, e.reason)
@@ -73,16 +73,16 @@ func (e *refusedError) Error() string {
 // and Endpoints, and must reach nothing thereby that is not the cluster's. It is pure. machines are those of all
 // clusters on this host, own are the host's own addresses.
 func inside(entry Mark, target netip.AddrPort, machines []Mark, own []netip.Addr) (bool, error) {
-	refuse := func(reason string) (bool, error) { return false, &refusedError{target, reason} }
+	refuse := func(reason string) (bool, error) { return false, &refusedError{target.String(), reason} }
 	addr := target.Addr()
-	if addr.IsLoopback() || addr.IsUnspecified() || addr.IsMulticast() || addr.IsLinkLocalUnicast() {
-		return refuse("the address is special")
+	if addr.IsLoopback() || addr.IsUnspecified() || addr.IsMulticast() || addr.IsLinkLocalUnicast() || wraps(addr) {
+		return refuse("the address is special; " + instead)
 	}
 	if slices.ContainsFunc(entry.Ranges, func(p netip.Prefix) bool { return p.Contains(addr) }) {
 		return true, nil
 	}
 	if slices.Contains(own, addr) {
-		return refuse("it is an address of the host")
+		return refuse("it is an address of the host; " + instead)
 	}
 	for _, m := range machines {
 		if m.Machine != addr {
@@ -94,7 +94,18 @@ func inside(entry Mark, target netip.AddrPort, machines []Mark, own []netip.Addr
 		return false, nil
 	}
 	if target.Port() != kubeletPort {
-		return refuse(fmt.Sprintf("it is neither a pod, a Service nor a machine of this host, of which nothing but a kubelet (port %d) is called", kubeletPort))
+		return refuse(fmt.Sprintf("it is neither a pod nor a Service of the cluster nor a kubelet (port %d); %s", kubeletPort, instead))
 	}
 	return false, nil
+}
+
+// wrapping are the ranges of IPv6 in which an IPv4 address is wrapped: a router, or the host itself, may unwrap it, and then
+// it is one that was refused. RFC 4291 2.5.5.1, 6052 2.1, 8215, 3056 and 4380.
+var wrapping = []netip.Prefix{
+	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001::/32"),
+}
+
+func wraps(addr netip.Addr) bool {
+	return slices.ContainsFunc(wrapping, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

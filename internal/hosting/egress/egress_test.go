@@ -22,15 +22,22 @@ func TestInside(t *testing.T) {
 		"10.223.0.2:10250":   "direct",
 		"10.223.0.2:30080":   "direct",
 		"198.51.100.4:10250": "direct", // a machine that a user has joined
-		"198.51.100.4:22":    "refused: it is neither a pod, a Service nor a machine of this host, of which nothing but a kubelet (port 10250) is called",
+		"198.51.100.4:22":    "refused: it is neither a pod nor a Service of the cluster nor a kubelet (port 10250); " + instead,
 		"10.223.1.2:10250":   "refused: it is a machine of another cluster",
-		"10.223.0.1:10250":   "refused: it is an address of the host",
-		"203.0.113.7:10250":  "refused: it is an address of the host",
-		"127.0.0.1:10250":    "refused: the address is special",
-		"[::1]:10250":        "refused: the address is special",
-		"0.0.0.0:10250":      "refused: the address is special",
-		"169.254.169.254:80": "refused: the address is special",
-		"224.0.0.1:10250":    "refused: the address is special",
+		"10.223.0.1:10250":   "refused: it is an address of the host; " + instead,
+		"203.0.113.7:10250":  "refused: it is an address of the host; " + instead,
+		"127.0.0.1:10250":    "refused: the address is special; " + instead,
+		"[::1]:10250":        "refused: the address is special; " + instead,
+		"0.0.0.0:10250":      "refused: the address is special; " + instead,
+		"169.254.169.254:80": "refused: the address is special; " + instead,
+		// Written in IPv6, they are the same.
+		"[::127.0.0.1]:10250":           "refused: the address is special; " + instead,
+		"[64:ff9b::127.0.0.1]:10250":    "refused: the address is special; " + instead,
+		"[64:ff9b::a9fe:a9fe]:80":       "refused: the address is special; " + instead,
+		"[64:ff9b:1::10.223.1.2]:10250": "refused: the address is special; " + instead,
+		"[2002:7f00:1::]:10250":         "refused: the address is special; " + instead,
+		"[2001:0:7f00:1::]:10250":       "refused: the address is special; " + instead,
+		"224.0.0.1:10250":               "refused: the address is special; " + instead,
 	} {
 		t.Run(target, func(t *testing.T) {
 			within, err := inside(entry, netip.MustParseAddrPort(target), machines, own)

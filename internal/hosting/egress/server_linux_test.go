@@ -157,7 +157,7 @@ func TestRefusal(t *testing.T) {
 		{errors.New("connection refused"), "HTTP/1.1 502 connection refused\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"},
 		{errors.New("a\r\nSet-Cookie: b"), "HTTP/1.1 502 a  Set-Cookie: b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"},
 		{
-			fmt.Errorf("way: %w", &refusedError{netip.MustParseAddrPort("10.0.0.1:22"), "why"}),
+			fmt.Errorf("way: %w", &refusedError{"10.0.0.1:22", "why"}),
 			"HTTP/1.1 403 way: calls from this API server to 10.0.0.1:22 are refused: why\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
 		},
 	} {

@@ -214,7 +214,7 @@ A terminal is asked first. Without one, --yes is required.`,
 // completeAccounts completes the name of a service account, which comes first.
 func completeAccounts(e *connection.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := command.CompletionContext(cmd.Context())
+		ctx, cancel := context.WithTimeout(cmd.Context(), command.CompletionDeadline)
 		defer cancel()
 		d, err := e.API()
 		if err != nil || len(args) > 0 {

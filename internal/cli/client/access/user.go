@@ -187,7 +187,7 @@ A terminal is asked first. Without one, --yes is required.`,
 // completeUsers completes names of users.
 func completeUsers(e *connection.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := command.CompletionContext(cmd.Context())
+		ctx, cancel := context.WithTimeout(cmd.Context(), command.CompletionDeadline)
 		defer cancel()
 		d, err := e.API()
 		if err != nil {

@@ -1,6 +1,7 @@
 package organization
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -139,7 +140,7 @@ func memberOf(name string) string {
 // completeMembers completes those who belong to the organization.
 func completeMembers(e *connection.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := command.CompletionContext(cmd.Context())
+		ctx, cancel := context.WithTimeout(cmd.Context(), command.CompletionDeadline)
 		defer cancel()
 		d, err := e.API()
 		if err != nil {
