@@ -116,6 +116,7 @@ const (
 	CodeNotFound         = "not-found"         // 404, also for objects that the caller may not see
 	CodeExists           = "already-exists"    // 409
 	CodeConflict         = "conflict"          // 409: it changed meanwhile
+	CodeDone             = "already-done"      // 409: by the first request with this Idempotency-Key
 	CodeGone             = "gone"              // 410: the revision is too old to go on from; list again
 	CodeChanged          = "changed"           // 412: If-Match does not match
 	CodeTooLarge         = "too-large"         // 413

@@ -3,10 +3,11 @@
 // carried out twice.
 //
 // It hides who of several equal requests is the first, over all replicas, and
-// what becomes of the key when the first one dies. Answers may hold secrets, such
-// as a new token: they are kept encrypted, and neither callers nor keys are kept in
-// clear. A package that answers requests may import it; it knows nothing of HTTP but
-// the shape of an answer.
+// what becomes of the key when the first one dies. An answer is given to the credential
+// that got it and to no other one. Whether its holder may still do what was asked for is
+// decided before Begin, and secrets are left out of answers before Finish; what is kept is
+// encrypted all the same, and neither callers nor keys are kept in clear. A package that
+// answers requests may import it; it knows nothing of HTTP.
 package idempotency
 
 import (
@@ -36,7 +37,7 @@ const (
 	MaxKey = 255
 	// MaxBody is the longest body that is kept, in bytes.
 	MaxBody = 256 << 10
-	// MaxPerCaller is how many keys of one caller are kept at once.
+	// MaxPerCaller is how many keys of one account are kept at once, whatever credentials it used.
 	MaxPerCaller = 1000
 
 	// sweepInterval is how often one process looks for what is too old.
@@ -55,13 +56,18 @@ type Store struct {
 	swept time.Time
 }
 
+// Caller is who sends a request, and with what.
+type Caller struct {
+	// Account has a name that no other account has. Keys are counted by it.
+	Account string
+	// Credential is the session or token, with all that must not have changed for an answer to be given again: the
+	// life of the account, for one. The same key with another credential is another key.
+	Credential string
+}
+
 // Answer is what was answered to a request.
 type Answer struct {
-	Status int `json:"status"`
-	// Header has those of Content-Type, ETag, Link, Location and Retry-After that were sent. Others are not kept:
-	// they were for the first request alone, as a cookie is.
-	Header map[string]string `json:"header,omitempty"`
-	Body   []byte            `json:"body,omitempty"`
+	Body []byte `json:"body,omitempty"`
 	// TooLong says that the body had more than MaxBody bytes, and is not kept.
 	TooLong bool `json:"tooLong,omitempty"`
 }
@@ -117,14 +123,14 @@ type Claim struct {
 }
 
 // Begin returns the answer of an earlier request with this key, or the claim to carry out this one: one of the two is
-// nil. caller is who sent it, by a name that no other caller has; key is what the caller has chosen; request is a hash of
-// all that the request says, at least its method, its path and its body.
+// nil. key is what the caller has chosen; request is a hash of all that the request says, at least its method, its path
+// and its body. Call it when the caller is known to be allowed what the request asks for.
 //
 // The error is an [*invalid.Error], a [*ReusedError], a [*RunningError] or a [*TooManyError], or the database's.
 //
 // A request that died after it had done its work and before Finish is carried out again when it is repeated after
 // Lease: what it does has to bear that.
-func (s *Store) Begin(ctx context.Context, caller, key string, request [32]byte) (*Answer, *Claim, error) {
+func (s *Store) Begin(ctx context.Context, caller Caller, key string, request [32]byte) (*Answer, *Claim, error) {
 	if err := checkKey(key); err != nil {
 		return nil, nil, err
 	}
@@ -184,7 +190,7 @@ func (s *Store) begin(ctx context.Context, tx *sql.Tx, r row, token string) (*An
 	return nil, err
 }
 
-// Finish keeps the answer, also when ctx has ended because the client is gone. Its error is a [*LostError] where the
+// Finish keeps the answer, which has no secrets, also when ctx has ended because the client is gone. Its error is a [*LostError] where the
 // request took longer than Lease.
 func (c *Claim) Finish(ctx context.Context, a Answer) error {
 	sealed, err := c.store.keys.seal(c.row, bounded(a))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,22 +56,25 @@ func open(t *testing.T, db *database.DB) (*Store, *clock) {
 	return s, c
 }
 
+// of is a caller with a session.
+func of(account string) Caller { return Caller{Account: account, Credential: "session 1"} }
+
 // begin wants a claim.
-func begin(t *testing.T, s *Store, caller, key string) *Claim {
+func begin(t *testing.T, s *Store, caller Caller, key string) *Claim {
 	t.Helper()
 	answer, claim, err := s.Begin(t.Context(), caller, key, request)
 	if err != nil || answer != nil || claim == nil {
-		t.Fatalf("%s %s: got %+v, %v, %v; want a claim", caller, key, answer, claim, err)
+		t.Fatalf("%v %s: got %+v, %v, %v; want a claim", caller, key, answer, claim, err)
 	}
 	return claim
 }
 
 // replayed wants an answer.
-func replayed(t *testing.T, s *Store, caller, key string, want Answer) {
+func replayed(t *testing.T, s *Store, caller Caller, key string, want Answer) {
 	t.Helper()
 	answer, claim, err := s.Begin(t.Context(), caller, key, request)
 	if err != nil || claim != nil {
-		t.Fatalf("%s %s: got %v, %v; want an answer", caller, key, claim, err)
+		t.Fatalf("%v %s: got %v, %v; want an answer", caller, key, claim, err)
 	}
 	if diff := cmp.Diff(&want, answer); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -91,43 +95,43 @@ func is[E error](err error) bool {
 	return ok
 }
 
-var created = Answer{Status: 201, Header: map[string]string{"Location": "/clusters/a", "ETag": `"1"`}, Body: []byte("{\"a\":1}\x00\xff")}
+var created = Answer{Body: []byte("{\"a\":1}\x00\xff")}
 
 // TestBegin goes through the life of a key.
 func TestBegin(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		s, clock := open(t, db)
-		claim := begin(t, s, "anna", "k")
-		_, _, err := s.Begin(t.Context(), "anna", "k", request)
+		claim := begin(t, s, of("anna"), "k")
+		_, _, err := s.Begin(t.Context(), of("anna"), "k", request)
 		if running, ok := errors.AsType[*RunningError](err); !ok || running.RetryAfter != Lease {
 			t.Errorf("while it runs: %v", err)
 		}
-		begin(t, s, "boris", "k") // another caller's key is another key
+		begin(t, s, of("boris"), "k") // another caller's key is another key
+		begin(t, s, Caller{Account: "anna", Credential: "session 2"}, "k")
+		begin(t, s, Caller{Account: "annasession", Credential: " 1"}, "k")
 		other := sha256.Sum256([]byte("DELETE /clusters/a"))
-		if _, _, err := s.Begin(t.Context(), "anna", "k", other); !is[*ReusedError](err) {
+		if _, _, err := s.Begin(t.Context(), of("anna"), "k", other); !is[*ReusedError](err) {
 			t.Errorf("another request while it runs: %v", err)
 		}
-		sent := created
-		sent.Header = map[string]string{"Location": "/clusters/a", "ETag": `"1"`, "Set-Cookie": "marker", "Link": strings.Repeat("x", 5000)}
-		if err := claim.Finish(t.Context(), sent); err != nil {
+		if err := claim.Finish(t.Context(), created); err != nil {
 			t.Fatal(err)
 		}
 		again, _ := open(t, db) // another replica
 		again.now = clock.Now
-		replayed(t, again, "anna", "k", created)
-		if _, _, err := s.Begin(t.Context(), "anna", "k", other); !is[*ReusedError](err) {
+		replayed(t, again, of("anna"), "k", created)
+		if _, _, err := s.Begin(t.Context(), of("anna"), "k", other); !is[*ReusedError](err) {
 			t.Errorf("another request after it: %v", err)
 		}
-		if err := claim.Finish(t.Context(), Answer{Status: 500}); !is[*LostError](err) {
+		if err := claim.Finish(t.Context(), Answer{Body: []byte("late")}); !is[*LostError](err) {
 			t.Errorf("finished twice: %v", err)
 		}
 		if err := claim.Release(t.Context()); !is[*LostError](err) {
 			t.Errorf("released after it was finished: %v", err)
 		}
 		clock.advance(Lifetime - time.Second)
-		replayed(t, s, "anna", "k", created)
+		replayed(t, s, of("anna"), "k", created)
 		clock.advance(time.Second)
-		begin(t, s, "anna", "k")
+		begin(t, s, of("anna"), "k")
 		if n := rows(t, db); n != 1 {
 			t.Errorf("%d rows; want the old ones swept", n)
 		}
@@ -138,14 +142,14 @@ func TestBegin(t *testing.T) {
 func TestDied(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		s, clock := open(t, db)
-		died := begin(t, s, "anna", "k")
+		died := begin(t, s, of("anna"), "k")
 		clock.advance(Lease - time.Second)
-		if _, _, err := s.Begin(t.Context(), "anna", "k", request); !is[*RunningError](err) {
+		if _, _, err := s.Begin(t.Context(), of("anna"), "k", request); !is[*RunningError](err) {
 			t.Errorf("before its time: %v", err)
 		}
 		clock.advance(time.Second)
-		second := begin(t, s, "anna", "k")
-		if err := died.Finish(t.Context(), Answer{Status: 500}); !is[*LostError](err) {
+		second := begin(t, s, of("anna"), "k")
+		if err := died.Finish(t.Context(), Answer{Body: []byte("late")}); !is[*LostError](err) {
 			t.Errorf("the first one came back: %v", err)
 		}
 		if err := died.Release(t.Context()); !is[*LostError](err) {
@@ -154,23 +158,23 @@ func TestDied(t *testing.T) {
 		if err := second.Finish(t.Context(), created); err != nil {
 			t.Fatal(err)
 		}
-		replayed(t, s, "anna", "k", created)
+		replayed(t, s, of("anna"), "k", created)
 	})
 }
 
 func TestRelease(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		s, _ := open(t, db)
-		if err := begin(t, s, "anna", "k").Release(t.Context()); err != nil {
+		if err := begin(t, s, of("anna"), "k").Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		claim := begin(t, s, "anna", "k")
+		claim := begin(t, s, of("anna"), "k")
 		cancel()
 		if err := claim.Finish(ctx, created); err != nil {
 			t.Errorf("the client is gone, and the answer with it: %v", err)
 		}
-		replayed(t, s, "anna", "k", created)
+		replayed(t, s, of("anna"), "k", created)
 	})
 }
 
@@ -183,7 +187,7 @@ func TestTogether(t *testing.T) {
 			s, _ := open(t, databasetest.Open(t, address))
 			for range 10 {
 				all.Go(func() {
-					_, claim, err := s.Begin(t.Context(), "anna", "k", request)
+					_, claim, err := s.Begin(t.Context(), of("anna"), "k", request)
 					if claim != nil {
 						claims <- claim
 					} else if !is[*RunningError](err) {
@@ -204,7 +208,7 @@ func fill(t *testing.T, s *Store, caller string, n int) {
 	t.Helper()
 	_, err := s.db.ExecContext(t.Context(), `WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < $1)
 		INSERT INTO idempotency_answers (id, caller, request, claim, expires, key_id) SELECT 'filled ' || n, $2, '', '', $3, '' FROM number`,
-		n, s.keys.row(caller, "", request).caller, database.Time(s.now().Add(Lease)))
+		n, s.keys.row(of(caller), "", request).caller, database.Time(s.now().Add(Lease)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,22 +219,26 @@ func TestBounds(t *testing.T) {
 	for name, key := range map[string]string{
 		"Empty": "", "Long": strings.Repeat("x", MaxKey+1), "Control": "a\nb", "NotASCII": "é", "Delete": "\x7f",
 	} {
-		if _, _, err := s.Begin(t.Context(), "anna", key, request); !is[*invalid.Error](err) {
+		if _, _, err := s.Begin(t.Context(), of("anna"), key, request); !is[*invalid.Error](err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	claim := begin(t, s, "anna", strings.Repeat("~", MaxKey))
-	if err := claim.Finish(t.Context(), Answer{Status: 200, Body: make([]byte, MaxBody+1)}); err != nil {
+	claim := begin(t, s, of("anna"), strings.Repeat("~", MaxKey))
+	if err := claim.Finish(t.Context(), Answer{Body: make([]byte, MaxBody+1)}); err != nil {
 		t.Fatal(err)
 	}
-	replayed(t, s, "anna", strings.Repeat("~", MaxKey), Answer{Status: 200, TooLong: true})
+	replayed(t, s, of("anna"), strings.Repeat("~", MaxKey), Answer{TooLong: true})
 	fill(t, s, "anna", MaxPerCaller-1)
-	if _, _, err := s.Begin(t.Context(), "anna", "one more", request); !is[*TooManyError](err) {
+	if _, _, err := s.Begin(t.Context(), of("anna"), "one more", request); !is[*TooManyError](err) {
 		t.Errorf("got %v", err)
 	}
-	begin(t, s, "boris", "one more")
+	other := Caller{Account: "anna", Credential: "session 2"}
+	if _, _, err := s.Begin(t.Context(), other, "one more", request); !is[*TooManyError](err) {
+		t.Errorf("with another session: %v", err)
+	}
+	begin(t, s, of("boris"), "one more")
 	clock.advance(Lease)
-	begin(t, s, "anna", "one more")
+	begin(t, s, of("anna"), "one more")
 	if _, err := Open(t.Context(), s.db, []byte("marker")); err == nil || strings.Contains(err.Error(), "marker") {
 		t.Errorf("a short key: %v", err)
 	}
@@ -241,8 +249,8 @@ func TestNothingInClear(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kqueen.db")
 	db := databasetest.Open(t, database.FileURL(file))
 	s, _ := open(t, db)
-	claim := begin(t, s, "marker-anna", "marker-key")
-	if err := claim.Finish(t.Context(), Answer{Status: 201, Header: map[string]string{"Location": "/marker"}, Body: []byte("marker")}); err != nil {
+	claim := begin(t, s, of("marker-anna"), "marker-key")
+	if err := claim.Finish(t.Context(), Answer{Body: []byte("marker")}); err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(file + "*")
@@ -265,11 +273,11 @@ func TestMoved(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		s, _ := open(t, db)
 		for _, caller := range []string{"anna", "boris"} {
-			if err := begin(t, s, caller, "k").Finish(t.Context(), Answer{Status: 201, Body: []byte(caller)}); err != nil {
+			if err := begin(t, s, of(caller), "k").Finish(t.Context(), Answer{Body: []byte(caller)}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		anna := s.keys.row("anna", "k", request).id
+		anna := s.keys.row(of("anna"), "k", request).id
 		for _, statement := range []string{
 			`UPDATE idempotency_answers SET key_id = 'other' WHERE id = $1`,
 			`UPDATE idempotency_answers SET answer = (SELECT answer FROM idempotency_answers WHERE id <> $1) WHERE id = $1`,
@@ -277,10 +285,33 @@ func TestMoved(t *testing.T) {
 			if _, err := db.ExecContext(t.Context(), statement, anna); err != nil {
 				t.Fatal(err)
 			}
-			answer, claim, err := s.Begin(t.Context(), "anna", "k", request)
+			answer, claim, err := s.Begin(t.Context(), of("anna"), "k", request)
 			if err == nil || answer != nil || claim != nil {
 				t.Errorf("%s: got %+v, %v, %v", statement, answer, claim, err)
 			}
+		}
+	})
+}
+
+// TestUpgrade: what was kept by the name of a caller alone, and with secrets, is gone.
+func TestUpgrade(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, db *database.DB) {
+		const first = "migrations/001_answers.sql"
+		content, err := migrations.ReadFile(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Migrate(t.Context(), "idempotency", fstest.MapFS{first: {Data: content}}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = db.ExecContext(t.Context(), `INSERT INTO idempotency_answers (id, caller, request, claim, expires, key_id, answer)
+			VALUES ('1', 'anna', '', '', $1, '', $2)`, database.Time(time.Now().Add(Lifetime)), []byte("sealed"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		open(t, db)
+		if n := rows(t, db); n != 0 {
+			t.Errorf("%d answers are left", n)
 		}
 	})
 }
@@ -290,7 +321,7 @@ func FuzzOpen(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	r := k.row("anna", "k", request)
+	r := k.row(of("anna"), "k", request)
 	genuine, err := k.seal(r, created)
 	if err != nil {
 		f.Fatal(err)

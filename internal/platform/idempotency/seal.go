@@ -16,9 +16,6 @@ import (
 // KeySize is the length of the key of a store, in bytes.
 const KeySize = 32
 
-// kept are the headers of an answer that mean the same to a caller that gets it again.
-var kept = []string{"Content-Type", "ETag", "Link", "Location", "Retry-After"}
-
 // keys are made of the one key.
 type keys struct {
 	// id says which key it is, and nothing about it.
@@ -56,15 +53,15 @@ func mac(key []byte, texts ...string) []byte {
 // password that its hash would betray.
 type row struct{ id, caller, request string }
 
-func (k keys) row(caller, key string, request [32]byte) row {
+func (k keys) row(caller Caller, key string, request [32]byte) row {
 	name := func(texts ...string) string { return hex.EncodeToString(mac(k.name, texts...)) }
-	id := name("key", caller, key)
-	return row{id: id, caller: name("caller", caller), request: name("request", id, string(request[:]))}
+	id := name("key", caller.Account, caller.Credential, key)
+	return row{id: id, caller: name("caller", caller.Account), request: name("request", id, string(request[:]))}
 }
 
 // bound is what an answer is sealed together with: put into another row, or under another key, it does not open.
 func (r row) bound(keyID string) []byte {
-	return []byte(strings.Join([]string{"kqueen.io/idempotency/1", keyID, r.id, r.request}, "\n"))
+	return []byte(strings.Join([]string{"kqueen.io/idempotency/2", keyID, r.id, r.request}, "\n"))
 }
 
 func (k keys) seal(r row, a Answer) ([]byte, error) {
@@ -89,20 +86,8 @@ func (k keys) open(r row, keyID string, sealed []byte) (*Answer, error) {
 
 // bounded is the part of an answer that is kept.
 func bounded(a Answer) Answer {
-	out := Answer{Status: a.Status, Body: a.Body}
 	if len(a.Body) > MaxBody {
-		out.Body, out.TooLong = nil, true
+		return Answer{TooLong: true}
 	}
-	for _, name := range kept {
-		if value := a.Header[name]; value != "" && len(value) <= maxHeader {
-			if out.Header == nil {
-				out.Header = map[string]string{}
-			}
-			out.Header[name] = value
-		}
-	}
-	return out
+	return a
 }
-
-// maxHeader is the longest header that is kept, in bytes.
-const maxHeader = 4096

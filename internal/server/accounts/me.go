@@ -23,7 +23,7 @@ func (h *me) register(api huma.API) {
 	huma.Register(api, chain.Operation(http.MethodGet, "/me", "getMe", "Show the caller and their roles", "Me"), h.getMe)
 	huma.Register(api, chain.Operation(http.MethodPost, "/me/password", "changePassword", "Change the caller's password", "Me", chain.OfAccount, chain.Recorded("change-password")), h.changePassword)
 	huma.Register(api, chain.Operation(http.MethodGet, "/me/credentials", "listCredentials", "List the caller's sessions and tokens", "Me", chain.OfAccount), h.listCredentials)
-	o := chain.Operation(http.MethodPost, "/me/tokens", "createToken", "Create an API token of the caller", "Me", chain.OfAccount, chain.Recorded("create-token"))
+	o := chain.Operation(http.MethodPost, "/me/tokens", "createToken", "Create an API token of the caller", "Me", chain.OfAccount, chain.Recorded("create-token"), chain.Keyed(chain.Named))
 	o.DefaultStatus = http.StatusCreated
 	huma.Register(api, o, h.createToken)
 	huma.Register(api, chain.Operation(http.MethodDelete, "/me/credentials/{credential}", "revokeCredential", "Revoke a session or token of the caller", "Me", chain.OfAccount, chain.Recorded("revoke")), h.revokeCredential)
@@ -77,12 +77,18 @@ func (in WithNewToken) wanted() access.NewToken {
 
 func (h *me) createToken(ctx context.Context, in *WithNewToken) (*chain.Answer[rest.Issued], error) {
 	r := chain.Of(ctx)
-	issued, err := h.credentials.CreateToken(ctx, r.Identity, in.wanted())
-	if err != nil {
-		return nil, problem.ExplainAccess(err)
-	}
-	r.Object = chain.Object{Kind: "Token", Name: issued.Name, UID: issued.ID}
-	return &chain.Answer[rest.Issued]{Body: toIssued(issued)}, nil
+	r.Object = chain.Object{Kind: "Token", Name: in.Body.Name}
+	return chain.OnceSecret(ctx, func() (*chain.Answer[rest.Issued], error) {
+		issued, err := h.credentials.CreateToken(ctx, r.Identity, in.wanted())
+		r.Object.UID = issued.ID
+		return answer(issued, err, toIssued)
+	}, tokenMade)
+}
+
+// tokenMade names a token to a caller who asks for it again, and says what to do without its secret.
+func tokenMade(issued *chain.Answer[rest.Issued]) string {
+	return "the token " + issued.Body.ID + ", whose secret was in its answer and is not kept; if you do not have it, revoke that token and " +
+		"create another one with a new key"
 }
 
 // OfCredential is in the path of a session or token.

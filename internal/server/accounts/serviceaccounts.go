@@ -25,7 +25,7 @@ type serviceAccounts struct {
 func (h *serviceAccounts) register(api huma.API) {
 	const at, tag = "/organizations/{organization}/serviceaccounts", "ServiceAccounts"
 	huma.Register(api, chain.Operation(http.MethodGet, at, "listServiceAccounts", "List service accounts", tag), h.listServiceAccounts)
-	o := chain.Operation(http.MethodPost, at, "createServiceAccount", "Create a service account", tag, chain.Recorded("create"))
+	o := chain.Operation(http.MethodPost, at, "createServiceAccount", "Create a service account", tag, chain.Recorded("create"), chain.Keyed(chain.Replayed))
 	o.DefaultStatus = http.StatusCreated
 	huma.Register(api, o, h.createServiceAccount)
 	const one = at + "/{serviceAccount}"
@@ -33,7 +33,7 @@ func (h *serviceAccounts) register(api huma.API) {
 	huma.Register(api, chain.Operation(http.MethodPatch, one, "updateServiceAccount", "Change, disable or enable a service account", tag, chain.Recorded("update")), h.updateServiceAccount)
 	huma.Register(api, chain.Operation(http.MethodDelete, one, "deleteServiceAccount", "Delete a service account and its tokens", tag, chain.Recorded("delete")), h.deleteServiceAccount)
 	huma.Register(api, chain.Operation(http.MethodGet, one+"/tokens", "listServiceAccountTokens", "List the tokens of a service account", tag), h.listServiceAccountTokens)
-	o = chain.Operation(http.MethodPost, one+"/tokens", "createServiceAccountToken", "Create a token of a service account", tag, chain.Recorded("create-token"))
+	o = chain.Operation(http.MethodPost, one+"/tokens", "createServiceAccountToken", "Create a token of a service account", tag, chain.Recorded("create-token"), chain.Keyed(chain.Named))
 	o.DefaultStatus = http.StatusCreated
 	huma.Register(api, o, h.createServiceAccountToken)
 	huma.Register(api, chain.Operation(http.MethodDelete, one+"/tokens/{credential}", "revokeServiceAccountToken", "Revoke a token of a service account", tag, chain.Recorded("revoke")), h.revokeServiceAccountToken)
@@ -65,8 +65,10 @@ func (h *serviceAccounts) createServiceAccount(ctx context.Context, in *newServi
 	if err := h.mayAccounts(ctx, in.InOrganization, "create", in.Body.Name); err != nil {
 		return nil, err
 	}
-	made, err := h.accounts.Create(ctx, in.Body.Name, in.Body.DisplayName, access.Scope{Organization: in.Organization, Role: in.Body.Role})
-	return answer(made, err, toServiceAccount)
+	return chain.Once(ctx, func() (*chain.Answer[rest.ServiceAccount], error) {
+		made, err := h.accounts.Create(ctx, in.Body.Name, in.Body.DisplayName, access.Scope{Organization: in.Organization, Role: in.Body.Role})
+		return answer(made, err, toServiceAccount)
+	})
 }
 
 // OfServiceAccount is in the path of what belongs to a service account.
@@ -144,8 +146,10 @@ func (h *serviceAccounts) createServiceAccountToken(ctx context.Context, in *new
 	if err := h.mayAccounts(ctx, in.InOrganization, "update", in.ServiceAccount); err != nil {
 		return nil, err
 	}
-	issued, err := h.accounts.CreateToken(ctx, in.Organization, in.ServiceAccount, in.wanted())
-	return answer(issued, err, toIssued)
+	return chain.OnceSecret(ctx, func() (*chain.Answer[rest.Issued], error) {
+		issued, err := h.accounts.CreateToken(ctx, in.Organization, in.ServiceAccount, in.wanted())
+		return answer(issued, err, toIssued)
+	}, tokenMade)
 }
 
 type serviceAccountTokenInput struct {

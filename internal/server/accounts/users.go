@@ -25,7 +25,7 @@ type users struct {
 func (h *users) register(api huma.API) {
 	const tag = "Users"
 	huma.Register(api, chain.Operation(http.MethodGet, "/users", "listUsers", "List users", tag), h.listUsers)
-	o := chain.Operation(http.MethodPost, "/users", "createUser", "Create a user of this installation", tag, chain.Recorded("create"))
+	o := chain.Operation(http.MethodPost, "/users", "createUser", "Create a user of this installation", tag, chain.Recorded("create"), chain.Keyed(chain.Replayed))
 	o.DefaultStatus = http.StatusCreated
 	huma.Register(api, o, h.createUser)
 	huma.Register(api, chain.Operation(http.MethodGet, "/users/{user}", "getUser", "Get a user", tag), h.getUser)
@@ -54,10 +54,12 @@ func (h *users) createUser(ctx context.Context, in *newUserInput) (*chain.Answer
 	if err := h.mayUsers(ctx, "create", in.Body.Name); err != nil {
 		return nil, err
 	}
-	user, err := h.users.Create(ctx, access.NewUser{
-		Name: in.Body.Name, DisplayName: in.Body.DisplayName, Email: in.Body.Email, Admin: in.Body.Admin,
+	return chain.Once(ctx, func() (*chain.Answer[rest.User], error) {
+		user, err := h.users.Create(ctx, access.NewUser{
+			Name: in.Body.Name, DisplayName: in.Body.DisplayName, Email: in.Body.Email, Admin: in.Body.Admin,
+		})
+		return answer(user, err, toUser)
 	})
-	return answer(user, err, toUser)
 }
 
 // OfUser is in the path of a user.

@@ -1,9 +1,10 @@
 // Package chain is what every request goes through before a handler sees it.
 //
 // A request gets a name, a line in the log, a guard against panics and limits; then its caller is authenticated, by a token,
-// by the cookie of a browser or by the local socket; a POST that is sent again gets the answer of the first; and the audit log
-// has its outcome. What the chain knows of a request, handlers read from [Of]. It hides how callers are authenticated,
-// how capacity is shared among them, and what makes a record whole. What a caller may do is not decided here.
+// by the cookie of a browser or by the local socket; the audit log notes it, and has its outcome; and a handler that knows that
+// the caller may answers a POST that is sent again as the first, by [Once]. What the chain knows of a request, handlers read
+// from [Of]. It hides how callers are authenticated, how capacity is shared among them, what makes a record whole, and whose
+// an answer is. What a caller may do is not decided here.
 //
 // The handlers below package server may import it, and the package that wires the program.
 package chain
@@ -68,7 +69,7 @@ func (c *Chain) Handler(next http.Handler) http.Handler {
 
 // Middlewares are the part of the chain for operations of the REST API.
 func (c *Chain) Middlewares() huma.Middlewares {
-	return huma.Middlewares{c.identify, c.once.answer, c.Recorder.record}
+	return huma.Middlewares{c.identify, c.Recorder.record, c.once.prepare}
 }
 
 // headerRequestID names a request in both directions.

@@ -50,6 +50,9 @@ func (c *Chain) identify(ctx huma.Context, next func(huma.Context)) {
 	next(&reading{huma.WithContext(ctx, with(ctx.Context(), known)), known})
 }
 
+// below is a huma.Context whose method Context does not clash with its name as a field.
+type below = huma.Context
+
 // reading says 400 where huma says 500 to a body that did not come to its end.
 type reading struct {
 	below

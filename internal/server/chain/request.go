@@ -74,6 +74,8 @@ type Request struct {
 	host string
 	// leave makes room for another request in the share that this one is in. One that goes on as a stream leaves before.
 	leave func()
+	// attempt is there when the caller has chosen an Idempotency-Key; see Once.
+	attempt *attempt
 	// torn says that the body could not be read to its end.
 	torn bool
 	// logged says that the audit log takes the attempt, even of an unauthenticated caller.

@@ -201,26 +201,35 @@ func (c collection) createObject(ctx context.Context, in *createInput) (*objectO
 	if err != nil {
 		return nil, err
 	}
+	// The API server decides it once more when the object is created; an earlier answer is given without asking it.
+	if err := c.may(ctx, "create", namespace); err != nil {
+		return nil, err
+	}
 	wanted, err := c.schemas.input(c.kind, in.RawBody)
 	if err != nil {
 		return nil, err
 	}
+	chain.Of(ctx).Object.Name = wanted.Name
+	return chain.Once(ctx, func() (*objectOutput, error) { return c.create(ctx, namespace, wanted, in.DryRun) })
+}
+
+// create creates an object as the caller.
+func (c collection) create(ctx context.Context, namespace string, wanted rest.Input, dry bool) (*objectOutput, error) {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(c.gvk())
 	o.SetNamespace(namespace)
 	o.SetName(wanted.Name)
-	chain.Of(ctx).Object.Name = wanted.Name
 	if err := apply(wanted, o); err != nil {
 		return nil, problem.Explain(err)
 	}
 	options := []client.CreateOption{client.FieldValidation(metav1.FieldValidationStrict)}
-	if in.DryRun {
+	if dry {
 		options = append(options, client.DryRunAll)
 	}
 	if err := c.callers.Create(ctx, o, options...); err != nil {
 		return nil, problem.Explain(err)
 	}
-	if !in.DryRun {
+	if !dry {
 		chain.Of(ctx).Changed(nil, o)
 	}
 	out, err := c.output(o)

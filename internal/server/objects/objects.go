@@ -61,7 +61,7 @@ func (c collection) register(api huma.API) {
 	huma.Register(api, c.operation(http.MethodGet, "", "list"+c.PluralName(), "List "+c.Plural, watches(listening(c.watchObjects))), c.listObjects)
 	huma.Register(api, c.operation(http.MethodGet, c.Parameter(), "get"+c.Name, "Get a "+c.Parameter()), c.getObject)
 	if c.Can(rest.VerbCreate) {
-		o := c.operation(http.MethodPost, "", "create"+c.Name, "Create a "+c.Parameter(), chain.Recorded("create"))
+		o := c.operation(http.MethodPost, "", "create"+c.Name, "Create a "+c.Parameter(), chain.Recorded("create"), chain.Keyed(chain.Replayed))
 		o.DefaultStatus = http.StatusCreated
 		o.RequestBody = c.body("application/json", c.Name+"Input")
 		huma.Register(api, o, c.createObject)
@@ -92,7 +92,7 @@ func (c collection) operation(method, parameter, id, summary string, options ...
 		path += "/{" + parameter + "}"
 	}
 	o := chain.Operation(method, path, id, summary, c.PluralName(), options...)
-	o.Parameters = pathParameters(path)
+	o.Parameters = append(pathParameters(path), o.Parameters...)
 	o.Middlewares = append(o.Middlewares, c.about)
 	return o
 }

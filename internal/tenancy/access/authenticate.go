@@ -73,6 +73,7 @@ func identify(c credential, a account) Identity {
 		Kind: a.kind, Name: a.name, DisplayName: a.displayName, Email: a.email, Groups: a.groups,
 		OwnerAdmin: a.administers(), Scope: c.scope, Provider: a.provider, Issuer: a.issuer,
 		Credential: Credential{Kind: credentialKind(c.kind), ID: c.id, Expires: c.expires},
+		Generation: a.epoch,
 	}
 	if a.kind == ServiceAccount {
 		id.Scope = &Scope{Organization: a.organization, Role: a.role}

@@ -37,6 +37,9 @@ type Identity struct {
 	// local users and service accounts.
 	Provider, Issuer string
 	Credential       Credential
+	// Generation is another one after all credentials of the account were ended, and for an account that was created
+	// again under the same name.
+	Generation int64
 }
 
 // Scope is a role in one organization. What a token may is the lesser of it and of what its owner may.
