@@ -42,16 +42,16 @@ func gateway(address netip.Prefix) netip.Prefix {
 func choose(from netip.Prefix, cluster types.UID, records map[types.UID]record, inUse []netip.Prefix) (netip.Prefix, error) {
 	taken := map[netip.Addr]bool{}
 	subnets := map[netip.Prefix]bool{}
+	own := netip.Prefix{}
 	for _, r := range records {
 		taken[r.Address.Addr()] = true
 		subnets[r.Address.Masked()] = true
 		if r.Cluster == cluster {
-			inUse = nil // the subnet was free when it was chosen, and now its own bridge is in use
-			from = r.Address.Masked()
+			own = r.Address.Masked()
 		}
 	}
-	if from.Bits() == subnetBits && subnets[from] {
-		return chooseIn(from, taken)
+	if own.IsValid() { // it was free when it was chosen, and now the cluster's own bridge is in use
+		return chooseIn(own, taken)
 	}
 	for _, s := range subnetsOf(from, cluster) {
 		if !subnets[s] && !overlaps(s, inUse) {

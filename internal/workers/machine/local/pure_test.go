@@ -26,6 +26,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func TestChoose(t *testing.T) {
 	whole := netip.MustParsePrefix("10.223.0.0/16")
 	small := netip.MustParsePrefix("10.223.4.0/23") // two subnets
+	one := netip.MustParsePrefix("10.223.4.0/24")
 	at := func(cluster types.UID, address string) record {
 		return record{Cluster: cluster, Address: netip.MustParsePrefix(address)}
 	}
@@ -48,6 +49,9 @@ func TestChoose(t *testing.T) {
 		"host's":                {"the host's networks stay reachable", small, nil, []string{"10.223.4.128/25"}, "10.223.5.2/24", ""},
 		"wider network in use":  {"a subnet of a network in use is in use", small, nil, []string{"10.0.0.0/8"}, "", "--machine-network"},
 		"all subnets are taken": {"the error says what helps", small, map[types.UID]record{"m": at("b", "10.223.4.2/24"), "n": at("c", "10.223.5.2/24")}, nil, "", "--machine-network"},
+		"range of one subnet":   {"it is the first cluster's", one, nil, nil, "10.223.4.2/24", ""},
+		"no subnet for another": {"clusters share no subnet", one, map[types.UID]record{"m": at("b", "10.223.4.2/24")}, nil, "", "--machine-network"},
+		"range was changed":     {"a cluster keeps its subnet", one, map[types.UID]record{"m": at("a", "10.9.7.2/24")}, nil, "10.9.7.3/24", ""},
 		"subnet is full":        {"the last address is the broadcast's", small, full, nil, "", "at most 253"},
 	}
 	for name, c := range cases {
