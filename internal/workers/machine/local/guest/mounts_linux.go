@@ -74,9 +74,10 @@ func escape(path string) string {
 
 // kept is a path of the host, held open while mounts hide it.
 type kept struct {
-	path string
-	fd   int
-	id   fileID
+	path   string
+	fd     int
+	id     fileID
+	folder bool
 }
 
 type fileID struct{ dev, ino uint64 }
@@ -95,7 +96,7 @@ func openAll(paths []string) ([]kept, error) {
 			closeAll(append(all, kept{fd: fd}))
 			return nil, fmt.Errorf("look at %s: %w", path, err)
 		}
-		all = append(all, kept{path: path, fd: fd, id: fileID{st.Dev, st.Ino}})
+		all = append(all, kept{path: path, fd: fd, id: fileID{st.Dev, st.Ino}, folder: st.Mode&unix.S_IFMT == unix.S_IFDIR})
 	}
 	return all, nil
 }
@@ -116,8 +117,24 @@ func (k kept) show() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.MkdirAll(k.path, 0o755); err != nil {
+	if err := k.makeTarget(); err != nil {
 		return err
 	}
 	return unix.Mount(fmt.Sprintf("/proc/self/fd/%d", k.fd), k.path, "", unix.MS_BIND|unix.MS_REC, "")
+}
+
+// makeTarget makes what the path is mounted on: a folder takes a folder alone, and a file, such as the program of
+// process 1, a file.
+func (k kept) makeTarget() error {
+	if k.folder {
+		return os.MkdirAll(k.path, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(k.path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(k.path, os.O_RDONLY|os.O_CREATE, 0o755)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
