@@ -145,7 +145,10 @@ func (s *Supervisor) report(ctx context.Context) error {
 	if now == s.written {
 		return nil
 	}
+	if err := s.Place.write(atomicfile.Host{}, statusFile, now); err != nil {
+		return fmt.Errorf("write how the node's programs are: %w", err)
+	}
 	s.Log.Info("the node's programs", "state", now.State, "message", now.Message)
-	s.written = now
-	return s.Place.write(atomicfile.Host{}, statusFile, now)
+	s.written = now // only now: what could not be written is written at the next look
+	return nil
 }
