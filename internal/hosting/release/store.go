@@ -218,7 +218,9 @@ func replaceDir(from, to string) error {
 // Lookup finds the programs of a version without network or build. It checks that the
 // manifest is complete and the sizes are right; [Binaries.Verify] checks the hashes.
 // What is not there is false without error; what is there but unusable is an error
-// that wraps [ErrDamaged]. The programs of nodes may be missing, see [Binaries.Path].
+// that wraps [ErrDamaged]. The programs of nodes may be missing, see [Binaries.Path]; where
+// those of a build are damaged, they are as good as missing: [Store.EnsureNode] makes them
+// anew, and control planes do not need them.
 func (s *Store) Lookup(v Version) (Binaries, bool, error) {
 	if v.IsZero() {
 		return Binaries{}, false, fmt.Errorf("version is not set: %s", versionExample)
@@ -236,6 +238,9 @@ func (s *Store) Lookup(v Version) (Binaries, bool, error) {
 		dir = found.Dir
 	}
 	have, ok, err = readManifest(dir, v, NodeComponents)
+	if errors.Is(err, ErrDamaged) && dir != found.Dir {
+		return found, true, nil
+	}
 	if err != nil {
 		return Binaries{}, false, err
 	}
