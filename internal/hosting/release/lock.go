@@ -14,7 +14,7 @@ import (
 // lockPoll is how often a waiting process tries again: flock cannot wait for a context.
 const lockPoll = 100 * time.Millisecond
 
-// lock waits until this process alone may make or remove what has that name, and clears
+// lock waits until this process alone may make what has that name, and clears
 // away what crashed ones left of it. The kernel gives the lock back when a process dies,
 // so a crash blocks no other process. The file stays: deleting it would let two processes lock two
 // files of the same name.

@@ -59,48 +59,6 @@ func (b Binaries) HasNode() bool {
 	return !slices.ContainsFunc(NodeComponents, func(name string) bool { return b.Path(name) == "" })
 }
 
-// Verify reads every program and compares its hash with the recorded one, which takes
-// seconds. An error that wraps [ErrDamaged] names the component; [Store.Remove] and
-// [Store.Ensure] then bring a good one.
-func (b Binaries) Verify(ctx context.Context) error {
-	paths := map[string]string{}
-	for name := range b.Components {
-		paths[name] = b.Path(name)
-	}
-	return verifyFiles(ctx, filepath.Base(b.Dir), paths, b.Components)
-}
-
-// verify checks the files in a folder.
-func verify(ctx context.Context, dir string, files map[string]Component) error {
-	paths := map[string]string{}
-	for name := range files {
-		paths[name] = filepath.Join(dir, name)
-	}
-	return verifyFiles(ctx, filepath.Base(dir), paths, files)
-}
-
-func verifyFiles(ctx context.Context, owner string, paths map[string]string, files map[string]Component) error {
-	hashed := map[string]Component{} // by real file: a build of Kubernetes has one for several
-	for _, name := range sortedKeys(files) {
-		what := owner + " " + name
-		file, err := filepath.EvalSymlinks(paths[name])
-		if err != nil {
-			return fmt.Errorf("verify %s: %w: %w", what, ErrDamaged, err)
-		}
-		got, ok := hashed[file]
-		if !ok {
-			if got, err = hashFile(ctx, file); err != nil {
-				return fmt.Errorf("verify %s: %w", what, err)
-			}
-			hashed[file] = got
-		}
-		if got != files[name] {
-			return fmt.Errorf("verify %s: %w: the file has another hash than when it was made", what, ErrDamaged)
-		}
-	}
-	return nil
-}
-
 // manifest is release.json. It is the last thing written into a folder.
 type manifest struct {
 	Version Version `json:"version"`

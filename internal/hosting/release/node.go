@@ -45,7 +45,6 @@ type NodeParts struct {
 	Containerd string
 	Origin     Origin
 
-	files  map[string]Component
 	images []Image
 }
 
@@ -68,10 +67,6 @@ func (p NodeParts) CNI() string { return filepath.Join(p.Dir, cniFolder) }
 // first, the others by name. Their names do not exist in any registry, so a node should
 // keep them when it clears images away (label io.cri-containerd.pinned=pinned).
 func (p NodeParts) Images() []Image { return slices.Clone(p.images) }
-
-// Verify reads every part and compares its hash with the recorded one, which takes a
-// second. An error that wraps [ErrDamaged] names the part.
-func (p NodeParts) Verify(ctx context.Context) error { return verify(ctx, p.Dir, p.files) }
 
 // NodeSource is what nodes are made from, as in KQueen's source.
 type NodeSource struct {
@@ -141,9 +136,9 @@ func (s *Store) fillNodePrograms(ctx context.Context, v Version, module string, 
 }
 
 // LookupNodeParts finds the parts that [Store.EnsureNode] provided last, without
-// network or build. It checks that the manifest is complete and the sizes are right;
-// [NodeParts.Verify] checks the hashes. A store that has none is false without error;
-// when the newest are unusable, the error wraps [ErrDamaged].
+// network or build. It checks that the manifest is complete and the sizes are right, but
+// reads no program. A store that has none is false without error; when the newest are
+// unusable, the error wraps [ErrDamaged].
 func (s *Store) LookupNodeParts() (NodeParts, bool, error) {
 	folder, err := s.newestNode()
 	if err != nil || folder == "" {
@@ -191,7 +186,7 @@ func (s *Store) newestNode() (string, error) {
 }
 
 func nodePartsOf(dir string, m manifest) NodeParts {
-	parts := NodeParts{Dir: dir, Containerd: m.Version.String(), Origin: m.Origin, files: m.Components}
+	parts := NodeParts{Dir: dir, Containerd: m.Version.String(), Origin: m.Origin}
 	for archive, name := range m.Images {
 		parts.images = append(parts.images, Image{Name: name, Archive: filepath.Join(dir, archive)})
 	}

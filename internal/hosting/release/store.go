@@ -216,11 +216,11 @@ func replaceDir(from, to string) error {
 }
 
 // Lookup finds the programs of a version without network or build. It checks that the
-// manifest is complete and the sizes are right; [Binaries.Verify] checks the hashes.
-// What is not there is false without error; what is there but unusable is an error
-// that wraps [ErrDamaged]. The programs of nodes may be missing, see [Binaries.Path]; where
-// those of a build are damaged, they are as good as missing: [Store.EnsureNode] makes them
-// anew, and control planes do not need them.
+// manifest is complete and the sizes are right, but reads no program. What is not there is
+// false without error; what is there but unusable is an error that wraps [ErrDamaged].
+// The programs of nodes may be missing, see [Binaries.Path]; where those of a build are
+// damaged, they are as good as missing: [Store.EnsureNode] makes them anew, and control
+// planes do not need them.
 func (s *Store) Lookup(v Version) (Binaries, bool, error) {
 	if v.IsZero() {
 		return Binaries{}, false, fmt.Errorf("version is not set: %s", versionExample)
@@ -279,31 +279,6 @@ func (s *Store) List() ([]Binaries, error) {
 	}
 	slices.SortFunc(found, func(a, b Binaries) int { return a.Version.Compare(b.Version) })
 	return found, errors.Join(damaged...)
-}
-
-// Remove deletes the programs of a version, also damaged ones. Running processes go on,
-// but cannot be started again: the caller knows that no cluster needs the version. Nothing
-// there is no error.
-func (s *Store) Remove(ctx context.Context, v Version) error {
-	if v.IsZero() {
-		return fmt.Errorf("version is not set: %s", versionExample)
-	}
-	unlock, err := s.lock(ctx, v.String(), func(Step) {})
-	if err != nil {
-		return fmt.Errorf("remove release %s: %w", v, err)
-	}
-	defer unlock()
-	// The rename takes it out of sight at once; deleting takes several steps.
-	for i, folder := range []string{v.String(), nodeProgramsFolder(v)} {
-		err = os.Rename(filepath.Join(s.dir, folder), filepath.Join(s.dir, fmt.Sprintf(".%s%sremoved%d", v, tempMark, i)))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove release %s: %w", v, err)
-		}
-	}
-	if err := s.sweep(v.String()); err != nil {
-		return fmt.Errorf("remove release %s: %w", v, err)
-	}
-	return nil
 }
 
 func (s *Store) path(v Version) string { return filepath.Join(s.dir, v.String()) }

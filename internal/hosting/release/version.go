@@ -74,12 +74,6 @@ func (v Version) Major() uint64 { return v.major }
 // Minor is the second number: 36 in v1.36.3.
 func (v Version) Minor() uint64 { return v.minor }
 
-// Patch is the third number: 3 in v1.36.3.
-func (v Version) Patch() uint64 { return v.patch }
-
-// Prerelease is what follows the hyphen: "rc.1" in v1.37.0-rc.1, empty for a release.
-func (v Version) Prerelease() string { return v.pre }
-
 // String is the form that [ParseVersion] reads; empty when v is not set.
 func (v Version) String() string {
 	if v.IsZero() {
