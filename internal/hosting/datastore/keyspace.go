@@ -2,7 +2,6 @@ package datastore
 
 import (
 	"fmt"
-	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -49,7 +48,7 @@ func NewKeyspace(uid string) (Keyspace, error) {
 	return Keyspace{uid: uid}, nil
 }
 
-// AdminKeyspace is the keyspace of KQueen's own admin plane. No UID leads to it, [Store.Keyspaces] never lists it and [Store.Remove] refuses it.
+// AdminKeyspace is the keyspace of KQueen's own admin plane. No UID leads to it, and [Store.Remove] refuses it.
 func AdminKeyspace() Keyspace { return Keyspace{uid: adminUID} }
 
 // UID is the UID of the control plane, and "admin" for the admin plane.
@@ -74,28 +73,4 @@ func (k Keyspace) check() error {
 		return &KeyspaceError{Problem: "is empty"}
 	}
 	return nil
-}
-
-// keyspaceOfUser reads a tenant's keyspace out of the name of a user or role; the admin plane is no tenant.
-func keyspaceOfUser(name string) (Keyspace, bool) {
-	uid, ok := strings.CutPrefix(name, userPrefix)
-	if !ok {
-		return Keyspace{}, false
-	}
-	k, err := NewKeyspace(uid)
-	return k, err == nil
-}
-
-// keyspaceOfKey reads a tenant's keyspace out of a key.
-func keyspaceOfKey(key string) (Keyspace, bool) {
-	rest, ok := strings.CutPrefix(key, tenantRoot)
-	if !ok {
-		return Keyspace{}, false
-	}
-	uid, _, ok := strings.Cut(rest, "/")
-	if !ok {
-		return Keyspace{}, false
-	}
-	k, err := NewKeyspace(uid)
-	return k, err == nil
 }

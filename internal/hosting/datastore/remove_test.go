@@ -2,14 +2,10 @@ package datastore_test
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
 func TestRemoveFromEveryState(t *testing.T) {
@@ -86,75 +82,5 @@ func TestRemoveOfABusyTenant(t *testing.T) {
 	}
 	if u, err := env.store.Usage(ctx, k); err != nil || u.Keys != 0 {
 		t.Errorf("usage %+v, %v; want 0 keys", u, err)
-	}
-}
-
-func TestKeyspacesFindsHalfRemoved(t *testing.T) {
-	ctx, root := deadline(t), clientFor(t, "root")
-	if err := env.store.Ensure(ctx, datastore.AdminKeyspace()); err != nil {
-		t.Fatal(err)
-	}
-	var want []datastore.Keyspace
-	for uid, steps := range map[string][]step{
-		"c0000001":    {addUser},
-		"c0000002":    {addRole},
-		"c0000003":    {putKeys(2)}, // between known ones
-		"c0000004":    {addRole, grantOwn(rw), addUser, grantRole(""), putKeys(1)},
-		"c0000004-0":  {putKeys(1)}, // "-" sorts before "/"
-		"c0000004-00": {addUser},
-		"ffffffff":    {putKeys(1)}, // behind all
-		"--------":    {putKeys(1)}, // before all
-	} {
-		k := keyspace(t, uid)
-		for _, s := range steps {
-			if err := s(ctx, root, k); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want = append(want, k)
-	}
-	if err := putKeys(2)(ctx, root, datastore.AdminKeyspace()); err != nil {
-		t.Fatal(err)
-	}
-	// What is no keyspace is neither listed nor in the way.
-	for _, junk := range []string{"/kqueen/", "/kqueen/c0000002", "/kqueen/C0000002/x", "/kqueen/c000/x", "/kqueen//x", "/other/c0000009/x"} {
-		if _, err := root.Put(ctx, junk, "junk"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := root.UserAddWithOptions(ctx, "kqueen-other", "", &clientv3.UserAddOptions{NoPassword: true}); err != nil {
-		t.Fatal(err)
-	}
-	list := func() []datastore.Keyspace {
-		t.Helper()
-		got, err := env.store.Keyspaces(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
-	}
-	got := list()
-	for _, k := range want {
-		if !slices.Contains(got, k) {
-			t.Errorf("%s is missing in %v", k.UID(), got)
-		}
-		if err := env.store.Remove(ctx, k); err != nil {
-			t.Error(err)
-		}
-	}
-	if slices.Contains(got, datastore.AdminKeyspace()) {
-		t.Error("the admin plane's keyspace is listed: an orphan sweep would remove it")
-	}
-	if _, err := root.UserDelete(ctx, "kqueen-other"); err != nil {
-		t.Error(err)
-	}
-	got = list()
-	for _, k := range got {
-		if slices.Contains(want, k) {
-			t.Errorf("%s is listed after its removal", k.UID())
-		}
-		if k.Prefix() == "" || k.UID() == "c000" {
-			t.Errorf("%q is listed", k.UID())
-		}
 	}
 }
