@@ -126,6 +126,7 @@ const importTable = `
 
 	# Packages for tests. Only tests and each other may import them.
 	hosting/release, API < hosting/controlplanetest;
+	hosting/release < hosting/release/releasetest;
 	NONE < platform/suitetest, platform/supervise/programtest;
 	hosting/runner, platform/suitetest, platform/supervise/programtest < hosting/runner/runnertest;
 	platform/supervise < platform/supervise/supervisetest;
@@ -153,6 +154,7 @@ var testImports = map[string]map[string]string{
 // testPackages are the packages that only tests may import.
 var testPackages = []string{
 	"hosting/controlplanetest",
+	"hosting/release/releasetest",
 	"platform/suitetest",
 	"platform/supervise/programtest",
 	"hosting/runner/runnertest",
