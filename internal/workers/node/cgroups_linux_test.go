@@ -1,13 +1,18 @@
 package node
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestKillCgroup ends a process in a cgroup below the one that is named, and removes all.
@@ -55,5 +60,60 @@ func TestKillCgroup(t *testing.T) {
 	}
 	if got, err := Processes(path); err != nil || len(got) > 0 {
 		t.Errorf("in a cgroup that is gone are %v, %v", got, err)
+	}
+}
+
+// TestProcessesIn: process 0 is one that this host cannot name, and to kill it would be to kill the caller's own group.
+func TestProcessesIn(t *testing.T) {
+	dir := t.TempDir()
+	for path, content := range map[string]string{
+		"cgroup.procs":          "7\n0\n",
+		"pod/cgroup.procs":      "9\n7\nx\n-1\n",
+		"pod/a/b/cgroup.procs":  "12\n",
+		"going/deep/not.procs":  "13\n",
+		"pod/a/cgroup.procs":    "",
+		"pod/memory.max":        "14\n",
+		"pod/a/b/c/memory.stat": "anon 15\n",
+	} {
+		file := filepath.Join(dir, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := map[int]bool{}
+	for _, from := range []string{dir, filepath.Join(dir, "missing")} {
+		if err := processesIn(from, found); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(map[int]bool{7: true, 9: true, 12: true}, found); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestRemoveTree: cgroups go from the innermost on, and one that is in use is named.
+func TestRemoveTree(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "node")
+	used := filepath.Join(dir, "pod", "used")
+	if err := os.MkdirAll(used, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(used, "file") // which the kernel refuses to remove as it does a process
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeTree(dir); err == nil || !strings.HasPrefix(err.Error(), used+": ") {
+		t.Errorf("got %v, want %s named", err, used)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // twice: nothing is no error
+		if err := removeTree(dir); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the cgroup is left: %v", err)
 	}
 }
