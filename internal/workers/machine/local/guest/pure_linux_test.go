@@ -1,0 +1,157 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestRead: a configuration that is missing or damaged is named, and gives no machine.
+func TestRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "guest.json")
+	if _, err := Read(file); !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "read the machine's configuration: ") {
+		t.Errorf("none: %v", err)
+	}
+	for content, problem := range map[string]string{
+		`{"hostname": "a", "mounts": null, "health": "10.9.1.2:10247"}`: "",
+		`{"hostname": "a"`:             "read the machine's configuration " + file + ": unexpected end",
+		`{"health": "here"}`:           "read the machine's configuration " + file + ": ",
+		`{"masquerade": "10.0.0.0/x"}`: "read the machine's configuration " + file + ": ",
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Read(file)
+		if problem == "" && (err != nil || c.Hostname != "a") || problem != "" && (err == nil || !strings.HasPrefix(err.Error(), problem)) {
+			t.Errorf("%s: got %+v, %v; want %q", content, c, err, problem)
+		}
+	}
+}
+
+// TestDialInside: an API server reaches pods and Services by the egress, and nothing else that the machine could.
+func TestDialInside(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	here := netip.MustParseAddrPort(l.Addr().String())
+	pods, services := netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:96::/112")
+	for target, ranges := range map[netip.AddrPort][]netip.Prefix{
+		here: {pods, services},
+		netip.MustParseAddrPort("169.254.169.254:80"):     {pods, services}, // where clouds give out credentials
+		netip.MustParseAddrPort("10.245.0.1:80"):          {pods, services},
+		netip.MustParseAddrPort("[fd00:96::1:0]:443"):     {pods, services},
+		netip.MustParseAddrPort("[::ffff:10.244.0.1]:80"): {pods, services}, // another spelling, which routes may not follow
+		netip.MustParseAddrPort("10.244.0.1:80"):          nil,
+	} {
+		conn, err := dialInside(ranges)(t.Context(), target)
+		if err == nil || err.Error() != target.String()+" is neither a pod nor a Service" {
+			t.Errorf("%s: got %v, %v", target, conn, err)
+		}
+	}
+	conn, err := dialInside([]netip.Prefix{pods, netip.MustParsePrefix("127.0.0.0/8")})(t.Context(), here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDamagedRoutes: half of a file, as while the disk is full, takes no route away.
+func TestDamagedRoutes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "routes.json")
+	have := map[Route]bool{{netip.MustParsePrefix("10.244.1.0/24"), netip.MustParseAddr("10.9.1.3")}: true}
+	before := maps.Clone(have)
+	for content, problem := range map[string]string{
+		"":                                     "read " + file + ": unexpected end",
+		`[{"to": "10.244.2.0/24", "via": "10.`: "read " + file + ": unexpected end",
+		`[{"to": "10.244.2.0/33"}]`:            "read " + file + ": ",
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := (&networks{}).follow(file, have); err == nil || !strings.HasPrefix(err.Error(), problem) || !maps.Equal(have, before) {
+			t.Errorf("%q: %v, routes %v", content, err, have)
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&networks{}).follow(file, have); !errors.Is(err, fs.ErrNotExist) || !maps.Equal(have, before) {
+		t.Errorf("no file: %v, routes %v", err, have)
+	}
+}
+
+// TestKeep: what is to stay visible is held open before anything is mounted, or nothing is; and what is still visible
+// gets no mount of its own.
+func TestKeep(t *testing.T) {
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "z-missing")
+	if all, err := openAll([]string{missing, dir}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) || all != nil {
+		t.Errorf("got %v, %v, want the missing path named", all, err)
+	}
+	inside := filepath.Join(dir, "inside")
+	if err := os.Mkdir(inside, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	all, err := openAll([]string{inside, dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll(all)
+	if len(all) != 2 || all[0].path != dir {
+		t.Errorf("held are %+v, want the folder before what is in it", all)
+	}
+	for _, k := range all {
+		if err := k.show(); err != nil {
+			t.Errorf("%s, which is visible: %v", k.path, err)
+		}
+	}
+	if err := (Mount{Kind: "nfs", Target: dir}).make(); err == nil || err.Error() != `kind "nfs" is not bind, tmpfs or overlay` {
+		t.Errorf("an unknown kind of mount: %v", err)
+	}
+	if got := escape(`/a,b:c\d`); got != `/a\,b\:c\\d` {
+		t.Errorf("as an option of overlayfs the path is %s", got)
+	}
+}
+
+// TestCarryToNoServer: where the host refuses, the caller's connection ends as if the server had.
+func TestCarryToNoServer(t *testing.T) {
+	dialer := &hostDialer{asked: make(chan dialing)}
+	to := netip.MustParseAddrPort("127.0.0.1:20001")
+	wrong := make(chan error, 1)
+	go func() {
+		ask := <-dialer.asked
+		if ask.to != to {
+			wrong <- fmt.Errorf("the host is asked for %s, want %s", ask.to, to)
+		}
+		close(wrong)
+		ask.answer <- dialed{err: unix.ECONNREFUSED}
+	}()
+	near, far := net.Pipe()
+	carry(t.Context(), far, to, dialer)
+	if _, err := near.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the caller reads %v, want the end", err)
+	}
+	if err := <-wrong; err != nil {
+		t.Error(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if conn, err := dialer.dial(ended, to); !errors.Is(err, context.Canceled) {
+		t.Errorf("a machine that ends: %v, %v; the caller must not wait for ever", conn, err)
+	}
+}
