@@ -249,7 +249,7 @@ func (s *Supervisor) Status(ctx context.Context, id string) (Status, error) {
 		if c.PID != 0 {
 			c.Use = readUse(c.PID, starts[c.Name])
 		}
-		if c.LastExit != nil { // the keeper'out own; not to be shared
+		if c.LastExit != nil { // the keeper's own; not to be shared
 			exit := *c.LastExit
 			c.LastExit = &exit
 		}
@@ -258,7 +258,7 @@ func (s *Supervisor) Status(ctx context.Context, id string) (Status, error) {
 	return out, nil
 }
 
-// graceOf is the component'out own stop grace, or the default.
+// graceOf is the component's own stop grace, or the default.
 func (s *Supervisor) graceOf(c Component) time.Duration {
 	return cmp.Or(c.StopGrace, s.conf.Timing.StopGrace)
 }
