@@ -24,6 +24,11 @@ func makeMounts(mounts []Mount, keep []string) error {
 		return err
 	}
 	defer closeAll(kept)
+	mounts, below, err := openBelow(mounts)
+	if err != nil {
+		return err
+	}
+	defer closeAll(below)
 	for _, m := range mounts {
 		if err := m.make(); err != nil {
 			return fmt.Errorf("mount %s: %w", m.Target, err)
@@ -39,6 +44,25 @@ func makeMounts(mounts []Mount, keep []string) error {
 		return fmt.Errorf("mount /proc: %w", err)
 	}
 	return nil
+}
+
+// openBelow opens what lies below overlays, and has them name it so: a mount that is made before may hide its path.
+func openBelow(mounts []Mount) ([]Mount, []kept, error) {
+	mounts = slices.Clone(mounts)
+	var below []kept
+	for i, m := range mounts {
+		if m.Kind != "overlay" {
+			continue
+		}
+		opened, err := openAll([]string{m.Source})
+		if err != nil {
+			closeAll(below)
+			return nil, nil, err
+		}
+		below = append(below, opened...)
+		mounts[i].Source = opened[0].open()
+	}
+	return mounts, below, nil
 }
 
 func (m Mount) make() error {
@@ -82,6 +106,9 @@ type kept struct {
 
 type fileID struct{ dev, ino uint64 }
 
+// open is a path that leads to it whatever is mounted, as long as /proc is the host's.
+func (k kept) open() string { return fmt.Sprintf("/proc/self/fd/%d", k.fd) }
+
 func openAll(paths []string) ([]kept, error) {
 	var all []kept
 	// A directory comes before what is in it, which is then visible already.
@@ -120,7 +147,7 @@ func (k kept) show() error {
 	if err := k.makeTarget(); err != nil {
 		return err
 	}
-	return unix.Mount(fmt.Sprintf("/proc/self/fd/%d", k.fd), k.path, "", unix.MS_BIND|unix.MS_REC, "")
+	return unix.Mount(k.open(), k.path, "", unix.MS_BIND|unix.MS_REC, "")
 }
 
 // makeTarget makes what the path is mounted on: a folder takes a folder alone, and a file, such as the program of
