@@ -87,14 +87,13 @@ func (p *Preparer) contents(cluster *v1alpha1.Cluster) ([]client.Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	parts, ok, err := p.Releases.LookupNodeParts()
-	if err != nil {
-		return nil, err
+	var bundled []release.Image // where upstream's are asked for, it does not matter how those here are
+	if p.Images != Upstream {
+		if bundled, err = p.bundled(); err != nil {
+			return nil, err
+		}
 	}
-	if step, building := p.Releases.NodeBuild(); building && !ok && p.Images != Upstream {
-		return nil, fmt.Errorf("waiting for the programs and images of nodes, which are being built: %s", step)
-	}
-	images, err := chooseImages(p.Images, parts.Images(), cluster.Status.Version, joins.CNI)
+	images, err := chooseImages(p.Images, bundled, cluster.Status.Version, joins.CNI)
 	if err != nil {
 		return nil, err
 	}
@@ -103,4 +102,16 @@ func (p *Preparer) contents(cluster *v1alpha1.Cluster) ([]client.Object, error) 
 		PodCIDR: joins.PodCIDR, ServiceCIDR: joins.ServiceCIDR, DNS: joins.DNS, DNSDomain: joins.DNSDomain,
 		ClusterName: cluster.Name, CNI: joins.CNI, Images: images,
 	})
+}
+
+// bundled are the images that were built here. While the first ones are being built, it is an error that says so.
+func (p *Preparer) bundled() ([]release.Image, error) {
+	parts, ok, err := p.Releases.LookupNodeParts()
+	if err != nil {
+		return nil, err
+	}
+	if step, building := p.Releases.NodeBuild(); building && !ok {
+		return nil, fmt.Errorf("waiting for the programs and images of nodes, which are being built: %s", step)
+	}
+	return parts.Images(), nil
 }

@@ -143,6 +143,22 @@ func TestPrepareWaitsForTheBuild(t *testing.T) {
 	}
 }
 
+// TestPrepareWithDamagedImages: what was built here and is damaged ends it, unless upstream's images are pulled anyway.
+func TestPrepareWithDamagedImages(t *testing.T) {
+	store := t.TempDir()
+	manifest := filepath.Join(store, "node-v2.4.2-0123456789ab", "release.json")
+	if err := errors.Join(os.Mkdir(filepath.Dir(manifest), 0o700), os.WriteFile(manifest, []byte("{"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for from, fails := range map[string]bool{"": true, Bundled: true, Upstream: false} {
+		to := &server{takes: 1000}
+		err := New(Config{Clusters: &route{to: to}, Releases: release.NewStore(store), Images: from}).Prepare(t.Context(), wanted("u1"))
+		if errors.Is(err, release.ErrDamaged) != fails || (err != nil) != fails || (to.applied == 0) != fails {
+			t.Errorf("images from %q: got %v with %d objects applied", from, err, to.applied)
+		}
+	}
+}
+
 // TestPrepareNamesTheField: ranges that cannot be read, and images that are not there, end it before anything is applied.
 func TestPrepareNamesTheField(t *testing.T) {
 	for name, c := range map[string]struct {
