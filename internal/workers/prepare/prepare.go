@@ -106,11 +106,13 @@ func (p *Preparer) contents(cluster *v1alpha1.Cluster) ([]client.Object, error) 
 
 // bundled are the images that were built here. While the first ones are being built, it is an error that says so.
 func (p *Preparer) bundled() ([]release.Image, error) {
+	// Before the images are looked for: a build that ends meanwhile has to count as one that goes on.
+	step, building := p.Releases.NodeBuild()
 	parts, ok, err := p.Releases.LookupNodeParts()
 	if err != nil {
 		return nil, err
 	}
-	if step, building := p.Releases.NodeBuild(); building && !ok {
+	if building && !ok {
 		return nil, fmt.Errorf("waiting for the programs and images of nodes, which are being built: %s", step)
 	}
 	return parts.Images(), nil

@@ -100,16 +100,18 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	if err := p.facts.fits(want.Size); err != nil {
 		return machine.Observed{}, err
 	}
+	// Before the programs are looked for: a build that ends meanwhile has to count as one that goes on.
+	step, building := p.Releases.NodeBuild()
 	binaries, err := p.binariesOf(want.Version)
 	if err != nil {
 		return machine.Observed{}, err
 	}
 	if !binaries.HasNode() {
-		return p.awaitPrograms()
+		return awaitPrograms(step, building)
 	}
 	r, err := p.recordOf(want)
 	if errors.Is(err, errNotBuilt) {
-		return p.awaitPrograms()
+		return awaitPrograms(step, building)
 	}
 	if err != nil {
 		return machine.Observed{}, err
@@ -149,10 +151,9 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 // errNotBuilt says that no parts of nodes are in the store.
 var errNotBuilt = errors.New("the parts of nodes are not built")
 
-// awaitPrograms says how far the build of the programs of nodes is, or that none is under way.
-func (p *Provider) awaitPrograms() (machine.Observed, error) {
-	step, ok := p.Releases.NodeBuild()
-	if !ok {
+// awaitPrograms says how far the build of the programs of nodes is, or that none is under way. It is pure.
+func awaitPrograms(step release.Step, building bool) (machine.Observed, error) {
+	if !building {
 		return machine.Observed{}, fmt.Errorf("%w: the programs of nodes (kubelet, containerd and others) are not on it; build them with: kqueen release build", machine.ErrUnsupported)
 	}
 	return machine.Observed{State: machine.Preparing, Message: "waiting for the programs of nodes, which are being built: " + step.String()}, nil

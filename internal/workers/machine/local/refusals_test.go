@@ -114,6 +114,40 @@ func TestEnsureWaitsForTheBuild(t *testing.T) {
 	}
 }
 
+// TestEnsureWhileTheBuildEnds: programs that were not there yet when they were looked for, and whose build has ended a
+// moment later, are waited for as before. A machine that was told that no build is under way would not try again.
+func TestEnsureWhileTheBuildEnds(t *testing.T) {
+	store := releasetest.Built(t, "v1.36.3")
+	p := provider(t, store)
+	lock, err := os.Create(filepath.Join(store, ".node.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	// A read from a pipe waits for what is written: so the build ends in the middle of the look.
+	pipe := filepath.Join(store, "kubelet-v1.36.3", "release.json")
+	if err := errors.Join(os.Mkdir(filepath.Dir(pipe), 0o700), unix.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		writer, err := os.OpenFile(pipe, os.O_WRONLY, 0)
+		if err == nil {
+			err = errors.Join(lock.Close(), writer.Close())
+		}
+		ended <- err
+	}()
+	observed, err := p.Ensure(t.Context(), wanted())
+	if err != nil || observed.State != machine.Preparing {
+		t.Fatalf("got %+v, %v", observed, err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRecordOfAnUpgradedHost: a machine goes on with the program that it was made with, since another path would end its
 // pods; only where that is gone it gets the one of today. Its containerd is never another one.
 func TestRecordOfAnUpgradedHost(t *testing.T) {
