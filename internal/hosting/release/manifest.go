@@ -39,7 +39,9 @@ type Binaries struct {
 	Components map[string]Component
 	// NodeDir is the folder that holds [NodeComponents]; empty while they are not there.
 	NodeDir string
-	Origin  Origin
+	// NodeDamage says why those of a build that are there cannot be used; nil when they can, or are not there.
+	NodeDamage error
+	Origin     Origin
 }
 
 // Path is the program of a component, ready to be started. It is empty for a component that is not there.

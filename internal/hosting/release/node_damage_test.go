@@ -3,6 +3,7 @@ package release
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,9 @@ func TestDamagedNodePrograms(t *testing.T) {
 			if !ok || err != nil || found.HasNode() || found.Path("kubelet") != "" || found.Path("kube-apiserver") == "" {
 				t.Errorf("lookup: %+v, %v, %v; want the programs of control planes alone", found, ok, err)
 			}
+			if !errors.Is(found.NodeDamage, ErrDamaged) {
+				t.Errorf("the damage is %v", found.NodeDamage)
+			}
 			if list, err := store.List(); len(list) != 1 || err != nil {
 				t.Errorf("list: %v, %v", list, err)
 			}
@@ -69,7 +73,7 @@ func TestDamagedNodePrograms(t *testing.T) {
 			if steps := fill(nodes); len(steps) != 1 || !strings.HasPrefix(steps[0], "make it anew: "+ErrDamaged.Error()) {
 				t.Errorf("the programs of nodes: %q, want the damage named", steps)
 			}
-			if mended, ok, err := store.Lookup(v); !ok || err != nil || !mended.HasNode() {
+			if mended, ok, err := store.Lookup(v); !ok || err != nil || !mended.HasNode() || mended.NodeDamage != nil {
 				t.Errorf("mended: %+v, %v, %v", mended, ok, err)
 			}
 		})

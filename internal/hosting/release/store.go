@@ -219,8 +219,8 @@ func replaceDir(from, to string) error {
 // manifest is complete and the sizes are right, but reads no program. What is not there is
 // false without error; what is there but unusable is an error that wraps [ErrDamaged].
 // The programs of nodes may be missing, see [Binaries.Path]; where those of a build are
-// damaged, they are as good as missing: [Store.EnsureNode] makes them anew, and control
-// planes do not need them.
+// damaged, they are as good as missing, see [Binaries.NodeDamage]: [Store.EnsureNode] makes
+// them anew, and control planes do not need them.
 func (s *Store) Lookup(v Version) (Binaries, bool, error) {
 	if v.IsZero() {
 		return Binaries{}, false, fmt.Errorf("version is not set: %s", versionExample)
@@ -239,6 +239,7 @@ func (s *Store) Lookup(v Version) (Binaries, bool, error) {
 	}
 	have, ok, err = readManifest(dir, v, NodeComponents)
 	if errors.Is(err, ErrDamaged) && dir != found.Dir {
+		found.NodeDamage = err
 		return found, true, nil
 	}
 	if err != nil {

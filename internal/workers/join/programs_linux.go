@@ -27,6 +27,9 @@ func FindPrograms(releases, version, parts string) (Programs, error) {
 	if !ok {
 		return Programs{}, fmt.Errorf("the programs of Kubernetes %s are not in %s; %s", version, releases, fillStore)
 	}
+	if binaries.NodeDamage != nil {
+		return Programs{}, fmt.Errorf("%w; %s", binaries.NodeDamage, fillStore)
+	}
 	if !binaries.HasNode() {
 		return Programs{}, fmt.Errorf("kubelet and kube-proxy %s are not in %s; %s", version, releases, fillStore)
 	}

@@ -107,11 +107,11 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 		return machine.Observed{}, err
 	}
 	if !binaries.HasNode() {
-		return awaitPrograms(step, building)
+		return awaitPrograms(step, building, binaries.NodeDamage)
 	}
 	r, err := p.recordOf(want)
 	if errors.Is(err, errNotBuilt) {
-		return awaitPrograms(step, building)
+		return awaitPrograms(step, building, nil)
 	}
 	if err != nil {
 		return machine.Observed{}, err
@@ -151,12 +151,16 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 // errNotBuilt says that no parts of nodes are in the store.
 var errNotBuilt = errors.New("the parts of nodes are not built")
 
-// awaitPrograms says how far the build of the programs of nodes is, or that none is under way. It is pure.
-func awaitPrograms(step release.Step, building bool) (machine.Observed, error) {
-	if !building {
-		return machine.Observed{}, fmt.Errorf("%w: the programs of nodes (kubelet, containerd and others) are not on it; build them with: kqueen release build", machine.ErrUnsupported)
+// awaitPrograms says how far the build of the programs of nodes is, what is damaged of those that are there, or that there
+// are none and no build is under way. It is pure.
+func awaitPrograms(step release.Step, building bool, damage error) (machine.Observed, error) {
+	if building {
+		return machine.Observed{State: machine.Preparing, Message: "waiting for the programs of nodes, which are being built: " + step.String()}, nil
 	}
-	return machine.Observed{State: machine.Preparing, Message: "waiting for the programs of nodes, which are being built: " + step.String()}, nil
+	if damage != nil {
+		return machine.Observed{}, fmt.Errorf("%w; make it anew with: kqueen release build", damage)
+	}
+	return machine.Observed{}, fmt.Errorf("%w: the programs of nodes (kubelet, containerd and others) are not on it; build them with: kqueen release build", machine.ErrUnsupported)
 }
 
 // binariesOf returns the programs of a version of Kubernetes. Those of nodes may not be among them yet.

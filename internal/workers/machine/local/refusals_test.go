@@ -92,6 +92,20 @@ func TestEnsureRefuses(t *testing.T) {
 	}
 }
 
+// TestEnsureWithDamagedPrograms: a machine whose node runs is no host that cannot run machines because its kubelet is
+// damaged on disk. The damage is told with what helps, and is looked at again like every failure.
+func TestEnsureWithDamagedPrograms(t *testing.T) {
+	store := releasetest.Built(t, "v1.36.3")
+	manifest := filepath.Join(store, "kubelet-v1.36.3", "release.json")
+	if err := errors.Join(os.Mkdir(filepath.Dir(manifest), 0o700), os.WriteFile(manifest, []byte("{}"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := provider(t, store).Ensure(t.Context(), wanted())
+	if !errors.Is(err, release.ErrDamaged) || errors.Is(err, machine.ErrUnsupported) || !strings.HasSuffix(err.Error(), "; make it anew with: kqueen release build") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestEnsureWaitsForTheBuild: as long as the programs of nodes are being built a machine waits, and has no address yet.
 func TestEnsureWaitsForTheBuild(t *testing.T) {
 	store := releasetest.Store(t, "v1.36.3")
@@ -115,7 +129,8 @@ func TestEnsureWaitsForTheBuild(t *testing.T) {
 }
 
 // TestEnsureWhileTheBuildEnds: programs that were not there yet when they were looked for, and whose build has ended a
-// moment later, are waited for as before. A machine that was told that no build is under way would not try again.
+// moment later, are waited for as before. Otherwise the machine asks for a build that is done, and is not looked at for a
+// minute.
 func TestEnsureWhileTheBuildEnds(t *testing.T) {
 	store := releasetest.Built(t, "v1.36.3")
 	p := provider(t, store)
