@@ -202,6 +202,11 @@ func (j *machineJoin) check(ctx context.Context) (*join.Record, error) {
 			return nil, exit.Fail(exit.Failed, "%w\ntake it out first with: kqueen node leave", err)
 		}
 	}
+	if record == nil {
+		if err := j.place.Empty(); err != nil {
+			return nil, err
+		}
+	}
 	host, err := join.Look(ctx, record != nil)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/workers/machine"
@@ -121,6 +122,27 @@ func (p Place) Status() (machine.Observed, error) {
 		return o, fmt.Errorf("read how the node's programs are: %w", err)
 	}
 	return o, nil
+}
+
+// lostAndFound is what some disks have by themselves.
+const lostAndFound = "lost+found"
+
+// Empty says why a machine cannot keep a node in the folder: all that lies in it goes when the machine leaves. Half of a
+// record, which a crash has left, may lie there.
+func (p Place) Empty() error {
+	entries, err := os.ReadDir(string(p))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look into the folder of the node: %w", err)
+	}
+	for _, e := range entries {
+		if name := e.Name(); name != lostAndFound && !strings.HasPrefix(name, "."+recordFile+".") {
+			return fmt.Errorf("%s holds %s, and all that it holds goes when the machine leaves; choose a new or an empty folder with --dir", p, name)
+		}
+	}
+	return nil
 }
 
 // write replaces a file as a whole. It is there when write returns, also after a loss of power: what leaving takes away,

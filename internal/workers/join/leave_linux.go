@@ -202,7 +202,7 @@ func (l *Leaving) place() error {
 	}
 	var all []string
 	for _, e := range entries {
-		if e.Name() != recordFile {
+		if e.Name() != recordFile && e.Name() != lostAndFound {
 			all = append(all, l.Place.file(e.Name()))
 		}
 	}

@@ -32,16 +32,24 @@ func nodeFolder(t *testing.T) Place {
 func TestPlaceGoes(t *testing.T) {
 	for name, mounted := range map[string]bool{"its own folder": false, "the operator's disk": true} {
 		place := nodeFolder(t)
+		if err := os.Mkdir(place.file(lostAndFound), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		l := &Leaving{Place: place, Record: &Record{}}
+		var want []string
 		if mounted {
-			l.Record.Before.Mounts = []string{"/", string(place)}
+			l.Record.Before.Mounts, want = []string{"/", string(place)}, []string{lostAndFound}
 		}
 		if err := l.place(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		left, err := os.ReadDir(string(place))
-		if len(left) > 0 || errors.Is(err, fs.ErrNotExist) == mounted {
-			t.Errorf("%s: %v is left, %v", name, left, err)
+		entries, err := os.ReadDir(string(place))
+		var left []string
+		for _, e := range entries {
+			left = append(left, e.Name())
+		}
+		if diff := cmp.Diff(want, left); diff != "" || errors.Is(err, fs.ErrNotExist) == mounted {
+			t.Errorf("%s: %v; what is left (-want +got):\n%s", name, err, diff)
 		}
 	}
 }

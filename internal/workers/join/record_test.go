@@ -62,6 +62,53 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestEmpty: a folder in which something lies is no node's, since it would go with the node.
+func TestEmpty(t *testing.T) {
+	for name, c := range map[string]struct {
+		names []string
+		holds string
+	}{
+		"an empty folder":      {nil, ""},
+		"a disk":               {[]string{"lost+found/"}, ""},
+		"a crash before":       {[]string{".node.json.ABCDEFGH.tmp"}, ""},
+		"a user's folder":      {[]string{"lost+found/", "thesis.tex"}, "thesis.tex"},
+		"another user's":       {[]string{".ssh/"}, ".ssh"},
+		"the folder of a node": {[]string{"workloads/"}, "workloads"},
+	} {
+		place := Place(t.TempDir())
+		for _, entry := range c.names {
+			write := func(file string) error { return os.WriteFile(file, nil, 0o600) }
+			if strings.HasSuffix(entry, "/") {
+				write = func(file string) error { return os.Mkdir(file, 0o700) }
+			}
+			if err := write(filepath.Join(string(place), entry)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := ""
+		if c.holds != "" {
+			want = string(place) + " holds " + c.holds + ", and all that it holds goes when the machine leaves; choose a new or an empty folder with --dir"
+		}
+		said := ""
+		if err := place.Empty(); err != nil {
+			said = err.Error()
+		}
+		if said != want {
+			t.Errorf("%s: got %q, want %q", name, said, want)
+		}
+	}
+	if err := Place(filepath.Join(t.TempDir(), "new")).Empty(); err != nil {
+		t.Errorf("a new folder: %v", err)
+	}
+	file := Place(filepath.Join(t.TempDir(), "file"))
+	if err := os.WriteFile(string(file), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Empty(); err == nil || !strings.HasPrefix(err.Error(), "look into the folder of the node: ") {
+		t.Errorf("a file: %v", err)
+	}
+}
+
 // TestRecordOutlivesPowerLoss: the power goes before each call to the disk in turn. A machine that was told that its
 // record is written has it afterwards, so that it can leave; before that it has no part of one.
 func TestRecordOutlivesPowerLoss(t *testing.T) {
