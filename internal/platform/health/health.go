@@ -75,5 +75,7 @@ type Exit struct {
 	Code   int    // exit code; -1 when it ended by a signal, did not start, or it is not known
 	Signal string // such as "killed"; empty when none
 	Error  string // why it could not be started; empty when it ran
-	Log    string // last whole lines of its log, at most 2 KiB
+	// Hung is for how long its probe had no answer when it was ended for that; 0 when it ended by itself.
+	Hung time.Duration
+	Log  string // last whole lines of its log, at most 2 KiB
 }

@@ -3,6 +3,7 @@ package health
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"kqueen.io/kqueen/internal/platform/text"
 )
@@ -24,6 +25,8 @@ func (c Component) Trouble() string {
 	case c.LastExit == nil:
 	case c.LastExit.Error != "":
 		words = "could not be started: " + c.LastExit.Error
+	case c.LastExit.Hung > 0:
+		words = fmt.Sprintf("hung, and was ended: its probe had no answer for %v", c.LastExit.Hung.Round(time.Second))
 	case c.LastExit.Signal != "":
 		words = "was ended by signal: " + c.LastExit.Signal
 	default:

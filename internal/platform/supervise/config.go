@@ -51,6 +51,10 @@ type Timing struct {
 	BackoffMax    time.Duration // upper bound of the doubling; default 60 s
 	BackoffReset  time.Duration // ready for that long forgets earlier failures; default 60 s
 	StopGrace     time.Duration // for components that name none; default 10 s
+	HangStopped   time.Duration // without an answer ends a process that is stopped (SIGSTOP); default 15 s
+	HangIdle      time.Duration // without an answer ends a process that does nothing; default 60 s
+	HangBusy      time.Duration // without an answer ends a process that works, or waits for a disk; default 5 min
+	HangGrace     time.Duration // between SIGQUIT and SIGKILL for a process that hangs; default 3 s
 	LockWait      time.Duration // how long New waits for a dying predecessor; default 2 s
 }
 
@@ -100,6 +104,10 @@ func (c Config) withDefaults() (Config, error) {
 		{&t.BackoffMax, time.Minute},
 		{&t.BackoffReset, time.Minute},
 		{&t.StopGrace, 10 * time.Second},
+		{&t.HangStopped, 15 * time.Second},
+		{&t.HangIdle, time.Minute},
+		{&t.HangBusy, 5 * time.Minute},
+		{&t.HangGrace, 3 * time.Second},
 		{&t.LockWait, 2 * time.Second},
 		{&c.Rotate.Every, 10 * time.Second},
 	} {

@@ -9,6 +9,9 @@
 // workload, component, identity), and New reads them back from /proc. There is no pid file that could be stale. A pid
 // is only ever signalled through a pidfd, so never a recycled one.
 //
+// A program that ends is started again, after a while that doubles. One that leaves its probe without an answer for too
+// long hangs, and is ended; how long that is says Timing.
+//
 // Layout below Config.Dir, all 0700:
 //
 //	lock                      held (flock) by the one supervisor of this directory

@@ -64,6 +64,9 @@ type keeper struct {
 	said       string // what the last probe said
 	nextProbe  time.Time
 	misses     int // failed probes in a row
+	silence    silence
+	hung       time.Duration // for how long proc was silent when it was given up; 0 while it is not
+	hungAt     time.Time
 	readySince time.Time
 	nextRotate time.Time
 	due        time.Time // when to look again without an event
@@ -165,6 +168,8 @@ func (k *keeper) act(ctx context.Context, o order) (health.State, string) {
 		return k.begin(ctx, o)
 	case o.kind == orderStop || k.proc.spec != o.spec || !k.termAt.IsZero():
 		return k.end(o.grace)
+	case k.hung > 0:
+		return k.endHung()
 	}
 	return k.tend(ctx, o)
 }
@@ -207,6 +212,7 @@ func (k *keeper) hold(p *proc, state health.State) {
 	k.proc, k.state = p, state
 	k.termAt, k.killed, k.crashed = time.Time{}, false, false
 	k.misses, k.said, k.readySince, k.nextProbe = 0, "", time.Time{}, time.Time{}
+	k.silence, k.hung = silence{}, 0
 }
 
 // fail notes that a start was not possible.
@@ -224,6 +230,8 @@ func (k *keeper) failure() string {
 		return ""
 	case k.last.Error != "":
 		return k.last.Error
+	case k.last.Hung > 0:
+		return fmt.Sprintf("hung: its probe had no answer for %v", k.last.Hung.Round(time.Second))
 	case k.last.Signal != "":
 		return "ended by signal: " + k.last.Signal
 	case k.last.Code < 0:
@@ -295,7 +303,7 @@ func (k *keeper) onExit() {
 		k.failures = 0
 	}
 	k.crashed = true
-	k.last = &health.Exit{At: p.end.at, Code: p.end.code, Signal: p.end.signal, Log: tail(k.log(), logTail)}
+	k.last = &health.Exit{At: p.end.at, Code: p.end.code, Signal: p.end.signal, Hung: k.hung, Log: tail(k.log(), logTail)}
 	k.later()
 	k.s.conf.Log.Warn("ended", "workload", k.wl.id, "component", k.name, "pid", p.pid, "how", k.failure())
 }

@@ -28,6 +28,9 @@ type stat struct {
 // dead reports a zombie or a process past that.
 func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' || s.state == 'x' }
 
+// stopped reports a process that a signal has stopped. One that a debugger holds is in another state.
+func (s stat) stopped() bool { return s.state == 'T' }
+
 // kernel reports a kernel thread (PF_KTHREAD in include/linux/sched.h).
 func (s stat) kernel() bool { return s.flags&0x00200000 != 0 }
 

@@ -55,6 +55,7 @@ func (k *keeper) onProbe(err error) {
 	}
 	k.stopProbe, k.answer = nil, nil
 	now, t := time.Now(), k.s.conf.Timing
+	k.listen(now, err)
 	if err == nil {
 		k.ready(now)
 		k.client = nil // for the next probe the files are read again

@@ -26,6 +26,8 @@ const programMark = "RUNNERTEST_PROGRAM"
 //	-tls DIR           as https, with DIR/tls.crt and DIR/tls.key (below the cwd)
 //	-delay D           readyz says 503 until D has passed
 //	-unready FILE      readyz says 503 while FILE exists
+//	-hang FILE         readyz does not answer while FILE exists
+//	-toil              and keeps a processor busy meanwhile
 //	-holds FILE=TEXT   readyz says 503 unless FILE holds TEXT; may be given several times
 //	-differs FILE=TEXT readyz says 503 unless FILE is there and holds something else
 //	-ignore-term       SIGTERM does nothing
@@ -62,11 +64,11 @@ func Path() string {
 }
 
 type behaviour struct {
-	serve, tls, unready, print, touch string
-	delay                             time.Duration
-	ignoreTerm, child                 bool
-	exit, crash, flood                int
-	holds, differs                    []string
+	serve, tls, unready, hang, print, touch string
+	delay                                   time.Duration
+	ignoreTerm, child, toil                 bool
+	exit, crash, flood                      int
+	holds, differs                          []string
 }
 
 func program(args []string) error {
@@ -75,6 +77,8 @@ func program(args []string) error {
 	fs.StringVar(&b.serve, "serve", "", "")
 	fs.StringVar(&b.tls, "tls", "", "")
 	fs.StringVar(&b.unready, "unready", "", "")
+	fs.StringVar(&b.hang, "hang", "", "")
+	fs.BoolVar(&b.toil, "toil", false, "")
 	fs.StringVar(&b.print, "print", "", "")
 	fs.StringVar(&b.touch, "touch", "", "")
 	fs.DurationVar(&b.delay, "delay", 0, "")
@@ -181,7 +185,8 @@ func (b behaviour) listen() error {
 		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 	}
 	from := time.Now()
-	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.stall(r.Context())
 		_, err := os.Stat(b.unready)
 		if time.Since(from) < b.delay || b.unready != "" && err == nil || !b.asWanted() {
 			http.Error(w, "[-]informer-sync failed", http.StatusServiceUnavailable)
@@ -189,6 +194,18 @@ func (b behaviour) listen() error {
 	})
 	go func() { _ = (&http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}).Serve(l) }()
 	return nil
+}
+
+// stall returns when the program may answer.
+func (b behaviour) stall(ctx context.Context) {
+	if _, err := os.Stat(b.hang); b.hang == "" || err != nil {
+		return
+	}
+	if !b.toil {
+		<-make(chan struct{})
+	}
+	for ctx.Err() == nil { // until the caller has hung up
+	}
 }
 
 // asWanted says whether the files have the content that the flags want.
