@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -192,11 +193,14 @@ func (a *answer) decode(out any) error {
 		return problemOf(a.status, a.header, a.body)
 	case a.status >= http.StatusMultipleChoices:
 		return fmt.Errorf("the server sends the call to %q, which is not followed; is its URL right?", cut(a.header.Get("Location"), longestPlain))
-	case out == nil || len(a.body) == 0:
+	case out == nil:
 		return nil
+	case len(a.body) == 0:
+		return errors.New("the server answers nothing, and not as KQueen does; is its URL right?")
 	}
 	if err := json.Unmarshal(a.body, out); err != nil {
-		return fmt.Errorf("read the answer: %w", err)
+		media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
+		return fmt.Errorf("the server answers with %q, and not as KQueen does; is its URL right? (%w)", cut(media, longestPlain), err)
 	}
 	return nil
 }

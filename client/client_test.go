@@ -167,6 +167,30 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestNotKQueen: what another server answers is not taken for what was asked for, least of all for an empty list or a log
+// that is whole.
+func TestNotKQueen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"Nothing":   {says(http.StatusOK, "", ""), "the server answers nothing, and not as KQueen does; is its URL right?"},
+		"NoContent": {says(http.StatusNoContent, "", ""), "the server answers nothing, and not as KQueen does; is its URL right?"},
+		"Page":      {says(http.StatusOK, "Content-Type: text/html; charset=utf-8", "<html>"), `the server answers with "text/html", and not as KQueen does; is its URL right? (`},
+		"OtherJSON": {says(http.StatusOK, "Content-Type: application/json", `["a"]`), `the server answers with "application/json", and not as KQueen does; is its URL right? (`},
+		"NoSuch":    {says(http.StatusNotFound, "Content-Type: text/html", "<html>"), "the server answers 404 Not Found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := answering(t, Config{}, tc.answer)
+			var out struct{ Name string }
+			err := d.Call(t.Context(), Request{Method: http.MethodGet, Path: "/"}, &out)
+			if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
 func TestCallRefusesPathsOfOthers(t *testing.T) {
 	d := answering(t, Config{}, says(http.StatusOK, "", ""))
 	for _, path := range []string{"", "x", "//192.0.2.1/", "https://192.0.2.1/", "@192.0.2.1/", ":1/", "/%zz"} {
