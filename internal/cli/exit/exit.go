@@ -46,11 +46,12 @@ func UsageError(cmd *cobra.Command, format string, args ...any) error {
 // CodeOf is the exit code for an error.
 func CodeOf(err error) int {
 	var coded *Error
+	var problem *client.Problem
 	switch {
 	case errors.As(err, &coded):
 		return coded.code
-	case ProblemStatus(err) != 0:
-		return codeOfProblem(ProblemStatus(err))
+	case errors.As(err, &problem):
+		return codeOfProblem(problem)
 	case apierrors.IsNotFound(err):
 		return NotFound
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
@@ -69,13 +70,15 @@ func ProblemStatus(err error) int {
 	return 0
 }
 
-func codeOfProblem(status int) int {
-	switch status {
-	case http.StatusNotFound:
+// codeOfProblem heeds that a server that is not KQueen, as a proxy on the way or one of another URL, finds nothing either:
+// its answer has no code, and says nothing of what the user has named.
+func codeOfProblem(p *client.Problem) int {
+	switch {
+	case p.Status == http.StatusNotFound && p.Code != "":
 		return NotFound
-	case http.StatusUnauthorized, http.StatusForbidden:
+	case p.Status == http.StatusUnauthorized, p.Status == http.StatusForbidden:
 		return Denied
-	case http.StatusGatewayTimeout:
+	case p.Status == http.StatusGatewayTimeout:
 		return TimedOut
 	}
 	return Failed

@@ -45,10 +45,11 @@ func changed(p *rest.Problem) bool {
 	return p.Code == rest.CodeChanged || p.Code == rest.CodeNeedsMatch
 }
 
-// IsNotFound says that there is no such object for the caller.
+// IsNotFound says that there is no such object for the caller. That a proxy on the way, or a server that is not KQueen,
+// finds nothing does not say so.
 func IsNotFound(err error) bool {
 	p, ok := errors.AsType[*rest.Problem](err)
-	return ok && p.Status == http.StatusNotFound
+	return ok && p.Code == rest.CodeNotFound
 }
 
 // IsForbidden says that the caller may not do it.

@@ -26,6 +26,7 @@ func TestProblems(t *testing.T) {
 		"Quota":      {"", rest.Problem{Status: 403, Code: rest.CodeQuotaExceeded}, IsForbidden},
 		"Invalid":    {"", rest.Problem{Status: 422, Code: rest.CodeInvalid, Errors: []rest.FieldError{{Detail: "is wrong"}}}, isInvalid},
 		"Proxy":      {"Others on the way say no without a code.", rest.Problem{Status: 502}, func(err error) bool { return !isInvalid(err) }},
+		"OtherPage":  {"A server that is not KQueen has no such page.", rest.Problem{Status: 404}, func(err error) bool { return !IsNotFound(err) }},
 	}
 	all := []func(error) bool{IsNotFound, Exists, IsConflict, IsForbidden, isInvalid}
 	for name, tc := range tests {
