@@ -136,6 +136,7 @@ const importTable = `
 	clusters/provision < clusters/provision/provisiontest;
 	workers/machine, platform/suitetest < workers/machine/machinetest;
 	NONE < tenancy/access/oidc/oidctest;
+	api/rest < cli/clitest;
 	API < test/e2e;
 `
 
@@ -165,6 +166,7 @@ var testPackages = []string{
 	"workers/machine/machinetest",
 	"platform/database/databasetest",
 	"tenancy/access/oidc/oidctest",
+	"cli/clitest",
 	"test/e2e",
 }
 

@@ -32,12 +32,11 @@ func ExplainKubeconfig(ctx context.Context, e *connection.Env, name string, refu
 	if err != nil {
 		return act
 	}
-	object, err := kinds.Find(ctx, e, c, kinds.Cluster, name)
+	cluster, err := kinds.FindAs[*v1alpha1.Cluster](ctx, e, c, kinds.Cluster, name)
 	if err != nil {
 		return err
 	}
-	cluster, ok := object.(*v1alpha1.Cluster)
-	if !ok || status != http.StatusConflict {
+	if status != http.StatusConflict {
 		return act
 	}
 	return exit.Fail(exit.Failed, "cluster %s has no kubeconfig yet: %s\nwait for it with: %s", name, missingCondition(cluster), e.Command("cluster wait "+name))

@@ -50,6 +50,16 @@ func Find(ctx context.Context, e *connection.Env, c *objects.Client, n *Kind, na
 	return object, nil
 }
 
+// FindAs is Find for a kind whose type the caller knows.
+func FindAs[T client.Object](ctx context.Context, e *connection.Env, c *objects.Client, n *Kind, name string) (T, error) {
+	object, err := Find(ctx, e, c, n, name)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return object.(T), nil
+}
+
 // missing is the error for a name that nothing has.
 func missing(e *connection.Env, n *Kind, name string) error {
 	where := ""

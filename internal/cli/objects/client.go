@@ -2,13 +2,12 @@
 // api/v1alpha1, which commands print.
 //
 // It hides that organizations are paths in the API and namespaces in what users see, that the API cannot follow
-// everything, and which calls act on exactly one object. What the server refuses is a [rest.Problem]. Only internal/cli
-// enters it.
+// everything, and which calls act on exactly one object. What the server refuses is a [rest.Problem]; an object of another
+// kind than was asked for is an error, so that callers need not look. Only internal/cli enters it.
 package objects
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -63,7 +62,7 @@ func (c *Client) Get(ctx context.Context, kind, name string) (client.Object, err
 	if err != nil {
 		return nil, explain(err)
 	}
-	return c.typed(found)
+	return c.typed(kind, found)
 }
 
 // List returns the objects of a set. One that is named is as it is now; else they may be a moment behind.
@@ -80,7 +79,7 @@ func (c *Client) List(ctx context.Context, s Set) ([]client.Object, error) {
 		if !s.wants(&found[i]) {
 			continue
 		}
-		o, err := c.typed(&found[i])
+		o, err := c.typed(s.Kind, &found[i])
 		if err != nil {
 			return nil, err
 		}
@@ -127,29 +126,22 @@ func inOrganization(kind string) bool {
 	return ok && k.InOrganization()
 }
 
-// typed is an object as its type has it.
-func (c *Client) typed(from *rest.Object) (client.Object, error) {
-	made, err := c.scheme.New(v1alpha1.GroupVersion.WithKind(from.Kind))
+// typed is an object of the kind that was asked for, as its type has it.
+func (c *Client) typed(kind string, from *rest.Object) (client.Object, error) {
+	made, err := c.scheme.New(v1alpha1.GroupVersion.WithKind(kind))
 	if err != nil {
-		return nil, fmt.Errorf("read %s %s: %w", from.Kind, from.Name, err)
+		return nil, fmt.Errorf("read %s %s: %w", kind, from.Name, err)
 	}
-	o, ok := made.(client.Object)
-	if !ok {
-		return nil, fmt.Errorf("read %s %s: it is a %T", from.Kind, from.Name, made)
-	}
+	o := made.(client.Object)
 	return o, fill(from, o)
 }
 
-// Named returns an object of a type that the caller knows.
+// Named returns an object of a type that the caller knows, which is that of the kind.
 func Named[T client.Object](ctx context.Context, c *Client, kind, name string) (T, error) {
-	var none T
 	found, err := c.Get(ctx, kind, name)
 	if err != nil {
+		var none T
 		return none, err
 	}
-	o, ok := found.(T)
-	if !ok {
-		return none, errors.New("the server answers with an object of another kind")
-	}
-	return o, nil
+	return found.(T), nil
 }

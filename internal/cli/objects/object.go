@@ -20,8 +20,12 @@ type parts struct {
 	Status json.RawMessage `json:"status,omitempty"`
 }
 
-// fill makes to what from says; nothing of what it was stays.
+// fill makes to what from says; nothing of what it was stays. It does not trust the server to answer with the kind that
+// was asked for: what tables and pages show would be read from a wrong type.
 func fill(from *rest.Object, to client.Object) error {
+	if kind := kindOf(to); from.Kind != kind {
+		return fmt.Errorf("the server answers with a %q in place of a %s", from.Kind, kind)
+	}
 	data, err := json.Marshal(parts{from.Spec, from.Status})
 	if err != nil {
 		return fmt.Errorf("read %s %s: %w", from.Kind, from.Name, err)
@@ -45,6 +49,9 @@ func fill(from *rest.Object, to client.Object) error {
 	to.SetResourceVersion(from.Revision)
 	return nil
 }
+
+// kindOf is the kind of an object: types have the names of their kinds.
+func kindOf(o client.Object) string { return reflect.TypeOf(o).Elem().Name() }
 
 // inputOf is what a caller may say of an object.
 func inputOf(o client.Object) (rest.Input, error) {

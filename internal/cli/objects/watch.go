@@ -58,7 +58,7 @@ func (f *following) Next() (Event, error) {
 		case event.Type == rest.EventBookmark:
 			return Event{Type: event.Type}, nil
 		case f.s.wants(event.Object):
-			o, err := f.c.typed(event.Object)
+			o, err := f.c.typed(f.s.Kind, event.Object)
 			return Event{event.Type, o}, err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"reflect"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,10 +71,8 @@ func (c *Client) Delete(ctx context.Context, o client.Object) error {
 	}
 }
 
-// of is where an object is. Types have the names of their kinds.
-func (c *Client) of(o client.Object) kqueen.Collection {
-	return c.in(reflect.TypeOf(o).Elem().Name(), o.GetNamespace())
-}
+// of is where an object is.
+func (c *Client) of(o client.Object) kqueen.Collection { return c.in(kindOf(o), o.GetNamespace()) }
 
 // filled puts the server's answer into an object.
 func filled(from *rest.Object, err error, to client.Object) error {

@@ -155,13 +155,9 @@ func newUpdateProviderCommand(e *connection.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			object, err := kinds.Find(cmd.Context(), e, c, kinds.IdentityProvider, args[0])
+			p, err := kinds.FindAs[*v1alpha1.IdentityProvider](cmd.Context(), e, c, kinds.IdentityProvider, args[0])
 			if err != nil {
 				return err
-			}
-			p, ok := object.(*v1alpha1.IdentityProvider)
-			if !ok {
-				return fmt.Errorf("get identityprovider %s: it is a %T", args[0], object)
 			}
 			if err := f.apply(cmd, &p.Spec); err != nil {
 				return err

@@ -37,13 +37,9 @@ func describeCluster(ctx context.Context, e *connection.Env, name string) error 
 	if err != nil {
 		return err
 	}
-	object, err := kinds.Find(ctx, e, c, kinds.Cluster, name)
+	cluster, err := kinds.FindAs[*v1alpha1.Cluster](ctx, e, c, kinds.Cluster, name)
 	if err != nil {
 		return err
-	}
-	cluster, ok := object.(*v1alpha1.Cluster)
-	if !ok {
-		return fmt.Errorf("get cluster %s: it is a %T", name, object)
 	}
 	p := &describe.Page{}
 	describeSpec(p, e.Organization(), cluster)

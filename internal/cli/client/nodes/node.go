@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -100,13 +99,5 @@ func describeNode(ctx context.Context, e *connection.Env, name string) error {
 
 // findMachine returns the organization's machine of that name.
 func findMachine(ctx context.Context, e *connection.Env, c *objects.Client, name string) (*v1alpha1.Machine, error) {
-	object, err := kinds.Find(ctx, e, c, kinds.Machine, name)
-	if err != nil {
-		return nil, err
-	}
-	machine, ok := object.(*v1alpha1.Machine)
-	if !ok {
-		return nil, fmt.Errorf("get node %s: it is a %T", name, object)
-	}
-	return machine, nil
+	return kinds.FindAs[*v1alpha1.Machine](ctx, e, c, kinds.Machine, name)
 }

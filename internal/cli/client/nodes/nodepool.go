@@ -139,15 +139,7 @@ func taintsInWords(taints []corev1.Taint) string {
 
 // findPool returns the organization's pool of that name.
 func findPool(ctx context.Context, e *connection.Env, c *objects.Client, name string) (*v1alpha1.NodePool, error) {
-	object, err := kinds.Find(ctx, e, c, kinds.NodePool, name)
-	if err != nil {
-		return nil, err
-	}
-	pool, ok := object.(*v1alpha1.NodePool)
-	if !ok {
-		return nil, fmt.Errorf("get nodepool %s: it is a %T", name, object)
-	}
-	return pool, nil
+	return kinds.FindAs[*v1alpha1.NodePool](ctx, e, c, kinds.NodePool, name)
 }
 
 // machinesOf is the source of the machines of a pool.

@@ -190,13 +190,9 @@ func describeOrganization(ctx context.Context, e *connection.Env, name string) e
 	if err != nil {
 		return err
 	}
-	object, err := kinds.Find(ctx, e, c, kinds.Organization, name)
+	o, err := kinds.FindAs[*v1alpha1.Organization](ctx, e, c, kinds.Organization, name)
 	if err != nil {
 		return err
-	}
-	o, ok := object.(*v1alpha1.Organization)
-	if !ok {
-		return fmt.Errorf("get organization %s: it is a %T", name, object)
 	}
 	p := &describe.Page{}
 	quota := v1alpha1.Quota{}

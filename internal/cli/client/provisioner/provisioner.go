@@ -2,7 +2,6 @@ package provisioner
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -45,13 +44,9 @@ func describeProvisioner(ctx context.Context, e *connection.Env, name string) er
 	if err != nil {
 		return err
 	}
-	object, err := kinds.Find(ctx, e, c, kinds.Provisioner, name)
+	provisioner, err := kinds.FindAs[*v1alpha1.Provisioner](ctx, e, c, kinds.Provisioner, name)
 	if err != nil {
 		return err
-	}
-	provisioner, ok := object.(*v1alpha1.Provisioner)
-	if !ok {
-		return fmt.Errorf("get provisioner %s: it is a %T", name, object)
 	}
 	p := &describe.Page{}
 	p.Fields("",
