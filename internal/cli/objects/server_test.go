@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -26,6 +27,58 @@ func served(t *testing.T, answers http.Handler) *Client {
 		t.Fatal(err)
 	}
 	return New(api, newScheme(t), "blue")
+}
+
+// TestDeleteExactly deletes a cluster whose server answers in ways that a caller must not take for success, and in others
+// that are one.
+func TestDeleteExactly(t *testing.T) {
+	const (
+		present = `{"kind":"Cluster","name":"demo","uid":"mine","revision":"7"}`
+		other   = `{"kind":"Cluster","name":"demo","uid":"another","revision":"8"}`
+	)
+	no := func(code string) string { return fmt.Sprintf(`{"code":%q,"detail":"no"}`, code) }
+	cases := map[string]struct {
+		reason string
+		status int
+		found  string
+		// said is the answer to the deletion; empty when it may not be asked for.
+		saidStatus int
+		said       string
+		asked      int
+		want       string
+	}{
+		"Deleted":      {"", 200, present, 204, "", 1, ""},
+		"Gone":         {"", 404, no(rest.CodeNotFound), 0, "", 0, ""},
+		"Another":      {"One of the same name that came after it stays.", 200, other, 0, "", 0, ""},
+		"GoneMeantime": {"", 200, present, 404, no(rest.CodeNotFound), 1, ""},
+		"Changing":     {"It was read again and again, and is still there: that is no success.", 200, present, 412, no(rest.CodeChanged), deleteTries, "no"},
+		"Refused":      {"", 200, present, 403, no(rest.CodeForbidden), 1, "no"},
+		"OtherPage":    {"A proxy that finds nothing says nothing of the cluster.", 404, "<html>", 0, "", 0, "the server answers 404 Not Found"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			c := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				status, said := tc.status, tc.found
+				if r.Method == http.MethodDelete {
+					asked++
+					status, said = tc.saidStatus, tc.said
+				}
+				media := clitest.JSON
+				if status >= http.StatusBadRequest {
+					media = clitest.Problem
+				}
+				clitest.Say(w, status, media, said)
+			}))
+			err := c.Delete(t.Context(), &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "org-blue", Name: "demo", UID: "mine"}})
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s got %v, want %q", tc.reason, err, tc.want)
+			}
+			if asked != tc.asked {
+				t.Errorf("%s it was asked for %d times, want %d", tc.reason, asked, tc.asked)
+			}
+		})
+	}
 }
 
 // TestOtherKind: a server that answers with another kind than it was asked for is told so, and no type is taken for

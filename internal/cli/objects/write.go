@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,19 +52,21 @@ func (c *Client) Update(ctx context.Context, o client.Object, patch Patch, revis
 	return filled(changed, err, o)
 }
 
-// Delete begins to delete exactly this object: another one of its name stays, and that is a conflict. The server compares
-// revisions, so that it is one that was read with the UID.
+// Delete begins to delete exactly this object. One that is gone already is fine, and another one of its name stays. The
+// server compares revisions, so that it is one that was read with the UID.
 func (c *Client) Delete(ctx context.Context, o client.Object) error {
 	for try := 1; ; try++ {
 		found, err := c.api.GetObject(ctx, c.of(o), o.GetName())
-		if err != nil {
-			return explain(err)
+		if IsNotFound(err) || err == nil && found.UID != string(o.GetUID()) {
+			return nil
 		}
-		if found.UID != string(o.GetUID()) {
-			return &rest.Problem{Status: http.StatusConflict, Code: rest.CodeConflict, Detail: "it is another one of the same name"}
+		if err == nil {
+			err = c.api.DeleteObject(ctx, c.of(o), o.GetName(), kqueen.Change{Revision: found.Revision})
 		}
-		err = c.api.DeleteObject(ctx, c.of(o), o.GetName(), kqueen.Change{Revision: found.Revision})
-		if err == nil || !IsConflict(err) || try == deleteTries {
+		if err == nil || IsNotFound(err) {
+			return nil
+		}
+		if !IsConflict(err) || try == deleteTries {
 			return explain(err)
 		}
 	}

@@ -70,7 +70,7 @@ func (d *Deletion) run(cmd *cobra.Command, names []string) error {
 func (d *Deletion) delete(ctx context.Context, c *objects.Client, doomed []client.Object) error {
 	begun := time.Now()
 	for _, object := range doomed {
-		if err := c.Delete(ctx, object); err != nil && !objects.IsNotFound(err) && !objects.IsConflict(err) {
+		if err := c.Delete(ctx, object); err != nil {
 			return fmt.Errorf("delete %s %s: %w", d.Kind.Singular, object.GetName(), err)
 		}
 		if !d.wait {

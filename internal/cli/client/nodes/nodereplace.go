@@ -67,7 +67,7 @@ func (r *replacement) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	begun := time.Now()
-	if err := c.Delete(ctx, machine); err != nil && !objects.IsNotFound(err) && !objects.IsConflict(err) {
+	if err := c.Delete(ctx, machine); err != nil {
 		return fmt.Errorf("delete node %s: %w", machine.Name, err)
 	}
 	if pool != nil {
