@@ -68,6 +68,7 @@ func describeNode(ctx context.Context, e *connection.Env, name string) error {
 	}
 	p := &describe.Page{}
 	spec, status := machine.Spec, machine.Status
+	spec.Drain.Default() // a server of another version may leave out what this one knows
 	p.Fields("",
 		"Name", machine.Name,
 		"Organization", e.Organization(),

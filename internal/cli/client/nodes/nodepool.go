@@ -67,6 +67,7 @@ func describeNodePool(ctx context.Context, e *connection.Env, name string) error
 	if err != nil {
 		return err
 	}
+	pool.Spec.Default() // a server of another version may leave out what this one knows
 	p := &describe.Page{}
 	describePoolSpec(p, e.Organization(), pool)
 	describe.Conditions(p, pool.Status.Status)
