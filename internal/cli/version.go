@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -69,7 +70,7 @@ func askPlane(ctx context.Context, e *connection.Env) *planeVersion {
 		return nil
 	}
 	if d.DataDir == "" {
-		e.Say("admin plane: only the owner of its machine sees that of %s", e.ContextInUse())
+		e.Say("admin plane: only the owner of its machine sees that of %s", cmp.Or(d.Name, d.Server))
 		return nil
 	}
 	config, err := kube.Config(kube.Target{Kubeconfig: filepath.Join(d.DataDir, connection.AdminKubeconfig), Version: program.Version()})

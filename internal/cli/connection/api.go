@@ -38,7 +38,8 @@ type API struct {
 
 // Elsewhere says whether a command is for an installation that the user has signed in to, and not for the one of this
 // machine as its owner: what was said on the command line comes first, then what the environment says, then the current
-// context.
+// context. Contexts that cannot be read are an error: they may name an installation elsewhere, and what is meant for that
+// one must not be done here.
 func (e *Env) Elsewhere() (bool, error) {
 	g := e.Flags
 	switch {
@@ -50,32 +51,32 @@ func (e *Env) Elsewhere() (bool, error) {
 		return true, nil
 	case os.Getenv(DataDirVariable) != "":
 		return false, nil
-	}
-	return e.ContextInUse() != "", nil
-}
-
-// ContextInUse is the name of the installation that the user works with; empty when there is none.
-func (e *Env) ContextInUse() string {
-	if e.Flags.Context != "" {
-		return e.Flags.Context
-	}
-	if server := os.Getenv(ServerVariable); server != "" {
-		return server
+	case os.Getenv(ServerVariable) != "":
+		return true, nil
 	}
 	path, err := ContextsFile()
 	if err != nil {
-		return ""
+		return false, nil //nolint:nilerr // a user without a home has signed in nowhere
 	}
 	known, err := ReadContexts(path)
 	if err != nil {
-		return ""
+		return false, fmt.Errorf("%w\nthe installation of this machine is named with --data-dir", err)
 	}
-	return known.Current
+	return known.Current != "", nil
 }
 
-// WhereTo returns the installation that is meant. With nothing signed in its token is empty.
+// serverOfEnvironment is the installation that the environment names, unless the command line names another.
+func (e *Env) serverOfEnvironment() string {
+	if e.Flags.Context != "" {
+		return ""
+	}
+	return os.Getenv(ServerVariable)
+}
+
+// WhereTo returns the installation that is meant, and whether it is one of the contexts. With nothing signed in its token is
+// empty.
 func (e *Env) WhereTo() (Context, bool, error) {
-	if server := os.Getenv(ServerVariable); server != "" && e.Flags.Context == "" {
+	if server := e.serverOfEnvironment(); server != "" {
 		k := Context{Server: server, Token: os.Getenv(TokenVariable)}
 		if path := os.Getenv(CaVariable); path != "" {
 			data, err := os.ReadFile(path)

@@ -18,12 +18,12 @@ func Only(e *connection.Env, commands ...*cobra.Command) []*cobra.Command {
 
 // sayHere tells that a command is about this machine, when the user works with another installation.
 func sayHere(cmd *cobra.Command, e *connection.Env) error {
-	elsewhere, err := e.Elsewhere()
-	if err != nil || !elsewhere {
-		return err
-	}
 	if e.Flags.Context != "" {
 		return exit.UsageError(cmd, "--context: %s is about this machine alone; leave it out, and run it on the machine that is meant", cmd.CommandPath())
+	}
+	elsewhere, err := e.Elsewhere()
+	if err != nil || !elsewhere {
+		return nil //nolint:nilerr // what contexts that cannot be read name is not what this is about
 	}
 	k, _, err := e.WhereTo()
 	if err != nil || isHere(e, k) {
