@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"syscall"
 
 	"kqueen.io/kqueen/internal/cli/console"
@@ -29,6 +31,8 @@ func (e *Env) Finish(ctx context.Context, err error) int {
 func (e *Env) Explain(err error) string {
 	var away *net.OpError
 	switch {
+	case exit.ProblemStatus(err) == http.StatusUnauthorized && !e.SigningIn && e.serverOfEnvironment() != "":
+		return err.Error() + "\nthe token in " + TokenVariable + " has expired or was revoked; set it to another"
 	case exit.ProblemStatus(err) == http.StatusUnauthorized && !e.SigningIn:
 		return err.Error() + "\nyour session or token has expired; sign in with: " + e.Command("login")
 	case !errors.Is(err, syscall.ECONNREFUSED):
@@ -38,10 +42,17 @@ func (e *Env) Explain(err error) string {
 			return dirErr.Error()
 		}
 		return e.NotRunning(dir)
-	case e.Server != "" && exit.ProblemStatus(err) == 0:
+	case e.Server != "" && exit.ProblemStatus(err) == 0 && !e.calledAnother(err):
 		return "KQueen does not answer at " + e.Server + ": " + err.Error()
 	}
 	return err.Error()
+}
+
+// calledAnother says that what failed was a call to another server than the API: that of a cluster, into which a command
+// goes itself.
+func (e *Env) calledAnother(err error) bool {
+	call, ok := errors.AsType[*url.Error](err)
+	return ok && !strings.HasPrefix(call.URL, e.Server)
 }
 
 // NotRunning says that nothing serves a data directory, and what would.
