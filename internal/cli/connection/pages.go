@@ -2,6 +2,7 @@ package connection
 
 import (
 	"context"
+	"fmt"
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/client"
@@ -16,8 +17,11 @@ func Everything[T any](ctx context.Context, page func(context.Context, client.Pa
 			return nil, err
 		}
 		all = append(all, got.Items...)
-		if got.Cursor == "" {
+		switch got.Cursor {
+		case "":
 			return all, nil
+		case next.Cursor: // it would be asked for again and again
+			return nil, fmt.Errorf("the list does not end after %d", len(all))
 		}
 		next.Cursor = got.Cursor
 	}

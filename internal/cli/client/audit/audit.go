@@ -120,9 +120,13 @@ func (l *auditList) read(ctx context.Context, d *connection.API) ([]rest.AuditRe
 			return nil, err
 		}
 		records = append(records, page.Items...)
-		if l.filter.Cursor = page.Cursor; page.Cursor == "" {
-			break
+		switch page.Cursor {
+		case "":
+			return records, nil
+		case l.filter.Cursor: // it would be asked for again and again
+			return nil, fmt.Errorf("the list does not end after %d records", len(records))
 		}
+		l.filter.Cursor = page.Cursor
 	}
 	return records, nil
 }
