@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -135,10 +136,16 @@ func (l *login) run(ctx context.Context, cmd *cobra.Command, server string) erro
 	if k.Token, err = l.prove(ctx, c, k.Server); err != nil {
 		return err
 	}
+	if k.Token == "" {
+		return errors.New("sign in: the server gave no session; is its URL right?")
+	}
 	if c, err = l.env.Call(k); err != nil {
 		return err
 	}
 	me, err := c.GetMe(ctx)
+	if err == nil && me.Name == "" {
+		err = errors.New("the server does not say; is its URL right?")
+	}
 	if err != nil {
 		return fmt.Errorf("ask who you are: %w", err)
 	}
