@@ -90,6 +90,9 @@ func Credential(ctx context.Context, e *connection.Env, d *connection.API, clust
 		return kept, nil
 	}
 	got, err := d.IssueCredential(ctx, organization, cluster, w.Request())
+	if err == nil && got.Token == "" {
+		err = errors.New("the server gave none")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("get a credential for cluster %s of organization %s: %w", cluster, organization, err)
 	}
