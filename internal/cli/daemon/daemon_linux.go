@@ -100,7 +100,7 @@ func (r *Report) close() {
 	}
 }
 
-// Follow reads a server's reports until it is ready. io.EOF says that it ended without a word.
+// Follow reads a server's reports until it is ready. io.EOF, and no other error, says that it ended without a word.
 func Follow(lines io.Reader, print func(stage.Step)) error {
 	scanner := bufio.NewScanner(lines)
 	for scanner.Scan() {
@@ -117,22 +117,25 @@ func Follow(lines io.Reader, print func(stage.Step)) error {
 			print(*line.Step)
 		}
 	}
-	return errors.Join(scanner.Err(), io.EOF)
+	if err := scanner.Err(); err != nil {
+		return fmt.Errorf("read the server's report: %w", err)
+	}
+	return io.EOF
 }
 
 // LastWords is the file that gets what a server writes past its log, such as the trace of a crash.
 const LastWords = "stderr.log"
 
 // Spawn starts this program once more, in a session of its own. The parent's end of the report pipe is returned, and
-// a function that waits for the child.
-func Spawn(dir string, args ...string) (io.ReadCloser, func() error, error) {
+// a function that waits for the child. flag is the one by which the user chose the directory.
+func Spawn(dir, flag string, args ...string) (io.ReadCloser, func() error, error) {
 	logs := filepath.Dir(ServerLog(dir))
 	if err := os.MkdirAll(logs, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("make the data directory: %w; choose another with --data-dir", err)
+		return nil, nil, fmt.Errorf("make the folder for logs: %w; choose another place with %s", err, flag)
 	}
 	log, err := os.OpenFile(filepath.Join(logs, LastWords), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the log: %w; choose another place with --data-dir", err)
+		return nil, nil, fmt.Errorf("open the log: %w; choose another place with %s", err, flag)
 	}
 	defer log.Close()
 	in, out, err := os.Pipe()
@@ -182,6 +185,9 @@ func EndProcess(ctx context.Context, what string, pid int) error {
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("wait for %s (pid %d): %w", what, pid, err)
 		}
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("wait for %s (pid %d): %w", what, pid, context.Cause(ctx))
 	}
 	return exit.Fail(exit.TimedOut, "%s (pid %d) did not end within %s", what, pid, stopTimeout)
 }

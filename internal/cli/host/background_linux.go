@@ -32,7 +32,7 @@ func startInBackground(ctx context.Context, e *connection.Env, flags upFlags) er
 	}
 	begin := time.Now()
 	e.Say("Starting KQueen in %s", dir)
-	lines, wait, err := daemon.Spawn(dir, "up", "--foreground", "--data-dir="+dir, "--listen="+flags.listen,
+	lines, wait, err := daemon.Spawn(dir, "--data-dir", "up", "--foreground", "--data-dir="+dir, "--listen="+flags.listen,
 		"--gateway-port="+strconv.Itoa(flags.gatewayPort), "--api-port="+strconv.Itoa(flags.apiPort), "--domain="+flags.domain, "--machine-network="+flags.machineNetwork,
 		"--images="+flags.images)
 	if err != nil {

@@ -259,7 +259,7 @@ func (j *machineJoin) start(ctx context.Context, record *join.Record) error {
 	if _, yes, err := supervised(j.place); err != nil || yes {
 		return err
 	}
-	lines, wait, err := daemon.Spawn(string(j.place), "node", "run", "--dir="+string(j.place))
+	lines, wait, err := daemon.Spawn(string(j.place), "--dir", "node", "run", "--dir="+string(j.place))
 	if err != nil {
 		return err
 	}
