@@ -57,13 +57,17 @@ func ReadLine(in io.Reader) (string, error) {
 	one := make([]byte, 1)
 	for len(line) < maxTyped {
 		n, err := in.Read(one)
-		if n == 1 && one[0] == '\n' || errors.Is(err, io.EOF) && len(line) > 0 {
+		ended := n == 1 && one[0] == '\n'
+		if !ended {
+			line = append(line, one[:n]...) // which may come with the end of the input
+			ended = errors.Is(err, io.EOF) && len(line) > 0
+		}
+		if ended {
 			return strings.TrimSuffix(string(line), "\r"), nil
 		}
 		if err != nil {
 			return "", err
 		}
-		line = append(line, one[:n]...)
 	}
 	return "", fmt.Errorf("it is longer than %d bytes", maxTyped)
 }
