@@ -162,11 +162,7 @@ func (c *Creation) place(wanted []client.Object, args []string) error {
 func (c *Creation) createAll(ctx context.Context, connected *objects.Client, wanted []client.Object) ([]client.Object, error) {
 	if len(wanted) > 1 && c.DryRun == dryRunNone {
 		for _, object := range wanted {
-			trial, ok := object.DeepCopyObject().(client.Object)
-			if !ok {
-				return nil, fmt.Errorf("create %s: it is a %T", object.GetName(), object)
-			}
-			if err := c.create(ctx, connected, trial, true); err != nil {
+			if err := c.create(ctx, connected, object.DeepCopyObject().(client.Object), true); err != nil {
 				return nil, err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -151,11 +152,29 @@ func decodeStrict(data []byte, into any) error {
 	return errors.Join(strict...)
 }
 
-// typeProblem says in the words of YAML what is of the wrong type.
+// typeProblem says in the words of YAML what is of the wrong type: a field, or all of a document.
 func typeProblem(err error) error {
 	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
-		return fmt.Errorf("%s: has to be a %s and is a %s", wrong.Field, wrong.Type.Kind(), wrong.Value)
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.Field == "":
+		return fmt.Errorf("has to be an object with apiVersion, kind, metadata and spec, and is %s", inWords(wrong.Value))
 	}
-	return err
+	return fmt.Errorf("%s: has to be %s and is %s", wrong.Field, inWords(wrong.Type.Kind().String()), inWords(wrong.Value))
+}
+
+// inWords says what users call what Go or JSON calls so.
+func inWords(kind string) string {
+	switch {
+	case kind == "slice", kind == "array":
+		return "a list"
+	case kind == "struct", kind == "map", kind == "object":
+		return "an object"
+	case kind == "bool":
+		return "true or false"
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		return "a whole number"
+	}
+	return "a " + kind
 }

@@ -188,6 +188,11 @@ func (u *Updating) replace(ctx context.Context, c *objects.Client, args []string
 	if len(args) > 0 && (len(wanted) > 1 || wanted[0].GetName() != args[0]) {
 		return nil, exit.Fail(exit.Usage, "%s does not hold the %s %q alone; leave out the NAME", u.file, u.kind.Singular, args[0])
 	}
+	for i, object := range wanted {
+		if object.GetName() == "" {
+			return nil, fmt.Errorf("%s, %s %d: metadata.name: is missing", u.file, u.kind.Singular, i+1)
+		}
+	}
 	var changed []client.Object
 	for _, object := range wanted {
 		present, err := kinds.Find(ctx, u.env, c, u.kind, object.GetName())
