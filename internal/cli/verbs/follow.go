@@ -3,6 +3,7 @@ package verbs
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
+	kqueen "kqueen.io/kqueen/client"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
 	"kqueen.io/kqueen/internal/cli/objects"
@@ -171,9 +173,12 @@ func (f *follower) observe(event objects.Event) (bool, error) {
 }
 
 // Passing says whether an error may go away by itself: the server is away, busy or starting, or the
-// watch's place in history is.
+// watch's place in history is. A server that is not the right one stays so.
 func Passing(err error) bool {
-	if _, judged := errors.AsType[*exit.Error](err); judged { // by a command
+	_, judged := errors.AsType[*exit.Error](err) // by a command
+	_, another := errors.AsType[*kqueen.PinError](err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	if judged || another || untrusted {
 		return false
 	}
 	code := exit.ProblemStatus(err)

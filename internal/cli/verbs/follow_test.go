@@ -2,18 +2,24 @@ package verbs
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
+	"net/url"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/client"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
 	"kqueen.io/kqueen/internal/cli/objects"
@@ -144,6 +150,36 @@ func TestFollowFromTheBeginning(t *testing.T) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestPassing: what may go away is waited for, and what cannot is not.
+func TestPassing(t *testing.T) {
+	machines := schema.GroupResource{Resource: "nodes"}
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"Away":           {fmt.Errorf("watch: %w", syscall.ECONNREFUSED), true},
+		"CutOff":         {io.ErrUnexpectedEOF, true},
+		"Busy":           {&rest.Problem{Status: 429, Code: rest.CodeTooMany}, true},
+		"Starting":       {&rest.Problem{Status: 503}, true},
+		"ProxyOnItsOwn":  {&rest.Problem{Status: 502}, true},
+		"OldRevision":    {&rest.Problem{Status: 410, Code: rest.CodeGone}, true},
+		"Refused":        {&rest.Problem{Status: 403, Code: rest.CodeForbidden}, false},
+		"SessionEnded":   {&rest.Problem{Status: 401, Code: rest.CodeUnauthenticated}, false},
+		"NotThere":       {&rest.Problem{Status: 404, Code: rest.CodeNotFound}, false},
+		"Judged":         {fmt.Errorf("x: %w", exit.Fail(exit.Failed, "stalled")), false},
+		"AnotherServer":  {fmt.Errorf("watch: %w", &client.PinError{Server: "https://k.example"}), false},
+		"NotTrusted":     {&url.Error{Op: "Get", Err: &tls.CertificateVerificationError{Err: io.EOF}}, false},
+		"ClusterBusy":    {apierrors.NewTooManyRequests("later", 1), true},
+		"ClusterStarts":  {apierrors.NewServiceUnavailable("later"), true},
+		"ClusterRefuses": {apierrors.NewForbidden(machines, "a", nil), false},
+		"ClusterHasNone": {apierrors.NewNotFound(machines, "a"), false},
+	} {
+		if got := Passing(tc.err); got != tc.want {
+			t.Errorf("%s (%v): %t, want %t", name, tc.err, got, tc.want)
+		}
 	}
 }
 
