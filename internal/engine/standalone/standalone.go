@@ -211,10 +211,21 @@ func givesUp(status health.Status) error {
 			return fmt.Errorf("start %s: %s; stop the program that listens there and try again", c.Name, c.Message)
 		}
 		if c.LastExit != nil && c.Restarts >= tries {
-			return fmt.Errorf("start %s: it ended %d times, the last time with code %d; its last words are:\n%s", c.Name, c.Restarts, c.LastExit.Code, c.LastExit.Log)
+			return fmt.Errorf("start %s: it was tried %d times, and the last time it %s", c.Name, c.Restarts, ended(*c.LastExit))
 		}
 	}
 	return nil
+}
+
+// ended says how a program ended, with all that is known of why.
+func ended(exit health.Exit) string {
+	switch {
+	case exit.Error != "":
+		return "could not be started: " + exit.Error
+	case exit.Signal != "":
+		return fmt.Sprintf("was ended by a signal (%s); its last words are:\n%s", exit.Signal, exit.Log)
+	}
+	return fmt.Sprintf("ended with code %d; its last words are:\n%s", exit.Code, exit.Log)
 }
 
 func (u *bringUp) serverName() string { return "admin." + u.Domain }
