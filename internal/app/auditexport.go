@@ -16,13 +16,9 @@ import (
 // VerifyAuditExport checks an export of the audit log with the key of the installation in dir, and says whether it is one
 // of the whole log. Nothing has to run.
 func VerifyAuditExport(dir string, from io.Reader) (found *rest.AuditReport, complete bool, err error) {
-	path := filepath.Join(dir, "keys", "audit.key")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, false, fmt.Errorf("there is no key of an audit log in %s", dir) // one that is made now checks nothing
-	}
-	key, err := pki.SecretKey(path)
+	key, err := auditKey(dir)
 	if err != nil {
-		return nil, false, fmt.Errorf("key of the audit log: %w", err)
+		return nil, false, fmt.Errorf("%w\nan export is checked with the key of its installation; run it there, as its owner", err)
 	}
 	report, err := audit.VerifyExport(from, key)
 	if err != nil {
@@ -35,4 +31,17 @@ func VerifyAuditExport(dir string, from io.Reader) (found *rest.AuditReport, com
 		found.Problems = append(found.Problems, rest.AuditProblem{First: p.First, Last: p.Last, Detail: p.String()})
 	}
 	return found, report.Complete, nil
+}
+
+// auditKey reads the key of the audit log. It makes none: one that is made now checks nothing.
+func auditKey(dir string) ([]byte, error) {
+	path := filepath.Join(dir, "keys", "audit.key")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no key of an audit log in %s", dir)
+	}
+	key, err := pki.SecretKey(path)
+	if err != nil {
+		return nil, fmt.Errorf("key of the audit log: %w", err)
+	}
+	return key, nil
 }

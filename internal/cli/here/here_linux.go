@@ -3,7 +3,6 @@ package here
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 
 	"kqueen.io/kqueen/api/rest"
@@ -18,11 +17,7 @@ func VerifyExport(e *connection.Env, from io.Reader) (report *rest.AuditReport, 
 	if err != nil {
 		return nil, false, err
 	}
-	report, complete, err = app.VerifyAuditExport(dir, from)
-	if err != nil {
-		return nil, false, fmt.Errorf("%w\nan export is checked with the key of its installation; run it there, as its owner", err)
-	}
-	return report, complete, nil
+	return app.VerifyAuditExport(dir, from)
 }
 
 // isHere says whether an installation is the one in the data directory. Who cannot read its keys does not know.
