@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,6 +74,26 @@ func TestLiveProgress(t *testing.T) {
 	text := strings.NewReplacer(eraseLine, "⌫", eraseBelow, "▼", "\x1b[2A\r", "↑2\n", "\x1b[3A\r", "↑3\n").Replace(got.String())
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), text); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestOddTerminals: lines fit into a terminal however narrow it is, because one that wraps could not be drawn again; one that
+// does not know its width, as a serial console, gets all that is said.
+func TestOddTerminals(t *testing.T) {
+	const name, message = "Components", "waiting for kube-apiserver"
+	for width, longest := range map[int]int{80: 49, 30: 29, 2: 1, 1: 49, 0: 49} {
+		var got bytes.Buffer
+		start := time.Now()
+		p := &Display{out: &got, start: start, width: func() int { return width }}
+		p.Update([]Step{{Name: name, Message: message}}, start)
+		line, _, _ := strings.Cut(got.String(), eraseLine)
+		if letters := utf8.RuneCountInString(line); letters != longest {
+			t.Errorf("width %d: %q has %d letters, want %d", width, line, letters, longest)
+		}
+	}
+	var got bytes.Buffer
+	if p := NewDisplay(&got, time.Now()); p.width != nil || p.color {
+		t.Error("what is no terminal is drawn on")
 	}
 }
 

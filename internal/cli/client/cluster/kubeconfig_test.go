@@ -10,6 +10,28 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
+// TestMergeIntoDamaged: what the user's kubeconfig holds is not lost because it cannot be read.
+func TestMergeIntoDamaged(t *testing.T) {
+	theirs := clientcmdapi.NewConfig()
+	theirs.Clusters["a"] = &clientcmdapi.Cluster{Server: "https://a.example"}
+	theirs.AuthInfos["a"] = &clientcmdapi.AuthInfo{Token: "t"}
+	theirs.Contexts["a"] = &clientcmdapi.Context{Cluster: "a", AuthInfo: "a"}
+	theirs.CurrentContext = "a"
+	path := filepath.Join(t.TempDir(), "config")
+	const damaged = "apiVersion: v1\nkind: Config\nusers: [{name: me"
+	if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := clientcmd.NewDefaultPathOptions()
+	options.LoadingRules.ExplicitPath = path
+	if err := mergeKubeconfig(options, theirs, "org-a", true, false); err == nil {
+		t.Error("it was merged")
+	}
+	if left, err := os.ReadFile(path); err != nil || string(left) != damaged {
+		t.Errorf("the user's kubeconfig is %q, %v", left, err)
+	}
+}
+
 // TestMergeRefuses wants a kubeconfig that would start programs or read files on the user's machine, or that
 // is broken, not to be merged, and the user's own to stay as it is.
 func TestMergeRefuses(t *testing.T) {

@@ -5,7 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
@@ -153,5 +155,32 @@ func TestPodsLeft(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestUnowned: a drain loses no pod that nothing makes anew, and is not held up by those that are lost in no case.
+func TestUnowned(t *testing.T) {
+	made := func(name string, change func(*corev1.Pod)) corev1.Pod {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}}
+		change(&pod)
+		return pod
+	}
+	owner := func(controller *bool) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "set", Controller: controller}}
+		}
+	}
+	pods := []corev1.Pod{
+		made("bare", func(*corev1.Pod) {}),
+		made("owned", owner(ptr.To(true))),
+		made("not-controlled", owner(nil)),
+		made("mirror", func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }),
+		made("succeeded", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
+		made("failed", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
+		made("leaving", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }),
+		made("odd\x1b[2J", func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }),
+	}
+	if diff := cmp.Diff([]string{"a/bare", "a/not-controlled", "a/odd[2J"}, unowned(pods)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
