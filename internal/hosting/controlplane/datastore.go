@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/datastore"
@@ -43,19 +44,36 @@ func (r *dataStoreReconciler) connect(ctx context.Context, ds *v1alpha1.DataStor
 	if err != nil {
 		return storeOutcome(err)
 	}
+	// Before its health is looked at, and whatever becomes of it: a store that is full takes no status, that of its own
+	// DataStore included, until this has made space.
+	maintained, failed := store.Maintain(ctx)
+	logger := log.FromContext(ctx)
+	if failed != nil {
+		logger.Error(failed, "maintain etcd; it is tried again")
+	}
+	if len(maintained.Shrunk) > 0 || len(maintained.Lifted) > 0 {
+		logger.Info("etcd maintained", "shrunk", maintained.Shrunk, "freedBytes", maintained.Freed, "writesAgain", maintained.Lifted)
+	}
 	health, err := store.Health(ctx)
 	if err != nil {
 		return storeOutcome(err)
 	}
 	ds.Status.Version, ds.Status.Members = health.Version, int32(health.Members)
 	if len(health.Alarms) > 0 {
-		return operator.Wait(v1alpha1.ReasonAlarm, "etcd has raised "+strings.Join(health.Alarms, ", ")+"; until it is lifted, writes of all control planes are refused", storeCheckInterval)
+		return operator.Wait(v1alpha1.ReasonAlarm, alarmed(health), storeCheckInterval)
 	}
 	message := "etcd " + health.Version + " answers"
 	if len(health.Silent) > 0 {
 		message += "; members that do not: " + strings.Join(health.Silent, ", ")
 	}
 	return operator.DoneUntil(v1alpha1.ReasonConnected, message, storeCheckInterval)
+}
+
+// alarmed says what an alarm means and what helps. It is pure.
+func alarmed(h datastore.Health) string {
+	return fmt.Sprintf("etcd has raised %s; until it is lifted, writes of all control planes are refused; %d of %d MiB hold data: "+
+		"delete objects in the largest control planes (see: kqueen status), and writes are taken again within %s",
+		strings.Join(h.Alarms, ", "), h.DBInUseBytes>>20, h.QuotaBytes>>20, storeCheckInterval)
 }
 
 // disconnect lets a data store go only when no control plane names it: its keys would stay behind.

@@ -32,6 +32,7 @@ type Keyspaces interface {
 	Ensure(ctx context.Context, k datastore.Keyspace) error
 	Remove(ctx context.Context, k datastore.Keyspace) error
 	Health(ctx context.Context) (datastore.Health, error)
+	Maintain(ctx context.Context) (datastore.Maintenance, error)
 	Usage(ctx context.Context, k datastore.Keyspace) (datastore.Usage, error)
 }
 

@@ -230,6 +230,10 @@ func (k keyspaceLines) Usage(_ context.Context, space datastore.Keyspace) (datas
 	})
 }
 
+func (k keyspaceLines) Maintain(context.Context) (datastore.Maintenance, error) {
+	return datastore.Maintenance{}, nil
+}
+
 func (k keyspaceLines) Health(context.Context) (datastore.Health, error) {
 	return datastore.Health{}, nil
 }

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -59,6 +60,9 @@ type Store struct {
 	client    *clientv3.Client
 	endpoints []string // all, as configured
 	timeout   time.Duration
+
+	mu     sync.Mutex
+	shrunk time.Time // when a member's file was made smaller last
 }
 
 // Open dials etcd and asks every endpoint for its version. An endpoint below [Floor] is a [*VersionError], whatever the others say.
