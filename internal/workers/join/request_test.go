@@ -124,5 +124,23 @@ func TestSame(t *testing.T) {
 		if _, refused := errors.AsType[*JoinedError](err); refused != c.refused {
 			t.Errorf("%s: %v", name, err)
 		}
+		if c.refused && err.Error() != "this machine is node a of the cluster at 198.51.100.7:6443 already, with the address 198.51.100.20" {
+			t.Errorf("%s: %v does not say what the machine is", name, err)
+		}
+	}
+	damaged := &Record{Node: "a", Cluster: Cluster{CA: []byte("no PEM")}}
+	if err := damaged.Same(Request{Node: "a", Hashes: []string{hash}}); err == nil || !strings.HasPrefix(err.Error(), "read the certificate authority that this machine trusts: ") {
+		t.Errorf("a record without an authority: %v", err)
+	}
+}
+
+func TestOwnAddress(t *testing.T) {
+	for server, want := range map[string]string{"127.0.0.1:6443": "127.0.0.1", "[::ffff:127.0.0.1]:6443": "127.0.0.1"} {
+		if got, err := OwnAddress(t.Context(), server); err != nil || got.String() != want {
+			t.Errorf("to %s: got %v, %v; want %s", server, got, err, want)
+		}
+	}
+	if _, err := OwnAddress(t.Context(), "127.0.0.1"); err == nil || !strings.HasPrefix(err.Error(), "find the way to 127.0.0.1: ") {
+		t.Errorf("without a port: %v", err)
 	}
 }

@@ -1,11 +1,13 @@
 package guest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"net"
 	"net/netip"
@@ -92,6 +94,42 @@ func TestDamagedRoutes(t *testing.T) {
 	}
 	if err := (&networks{}).follow(file, have); !errors.Is(err, fs.ErrNotExist) || !maps.Equal(have, before) {
 		t.Errorf("no file: %v, routes %v", err, have)
+	}
+}
+
+// TestKeepRoutesGoesOn: a machine whose routes cannot be read lives on, and says what is wrong.
+func TestKeepRoutesGoesOn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "routes.json")
+	if err := os.WriteFile(file, []byte("["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var said bytes.Buffer
+	if err := (&networks{}).keepRoutes(ended, file, slog.New(slog.NewTextHandler(&said, nil))); err != nil {
+		t.Errorf("got %v, with which process 1 would end", err)
+	}
+	for _, want := range []string{"level=ERROR", "routes are not as wanted; they are tried again", file} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, &said)
+		}
+	}
+}
+
+// TestServeHealth: a machine is made when its health can be asked, and not before: with the address taken it ends.
+func TestServeHealth(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := serveHealth(t.Context(), l.Addr().String()); !errors.Is(err, unix.EADDRINUSE) || !strings.HasPrefix(err.Error(), "serve health: ") {
+		t.Errorf("got %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := serveHealth(ended, "127.0.0.1:0"); err != nil {
+		t.Errorf("a machine that ends: %v", err)
 	}
 }
 
