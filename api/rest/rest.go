@@ -126,6 +126,7 @@ const (
 	CodeUnavailable      = "unavailable"       // 503
 	CodeUnsupportedMedia = "unsupported-media" // 415
 
+	CodeNeedsFresh           = "needs-fresh-session"   // 401: the user signed in too long ago for that
 	CodeAuthorizationPending = "authorization-pending" // 409: the user has not answered yet
 	CodeSlowDown             = "slow-down"             // 429: the device polls too often; five seconds more from now on
 	CodeExpired              = "expired"               // 410: the user did not answer in time

@@ -137,6 +137,7 @@ func scripts(t *testing.T, config *rest.Config, c client.Client) testscript.Para
 			"left":        left,
 			"approve":     approve,
 			"code":        code,
+			"age":         age,
 			"accepted":    objectCommand(t.Context(), c, accepted),
 			"steps":       objectCommand(t.Context(), c, steps),
 			"ready":       objectCommand(t.Context(), c, ready),

@@ -215,6 +215,19 @@ func (s *servers) command(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(connection.DataDirVariable, "")
 }
 
+// age is the script command "age": the users of the script's server signed in long ago.
+func age(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: age")
+	}
+	ctx := context.Background()
+	db, err := database.Open(ctx, database.FileURL(ts.MkAbs("kqueen.db")))
+	ts.Check(err)
+	defer db.Close()
+	_, err = db.ExecContext(ctx, `UPDATE access_credentials SET proved = 1`)
+	ts.Check(err)
+}
+
 // members makes users and members of the organization, or a token for the first user.
 func (s *servers) members(ts *testscript.TestScript, by *served, users []string) error {
 	plane, ctx := controlplanetest.Client(s.t), s.t.Context()

@@ -42,6 +42,8 @@ type route struct {
 	from string
 	// account says that it is about the caller's own account, which the owner of the machine does not have.
 	account bool
+	// fresh says that it makes what lets a caller in, so that tokens may not, and users who have just signed in may.
+	fresh bool
 	// body is what is sent; %d is another number each time.
 	body string
 	// make makes what the request needs, and returns parameters of the path beside the usual ones.
@@ -102,7 +104,7 @@ func matrixOfRest() map[string]route {
 
 		"issueCredential": {from: "viewer", body: `{}`},
 		"issueKubeconfig": {from: "viewer", body: `{"access":"view"}`},
-		"breakGlass":      {from: "owner"},
+		"breakGlass":      {from: "owner", fresh: true},
 		"createJoinToken": {from: "operator"},
 
 		"listAudit":   {from: adminOnly},
@@ -125,24 +127,24 @@ func matrixOfAccounts() map[string]route {
 		"getMe":            {from: signedIn},
 		"changePassword":   {from: signedIn, account: true, body: `{"old":"wrong %d","password":"correct horse battery staple"}`},
 		"listCredentials":  {from: signedIn, account: true},
-		"createToken":      {from: signedIn, account: true, body: newToken},
+		"createToken":      {from: signedIn, account: true, fresh: true, body: newToken},
 		"revokeCredential": {from: signedIn, account: true},
 
 		"listUsers":  {from: adminOnly},
-		"createUser": {from: adminOnly, body: `{"name":"new-%d"}`},
+		"createUser": {from: adminOnly, fresh: true, body: `{"name":"new-%d"}`},
 		"getUser":    {from: adminOnly, make: someUser},
 		"updateUser": {from: adminOnly, make: someUser, body: `{"displayName":"%d"}`},
 		"deleteUser": {from: adminOnly, make: someUser},
-		"resetUser":  {from: adminOnly, make: someUser},
+		"resetUser":  {from: adminOnly, fresh: true, make: someUser},
 		"revokeUser": {from: adminOnly, make: someUser},
 
 		"listServiceAccounts":       {from: "owner"},
-		"createServiceAccount":      {from: "owner", body: `{"name":"new-%d","role":"viewer"}`},
+		"createServiceAccount":      {from: "owner", fresh: true, body: `{"name":"new-%d","role":"viewer"}`},
 		"getServiceAccount":         {from: "owner", make: someAccount},
 		"updateServiceAccount":      {from: "owner", make: someAccount, body: `{"disabled":true}`},
 		"deleteServiceAccount":      {from: "owner", make: someAccount},
 		"listServiceAccountTokens":  {from: "owner", make: someAccount},
-		"createServiceAccountToken": {from: "owner", make: someAccount, body: newToken},
+		"createServiceAccountToken": {from: "owner", fresh: true, make: someAccount, body: newToken},
 		"revokeServiceAccountToken": {from: "owner", make: someAccount},
 	}
 }
@@ -152,11 +154,11 @@ func matrixOfSignIn() map[string]route {
 	return map[string]route{
 		"listIdentityProviders":     {from: adminOnly},
 		"getIdentityProvider":       {from: adminOnly},
-		"createIdentityProvider":    {from: adminOnly, body: `{"name":"new-%d","spec":{"issuer":"https://login.example.com","clientID":"kqueen"}}`},
-		"updateIdentityProvider":    {from: adminOnly, body: `{"labels":{"n":"%d"}}`},
+		"createIdentityProvider":    {from: adminOnly, fresh: true, body: `{"name":"new-%d","spec":{"issuer":"https://login.example.com","clientID":"kqueen"}}`},
+		"updateIdentityProvider":    {from: adminOnly, fresh: true, body: `{"labels":{"n":"%d"}}`},
 		"deleteIdentityProvider":    {from: adminOnly},
-		"setIdentityProviderSecret": {from: adminOnly, body: `{"secret":"s%d"}`},
-		"replaceIdentityProvider":   {from: adminOnly, body: `{"labels":{"n":"%d"},"spec":{"issuer":"https://login.example.com","clientID":"kqueen"}}`},
+		"setIdentityProviderSecret": {from: adminOnly, fresh: true, body: `{"secret":"s%d"}`},
+		"replaceIdentityProvider":   {from: adminOnly, fresh: true, body: `{"labels":{"n":"%d"},"spec":{"issuer":"https://login.example.com","clientID":"kqueen"}}`},
 		"startDevice":               {from: everyone, body: `{"client":"machine %d"}`},
 		"pollDevice":                {from: everyone, body: `{"deviceCode":"kq1_%d"}`},
 		"exchangeCode":              {from: everyone, body: `{"code":"kq1_%d","codeVerifier":"v","redirectURI":"http://127.0.0.1:1/"}`},
@@ -272,8 +274,8 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// ask asks one operation as one caller and compares.
-func (h *fixture) ask(t *testing.T, r route, method, path, who string, n int) {
+// request is where an operation is asked for and with what; n makes it another one each time.
+func (h *fixture) request(t *testing.T, r route, method, path string, n int) (at, body string, headers []string) {
 	t.Helper()
 	values := map[string]string{"organization": "blue", "release": "v1.36.3", "credential": "kqx", "member": "user:some%2Fbody"}
 	for _, k := range rest.Kinds() {
@@ -284,18 +286,18 @@ func (h *fixture) ask(t *testing.T, r route, method, path, who string, n int) {
 	if r.make != nil {
 		maps.Copy(values, r.make(t, h, n))
 	}
-	at := path
+	at = path
 	for name, value := range values {
 		at = strings.ReplaceAll(at, "{"+name+"}", value)
 	}
-	headers := []string{"If-Match", "*"}
+	headers = []string{"If-Match", "*"}
 	operation := h.api.OpenAPI().Paths[path]
 	if strings.HasPrefix(method, "P") || method == "DELETE" {
 		if slices.ContainsFunc(chain.OperationsOf(operation), func(o *huma.Operation) bool { return o.Method == method && takesDryRun(o) }) {
 			at += "?dryRun=true"
 		}
 	}
-	body := r.body
+	body = r.body
 	if strings.Contains(body, "%d") {
 		body = fmt.Sprintf(body, n)
 	}
@@ -305,6 +307,13 @@ func (h *fixture) ask(t *testing.T, r route, method, path, who string, n int) {
 	if strings.HasSuffix(path, "/me/tokens") || strings.HasSuffix(path, "/tokens") {
 		body = strings.ReplaceAll(body, "2999-01-01T00:00:00Z", time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	}
+	return at, body, headers
+}
+
+// ask asks one operation as one caller and compares.
+func (h *fixture) ask(t *testing.T, r route, method, path, who string, n int) {
+	t.Helper()
+	at, body, headers := h.request(t, r, method, path, n)
 	if strings.HasSuffix(path, "/signout") && h.tokens[who] != "" { // a session of its own
 		issued, err := h.access.Passwords.SignIn(t.Context(), who, secret, access.Origin{})
 		if err != nil {

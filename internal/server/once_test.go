@@ -111,9 +111,9 @@ func (h *fixture) issue(t *testing.T, who, role string) string {
 func TestOnceIsBound(t *testing.T) {
 	h := newFixture(t)
 	h.tokens["narrowed"], h.tokens["unscoped"] = h.issue(t, "owner", "viewer"), h.issue(t, "owner", "")
-	const accounts, body, key = "/api/v1/organizations/blue/serviceaccounts", `{"name":"bound","role":"viewer"}`, "Idempotency-Key"
+	const clusters, body, key = "/api/v1/organizations/blue/clusters", `{"name":"bound","spec":{"version":"v1.36.3"}}`, "Idempotency-Key"
 	ask := func(who string) answer {
-		return h.do(t.Context(), t, who, "POST", accounts, body, key, "bound")
+		return h.do(t.Context(), t, who, "POST", clusters, body, key, "bound")
 	}
 	for _, step := range []struct {
 		who      string

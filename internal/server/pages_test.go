@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -307,15 +306,7 @@ func TestSessionOfPages(t *testing.T) {
 
 func apiToken(t *testing.T, h *fixture) string {
 	t.Helper()
-	identity, err := h.access.Credentials.Authenticate(t.Context(), h.tokens["viewer"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	issued, err := h.access.Credentials.CreateToken(t.Context(), identity, access.NewToken{Name: "t", Expires: time.Now().Add(time.Hour)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return issued.Token.Reveal()
+	return h.issue(t, "viewer", "")
 }
 
 // TestLockOfPages: who guesses by the form has to wait as everywhere.

@@ -232,6 +232,8 @@ func TestMember(t *testing.T) {
 		mallory.want(http.StatusNotFound, "POST", clusters+"/demo/breakglass", nil, nil)
 	})
 	t.Run("Load", func(t *testing.T) { bearsLoad(t, i, alice, mallory, clusters, "demo") })
+	// What lets a caller in is made by users who have just signed in.
+	root, alice = d.as("root"), d.as("alice")
 	t.Run("Secrets", func(t *testing.T) {
 		plantSecrets(t, i, root, alice, mallory, "payments", "demo")
 		places := append(stored(t, i), said(t, i)...)

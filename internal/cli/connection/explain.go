@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/exit"
 )
@@ -31,6 +32,8 @@ func (e *Env) Finish(ctx context.Context, err error) int {
 func (e *Env) Explain(err error) string {
 	var away *net.OpError
 	switch {
+	case exit.ProblemCode(err) == rest.CodeNeedsFresh:
+		return err.Error() + "\nsign in again with: " + e.Command("login")
 	case exit.ProblemStatus(err) == http.StatusUnauthorized && !e.SigningIn && e.serverOfEnvironment() != "":
 		return err.Error() + "\nthe token in " + TokenVariable + " has expired or was revoked; set it to another"
 	case exit.ProblemStatus(err) == http.StatusUnauthorized && !e.SigningIn:

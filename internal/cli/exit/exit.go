@@ -70,6 +70,14 @@ func ProblemStatus(err error) int {
 	return 0
 }
 
+// ProblemCode is the code of the problem with which the server refused; empty when it did not.
+func ProblemCode(err error) string {
+	if problem, ok := errors.AsType[*client.Problem](err); ok {
+		return problem.Code
+	}
+	return ""
+}
+
 // codeOfProblem heeds that a server that is not KQueen, as a proxy on the way or one of another URL, finds nothing either:
 // its answer has no code, and says nothing of what the user has named.
 func codeOfProblem(p *client.Problem) int {

@@ -59,9 +59,16 @@ type Paged struct {
 
 func (p Paged) page() access.Page { return access.Page{Limit: p.Limit, After: p.Cursor} }
 
+// listCredentials shows a user who has signed in all sessions and tokens of the account, and a token itself alone: it is in
+// the hands of a program, which is to learn nothing of the others.
 func (h *me) listCredentials(ctx context.Context, in *Paged) (*chain.Answer[rest.Page[rest.Credential]], error) {
-	list, err := h.credentials.List(ctx, chain.Of(ctx).Identity.Name, "", in.page())
-	return answerPage(list, err, toCredential)
+	by := chain.Of(ctx).Identity
+	if by.Credential.Kind == access.Session {
+		list, err := h.credentials.List(ctx, by.Name, "", in.page())
+		return answerPage(list, err, toCredential)
+	}
+	own, err := h.credentials.Get(ctx, by.Name, by.Credential.ID)
+	return answerPage(access.List[access.CredentialInfo]{Items: []access.CredentialInfo{own}}, err, toCredential)
 }
 
 // WithNewToken has a token to be made in its body.
@@ -99,6 +106,10 @@ type OfCredential struct {
 func (h *me) revokeCredential(ctx context.Context, in *OfCredential) (*struct{}, error) {
 	r := chain.Of(ctx)
 	r.Object = chain.Object{Kind: "Token", UID: in.Credential}
+	// A token ends itself and no other one.
+	if own := r.Identity.Credential; own.Kind != access.Session && own.ID != in.Credential {
+		return nil, problem.ExplainAccess(access.ErrNotFound)
+	}
 	return nil, problem.ExplainAccess(h.credentials.Revoke(ctx, r.Identity.Name, in.Credential))
 }
 

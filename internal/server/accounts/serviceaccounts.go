@@ -43,6 +43,14 @@ func (h *serviceAccounts) mayAccounts(ctx context.Context, in chain.InOrganizati
 	return h.rights.RequireIn(ctx, in.Organization, verb, role.ServiceAccounts, name)
 }
 
+// mayMint is mayAccounts for what lets a program in, or lets it do more.
+func (h *serviceAccounts) mayMint(ctx context.Context, in chain.InOrganization, verb, name string) error {
+	if err := h.mayAccounts(ctx, in, verb, name); err != nil {
+		return err
+	}
+	return chain.RequireFresh(ctx)
+}
+
 type serviceAccountsInput struct {
 	chain.InOrganization
 	Paged
@@ -62,7 +70,7 @@ type newServiceAccountInput struct {
 }
 
 func (h *serviceAccounts) createServiceAccount(ctx context.Context, in *newServiceAccountInput) (*chain.Answer[rest.ServiceAccount], error) {
-	if err := h.mayAccounts(ctx, in.InOrganization, "create", in.Body.Name); err != nil {
+	if err := h.mayMint(ctx, in.InOrganization, "create", in.Body.Name); err != nil {
 		return nil, err
 	}
 	return chain.Once(ctx, func() (*chain.Answer[rest.ServiceAccount], error) {
@@ -95,7 +103,11 @@ type serviceAccountChangeInput struct {
 }
 
 func (h *serviceAccounts) updateServiceAccount(ctx context.Context, in *serviceAccountChangeInput) (*chain.Answer[rest.ServiceAccount], error) {
-	if err := h.mayAccounts(ctx, in.InOrganization, "update", in.ServiceAccount); err != nil {
+	may := h.mayAccounts
+	if to := in.Body; to.Role != nil || to.Disabled != nil && !*to.Disabled {
+		may = h.mayMint
+	}
+	if err := may(ctx, in.InOrganization, "update", in.ServiceAccount); err != nil {
 		return nil, err
 	}
 	var acts []func(context.Context, string, string) error
@@ -143,7 +155,7 @@ type newServiceAccountTokenInput struct {
 }
 
 func (h *serviceAccounts) createServiceAccountToken(ctx context.Context, in *newServiceAccountTokenInput) (*chain.Answer[rest.Issued], error) {
-	if err := h.mayAccounts(ctx, in.InOrganization, "update", in.ServiceAccount); err != nil {
+	if err := h.mayMint(ctx, in.InOrganization, "update", in.ServiceAccount); err != nil {
 		return nil, err
 	}
 	return chain.OnceSecret(ctx, func() (*chain.Answer[rest.Issued], error) {

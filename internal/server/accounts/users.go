@@ -40,6 +40,14 @@ func (h *users) mayUsers(ctx context.Context, verb, name string) error {
 	return h.rights.Require(ctx, rights.Act{Verb: verb, Resource: role.Users, Name: name})
 }
 
+// mayMint is mayUsers for what lets a user in.
+func (h *users) mayMint(ctx context.Context, verb, name string) error {
+	if err := h.mayUsers(ctx, verb, name); err != nil {
+		return err
+	}
+	return chain.RequireFresh(ctx)
+}
+
 func (h *users) listUsers(ctx context.Context, in *Paged) (*chain.Answer[rest.Page[rest.User]], error) {
 	if err := h.mayUsers(ctx, "list", ""); err != nil {
 		return nil, err
@@ -51,7 +59,7 @@ func (h *users) listUsers(ctx context.Context, in *Paged) (*chain.Answer[rest.Pa
 type newUserInput struct{ Body rest.NewUser }
 
 func (h *users) createUser(ctx context.Context, in *newUserInput) (*chain.Answer[rest.User], error) {
-	if err := h.mayUsers(ctx, "create", in.Body.Name); err != nil {
+	if err := h.mayMint(ctx, "create", in.Body.Name); err != nil {
 		return nil, err
 	}
 	return chain.Once(ctx, func() (*chain.Answer[rest.User], error) {
@@ -85,7 +93,11 @@ type userChangeInput struct {
 }
 
 func (h *users) updateUser(ctx context.Context, in *userChangeInput) (*chain.Answer[rest.User], error) {
-	if err := h.mayUsers(ctx, "update", in.User); err != nil {
+	may := h.mayUsers
+	if to := in.Body; to.Admin != nil && *to.Admin || to.Disabled != nil && !*to.Disabled {
+		may = h.mayMint
+	}
+	if err := may(ctx, "update", in.User); err != nil {
 		return nil, err
 	}
 	if err := h.changeUser(ctx, in.User, in.Body); err != nil {
@@ -134,7 +146,7 @@ func (h *users) deleteUser(ctx context.Context, in *OfUser) (*struct{}, error) {
 }
 
 func (h *users) resetUser(ctx context.Context, in *OfUser) (*chain.Answer[rest.OneTime], error) {
-	if err := h.mayUsers(ctx, "update", in.User); err != nil {
+	if err := h.mayMint(ctx, "update", in.User); err != nil {
 		return nil, err
 	}
 	once, err := h.passwords.Reset(ctx, in.User)

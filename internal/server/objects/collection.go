@@ -53,6 +53,14 @@ func (c collection) may(ctx context.Context, verb, namespace string) error {
 	return c.rights.Require(ctx, rights.Act{Verb: verb, Resource: c.Plural, Namespace: namespace})
 }
 
+// requireFresh wants a caller who has signed in a short time ago for what others sign in by.
+func (c collection) requireFresh(ctx context.Context) error {
+	if c.Name != "IdentityProvider" {
+		return nil
+	}
+	return chain.RequireFresh(ctx)
+}
+
 type listOutput struct {
 	Link string `header:"Link" doc:"The next page, as RFC 8288 has it."`
 	Body rest.List
@@ -203,6 +211,9 @@ func (c collection) createObject(ctx context.Context, in *createInput) (*objectO
 	}
 	// The API server decides it once more when the object is created; an earlier answer is given without asking it.
 	if err := c.may(ctx, "create", namespace); err != nil {
+		return nil, err
+	}
+	if err := c.requireFresh(ctx); err != nil {
 		return nil, err
 	}
 	wanted, err := c.schemas.input(c.kind, in.RawBody)

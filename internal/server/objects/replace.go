@@ -23,6 +23,9 @@ func (c collection) replaceObject(ctx context.Context, in *replaceInput) (*objec
 // update writes what is said of an object, as the caller. That it is still what they have read is for the API server
 // to see.
 func (c collection) update(ctx context.Context, o *unstructured.Unstructured, said []byte, dry bool) (*objectOutput, error) {
+	if err := c.requireFresh(ctx); err != nil {
+		return nil, err
+	}
 	wanted, err := c.schemas.change(c.kind, said)
 	if err != nil {
 		return nil, err

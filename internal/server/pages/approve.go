@@ -24,7 +24,10 @@ type devicePage struct {
 	Message                     string
 }
 
-// ask sends a user who is not signed in to sign in first, and back here afterwards.
+// mayApprove says whether the user is one who has signed in a short time ago: what they approve gets a session.
+func (v *visit) mayApprove() bool { return v.Known() && v.Identity.Fresh }
+
+// ask sends a user who may not approve yet to sign in first, and back here afterwards.
 func (v *visit) ask(provider string) error {
 	next := (&url.URL{Path: v.r.URL.Path, RawQuery: v.r.URL.RawQuery}).String()
 	if _, err := nextPage(next); err != nil {
@@ -40,7 +43,7 @@ func (v *visit) ask(provider string) error {
 // the form: the sender of the link does not guess with the user's session.
 func (s *Pages) showDevice(v *visit) error {
 	query := v.r.URL.Query()
-	if !v.Known() {
+	if !v.mayApprove() {
 		return v.ask(query.Get("provider"))
 	}
 	return v.show(http.StatusOK, "device.html", "Sign in a device", devicePage{Code: text.CutLetters(text.Line(query.Get("user_code")), 32)})
@@ -126,7 +129,7 @@ func (s *Pages) showAuthorize(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if !v.Known() {
+	if !v.mayApprove() {
 		return v.ask(v.r.URL.Query().Get("provider"))
 	}
 	// Browsers hold what a form leads to against the policy, too.

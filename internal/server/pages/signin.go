@@ -30,14 +30,16 @@ type signInPage struct {
 
 type providerLink struct{ Label, Address string }
 
-// showSignIn shows the ways to sign in, or sends a user who is signed in already to where they wanted to go.
+// showSignIn shows the ways to sign in, or sends a user who has just signed in to where they wanted to go.
 func (s *Pages) showSignIn(v *visit) error {
 	next, err := nextPage(v.r.URL.Query().Get("next"))
 	switch {
 	case err != nil:
 		return err
-	case v.Known() && next != "":
+	case v.mayApprove() && next != "":
 		return v.send(next)
+	case v.Known() && next != "":
+		return v.offer(http.StatusOK, signInPage{Next: next, Message: "You signed in some time ago. Sign in again to go on."})
 	case v.Known():
 		return v.show(http.StatusOK, "signedin.html", "Signed in", nil)
 	}

@@ -2,6 +2,7 @@ package problem
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -44,6 +45,16 @@ func accessErrors() []struct {
 	}
 }
 
+// NeedsFresh is the answer to a user who has to sign in again for what they ask: the challenge is that of RFC 9470, which
+// browsers and command lines read to let their user do so.
+func NeedsFresh() error {
+	p := New(http.StatusUnauthorized, rest.CodeNeedsFresh, fmt.Sprintf(
+		"this needs a session in which you signed in within the last %d minutes; sign in again, and repeat it", int(access.FreshFor.Minutes())))
+	challenge := fmt.Sprintf(`Bearer realm="kqueen", error="insufficient_user_authentication", error_description="sign in again", max_age=%d`,
+		int(access.FreshFor.Seconds()))
+	return huma.ErrorWithHeaders(p, http.Header{"WWW-Authenticate": {challenge}})
+}
+
 // ExplainAccess makes a problem of what an act on accounts ended with, or a step of signing in. It is nil for nil.
 func ExplainAccess(err error) error {
 	if locked, ok := errors.AsType[*access.LockedError](err); ok {
@@ -53,6 +64,9 @@ func ExplainAccess(err error) error {
 	}
 	if bad, ok := errors.AsType[*invalid.Error](err); ok {
 		return New(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid", rest.FieldError{Pointer: "/" + bad.Field, Detail: bad.Detail()})
+	}
+	if errors.Is(err, access.ErrNeedsFresh) {
+		return NeedsFresh()
 	}
 	for _, known := range accessErrors() {
 		if !errors.Is(err, known.err) {

@@ -156,6 +156,9 @@ func (h *clusterAccess) breakGlass(ctx context.Context, in *OfCluster) (*chain.A
 	if err != nil {
 		return nil, err
 	}
+	if err := chain.RequireFresh(ctx); err != nil {
+		return nil, err
+	}
 	admin, err := h.adminKubeconfig(ctx, c)
 	if err != nil {
 		return nil, err

@@ -46,6 +46,9 @@ func (h *clientSecrets) setProviderSecret(ctx context.Context, in *providerSecre
 	if err := h.rights.Require(ctx, rights.Act{Verb: "update", Resource: "identityproviders", Name: in.IdentityProvider}); err != nil {
 		return nil, err
 	}
+	if err := chain.RequireFresh(ctx); err != nil {
+		return nil, err
+	}
 	p := &v1alpha1.IdentityProvider{}
 	if err := h.callers.Get(ctx, client.ObjectKey{Name: in.IdentityProvider}, p); err != nil {
 		return nil, problem.Explain(err)

@@ -19,12 +19,14 @@ type credential struct {
 	name                       string
 	created, expires, lastUsed time.Time
 	idle                       time.Duration
-	scope                      *Scope
+	// proved is when the user of a session proved who they are.
+	proved time.Time
+	scope  *Scope
 }
 
 const credentialColumns = //nolint:gosec // names of columns
 `c.id, c.kind, c.hash, c.epoch, c.name, c.created, c.expires, c.last_used, c.idle,
-	c.organization, c.role`
+	c.proved, c.organization, c.role`
 
 // Authenticate says whose a session or token is. ErrUnauthenticated is the answer to all that is not good; another
 // error says that the database could not tell. Nothing is remembered from one call to the next: what was revoked is
@@ -47,7 +49,14 @@ func (s *Credentials) Authenticate(ctx context.Context, bearer string) (Identity
 			return Identity{}, fmt.Errorf("write down the use of a credential: %w", err)
 		}
 	}
-	return identify(c, a), nil
+	id := identify(c, a)
+	id.Fresh = s.fresh(c)
+	return id, nil
+}
+
+// fresh says whether the user of a session proved who they are a short time ago.
+func (s *Credentials) fresh(c credential) bool {
+	return c.kind == token.Session && s.clock().Before(c.proved.Add(FreshFor))
 }
 
 // good says whether a credential whose secret is right proves its account now.
@@ -90,16 +99,16 @@ func findCredential(ctx context.Context, q querier, id string) (credential, acco
 func scanCredential(row interface{ Scan(into ...any) error }) (credential, account, error) {
 	var c credential
 	var a account
-	var created, expires, lastUsed, idle int64
+	var created, expires, lastUsed, idle, proved int64
 	var scope Scope
 	into, done := fieldsOf(&a)
 	if err := row.Scan(append([]any{
-		&c.id, &c.kind, &c.hash, &c.epoch, &c.name, &created, &expires, &lastUsed, &idle, &scope.Organization, &scope.Role,
+		&c.id, &c.kind, &c.hash, &c.epoch, &c.name, &created, &expires, &lastUsed, &idle, &proved, &scope.Organization, &scope.Role,
 	}, into...)...); err != nil {
 		return credential{}, account{}, found(err)
 	}
 	c.created, c.expires, c.lastUsed = database.FromTime(created), database.FromTime(expires), database.FromTime(lastUsed)
-	c.idle = time.Duration(idle) * time.Microsecond
+	c.idle, c.proved = time.Duration(idle)*time.Microsecond, database.FromTime(proved)
 	if scope != (Scope{}) {
 		c.scope = &scope
 	}

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/platform/text"
 )
@@ -52,6 +53,13 @@ func (r CodeRequest) Validate() error {
 	return nil
 }
 
+// codeData is what is kept of a code: what was asked for, and when the user of the session that made it proved who they are.
+type codeData struct {
+	CodeRequest
+
+	Proved int64 `json:"proved"`
+}
+
 // Codes let a browser sign in a command line on the same machine.
 type Codes struct {
 	*store
@@ -59,19 +67,22 @@ type Codes struct {
 }
 
 // Create makes the authorization code that a browser takes to the command line. Errors: ErrNeedsSession,
-// ErrUnauthenticated, *invalid.Error.
+// ErrNeedsFresh, ErrUnauthenticated, *invalid.Error.
 func (s *Codes) Create(ctx context.Context, by Identity, request CodeRequest) (OneTime, error) {
 	if err := request.Validate(); err != nil {
 		return OneTime{}, err
 	}
 	request.Client = text.CutLetters(text.Line(request.Client), maxTokenName)
-	data, err := json.Marshal(request)
-	if err != nil {
-		return OneTime{}, err
-	}
 	var out OneTime
-	err = s.db.Do(ctx, "", func(tx *sql.Tx) error {
-		a, err := s.credentials.signedIn(ctx, tx, by)
+	err := s.db.Do(ctx, "", func(tx *sql.Tx) error {
+		a, c, err := s.credentials.signedIn(ctx, tx, by)
+		if err == nil && !s.credentials.fresh(c) {
+			err = ErrNeedsFresh
+		}
+		if err != nil {
+			return err
+		}
+		data, err := json.Marshal(codeData{request, database.Time(c.proved)})
 		if err != nil {
 			return err
 		}
@@ -93,7 +104,7 @@ func (s *Codes) Exchange(ctx context.Context, code, codeVerifier, redirectURI st
 	if err != nil {
 		return Issued{}, err
 	}
-	var request CodeRequest
+	var request codeData
 	if err := json.Unmarshal([]byte(o.data), &request); err != nil {
 		return Issued{}, fmt.Errorf("read an authorization code: %w", err)
 	}
@@ -111,7 +122,7 @@ func (s *Codes) Exchange(ctx context.Context, code, codeVerifier, redirectURI st
 		if err != nil {
 			return err
 		}
-		out, err = s.credentials.issueSession(ctx, tx, a, request.Client)
+		out, err = s.credentials.issueSession(ctx, tx, a, request.Client, database.FromTime(request.Proved))
 		return err
 	})
 	if errors.Is(err, ErrSpent) {

@@ -41,6 +41,8 @@ type NewToken struct {
 	Expires time.Time
 	// Scope narrows it; nil is everything that its owner may. The tokens of a service account have its scope.
 	Scope *Scope
+	// proved is when the user of a session proved who they are; zero for tokens.
+	proved time.Time
 }
 
 const (
@@ -60,14 +62,18 @@ type Credentials struct {
 }
 
 // CreateToken creates an API token of the calling user. It takes a session to make one, so that a token that was stolen
-// makes no others. Errors: ErrNeedsSession, ErrUnauthenticated, *invalid.Error, ErrTooMany.
+// makes no others, and one whose user signed in a short time ago. Errors: ErrNeedsSession, ErrNeedsFresh, ErrUnauthenticated,
+// *invalid.Error, ErrTooMany.
 func (s *Credentials) CreateToken(ctx context.Context, by Identity, wanted NewToken) (Issued, error) {
 	if err := s.checkToken(wanted); err != nil {
 		return Issued{}, err
 	}
 	var out Issued
 	err := s.db.Do(ctx, "", func(tx *sql.Tx) error {
-		a, err := s.signedIn(ctx, tx, by)
+		a, c, err := s.signedIn(ctx, tx, by)
+		if err == nil && !s.fresh(c) {
+			err = ErrNeedsFresh
+		}
 		if err != nil {
 			return err
 		}
@@ -97,20 +103,20 @@ func (s *Credentials) checkToken(wanted NewToken) error {
 	return wanted.Scope.check()
 }
 
-// signedIn returns the account of a user who signed in and whose session is still good. A caller who comes with less is
+// signedIn returns the account of a user who signed in and whose session is still good, and the session. A caller who comes with less is
 // refused: what is made from here has the rights of the whole account.
-func (s *Credentials) signedIn(ctx context.Context, tx *sql.Tx, by Identity) (account, error) {
+func (s *Credentials) signedIn(ctx context.Context, tx *sql.Tx, by Identity) (account, credential, error) {
 	if by.Kind != User || by.Scope != nil || by.Credential.Kind != Session {
-		return account{}, ErrNeedsSession
+		return account{}, credential{}, ErrNeedsSession
 	}
 	c, a, err := findCredential(ctx, tx, by.Credential.ID)
 	if err != nil {
-		return account{}, unauthenticated(err)
+		return account{}, credential{}, unauthenticated(err)
 	}
 	if c.kind != token.Session || a.name != by.Name || !s.good(c, a) {
-		return account{}, ErrUnauthenticated
+		return account{}, credential{}, ErrUnauthenticated
 	}
-	return a, nil
+	return a, c, nil
 }
 
 // owner returns the user whose a one-time token is, when it may still be used: not disabled, and not changed since.
@@ -133,6 +139,7 @@ func (s *Credentials) issue(
 	c := credential{
 		id: made.ID, kind: kind, hash: made.Hash(), epoch: a.epoch, name: wanted.Name, created: s.now(),
 		expires: database.FromTime(database.Time(wanted.Expires)), idle: idle, scope: wanted.Scope,
+		proved: wanted.proved,
 	}
 	if kind == token.Session {
 		c.lastUsed = c.created // signing in is a use
@@ -142,10 +149,10 @@ func (s *Credentials) issue(
 		scope = *c.scope
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO access_credentials
-		(id, kind, hash, account, epoch, name, created, expires, idle, last_used, organization, role)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		(id, kind, hash, account, epoch, name, created, expires, idle, last_used, organization, role, proved)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		c.id, c.kind, c.hash, a.name, c.epoch, c.name, database.Time(c.created), database.Time(c.expires),
-		c.idle.Microseconds(), database.Time(c.lastUsed), scope.Organization, scope.Role)
+		c.idle.Microseconds(), database.Time(c.lastUsed), scope.Organization, scope.Role, database.Time(c.proved))
 	if err != nil {
 		return Issued{}, fmt.Errorf("write it down: %w", err)
 	}
@@ -169,11 +176,12 @@ func (s *Credentials) makeRoom(ctx context.Context, tx *sql.Tx, kind token.Kind,
 	return err
 }
 
-// issueSession makes a session of a user. client is the name of the client that signed in.
-func (s *Credentials) issueSession(ctx context.Context, tx *sql.Tx, a account, client string) (Issued, error) {
+// issueSession makes a session of a user, who proved who they are at that time. client is the name of the client that
+// signed in.
+func (s *Credentials) issueSession(ctx context.Context, tx *sql.Tx, a account, client string, proved time.Time) (Issued, error) {
 	now := s.clock()
 	return s.issue(ctx, tx, token.Session, a, NewToken{
-		Name: text.CutLetters(text.Line(client), maxTokenName), Expires: now.Add(s.config.SessionLifetime),
+		Name: text.CutLetters(text.Line(client), maxTokenName), Expires: now.Add(s.config.SessionLifetime), proved: proved,
 	}, s.config.SessionIdle)
 }
 
@@ -200,6 +208,18 @@ func (s *Credentials) List(
 		out = append(out, c.info(a))
 	}
 	return cut(out, page, func(c CredentialInfo) string { return c.ID }), rows.Err()
+}
+
+// Get returns a good session or token of an account. Errors: ErrNotFound, also when it is another account's or good no more.
+func (s *Credentials) Get(ctx context.Context, accountName, id string) (CredentialInfo, error) {
+	c, a, err := findCredential(ctx, s.db, id)
+	if err == nil && (a.name != accountName || !s.alive(c, a)) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return CredentialInfo{}, err
+	}
+	return c.info(a), nil
 }
 
 // Revoke ends a session or token of an account at once. Errors: ErrNotFound, also when it is another account's.

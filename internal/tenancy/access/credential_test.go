@@ -201,7 +201,7 @@ func TestBounds(t *testing.T) {
 	a := must[account](t)(findAccount(t.Context(), tx, User, "alice"))
 	for range maxSessions - 1 {
 		c.pass(time.Second)
-		must[Issued](t)(s.Credentials.issueSession(t.Context(), tx, a, ""))
+		must[Issued](t)(s.Credentials.issueSession(t.Context(), tx, a, "", c.Now()))
 	}
 	if _, err := tx.ExecContext(t.Context(), `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
 		INSERT INTO access_credentials (id, kind, hash, account, epoch, name, created, expires, last_used)

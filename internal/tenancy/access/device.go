@@ -93,36 +93,39 @@ var pendingDevices = pendingRows{
 // expired or was answered), *LockedError.
 func (s *Devices) Get(ctx context.Context, by Identity, userCode string, from Origin) (DeviceRequest, error) {
 	var out DeviceRequest
-	err := s.at(ctx, by, userCode, from, func(_ *sql.Tx, _ account, _ string, request DeviceRequest) error {
+	err := s.at(ctx, by, userCode, from, func(_ *sql.Tx, _ account, _ credential, _ string, request DeviceRequest) error {
 		out = request
 		return nil
 	})
 	return out, err
 }
 
-// Answer approves or denies a device, which then acts as the user who approved. Errors: as Get.
+// Answer approves or denies a device, which then acts as the user who approved. Errors: as Get, and ErrNeedsFresh.
 func (s *Devices) Answer(ctx context.Context, by Identity, userCode string, approve bool, from Origin) error {
 	state := denied
 	if approve {
 		state = approved
 	}
-	return s.at(ctx, by, userCode, from, func(tx *sql.Tx, a account, id string, _ DeviceRequest) error {
-		return changed(tx.ExecContext(ctx, `UPDATE access_devices SET state = $2, account = $3, epoch = $4
-			WHERE id = $1 AND state = $5`, id, state, a.name, a.epoch, pending))
+	return s.at(ctx, by, userCode, from, func(tx *sql.Tx, a account, c credential, id string, _ DeviceRequest) error {
+		if approve && !s.credentials.fresh(c) {
+			return ErrNeedsFresh
+		}
+		return changed(tx.ExecContext(ctx, `UPDATE access_devices SET state = $2, account = $3, epoch = $4, proved = $5
+			WHERE id = $1 AND state = $6`, id, state, a.name, a.epoch, database.Time(c.proved), pending))
 	})
 }
 
 // at calls act with the pending request of a user code. Codes are short, so wrong ones count.
 func (s *Devices) at(
 	ctx context.Context, by Identity, userCode string, from Origin,
-	act func(tx *sql.Tx, a account, id string, request DeviceRequest) error,
+	act func(tx *sql.Tx, a account, c credential, id string, request DeviceRequest) error,
 ) error {
 	tries := guesses("code", by.Name, from.Address)
 	if err := s.lockOut.try(ctx, tries); err != nil {
 		return err
 	}
 	err := s.db.Do(ctx, "", func(tx *sql.Tx) error {
-		a, err := s.credentials.signedIn(ctx, tx, by)
+		a, c, err := s.credentials.signedIn(ctx, tx, by)
 		if err != nil {
 			return err
 		}
@@ -136,7 +139,7 @@ func (s *Devices) at(
 			return found(err)
 		}
 		request.Created, request.Expires = database.FromTime(created), database.FromTime(expires)
-		return act(tx, a, id, request)
+		return act(tx, a, c, id, request)
 	})
 	if errors.Is(err, ErrNotFound) {
 		return err
@@ -177,9 +180,9 @@ func (s *Devices) Poll(ctx context.Context, deviceCode string) (Issued, error) {
 func (s *Devices) poll(ctx context.Context, tx *sql.Tx, parts token.Parts) (out Issued, answer, err error) {
 	var client, state string
 	var name sql.NullString
-	var epoch, expires, period, polled int64
-	err = tx.QueryRowContext(ctx, `SELECT client, state, account, epoch, expires, period, polled
-		FROM access_devices WHERE id = $1`, parts.ID).Scan(&client, &state, &name, &epoch, &expires, &period, &polled)
+	var epoch, proved, expires, period, polled int64
+	err = tx.QueryRowContext(ctx, `SELECT client, state, account, epoch, proved, expires, period, polled
+		FROM access_devices WHERE id = $1`, parts.ID).Scan(&client, &state, &name, &epoch, &proved, &expires, &period, &polled)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Issued{}, ErrInvalidGrant, nil
 	}
@@ -213,7 +216,7 @@ func (s *Devices) poll(ctx context.Context, tx *sql.Tx, parts token.Parts) (out 
 	if err != nil {
 		return Issued{}, nil, err
 	}
-	out, err = s.credentials.issueSession(ctx, tx, a, client)
+	out, err = s.credentials.issueSession(ctx, tx, a, client, database.FromTime(proved))
 	return out, nil, err
 }
 

@@ -22,6 +22,8 @@ var (
 	ErrLastAdmin = errors.New("this is the last administrator who can sign in; make another user one first")
 	// ErrNeedsSession says that a credential cannot do what only a signed-in user may.
 	ErrNeedsSession = errors.New("tokens cannot do this; sign in")
+	// ErrNeedsFresh says that the user of a session proved who they are longer ago than FreshFor.
+	ErrNeedsFresh = errors.New("you signed in too long ago for this; sign in again")
 	// ErrProviderUser says that the identity provider decides about this user's password and name.
 	ErrProviderUser = errors.New("this user is proved by an identity provider, and has no password here")
 	// ErrTooMany says that a bound was reached.

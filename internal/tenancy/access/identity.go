@@ -37,10 +37,17 @@ type Identity struct {
 	// local users and service accounts.
 	Provider, Issuer string
 	Credential       Credential
+	// Fresh says that the user of this session proved who they are within FreshFor. A session that was made from another
+	// one is as old as that one; what is no session is not fresh.
+	Fresh bool
 	// Generation is another one after all credentials of the account were ended, and for an account that was created
 	// again under the same name.
 	Generation int64
 }
+
+// FreshFor is how long after users proved who they are, by password or at the provider, they may make what others sign in
+// with, or they themselves later: a session that is stolen afterwards makes nothing that outlives it.
+const FreshFor = 15 * time.Minute
 
 // Scope is a role in one organization. What a token may is the lesser of it and of what its owner may.
 type Scope struct {

@@ -54,7 +54,7 @@ func (s *Passwords) SignIn(ctx context.Context, name, text string, from Origin) 
 			WHERE name = $1 AND epoch = $2`, a.name, a.epoch, database.Time(s.clock()), hash)); err != nil {
 			return unauthenticated(err)
 		}
-		out, err = s.credentials.issueSession(ctx, tx, a, from.Client)
+		out, err = s.credentials.issueSession(ctx, tx, a, from.Client, s.now())
 		return err
 	})
 	if err != nil {

@@ -129,7 +129,7 @@ func (s *Providers) Finish(
 		if err != nil {
 			return err
 		}
-		issued, err = s.credentials.issueSession(ctx, tx, a, begun.Client)
+		issued, err = s.credentials.issueSession(ctx, tx, a, begun.Client, s.now())
 		return err
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -169,7 +170,7 @@ func TestEpoch(t *testing.T) {
 		t.Fatal(err)
 	}
 	tx := must[sqlTx](t)(s.store.db.BeginTx(t.Context(), nil))
-	late := must[Issued](t)(s.Credentials.issueSession(t.Context(), tx, before, ""))
+	late := must[Issued](t)(s.Credentials.issueSession(t.Context(), tx, before, "", time.Time{}))
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
