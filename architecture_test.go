@@ -77,7 +77,7 @@ const importTable = `
 	MECHANISMS, tenancy/access/oidc < tenancy/identityprovider;
 
 	# The face of the admin plane. That of one machine is described as a tenant's control plane is.
-	MECHANISMS, platform/supervise < engine;
+	MECHANISMS, platform/admission, platform/supervise < engine;
 	engine, hosting/controlplane < engine/standalone;
 
 	# The one way in by HTTP.
@@ -125,7 +125,7 @@ const importTable = `
 	app < bench, test/conformance;
 
 	# Packages for tests. Only tests and each other may import them.
-	hosting/release, API < hosting/controlplanetest;
+	hosting/release, hosting/pki, API < hosting/controlplanetest;
 	hosting/release < hosting/release/releasetest;
 	NONE < platform/suitetest, platform/supervise/programtest;
 	hosting/runner, platform/suitetest, platform/supervise/programtest < hosting/runner/runnertest;

@@ -98,7 +98,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 		return err
 	}
 	clusters := &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}
-	stop, err := a.admit(ctx, direct, validators(mgr.GetScheme(), clusters, limits, direct))
+	stop, err := a.admit(ctx, direct, plane.WebhookCaller, validators(mgr.GetScheme(), clusters, limits, direct))
 	if err != nil {
 		return fmt.Errorf("serve admission: %w", err)
 	}
@@ -116,13 +116,13 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	return mgr.Start(ctx)
 }
 
-// admit answers the API server about the resources of the validators.
-func (a *App) admit(ctx context.Context, direct client.Client, validators map[string]http.Handler) (stop func(), err error) {
+// admit answers the API server, and no other caller when it is known by a certificate, about the resources of the validators.
+func (a *App) admit(ctx context.Context, direct client.Client, caller *admission.Caller, validators map[string]http.Handler) (stop func(), err error) {
 	certificate, authority, err := webhookKeys()
 	if err != nil {
 		return nil, err
 	}
-	hook := &admission.Hook{Client: direct, Resources: validators, Certificate: certificate, Authority: authority, Log: a.Log}
+	hook := &admission.Hook{Client: direct, Resources: validators, Certificate: certificate, Authority: authority, Caller: caller, Log: a.Log}
 	return hook.Serve(ctx)
 }
 

@@ -25,16 +25,21 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/platform/admission"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
 
-// existing is the engine of a cluster that exists: an API server that others have started.
-type existing struct{ config *rest.Config }
+// existing is the engine of a cluster that exists: an API server that others have started, and that presents a certificate
+// to webhooks or, with no caller, none that KQueen knows.
+type existing struct {
+	config *rest.Config
+	caller *admission.Caller
+}
 
 func (e existing) Up(context.Context, engine.Host) (*engine.Plane, error) {
-	return &engine.Plane{Config: e.config}, nil
+	return &engine.Plane{Config: e.config, WebhookCaller: e.caller}, nil
 }
 
 func (existing) Keep(ctx context.Context) error {
@@ -60,7 +65,7 @@ func TestRunOnAnExistingCluster(t *testing.T) {
 	}
 	said := &lines{}
 	ended := run(t, Config{
-		Engine: existing{controlplanetest.User(t, "kqueen-in-a-cluster")},
+		Engine: existing{config: controlplanetest.User(t, "kqueen-in-a-cluster")},
 		Dir:    filepath.Join(t.TempDir(), "data"), Program: os.Args[0], Version: "test", Releases: t.TempDir(),
 		Log: slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

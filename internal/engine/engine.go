@@ -16,6 +16,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/admission"
 	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/platform/supervise"
 )
@@ -81,6 +82,9 @@ type Plane struct {
 	Store *Store
 	// Audited says that the API server writes Host.AuditLog.
 	Audited bool
+	// WebhookCaller is who the API server is to webhooks, by the certificate that it presents to them; nil for one that
+	// presents none, with which the path of KQueen's webhook is a secret instead: see docs/adr/0023.
+	WebhookCaller *admission.Caller
 }
 
 // Store is how to reach an etcd: its endpoint, authority and root user.

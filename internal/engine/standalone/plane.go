@@ -121,6 +121,9 @@ func (u *bringUp) admin(ctx context.Context) error {
 		WithoutScheduler: true,
 		AuditLog:         u.AuditLog,
 		Trusted:          []string{ownUser},
+		Webhooks: &controlplane.ClientCertificate{
+			Certificate: u.webhookKeys[webhookLeaf+".crt"], Key: u.webhookKeys[webhookLeaf+".key"],
+		},
 	})
 	if err != nil {
 		return err

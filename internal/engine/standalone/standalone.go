@@ -29,6 +29,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/admission"
 	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/platform/stage"
@@ -50,6 +51,13 @@ const (
 	ownLeaf = "kqueen"
 	ownUser = "system:kqueen"
 	ownLife = 365 * 24 * time.Hour
+)
+
+// The admin plane's API server is known to KQueen's webhook by a certificate of its own.
+const (
+	webhookLeaf          = "client"
+	webhookCaller        = "kqueen-admin-apiserver"
+	webhookAuthorityLife = 10 * ownLife
 )
 
 // Engine is the embedded admin plane. The zero value is ready for Up.
@@ -124,7 +132,10 @@ func (e *Engine) up(ctx context.Context, report func(stage.Step)) (*engine.Plane
 	if err != nil {
 		return nil, fmt.Errorf("read KQueen's own kubeconfig: %w", err)
 	}
-	return &engine.Plane{Config: config, Store: &up.credentials, Audited: true}, nil
+	return &engine.Plane{
+		Config: config, Store: &up.credentials, Audited: true,
+		WebhookCaller: &admission.Caller{Name: webhookCaller, Authority: up.webhookKeys["ca.crt"]},
+	}, nil
 }
 
 // Kubeconfig is the path of the administrator's kubeconfig in a data directory.
@@ -140,6 +151,7 @@ type bringUp struct {
 	credentials   engine.Store
 	storeKeys     pki.Bundle
 	adminKeys     pki.Bundle
+	webhookKeys   pki.Bundle
 	encryptionKey []byte
 }
 
@@ -175,8 +187,20 @@ func (u *bringUp) keys(context.Context) error {
 	if u.adminKeys, err = pki.IssueFile(filepath.Join(dir, "admin.json"), adminSet, u.storeKeys.Signer("ca", storeAuthority)); err != nil {
 		return fmt.Errorf("keys of the admin plane: %w", err)
 	}
+	if u.webhookKeys, err = pki.IssueFile(filepath.Join(dir, "webhooks.json"), webhookSet(), nil); err != nil {
+		return fmt.Errorf("keys of the API server to webhooks: %w", err)
+	}
 	u.encryptionKey, err = pki.SecretKey(filepath.Join(dir, "encryption.key"))
 	return err
+}
+
+// webhookSet is by what the admin plane's API server is known to webhooks. Its authority signs nothing else, and no API
+// server takes what it has signed.
+func webhookSet() pki.Set {
+	return pki.Set{
+		Authorities: []pki.Authority{{Name: "ca", CommonName: "kqueen-webhook-callers", Lifetime: webhookAuthorityLife}},
+		Leaves:      []pki.Leaf{{Name: webhookLeaf, Authority: "ca", CommonName: webhookCaller, Usage: pki.Client, Lifetime: ownLife}},
+	}
 }
 
 // wait waits until a workload's components are all ready.

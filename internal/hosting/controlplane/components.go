@@ -52,6 +52,8 @@ type Description struct {
 	Store StoreAccess
 	// Issuer signs credentials that the API server takes; nil for a plane that takes none but its own.
 	Issuer *TokenIssuer
+	// Webhooks is how the API server proves to admission webhooks who it is; nil for one that does not.
+	Webhooks *ClientCertificate
 	// AuditLog is the file in which the API server writes what is changed by any caller but Trusted; empty for none.
 	AuditLog string
 	// Trusted are the users whose changes are written down by themselves, elsewhere.
@@ -151,6 +153,10 @@ func (d Description) apiServer() runner.Component {
 			"--enable-aggregator-routing=true",
 		)
 		c.RestartOn = append(c.RestartOn, fileEgress)
+	}
+	if d.Webhooks != nil {
+		c.Args = append(c.Args, "--admission-control-config-file="+runner.FileRef(fileAdmission))
+		c.RestartOn = append(c.RestartOn, fileAdmission, fileWebhooks)
 	}
 	if d.AuditLog != "" {
 		c.Args = append(c.Args, "--audit-policy-file="+runner.FileRef(fileAuditPolicy), "--audit-log-path="+d.AuditLog, "--audit-log-maxsize="+auditLogSize)

@@ -64,6 +64,11 @@ func (d Description) files() (map[string]runner.File, error) {
 	if d.AuditLog != "" {
 		objects[fileAuditPolicy] = auditPolicy(d.Trusted)
 	}
+	if d.Webhooks != nil {
+		if err := d.webhookFiles(files); err != nil {
+			return nil, err
+		}
+	}
 	for name, object := range objects {
 		data, err := yaml.Marshal(object)
 		if err != nil {

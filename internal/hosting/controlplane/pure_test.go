@@ -83,6 +83,7 @@ var planes = map[string]struct {
 	"admin": {"A plane on which no pod runs.", netip.MustParseAddr("127.0.0.1"), func(d *Description) {
 		d.Issuer, d.Cluster, d.WithoutScheduler, d.Controllers = nil, "", true, []string{"namespace", "garbagecollector"}
 		d.AuditLog, d.Trusted = "/var/lib/kqueen/audit/audit.log", []string{"system:kqueen"}
+		d.Webhooks = &ClientCertificate{Certificate: []byte("certificate"), Key: []byte("key")}
 	}},
 	"ipv6": {"A cluster of IPv6.", netip.IPv6Unspecified(), func(d *Description) {
 		d.Network.PodCIDR, d.Network.ServiceCIDR = "fd00:10:244::/56", "fd00:10:96::/112"

@@ -38,6 +38,8 @@ type plane struct {
 	once   sync.Once
 	env    *envtest.Environment
 	config *rest.Config
+	caller WebhookCaller
+	dir    string // what the API server is configured by
 	err    error
 }
 
@@ -51,7 +53,7 @@ func Run(m *testing.M) int {
 	if shared.env == nil {
 		return code
 	}
-	if err := shared.env.Stop(); err != nil {
+	if err := errors.Join(shared.env.Stop(), os.RemoveAll(shared.dir)); err != nil {
 		fmt.Fprintln(os.Stderr, "stop the test plane:", err)
 		return 1
 	}
@@ -134,10 +136,18 @@ func (p *plane) start(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.dir, err = os.MkdirTemp("", "kqueen-test-plane"); err != nil {
+		return nil, err
+	}
+	var admission string
+	if admission, p.caller, err = presentToWebhooks(p.dir); err != nil {
+		return nil, fmt.Errorf("make the certificate that webhooks see: %w", err)
+	}
 	etcd := &envtest.Etcd{Path: filepath.Join(filepath.Dir(kqueen), "etcd")}
 	apiServer := &envtest.APIServer{Path: kubernetes.Path("kube-apiserver")}
 	apiServer.Configure().
 		Set("enable-bootstrap-token-auth", "true").                     // as in every hosted cluster
+		Set("admission-control-config-file", admission).                // it proves to webhooks who it is
 		Set("service-cluster-ip-range", "10.0.0.0/24,fd00:10:96::/112") // Services of either family can be made
 	p.env = &envtest.Environment{
 		CRDs:         definitions,

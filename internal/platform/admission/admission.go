@@ -1,11 +1,12 @@
 // Package admission answers the admin plane's API server when it asks whether a caller may have an object of KQueen's.
 //
-// It hides the webhook: its listener, its registration, and the order of several validators of a kind. What may be had
-// is said by the packages of the kinds, whose validators package app hands in.
+// It hides the webhook: its listener, who may ask there, its registration, and the order of several validators of a kind.
+// What may be had is said by the packages of the kinds, whose validators package app hands in.
 package admission
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// Hook is the webhook. All fields are required. Its port is new in every life of the program, so that only one process
+// Hook is the webhook. All fields but Caller are required. Its port is new in every life of the program, so that only one process
 // at a time answers: the last one that has called Serve.
 type Hook struct {
 	// Client registers the webhook.
@@ -37,7 +38,10 @@ type Hook struct {
 	// Certificate is for "localhost", and Authority, in PEM, has signed it.
 	Certificate tls.Certificate
 	Authority   []byte
-	Log         *slog.Logger
+	// Caller alone may ask. Nil for an API server that presents no certificate: then the path at which the webhook answers
+	// is a secret, which those know who may read the configurations of webhooks.
+	Caller *Caller
+	Log    *slog.Logger
 }
 
 const (
@@ -53,30 +57,39 @@ func (h *Hook) Serve(ctx context.Context) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
+	at := path
+	config := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{h.Certificate}}
+	if h.Caller == nil {
+		at = "/" + rand.Text() + path
+	} else if err := h.Caller.require(config); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
 	mux := http.NewServeMux()
 	for resource, handler := range h.Resources {
-		mux.Handle(path+resource, handler)
+		mux.Handle(at+resource, handler)
 	}
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: 2 * timeout, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(h.Log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return ctx },
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{h.Certificate}},
+		TLSConfig: config,
 	}
 	go func() {
 		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
 			h.Log.Error("admission ended", "error", err)
 		}
 	}()
-	if err := h.register(ctx, listener.Addr().(*net.TCPAddr).Port); err != nil {
+	url := fmt.Sprintf("https://localhost:%d%s", listener.Addr().(*net.TCPAddr).Port, at)
+	if err := h.register(ctx, url); err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
 	return func() { _ = server.Close() }, nil
 }
 
-func (h *Hook) register(ctx context.Context, port int) error {
+// register tells the API server that resources are asked about below url.
+func (h *Hook) register(ctx context.Context, url string) error {
 	want := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, resource := range slices.Sorted(maps.Keys(h.Resources)) {
-		want.Webhooks = append(want.Webhooks, h.webhook(resource, port))
+		want.Webhooks = append(want.Webhooks, h.webhook(resource, url))
 	}
 	have := &admissionv1.ValidatingWebhookConfiguration{}
 	err := h.Client.Get(ctx, client.ObjectKey{Name: name}, have)
@@ -90,8 +103,8 @@ func (h *Hook) register(ctx context.Context, port int) error {
 	return h.Client.Update(ctx, want)
 }
 
-// webhook sends what a caller asks of a resource to its path.
-func (h *Hook) webhook(resource string, port int) admissionv1.ValidatingWebhook {
+// webhook sends what a caller asks of a resource to its path below url.
+func (h *Hook) webhook(resource, url string) admissionv1.ValidatingWebhook {
 	return admissionv1.ValidatingWebhook{
 		Name:                    strings.ReplaceAll(resource, "/", ".") + "." + v1alpha1.GroupVersion.Group,
 		AdmissionReviewVersions: []string{"v1"},
@@ -99,7 +112,7 @@ func (h *Hook) webhook(resource string, port int) admissionv1.ValidatingWebhook 
 		FailurePolicy:           ptr.To(admissionv1.Fail),
 		TimeoutSeconds:          ptr.To(int32(timeout / time.Second)),
 		ClientConfig: admissionv1.WebhookClientConfig{
-			URL:      ptr.To(fmt.Sprintf("https://localhost:%d%s%s", port, path, resource)),
+			URL:      ptr.To(url + resource),
 			CABundle: h.Authority,
 		},
 		Rules: []admissionv1.RuleWithOperations{{
