@@ -82,7 +82,7 @@ const importTable = `
 
 	# The one way in by HTTP.
 	API < server/socket;
-	API, platform/supervise, tenancy/access, tenancy/audit < server/status;
+	server/socket, platform/supervise, tenancy/access, tenancy/audit < server/status;
 	MECHANISMS, tenancy/access, tenancy/organization < server/problem;
 	server/problem, server/socket, tenancy/access, tenancy/audit, tenancy/identityprovider, platform/idempotency < server/chain;
 	server/chain < server/reference, server/rights;

@@ -1,8 +1,8 @@
-// Package socket is the local socket of the REST API, by which the owner of the machine calls it.
+// Package socket is the local sockets by which the owner of the machine calls KQueen: the REST API's, and that of the status.
 //
 // The kernel says which user has connected: root and the user that runs KQueen own the installation, and a connection of
 // any other user is closed before a byte of it is read. It hides how the kernel is asked. The server asks [PeerOf] who
-// calls; package app opens the socket.
+// calls; packages app and status open sockets.
 package socket
 
 import (

@@ -2,7 +2,7 @@
 
 // Package status is the socket in the data directory on which an installation tells its owner how it is, while it
 // starts, too, and hands out the tokens by which a first administrator is made. It answers before there is an admin
-// plane or a REST API, to every user who can enter the data directory, which the owner alone can.
+// plane or a REST API, to root and the user that runs KQueen alone: the kernel says who connects.
 //
 // Package app serves it; commands about this machine ask by Read, NewSetup and NewRecovery.
 package status
@@ -29,6 +29,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/platform/supervise"
+	"kqueen.io/kqueen/internal/server/socket"
 )
 
 // Status is what an installation tells about itself on its socket.
@@ -135,12 +136,9 @@ type Supervisor interface {
 // Serve answers on the socket until ctx ends. Only one process may call it for a data directory at a time: a socket
 // that is still there was left by a dead predecessor.
 func (s *Socket) Serve(ctx context.Context) error {
-	if err := os.Remove(filepath.Join(s.Dir, Name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove the old status socket: %w", err)
-	}
-	listener, err := OnSocket(s.Dir, Name, func(path string) (net.Listener, error) { return net.Listen("unix", path) })
+	listener, err := OnSocket(s.Dir, Name, func(path string) (net.Listener, error) { return socket.Listen(path, s.Log) })
 	if err != nil {
-		return fmt.Errorf("open the status socket: %w", err)
+		return fmt.Errorf("status: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {

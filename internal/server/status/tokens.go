@@ -53,7 +53,7 @@ func NewRecovery(ctx context.Context, dir string) (*Setup, error) {
 	return setup, ask(ctx, dir, http.MethodPost, recoveryPath, setup)
 }
 
-// serveSetup hands out a token to every user who can enter the data directory, which is the owner alone.
+// serveSetup hands out a token to the owner, to whom alone the socket listens.
 func (s *Socket) serveSetup(w http.ResponseWriter, r *http.Request) {
 	s.serveToken(w, func(t *Tokens) (access.OneTime, error) {
 		once, err := t.Setup.Token(r.Context())
