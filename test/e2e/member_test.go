@@ -25,6 +25,12 @@ type person struct {
 // administrator tells them of its authority.
 func (i *installation) signIn(d *api, name string, flags ...string) *person {
 	i.t.Helper()
+	return i.signInWith(d, name, apiPassword, flags...)
+}
+
+// signInWith is signIn with what is on standard input.
+func (i *installation) signInWith(d *api, name, typed string, flags ...string) *person {
+	i.t.Helper()
 	p := &person{i, filepath.Join(i.base, name+".yaml")}
 	var status struct{ APIFingerprint string }
 	if err := json.Unmarshal([]byte(i.ok("status", "-o", "json")), &status); err != nil {
@@ -33,7 +39,7 @@ func (i *installation) signIn(d *api, name string, flags ...string) *person {
 	cmd := i.command(i.program, append([]string{"login", strings.TrimSuffix(d.url, rest.Prefix), "--username", name, "--password-stdin",
 		"--ca-fingerprint", status.APIFingerprint}, flags...)...)
 	cmd.Env = append(cmd.Env, "KQUEEN_CONFIG="+p.config)
-	cmd.Stdin = strings.NewReader(apiPassword)
+	cmd.Stdin = strings.NewReader(typed)
 	if r := i.run(cmd); r.code != 0 {
 		i.t.Fatalf("%s signs in: %s", name, r.stderr)
 	}
@@ -113,7 +119,7 @@ func TestMemberCommands(t *testing.T) {
 // recovers lets another administrator in, as if the first one had forgotten the password.
 func recovers(t *testing.T, i *installation, d *api) {
 	t.Helper()
-	rescue := i.signIn(d, "rescue", "--setup-token", strings.TrimSpace(i.ok("user", "recover")))
+	rescue := i.signInWith(d, "rescue", i.ok("user", "recover")+apiPassword, "--setup-token-file", "-")
 	if reset := rescue.can("user", "reset", "root"); strings.TrimSpace(reset) == "" {
 		t.Error("another administrator gives the first one no new password")
 	}

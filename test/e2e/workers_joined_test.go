@@ -69,7 +69,7 @@ func (w *workers) refuses(t *testing.T, b *joined) {
 	other := strings.Repeat("0", 64)
 	b.refused("hash of another key", b.line[:at]+other+b.line[at+len(other):], 1, "is not the cluster that is meant")
 	b.refused("name that is none", strings.Replace(b.line, b.node, "No_Name", 1), 2, "--node-name")
-	b.refused("who is not root", "setpriv --reuid 65534 --regid 65534 --clear-groups "+b.line, 1, "by root alone")
+	b.refused("who is not root", strings.Replace(b.line, "kqueen node", "setpriv --reuid 65534 --regid 65534 --clear-groups kqueen node", 1), 1, "by root alone")
 	free := b.occupy()
 	b.refused("machine on which a kubelet listens", b.line, 1, "something listens on port 10250")
 	free()

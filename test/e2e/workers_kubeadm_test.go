@@ -68,15 +68,17 @@ func (w *workers) awaited() (name string) {
 	return name
 }
 
-// joinToken is the token in a command.
+// joinToken is the token in a command, which kqueen has on standard input and kubeadm as an argument.
 func joinToken(t *testing.T, line string) string {
 	t.Helper()
-	_, after, ok := strings.Cut(line, "--token ")
-	token, _, more := strings.Cut(after, " ")
-	if !ok || !more || !strings.Contains(token, ".") {
-		t.Fatalf("no token in %q", line)
+	for _, before := range []string{"echo ", "--token "} {
+		_, after, ok := strings.Cut(line, before)
+		if token, _, more := strings.Cut(after, " "); ok && more && strings.Contains(token, ".") {
+			return token
+		}
 	}
-	return token
+	t.Fatalf("no token in %q", line)
+	return ""
 }
 
 // revoked wants that a token is not in the cluster any more.

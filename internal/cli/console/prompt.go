@@ -108,6 +108,38 @@ func (c *Console) PromptNewPassword(ctx context.Context) (string, error) {
 	return first, err
 }
 
+// SecretFromFile reads a secret that a user names by a file, the first line of which it is; for "-" that of standard input, of which
+// the rest is left. On a terminal the user is asked for it by text.
+func (c *Console) SecretFromFile(ctx context.Context, file, what, text string) (string, error) {
+	if file == "-" && IsTerminal(c.Stdin) {
+		return c.PromptSecret(ctx, text)
+	}
+	in := c.Stdin
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return "", exit.Fail(exit.Usage, "read the %s: %w", what, err)
+		}
+		defer opened.Close()
+		in = opened
+	}
+	line, err := ReadLine(in)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read the %s: %w", what, err)
+	}
+	if line = strings.TrimSpace(line); line == "" {
+		return "", exit.Fail(exit.Usage, "read the %s: there is none on the first line of %s", what, fileOrStdin(file))
+	}
+	return line, nil
+}
+
+func fileOrStdin(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
+}
+
 // SecretFromStdin reads a secret that is piped in: all of it, but for one line end.
 func (c *Console) SecretFromStdin(what string) (string, error) {
 	text, err := c.readTyped(what)

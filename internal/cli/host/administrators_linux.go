@@ -27,7 +27,7 @@ of all of them is gone. It is for the owner of the data directory, is good once 
 for an hour, and is in the audit log. The new administrator can give the others new
 passwords with "kqueen user reset".`,
 		Example: `  kqueen user recover
-  kqueen login --username rescue --setup-token TOKEN`,
+  kqueen login --username rescue --setup-token-file -`,
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := e.AbsoluteDataDir()
@@ -41,16 +41,16 @@ passwords with "kqueen user reset".`,
 			if err != nil {
 				return fmt.Errorf("ask for another administrator: %w", err)
 			}
-			e.Say("within %s make another administrator with: %s, where TOKEN is",
-				duration.HumanDuration(time.Until(setup.Expires).Round(time.Minute)), e.Command("login "+setup.API+" --username NAME --setup-token TOKEN"))
+			e.Say("within %s make another administrator with: %s, which asks for this token:",
+				duration.HumanDuration(time.Until(setup.Expires).Round(time.Minute)), e.Command("login "+setup.API+" --username NAME --setup-token-file -"))
 			_, err = fmt.Fprintln(e.Stdout, console.CleanLine(setup.Token))
 			return err
 		},
 	}
 }
 
-// inviteAdministrator tells how the first administrator signs in, when there is none yet. The line holds a secret:
-// it is for who started KQueen, and not for a log.
+// inviteAdministrator tells how the first administrator signs in, when there is none yet. The last line is a secret:
+// it is for the user who started KQueen, and not for a log. The command holds none, and may be copied.
 func inviteAdministrator(ctx context.Context, e *connection.Env, dir string) {
 	setup, err := status.NewSetup(ctx, dir)
 	if errors.Is(err, status.ErrNotRunning) {
@@ -63,6 +63,6 @@ func inviteAdministrator(ctx context.Context, e *connection.Env, dir string) {
 	if setup.Token == "" {
 		return
 	}
-	e.Say("No user can sign in yet. Make the first administrator, within %s, with:\n  %s",
-		duration.HumanDuration(time.Until(setup.Expires).Round(time.Minute)), e.Command("login "+setup.API+" --setup-token "+setup.Token))
+	e.Say("No user can sign in yet. Make the first administrator, within %s, with:\n  %s\nwhich asks for this token:\n  %s",
+		duration.HumanDuration(time.Until(setup.Expires).Round(time.Minute)), e.Command("login "+setup.API+" --setup-token-file -"), setup.Token)
 }

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +39,7 @@ type machineJoin struct {
 func newMachineJoinCommand(e *connection.Env) *cobra.Command {
 	j := &machineJoin{env: e}
 	cmd := &cobra.Command{
-		Use:   "join SERVER --token TOKEN --ca-cert-hash HASH --node-name NAME",
+		Use:   "join SERVER --token-file FILE --ca-cert-hash HASH --node-name NAME",
 		Short: "Join this machine to a cluster",
 		Long: `Join the machine on which this runs to a cluster, as "kqueen node join-command"
 prints it where KQueen runs. It has to be root, and starts upstream's containerd,
@@ -50,8 +49,8 @@ Their programs come from the folder for releases; see "kqueen release build".
 It may be run again: what is done already is not done again, and what was killed
 is found. "kqueen node leave" takes the machine out again. After a start of the
 machine something has to run "kqueen node run", such as a unit of systemd.`,
-		Example: `  kqueen node join 198.51.100.7:20001 --token abcdef.0123456789abcdef --ca-cert-hash sha256:… --node-name hand-x7k2f
-  kqueen node join 198.51.100.7:20001 --token-file - --ca-cert-hash sha256:… --node-name hand-x7k2f <token`,
+		Example: `  echo abcdef.0123456789abcdef | kqueen node join 198.51.100.7:20001 --token-file - --ca-cert-hash sha256:… --node-name hand-x7k2f
+  kqueen node join 198.51.100.7:20001 --token-file token --ca-cert-hash sha256:… --node-name hand-x7k2f`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return exit.UsageError(cmd, "%s needs one SERVER, as HOST:PORT", cmd.CommandPath())
@@ -73,8 +72,7 @@ machine something has to run "kqueen node run", such as a unit of systemd.`,
 
 func (j *machineJoin) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&j.want.Token, "token", "", "token that joins this one machine; other users of the machine see it while this runs")
-	f.StringVar(&j.tokenFile, "token-file", "", "file with the token, or - for standard input")
+	f.StringVar(&j.tokenFile, "token-file", "", "file with the token that joins this one machine, or - for standard input")
 	f.StringSliceVar(&j.want.Hashes, "ca-cert-hash", nil, "hash of the key of the cluster's certificate authority, as sha256:HEX (may be repeated)")
 	f.StringVar(&j.want.Node, "node-name", "", "name of the Machine that this machine becomes")
 	f.StringVar(&j.address, "node-ip", "", "address at which KQueen reaches this machine (default the one from which it calls SERVER)")
@@ -82,10 +80,11 @@ func (j *machineJoin) register(cmd *cobra.Command) {
 	f.BoolVar(&j.wait, "wait", true, "wait until the node is ready")
 	registerDir(cmd, &j.dir)
 	command.RegisterTimeout(cmd, &j.timeout)
-	for _, name := range []string{"token", "ca-cert-hash", "node-name", "node-ip"} {
+	for _, name := range []string{"ca-cert-hash", "node-name", "node-ip"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, command.NoCompletion)
 	}
 	_ = cmd.MarkFlagDirname("releases")
+	command.RefuseSecrets(cmd, map[string]string{"token": "--token-file FILE, or - for standard input"})
 	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "discovery-token-ca-cert-hash" { // kubeadm's name of it
 			name = "ca-cert-hash"
@@ -96,16 +95,14 @@ func (j *machineJoin) register(cmd *cobra.Command) {
 
 // complete reads what the flags name, and refuses what cannot be right.
 func (j *machineJoin) complete(cmd *cobra.Command) error {
-	if (j.want.Token != "") == (j.tokenFile != "") {
-		return exit.UsageError(cmd, "say --token or --token-file")
+	if j.tokenFile == "" {
+		return exit.UsageError(cmd, "--token-file: is missing; say the file with the token, or - for standard input")
 	}
-	if j.tokenFile != "" {
-		token, err := j.readToken()
-		if err != nil {
-			return err
-		}
-		j.want.Token = token
+	token, err := j.env.SecretFromFile(cmd.Context(), j.tokenFile, "token", "Token: ")
+	if err != nil {
+		return err
 	}
+	j.want.Token = token
 	if j.address != "" {
 		address, err := netip.ParseAddr(j.address)
 		if err != nil {
@@ -141,26 +138,6 @@ func inFlags(err error) error {
 		return fmt.Errorf("%s %s", flag, bad.Problem) // never repeated: it is a secret
 	}
 	return fmt.Errorf("%s: %s", flag, bad.Problem)
-}
-
-// maxToken bounds what is read of a file with a token, in bytes.
-const maxToken = 1 << 10
-
-func (j *machineJoin) readToken() (string, error) {
-	in := j.env.Stdin
-	if j.tokenFile != "-" {
-		file, err := os.Open(j.tokenFile)
-		if err != nil {
-			return "", fmt.Errorf("read the token: %w", err)
-		}
-		defer file.Close()
-		in = file
-	}
-	data, err := io.ReadAll(io.LimitReader(in, maxToken))
-	if err != nil {
-		return "", fmt.Errorf("read the token: %w", err)
-	}
-	return strings.TrimSpace(string(data)), nil
 }
 
 // run joins, or goes on where an earlier run ended.

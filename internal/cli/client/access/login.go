@@ -25,8 +25,8 @@ type login struct {
 	here func(context.Context) (server, authority string)
 
 	caFingerprint, caFile     string
-	username, setupToken      string
-	oneTimeToken, provider    string
+	username, provider        string
+	setupToken, oneTimeToken  string // files, or - for standard input
 	passwordStdin, tokenStdin bool
 	browser, device           bool
 }
@@ -52,13 +52,18 @@ is none, or with --device, you are shown a code that you enter with a browser
 anywhere else. With --provider the browser goes to that identity provider at once.
 
 With --username you are asked for your password instead, or it is read from
-standard input with --password-stdin. With --setup-token, from "kqueen up" or
-"kqueen user recover", you become an administrator; with --one-time-token, from
-"kqueen user create" or "kqueen user reset", you choose a password. With --token-stdin an API token is used
-in place of a session.`,
+standard input with --password-stdin. With --setup-token-file, for a token of
+"kqueen up" or "kqueen user recover", you become an administrator; with
+--one-time-token-file, for one of "kqueen user create" or "kqueen user reset", you
+choose a password. With --token-stdin an API token is used in place of a session.
+
+No secret is an argument, since every user of the machine sees those. A token is
+the first line of its file. The file - is standard input: a terminal asks for the
+token; without one, the password of --password-stdin comes after the first line.`,
 		Example: `  kqueen login https://kqueen.example.com:8443
   kqueen login https://kqueen.example.com:8443 --device
   kqueen login https://kqueen.example.com:8443 --username alice --password-stdin --ca-fingerprint sha256:2c26… <password
+  kqueen login https://kqueen.example.com:8443 --username alice --one-time-token-file -
   kqueen login --context kqueen.example.com`,
 		Args:              command.AtMostOne("SERVER"),
 		ValidArgsFunction: command.NoCompletion,
@@ -75,16 +80,20 @@ in place of a session.`,
 	f.StringVar(&l.username, "username", "", "your name there")
 	f.BoolVar(&l.passwordStdin, "password-stdin", false, "read the password from standard input")
 	f.BoolVar(&l.tokenStdin, "token-stdin", false, "read an API token from standard input and use that")
-	f.StringVar(&l.setupToken, "setup-token", "", "make the first administrator with the token from kqueen up, or another with that from kqueen user recover")
-	f.StringVar(&l.oneTimeToken, "one-time-token", "", "choose a password, with the token that an administrator gave you")
+	f.StringVar(&l.setupToken, "setup-token-file", "", "file with the token from kqueen up, to make the first administrator, or with that from kqueen user recover; - for standard input")
+	f.StringVar(&l.oneTimeToken, "one-time-token-file", "", "file with the token that an administrator gave you, to choose a password; - for standard input")
 	f.BoolVar(&l.browser, "browser", false, "sign in with a browser of this machine, also where kqueen cannot start one")
 	f.BoolVar(&l.device, "device", false, "sign in with a browser anywhere, by a code that you enter there")
 	f.StringVar(&l.provider, "provider", "", "identity provider to sign in with")
-	_ = cmd.RegisterFlagCompletionFunc("one-time-token", command.NoCompletion)
 	_ = cmd.RegisterFlagCompletionFunc("provider", command.NoCompletion)
 	_ = cmd.RegisterFlagCompletionFunc("ca-fingerprint", command.NoCompletion)
 	_ = cmd.RegisterFlagCompletionFunc("username", command.NoCompletion)
-	_ = cmd.RegisterFlagCompletionFunc("setup-token", command.NoCompletion)
+	command.RefuseSecrets(cmd, map[string]string{
+		"setup-token":    "--setup-token-file FILE, or - for standard input",
+		"one-time-token": "--one-time-token-file FILE, or - for standard input",
+		"password":       "--password-stdin, or let the terminal ask",
+		"token":          "--token-stdin",
+	})
 	return cmd
 }
 
@@ -96,7 +105,7 @@ func (l *login) check(cmd *cobra.Command) error {
 	case l.caFile != "" && l.caFingerprint != "":
 		return exit.UsageError(cmd, "--ca-file and --ca-fingerprint say the same; give one")
 	case l.setupToken != "" && l.oneTimeToken != "":
-		return exit.UsageError(cmd, "--setup-token is for administrators whom no administrator made, --one-time-token for other users; give one")
+		return exit.UsageError(cmd, "--setup-token-file is for administrators whom no administrator made, --one-time-token-file for other users; give one")
 	case l.passwordStdin && l.username == "":
 		return exit.UsageError(cmd, "--password-stdin needs --username")
 	case l.env.Flags.Context != "" && !connection.ContextPattern.MatchString(l.env.Flags.Context):
@@ -115,7 +124,7 @@ func (l *login) checkWays(cmd *cobra.Command) error {
 	case elsewhere && (byPassword || l.tokenStdin):
 		return exit.UsageError(cmd, "--browser, --device and --provider go without a password and without a token; choose one way")
 	case l.tokenStdin && byPassword:
-		return exit.UsageError(cmd, "--token-stdin goes without --username, --password-stdin, --setup-token and --one-time-token: a token says whose it is")
+		return exit.UsageError(cmd, "--token-stdin goes without --username, --password-stdin, --setup-token-file and --one-time-token-file: a token says whose it is")
 	}
 	return nil
 }
@@ -186,9 +195,12 @@ func (l *login) prove(ctx context.Context, c *client.Client, server string) (str
 
 // byPassword signs in a local user, who may be made or choose a password on the way.
 func (l *login) byPassword(ctx context.Context, c *client.Client) (string, error) {
+	token, err := l.token(ctx)
+	if err != nil {
+		return "", err
+	}
 	name := l.username
 	if name == "" {
-		var err error
 		if name, err = l.env.Prompt(ctx, "Name: "); err != nil {
 			return "", err
 		}
@@ -198,12 +210,12 @@ func (l *login) byPassword(ctx context.Context, c *client.Client) (string, error
 		return "", err
 	}
 	if l.setupToken != "" {
-		if _, err := c.SetUp(ctx, rest.SetUp{Token: l.setupToken, Name: name, Password: password}); err != nil {
+		if _, err := c.SetUp(ctx, rest.SetUp{Token: token, Name: name, Password: password}); err != nil {
 			return "", fmt.Errorf("make an administrator: %w", err)
 		}
 	}
 	if l.oneTimeToken != "" {
-		if err := c.ChoosePassword(ctx, rest.ChoosePassword{Token: l.oneTimeToken, Password: password}); err != nil {
+		if err := c.ChoosePassword(ctx, rest.ChoosePassword{Token: token, Password: password}); err != nil {
 			return "", fmt.Errorf("choose a password: %w", err)
 		}
 	}
@@ -212,6 +224,17 @@ func (l *login) byPassword(ctx context.Context, c *client.Client) (string, error
 		return "", fmt.Errorf("sign in: %w", err)
 	}
 	return session.Token, nil
+}
+
+// token reads the setup token or the one-time token, if there is one.
+func (l *login) token(ctx context.Context) (string, error) {
+	switch {
+	case l.setupToken != "":
+		return l.env.SecretFromFile(ctx, l.setupToken, "setup token", "Setup token: ")
+	case l.oneTimeToken != "":
+		return l.env.SecretFromFile(ctx, l.oneTimeToken, "one-time token", "One-time token: ")
+	}
+	return "", nil
 }
 
 func (l *login) password(ctx context.Context) (string, error) {

@@ -101,7 +101,7 @@ func reset(ctx context.Context, e *connection.Env, d *connection.API, name strin
 	if err != nil {
 		return fmt.Errorf("make a one-time token for user %s: %w", name, err)
 	}
-	e.Say("until %s they choose a password with: kqueen login %s --username %s --one-time-token TOKEN, where TOKEN is",
+	e.Say("until %s they choose a password with: kqueen login %s --username %s --one-time-token-file -, which asks for this token:",
 		console.When(once.Expires), d.Address(), console.ShellQuote(name))
 	_, err = fmt.Fprintln(e.Stdout, console.CleanLine(once.Token))
 	return err

@@ -214,18 +214,17 @@ func missingToken(m *v1alpha1.Machine) string {
 	return fmt.Sprintf("its condition %s is %s: %s", v1alpha1.ConditionBootstrapped, found.Status, console.CleanLine(found.Message))
 }
 
-// kubeadm is the stock command, for a shell.
+// kubeadm is the stock command, for a shell. It takes the token as an argument and in no other way beside a file.
 func (j *joinCommand) kubeadm() string {
-	return j.line([]string{"kubeadm", "join"}, "--discovery-token-ca-cert-hash")
+	return j.line([]string{"kubeadm", "join", j.Server, "--token", j.Token}, "--discovery-token-ca-cert-hash")
 }
 
-// kqueen is the command that brings everything with it, for a shell.
+// kqueen is the command that brings everything with it, for a shell, whose own echo is no process.
 func (j *joinCommand) kqueen() string {
-	return j.line([]string{"kqueen", "node", "join"}, "--ca-cert-hash")
+	return "echo " + console.ShellQuote(j.Token) + " | " + j.line([]string{"kqueen", "node", "join", j.Server, "--token-file", "-"}, "--ca-cert-hash")
 }
 
 func (j *joinCommand) line(words []string, hashFlag string) string {
-	words = append(words, j.Server, "--token", j.Token)
 	for _, hash := range j.CACertHashes {
 		words = append(words, hashFlag, hash)
 	}
@@ -272,6 +271,7 @@ func (j *joining) print(found *joinCommand) error {
 	j.env.Say("run it as root on the machine that becomes node %s; it is a secret, and expires at %s", found.Machine, found.Expires.Format(time.RFC3339))
 	if j.with == withKubeadm {
 		j.env.Say("the machine needs containerd, and kubeadm and kubelet %s; KQueen does not install them", found.Version)
+		j.env.Say("other users of the machine see the token among the arguments while kubeadm runs; the command of --with kqueen hides it")
 		return nil
 	}
 	j.env.Say("the machine needs this program, and the programs of Kubernetes %s and of nodes: kqueen release build, or a copy of the folder that has them here", found.Version)
