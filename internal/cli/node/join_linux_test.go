@@ -46,24 +46,6 @@ func TestInFlags(t *testing.T) {
 	}
 }
 
-// TestReadToken: a token comes from a file or from standard input, of which no more is read than a token may have.
-func TestReadToken(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(" abcdef.0123456789abcdef\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for from, want := range map[string]string{file: "abcdef.0123456789abcdef", "-": strings.Repeat("x", maxToken)} {
-		j := &machineJoin{env: connection.New(strings.NewReader(strings.Repeat("x", 2*maxToken)), nil, nil), tokenFile: from}
-		if got, err := j.readToken(); err != nil || got != want {
-			t.Errorf("%s: got %q, %v", from, got, err)
-		}
-	}
-	j := &machineJoin{tokenFile: filepath.Join(file, "none"), env: connection.New(nil, nil, nil)}
-	if _, err := j.readToken(); err == nil || !strings.Contains(err.Error(), "read the token: ") {
-		t.Errorf("got %v, want that there is no such file", err)
-	}
-}
-
 // TestLeaveNothing: a machine that is no node is told so, and who may not take one out; neither changes anything.
 func TestLeaveNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "node")
