@@ -86,7 +86,9 @@ const importTable = `
 	MECHANISMS, tenancy/access, tenancy/organization < server/problem;
 	server/problem, server/socket, tenancy/access, tenancy/audit, tenancy/identityprovider, platform/idempotency < server/chain;
 	server/chain < server/reference, server/rights;
-	server/rights < server/objects, server/accounts, server/auditlog;
+	NONE < server/body;
+	server/rights, server/body < server/objects;
+	server/rights < server/accounts, server/auditlog;
 	server/rights, tenancy/issuer < server/secrets;
 	server/accounts < server/pages;
 	server/reference, server/objects, server/secrets, server/auditlog, server/pages < server;

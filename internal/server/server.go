@@ -24,6 +24,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/idempotency"
 	"kqueen.io/kqueen/internal/server/accounts"
 	"kqueen.io/kqueen/internal/server/auditlog"
+	"kqueen.io/kqueen/internal/server/body"
 	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/objects"
 	"kqueen.io/kqueen/internal/server/pages"
@@ -137,6 +138,8 @@ func apiConfig(version string) huma.Config {
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "/openapi", "", ""
 	config.RejectUnknownQueryParameters = true
 	config.CreateHooks = nil // no "$schema" in answers
+	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: body.Unmarshal}
+	config.Formats = map[string]huma.Format{"application/json": format, "json": format}
 	config.Transformers = []huma.Transformer{chain.ToProblem}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token": {Type: "http", Scheme: "bearer", Description: "A session of POST " + rest.Prefix + "/signin, or an API token."},

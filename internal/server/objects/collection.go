@@ -10,7 +10,6 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +17,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/server/body"
 	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/problem"
 	"kqueen.io/kqueen/internal/server/rights"
@@ -184,7 +184,7 @@ func (c collection) read(ctx context.Context) (*unstructured.Unstructured, error
 	}
 	r := chain.Of(ctx)
 	name := r.Path(c.Parameter())
-	if !speakable(name) || c.Name == "Organization" && !r.Caller.Belongs(name) {
+	if !rights.Speakable(name) || c.Name == "Organization" && !r.Caller.Belongs(name) {
 		return nil, problem.NotFound()
 	}
 	r.Object.Name = name
@@ -200,9 +200,6 @@ func (c collection) read(ctx context.Context) (*unstructured.Unstructured, error
 	r.Object.UID = string(o.GetUID())
 	return o, nil
 }
-
-// speakable says whether something can have that name at all: one with a slash would lead elsewhere.
-func speakable(name string) bool { return len(content.IsPathSegmentName(name)) == 0 }
 
 func (c collection) createObject(ctx context.Context, in *createInput) (*objectOutput, error) {
 	namespace, err := c.namespaceOf(ctx)
@@ -262,6 +259,9 @@ func (c collection) patchObject(ctx context.Context, in *patchInput) (*objectOut
 	current, err := json.Marshal(have)
 	if err != nil {
 		return nil, problem.Explain(err)
+	}
+	if err := body.Check(in.RawBody); err != nil {
+		return nil, unread(err)
 	}
 	merged, err := jsonpatch.MergePatch(current, in.RawBody)
 	if err != nil {

@@ -1,16 +1,15 @@
 package objects
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/server/body"
 	"kqueen.io/kqueen/internal/server/problem"
 )
 
@@ -110,30 +109,35 @@ func (s *schemas) ref(name string) *huma.Schema {
 }
 
 // input reads what a caller says of a new object.
-func (s *schemas) input(k kind, body []byte) (rest.Input, error) { return s.read(k.Name+"Input", body) }
+func (s *schemas) input(k kind, data []byte) (rest.Input, error) { return s.read(k.Name+"Input", data) }
 
 // change reads what an object is to be, name and all.
-func (s *schemas) change(k kind, body []byte) (rest.Input, error) {
-	return s.read(k.Name+"Change", body)
+func (s *schemas) change(k kind, data []byte) (rest.Input, error) {
+	return s.read(k.Name+"Change", data)
 }
 
-func (s *schemas) read(schema string, body []byte) (rest.Input, error) {
+func (s *schemas) read(schema string, data []byte) (rest.Input, error) {
 	var in rest.Input
-	decoder := json.NewDecoder(bytes.NewReader(body))
 	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return in, problem.New(http.StatusBadRequest, rest.CodeInvalid, "the body is not JSON", rest.FieldError{Detail: err.Error()})
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return in, problem.New(http.StatusBadRequest, rest.CodeInvalid, "the body is not JSON", rest.FieldError{Detail: "something follows the value"})
+	if err := body.Unmarshal(data, &value); err != nil {
+		return in, unread(err)
 	}
 	result := &huma.ValidateResult{}
 	huma.Validate(s.registry, s.ref(schema), huma.NewPathBuffer([]byte("body"), 4), huma.ModeWriteToServer, value, result)
 	if len(result.Errors) > 0 {
 		return in, problem.Invalid(result.Errors)
 	}
-	if err := json.Unmarshal(body, &in); err != nil {
-		return in, problem.New(http.StatusBadRequest, rest.CodeInvalid, "the body is not JSON", rest.FieldError{Detail: err.Error()})
+	if err := body.Unmarshal(data, &in); err != nil {
+		return in, unread(err)
 	}
 	return in, nil
+}
+
+// unread says why a body cannot be read.
+func unread(err error) *problem.Problem {
+	what := "the body is not JSON"
+	if _, twice := errors.AsType[*body.DuplicateError](err); twice {
+		what = "the body is not clear"
+	}
+	return problem.New(http.StatusBadRequest, rest.CodeInvalid, what, rest.FieldError{Detail: err.Error()})
 }

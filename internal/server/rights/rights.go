@@ -9,6 +9,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -60,6 +61,9 @@ func (r *Rights) RequireIn(ctx context.Context, organization, verb, resource, na
 	chain.Of(ctx).Object = chain.Object{Organization: organization, Kind: resource, Name: name}
 	return r.Require(ctx, Act{Verb: verb, Resource: resource, Namespace: v1alpha1.NamespacePrefix + organization, Name: name})
 }
+
+// Speakable says whether an object can have that name at all: one with a slash would lead elsewhere.
+func Speakable(name string) bool { return len(content.IsPathSegmentName(name)) == 0 }
 
 // Organization returns an organization of the caller's, and notes it for the audit log. To a caller who does not belong
 // there, there is none.

@@ -11,7 +11,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -75,7 +74,7 @@ func (h *clusterAccess) mayEnter(ctx context.Context, in OfCluster, asked string
 		return nil, "", err
 	}
 	c := &v1alpha1.Cluster{}
-	if len(content.IsPathSegmentName(in.Cluster)) > 0 {
+	if !rights.Speakable(in.Cluster) {
 		return nil, "", problem.NotFound()
 	}
 	if err := h.callers.Get(ctx, client.ObjectKey{Namespace: o.OwnedNamespace(), Name: in.Cluster}, c); err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,7 +68,7 @@ func (h *credentials) provisioner(ctx context.Context, in OfProvisioner, verb st
 		return nil, err
 	}
 	p := &v1alpha1.Provisioner{}
-	if len(content.IsPathSegmentName(in.Provisioner)) > 0 {
+	if !rights.Speakable(in.Provisioner) {
 		return nil, problem.NotFound()
 	}
 	if err := h.callers.Get(ctx, client.ObjectKey{Namespace: o.OwnedNamespace(), Name: in.Provisioner}, p); err != nil {

@@ -52,6 +52,9 @@ func (h *join) createJoinToken(ctx context.Context, in *OfMachine) (*chain.Answe
 	if err := h.rights.Require(ctx, rights.Act{Verb: "update", Resource: "machines", Namespace: o.OwnedNamespace(), Name: in.Machine}); err != nil {
 		return nil, err
 	}
+	if !rights.Speakable(in.Machine) {
+		return nil, problem.NotFound()
+	}
 	m := &v1alpha1.Machine{}
 	if err := h.callers.Get(ctx, client.ObjectKey{Namespace: o.OwnedNamespace(), Name: in.Machine}, m); err != nil {
 		return nil, problem.Explain(err)

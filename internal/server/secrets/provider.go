@@ -49,6 +49,9 @@ func (h *clientSecrets) setProviderSecret(ctx context.Context, in *providerSecre
 	if err := chain.RequireFresh(ctx); err != nil {
 		return nil, err
 	}
+	if !rights.Speakable(in.IdentityProvider) {
+		return nil, problem.NotFound()
+	}
 	p := &v1alpha1.IdentityProvider{}
 	if err := h.callers.Get(ctx, client.ObjectKey{Name: in.IdentityProvider}, p); err != nil {
 		return nil, problem.Explain(err)
