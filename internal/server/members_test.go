@@ -12,8 +12,56 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/audit"
 )
+
+// TestDeletedUserLeaves: a user who is created again under the name of one who was deleted has none of the former one's roles.
+func TestDeletedUserLeaves(t *testing.T) {
+	h := newFixture(t)
+	h.green(t)
+	const at = "/api/v1/organizations/green"
+	enter := func() {
+		t.Helper()
+		if _, err := h.access.Users.Create(t.Context(), access.NewUser{Name: "twin", Password: secret}); err != nil {
+			t.Fatal(err)
+		}
+		issued, err := h.access.Passwords.SignIn(t.Context(), "twin", secret, access.Origin{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.tokens["twin"] = issued.Token.Reveal()
+	}
+	enter()
+	for _, member := range []string{"user:twin", "group:twin"} {
+		if a := h.do(t.Context(), t, "owner", "PUT", at+"/members/"+member, `{"role":"operator"}`); a.status != http.StatusOK {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	}
+	h.await(t, func() bool { return h.do(t.Context(), t, "twin", "GET", at, "").status == http.StatusOK })
+	if a := h.do(t.Context(), t, "admin", "DELETE", "/api/v1/users/twin", ""); a.status != http.StatusNoContent {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	if got := h.members(t, "viewer"); strings.Contains(got, "user:twin") || !strings.Contains(got, "group:twin=operator") {
+		t.Errorf("the members are %q", got)
+	}
+	enter()
+	h.await(t, func() bool { return h.do(t.Context(), t, "twin", "GET", at, "").status == http.StatusNotFound })
+	page, err := h.audit.List(t.Context(), audit.Filter{AllOrganizations: true, Action: "delete", ObjectName: "twin"})
+	if err != nil || len(page.Records) != 1 || page.Records[0].Detail["leaves"] != "green" || page.Records[0].Object.Kind != "User" {
+		t.Errorf("the audit log has %+v (%v)", page.Records, err)
+	}
+	// A user who is not there is in no organization, whatever these say.
+	if a := h.do(t.Context(), t, "owner", "PUT", at+"/members/user:planned", `{"role":"viewer"}`); a.status != http.StatusOK {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	if a := h.do(t.Context(), t, "admin", "DELETE", "/api/v1/users/planned", ""); a.status != http.StatusNotFound {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if got := h.members(t, "viewer"); !strings.Contains(got, "user:planned=viewer") {
+		t.Errorf("the members are %q", got)
+	}
+}
 
 // TestMembers: members come and go, as the roles allow; the audit log names them.
 func TestMembers(t *testing.T) {

@@ -34,9 +34,10 @@ func Register(api huma.API, c Config) {
 	(&signIn{a.Setup, a.Passwords, a.Credentials, c.Providers, c.Flows}).register(api)
 	(&devices{a.Devices, a.Codes, c.Flows}).register(api)
 	(&me{a.Passwords, a.Credentials}).register(api)
-	(&users{a.Users, a.Passwords, a.Credentials, c.Rights}).register(api)
+	m := &members{c.Callers, c.Rights}
+	(&users{a.Users, a.Passwords, a.Credentials, m, c.Rights}).register(api)
 	(&serviceAccounts{a.ServiceAccounts, a.Credentials, c.Rights}).register(api)
-	(&members{c.Callers, c.Rights}).register(api)
+	m.register(api)
 }
 
 // answer is what an act on accounts ended with, as the API has it.

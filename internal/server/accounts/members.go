@@ -180,6 +180,33 @@ func (h *members) changeMembers(ctx context.Context, in OfMember, change func([]
 	}
 }
 
+// forget removes a user from the members of all organizations, as the caller, and returns which these were. Organizations
+// know users by their names alone: one who is created again under the same name would have the former one's roles.
+func (h *members) forget(ctx context.Context, user string) ([]string, error) {
+	all := &v1alpha1.OrganizationList{}
+	if err := h.callers.List(ctx, all); err != nil {
+		return nil, problem.Explain(err)
+	}
+	who := v1alpha1.Member{User: user}
+	var left []string
+	for i := range all.Items {
+		o := &all.Items[i]
+		if !slices.ContainsFunc(o.Spec.Members, func(m v1alpha1.Member) bool { return sameMember(m, who) }) {
+			continue
+		}
+		in := OfMember{InOrganization: chain.InOrganization{Organization: o.Name}, Member: "user:" + user}
+		err := h.changeMembers(ctx, in, func(members []v1alpha1.Member) []v1alpha1.Member { return withoutMember(members, who) })
+		if err != nil && problem.Of(err).Status == http.StatusNotFound {
+			return left, problem.New(http.StatusConflict, rest.CodeConflict, "the organization "+o.Name+" comes or goes just now; delete the user again")
+		}
+		if err != nil {
+			return left, err
+		}
+		left = append(left, o.Name)
+	}
+	return left, nil
+}
+
 func (h *members) writeMembers(ctx context.Context, o *unstructured.Unstructured, have, want []v1alpha1.Member, in OfMember) error {
 	r := chain.Of(ctx)
 	r.Detail = map[string]string{"member": in.Member}

@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -19,6 +20,7 @@ type users struct {
 	users       *access.Users
 	passwords   *access.Passwords
 	credentials *access.Credentials
+	members     *members
 	rights      *rights.Rights
 }
 
@@ -30,7 +32,7 @@ func (h *users) register(api huma.API) {
 	huma.Register(api, o, h.createUser)
 	huma.Register(api, chain.Operation(http.MethodGet, "/users/{user}", "getUser", "Get a user", tag), h.getUser)
 	huma.Register(api, chain.Operation(http.MethodPatch, "/users/{user}", "updateUser", "Change, disable or enable a user", tag, chain.Recorded("update")), h.updateUser)
-	huma.Register(api, chain.Operation(http.MethodDelete, "/users/{user}", "deleteUser", "Delete a user, and revoke all their sessions and tokens", tag, chain.Recorded("delete")), h.deleteUser)
+	huma.Register(api, chain.Operation(http.MethodDelete, "/users/{user}", "deleteUser", "Delete a user with all sessions, tokens and memberships", tag, chain.Recorded("delete")), h.deleteUser)
 	huma.Register(api, chain.Operation(http.MethodPost, "/users/{user}/reset", "resetUser", "Create a one-time token with which a user chooses a password", tag, chain.Recorded("reset-password")), h.resetUser)
 	huma.Register(api, chain.Operation(http.MethodPost, "/users/{user}/revoke", "revokeUser", "Revoke all sessions and tokens of a user", tag, chain.Recorded("revoke")), h.revokeUser)
 }
@@ -140,6 +142,19 @@ func (h *users) changeUser(ctx context.Context, name string, to rest.UserChange)
 
 func (h *users) deleteUser(ctx context.Context, in *OfUser) (*struct{}, error) {
 	if err := h.mayUsers(ctx, "delete", in.User); err != nil {
+		return nil, err
+	}
+	// Disabled first: nothing of the user is good while the rest is done, and what is interrupted can be repeated.
+	if err := h.users.Disable(ctx, in.User); err != nil {
+		return nil, problem.ExplainAccess(err)
+	}
+	left, err := h.members.forget(ctx, in.User)
+	r := chain.Of(ctx)
+	r.Object, r.Before, r.After, r.Detail = chain.Object{Kind: "User", Name: in.User}, nil, nil, nil
+	if len(left) > 0 {
+		r.Detail = map[string]string{"leaves": strings.Join(left, ",")}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return nil, problem.ExplainAccess(h.users.Delete(ctx, in.User))

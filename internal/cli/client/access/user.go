@@ -156,8 +156,8 @@ func newDeleteUserCommand(e *connection.Env) *cobra.Command {
 	var sure bool
 	cmd := &cobra.Command{
 		Use:   "delete NAME...",
-		Short: "Delete users with all their sessions and tokens",
-		Long: `Delete users with all their sessions and tokens. What they made stays.
+		Short: "Delete users with all their sessions, tokens and memberships",
+		Long: `Delete users with all their sessions, tokens and memberships. What they made stays.
 
 A terminal is asked first. Without one, --yes is required.`,
 		Example:           "  kqueen user delete alice --yes",
@@ -168,7 +168,7 @@ A terminal is asked first. Without one, --yes is required.`,
 			if err != nil {
 				return err
 			}
-			if err := e.Confirmed(cmd, sure, "delete", fmt.Sprintf("Delete %s and all their sessions and tokens?", console.List(args))); err != nil {
+			if err := e.Confirmed(cmd, sure, "delete", fmt.Sprintf("Delete %s and all their sessions, tokens and memberships?", console.List(args))); err != nil {
 				return err
 			}
 			for _, name := range args {
