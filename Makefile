@@ -82,7 +82,7 @@ test: packages lint clients kubernetes conformance-tests test-node ## Check form
 .PHONY: cover
 cover: kubernetes ## Show how much of internal/ all tests together run, end-to-end tests included
 	@rm -rf $(BIN)/cover && mkdir -p $(BIN)/cover
-	GOCOVERDIR=$(abspath $(BIN)/cover) go test -trimpath -cover -coverpkg=./internal/... -timeout 60m ./internal/... ./test/... -args -test.gocoverdir=$(abspath $(BIN)/cover)
+	go test -trimpath -exec "env GOCOVERDIR=$(abspath $(BIN)/cover)" -cover -coverpkg=./internal/... -timeout 60m ./internal/... ./test/... -args -test.gocoverdir=$(abspath $(BIN)/cover)
 	@go tool covdata percent -i=$(BIN)/cover -pkg="$$(go list ./internal/... | paste -sd,)" | sort
 
 .PHONY: soak
