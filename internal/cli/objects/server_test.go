@@ -141,3 +141,55 @@ func TestEventsEnd(t *testing.T) {
 		t.Errorf("got %q, want three events, each once, and then that they are all", got)
 	}
 }
+
+// TestLookAtShared: what all organizations share has no watch, and is looked at by its name. That it is gone is known from a
+// list alone: a caller who may not look is told the same of the object.
+func TestLookAtShared(t *testing.T) {
+	const missing, denied = `{"code":"not-found","detail":"none"}`, `{"code":"forbidden","detail":"no"}`
+	cases := map[string]struct {
+		reason     string
+		status     int
+		object     string
+		listStatus int
+		list       string
+		found      int
+		want       string
+	}{
+		"There":   {"", 200, `{"kind":"Provisioner","name":"hosted"}`, 500, "", 1, ""},
+		"Own":     {"The organization has one of the same name.", 200, `{"kind":"Provisioner","name":"hosted","organization":"blue"}`, 500, "", 0, ""},
+		"Gone":    {"", 404, missing, 200, `{"items":[]}`, 0, ""},
+		"Denied":  {"", 404, missing, 403, denied, 0, "no"},
+		"Nowhere": {"The organization is gone, too.", 404, missing, 404, missing, 0, "none"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				status, said := tc.status, tc.object
+				if strings.HasSuffix(r.URL.Path, "/provisioners") {
+					status, said = tc.listStatus, tc.list
+				}
+				media := clitest.JSON
+				if status >= http.StatusBadRequest {
+					media = clitest.Problem
+				}
+				clitest.Say(w, status, media, said)
+			}))
+			watch, err := c.Watch(t.Context(), Set{Kind: "Provisioner", Organization: "blue", Shared: true, Name: "hosted"})
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("%s got %v, want %q", tc.reason, err, tc.want)
+			}
+			if err != nil {
+				return
+			}
+			defer watch.Close()
+			for range tc.found {
+				if event, err := watch.Next(); err != nil || event.Type != rest.EventAdded || event.Object.GetNamespace() != v1alpha1.SystemNamespace {
+					t.Errorf("got %+v, %v, want what is there", event, err)
+				}
+			}
+			if event, err := watch.Next(); err != nil || event.Type != rest.EventBookmark {
+				t.Errorf("%s got %+v, %v, want that this is all", tc.reason, event, err)
+			}
+		})
+	}
+}
