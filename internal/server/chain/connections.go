@@ -3,17 +3,19 @@ package chain
 import (
 	"net"
 	"net/netip"
+
+	"kqueen.io/kqueen/internal/platform/share"
 )
 
 // LimitConnections returns a listener that holds so many connections of one address (of IPv6: one /64) at most. What is
 // more is closed at once, so that no client alone takes all the connections that there may be.
 func LimitConnections(l net.Listener, ofOne int) net.Listener {
-	return &limitedListener{l, newShares(1, ofOne, ofOne)}
+	return &limitedListener{l, share.New(1, ofOne, ofOne)}
 }
 
 type limitedListener struct {
 	net.Listener
-	held *shares
+	held *share.Shares
 }
 
 // Accept returns the next connection that there is room for.
@@ -24,7 +26,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 			return nil, err // as it is: net/http looks at its type to tell what passes by itself
 		}
 		from, _ := netip.ParseAddrPort(conn.RemoteAddr().String()) // clients without an address share one
-		if leave := l.held.take(partyOf(from.Addr())); leave != nil {
+		if leave := l.held.Take(partyOf(from.Addr())); leave != nil {
 			return &limitedConn{conn, leave}, nil
 		}
 		_ = conn.Close()

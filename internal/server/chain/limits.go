@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/platform/share"
 	"kqueen.io/kqueen/internal/server/problem"
 	"kqueen.io/kqueen/internal/server/socket"
 )
@@ -15,16 +16,16 @@ import (
 type limits struct {
 	entrance *entrance
 	// callers are the requests of callers who are known, publics those of operations that are for all.
-	callers, publics *shares
+	callers, publics *share.Shares
 }
 
 func newLimits() limits {
-	return limits{newEntrance(), newShares(MaxRequests, maxRequestsOfOne, sureOfCaller), newShares(maxStrangers, MaxStrangersOfOne, sureOfStranger)}
+	return limits{newEntrance(), share.New(MaxRequests, maxRequestsOfOne, sureOfCaller), share.New(maxStrangers, MaxStrangersOfOne, sureOfStranger)}
 }
 
 // move lets a request go on in another share. False says that it is full.
-func (r *Request) move(to *shares, party string) bool {
-	leave := to.take(party)
+func (r *Request) move(to *share.Shares, party string) bool {
+	leave := to.Take(party)
 	if leave == nil {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/peer"
+	"kqueen.io/kqueen/internal/platform/share"
 )
 
 // What the server can do at once is shared out, so that no client takes what others need:
@@ -35,55 +36,20 @@ const (
 	sureOfStranger    = 1
 )
 
-// shares counts what goes on at once, by whose it is. It is safe for concurrent use.
-type shares struct {
-	// most is how many there may be, and mostOfOne how many of one party. As many as sure of each party there may be in
-	// any case: many parties together cannot keep another one out.
-	most, mostOfOne, sure int
-
-	mu  sync.Mutex
-	of  map[string]int
-	all int
-}
-
-func newShares(most, mostOfOne, sure int) *shares {
-	return &shares{most: most, mostOfOne: mostOfOne, sure: sure, of: map[string]int{}}
-}
-
-// take counts one more of a party until leave is called, which may be called again. It is nil when the share is full.
-func (s *shares) take(party string) (leave func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	have := s.of[party]
-	if have >= s.mostOfOne || s.all >= s.most && have >= s.sure {
-		return nil
-	}
-	s.all++
-	s.of[party]++
-	return sync.OnceFunc(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.all--
-		if s.of[party]--; s.of[party] == 0 {
-			delete(s.of, party)
-		}
-	})
-}
-
 // entrance is where requests are until their callers are authenticated.
 type entrance struct {
-	present *shares
+	present *share.Shares
 	// seats are for those who are worked on. The others wait for one in the order of coming.
 	seats chan struct{}
 }
 
 func newEntrance() *entrance {
-	return &entrance{newShares(maxEnteringOfOne*MaxEntering, maxEnteringOfOne, 1), make(chan struct{}, MaxEntering)}
+	return &entrance{share.New(maxEnteringOfOne*MaxEntering, maxEnteringOfOne, 1), make(chan struct{}, MaxEntering)}
 }
 
 // enter waits for a seat, which leave gives back. It is nil when there is none for too long.
 func (e *entrance) enter(ctx context.Context, address string) (leave func()) {
-	gone := e.present.take(address)
+	gone := e.present.Take(address)
 	if gone == nil {
 		return nil
 	}

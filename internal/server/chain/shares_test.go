@@ -3,55 +3,10 @@ package chain
 import (
 	"context"
 	"net/netip"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-func TestShares(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		// takes are parties in the order in which they take; a - before one is a leave.
-		takes string
-		// want says for each take whether there is room.
-		want string
-	}{
-		{"one party has its most", "a a a a", "yes yes yes no"},
-		{"another one has room then", "a a a a b b", "yes yes yes no yes yes"},
-		{"all is taken, but each is sure of one", "a a a b b b c d d", "yes yes yes yes yes no yes yes no"},
-		{"who leaves makes room", "a a a a -a a a", "yes yes yes no yes no"},
-		{"who is sure of one, and leaves, comes again", "a a a b b c -c c c", "yes yes yes yes yes yes yes no"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s, leaves, got := newShares(5, 3, 1), map[string][]func(){}, []string{}
-			for party := range strings.FieldsSeq(c.takes) {
-				if party, ok := strings.CutPrefix(party, "-"); ok {
-					leaves[party][0]()
-					leaves[party][0]() // counts once
-					leaves[party] = leaves[party][1:]
-					continue
-				}
-				leave := s.take(party)
-				got = append(got, map[bool]string{true: "yes", false: "no"}[leave != nil])
-				if leave != nil {
-					leaves[party] = append(leaves[party], leave)
-				}
-			}
-			if strings.Join(got, " ") != c.want {
-				t.Errorf("takes %s: %s, want %s", c.takes, strings.Join(got, " "), c.want)
-			}
-			for _, all := range leaves {
-				for _, leave := range all {
-					leave()
-				}
-			}
-			if s.all != 0 || len(s.of) != 0 {
-				t.Errorf("all have left, and it counts %d of %v", s.all, s.of)
-			}
-		})
-	}
-}
 
 func TestPartyOf(t *testing.T) {
 	for address, want := range map[string]string{
@@ -101,8 +56,8 @@ func TestEntrance(t *testing.T) {
 		for _, leave := range taken {
 			leave()
 		}
-		if len(e.seats) != 0 || e.present.all != 0 {
-			t.Errorf("all have left, and %d seats are taken by %d", len(e.seats), e.present.all)
+		if len(e.seats) != 0 || e.present.Taken() != 0 {
+			t.Errorf("all have left, and %d seats are taken by %d", len(e.seats), e.present.Taken())
 		}
 	})
 }
