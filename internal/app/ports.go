@@ -17,8 +17,8 @@ type port struct {
 	wish, first int
 }
 
-// listen opens a port: the one that is wished for, or the one of last time, or at first the one that users expect, or a
-// free one where that is taken.
+// listen opens a port: the one that is wished for, or the one of last time, or at first the one that users expect, or
+// the next free one where that is taken.
 func (p port) listen(host netip.Addr, lastTime int) (net.Listener, error) {
 	on := func(n int) (net.Listener, error) {
 		return net.Listen("tcp", net.JoinHostPort(host.String(), strconv.Itoa(n)))
@@ -34,15 +34,19 @@ func (p port) listen(host netip.Addr, lastTime int) (net.Listener, error) {
 		}
 		return l, nil
 	}
-	if l, err := on(p.first); err == nil {
-		return l, nil
+	var err error
+	for n := p.first; n < p.first+nearby; n++ {
+		var l net.Listener
+		if l, err = on(n); err == nil {
+			return l, nil
+		}
 	}
-	l, err := on(0)
-	if err != nil {
-		return nil, fmt.Errorf("open a port for the %s: %w", p.of, err)
-	}
-	return l, nil
+	return nil, fmt.Errorf("open a port for the %s: %d to %d cannot be had: %w; choose another with %s", p.of, p.first, p.first+nearby-1, err, p.flag)
 }
+
+// nearby is how many ports are tried from the first one. One that the kernel gives away by itself (from 32768) is none of
+// them: after a restart another program could have it.
+const nearby = 100
 
 // open opens a port of the installation and remembers it.
 func (a *App) open(p port, remembered *int) (net.Listener, error) {
