@@ -28,7 +28,7 @@ const importTable = `
 
 	# platform: small mechanisms that know nothing of KQueen's subjects; each can be tested alone. PLAIN ones import
 	# nothing, and every package may use them that has use for them.
-	NONE < platform/atomicfile, platform/invalid, platform/peer, platform/stage, platform/text < PLAIN;
+	NONE < platform/atomicfile, platform/invalid, platform/peer, platform/share, platform/stage, platform/text < PLAIN;
 	platform/text < platform/health < PLAIN;
 	platform/invalid < platform/component < PLAIN;
 	NONE < platform/osthread, platform/relay, platform/kube, platform/database;
@@ -40,7 +40,7 @@ const importTable = `
 	# hosting: the mechanisms of control planes.
 	PLAIN < hosting/pki, hosting/datastore, hosting/release, hosting/runner;
 	platform/relay < hosting/egress;
-	platform/operator, platform/relay < hosting/gateway;
+	platform/operator, platform/relay, PLAIN < hosting/gateway;
 	# A runner of processes says in the supervisor's terms what is described; no reconciler knows either.
 	hosting/runner, hosting/release, platform/supervise < hosting/runner/process;
 

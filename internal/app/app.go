@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -75,8 +74,7 @@ type App struct {
 	settings   *settings
 	supervisor *supervise.Supervisor
 	notices    *notices
-	gateway    *gateway.Gateway
-	front      net.Listener
+	table      *gateway.Table
 	began      time.Time
 	// api is nil until the REST API is ready.
 	api atomic.Pointer[apiServer]
@@ -89,7 +87,7 @@ const firstGatewayPort = 6443
 
 // New checks the data directory, takes its lock and finds what runs. It fails with a
 // *supervise.LockedError when another kqueen has the same data directory.
-func New(c Config) (*App, error) {
+func New(ctx context.Context, c Config) (*App, error) {
 	if c.Report == nil {
 		c.Report = func(stage.Step) {}
 	}
@@ -111,10 +109,9 @@ func New(c Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.front, err = a.open(port{"gateway", "--gateway-port", c.GatewayPort, firstGatewayPort}, &settings.GatewayPort); err != nil {
+	if err := a.openFront(ctx); err != nil {
 		return nil, errors.Join(err, a.supervisor.Close())
 	}
-	a.gateway = gateway.New(gateway.Config{Log: c.Log.With("part", "gateway")})
 	ctrl.SetLogger(logr.FromSlogHandler(c.Log.Handler()))
 	klog.SetSlogLogger(c.Log)
 	return a, nil
@@ -131,8 +128,10 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
+	if err := stage.Run(ctx, a.Report, "Gateway", a.serveFront); err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.gateway.Serve(ctx, a.front) })
 	group.Go(func() error { return a.socket().Serve(ctx) })
 	group.Go(func() error { return a.Engine.Keep(ctx) })
 	group.Go(func() error { return a.control(ctx, plane, installed, ready) })
@@ -144,7 +143,7 @@ func (a *App) socket() *status.Socket {
 	return &status.Socket{
 		Dir: a.Dir, Version: a.Version, Gateway: a.gatewayAddress(), API: a.apiAddress, StartedAt: a.began, Log: a.Log,
 		Supervisor: a.supervisor,
-		Owns:       func(id string) bool { return engine.Owns(a.Engine, id) },
+		Owns:       func(id string) bool { return owns(a.Engine, id) },
 		Admin: func() client.Reader {
 			if admin := a.admin.Load(); admin != nil {
 				return *admin
@@ -181,13 +180,7 @@ func (a *App) planes() runner.Runner {
 }
 
 // Close releases the lock. Everything that was started runs on; see Down.
-func (a *App) Close() error {
-	err := a.front.Close()
-	if errors.Is(err, net.ErrClosed) { // the gateway has closed it already
-		err = nil
-	}
-	return errors.Join(err, a.supervisor.Close())
-}
+func (a *App) Close() error { return a.supervisor.Close() }
 
 // auditDir is where an API server on this host writes what is done past the REST API, until it is in the audit log.
 func (a *App) auditDir() string { return filepath.Join(a.Dir, auditFolder) }

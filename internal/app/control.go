@@ -31,7 +31,6 @@ import (
 	"kqueen.io/kqueen/internal/clusters/provision/hosted"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
-	"kqueen.io/kqueen/internal/hosting/gateway"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/admission"
 	"kqueen.io/kqueen/internal/platform/kube"
@@ -132,7 +131,7 @@ func (a *App) sweep(ctx context.Context, direct client.Reader, machines machine.
 	if err != nil {
 		return err
 	}
-	running = slices.DeleteFunc(running, func(id string) bool { return engine.Owns(a.Engine, id) })
+	running = slices.DeleteFunc(running, func(id string) bool { return owns(a.Engine, id) })
 	return controlplane.Sweep(ctx, direct, running, func(ctx context.Context, uid string) error {
 		a.Log.Warn("removing a workload whose object is gone", "workload", uid)
 		// For a workload that is no machine this is nothing but the runner's Remove.
@@ -222,7 +221,11 @@ func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, d *apiServer
 	if err != nil {
 		return nil, err
 	}
-	routes, err := a.routes(mgr.GetClient()).Setup(mgr)
+	front := a.routes(mgr.GetClient())
+	if err := front.Restore(ctx, mgr.GetAPIReader()); err != nil {
+		return nil, fmt.Errorf("restore the gateway's routes: %w", err)
+	}
+	routes, err := front.Setup(mgr)
 	if err != nil {
 		return nil, err
 	}
@@ -240,15 +243,6 @@ func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, d *apiServer
 
 // issuerDeadline bounds each call to an issuer.
 const issuerDeadline = 10 * time.Second
-
-// routes are the gateway's.
-func (a *App) routes(c client.Reader) *gateway.Routes {
-	r := &gateway.Routes{Gateway: a.gateway, Client: c, Name: func(of types.NamespacedName) string { return controlplane.ServerName(of, a.Domain) }}
-	if a.Listen.IsUnspecified() {
-		r.Self = advertiseAddress(a.Listen)
-	}
-	return r
-}
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()

@@ -54,7 +54,7 @@ func stopAll(ctx context.Context, e engine.Engine, r *supervise.Supervisor, repo
 		return group.Wait()
 	}
 	for _, id := range ids {
-		if !engine.Owns(e, id) && !machines.Has(id) {
+		if !owns(e, id) && !machines.Has(id) {
 			tenants++
 		}
 	}
@@ -64,9 +64,9 @@ func stopAll(ctx context.Context, e engine.Engine, r *supervise.Supervisor, repo
 	}
 	phases := []phase{
 		{fmt.Sprintf("Stop %d machines", len(machines)), machines.Has},
-		{fmt.Sprintf("Stop %d control planes", tenants), func(id string) bool { return !engine.Owns(e, id) && !machines.Has(id) }},
+		{fmt.Sprintf("Stop %d control planes", tenants), func(id string) bool { return !owns(e, id) && !machines.Has(id) }},
 	}
-	for _, own := range e.Workloads() {
+	for _, own := range append([]engine.Workload{{ID: workloadGateway, Title: "the gateway"}}, e.Workloads()...) {
 		phases = append(phases, phase{"Stop " + own.Title, func(id string) bool { return id == own.ID }})
 	}
 	for _, s := range phases {

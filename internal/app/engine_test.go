@@ -5,6 +5,7 @@ package app
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,11 +26,28 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/hosting/gateway"
 	"kqueen.io/kqueen/internal/platform/admission"
 	"kqueen.io/kqueen/internal/platform/operator"
+	"kqueen.io/kqueen/internal/platform/stage"
 )
 
-func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
+// TestMain runs the tests or, called as an installation calls kqueen, the gateway.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 || os.Args[1] != "gateway" {
+		os.Exit(controlplanetest.Run(m))
+	}
+	p := gateway.Process{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	flags := flag.NewFlagSet("gateway", flag.ExitOnError)
+	flags.StringVar(&p.Listen, "listen", "", "")
+	flags.StringVar(&p.Routes, "routes", "", "")
+	flags.StringVar(&p.Health, "health", "", "")
+	_ = flags.Parse(os.Args[2:])
+	if err := p.Run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
 
 // existing is the engine of a cluster that exists: an API server that others have started, and that presents a certificate
 // to webhooks or, with no caller, none that KQueen knows.
@@ -111,10 +129,15 @@ func TestRunOnAnExistingCluster(t *testing.T) {
 // run runs an installation until the returned function is called, which returns how it ended.
 func run(t *testing.T, c Config) func() error {
 	t.Helper()
-	a, err := New(c)
+	a, err := New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // the gateway goes on without KQueen
+		if err := Down(context.WithoutCancel(t.Context()), c.Engine, c.Dir, c.Log, func(stage.Step) {}); err != nil {
+			t.Error(err)
+		}
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, done := make(chan struct{}), make(chan error, 1)
 	go func() { done <- a.Run(ctx, func() { close(ready) }) }()

@@ -11,22 +11,27 @@ import (
 type notices struct {
 	engine engine.Engine
 	own    chan struct{} // the engine's workloads
+	front  chan struct{} // the gateway
 	// controlPlanes and machines get UIDs, credentials gets audiences.
 	controlPlanes, machines, credentials *operator.Notices
 }
 
 func newNotices(e engine.Engine) *notices {
 	return &notices{
-		engine: e, own: make(chan struct{}, 1),
+		engine: e, own: make(chan struct{}, 1), front: make(chan struct{}, 1),
 		controlPlanes: operator.NewNotices(), machines: operator.NewNotices(), credentials: operator.NewNotices(),
 	}
 }
 
 // workload takes the runner's word that a component of a workload changed. It does not block.
 func (n *notices) workload(id string) {
-	if engine.Owns(n.engine, id) {
+	if owns(n.engine, id) {
+		of := n.own
+		if id == workloadGateway {
+			of = n.front
+		}
 		select {
-		case n.own <- struct{}{}:
+		case of <- struct{}{}:
 		default:
 		}
 		return

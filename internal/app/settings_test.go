@@ -78,7 +78,7 @@ func TestDamagedSettings(t *testing.T) {
 			if err := os.WriteFile(settingsFile(dir), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := New(Config{Engine: existing{}, Dir: dir, Log: slog.New(slog.DiscardHandler)})
+			_, err := New(t.Context(), Config{Engine: existing{}, Dir: dir, Log: slog.New(slog.DiscardHandler)})
 			if err == nil || !strings.Contains(err.Error(), settingsFile(dir)) || !strings.Contains(err.Error(), "correct it") {
 				t.Errorf("got %v, want an error that names the file and what to do", err)
 			}
@@ -110,7 +110,7 @@ func TestDirRefused(t *testing.T) {
 		file:                       "choose another with --data-dir",
 		filepath.Join(file, "dir"): "choose another with --data-dir",
 	} {
-		_, err := New(Config{Engine: existing{}, Dir: dir, Log: slog.New(slog.DiscardHandler)})
+		_, err := New(t.Context(), Config{Engine: existing{}, Dir: dir, Log: slog.New(slog.DiscardHandler)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", dir, err, want)
 		}
@@ -125,7 +125,7 @@ func TestDirRefused(t *testing.T) {
 func TestNewGivesUp(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	c := Config{Engine: existing{}, Dir: dir, Log: slog.New(slog.DiscardHandler), GatewayPort: taken(t)}
-	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "choose another with --gateway-port") {
+	if _, err := New(t.Context(), c); err == nil || !strings.Contains(err.Error(), "choose another with --gateway-port") {
 		t.Fatalf("got %v, want that the port is taken", err)
 	}
 	if Used(dir) {
@@ -139,7 +139,7 @@ func TestNewGivesUp(t *testing.T) {
 	if err := free.Close(); err != nil {
 		t.Fatal(err)
 	}
-	a, err := New(c)
+	a, err := New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestNewGivesUp(t *testing.T) {
 // TestOpenAPIGivesUp: an API whose port is taken has no address, and leaves neither a database nor a socket in the way of the
 // next start.
 func TestOpenAPIGivesUp(t *testing.T) {
-	a, err := New(Config{Engine: existing{}, Dir: filepath.Join(t.TempDir(), "data"), Log: slog.New(slog.DiscardHandler), APIPort: taken(t)})
+	a, err := New(t.Context(), Config{Engine: existing{}, Dir: filepath.Join(t.TempDir(), "data"), Log: slog.New(slog.DiscardHandler), APIPort: taken(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestReset(t *testing.T) {
 			if diff := cmp.Diff(tc.left, left); diff != "" || err != nil {
 				t.Errorf("%v, left (-want +got):\n%s", err, diff)
 			}
-			if diff := cmp.Diff([]string{"Stop 0 machines", "Stop 0 control planes", "Delete all data"}, steps); diff != "" {
+			if diff := cmp.Diff([]string{"Stop 0 machines", "Stop 0 control planes", "Stop the gateway", "Delete all data"}, steps); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 			if Used(dir) {

@@ -20,13 +20,56 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// TestFailures kills the programs below a tenant, one after the other.
+// TestFailures kills KQueen and the programs below a tenant, one after the other.
 func TestFailures(t *testing.T) {
 	i := started(t)
 	i.ok("cluster", "create", "demo", "--wait", "--timeout", "5m")
+	t.Run("KQueen", func(t *testing.T) { killKQueen(t, i) })
 	t.Run("APIServer", func(t *testing.T) { killAPIServer(t, i) })
 	t.Run("Store", func(t *testing.T) { killStore(t, i) })
 	t.Run("Power", func(t *testing.T) { killAll(t, i) })
+}
+
+// killKQueen kills KQueen and starts it again under the eyes of a tenant's clients, who do not notice: the gateway is a
+// process of its own.
+func killKQueen(t *testing.T, i *installation) {
+	tenant := clientset(t, i.tenant("default", "demo"))
+	const enough, writers = 50, 4
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	open, err := tenant.CoreV1().ConfigMaps(corev1.NamespaceDefault).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Stop()
+	w := &writing{client: tenant, acknowledged: map[string]bool{}, news: make(chan struct{}, 1)}
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() { w.run(ctx) })
+	}
+	w.reach(ctx, t, enough)
+	for _, pid := range i.servers() {
+		kill(t, pid)
+	}
+	w.reach(ctx, t, w.count()+enough) // without KQueen
+	i.up()
+	w.reach(ctx, t, w.count()+enough)
+	if w.refused > 0 {
+		t.Errorf("%d requests failed while KQueen was killed and started", w.refused)
+	}
+	// The watch that was open all the time has what came last.
+	last := "the-last-one"
+	if _, err := tenant.CoreV1().ConfigMaps(corev1.NamespaceDefault).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: last}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for event := range open.ResultChan() {
+		if m, ok := event.Object.(*corev1.ConfigMap); ok && m.Name == last {
+			cancel()
+			all.Wait()
+			return
+		}
+	}
+	t.Error("the watch through the gateway was cut")
 }
 
 func killAPIServer(t *testing.T, i *installation) {

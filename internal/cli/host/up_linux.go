@@ -103,7 +103,7 @@ func serve(ctx context.Context, e *connection.Env, flags upFlags) error {
 }
 
 func serveWith(ctx context.Context, config app.Config, report *daemon.Report) error {
-	a, err := app.New(config)
+	a, err := app.New(ctx, config)
 	if err != nil {
 		return explainLocked(err, config.Dir)
 	}

@@ -3,7 +3,8 @@
 // It reads the server name out of a connection's first message (SNI) and passes the whole connection, that message included, to the API server of
 // that name. It holds no key and decrypts nothing: certificates, client certificates and HTTP/2 are between the client and the API server.
 // It hides the reading of that message, the limits that keep one tenant from using up the others' connections, and the cutting of connections
-// whose tenant is gone. [Routes] calls [Gateway.SetRoute] and [Gateway.RemoveRoute].
+// whose tenant is gone. It runs as a [Process] of its own, which follows a [Table] of routes on disk; [Routes] writes that as the statuses of
+// control planes have it.
 //
 // A client that cannot send the name (it dials an IP address, as nodes and pods do) cannot come this way.
 package gateway
@@ -13,41 +14,56 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"kqueen.io/kqueen/internal/platform/peer"
 	"kqueen.io/kqueen/internal/platform/relay"
 )
 
 // Defaults of [Config].
 const (
-	DefaultHelloTimeout    = 10 * time.Second
-	DefaultDialTimeout     = 5 * time.Second
-	DefaultMaxConns        = 10_000
-	DefaultMaxConnsPerHost = 1_000
+	DefaultHelloTimeout              = 10 * time.Second
+	DefaultDialTimeout               = 5 * time.Second
+	DefaultMaxConns                  = 10_000
+	DefaultMaxConnsPerAddress        = 2_000
+	DefaultMaxConnsPerHost           = 1_000
+	DefaultMaxConnsPerHostAndAddress = 500
 )
 
 // Config limits what a connection may cost. Zero values mean the defaults.
 type Config struct {
 	Log *slog.Logger // nil: silent
-	// HelloTimeout is how long a client may take for its first TLS message.
+	// HelloTimeout is how long a client may take for its first TLS message, and how long for what comes after it.
 	HelloTimeout time.Duration
 	// DialTimeout is how long an API server may take to accept a connection and its first bytes.
 	DialTimeout time.Duration
 	// MaxConns limits the open connections of one Gateway, those without a name yet included. Each takes up to six file
 	// descriptors: two sockets, and two pipes through which the kernel moves the bytes.
 	MaxConns int
+	// MaxConnsPerAddress limits those of one address (of IPv6: one /64).
+	MaxConnsPerAddress int
 	// MaxConnsPerHost limits the open connections of one name.
 	MaxConnsPerHost int
+	// MaxConnsPerHostAndAddress limits those of one address to one name. Beyond it, and beyond MaxConnsPerAddress, the
+	// connection of that address that has been silent for longest gives way to the next one.
+	MaxConnsPerHostAndAddress int
+
+	minSilence time.Duration // of a connection that gives way
 }
+
+// defaultMinSilence is short beside the 30 seconds after which a client of Kubernetes that only waits sends a ping.
+const defaultMinSilence = time.Second
 
 // Gateway passes TLS connections on by their server name. It is safe for concurrent use.
 type Gateway struct {
-	c     Config
-	slots chan struct{} // one taken for every open connection
+	c       Config
+	limiter *limiter // of all open connections
 
 	mu     sync.Mutex
 	routes map[string]*route
@@ -56,16 +72,17 @@ type Gateway struct {
 // route is where the connections of a name go. It dies with RemoveRoute: a later one of the same name is another route.
 type route struct {
 	backend netip.AddrPort
-	links   map[*link]struct{}
+	limiter *limiter
 }
 
-// link is one connection on its way; cut ends it, whatever it is doing.
-type link struct{ cut context.CancelFunc }
+// link is one connection on its way.
+type link struct {
+	client net.Conn
+	from   string             // the client's address, as it is counted
+	cut    context.CancelFunc // ends the connection, whatever it is doing
+}
 
-var (
-	errNoRoute = errors.New("no such host")
-	errFull    = errors.New("host has too many open connections")
-)
+var errNoRoute = errors.New("no such host")
 
 // New makes a Gateway without routes.
 func New(c Config) *Gateway {
@@ -78,32 +95,39 @@ func New(c Config) *Gateway {
 	if c.DialTimeout <= 0 {
 		c.DialTimeout = DefaultDialTimeout
 	}
-	if c.MaxConns <= 0 {
-		c.MaxConns = DefaultMaxConns
+	if c.minSilence <= 0 {
+		c.minSilence = defaultMinSilence
 	}
-	if c.MaxConnsPerHost <= 0 {
-		c.MaxConnsPerHost = DefaultMaxConnsPerHost
+	for _, limit := range []struct {
+		value   *int
+		natural int
+	}{
+		{&c.MaxConns, DefaultMaxConns},
+		{&c.MaxConnsPerAddress, DefaultMaxConnsPerAddress},
+		{&c.MaxConnsPerHost, DefaultMaxConnsPerHost},
+		{&c.MaxConnsPerHostAndAddress, DefaultMaxConnsPerHostAndAddress},
+	} {
+		if *limit.value <= 0 {
+			*limit.value = limit.natural
+		}
 	}
-	return &Gateway{c: c, slots: make(chan struct{}, c.MaxConns), routes: map[string]*route{}}
+	return &Gateway{c: c, limiter: newLimiter(c.MaxConns, c.MaxConnsPerAddress, c.minSilence), routes: map[string]*route{}}
 }
 
 // SetRoute passes connections for host (any case, with or without a dot at its end) on to backend. It is idempotent.
 // When host had another backend, new connections go to the new one and open ones stay with the old one.
 func (g *Gateway) SetRoute(host string, backend netip.AddrPort) error {
+	if err := check(host, backend); err != nil {
+		return err
+	}
 	name := canonical(host)
-	if name == "" {
-		return errors.New("gateway route: host is empty: want a DNS name")
-	}
-	if !backend.IsValid() || backend.Port() == 0 {
-		return fmt.Errorf("gateway route %s: backend %q is not an address with a port", name, backend)
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if r, ok := g.routes[name]; ok {
 		r.backend = backend
 		return nil
 	}
-	g.routes[name] = &route{backend: backend, links: map[*link]struct{}{}}
+	g.routes[name] = &route{backend: backend, limiter: newLimiter(g.c.MaxConnsPerHost, g.c.MaxConnsPerHostAndAddress, g.c.minSilence)}
 	return nil
 }
 
@@ -117,9 +141,7 @@ func (g *Gateway) RemoveRoute(host string) {
 		return
 	}
 	delete(g.routes, name)
-	for l := range r.links {
-		l.cut()
-	}
+	r.limiter.cutAll()
 }
 
 // join counts a connection to its host; leave must be called when it ends. From here on RemoveRoute cuts it, even while its backend is being dialled.
@@ -130,16 +152,26 @@ func (g *Gateway) join(host string, l *link) (backend netip.AddrPort, leave func
 	if !ok {
 		return netip.AddrPort{}, nil, errNoRoute
 	}
-	if len(r.links) >= g.c.MaxConnsPerHost {
-		return netip.AddrPort{}, nil, errFull
+	leave, err = r.limiter.enter(l)
+	return r.backend, leave, err
+}
+
+// check says what is wrong with a route.
+func check(host string, backend netip.AddrPort) error {
+	if canonical(host) == "" {
+		return errors.New("gateway route: host is empty: want a DNS name")
 	}
-	r.links[l] = struct{}{}
-	leave = func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		delete(r.links, l)
+	if !backend.IsValid() || backend.Port() == 0 {
+		return fmt.Errorf("gateway route %s: backend %q is not an address with a port", canonical(host), backend)
 	}
-	return r.backend, leave, nil
+	return nil
+}
+
+// hosts are those that have a route.
+func (g *Gateway) hosts() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Collect(maps.Keys(g.routes))
 }
 
 func canonical(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
@@ -170,18 +202,27 @@ func (g *Gateway) accept(ctx context.Context, l net.Listener, conns *sync.WaitGr
 			g.c.Log.WarnContext(ctx, "cannot accept connections for now", "err", err)
 			continue
 		}
-		select {
-		case g.slots <- struct{}{}:
-		default:
-			g.c.Log.DebugContext(ctx, "refused: too many open connections", "client", conn.RemoteAddr())
+		ctx, cut := context.WithCancel(ctx)
+		l := &link{client: conn, from: origin(conn), cut: cut}
+		leave, err := g.limiter.enter(l)
+		if err != nil {
+			g.c.Log.DebugContext(ctx, "refused", "client", conn.RemoteAddr(), "err", err)
+			cut()
 			_ = conn.Close()
 			continue
 		}
 		conns.Go(func() {
-			defer func() { <-g.slots }()
-			g.handle(ctx, conn)
+			defer leave()
+			defer cut()
+			g.handle(ctx, l)
 		})
 	}
+}
+
+// origin is the address of a client, as it is counted. Clients without an address share one.
+func origin(c net.Conn) string {
+	from, _ := netip.ParseAddrPort(c.RemoteAddr().String())
+	return peer.Of(from.Addr()).String()
 }
 
 // transient tells whether the listener will work again: a client that was gone before it was accepted, or no free file descriptor.

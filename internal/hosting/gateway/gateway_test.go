@@ -276,13 +276,14 @@ func TestSlowHelloIsClosed(t *testing.T) {
 	}
 }
 
-func TestNoTimeoutAfterTheHello(t *testing.T) {
-	g, addr := start(t, Config{HelloTimeout: 50 * time.Millisecond, DialTimeout: 50 * time.Millisecond})
+func TestNoTimeoutAfterTheHandshake(t *testing.T) {
+	g, addr := start(t, Config{HelloTimeout: 2 * time.Second, DialTimeout: 50 * time.Millisecond})
 	setRoute(t, g, "a.org.test", backend(t, echo))
 	c := dial(t, addr)
 	mustExchange(t, c, helloOf(t, "a.org.test"))
+	mustExchange(t, c, []byte("key exchange"))
 	// Silent for longer than both limits, as a watch is.
-	_ = c.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	_ = c.SetReadDeadline(time.Now().Add(2200 * time.Millisecond))
 	var timeout net.Error
 	if _, err := c.Read(make([]byte, 1)); !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Fatalf("an idle connection ended with %v", err)

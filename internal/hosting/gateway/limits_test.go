@@ -51,8 +51,8 @@ func TestNewBackendKeepsOpenConnections(t *testing.T) {
 	mustExchange(t, old, []byte("still here"))
 }
 
-func TestOneHostCannotUseUpTheOthersConnections(t *testing.T) {
-	g, addr := start(t, Config{MaxConnsPerHost: 2})
+func TestOneNameCannotUseUpTheOthersConnections(t *testing.T) {
+	g, addr := start(t, Config{MaxConnsPerHostAndAddress: 2, minSilence: time.Hour})
 	to := backend(t, echo)
 	setRoute(t, g, "a.org.test", to)
 	setRoute(t, g, "b.org.test", to)
@@ -68,8 +68,8 @@ func TestOneHostCannotUseUpTheOthersConnections(t *testing.T) {
 	eventually(t, func() error { return exchange(dial(t, addr), hello) })
 }
 
-func TestAllConnectionsTogetherAreLimited(t *testing.T) {
-	g, addr := start(t, Config{MaxConns: 2})
+func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
+	g, addr := start(t, Config{MaxConnsPerAddress: 2, minSilence: time.Hour})
 	setRoute(t, g, "a.org.test", backend(t, echo))
 	hello := helloOf(t, "a.org.test")
 	first := dial(t, addr)
@@ -119,11 +119,10 @@ func TestShutdownEndsEverything(t *testing.T) {
 		_ = c.Close()
 		t.Error("the port is still open")
 	}
-	if n := len(g.routes["a.org.test"].links); n != 0 {
-		t.Errorf("%d connections are still counted", n)
-	}
-	if n := len(g.slots); n != 0 {
-		t.Errorf("%d places are still taken", n)
+	for name, r := range map[string]*limiter{"the name": g.routes["a.org.test"].limiter, "the gateway": g.limiter} {
+		if n := r.places.Taken(); n != 0 || len(r.of) != 0 {
+			t.Errorf("%d places of %s are still taken, by %v", n, name, r.of)
+		}
 	}
 }
 
@@ -180,7 +179,7 @@ func TestRoutesChangeUnderLoad(t *testing.T) {
 	close(done)
 	changer.Wait()
 	stop()
-	if n := len(g.slots); n != 0 {
+	if n := g.limiter.places.Taken(); n != 0 {
 		t.Errorf("%d places are still taken", n)
 	}
 }

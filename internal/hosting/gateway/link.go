@@ -23,10 +23,9 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interv
 const lingerTimeout = time.Second
 
 // handle takes a connection from its hello to its end.
-func (g *Gateway) handle(ctx context.Context, client net.Conn) {
+func (g *Gateway) handle(ctx context.Context, l *link) {
+	client := l.client
 	defer func() { _ = client.Close() }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	defer relay.CloseWhenDone(ctx, client)()
 	log := g.c.Log.With("client", client.RemoteAddr())
 
@@ -39,7 +38,7 @@ func (g *Gateway) handle(ctx context.Context, client net.Conn) {
 	}
 	_ = client.SetReadDeadline(time.Time{})
 
-	backend, leave, err := g.join(host, &link{cut: cancel})
+	backend, leave, err := g.join(host, l)
 	if err != nil {
 		log.DebugContext(ctx, "refused", "host", host, "err", err)
 		refuse(client, alertOf(err))
@@ -53,6 +52,14 @@ func (g *Gateway) handle(ctx context.Context, client net.Conn) {
 		refuse(client, alertInternalError)
 		return
 	}
+	// A client that means it answers the API server's first message. Who goes on is not ours to know, but the API server's.
+	silent := time.AfterFunc(g.c.HelloTimeout, func() {
+		if l.received() <= uint64(len(hello)) {
+			log.DebugContext(ctx, "cut: nothing came after the hello", "host", host)
+			l.cut()
+		}
+	})
+	defer silent.Stop()
 	relay.Both(ctx, client, server)
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -18,10 +19,10 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
-// Routes keeps a Gateway's routes as the statuses of ControlPlanes have them. It is a reconciler that writes nothing, so
-// that it runs on every replica of KQueen, whichever of them reconciles control planes.
+// Routes keeps a gateway's routes as the statuses of ControlPlanes have them. It is a reconciler that writes nothing to the
+// API, so that it runs on every replica of KQueen, whichever of them reconciles control planes.
 type Routes struct {
-	Gateway *Gateway
+	Table *Table
 	// Client reads ControlPlanes, from a cache.
 	Client client.Reader
 	// Name is the server name of a control plane. The one in a status is not asked: it could be that of another one.
@@ -40,11 +41,10 @@ func (r *Routes) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	}
 	backend, serves := r.backend(cp.Status.Endpoint)
 	if apierrors.IsNotFound(err) || !serves {
-		r.Gateway.RemoveRoute(name)
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, r.Table.Remove(name)
 	}
 	log.FromContext(ctx).V(operator.Debug).Info("route", "host", name, "backend", backend)
-	return reconcile.Result{}, r.Gateway.SetRoute(name, backend)
+	return reconcile.Result{}, r.Table.Set(name, backend)
 }
 
 // backend is where an API server is dialled; false while it has no address. It is pure.
@@ -60,6 +60,22 @@ func (r *Routes) backend(e *v1alpha1.ControlPlaneEndpoint) (netip.AddrPort, bool
 		addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	return netip.AddrPortFrom(addr, uint16(e.Port)), true
+}
+
+// Restore makes the table what the statuses of all control planes say, before the first of them is reconciled: what went
+// while KQueen did not run is never reconciled, and a table that was lost is back in one step.
+func (r *Routes) Restore(ctx context.Context, direct client.Reader) error {
+	planes := &v1alpha1.ControlPlaneList{}
+	if err := direct.List(ctx, planes); err != nil {
+		return fmt.Errorf("list control planes: %w", err)
+	}
+	routes := map[string]netip.AddrPort{}
+	for i := range planes.Items {
+		if backend, serves := r.backend(planes.Items[i].Status.Endpoint); serves {
+			routes[r.Name(client.ObjectKeyFromObject(&planes.Items[i]))] = backend
+		}
+	}
+	return r.Table.Replace(routes)
 }
 
 // Setup adds r to mgr. Wait on what it returns before users are told that their clusters can be reached.

@@ -1,11 +1,14 @@
 package gateway
 
 import (
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,7 +56,13 @@ func TestRoutesFollowStatuses(t *testing.T) {
 	c := controlplanetest.Client(t)
 	namespace := controlplanetest.Namespace(t, c)
 	g, addr := start(t, Config{})
-	routes := &Routes{Gateway: g, Client: c, Name: func(of types.NamespacedName) string { return of.Name + ".org.test" }}
+	file := filepath.Join(t.TempDir(), "routes.json")
+	table, err := OpenTable(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := &followed{gateway: g, path: file, log: slog.New(slog.DiscardHandler)}
+	routes := &Routes{Table: table, Client: c, Name: func(of types.NamespacedName) string { return of.Name + ".org.test" }}
 	cp := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.36.3"}}
 	if err := c.Create(t.Context(), cp); err != nil {
 		t.Fatal(err)
@@ -63,6 +72,7 @@ func TestRoutesFollowStatuses(t *testing.T) {
 		if _, err := routes.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(cp)}); err != nil {
 			t.Fatal(err)
 		}
+		process.look()
 	}
 	serve := func(endpoint *v1alpha1.ControlPlaneEndpoint) {
 		t.Helper()
@@ -90,6 +100,24 @@ func TestRoutesFollowStatuses(t *testing.T) {
 	expectAlert(t, say(t, addr, helloOf(t, "a.org.test")), alertUnrecognizedName)
 
 	serve(endpoint)
+	mustExchange(t, dial(t, addr), helloOf(t, "a.org.test"))
+
+	// What went while KQueen did not run, and a table that was lost.
+	for _, restored := range []func() error{
+		func() error { return table.Set("gone.org.test", netip.MustParseAddrPort("127.0.0.1:1")) },
+		func() error { return os.Remove(file) },
+	} {
+		if err := restored(); err != nil {
+			t.Fatal(err)
+		}
+		if err := routes.Restore(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		process.look()
+		if d := cmp.Diff([]string{"a.org.test"}, g.hosts()); d != "" {
+			t.Errorf("routes after a start: -want +got\n%s", d)
+		}
+	}
 	mustExchange(t, dial(t, addr), helloOf(t, "a.org.test"))
 	if err := c.Delete(t.Context(), cp); err != nil {
 		t.Fatal(err)

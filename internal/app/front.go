@@ -1,0 +1,112 @@
+//go:build linux
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/internal/engine"
+	"kqueen.io/kqueen/internal/hosting/controlplane"
+	"kqueen.io/kqueen/internal/hosting/gateway"
+	"kqueen.io/kqueen/internal/platform/supervise"
+)
+
+// workloadGateway is the gateway's process. No control plane's UID and no workload of an engine is that.
+const workloadGateway = "gateway"
+
+// Its files and ports.
+const (
+	routesFile = "routes.json"
+	portHealth = "health"
+)
+
+// owns says whether a workload of the supervisor is the installation's own, and not a control plane or a machine.
+func owns(e engine.Engine, id string) bool { return id == workloadGateway || engine.Owns(e, id) }
+
+// openFront finds the gateway's process, or a port for it. The process goes on when KQueen ends: clients reach their clusters
+// whatever becomes of KQueen.
+func (a *App) openFront(ctx context.Context) error {
+	place, err := a.supervisor.Reserve(ctx, workloadGateway, []string{portHealth})
+	if err != nil {
+		return fmt.Errorf("reserve the gateway's directory: %w", err)
+	}
+	a.table, err = gateway.OpenTable(filepath.Join(place.Dir, routesFile))
+	if err != nil {
+		a.Log.Error("the gateway's routes are read from the admin plane", "error", err)
+	}
+	status, err := a.supervisor.Status(ctx, workloadGateway)
+	if err != nil {
+		return fmt.Errorf("look for the gateway: %w", err)
+	}
+	lastTime := a.settings.GatewayPort
+	if c, ok := status.Component(workloadGateway); ok && c.PID != 0 && lastTime != 0 && (a.GatewayPort == 0 || a.GatewayPort == lastTime) {
+		return nil // it runs, and has its port
+	}
+	free, err := a.open(port{"gateway", "--gateway-port", a.GatewayPort, firstGatewayPort}, &a.settings.GatewayPort)
+	if err != nil {
+		return err
+	}
+	return free.Close()
+}
+
+// serveFront has the gateway's process run, and waits until it does.
+func (a *App) serveFront(ctx context.Context) error {
+	place, err := a.supervisor.Reserve(ctx, workloadGateway, []string{portHealth})
+	if err != nil {
+		return fmt.Errorf("reserve the gateway's directory: %w", err)
+	}
+	health := net.JoinHostPort(place.Addr.String(), strconv.Itoa(place.Port[portHealth]))
+	p := gateway.Process{
+		Listen: net.JoinHostPort(a.Listen.String(), strconv.Itoa(a.settings.GatewayPort)),
+		Routes: filepath.Join(place.Dir, routesFile), Health: health,
+	}
+	err = a.supervisor.Apply(ctx, supervise.Workload{ID: workloadGateway, Components: []supervise.Component{{
+		Name:  workloadGateway,
+		Path:  a.Program,
+		Args:  append([]string{"gateway"}, p.Args()...),
+		Ports: []string{portHealth},
+		Probe: &supervise.Probe{URL: "http://" + health + "/healthz"},
+		// Every client has to connect again, whenever it ends.
+		StopGrace: time.Second,
+	}}})
+	if err != nil {
+		return fmt.Errorf("start the gateway: %w", err)
+	}
+	for {
+		status, err := a.supervisor.Status(ctx, workloadGateway)
+		if err != nil {
+			return fmt.Errorf("look at the gateway: %w", err)
+		}
+		if status.Ready() {
+			return nil
+		}
+		if c, _ := status.Component(workloadGateway); c.LastExit != nil && c.Restarts >= frontTries {
+			return fmt.Errorf("start the gateway: it %s", c.Trouble())
+		}
+		select {
+		case <-a.notices.front:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the gateway: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// frontTries is how often the gateway may end before it is said not to come up.
+const frontTries = 3
+
+// routes are the gateway's.
+func (a *App) routes(c client.Reader) *gateway.Routes {
+	r := &gateway.Routes{Table: a.table, Client: c, Name: func(of types.NamespacedName) string { return controlplane.ServerName(of, a.Domain) }}
+	if a.Listen.IsUnspecified() {
+		r.Self = advertiseAddress(a.Listen)
+	}
+	return r
+}

@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"kqueen.io/kqueen/internal/platform/relay"
+)
+
+// Process is a gateway that runs without KQueen: its routes are in a file, so that no restart, crash or hang of KQueen
+// cuts a connection or closes a name.
+type Process struct {
+	// Listen is the address and the port of the gateway.
+	Listen string
+	// Routes is the file of its [Table].
+	Routes string
+	// Health is where "GET /healthz" answers 200 while it runs.
+	Health string
+	Log    *slog.Logger
+}
+
+// Args are the process' arguments for the command line, which has a flag for each field.
+func (p Process) Args() []string {
+	return []string{"--listen", p.Listen, "--routes", p.Routes, "--health", p.Health}
+}
+
+// Run passes connections on until ctx ends.
+func (p Process) Run(ctx context.Context) error {
+	l, err := net.Listen("tcp", p.Listen)
+	if err != nil {
+		return fmt.Errorf("open the gateway's port: %w", err)
+	}
+	health, err := net.Listen("tcp", p.Health)
+	if err != nil {
+		return errors.Join(fmt.Errorf("open the gateway's port for health: %w", err), l.Close())
+	}
+	g := New(Config{Log: p.Log})
+	// With the routes that there are, before the first connection is accepted.
+	file := followed{gateway: g, path: p.Routes, log: p.Log}
+	file.look()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return g.Serve(ctx, l) })
+	group.Go(func() error { return serveHealth(ctx, health) })
+	group.Go(func() error { return file.follow(ctx) })
+	return group.Wait()
+}
+
+// lookInterval is the time between two looks at the file: a call to the kernel while nothing has changed.
+const lookInterval = 100 * time.Millisecond
+
+// followed is a file whose routes a gateway has.
+type followed struct {
+	gateway *Gateway
+	path    string
+	log     *slog.Logger
+	last    os.FileInfo
+}
+
+func (f *followed) follow(ctx context.Context) error {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			f.look()
+		}
+	}
+}
+
+// look brings the gateway to what the file says when it is another one than last time: each is written anew. Without a
+// file, or with one that cannot be read, the routes stay as they are.
+func (f *followed) look() {
+	info, err := os.Stat(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil && f.last != nil && os.SameFile(info, f.last) && info.ModTime().Equal(f.last.ModTime()) {
+		return
+	}
+	if err == nil {
+		// Said once of each file: it does not become better by itself.
+		f.last = info
+		err = f.take()
+	}
+	if err != nil {
+		f.log.Error("routes stay as they are", "error", err)
+	}
+}
+
+func (f *followed) take() error {
+	routes, err := readTable(f.path)
+	if err != nil {
+		return err
+	}
+	for _, host := range f.gateway.hosts() {
+		if _, stays := routes[host]; !stays {
+			f.gateway.RemoveRoute(host)
+		}
+	}
+	for host, backend := range routes {
+		if err := f.gateway.SetRoute(host, backend); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// healthTimeout bounds a request for health and everything about its connection.
+const healthTimeout = 5 * time.Second
+
+func serveHealth(ctx context.Context, l net.Listener) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	server := &http.Server{Handler: mux, ReadTimeout: healthTimeout, WriteTimeout: healthTimeout, IdleTimeout: healthTimeout, MaxHeaderBytes: 4 << 10}
+	defer relay.CloseWhenDone(ctx, server)()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve health: %w", err)
+	}
+	return nil
+}
