@@ -28,7 +28,7 @@ const importTable = `
 
 	# platform: small mechanisms that know nothing of KQueen's subjects; each can be tested alone. PLAIN ones import
 	# nothing, and every package may use them that has use for them.
-	NONE < platform/atomicfile, platform/invalid, platform/peer, platform/share, platform/stage, platform/text < PLAIN;
+	NONE < platform/atomicfile, platform/ciphers, platform/invalid, platform/peer, platform/share, platform/stage, platform/text < PLAIN;
 	platform/text < platform/health < PLAIN;
 	platform/invalid < platform/component < PLAIN;
 	NONE < platform/osthread, platform/relay, platform/kube, platform/database;

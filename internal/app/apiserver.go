@@ -22,6 +22,7 @@ import (
 
 	apirest "kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/platform/ciphers"
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/idempotency"
 	"kqueen.io/kqueen/internal/platform/kube"
@@ -162,7 +163,7 @@ func (a *App) serveAPI(ctx context.Context, d *apiServer) error {
 		ConnContext: socket.With,
 		// A server sets up HTTP/2 once, for whichever listener comes first. Without "h2" here, the socket would leave it out
 		// for both, and TLS would still negotiate it.
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: ciphers.Suites(), NextProtos: []string{"h2", "http/1.1"}, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return d.certificate.Load(), nil
 		}},
 	}

@@ -9,6 +9,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/ciphers"
 )
 
 // Names of the components, which are the names of upstream's programs.
@@ -110,6 +111,7 @@ func (d Description) apiServer() runner.Component {
 			"--advertise-address=" + d.AdvertiseAddress.String(),
 			"--tls-cert-file=" + runner.FileRef("apiserver.crt"),
 			"--tls-private-key-file=" + runner.FileRef("apiserver.key"),
+			tlsMinVersion, tlsSuites(),
 			"--client-ca-file=" + runner.FileRef("ca.crt"),
 			"--authentication-config=" + runner.FileRef(fileAuthentication),
 			"--authorization-mode=Node,RBAC",
@@ -225,11 +227,16 @@ func (d Description) managerArgs(port, kubeconfig string) []string {
 		"--secure-port=" + runner.PortRef(port),
 		"--tls-cert-file=" + runner.FileRef("apiserver.crt"),
 		"--tls-private-key-file=" + runner.FileRef("apiserver.key"),
+		tlsMinVersion, tlsSuites(),
 		// One replica, alone: there is none to elect, and no lease to write every two seconds.
 		"--leader-elect=false",
 		"--profiling=false",
 	}
 }
+
+const tlsMinVersion = "--tls-min-version=" + ciphers.MinVersion
+
+func tlsSuites() string { return "--tls-cipher-suites=" + strings.Join(ciphers.Names(), ",") }
 
 func (d Description) program(component string) runner.Program {
 	return runner.Program{Name: component, Version: d.Version}

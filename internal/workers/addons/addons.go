@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/ciphers"
 )
 
 // Groups of those who join.
@@ -136,6 +137,8 @@ func (p Params) values() map[string]any {
 		"ProxyLabel":        v1alpha1.LabelProxy,
 		"ProxyMachine":      v1alpha1.ProxyMachine,
 		"CNIAnnotation":     v1alpha1.AnnotationCNI,
+		"TLSMinVersion":     ciphers.MinVersion,
+		"TLSCipherSuites":   ciphers.Names(),
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
+
+	"kqueen.io/kqueen/internal/platform/ciphers"
 )
 
 // Kubelet is what a machine's kubelet is configured by.
@@ -56,6 +58,8 @@ func (k Kubelet) Config() ([]byte, error) {
 		"resolvConf":               k.ResolvConf,
 		"rotateCertificates":       true,
 		"serverTLSBootstrap":       true,
+		"tlsMinVersion":            ciphers.MinVersion,
+		"tlsCipherSuites":          ciphers.Names(),
 		"healthzBindAddress":       k.Health.Addr().String(),
 		"healthzPort":              k.Health.Port(),
 		"evictionHard":             k.Eviction,
