@@ -2,7 +2,6 @@ package verbs
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -113,8 +112,7 @@ func (u *updating) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPut && r.Header.Get("If-Match") != fmt.Sprintf("%q", u.revision):
 		clitest.Say(w, http.StatusPreconditionFailed, clitest.Problem, `{"code":"changed","detail":"no"}`)
 	default:
-		data, _ := json.Marshal(map[string]any{"kind": "Provisioner", "name": name, "organization": "blue", "revision": u.revision, "spec": map[string]any{"driver": "hosted"}})
-		clitest.Say(w, http.StatusOK, clitest.JSON, string(data))
+		clitest.Say(w, http.StatusOK, clitest.JSON, fmt.Sprintf(`{"kind":"Provisioner","name":%q,"organization":"blue","revision":%q,"spec":{"driver":"hosted"}}`, name, u.revision))
 	}
 }
 

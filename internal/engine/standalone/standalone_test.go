@@ -140,7 +140,8 @@ func TestKeysStay(t *testing.T) {
 		u := &bringUp{Host: engine.Host{
 			Dir: dir, AuditLog: filepath.Join(dir, "audit", "audit.log"), Domain: "kqueen.internal", AdvertiseAddress: netip.MustParseAddr("192.0.2.1"),
 		}}
-		return u, u.keys(t.Context())
+		err := u.keys(t.Context())
+		return u, err
 	}
 	first, err := start()
 	if err != nil {

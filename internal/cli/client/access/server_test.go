@@ -63,13 +63,13 @@ func (i *installation) signedIn(token string) {
 }
 
 // token is the one that is kept for a context.
-func (i *installation) token(context string) string {
+func (i *installation) token(name string) string {
 	i.t.Helper()
 	known, err := connection.ReadContexts(i.contexts)
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	if found := known.Find(context); found != nil {
+	if found := known.Find(name); found != nil {
 		return found.Token
 	}
 	return ""
