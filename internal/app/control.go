@@ -80,7 +80,9 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 		return fmt.Errorf("open the API server: %w", err)
 	}
 	defer func() { _ = d.close() }()
-	drivers := all.Drivers(all.Config{Hosted: hosted.Config{Client: mgr.GetClient(), Secrets: mgr.GetAPIReader()}})
+	drivers := all.Drivers(all.Config{Hosted: hosted.Config{
+		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Taken: func() ([]hosted.Taken, error) { return takenRanges(a.Listen, a.MachineNetwork) },
+	}})
 	looks, err := a.addReconcilers(ctx, mgr, d, drivers)
 	if err != nil {
 		return fmt.Errorf("add reconcilers: %w", err)

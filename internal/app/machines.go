@@ -4,12 +4,15 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"net/netip"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/provision/hosted"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/platform/supervise"
@@ -36,6 +39,23 @@ func (a *App) localMachines(ctx context.Context) (*local.Provider, error) {
 		InUse:     local.HostNetworks,
 		Pause:     prepare.Pause(a.Images),
 	})
+}
+
+// takenRanges are the addresses of this host and of what runs on it. No pod and no Service may have them.
+func takenRanges(listen netip.Addr, machines netip.Prefix) ([]hosted.Taken, error) {
+	networks, err := local.HostNetworks()
+	if err != nil {
+		return nil, fmt.Errorf("list the host's networks: %w", err)
+	}
+	advertised := advertiseAddress(listen)
+	all := []hosted.Taken{
+		{Range: machines, As: "the network of machines on KQueen's host (kqueen up --machine-network)"},
+		{Range: netip.PrefixFrom(advertised, advertised.BitLen()), As: "the address at which nodes and pods reach API servers"},
+	}
+	for _, network := range networks {
+		all = append(all, hosted.Taken{Range: network, As: "a network of KQueen's host"})
+	}
+	return all, nil
 }
 
 // resourcesOf writes a size as the API does.

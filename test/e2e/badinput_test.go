@@ -59,6 +59,7 @@ func TestBadInput(t *testing.T) {
 		"name-too-long":         create(strings.Repeat("x", 41)),
 		"name-taken":            create("demo"),
 		"network-overlap":       create("x", "--pod-cidr", "10.96.0.0/12", "--service-cidr", "10.96.0.0/16"),
+		"network-loopback":      create("x", "--service-cidr", "127.0.0.0/16"),
 		"network-no-cidr":       create("x", "--pod-cidr", "10.244.0.0"),
 		"network-host-bits":     create("x", "--service-cidr", "10.96.0.1/16"),
 		"network-changed":       patch(`{"spec":{"network":{"podCIDR":"10.200.0.0/16"}}}`),

@@ -36,6 +36,9 @@ type Config struct {
 	Client client.Client
 	// Secrets reads Secrets of the admin plane, without a cache: keys are not kept in memory.
 	Secrets client.Reader
+	// Taken are the ranges that the host of control planes and its machines have; those that are special everywhere are not
+	// among them. May be nil.
+	Taken func() ([]Taken, error)
 }
 
 // Driver is the driver.
@@ -84,10 +87,16 @@ func (d *Driver) Describe() provision.Description {
 	}
 }
 
-// Check refuses an unknown version, a version whose programs are not there, and a step that is not allowed.
+// Check refuses an unknown version, a version whose programs are not there, a step that is not allowed, and for a new
+// cluster ranges of addresses that are others' already.
 func (d *Driver) Check(ctx context.Context, have *provision.Desired, want provision.Desired) error {
 	if have != nil && have.Version == want.Version {
 		return nil
+	}
+	if have == nil {
+		if err := d.checkNetwork(ctx, want); err != nil {
+			return err
+		}
 	}
 	version, err := release.ParseVersion(want.Version)
 	if err != nil {

@@ -3,6 +3,7 @@ package hosted_test
 import (
 	"bytes"
 	"context"
+	"net/netip"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -128,12 +129,16 @@ func subject(t *testing.T) provisiontest.Subject {
 		},
 	})
 	return provisiontest.Subject{
-		Driver:   hosted.New(hosted.Config{Client: a, Secrets: secrets}),
+		Driver: hosted.New(hosted.Config{Client: a, Secrets: secrets, Taken: func() ([]hosted.Taken, error) {
+			return []hosted.Taken{{Range: netip.MustParsePrefix("198.51.100.0/24"), As: "a network of the host"}}, nil
+		}}),
 		Want:     a.want,
 		Progress: a.progress,
 		Outside:  a.outside,
 		Refused: map[string]provisiontest.Refusal{
 			"NoVersion":      {Change: func(d *provision.Desired) { d.Version = "latest" }, Field: "spec.version"},
+			"Loopback":       {Change: func(d *provision.Desired) { d.Network.PodCIDR = "127.0.0.0/16" }, Field: "spec.network.podCIDR"},
+			"HostNetwork":    {Change: func(d *provision.Desired) { d.Network.ServiceCIDR = "198.51.100.0/25" }, Field: "spec.network.serviceCIDR"},
 			"UnknownVersion": {Change: func(d *provision.Desired) { d.Version = "v1.31.0" }, Field: "spec.version"},
 			"Downgrade": {
 				Have:   func(d *provision.Desired) { d.Version = "v1.36.2" },
