@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -94,6 +95,41 @@ func (w *workers) surviveCrash(m v1alpha1.Machine) {
 	w.kube("wait", "--for=condition=Ready", "pod", "-l", "app in (web, db, agent)", "--timeout=3m")
 	if diff := cmp.Diff(before, w.containers()); diff != "" {
 		w.t.Errorf("pods were restarted (-before +after):\n%s", diff)
+	}
+}
+
+// surviveDeath kills process 1 of a machine, and with it everything in the machine: its pods run again soon. A kubelet that
+// finds cgroups of an earlier life takes a minute and longer.
+func (w *workers) surviveDeath(t *testing.T, m v1alpha1.Machine) {
+	onIt := func() map[string]bool {
+		out := w.kube("get", "pods", "-l", "app in (web, db, agent)", "--field-selector", "spec.nodeName="+m.Name, "-o",
+			`jsonpath={range .items[*]}{range .status.containerStatuses[*]}{.containerID}{" "}{.ready}{"\n"}{end}{end}`)
+		containers := map[string]bool{}
+		for line := range strings.Lines(out) {
+			id, ready, _ := strings.Cut(strings.TrimSpace(line), " ")
+			containers[id] = ready == "true"
+		}
+		return containers
+	}
+	before := onIt()
+	kill(t, w.pid(m.Namespace+"/"+m.Name, "machine"))
+	begin := time.Now()
+	eventually(t, "the pods of the machine run again", func(context.Context) error {
+		now := onIt()
+		if len(now) < len(before) {
+			return fmt.Errorf("%d containers, were %d", len(now), len(before))
+		}
+		for id, ready := range now {
+			if _, old := before[id]; old || !ready {
+				return fmt.Errorf("container %s is of before: %t, and ready: %t", id, old, ready)
+			}
+		}
+		return nil
+	})
+	took := time.Since(begin)
+	t.Logf("process 1 of a machine killed: its %d containers are ready again after %.1fs", len(before), took.Seconds())
+	if took > time.Minute {
+		t.Errorf("its pods are ready again only after %s", took)
 	}
 }
 

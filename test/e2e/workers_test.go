@@ -48,6 +48,7 @@ func TestWorkers(t *testing.T) {
 	t.Run("KQueen is killed and upgraded", func(*testing.T) { w.surviveUpgrade() })
 	t.Run("NetworkPolicy", func(*testing.T) { w.warnOfPolicies() })
 	t.Run("Programs of a node are killed", func(*testing.T) { w.surviveCrash(machines[0]) })
+	t.Run("A machine dies", func(t *testing.T) { w.surviveDeath(t, machines[0]) })
 	t.Run("Everything stops", func(t *testing.T) { w.comeBack(t) })
 	t.Run("Scale", func(*testing.T) { w.scale() })
 	traces := w.traces(t)

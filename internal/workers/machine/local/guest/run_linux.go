@@ -51,6 +51,11 @@ func Run(ctx context.Context, c Config, host int, log *slog.Logger) error {
 	if err := makeMounts(c.Mounts, c.Keep); err != nil {
 		return err
 	}
+	// Anew: of the pods of an earlier life nothing runs any more, but a kubelet that finds their cgroups waits for their end,
+	// for a minute and longer, before it starts them again.
+	if err := node.RemoveCgroups(c.Cgroup); err != nil {
+		return err
+	}
 	if err := errors.Join(node.MakeCgroups(c.Cgroup), node.BoundCgroup(c.Cgroup, c.Size)); err != nil {
 		return err
 	}
