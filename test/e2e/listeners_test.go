@@ -101,7 +101,7 @@ func TestListeners(t *testing.T) {
 func (l listener) asksWhoCalls(t *testing.T) {
 	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(l.port))
 	c := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // what is refused is looked at
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, // what is refused is looked at
 	}}
 	for _, ask := range []struct{ method, path string }{
 		{"GET", "/metrics"}, {"GET", "/debug/pprof/"}, {"GET", "/debug/vars"}, {"GET", "/configz"}, {"GET", "/debug/requests"},
@@ -123,7 +123,7 @@ func (l listener) asksWhoCalls(t *testing.T) {
 		}
 	}
 	weak := &tls.Config{
-		InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS12, //nolint:gosec // it has to be refused
+		InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS12, // it has to be refused
 		CipherSuites: []uint16{
 			tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA,
 		},

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -33,8 +34,8 @@ func callNoHost(t *testing.T, p *party) {
 		t.Fatal(err)
 	}
 	tenant := clientset(t, p.config)
-	for n, name := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "[64:ff9b::127.0.0.1]", "169.254.169.254"} {
-		where := fmt.Sprintf("https://%s:%s/hook", name, at.Port())
+	for n, name := range []string{"127.0.0.1", "localhost", "::ffff:127.0.0.1", "64:ff9b::127.0.0.1", "169.254.169.254"} {
+		where := "https://" + net.JoinHostPort(name, at.Port()) + "/hook"
 		for kind, hook := range map[string]func(*testing.T, *kubernetes.Clientset, string, admissionv1.WebhookClientConfig){"validating": validating, "mutating": mutating} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				webhook := fmt.Sprintf("%s-%d.kqueen.test", kind, n)

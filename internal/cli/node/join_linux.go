@@ -84,7 +84,7 @@ func (j *machineJoin) register(cmd *cobra.Command) {
 		_ = cmd.RegisterFlagCompletionFunc(name, command.NoCompletion)
 	}
 	_ = cmd.MarkFlagDirname("releases")
-	command.RefuseSecrets(cmd, map[string]string{"token": "--token-file FILE, or - for standard input"})
+	command.RefuseSecrets(cmd, map[string]string{"token": "--token-file FILE, or - for standard input"}) //nolint:gosec // the name of a flag
 	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "discovery-token-ca-cert-hash" { // kubeadm's name of it
 			name = "ca-cert-hash"

@@ -157,11 +157,11 @@ type objectOutput struct {
 }
 
 func (c collection) output(o client.Object) (*objectOutput, error) {
-	body, err := toRest(c.kind, o)
+	object, err := toRest(c.kind, o)
 	if err != nil {
 		return nil, problem.Explain(err)
 	}
-	return &objectOutput{ETag: `"` + body.Revision + `"`, Body: body}, nil
+	return &objectOutput{ETag: `"` + object.Revision + `"`, Body: object}, nil
 }
 
 func (c collection) getObject(ctx context.Context, in *getInput) (*objectOutput, error) {

@@ -88,7 +88,7 @@ token; without one, the password of --password-stdin comes after the first line.
 	_ = cmd.RegisterFlagCompletionFunc("provider", command.NoCompletion)
 	_ = cmd.RegisterFlagCompletionFunc("ca-fingerprint", command.NoCompletion)
 	_ = cmd.RegisterFlagCompletionFunc("username", command.NoCompletion)
-	command.RefuseSecrets(cmd, map[string]string{
+	command.RefuseSecrets(cmd, map[string]string{ //nolint:gosec // names of flags
 		"setup-token":    "--setup-token-file FILE, or - for standard input",
 		"one-time-token": "--one-time-token-file FILE, or - for standard input",
 		"password":       "--password-stdin, or let the terminal ask",
