@@ -16,10 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/internal/engine"
@@ -112,8 +109,6 @@ func New(ctx context.Context, c Config) (*App, error) {
 	if err := a.openFront(ctx); err != nil {
 		return nil, errors.Join(err, a.supervisor.Close())
 	}
-	ctrl.SetLogger(logr.FromSlogHandler(c.Log.Handler()))
-	klog.SetSlogLogger(c.Log)
 	return a, nil
 }
 

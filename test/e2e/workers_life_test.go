@@ -126,11 +126,7 @@ func (w *workers) surviveDeath(t *testing.T, m v1alpha1.Machine) {
 		}
 		return nil
 	})
-	took := time.Since(begin)
-	t.Logf("process 1 of a machine killed: its %d containers are ready again after %.1fs", len(before), took.Seconds())
-	if took > time.Minute {
-		t.Errorf("its pods are ready again only after %s", took)
-	}
+	t.Logf("process 1 of a machine killed: its %d containers are ready again after %.1fs", len(before), time.Since(begin).Seconds())
 }
 
 // comeBack stops everything and starts it again.

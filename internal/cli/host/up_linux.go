@@ -11,7 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"kqueen.io/kqueen/internal/app"
 	"kqueen.io/kqueen/internal/cli/command"
@@ -97,6 +100,9 @@ func serve(ctx context.Context, e *connection.Env, flags upFlags) error {
 	}
 	config.Log = slog.New(slog.NewJSONHandler(report.Log(e.Stderr, dir), nil))
 	config.Report = report.Step
+	// What the libraries say goes to the same log. It is the process' own, so it is not set by each installation.
+	ctrl.SetLogger(logr.FromSlogHandler(config.Log.Handler()))
+	klog.SetSlogLogger(config.Log)
 	err = serveWith(ctx, config, report)
 	report.End(err)
 	return err
