@@ -183,7 +183,7 @@ func checkStatus(t *testing.T, i *installation) {
 	for _, w := range i.status().Workloads {
 		for _, c := range w.Components {
 			seen[w.Name+" "+c.Name] = true
-			if c.State != "Ready" || c.MemoryBytes == 0 || startOf(c.PID) == "" {
+			if c.State != "Ready" || c.MemoryBytes == 0 || statOf(c.PID).start == "" {
 				t.Errorf("status of %s of %s: %+v, want it ready, with its process and its memory", c.Name, w.Name, c)
 			}
 		}

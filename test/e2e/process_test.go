@@ -21,7 +21,7 @@ import (
 
 // process is a living process of an installation.
 type process struct {
-	pid                 int
+	pid, parent         int
 	start               string // of the process, after boot; with pid its identity
 	workload, component string // empty for kqueen itself
 	args                []string
@@ -54,7 +54,8 @@ func (i *installation) processes() []process {
 		if !bytes.Contains(environ, mark) && !bytes.Contains(arguments, []byte(i.dir)) {
 			continue
 		}
-		p := process{pid: pid, start: startOf(pid), environ: environ, args: strings.Split(strings.TrimRight(string(arguments), "\x00"), "\x00")}
+		stat := statOf(pid)
+		p := process{pid: pid, parent: stat.parent, start: stat.start, environ: environ, args: strings.Split(strings.TrimRight(string(arguments), "\x00"), "\x00")}
 		for entry := range strings.SplitSeq(string(environ), "\x00") {
 			if v, ok := strings.CutPrefix(entry, "KQUEEN_WORKLOAD="); ok {
 				p.workload = v
@@ -68,26 +69,38 @@ func (i *installation) processes() []process {
 	return all
 }
 
-// startOf is field 22 of /proc/<pid>/stat; empty for a process that is gone.
-func startOf(pid int) string {
+type stat struct {
+	parent int
+	start  string // in ticks after boot
+}
+
+// statOf is empty for a process that is gone.
+func statOf(pid int) stat {
 	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
-		return ""
+		return stat{}
 	}
 	_, behind, _ := strings.Cut(string(data), ") ") // the name may hold anything but comes in brackets
 	fields := strings.Fields(behind)
 	if len(fields) < 20 {
-		return ""
+		return stat{}
 	}
-	return fields[19]
+	parent, _ := strconv.Atoi(fields[1])
+	return stat{parent: parent, start: fields[19]}
 }
 
-// running are the identities of the processes that a runner started, as "workload component pid start", in order.
+// running are the identities of the processes that a runner started, as "workload component pid start", in order. What
+// these start themselves, such as containerd a runc for each probe, inherits their mark, comes and goes, and is left out.
 func (i *installation) running(wanted func(process) bool) []string {
 	i.t.Helper()
+	all := i.processes()
+	component := map[int]string{}
+	for _, p := range all {
+		component[p.pid] = p.workload + " " + p.component
+	}
 	var out []string
-	for _, p := range i.processes() {
-		if p.component != "" && wanted(p) {
+	for _, p := range all {
+		if p.component != "" && component[p.parent] != p.workload+" "+p.component && wanted(p) {
 			out = append(out, fmt.Sprintf("%s %s %d %s", p.workload, p.component, p.pid, p.start))
 		}
 	}
