@@ -139,6 +139,7 @@ const importTable = `
 	workers/machine, platform/suitetest < workers/machine/machinetest;
 	NONE < tenancy/access/oidc/oidctest;
 	api/rest < cli/clitest;
+	NONE < server/socket/sockettest;
 	API < test/e2e;
 `
 
@@ -169,6 +170,7 @@ var testPackages = []string{
 	"platform/database/databasetest",
 	"tenancy/access/oidc/oidctest",
 	"cli/clitest",
+	"server/socket/sockettest",
 	"test/e2e",
 }
 

@@ -2,45 +2,25 @@ package socket
 
 import (
 	"bytes"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/server/socket/sockettest"
 )
 
-const (
-	// callsEnv has the test binary connect to a socket and say what it heard, as another user.
-	callsEnv = "KQUEEN_TEST_CALLS"
-	stranger = 65534
-)
+func TestMain(m *testing.M) { sockettest.Main(m) }
 
-func TestMain(m *testing.M) {
-	if path := os.Getenv(callsEnv); path != "" {
-		call(path)
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// call connects, asks, and writes what comes back.
-func call(path string) {
-	c, err := net.Dial("unix", path)
-	if err != nil {
-		os.Stdout.WriteString("dial: " + err.Error())
-		return
-	}
-	_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: "+rest.LocalHost+"\r\nConnection: close\r\n\r\n")
-	_, _ = io.Copy(os.Stdout, c)
+// ask calls the socket as a user.
+func ask(t *testing.T, uid uint32, path string) string {
+	t.Helper()
+	return sockettest.Call(t, uid, path, "GET / HTTP/1.1\r\nHost: "+rest.LocalHost+"\r\nConnection: close\r\n\r\n")
 }
 
 func TestOwns(t *testing.T) {
@@ -53,7 +33,7 @@ func TestOwns(t *testing.T) {
 		"another":       {1001, 1000, false},
 		"another, root": {1000, 0, false},
 		"root runs it":  {0, 0, true},
-		"user of root":  {stranger, 0, false},
+		"user of root":  {sockettest.Stranger, 0, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +91,7 @@ func TestListen(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
-	if got := as(t, uint32(os.Geteuid()), path); !strings.HasPrefix(got, "HTTP/1.1 200") {
+	if got := ask(t, uint32(os.Geteuid()), path); !strings.HasPrefix(got, "HTTP/1.1 200") {
 		t.Fatalf("the owner got %q", got)
 	}
 	if got, want := <-served, (Peer{uint32(os.Geteuid())}).String()+"true"; got != want {
@@ -120,7 +100,7 @@ func TestListen(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can call as another user")
 	}
-	if got := as(t, stranger, path); !strings.HasPrefix(got, "dial:") {
+	if got := ask(t, sockettest.Stranger, path); !strings.HasPrefix(got, "dial:") {
 		t.Errorf("another user got past the modes: %q", got)
 	}
 	for at, mode := range map[string]os.FileMode{path: 0o666, filepath.Dir(path): 0o755, filepath.Dir(filepath.Dir(path)): 0o755} {
@@ -128,42 +108,14 @@ func TestListen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := as(t, stranger, path); got != "" {
+	if got := ask(t, sockettest.Stranger, path); got != "" {
 		t.Errorf("another user got %q", got)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 	<-ended // what accepts connections writes the log
-	if len(served) > 0 || !strings.Contains(log.String(), "uid="+strconv.Itoa(stranger)) {
+	if len(served) > 0 || !strings.Contains(log.String(), "uid="+strconv.Itoa(sockettest.Stranger)) {
 		t.Errorf("served %d, logged %s", len(served), &log)
 	}
-}
-
-// as calls the socket as a user.
-func as(t *testing.T, uid uint32, path string) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "calls") // where the other user can read it
-	self, err := os.ReadFile("/proc/self/exe")
-	if err == nil {
-		err = os.WriteFile(program, self, 0o755)
-	}
-	for dir := filepath.Dir(program); err == nil && dir != os.TempDir() && len(dir) > 1; dir = filepath.Dir(dir) {
-		if uid != uint32(os.Geteuid()) && dir != filepath.Dir(path) {
-			err = os.Chmod(dir, 0o755)
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), program)
-	cmd.Env = append(os.Environ(), callsEnv+"="+path)
-	if uid != uint32(os.Geteuid()) {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-	}
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return string(out)
 }

@@ -5,48 +5,22 @@ package status
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/internal/platform/supervise"
+	"kqueen.io/kqueen/internal/server/socket/sockettest"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/access/token"
 )
 
-const (
-	// callsEnv has the test binary ask a socket for a setup token, as another user.
-	callsEnv = "KQUEEN_TEST_CALLS"
-	stranger = 65534
-)
-
-func TestMain(m *testing.M) {
-	if path := os.Getenv(callsEnv); path != "" {
-		call(path)
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// call asks for a setup token and writes what comes back.
-func call(path string) {
-	c, err := net.Dial("unix", path)
-	if err != nil {
-		os.Stdout.WriteString("dial: " + err.Error())
-		return
-	}
-	_, _ = io.WriteString(c, "POST "+setupPath+" HTTP/1.1\r\nHost: kqueen\r\nConnection: close\r\n\r\n")
-	_, _ = io.Copy(os.Stdout, c)
-}
+func TestMain(m *testing.M) { sockettest.Main(m) }
 
 // tokens make one.
 type tokens struct{ secret token.Secret }
@@ -91,25 +65,13 @@ func TestOthersGetNoSetupToken(t *testing.T) {
 	if setup.Token != secret.Reveal() {
 		t.Fatalf("the owner gets %+v", setup)
 	}
-	program := filepath.Join(dir, "calls") // where the other user can read it
-	self, err := os.ReadFile("/proc/self/exe")
-	if err == nil {
-		err = os.WriteFile(program, self, 0o755)
-	}
 	for at, mode := range map[string]os.FileMode{filepath.Join(dir, Name): 0o666, dir: 0o755, filepath.Dir(dir): 0o755} {
-		err = errors.Join(err, os.Chmod(at, mode))
+		if err := os.Chmod(at, mode); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), program)
-	cmd.Env = append(os.Environ(), callsEnv+"="+filepath.Join(dir, Name))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if len(out) > 0 && !strings.HasPrefix(string(out), "dial:") {
+	out := sockettest.Call(t, sockettest.Stranger, filepath.Join(dir, Name), "POST "+setupPath+" HTTP/1.1\r\nHost: kqueen\r\nConnection: close\r\n\r\n")
+	if out != "" && !strings.HasPrefix(out, "dial:") {
 		t.Errorf("another user gets %q", out)
 	}
 }
