@@ -64,6 +64,7 @@ const defaultMinSilence = time.Second
 type Gateway struct {
 	c       Config
 	limiter *limiter // of all open connections
+	metrics *metrics
 
 	mu     sync.Mutex
 	routes map[string]*route
@@ -111,7 +112,10 @@ func New(c Config) *Gateway {
 			*limit.value = limit.natural
 		}
 	}
-	return &Gateway{c: c, limiter: newLimiter(c.MaxConns, c.MaxConnsPerAddress, c.minSilence), routes: map[string]*route{}}
+	g := &Gateway{c: c, routes: map[string]*route{}}
+	g.limiter = g.newLimiter(c.MaxConns, c.MaxConnsPerAddress)
+	g.metrics = newMetrics(g.limiter.places.Taken)
+	return g
 }
 
 // SetRoute passes connections for host (any case, with or without a dot at its end) on to backend. It is idempotent.
@@ -127,7 +131,7 @@ func (g *Gateway) SetRoute(host string, backend netip.AddrPort) error {
 		r.backend = backend
 		return nil
 	}
-	g.routes[name] = &route{backend: backend, limiter: newLimiter(g.c.MaxConnsPerHost, g.c.MaxConnsPerHostAndAddress, g.c.minSilence)}
+	g.routes[name] = &route{backend: backend, limiter: g.newLimiter(g.c.MaxConnsPerHost, g.c.MaxConnsPerHostAndAddress)}
 	return nil
 }
 
@@ -207,6 +211,7 @@ func (g *Gateway) accept(ctx context.Context, l net.Listener, conns *sync.WaitGr
 		leave, err := g.limiter.enter(l)
 		if err != nil {
 			g.c.Log.DebugContext(ctx, "refused", "client", conn.RemoteAddr(), "err", err)
+			g.metrics.count(outcomeFull)
 			cut()
 			_ = conn.Close()
 			continue

@@ -27,13 +27,17 @@ const sureOfAddress = 8
 type limiter struct {
 	places     *share.Shares
 	minSilence time.Duration // of a connection that gives way
+	gaveWay    func()
 
 	mu sync.Mutex
 	of map[string]map[*link]func() // by address; the function gives the place back
 }
 
-func newLimiter(most, mostOfOne int, minSilence time.Duration) *limiter {
-	return &limiter{places: share.New(most, mostOfOne, sureOfAddress), minSilence: minSilence, of: map[string]map[*link]func(){}}
+func (g *Gateway) newLimiter(most, mostOfOne int) *limiter {
+	return &limiter{
+		places: share.New(most, mostOfOne, sureOfAddress), minSilence: g.c.minSilence,
+		gaveWay: func() { g.metrics.count(outcomeGaveWay) }, of: map[string]map[*link]func(){},
+	}
 }
 
 // enter takes a place for a connection until leave is called. [errFull] says that there is none.
@@ -89,6 +93,7 @@ func (r *limiter) giveWay(from string) bool {
 	}
 	r.remove(victim)
 	victim.cut()
+	r.gaveWay()
 	return true
 }
 

@@ -34,6 +34,7 @@ func (g *Gateway) handle(ctx context.Context, l *link) {
 	hello, host, err := readHello(client)
 	if err != nil {
 		log.DebugContext(ctx, "refused", "err", err)
+		g.metrics.count(outcomeNoHello)
 		return
 	}
 	_ = client.SetReadDeadline(time.Time{})
@@ -41,7 +42,9 @@ func (g *Gateway) handle(ctx context.Context, l *link) {
 	backend, leave, err := g.join(host, l)
 	if err != nil {
 		log.DebugContext(ctx, "refused", "host", host, "err", err)
-		refuse(client, alertOf(err))
+		alert, outcome := said(err)
+		g.metrics.count(outcome)
+		refuse(client, alert)
 		return
 	}
 	defer leave()
@@ -49,13 +52,16 @@ func (g *Gateway) handle(ctx context.Context, l *link) {
 	server, err := g.dial(ctx, backend.String(), hello)
 	if err != nil {
 		log.WarnContext(ctx, "API server does not answer", "host", host, "backend", backend, "err", err)
+		g.metrics.count(outcomeNoBackend)
 		refuse(client, alertInternalError)
 		return
 	}
+	g.metrics.count(outcomePassed)
 	// A client that means it answers the API server's first message. Who goes on is not ours to know, but the API server's.
 	silent := time.AfterFunc(g.c.HelloTimeout, func() {
 		if l.received() <= uint64(len(hello)) {
 			log.DebugContext(ctx, "cut: nothing came after the hello", "host", host)
+			g.metrics.count(outcomeSilent)
 			l.cut()
 		}
 	})
@@ -87,11 +93,12 @@ func keepAlives(c net.Conn) {
 	}
 }
 
-func alertOf(err error) byte {
+// said is what a client that cannot join a host is told, and how that is counted.
+func said(err error) (alert byte, outcome string) {
 	if errors.Is(err, errNoRoute) {
-		return alertUnrecognizedName
+		return alertUnrecognizedName, outcomeNoHost
 	}
-	return alertInternalError
+	return alertInternalError, outcomeHostFull
 }
 
 // refuse sends a fatal alert and gives the client the time to read it: closing a socket with unread bytes would throw the alert away.

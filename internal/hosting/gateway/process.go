@@ -23,7 +23,7 @@ type Process struct {
 	Listen string
 	// Routes is the file of its [Table].
 	Routes string
-	// Health is where "GET /healthz" answers 200 while it runs.
+	// Health is where "GET /healthz" answers 200 while it runs, and "GET /metrics" what it has counted.
 	Health string
 	Log    *slog.Logger
 }
@@ -49,7 +49,7 @@ func (p Process) Run(ctx context.Context) error {
 	file.look()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.Serve(ctx, l) })
-	group.Go(func() error { return serveHealth(ctx, health) })
+	group.Go(func() error { return serveHealth(ctx, health, g.metrics.handler()) })
 	group.Go(func() error { return file.follow(ctx) })
 	return group.Wait()
 }
@@ -119,9 +119,10 @@ func (f *followed) take() error {
 // healthTimeout bounds a request for health and everything about its connection.
 const healthTimeout = 5 * time.Second
 
-func serveHealth(ctx context.Context, l net.Listener) error {
+func serveHealth(ctx context.Context, l net.Listener, metrics http.Handler) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	mux.Handle("GET /metrics", metrics)
 	server := &http.Server{Handler: mux, ReadTimeout: healthTimeout, WriteTimeout: healthTimeout, IdleTimeout: healthTimeout, MaxHeaderBytes: 4 << 10}
 	defer relay.CloseWhenDone(ctx, server)()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -144,6 +145,30 @@ func TestProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustExchange(t, dial(t, p.Listen), helloOf(t, "b.org.test"))
+
+	if err := exchange(dial(t, p.Listen), helloOf(t, "none.org.test")); err == nil {
+		t.Error("a name that no control plane has was answered")
+	}
+	eventually(t, func() error {
+		return counted(p.Health, outcomeNoHost, outcomePassed)
+	})
+}
+
+// counted looks that there was a connection of each outcome.
+func counted(address string, outcomes ...string) error {
+	answer, err := http.Get("http://" + address + "/metrics") //nolint:noctx // it is in this process
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	for _, outcome := range outcomes {
+		count := fmt.Sprintf("kqueen_gateway_connections_total{outcome=%q} ", outcome)
+		if err == nil && (!strings.Contains(string(body), count) || strings.Contains(string(body), count+"0\n")) {
+			err = fmt.Errorf("%s is none:\n%s", outcome, body)
+		}
+	}
+	return err
 }
 
 func TestProcessSaysThatItsPortIsTaken(t *testing.T) {
