@@ -61,6 +61,8 @@ func TestIsolation(t *testing.T) {
 	t.Run("APIServers", func(t *testing.T) { refusedByOthers(t, i, a, b) })
 	t.Run("Store", func(t *testing.T) { refusedByStore(t, i, a, b) })
 	t.Run("Webhooks", func(t *testing.T) { callNoHost(t, a) })
+	t.Run("Conversion", func(t *testing.T) { convertNoHost(t, a) })
+	t.Run("Nodes", func(t *testing.T) { callNoStranger(t, a) })
 	t.Run("Secrets", func(t *testing.T) { secretsStaySecret(t, i, a) })
 }
 

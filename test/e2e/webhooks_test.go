@@ -17,9 +17,13 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // callNoHost: an administrator of a cluster can have its API server call any URL, by webhooks. None reaches this host, nor is
@@ -104,4 +108,80 @@ func mutating(t *testing.T, tenant *kubernetes.Clientset, name string, to admiss
 			t.Error(err)
 		}
 	})
+}
+
+// convertNoHost is callNoHost by the conversion of a CustomResourceDefinition.
+func convertNoHost(t *testing.T, p *party) {
+	var calls atomic.Int32
+	host := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
+	t.Cleanup(host.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: host.Certificate().Raw})
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	tenant, err := client.New(p.config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := func(name string, stored bool) apiextensionsv1.CustomResourceDefinitionVersion {
+		return apiextensionsv1.CustomResourceDefinitionVersion{Name: name, Served: true, Storage: stored, Schema: &apiextensionsv1.CustomResourceValidation{
+			OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+		}}
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "gadgets.kqueen.test"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "kqueen.test", Scope: apiextensionsv1.ClusterScoped,
+			Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "GadgetList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version("v1", true), version("v2", false)},
+			Conversion: &apiextensionsv1.CustomResourceConversion{
+				Strategy: apiextensionsv1.WebhookConverter,
+				Webhook: &apiextensionsv1.WebhookConversion{
+					ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: &host.URL, CABundle: ca},
+					ConversionReviewVersions: []string{"v1"},
+				},
+			},
+		},
+	}
+	if err := tenant.Create(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	gadget := func(version string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "kqueen.test/" + version, "kind": "Gadget", "metadata": map[string]any{"name": "one"},
+		}}
+	}
+	eventually(t, "the kind is served", func(ctx context.Context) error {
+		return client.IgnoreAlreadyExists(tenant.Create(ctx, gadget("v1")))
+	})
+	eventually(t, "the conversion is refused", func(ctx context.Context) error {
+		err := tenant.Get(ctx, client.ObjectKey{Name: "one"}, gadget("v2"))
+		if err == nil || !strings.Contains(err.Error(), "are refused") {
+			return fmt.Errorf("the refusal of a conversion is: %w", err)
+		}
+		return nil
+	})
+	if n := calls.Load(); n > 0 {
+		t.Errorf("the API server of a tenant called this host %d times", n)
+	}
+}
+
+// callNoStranger: an administrator of a cluster can make up a Node at any address. Its API server calls kubelets of the
+// cluster's machines alone.
+func callNoStranger(t *testing.T, p *party) {
+	tenant := clientset(t, p.config)
+	node, err := tenant.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "made-up"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "198.51.100.9"}}
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = 10250
+	if _, err := tenant.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	err = tenant.RESTClient().Get().AbsPath("/api/v1/nodes/made-up:10250/proxy/healthz").Do(t.Context()).Error()
+	if err == nil || !strings.Contains(err.Error(), "not the recorded address of a machine") {
+		t.Errorf("a call to the kubelet of a Node that was made up: %v", err)
+	}
 }

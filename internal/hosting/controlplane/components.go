@@ -47,6 +47,8 @@ type Description struct {
 	// Cluster is the UID of the cluster whose nodes and pods the API server calls through an egress, and nothing else;
 	// empty for a plane whose users are trusted with what the host can reach.
 	Cluster string
+	// Kubelets are the addresses at which it may call kubelets that are not on this host.
+	Kubelets []netip.Addr
 	// EncryptionKey encrypts Secrets at rest: 32 bytes.
 	EncryptionKey []byte
 	// Store is where the keyspace is.

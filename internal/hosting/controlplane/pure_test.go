@@ -348,3 +348,16 @@ func TestJudgeIsShort(t *testing.T) {
 		t.Errorf("want at most 1024 whole letters that name every component, got %d: %s", len(got), got)
 	}
 }
+
+func TestRecordedKubelets(t *testing.T) {
+	machine := func(cluster, address string) v1alpha1.Machine {
+		return v1alpha1.Machine{Spec: v1alpha1.MachineSpec{ClusterName: cluster}, Status: v1alpha1.MachineStatus{Address: address}}
+	}
+	got := recorded([]v1alpha1.Machine{
+		machine("a", "198.51.100.7"), machine("b", "198.51.100.8"), machine("a", ""), machine("a", "no address"), machine("a", "198.51.100.4"),
+	}, "a")
+	want := []netip.Addr{netip.MustParseAddr("198.51.100.4"), netip.MustParseAddr("198.51.100.7")}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

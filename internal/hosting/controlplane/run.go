@@ -86,10 +86,15 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 	if err != nil {
 		return Description{}, err
 	}
+	kubelets, err := r.kubelets(ctx, cp)
+	if err != nil {
+		return Description{}, err
+	}
 	keys, encryption := splitKeys(secret.Data)
 	return Description{
 		ID:               string(cp.UID),
 		Cluster:          clusterOf(cp),
+		Kubelets:         kubelets,
 		Network:          cp.Spec.Network,
 		ServerName:       serverName(cp, r.Domain),
 		AdvertiseAddress: r.AdvertiseAddress,

@@ -62,6 +62,7 @@ func setupControlPlanes(ctx context.Context, mgr ctrl.Manager, c Config, from Wa
 	list := func() client.ObjectList { return &v1alpha1.ControlPlaneList{} }
 	looks := operator.NewFirstLooks(New(c))
 	return looks, ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.ControlPlane{}).WithOptions(operator.Parallel()).
+		Watches(&v1alpha1.Machine{}, ofMachine(), moved()).
 		WatchesRawSource(from.Components.ByIndex(c.Client, operator.UIDIndex, list)).
 		WatchesRawSource(from.Credentials.ByIndex(c.Client, audienceIndex, list)).Complete(looks)
 }

@@ -31,6 +31,8 @@ type Mark struct {
 	Cluster string `json:"cluster"`
 	// Ranges are those of the cluster's pods and Services. An entry alone needs them.
 	Ranges []netip.Prefix `json:"ranges,omitempty"`
+	// Kubelets are the recorded addresses of the cluster's machines, for an entry.
+	Kubelets []netip.Addr `json:"kubelets,omitempty"`
 	// Machine is the machine's address, which the host reaches. It is what makes an exit of it.
 	Machine netip.Addr `json:"machine,omitzero"`
 }
@@ -55,7 +57,7 @@ func parseMark(data []byte) (Mark, error) {
 
 func (m Mark) exit() bool { return m.Machine.IsValid() }
 
-// kubeletPort is upstream's. At addresses that KQueen did not give away nothing else is called.
+// kubeletPort is upstream's. On a machine that is not of this host nothing else is called.
 const kubeletPort = 10250
 
 // refusedError says that a call goes where an API server has no business.
@@ -95,6 +97,9 @@ func inside(entry Mark, target netip.AddrPort, machines []Mark, own []netip.Addr
 	}
 	if target.Port() != kubeletPort {
 		return refuse(fmt.Sprintf("it is neither a pod nor a Service of the cluster nor a kubelet (port %d); %s", kubeletPort, instead))
+	}
+	if !slices.Contains(entry.Kubelets, addr) {
+		return refuse("it is not the recorded address of a machine of the cluster")
 	}
 	return false, nil
 }

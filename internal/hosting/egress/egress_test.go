@@ -10,7 +10,8 @@ import (
 )
 
 func TestInside(t *testing.T) {
-	entry := Mark{Cluster: "a", Ranges: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("10.96.0.0/16")}}
+	entry := Mark{Cluster: "a", Ranges: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("10.96.0.0/16")},
+		Kubelets: []netip.Addr{netip.MustParseAddr("10.223.0.2"), netip.MustParseAddr("10.223.1.2"), netip.MustParseAddr("198.51.100.4"), netip.MustParseAddr("203.0.113.7")}}
 	machines := []Mark{
 		{Cluster: "a", Machine: netip.MustParseAddr("10.223.0.2")},
 		{Cluster: "b", Machine: netip.MustParseAddr("10.223.1.2")},
@@ -23,6 +24,7 @@ func TestInside(t *testing.T) {
 		"10.223.0.2:30080":   "direct",
 		"198.51.100.4:10250": "direct", // a machine that a user has joined
 		"198.51.100.4:22":    "refused: it is neither a pod nor a Service of the cluster nor a kubelet (port 10250); " + instead,
+		"198.51.100.5:10250": "refused: it is not the recorded address of a machine of the cluster",
 		"10.223.1.2:10250":   "refused: it is a machine of another cluster",
 		"10.223.0.1:10250":   "refused: it is an address of the host; " + instead,
 		"203.0.113.7:10250":  "refused: it is an address of the host; " + instead,

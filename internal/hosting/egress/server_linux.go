@@ -78,14 +78,14 @@ func (s *Server) look(ctx context.Context, group *errgroup.Group) error {
 	if err != nil {
 		return fmt.Errorf("look for clusters: %w", err)
 	}
-	there := map[string]bool{}
+	seen := map[string]bool{}
 	for _, dir := range dirs {
 		name := dir.Name()
 		info, err := os.Stat(filepath.Join(s.Dir, name, MarkFile))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		there[name] = true
+		seen[name] = true
 		if err == nil && s.get(name).changed.Equal(info.ModTime()) {
 			continue
 		}
@@ -99,7 +99,7 @@ func (s *Server) look(ctx context.Context, group *errgroup.Group) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, k := range s.marks {
-		if !there[name] {
+		if !seen[name] {
 			k.stop()
 			delete(s.marks, name)
 		}
@@ -107,19 +107,20 @@ func (s *Server) look(ctx context.Context, group *errgroup.Group) error {
 	return nil
 }
 
-// take reads a mark that is new or has changed and serves it, if it is an entry.
+// take reads a mark that is new or has changed and serves it, if it is an entry. An entry that is served already stays
+// open: what is connected through it has nothing to do with what was added.
 func (s *Server) take(ctx context.Context, group *errgroup.Group, name string, changed time.Time) error {
-	s.get(name).stop()
+	dir, before := filepath.Join(s.Dir, name), s.get(name)
+	mark, err := readMark(dir)
+	if err == nil && before.serves(mark.Cluster) && !mark.exit() && there(filepath.Join(dir, Socket)) {
+		s.set(name, known{Mark: mark, changed: changed, cancel: before.cancel})
+		return nil
+	}
+	before.stop()
 	var found known
 	defer func() { s.set(name, found) }()
-	dir := filepath.Join(s.Dir, name)
-	data, err := os.ReadFile(filepath.Join(dir, MarkFile))
 	if err != nil {
 		return err
-	}
-	mark, err := parseMark(data)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", MarkFile, err)
 	}
 	if mark.exit() {
 		found = known{Mark: mark, changed: changed}
@@ -132,13 +133,33 @@ func (s *Server) take(ctx context.Context, group *errgroup.Group, name string, c
 	ctx, cancel := context.WithCancel(ctx)
 	found = known{Mark: mark, changed: changed, cancel: cancel}
 	group.Go(func() error {
-		if err := Serve(ctx, l, func(ctx context.Context, to netip.AddrPort) (net.Conn, error) { return s.dial(ctx, mark, to) }); err != nil {
+		if err := Serve(ctx, l, func(ctx context.Context, to netip.AddrPort) (net.Conn, error) { return s.dial(ctx, name, to) }); err != nil {
 			s.Log.Error("an API server's entry is closed", "cluster", mark.Cluster, "error", err)
 		}
 		return nil
 	})
 	return nil
 }
+
+func readMark(dir string) (Mark, error) {
+	data, err := os.ReadFile(filepath.Join(dir, MarkFile))
+	if err != nil {
+		return Mark{}, err
+	}
+	mark, err := parseMark(data)
+	if err != nil {
+		return Mark{}, fmt.Errorf("read %s: %w", MarkFile, err)
+	}
+	return mark, nil
+}
+
+func there(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// serves says whether it is an entry of a cluster, and open.
+func (k known) serves(cluster string) bool { return k.cancel != nil && k.Cluster == cluster }
 
 func (k known) stop() {
 	if k.cancel != nil {
@@ -158,8 +179,23 @@ func (s *Server) set(name string, k known) {
 	s.marks[name] = k
 }
 
-// dial connects an API server with target.
-func (s *Server) dial(ctx context.Context, entry Mark, target netip.AddrPort) (net.Conn, error) {
+// entry is what an entry's mark says now, be it younger than the last look: a machine that has just joined is called at once.
+func (s *Server) entry(name string) Mark {
+	k, dir := s.get(name), filepath.Join(s.Dir, name)
+	info, err := os.Stat(filepath.Join(dir, MarkFile))
+	if err != nil || info.ModTime().Equal(k.changed) {
+		return k.Mark
+	}
+	mark, err := readMark(dir)
+	if err != nil || mark.Cluster != k.Cluster {
+		return k.Mark
+	}
+	return mark
+}
+
+// dial connects the API server of an entry with target.
+func (s *Server) dial(ctx context.Context, name string, target netip.AddrPort) (net.Conn, error) {
+	entry := s.entry(name)
 	own, err := hostAddresses()
 	if err != nil {
 		return nil, err

@@ -193,6 +193,37 @@ func TestServer(t *testing.T) {
 	h.eventually("plane-a", "10.244.0.5:80", "pod of b")
 }
 
+// A machine that is recorded later is called at once, and what was connected before stays so.
+func TestServerLearnsKubelets(t *testing.T) {
+	h := newHost(t)
+	mark := Mark{Cluster: "a", Ranges: pods}
+	h.mark("plane-a", mark)
+	h.exit("machine-a", "a", "pod of a")
+	h.eventually("plane-a", "10.244.0.5:80", "pod of a")
+	h.eventually("plane-a", "198.51.100.4:10250", "403 calls from this API server to 198.51.100.4:10250 are refused: it is not the recorded address")
+	open, _, err := dialThrough(t.Context(), filepath.Join(h.dir, "plane-a"), netip.MustParseAddrPort("10.244.0.5:80"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+
+	mark.Kubelets = []netip.Addr{netip.MustParseAddr("240.0.0.1")} // which no host has
+	h.mark("plane-a", mark)
+	if _, err := h.call("plane-a", "240.0.0.1:10250"); err != nil && strings.Contains(err.Error(), "are refused") {
+		t.Errorf("an address that has just been recorded: %v", err)
+	}
+	h.mark("plane-b", Mark{Cluster: "b", Ranges: pods}) // what makes the server look again
+	h.eventually("plane-b", "10.244.0.5:80", "no machine")
+	greeting := "pod of a 10.244.0.5:80\n"
+	got := make([]byte, len(greeting))
+	if _, err := io.ReadFull(open, got); err != nil || string(got) != greeting {
+		t.Errorf("what was connected has %q: %v", got, err)
+	}
+	if err := open.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Errorf("what was connected is closed: %v", err)
+	}
+}
+
 // A mark that cannot be read closes nothing but its own entry.
 func TestServerBadMark(t *testing.T) {
 	h := newHost(t)

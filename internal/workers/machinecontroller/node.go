@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -132,7 +133,7 @@ func (r *reconciler) applicant(m *v1alpha1.Machine, token string, node *corev1.N
 	who := applicant{name: m.Name, token: token}
 	if r.userJoins(m) {
 		if node != nil {
-			who.addresses = limits.address(node)
+			who.addresses, _ = claimed(m, limits.address(node))
 		}
 		return who
 	}
@@ -157,10 +158,30 @@ func (r *reconciler) note(m *v1alpha1.Machine, node *corev1.Node, limits bounds)
 		remark = "; no routes lead to its pods, because its podCIDR " + tidy(node.Spec.PodCIDR, longestName) +
 			" is not in the cluster's range or is another machine's"
 	}
-	if own := limits.address(node); r.userJoins(m) && len(own) > 0 {
+	if !r.userJoins(m) {
+		return remark
+	}
+	own, moved := claimed(m, limits.address(node))
+	if len(own) > 0 {
 		m.Status.Address = own[0].String()
 	}
-	return remark
+	return remark + moved
+}
+
+// claimed are the addresses that a machine which a user joined has, of those that its node claims, its main one first. That
+// with which it joined stays the main one, whatever the node says later: the API server calls it, and an administrator of
+// the cluster can write any address of the network into a Node. It is pure.
+func claimed(m *v1alpha1.Machine, own []netip.Addr) (addresses []netip.Addr, remark string) {
+	recorded := addressOf(m)
+	if m.Status.JoinedAt == nil || !recorded.IsValid() {
+		return own, ""
+	}
+	others := slices.DeleteFunc(slices.Clone(own), func(a netip.Addr) bool { return a.Is4() == recorded.Is4() })
+	addresses = append([]netip.Addr{recorded}, others...)
+	if slices.Contains(own, recorded) {
+		return addresses, ""
+	}
+	return addresses, fmt.Sprintf("; its node does not claim the address %s any more, with which it joined: a machine that has moved is deleted and joined again", recorded)
 }
 
 // sync makes what of the node is ours as wanted, or says why it cannot be.

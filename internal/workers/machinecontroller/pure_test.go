@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -224,5 +225,42 @@ func TestWatches(t *testing.T) {
 	moved.Status.PodCIDR = "10.244.1.0/24"
 	if !Moved(&all[0], moved) {
 		t.Error("another range of pods is no move")
+	}
+}
+
+// An administrator of the cluster can write any address into a Node: what a machine joined with stays.
+func TestClaimed(t *testing.T) {
+	addresses := func(texts ...string) (out []netip.Addr) {
+		for _, text := range texts {
+			out = append(out, netip.MustParseAddr(text))
+		}
+		return out
+	}
+	const gone = "; its node does not claim the address 10.9.0.7 any more, with which it joined: a machine that has moved is deleted and joined again"
+	for name, c := range map[string]struct {
+		joined      bool
+		recorded    string
+		claims      []netip.Addr
+		want        []netip.Addr
+		wantRemarks string
+	}{
+		"nothing is known":   {},
+		"before it joined":   {recorded: "10.9.0.7", claims: addresses("10.9.0.8"), want: addresses("10.9.0.8")},
+		"as it joined":       {joined: true, recorded: "10.9.0.7", claims: addresses("10.9.0.7"), want: addresses("10.9.0.7")},
+		"another one":        {joined: true, recorded: "10.9.0.7", claims: addresses("10.9.0.8"), want: addresses("10.9.0.7"), wantRemarks: gone},
+		"none":               {joined: true, recorded: "10.9.0.7", want: addresses("10.9.0.7"), wantRemarks: gone},
+		"of another family":  {joined: true, recorded: "10.9.0.7", claims: addresses("fd00::8", "10.9.0.7"), want: addresses("10.9.0.7", "fd00::8")},
+		"joined before that": {joined: true, claims: addresses("10.9.0.8"), want: addresses("10.9.0.8")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &v1alpha1.Machine{Status: v1alpha1.MachineStatus{Address: c.recorded}}
+			if c.joined {
+				m.Status.JoinedAt = &metav1.Time{}
+			}
+			got, remark := claimed(m, c.claims)
+			if !slices.Equal(got, c.want) || remark != c.wantRemarks {
+				t.Errorf("got %v%s, want %v%s", got, remark, c.want, c.wantRemarks)
+			}
+		})
 	}
 }
