@@ -21,13 +21,12 @@ const storeCheckInterval = 30 * time.Second
 
 // dataStoreReconciler connects to the etcds that hold the keyspaces.
 type dataStoreReconciler struct {
-	client client.Client
 	stores *DataStores
 }
 
 // NewDataStoreReconciler returns the reconciler of DataStore.
 func NewDataStoreReconciler(c client.Client, stores *DataStores, recorder events.EventRecorder) *operator.Reconciler[*v1alpha1.DataStore] {
-	r := &dataStoreReconciler{client: c, stores: stores}
+	r := &dataStoreReconciler{stores}
 	return operator.New(operator.Config[*v1alpha1.DataStore]{
 		Client:    c,
 		Recorder:  recorder,
@@ -76,10 +75,11 @@ func alarmed(h datastore.Health) string {
 		strings.Join(h.Alarms, ", "), h.DBInUseBytes>>20, h.QuotaBytes>>20, storeCheckInterval)
 }
 
-// disconnect lets a data store go only when no control plane names it: its keys would stay behind.
+// disconnect lets a data store go only when no control plane names it: its keys would stay behind. It reads without a cache,
+// which may not have heard of a new one yet.
 func (r *dataStoreReconciler) disconnect(ctx context.Context, ds *v1alpha1.DataStore) operator.Outcome {
 	list := &v1alpha1.ControlPlaneList{}
-	if err := r.client.List(ctx, list); err != nil {
+	if err := r.stores.secrets.List(ctx, list); err != nil {
 		return operator.Retry(v1alpha1.ReasonKeyspacesRemain, fmt.Errorf("list control planes: %w", err))
 	}
 	users := 0

@@ -73,7 +73,7 @@ type connection struct {
 	credentials map[string][]byte
 }
 
-// NewDataStores returns an empty pool. secrets reads Secrets without a cache.
+// NewDataStores returns an empty pool. secrets reads without a cache: Secrets, and what the deletion of a store depends on.
 func NewDataStores(c client.Client, secrets client.Reader) *DataStores {
 	return &DataStores{client: c, secrets: secrets, slots: map[types.UID]*slot{}}
 }

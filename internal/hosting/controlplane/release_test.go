@@ -185,7 +185,8 @@ func TestDataStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	stores := NewDataStores(c, c)
-	r := NewDataStoreReconciler(c, stores, nil)
+	// Through a cache that has not heard of the control plane yet.
+	r := NewDataStoreReconciler(operatortest.Stale(c, &v1alpha1.ControlPlane{}), stores, nil)
 	key := client.ObjectKeyFromObject(ds)
 	run(t, r, c, key, ds)
 	expect(t, "False CredentialsInvalid: spec.credentialsRef: there is no Secret "+namespace+"/root", said(ds, v1alpha1.ConditionConnected))

@@ -31,12 +31,13 @@ type Accounts interface {
 
 type reconciler struct {
 	client   client.Client
+	direct   client.Reader
 	accounts Accounts
 }
 
-// New returns the reconciler of Organization.
-func New(c client.Client, accounts Accounts, recorder events.EventRecorder) *operator.Reconciler[*v1alpha1.Organization] {
-	r := &reconciler{c, accounts}
+// New returns the reconciler of Organization. direct reads without a cache what a deletion depends on.
+func New(c client.Client, direct client.Reader, accounts Accounts, recorder events.EventRecorder) *operator.Reconciler[*v1alpha1.Organization] {
+	r := &reconciler{c, direct, accounts}
 	return operator.New(operator.Config[*v1alpha1.Organization]{
 		Client:    c,
 		Recorder:  recorder,
@@ -111,7 +112,7 @@ func (r *reconciler) removeNamespace(ctx context.Context, o *v1alpha1.Organizati
 		return r.unbindRoles(ctx, o)
 	}
 	clusters := &v1alpha1.ClusterList{}
-	if err := r.client.List(ctx, clusters, client.InNamespace(name)); err != nil {
+	if err := r.direct.List(ctx, clusters, client.InNamespace(name)); err != nil {
 		return operator.Retry(v1alpha1.ReasonClustersRemain, fmt.Errorf("list clusters: %w", err))
 	}
 	if n := len(clusters.Items); n > 0 {

@@ -70,7 +70,9 @@ func (s *subject) world() operatortest.World {
 	return operatortest.World{
 		Request: reconcile.Request{NamespacedName: client.ObjectKey{Name: s.name}},
 		Reconciler: func(inj *operatortest.Injector) reconcile.Reconciler {
-			return New(inj.Client(s.client), accounts{s, inj}, nil)
+			// Its cache has not heard of any cluster yet.
+			cached := operatortest.Stale(s.client, &v1alpha1.Cluster{})
+			return New(inj.Client(cached), inj.Client(s.client), accounts{s, inj}, nil)
 		},
 		Object:   func(ctx context.Context) (operator.Object, error) { return s.get(ctx) },
 		Step:     s.finalize,

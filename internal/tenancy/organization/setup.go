@@ -14,7 +14,7 @@ import (
 func Setup(mgr ctrl.Manager, accounts Accounts) error {
 	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Organization{}).Owns(&corev1.Namespace{}).
 		Owns(&rbacv1.RoleBinding{}).Owns(&rbacv1.ClusterRole{}).Owns(&rbacv1.ClusterRoleBinding{}).
-		Complete(New(mgr.GetClient(), accounts, operator.Recorder(mgr)))
+		Complete(New(mgr.GetClient(), mgr.GetAPIReader(), accounts, operator.Recorder(mgr)))
 }
 
 // Rules are what the reconciler and Limits need on the admin plane. Who grants more than it has must be allowed to.

@@ -34,7 +34,7 @@ import (
 type Config struct {
 	// Client of the admin plane. It sees its own writes of ControlPlanes soon; it need not at once.
 	Client client.Client
-	// Secrets reads Secrets of the admin plane, without a cache: keys are not kept in memory.
+	// Secrets reads the admin plane without a cache: Secrets, which are not kept in memory, and whether a ControlPlane is gone.
 	Secrets client.Reader
 	// Taken are the ranges that the host of control planes and its machines have; those that are special everywhere are not
 	// among them. May be nil.
@@ -188,7 +188,7 @@ func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
 		}
 	}
 	spec := v1alpha1.ControlPlaneSpec{Version: want.Version, DataStore: p.DataStore, Network: want.Network}
-	have, err := d.get(ctx, want.Ref)
+	have, err := get(ctx, d.Client, want.Ref)
 	if errors.Is(err, provision.ErrNotFound) {
 		return d.create(ctx, want.Ref, spec)
 	}
@@ -231,7 +231,7 @@ func (d *Driver) create(ctx context.Context, ref provision.Ref, spec v1alpha1.Co
 // Observe reads the ControlPlane.
 func (d *Driver) Observe(ctx context.Context, of provision.Target) (provision.Observed, error) {
 	ref := of.Ref
-	cp, err := d.get(ctx, ref)
+	cp, err := get(ctx, d.Client, ref)
 	if err != nil {
 		return provision.Observed{}, err
 	}
@@ -251,10 +251,11 @@ func (d *Driver) Observe(ctx context.Context, of provision.Target) (provision.Ob
 	return observed, err
 }
 
-// Delete deletes the ControlPlane and waits until it is gone.
+// Delete deletes the ControlPlane and waits until it is gone. It reads without a cache: one that was created a moment ago is not
+// in the cache yet, and would outlive its Cluster.
 func (d *Driver) Delete(ctx context.Context, of provision.Target) (bool, error) {
 	ref := of.Ref
-	cp, err := d.get(ctx, ref)
+	cp, err := get(ctx, d.Secrets, ref)
 	if errors.Is(err, provision.ErrNotFound) {
 		return true, nil
 	}
@@ -271,10 +272,10 @@ func (d *Driver) Delete(ctx context.Context, of provision.Target) (bool, error) 
 	return false, nil
 }
 
-// get returns the cluster's own ControlPlane. One that belongs to something else is an *invalid.Error.
-func (d *Driver) get(ctx context.Context, ref provision.Ref) (*v1alpha1.ControlPlane, error) {
+// get reads the cluster's own ControlPlane. One that belongs to something else is an *invalid.Error.
+func get(ctx context.Context, from client.Reader, ref provision.Ref) (*v1alpha1.ControlPlane, error) {
 	cp := &v1alpha1.ControlPlane{}
-	err := d.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, cp)
+	err := from.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, cp)
 	if apierrors.IsNotFound(err) {
 		return nil, provision.ErrNotFound
 	}

@@ -25,6 +25,7 @@ import (
 	"kqueen.io/kqueen/internal/clusters/provision/provisiontest"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/platform/operator/operatortest"
 )
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
@@ -208,5 +209,27 @@ func TestForeignControlPlane(t *testing.T) {
 	}
 	if err := a.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); apierrors.IsNotFound(err) {
 		t.Error("the foreign control plane was deleted")
+	}
+}
+
+// TestDeleteReadsPastTheCache: a control plane that was created a moment ago is not in the cache yet, and does not outlive its
+// cluster for that.
+func TestDeleteReadsPastTheCache(t *testing.T) {
+	a := newAdmin(t)
+	want := a.want(t)
+	cached := operatortest.Stale(controlplanetest.Client(t), &v1alpha1.ControlPlane{})
+	d := hosted.New(hosted.Config{Client: cached, Secrets: a})
+	if err := d.Ensure(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	a.progress(t, want.Ref) // which puts a finalizer on it
+	for range 2 {
+		if gone, err := d.Delete(t.Context(), want.Target); gone || err != nil {
+			t.Fatalf("said of a control plane that is there: gone %v, %v", gone, err)
+		}
+	}
+	a.progress(t, want.Ref)
+	if gone, err := d.Delete(t.Context(), want.Target); !gone || err != nil {
+		t.Errorf("said of a control plane that is not there: gone %v, %v", gone, err)
 	}
 }

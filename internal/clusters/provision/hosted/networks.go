@@ -33,7 +33,7 @@ func special() []Taken {
 // checkNetwork refuses a new cluster whose pods or Services would have addresses that are others' already: the API server runs on
 // KQueen's host and could not tell them apart, nor could nodes and pods.
 func (d *Driver) checkNetwork(ctx context.Context, want provision.Desired) error {
-	if _, err := d.get(ctx, want.Ref); !errors.Is(err, provision.ErrNotFound) {
+	if _, err := get(ctx, d.Client, want.Ref); !errors.Is(err, provision.ErrNotFound) {
 		return nil // what is there stays, whatever networks the host has got since
 	}
 	taken := special()
