@@ -95,7 +95,8 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	}
 	limits := organization.NewLimits(mgr.GetClient(), time.Now)
 	limits.Host = resourcesOf(machines.HostSize())
-	if err := a.addAPI(ctx, d, plane, mgr, limits); err != nil {
+	looked := make(chan struct{})
+	if err := a.addAPI(ctx, d, plane, mgr, limits, looked); err != nil {
 		return err
 	}
 	clusters := &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}
@@ -107,6 +108,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		err := stage.Run(ctx, a.Report, "Reconcilers", func(ctx context.Context) error { return a.awaitReady(ctx, mgr, direct, looks) })
 		if err == nil {
+			close(looked)
 			ready()
 		}
 		return err
@@ -142,8 +144,13 @@ func (a *App) sweep(ctx context.Context, direct client.Reader, machines machine.
 	})
 }
 
-// addAPI adds the REST API, which answers as soon as the caches are filled.
-func (a *App) addAPI(ctx context.Context, d *apiServer, plane *engine.Plane, mgr ctrl.Manager, limits *organization.Limits) error {
+// unlooked bounds how long the REST API waits for what it says to be of this life.
+const unlooked = 10 * time.Second
+
+// addAPI adds the REST API. It answers as soon as the caches are filled and looked is closed: until then a status speaks of an
+// earlier life, and a caller that waits for a cluster would be told at once that it is ready. One object that cannot be
+// looked at does not keep the API from answering for long.
+func (a *App) addAPI(ctx context.Context, d *apiServer, plane *engine.Plane, mgr ctrl.Manager, limits *organization.Limits, looked <-chan struct{}) error {
 	if err := limits.Follow(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
@@ -160,7 +167,23 @@ func (a *App) addAPI(ctx context.Context, d *apiServer, plane *engine.Plane, mgr
 			return err
 		}
 	}
-	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return a.serveAPI(ctx, d) }))
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		if !awaitLooked(ctx, looked, unlooked) {
+			return nil
+		}
+		return a.serveAPI(ctx, d)
+	}))
+}
+
+// awaitLooked waits until looked is closed, at most for so long. It answers false when the context ends before.
+func awaitLooked(ctx context.Context, looked <-chan struct{}, most time.Duration) bool {
+	select {
+	case <-looked:
+	case <-time.After(most):
+	case <-ctx.Done():
+		return false
+	}
+	return true
 }
 
 func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager, error) {

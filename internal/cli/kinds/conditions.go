@@ -34,11 +34,16 @@ func ReadyMessage(o client.Object) string {
 	return ""
 }
 
-// Condition returns a condition that speaks of the object's spec as it is now, or nil.
+// Condition returns a condition that speaks of the object's spec as it is now, or nil. A reconciler that has looked at the
+// spec may not have come as far as the condition yet, which then is as it was before.
 func Condition(o Conditioned, name string) *metav1.Condition {
 	status := o.Shared()
 	if status.ObservedGeneration < o.GetGeneration() {
 		return nil
 	}
-	return apimeta.FindStatusCondition(status.Conditions, name)
+	found := apimeta.FindStatusCondition(status.Conditions, name)
+	if found != nil && found.ObservedGeneration != 0 && found.ObservedGeneration < o.GetGeneration() {
+		return nil
+	}
+	return found
 }

@@ -20,6 +20,9 @@ func TestMet(t *testing.T) {
 		}
 		return c
 	}
+	earlier := cluster(2, "Provisioned", "True", "Accepted", "False")
+	earlier.Status.ObservedGeneration = 2
+	earlier.Status.Conditions[0].ObservedGeneration, earlier.Status.Conditions[1].ObservedGeneration = 1, 2
 	going := cluster(1, "Ready", "False")
 	going.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	scaled := func(generation int64) *v1alpha1.NodePool {
@@ -36,8 +39,9 @@ func TestMet(t *testing.T) {
 	}{
 		"a pool that is ready":                          {"Ready", scaled(1), true, 0},
 		"a pool that was not looked at since it scaled": {"Ready", scaled(2), false, 0},
-		"ready":                           {"Ready", cluster(1, "Ready", "True"), true, 0},
-		"ready for an older spec":         {"Ready", cluster(2, "Ready", "True"), false, 0},
+		"ready":                   {"Ready", cluster(1, "Ready", "True"), true, 0},
+		"ready for an older spec": {"Ready", cluster(2, "Ready", "True"), false, 0},
+		"true of an older spec, and not looked at since": {"Provisioned", earlier, false, 0},
 		"not yet":                         {"Ready", cluster(1, "Ready", "False"), false, 0},
 		"stalled":                         {"Ready", cluster(1, "Stalled", "True"), false, exit.Failed},
 		"stalled is what is waited for":   {"Stalled", cluster(1, "Stalled", "True"), true, 0},
