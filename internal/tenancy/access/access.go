@@ -121,6 +121,10 @@ func (s *Service) Sweep(ctx context.Context) error {
 			return fmt.Errorf("sweep what expired: %w", err)
 		}
 	}
+	stale := database.Time(s.store.clock().Add(-knownFor))
+	if _, err := s.store.db.ExecContext(ctx, `DELETE FROM access_known WHERE last <= $1`, stale); err != nil {
+		return fmt.Errorf("sweep addresses of users: %w", err)
+	}
 	forgotten := database.Time(s.store.clock().Add(-guessMemory))
 	if _, err := s.store.db.ExecContext(ctx, `DELETE FROM access_guesses WHERE last <= $1 AND until <= $2`, forgotten, now); err != nil {
 		return fmt.Errorf("sweep failed attempts: %w", err)

@@ -120,11 +120,11 @@ func (s *Devices) at(
 	ctx context.Context, by Identity, userCode string, from Origin,
 	act func(tx *sql.Tx, a account, c credential, id string, request DeviceRequest) error,
 ) error {
-	tries := guesses("code", by.Name, from.Address)
-	if err := s.lockOut.try(ctx, tries); err != nil {
+	tries, err := s.lockOut.try(ctx, func(*sql.Tx, time.Time) ([]guess, error) { return guesses("code", by.Name, from.Address), nil })
+	if err != nil {
 		return err
 	}
-	err := s.db.Do(ctx, "", func(tx *sql.Tx) error {
+	err = s.db.Do(ctx, "", func(tx *sql.Tx) error {
 		a, c, err := s.credentials.signedIn(ctx, tx, by)
 		if err != nil {
 			return err

@@ -21,13 +21,19 @@ type step struct {
 }
 
 var (
-	// userSteps hold for one user name, from all addresses. Four failures are free; after that the waits allow fewer
-	// than the 100 attempts a day that NIST SP 800-63B, section 3.2.2, bounds guessing with. The last wait is short
-	// enough that an attacker who locks a user out on purpose does so for a short time.
+	// userSteps hold for one user name from one address, so that a stranger elsewhere does not lock the user out. Four
+	// failures are free; after that the waits allow fewer than the 100 attempts a day that NIST SP 800-63B, section 3.2.2,
+	// bounds guessing with.
 	userSteps = []step{{5, 10 * time.Second}, {6, 30 * time.Second}, {7, time.Minute}, {8, 5 * time.Minute}, {9, 15 * time.Minute}}
+	// strictSteps take their place while the account is under attack, at addresses from which its user has not signed in:
+	// the first attempt of each is looked at, so that the user is let in, and the next one after a wait.
+	strictSteps = []step{{1, 15 * time.Minute}}
 	// addressSteps hold for one address, whatever it tries. Many users may share one.
 	addressSteps = []step{{30, 10 * time.Second}, {40, time.Minute}, {60, 5 * time.Minute}, {100, 15 * time.Minute}}
 )
+
+// underAttack is from how many failures on an account is under attack, whatever the addresses.
+const underAttack = 100
 
 const (
 	// guessMemory is how long after the last one failures count.
@@ -57,6 +63,8 @@ type guess struct {
 	// own says that a success makes the failures before it forgotten. It does not for an address: an attacker with one
 	// good account would start anew with it.
 	own bool
+	// free says that failures are counted and refuse nothing: the guess has other bounds.
+	free bool
 }
 
 // guessTarget names what is guessed. The name is hashed: users type passwords into the wrong field.
@@ -65,7 +73,31 @@ func guessTarget(what, name string) string {
 	return what + ":" + hex.EncodeToString(sum[:16])
 }
 
-// guesses of what is secret about a name, from an address.
+// passwordGuesses are what an attempt to sign in counts for: the user at this address, the account, and the address.
+// A user who has signed in from there is not refused for what others do, there or elsewhere.
+func passwordGuesses(ctx context.Context, tx *sql.Tx, now time.Time, name string, from netip.Addr) ([]guess, error) {
+	source := sourceOf(from)
+	known, err := knows(ctx, tx, name, source)
+	if err != nil {
+		return nil, err
+	}
+	account := guess{target: guessTarget("account", name), free: true}
+	failures, last, _, err := readGuess(ctx, tx, account.target)
+	if err != nil {
+		return nil, err
+	}
+	user := guess{target: guessTarget("user", name) + "@" + source, steps: userSteps, own: true}
+	if !known && failures >= underAttack && now.Sub(last) < guessMemory {
+		user.steps = strictSteps
+	}
+	out := []guess{user, account}
+	if source != "" {
+		out = append(out, guess{target: "address:" + source, steps: addressSteps, free: known})
+	}
+	return out, nil
+}
+
+// guesses of what is secret about a name that the caller has proved to be theirs, from an address.
 func guesses(what, name string, from netip.Addr) []guess {
 	out := []guess{{target: guessTarget(what, name), steps: userSteps, own: true}}
 	if source := sourceOf(from); source != "" {
@@ -86,10 +118,13 @@ func sourceOf(from netip.Addr) string {
 type lockOut struct{ *store }
 
 // try counts an attempt as failed before it is made, so that many at once are not one, and refuses it with a
-// *LockedError while others failed too often. An attempt that is refused counts for nothing.
-func (s lockOut) try(ctx context.Context, tries []guess) error {
+// *LockedError while others failed too often. An attempt that is refused counts for nothing. It returns what it counts for.
+func (s lockOut) try(ctx context.Context, attempt func(*sql.Tx, time.Time) ([]guess, error)) (tries []guess, err error) {
 	now := s.now()
-	return s.doForStranger(ctx, "access/guesses", func(tx *sql.Tx) error {
+	err = s.doForStranger(ctx, "access/guesses", func(tx *sql.Tx) error {
+		if tries, err = attempt(tx, now); err != nil {
+			return fmt.Errorf("look at earlier attempts: %w", err)
+		}
 		failures := make([]int, len(tries))
 		var locked LockedError
 		for i, g := range tries {
@@ -97,7 +132,7 @@ func (s lockOut) try(ctx context.Context, tries []guess) error {
 			if err != nil {
 				return err
 			}
-			if until.After(now) && until.After(locked.Until) {
+			if !g.free && until.After(now) && until.After(locked.Until) {
 				locked.Until = until
 			}
 			if now.Sub(last) < guessMemory {
@@ -114,6 +149,7 @@ func (s lockOut) try(ctx context.Context, tries []guess) error {
 		}
 		return nil
 	})
+	return tries, err
 }
 
 // succeeded takes back what try counted, and forgets the failures before it where that is fair.

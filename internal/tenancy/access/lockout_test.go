@@ -26,18 +26,18 @@ func TestLockOut(t *testing.T) {
 				s = openOn(t, s.store.db, c)
 				until := c.Now().Add(wait)
 				for _, text := range []string{"wrong", bees} {
-					_, err := s.Passwords.SignIn(t.Context(), name, text, home)
+					_, err := s.Passwords.SignIn(t.Context(), name, text, Origin{})
 					wantLocked(t, fmt.Sprint("after attempt ", i+1), err, until)
 				}
 				c.pass(wait)
 			}
 			if name == "alice" {
-				enter(t, s, "alice") // and all is forgotten
+				must[Issued](t)(s.Passwords.SignIn(t.Context(), "alice", bees, Origin{})) // and all is forgotten
 				for range 4 {
 					_, err := s.Passwords.SignIn(t.Context(), name, "wrong", Origin{})
 					wantError(t, "after a success", err, ErrUnauthenticated)
 				}
-				enter(t, s, "alice")
+				must[Issued](t)(s.Passwords.SignIn(t.Context(), "alice", bees, Origin{}))
 			}
 		})
 	}
@@ -57,11 +57,91 @@ func TestLockOutOfAddress(t *testing.T) {
 		_, err := s.Passwords.SignIn(t.Context(), fmt.Sprint("user", i), "wrong", from(i))
 		wantError(t, fmt.Sprint("attempt ", i), err, ErrUnauthenticated)
 	}
-	_, err := s.Passwords.SignIn(t.Context(), "mallory", bees, from(99))
-	wantLocked(t, "the 31st", err, c.Now().Add(10*time.Second))
-	must[Issued](t)(s.Passwords.SignIn(t.Context(), "mallory", bees, home))
+	addUser(t, s, NewUser{Name: "alice"})
+	_, err := s.Passwords.SignIn(t.Context(), "alice", bees, from(99))
+	wantLocked(t, "the 31st, of one who has never been here", err, c.Now().Add(10*time.Second))
+	must[Issued](t)(s.Passwords.SignIn(t.Context(), "mallory", bees, from(99)))
+	_, err = s.Passwords.SignIn(t.Context(), "alice", bees, from(99))
+	wantLocked(t, "after a sign-in of one who has", err, c.Now().Add(10*time.Second))
+	must[Issued](t)(s.Passwords.SignIn(t.Context(), "alice", bees, home))
 	c.pass(day)
 	must[Issued](t)(s.Passwords.SignIn(t.Context(), "mallory", bees, from(1)))
+}
+
+// stranger is one of many addresses that are the user's in no case.
+func stranger(i int) Origin {
+	return Origin{Address: netip.AddrFrom4([4]byte{198, 51, byte(i >> 8), byte(i)})}
+}
+
+// TestStrangersLockOutThemselves: what strangers try shuts the user out neither where the user has signed in before nor at
+// an address that is new.
+func TestStrangersLockOutThemselves(t *testing.T) {
+	s, c := open(t)
+	addUser(t, s, NewUser{Name: "alice"})
+	for range 20 {
+		_, _ = s.Passwords.SignIn(t.Context(), "alice", "wrong", stranger(0))
+	}
+	_, err := s.Passwords.SignIn(t.Context(), "alice", bees, stranger(0))
+	wantLocked(t, "the stranger, who has guessed it", err, c.Now().Add(10*time.Second))
+	enter(t, s, "alice") // at home, for the first time
+
+	for i := range underAttack {
+		_, err := s.Passwords.SignIn(t.Context(), "alice", "wrong", stranger(i+1))
+		wantError(t, fmt.Sprint("stranger ", i), err, ErrUnauthenticated)
+	}
+	for range 4 {
+		_, err := s.Passwords.SignIn(t.Context(), "alice", "wrong", home)
+		wantError(t, "a slip at home during an attack", err, ErrUnauthenticated)
+	}
+	enter(t, s, "alice")
+	away := stranger(1000)
+	must[Issued](t)(s.Passwords.SignIn(t.Context(), "alice", bees, away))
+	elsewhere := stranger(1001)
+	_, err = s.Passwords.SignIn(t.Context(), "alice", "wrong", elsewhere)
+	wantError(t, "the first attempt elsewhere", err, ErrUnauthenticated)
+	_, err = s.Passwords.SignIn(t.Context(), "alice", bees, elsewhere)
+	wantLocked(t, "the second one", err, c.Now().Add(15*time.Minute))
+	c.pass(15 * time.Minute)
+	must[Issued](t)(s.Passwords.SignIn(t.Context(), "alice", bees, elsewhere))
+}
+
+// TestKnownAddresses: they are the user's own alone, bounded, and forgotten with the user or in time.
+func TestKnownAddresses(t *testing.T) {
+	s, c := open(t)
+	addUser(t, s, NewUser{Name: "alice"})
+	known := func() (n int) {
+		if err := s.store.db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM access_known`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	_, _ = s.Passwords.SignIn(t.Context(), "alice", "wrong", stranger(1))
+	if n := known(); n != 0 {
+		t.Errorf("%d addresses are known by failures", n)
+	}
+	for i := range maxKnown + 3 {
+		c.pass(time.Second)
+		must[Issued](t)(s.Passwords.SignIn(t.Context(), "alice", bees, stranger(i)))
+	}
+	if n := known(); n != maxKnown {
+		t.Errorf("%d addresses are known, want %d", n, maxKnown)
+	}
+	if there := must[bool](t)(knows(t.Context(), s.store.db, "alice", sourceOf(stranger(2).Address))); there {
+		t.Error("the oldest one stayed")
+	}
+	c.pass(knownFor - time.Second)
+	if err := s.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := known(); n != 1 {
+		t.Errorf("%d addresses are known after %s, want the last", n, knownFor)
+	}
+	if err := s.Users.Delete(t.Context(), "alice"); err != nil {
+		t.Fatal(err)
+	}
+	if n := known(); n != 0 {
+		t.Errorf("%d addresses of a user who is gone are known", n)
+	}
 }
 
 // TestLockOutAtOnce: many attempts at once are not one.

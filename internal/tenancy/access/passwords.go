@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/invalid"
@@ -54,6 +55,9 @@ func (s *Passwords) SignIn(ctx context.Context, name, text string, from Origin) 
 			WHERE name = $1 AND epoch = $2`, a.name, a.epoch, database.Time(s.clock()), hash)); err != nil {
 			return unauthenticated(err)
 		}
+		if err := remember(ctx, tx, a.name, sourceOf(from.Address), s.clock()); err != nil {
+			return err
+		}
 		out, err = s.credentials.issueSession(ctx, tx, a, from.Client, s.now())
 		return err
 	})
@@ -65,8 +69,10 @@ func (s *Passwords) SignIn(ctx context.Context, name, text string, from Origin) 
 
 // prove returns the local user of that name and password. stale asks for a new hash of the password.
 func (s *Passwords) prove(ctx context.Context, name, text string, from Origin) (a account, stale bool, err error) {
-	tries := guesses("user", name, from.Address)
-	if err := s.lockOut.try(ctx, tries); err != nil {
+	tries, err := s.lockOut.try(ctx, func(tx *sql.Tx, now time.Time) ([]guess, error) {
+		return passwordGuesses(ctx, tx, now, name, from.Address)
+	})
+	if err != nil {
 		return account{}, false, err
 	}
 	a, err = localUser(ctx, s.db, name)
@@ -115,7 +121,9 @@ func writePassword(ctx context.Context, tx *sql.Tx, a account, hash string) erro
 		a.name, a.epoch, hash)); err != nil {
 		return fmt.Errorf("write down the password: %w", err)
 	}
-	if _, err := tx.ExecContext(ctx, `DELETE FROM access_guesses WHERE target = $1`, guessTarget("user", a.name)); err != nil {
+	_, err := tx.ExecContext(ctx, `DELETE FROM access_guesses WHERE target = $1 OR target LIKE $2`,
+		guessTarget("account", a.name), guessTarget("user", a.name)+"@%")
+	if err != nil {
 		return fmt.Errorf("forget failed attempts: %w", err)
 	}
 	return endAll(ctx, tx, a.name)

@@ -190,7 +190,7 @@ func TestResetPassword(t *testing.T) {
 	_, err := s.Setup.MakeAdmin(t.Context(), good.Token.Reveal(), NewUser{Name: "mallory", Password: bees})
 	wantError(t, "for something else", err, ErrSpent)
 	for range 5 {
-		_, _ = s.Passwords.SignIn(t.Context(), "alice", "wrong", Origin{})
+		_, _ = s.Passwords.SignIn(t.Context(), "alice", "wrong", home)
 	}
 	wantOne(t, ErrSpent, func(int) error { return s.Passwords.Choose(t.Context(), good.Token.Reveal(), bees) })
 	enter(t, s, "alice") // and is not locked out
