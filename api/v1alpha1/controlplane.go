@@ -29,6 +29,10 @@ const (
 	ReasonKeysIssued = "KeysIssued"
 	// ReasonKeysUnusable: an authority's key or certificate cannot be used; it is never replaced silently, because every node and user trusts it.
 	ReasonKeysUnusable = "KeysUnusable"
+	// ReasonKeysMissing: a key that the control plane was made with is gone; the message names it, and nothing takes its place.
+	ReasonKeysMissing = "KeysMissing"
+	// ReasonKeysForeign: the Secret has another key than the one that the control plane was made with; the message names it, and it is not used.
+	ReasonKeysForeign = "KeysForeign"
 	// ReasonKeyspaceReady: user, role and prefix are in the data store.
 	ReasonKeyspaceReady = "KeyspaceReady"
 	// ReasonDataStoreNotFound: there is no DataStore of that name.
@@ -132,6 +136,20 @@ type ControlPlaneStatus struct {
 	// RenewAt is when the first certificate is due for renewal.
 	// +optional
 	RenewAt *metav1.Time `json:"renewAt,omitempty"`
+	// Trust are the keys that everything in the control plane hangs on: its authorities, and what signs its tokens and
+	// encrypts its Secrets. They are made once; one that is lost or changed later stalls the control plane and is not made again.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Trust []TrustRoot `json:"trust,omitempty"`
+}
+
+// TrustRoot tells a key from all others, and nothing else of it.
+type TrustRoot struct {
+	// Name of the key: that of its file in the Secret without the ending, such as "ca".
+	Name string `json:"name"`
+	// Fingerprint is "sha256:" and the hash, of the public half where there is one.
+	Fingerprint string `json:"fingerprint"`
 }
 
 // ControlPlaneEndpoint is where an API server is.

@@ -153,6 +153,9 @@ func (p *plane) snapshot(ctx context.Context) (any, error) {
 	slices.Sort(e.Conditions)
 	e.Status, e.Finalizers = cp.Status, cp.Finalizers
 	e.Status.Conditions, e.Status.RenewAt = nil, nil
+	for i := range e.Status.Trust {
+		e.Status.Trust[i].Fingerprint = "" // of keys that are random
+	}
 	e.Status.Endpoint.ServerName = own.Replace(e.Status.Endpoint.ServerName)
 	return e, err
 }

@@ -50,7 +50,7 @@ func (r *reconciler) awaitControllers(ctx context.Context, cp *v1alpha1.ControlP
 
 // adminKubeconfig leads straight to the API server, not through the gateway.
 func (r *reconciler) adminKubeconfig(ctx context.Context, cp *v1alpha1.ControlPlane) ([]byte, error) {
-	secret, err := r.readKeys(ctx, cp)
+	secret, err := r.keys(ctx, cp)
 	if err != nil {
 		return nil, err
 	}

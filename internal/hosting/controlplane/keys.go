@@ -26,7 +26,7 @@ const (
 	encryptionKeyLength = 32 // bytes, what secretbox takes
 )
 
-// ensureKeys issues what is missing and renews what is due.
+// ensureKeys issues what is missing and renews what is due. What everything else hangs on is made once, and then has to be there.
 func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
 	store, err := r.Stores.Open(ctx, cp.Spec.DataStore)
 	if err != nil {
@@ -41,6 +41,9 @@ func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 		return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
 	}
 	have, encryption := splitKeys(secret.Data)
+	if refused := distrust(cp, secret.ResourceVersion != "", rootsOf(set, have, encryption)); refused != nil {
+		return *refused
+	}
 	got, changes, err := pki.Issue(have, set, store.Signers, r.Now())
 	if broken, ok := errors.AsType[*pki.TrustError](err); ok {
 		return operator.Stalled(v1alpha1.ReasonKeysUnusable, "%v", broken)
@@ -48,7 +51,10 @@ func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
 	}
-	if len(encryption) != encryptionKeyLength {
+	if n := len(encryption); n != 0 && n != encryptionKeyLength {
+		return operator.Stalled(v1alpha1.ReasonKeysUnusable, "%s in the Secret %s has %d bytes, must have %d: put it back from a backup", encryptionKey, secret.Name, n, encryptionKeyLength)
+	}
+	if len(encryption) == 0 {
 		encryption = make([]byte, encryptionKeyLength)
 		if _, err := rand.Read(encryption); err != nil {
 			return operator.Retry(v1alpha1.ReasonKeysUnusable, fmt.Errorf("make the encryption key: %w", err))
@@ -64,7 +70,7 @@ func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
 	}
-	cp.Status.RenewAt = ptr.To(metav1.NewTime(due))
+	cp.Status.RenewAt, cp.Status.Trust = ptr.To(metav1.NewTime(due)), rootsOf(set, got, encryption)
 	return operator.DoneUntil(v1alpha1.ReasonKeysIssued, "all keys and certificates are there", max(due.Sub(r.Now()), 0))
 }
 

@@ -82,7 +82,7 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 	if err != nil {
 		return Description{}, err
 	}
-	secret, err := r.readKeys(ctx, cp)
+	secret, err := r.keys(ctx, cp)
 	if err != nil {
 		return Description{}, err
 	}

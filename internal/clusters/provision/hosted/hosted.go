@@ -239,6 +239,11 @@ func (d *Driver) Observe(ctx context.Context, of provision.Target) (provision.Ob
 	if cp.Status.Endpoint == nil {
 		return observed, nil
 	}
+	// A kubeconfig with keys that the control plane does not take would be written over the one that is good.
+	if c := apimeta.FindStatusCondition(cp.Status.Conditions, v1alpha1.ConditionKeysReady); c != nil && slices.Contains(
+		[]string{v1alpha1.ReasonKeysMissing, v1alpha1.ReasonKeysForeign}, c.Reason) {
+		return provision.Observed{}, errors.New(c.Message)
+	}
 	keys := &corev1.Secret{}
 	if err := d.Secrets.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: cp.KeysSecret()}, keys); err != nil {
 		return provision.Observed{}, fmt.Errorf("read the keys of control plane %s: %w", ref.Name, err)

@@ -187,6 +187,35 @@ func TestNewSettings(t *testing.T) {
 	}
 }
 
+// TestKeysThatAreNotTaken: keys that the control plane does not use make no kubeconfig, which would take the place of the
+// one that is good.
+func TestKeysThatAreNotTaken(t *testing.T) {
+	a := newAdmin(t)
+	d := hosted.New(hosted.Config{Client: a, Secrets: a})
+	want := a.want(t)
+	for range 3 {
+		if err := d.Ensure(t.Context(), want); err != nil {
+			t.Fatal(err)
+		}
+		a.progress(t, want.Ref)
+	}
+	cp := &v1alpha1.ControlPlane{}
+	if err := a.Get(t.Context(), client.ObjectKey{Namespace: want.Namespace, Name: want.Name}, cp); err != nil {
+		t.Fatal(err)
+	}
+	for _, reason := range []string{v1alpha1.ReasonKeysMissing, v1alpha1.ReasonKeysForeign} {
+		apimeta.SetStatusCondition(&cp.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionKeysReady, Status: metav1.ConditionFalse, Reason: reason, Message: "put them back",
+		})
+		if err := a.Status().Update(t.Context(), cp); err != nil {
+			t.Fatal(err)
+		}
+		if o, err := d.Observe(t.Context(), want.Target); err == nil || err.Error() != "put them back" {
+			t.Errorf("%s: want what the control plane says, got %v and a kubeconfig of %d bytes", reason, err, len(o.Kubeconfig))
+		}
+	}
+}
+
 // TestForeignControlPlane: an object that was made by hand is named as what is in the way.
 func TestForeignControlPlane(t *testing.T) {
 	a := newAdmin(t)
