@@ -70,7 +70,8 @@ type OrganizationSpec struct {
 	// +optional
 	Quota *Quota `json:"quota,omitempty"`
 	// Provisioners are the names of the shared provisioners (those in kqueen-system) that the organization may use,
-	// beside its own; all of them when the list is absent. Only an administrator of the installation changes it.
+	// beside its own; all of them when the list is absent. What its own may do is said by drivers and dataStores. Only an
+	// administrator of the installation changes it.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -87,6 +88,31 @@ type OrganizationSpec struct {
 	// +kubebuilder:validation:items:MaxLength=32
 	// +kubebuilder:validation:items:Pattern=`^v[0-9]+\.[0-9]+(\.[0-9]+)?$`
 	Releases []string `json:"releases,omitempty"`
+	// Drivers are those by which clusters of the organization may be made, by shared provisioners and by its own. All of
+	// them when the list is absent. Only an administrator of the installation changes it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=63
+	Drivers []string `json:"drivers,omitempty"`
+	// DataStores are the names of those that may hold the control planes of the organization, by shared provisioners and by
+	// its own. When the list is absent: those that the shared provisioners name which it may use. Only an administrator of
+	// the installation changes it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=253
+	DataStores []string `json:"dataStores,omitempty"`
+	// MachineProviders are those that may make the organization's machines: local takes them from the host of KQueen, manual
+	// leaves them to the user. When the list is absent: manual alone. Only an administrator of the installation changes it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:Enum=local;manual
+	MachineProviders []string `json:"machineProviders,omitempty"`
 }
 
 // Member is a user or a group of users, and what they may do in the organization.
@@ -137,6 +163,9 @@ type Quota struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Nodes *int32 `json:"nodes,omitempty"`
+	// Machines is how many of those nodes each machine provider may make. They count like nodes.
+	// +optional
+	Machines *MachineQuota `json:"machines,omitempty"`
 	// CPU is how many processors those nodes may have together, such as "16": spec.template.resources.cpu of each pool
 	// for each node that the pool counts with. A pool that does not say it counts with all of its host's. Pools whose
 	// machines the user joins do not count.
@@ -153,6 +182,18 @@ type Quota struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1Ei')) <= 0",message="must be from 0 to 1Ei"
 	Store *resource.Quantity `json:"store,omitempty"`
+}
+
+// MachineQuota bounds how many nodes each machine provider may make. What is absent is not bounded.
+type MachineQuota struct {
+	// Local is how many machines there may be on the host of KQueen.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Local *int32 `json:"local,omitempty"`
+	// Manual is how many machines users may join.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Manual *int32 `json:"manual,omitempty"`
 }
 
 // OrganizationStatus is what is known of an organization.

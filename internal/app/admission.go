@@ -4,6 +4,7 @@ package app
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -11,7 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/cluster"
+	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/admission"
 	"kqueen.io/kqueen/internal/tenancy/organization"
@@ -20,9 +23,30 @@ import (
 // validators are keyed by resource. Limits come last in a chain: they count what they let through.
 func validators(scheme *runtime.Scheme, clusters *cluster.Validator, limits *organization.Limits, direct client.Reader) map[string]http.Handler {
 	return map[string]http.Handler{
+		"provisioners":    webhook.WithValidator(scheme, limits.Provisioners()),
 		"clusters":        webhook.WithValidator(scheme, admission.Chain(clusters, limits.Clusters())),
 		"nodepools":       webhook.WithValidator(scheme, limits.NodePools()),
 		"nodepools/scale": webhook.WithValidator(scheme, limits.Scales(direct)),
+	}
+}
+
+// storeOf tells the DataStore in which a provisioner keeps its clusters. With parameters that its driver does not take it
+// makes none.
+func storeOf(drivers map[string]provision.Driver) func(*v1alpha1.Provisioner) string {
+	return func(p *v1alpha1.Provisioner) string {
+		storer, ok := drivers[p.Spec.Driver].(provision.Storer)
+		if !ok {
+			return ""
+		}
+		var parameters json.RawMessage
+		if p.Spec.Parameters != nil {
+			parameters = p.Spec.Parameters.Raw
+		}
+		store, err := storer.DataStore(parameters)
+		if err != nil {
+			return ""
+		}
+		return store
 	}
 }
 

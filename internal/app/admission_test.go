@@ -102,7 +102,9 @@ func ownCertificate(t *testing.T, name string) tls.Certificate {
 // organizationOf makes an organization that may have so many nodes, and returns its namespace.
 func organizationOf(t *testing.T, admin client.WithWatch, nodes int32) string {
 	t.Helper()
-	o := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{GenerateName: "forged-"}, Spec: v1alpha1.OrganizationSpec{Quota: &v1alpha1.Quota{Nodes: ptr.To(nodes)}}}
+	o := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{GenerateName: "forged-"}, Spec: v1alpha1.OrganizationSpec{
+		Quota: &v1alpha1.Quota{Nodes: ptr.To(nodes)}, MachineProviders: []string{v1alpha1.ProviderLocal},
+	}}
 	if err := admin.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -88,7 +89,9 @@ func TestRunOnAnExistingCluster(t *testing.T) {
 		Log: slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 
-	o := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{Name: "engine"}, Spec: v1alpha1.OrganizationSpec{Quota: &v1alpha1.Quota{Nodes: ptr.To[int32](1)}}}
+	o := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{Name: "engine"}, Spec: v1alpha1.OrganizationSpec{
+		Quota: &v1alpha1.Quota{Nodes: ptr.To[int32](1)}, MachineProviders: []string{v1alpha1.ProviderLocal},
+	}}
 	if err := admin.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +111,14 @@ func TestRunOnAnExistingCluster(t *testing.T) {
 	wide := &v1alpha1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: o.OwnedNamespace(), Name: "wide"}, Spec: v1alpha1.NodePoolSpec{ClusterName: "lost", Replicas: 2}}
 	if err := admin.Create(t.Context(), wide); !apierrors.IsForbidden(err) {
 		t.Errorf("more nodes than the quota: got %v, want that they are refused", err)
+	}
+
+	// A provisioner of its own gives it no data store that it may not use.
+	elsewhere := &v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{Namespace: o.OwnedNamespace(), Name: "elsewhere"}, Spec: v1alpha1.ProvisionerSpec{
+		Driver: "hosted", Parameters: &apiextensionsv1.JSON{Raw: []byte(`{"dataStore":"of-another"}`)},
+	}}
+	if err := admin.Create(t.Context(), elsewhere); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `the data store "of-another"; it may use: default`) {
+		t.Errorf("a provisioner over a foreign data store: got %v, want that it is refused", err)
 	}
 
 	if err := ended(); err != nil {

@@ -129,6 +129,8 @@ func installOnce(ctx context.Context, c client.Client) error {
 	hosted.Spec.Driver = "hosted"
 	organization := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	organization.Spec.DisplayName = "Default organization"
+	// The administrator of a new installation tries it out here. Every other organization is allowed this host's machines by name.
+	organization.Spec.MachineProviders = []string{v1alpha1.ProviderLocal, v1alpha1.ProviderManual}
 	for _, object := range []client.Object{hosted, organization, marker} {
 		if err := ensure(ctx, c, object); err != nil {
 			return err

@@ -53,7 +53,10 @@ func TestNoPrivilegeEscalation(t *testing.T) {
 			t.Errorf("%s makes themselves an owner: %d %s", who, a.status, a.body)
 		}
 	}
-	for _, body := range []string{`{"spec":{"quota":{"clusters":99}}}`, `{"spec":{"releases":["v1.36"]}}`, `{"spec":{"provisioners":["hosted"]}}`} {
+	for _, body := range []string{
+		`{"spec":{"quota":{"clusters":99}}}`, `{"spec":{"releases":["v1.36"]}}`, `{"spec":{"provisioners":["hosted"]}}`,
+		`{"spec":{"drivers":["hosted"]}}`, `{"spec":{"dataStores":["fast"]}}`, `{"spec":{"machineProviders":["local"]}}`,
+	} {
 		a := h.do(t.Context(), t, "owner", "PATCH", "/api/v1/organizations/blue", body, "If-Match", "*", "Content-Type", merge)
 		if a.status != http.StatusForbidden {
 			t.Errorf("an owner gives themselves %s: %d %s", body, a.status, a.body)

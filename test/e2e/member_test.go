@@ -86,6 +86,8 @@ func TestMemberCommands(t *testing.T) {
 	}
 	admin := i.signIn(d, "root")
 	admin.can("organization", "create", "payments", "--max-nodes", "3", "--wait")
+	// Nodes on this host are for organizations to which an administrator gives them.
+	admin.can("organization", "update", "payments", "--machine-provider", "local,manual")
 	admin.can("member", "set", "alice", "--role", "operator", "--org", "payments")
 	admin.can("member", "set", "victor", "--role", "viewer", "--org", "payments")
 	alice, victor := i.signIn(d, "alice", "--org", "payments"), i.signIn(d, "victor", "--org", "payments")

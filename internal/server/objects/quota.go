@@ -39,12 +39,17 @@ func (h *quotas) getQuota(ctx context.Context, in *chain.InOrganization) (*chain
 		return nil, problem.Explain(err)
 	}
 	quota := ptr.Deref(o.Spec.Quota, v1alpha1.Quota{})
+	machines := ptr.Deref(quota.Machines, v1alpha1.MachineQuota{})
 	return &chain.Answer[rest.Quota]{Body: rest.Quota{
 		Clusters: rest.Use{Used: used.Clusters, Limit: limitOf(quota.Clusters)},
 		Nodes:    rest.Use{Used: used.Nodes, Limit: limitOf(quota.Nodes)},
-		CPU:      rest.UseOfQuantity{Used: organization.CPUText(used.CPU), Limit: quantityOf(quota.CPU)},
-		Memory:   rest.UseOfQuantity{Used: organization.BytesText(used.Memory), Limit: quantityOf(quota.Memory)},
-		Store:    rest.UseOfQuantity{Used: organization.StoreText(used.Store), Limit: quantityOf(quota.Store)},
+		Machines: rest.MachinesUse{
+			Local:  rest.Use{Used: used.Local, Limit: limitOf(machines.Local)},
+			Manual: rest.Use{Used: used.Manual, Limit: limitOf(machines.Manual)},
+		},
+		CPU:    rest.UseOfQuantity{Used: organization.CPUText(used.CPU), Limit: quantityOf(quota.CPU)},
+		Memory: rest.UseOfQuantity{Used: organization.BytesText(used.Memory), Limit: quantityOf(quota.Memory)},
+		Store:  rest.UseOfQuantity{Used: organization.StoreText(used.Store), Limit: quantityOf(quota.Store)},
 	}}, nil
 }
 

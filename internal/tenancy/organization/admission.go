@@ -42,6 +42,11 @@ func (l *Limits) Follow(ctx context.Context, from cache.Cache) error {
 // Clusters validates clusters.
 func (l *Limits) Clusters() admission.Validator[*v1alpha1.Cluster] { return limitClusters{l} }
 
+// Provisioners validates provisioners.
+func (l *Limits) Provisioners() admission.Validator[*v1alpha1.Provisioner] {
+	return limitProvisioners{l}
+}
+
 // NodePools validates node pools.
 func (l *Limits) NodePools() admission.Validator[*v1alpha1.NodePool] { return limitPools{l} }
 
@@ -58,13 +63,30 @@ func (v limitClusters) ValidateCreate(ctx context.Context, c *v1alpha1.Cluster) 
 }
 
 func (v limitClusters) ValidateUpdate(ctx context.Context, old, c *v1alpha1.Cluster) (admission.Warnings, error) {
-	if !c.DeletionTimestamp.IsZero() {
+	if !c.DeletionTimestamp.IsZero() || old.Generation == c.Generation {
 		return nil, nil
 	}
 	return nil, v.limits.Cluster(ctx, old, c, hook.Dry(ctx))
 }
 
 func (v limitClusters) ValidateDelete(context.Context, *v1alpha1.Cluster) (admission.Warnings, error) {
+	return nil, nil
+}
+
+type limitProvisioners struct{ limits *Limits }
+
+func (v limitProvisioners) ValidateCreate(ctx context.Context, p *v1alpha1.Provisioner) (admission.Warnings, error) {
+	return nil, v.limits.Provisioner(ctx, nil, p)
+}
+
+func (v limitProvisioners) ValidateUpdate(ctx context.Context, old, p *v1alpha1.Provisioner) (admission.Warnings, error) {
+	if !p.DeletionTimestamp.IsZero() || old.Generation == p.Generation {
+		return nil, nil
+	}
+	return nil, v.limits.Provisioner(ctx, old, p)
+}
+
+func (v limitProvisioners) ValidateDelete(context.Context, *v1alpha1.Provisioner) (admission.Warnings, error) {
 	return nil, nil
 }
 

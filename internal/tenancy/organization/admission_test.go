@@ -3,6 +3,7 @@ package organization
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,6 +50,15 @@ func admitting(t *testing.T) client.Client {
 	}
 	limits := NewLimits(cached, time.Now)
 	limits.Host = v1alpha1.MachineResources{CPU: quantity("8"), Memory: quantity("16Gi")}
+	limits.DataStore = func(p *v1alpha1.Provisioner) string {
+		parameters := struct{ DataStore string }{"default"}
+		if p.Spec.Parameters != nil {
+			if err := json.Unmarshal(p.Spec.Parameters.Raw, &parameters); err != nil {
+				t.Error(err)
+			}
+		}
+		return parameters.DataStore
+	}
 	if err := limits.Follow(t.Context(), cached); err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +70,7 @@ func admitting(t *testing.T) client.Client {
 	stop, err := (&hook.Hook{
 		Client: c, Certificate: keys, Authority: authority, Log: slog.New(slog.DiscardHandler),
 		Resources: map[string]http.Handler{
+			"provisioners":    admission.WithValidator(c.Scheme(), limits.Provisioners()),
 			"clusters":        admission.WithValidator(c.Scheme(), hook.Chain(limits.Clusters())),
 			"nodepools":       admission.WithValidator(c.Scheme(), limits.NodePools()),
 			"nodepools/scale": admission.WithValidator(c.Scheme(), limits.Scales(c)),
@@ -95,8 +107,15 @@ func localhost(t *testing.T) (tls.Certificate, []byte) {
 	return certificate, keys["ca.crt"]
 }
 
-// quotaOf makes an organization with its namespace.
+// quotaOf makes an organization with its namespace, which may have machines of every provider.
 func quotaOf(t *testing.T, c client.Client, spec v1alpha1.OrganizationSpec) string {
+	t.Helper()
+	spec.MachineProviders = []string{v1alpha1.ProviderLocal, v1alpha1.ProviderManual}
+	return organizationOf(t, c, spec).OwnedNamespace()
+}
+
+// organizationOf makes an organization with its namespace.
+func organizationOf(t *testing.T, c client.Client, spec v1alpha1.OrganizationSpec) *v1alpha1.Organization {
 	t.Helper()
 	o := &v1alpha1.Organization{ObjectMeta: metav1.ObjectMeta{GenerateName: "quota-"}, Spec: spec}
 	if err := c.Create(t.Context(), o); err != nil {
@@ -105,7 +124,7 @@ func quotaOf(t *testing.T, c client.Client, spec v1alpha1.OrganizationSpec) stri
 	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.OwnedNamespace()}}); err != nil {
 		t.Fatal(err)
 	}
-	return o.OwnedNamespace()
+	return o
 }
 
 func aCluster(namespace, name string) *v1alpha1.Cluster {
@@ -366,9 +385,94 @@ func TestAllowed(t *testing.T) {
 	none := quotaOf(t, c, v1alpha1.OrganizationSpec{Provisioners: []string{"gke"}})
 	refused(t, c.Create(t.Context(), aCluster(none, "demo")), `may not use the shared provisioner "hosted"; it may use: gke`)
 	older := quotaOf(t, c, v1alpha1.OrganizationSpec{Releases: []string{"v1.35", "v1.36.2"}})
-	refused(t, c.Create(t.Context(), aCluster(older, "demo")), `may not use "v1.36.3"; it may use: v1.35, v1.36.2`)
+	refused(t, c.Create(t.Context(), aCluster(older, "demo")), `may not use the release "v1.36.3"; it may use: v1.35, v1.36.2`)
 	minor := quotaOf(t, c, v1alpha1.OrganizationSpec{Releases: []string{"v1.36"}, Provisioners: []string{"hosted"}})
 	if err := c.Create(t.Context(), aCluster(minor, "demo")); err != nil {
 		t.Error(err)
+	}
+}
+
+// ourProvisioner is one of an organization's own, over a data store.
+func ourProvisioner(namespace, store string) *v1alpha1.Provisioner {
+	p := &v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ours-" + store}, Spec: v1alpha1.ProvisionerSpec{Driver: "hosted"}}
+	p.Spec.Parameters = &apiextensionsv1.JSON{Raw: fmt.Appendf(nil, `{"dataStore":%q}`, store)}
+	return p
+}
+
+// TestOwnProvisioners: what an organization may not use it does not get by a provisioner of its own, and what an
+// administrator takes back is used no further by what is there.
+func TestOwnProvisioners(t *testing.T) {
+	c := admitting(t)
+	o := organizationOf(t, c, v1alpha1.OrganizationSpec{Provisioners: []string{"hosted"}})
+	namespace := o.OwnedNamespace()
+	refused(t, c.Create(t.Context(), ourProvisioner(namespace, "rival")), `spec.parameters: the organization may not use the data store "rival"; it may use: default`)
+	ours := ourProvisioner(namespace, "default")
+	if err := c.Create(t.Context(), ours); err != nil {
+		t.Fatal(err)
+	}
+	moved := ours.DeepCopy()
+	moved.Spec.Parameters = ourProvisioner(namespace, "rival").Spec.Parameters
+	refused(t, c.Update(t.Context(), moved), `may not use the data store "rival"`)
+	first := aCluster(namespace, "first")
+	first.Spec.ProvisionerRef = v1alpha1.ProvisionerReference{Namespace: namespace, Name: ours.Name}
+	await(t, func() bool { return c.Create(t.Context(), first.DeepCopy()) == nil })
+
+	o.Spec.DataStores, o.Spec.Drivers = []string{"other"}, []string{"gke"}
+	if err := c.Update(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	second := first.DeepCopy()
+	second.Name = "second"
+	await(t, func() bool { return c.Create(t.Context(), second.DeepCopy(), client.DryRunAll) != nil })
+	refused(t, c.Create(t.Context(), second), `spec.provisionerRef: the organization may not use the driver "hosted"; it may use: gke`)
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(first), first); err != nil {
+		t.Fatal(err)
+	}
+	first.Spec.Network.ExtraSANs = []string{"first.example.com"}
+	if err := c.Update(t.Context(), first); err != nil {
+		t.Errorf("a cluster that is there: %v", err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(ours), ours); err != nil {
+		t.Fatal(err)
+	}
+	ours.Labels = map[string]string{"team": "blue"}
+	if err := c.Update(t.Context(), ours); err != nil {
+		t.Errorf("a provisioner that is there: %v", err)
+	}
+}
+
+// TestMachineProviders: an organization has machines of the host when an administrator says so, and as many.
+func TestMachineProviders(t *testing.T) {
+	c := admitting(t)
+	o := organizationOf(t, c, v1alpha1.OrganizationSpec{})
+	namespace := o.OwnedNamespace()
+	refused(t, c.Create(t.Context(), aPool(namespace, "here", 1)), `spec.template.provider: the organization may not use the machine provider "local"; it may use: manual; an administrator`)
+	joined := aPool(namespace, "joined", 3)
+	joined.Spec.Template.Provider = v1alpha1.ProviderManual
+	if err := c.Create(t.Context(), joined); err != nil {
+		t.Errorf("machines that the user joins: %v", err)
+	}
+	o.Spec.MachineProviders = []string{v1alpha1.ProviderLocal, v1alpha1.ProviderManual}
+	o.Spec.Quota = &v1alpha1.Quota{Machines: &v1alpha1.MachineQuota{Local: ptr.To[int32](2)}}
+	if err := c.Update(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool { return c.Create(t.Context(), aPool(namespace, "here", 1), client.DryRunAll) == nil })
+	refused(t, c.Create(t.Context(), aPool(namespace, "here", 3)), "spec.replicas: the organization's quota of local machines is 2, of which 0 are used; this needs 3 more")
+	if err := c.Create(t.Context(), aPool(namespace, "here", 2)); err != nil {
+		t.Fatal(err)
+	}
+	o.Spec.MachineProviders, o.Spec.Quota = nil, nil
+	if err := c.Update(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool { return c.Create(t.Context(), aPool(namespace, "more", 1), client.DryRunAll) != nil })
+	scale := func(replicas int32) error {
+		body := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "here"}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
+		return c.SubResource("scale").Update(t.Context(), aPool(namespace, "here", 0), client.WithSubResourceBody(body))
+	}
+	refused(t, scale(3), `may not use the machine provider "local"`)
+	if err := scale(1); err != nil {
+		t.Errorf("a pool that is there becomes smaller: %v", err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 // Amount is how much there is of what a quota counts.
 type Amount struct {
 	Clusters, Nodes int64
+	// Local and Manual are the nodes by machine provider.
+	Local, Manual int64
 	// CPU of the nodes, in thousandths of a processor, and their Memory, in bytes.
 	CPU, Memory int64
 	// Store is what hosted control planes hold in data stores, in bytes, when it was last measured.
@@ -33,8 +35,12 @@ func amountOf(o client.Object, host v1alpha1.MachineResources) Amount {
 	case *v1alpha1.NodePool:
 		nodes := int64(max(o.Spec.Replicas, ptr.Deref(o.Spec.MaxReplicas, 0)))
 		amount := Amount{Nodes: nodes}
-		// A user who joins a machine comes with its processors and memory: they are not the installation's to give.
-		if o.Spec.Template.Provider != v1alpha1.ProviderManual {
+		switch o.Spec.Template.Provider {
+		case v1alpha1.ProviderManual:
+			// A user who joins a machine comes with its processors and memory: they are not the installation's to give.
+			amount.Manual = nodes
+		default:
+			amount.Local = nodes
 			each := ptr.Deref(o.Spec.Template.Resources, v1alpha1.MachineResources{})
 			amount.CPU = times(nodes, first(milli(each.CPU), milli(host.CPU), unknownCPU))
 			amount.Memory = times(nodes, first(bytes(each.Memory), bytes(host.Memory), unknownMemory))
@@ -90,6 +96,7 @@ func plus(a, b int64) int64 {
 func (a Amount) plus(b Amount) Amount {
 	return Amount{
 		Clusters: plus(a.Clusters, b.Clusters), Nodes: plus(a.Nodes, b.Nodes),
+		Local: plus(a.Local, b.Local), Manual: plus(a.Manual, b.Manual),
 		CPU: plus(a.CPU, b.CPU), Memory: plus(a.Memory, b.Memory), Store: plus(a.Store, b.Store),
 	}
 }
@@ -97,6 +104,7 @@ func (a Amount) plus(b Amount) Amount {
 func (a Amount) max(b Amount) Amount {
 	return Amount{
 		Clusters: max(a.Clusters, b.Clusters), Nodes: max(a.Nodes, b.Nodes),
+		Local: max(a.Local, b.Local), Manual: max(a.Manual, b.Manual),
 		CPU: max(a.CPU, b.CPU), Memory: max(a.Memory, b.Memory), Store: max(a.Store, b.Store),
 	}
 }

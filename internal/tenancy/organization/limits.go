@@ -28,6 +28,9 @@ type Limits struct {
 	// Host is what a machine has whose pool does not say how much: all of the host. Set it before the first use.
 	// What is absent counts as the most that any machine may have.
 	Host v1alpha1.MachineResources
+	// DataStore names the one in which a provisioner keeps its clusters; empty for one that keeps them in none of this
+	// installation. Set it before the first use; nil: none does.
+	DataStore func(*v1alpha1.Provisioner) string
 
 	client client.Reader
 	now    func() time.Time
@@ -36,7 +39,7 @@ type Limits struct {
 	granted map[claimKey][]grant
 }
 
-// NewLimits returns Limits that reads organizations, clusters, node pools and control planes from a cache.
+// NewLimits returns Limits that reads organizations, provisioners, clusters, node pools and control planes from a cache.
 func NewLimits(c client.Reader, now func() time.Time) *Limits {
 	return &Limits{client: c, now: now, granted: map[claimKey][]grant{}}
 }
@@ -53,7 +56,7 @@ type grant struct {
 	after types.UID
 }
 
-// keyOf names a Cluster, a NodePool or a ControlPlane.
+// keyOf names a Cluster, a NodePool, a ControlPlane or a Provisioner.
 func keyOf(o client.Object) claimKey {
 	kind := "clusters"
 	switch o.(type) {
@@ -61,6 +64,8 @@ func keyOf(o client.Object) claimKey {
 		kind = "nodepools"
 	case *v1alpha1.ControlPlane:
 		kind = "controlplanes"
+	case *v1alpha1.Provisioner:
+		kind = "provisioners"
 	}
 	return claimKey{kind, o.GetNamespace(), o.GetName()}
 }
@@ -77,11 +82,15 @@ func (l *Limits) Cluster(ctx context.Context, old, c *v1alpha1.Cluster, dry bool
 	if o == nil || err != nil {
 		return err
 	}
-	if problem := disallowed(&o.Spec, old, c); problem != nil {
-		return refuse("clusters", c.Name, *problem)
+	p, store, err := l.provisionerOf(ctx, c)
+	if err != nil {
+		return err
 	}
 	if old != nil {
-		return nil
+		return l.permit(ctx, o, c, clusterUses(old, p, store), clusterUses(c, p, store))
+	}
+	if err := l.permit(ctx, o, c, nil, clusterUses(c, p, store)); err != nil {
+		return err
 	}
 	return l.claim(ctx, o, c, true, dry)
 }
@@ -90,6 +99,13 @@ func (l *Limits) Cluster(ctx context.Context, old, c *v1alpha1.Cluster, dry bool
 func (l *Limits) NodePool(ctx context.Context, old, p *v1alpha1.NodePool, dry bool) error {
 	o, err := l.organization(ctx, p.Namespace)
 	if o == nil || err != nil {
+		return err
+	}
+	var had []use
+	if old != nil {
+		had = goesOn(poolUses(old), amountOf(old, l.Host), amountOf(p, l.Host))
+	}
+	if err := l.permit(ctx, o, p, had, poolUses(p)); err != nil {
 		return err
 	}
 	return l.claim(ctx, o, p, old == nil, dry)
@@ -203,28 +219,6 @@ func (l *Limits) counted(ctx context.Context, namespace string) (counted map[cla
 		}
 	}
 	return counted, uids, nil
-}
-
-// disallowed says which field asks for what the organization may not use. What a cluster has already it may keep.
-// It is pure.
-func disallowed(spec *v1alpha1.OrganizationSpec, old, c *v1alpha1.Cluster) *metav1.StatusCause {
-	ref := c.Spec.ProvisionerRef
-	shared := ref.Namespace == v1alpha1.SystemNamespace && (old == nil || old.Spec.ProvisionerRef != ref)
-	if shared && len(spec.Provisioners) > 0 && !slices.Contains(spec.Provisioners, ref.Name) {
-		return &metav1.StatusCause{Field: "spec.provisionerRef", Message: fmt.Sprintf(
-			"the organization may not use the shared provisioner %q; it may use: %s", ref.Name, strings.Join(spec.Provisioners, ", "))}
-	}
-	raised := old == nil || old.Spec.Version != c.Spec.Version
-	if raised && len(spec.Releases) > 0 && !slices.ContainsFunc(spec.Releases, func(r string) bool { return covers(r, c.Spec.Version) }) {
-		return &metav1.StatusCause{Field: "spec.version", Message: fmt.Sprintf(
-			"the organization may not use %q; it may use: %s", c.Spec.Version, strings.Join(spec.Releases, ", "))}
-	}
-	return nil
-}
-
-// covers says whether a release, or all patches of a minor, hold a version.
-func covers(release, version string) bool {
-	return version == release || strings.Count(release, ".") == 1 && strings.HasPrefix(version, release+".")
 }
 
 func refuse(resource, name string, cause metav1.StatusCause) error {

@@ -12,10 +12,11 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// Fields that say how much a pool's machines have.
+// Fields that say how many machines a pool has, and how much each of them has.
 const (
-	fieldCPU    = "spec.template.resources.cpu"
-	fieldMemory = "spec.template.resources.memory"
+	fieldReplicas = "spec.replicas"
+	fieldCPU      = "spec.template.resources.cpu"
+	fieldMemory   = "spec.template.resources.memory"
 )
 
 // bound is one part of a quota.
@@ -34,11 +35,14 @@ func bounds(q *v1alpha1.Quota, used, next Amount) []bound {
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	all := []bound{
 		{name: "clusters", field: "metadata.name", used: used.Clusters, next: next.Clusters, text: count},
-		{name: "nodes", field: "spec.replicas", used: used.Nodes, next: next.Nodes, text: count},
+		{name: "nodes", field: fieldReplicas, used: used.Nodes, next: next.Nodes, text: count},
+		{name: "local machines", field: fieldReplicas, used: used.Local, next: next.Local, text: count},
+		{name: "manual machines", field: fieldReplicas, used: used.Manual, next: next.Manual, text: count},
 		{name: "cpu", field: fieldCPU, limited: q.CPU != nil, limit: milli(q.CPU), used: used.CPU, next: next.CPU, text: CPUText},
 		{name: "memory", field: fieldMemory, limited: q.Memory != nil, limit: bytes(q.Memory), used: used.Memory, next: next.Memory, text: BytesText},
 	}
-	for i, limit := range []*int32{q.Clusters, q.Nodes} {
+	machines := ptr.Deref(q.Machines, v1alpha1.MachineQuota{})
+	for i, limit := range []*int32{q.Clusters, q.Nodes, machines.Local, machines.Manual} {
 		if limit != nil {
 			all[i].limited, all[i].limit = true, int64(*limit)
 		}

@@ -41,16 +41,16 @@ func TestAmountOf(t *testing.T) {
 	}{
 		"a cluster":                                     {&v1alpha1.Cluster{}, host, Amount{Clusters: 1}},
 		"a control plane holds bytes":                   {&v1alpha1.ControlPlane{Status: v1alpha1.ControlPlaneStatus{StoreBytes: 7}}, host, Amount{Store: 7}},
-		"each node has as much":                         {pool("local", "1500m", "2Gi", 3, nil), host, Amount{Nodes: 3, CPU: 4500, Memory: 6 * gi}},
-		"the most that the pool may have":               {pool("local", "2", "4Gi", 1, ptr.To[int32](5)), host, Amount{Nodes: 5, CPU: 10000, Memory: 20 * gi}},
-		"a bound below what is wanted":                  {pool("local", "2", "4Gi", 3, ptr.To[int32](1)), host, Amount{Nodes: 3, CPU: 6000, Memory: 12 * gi}},
-		"not said is all of the host":                   {pool("local", "", "", 2, nil), host, Amount{Nodes: 2, CPU: 16000, Memory: 32 * gi}},
-		"half said":                                     {pool("local", "", "4Gi", 2, nil), host, Amount{Nodes: 2, CPU: 16000, Memory: 8 * gi}},
-		"a host of unknown size":                        {pool("local", "", "", 1, nil), v1alpha1.MachineResources{}, Amount{Nodes: 1, CPU: 1024000, Memory: 64 << 40}},
-		"self-managed nodes are not ours":               {pool("manual", "", "", 9, nil), host, Amount{Nodes: 9}},
+		"each node has as much":                         {pool("local", "1500m", "2Gi", 3, nil), host, Amount{Nodes: 3, Local: 3, CPU: 4500, Memory: 6 * gi}},
+		"the most that the pool may have":               {pool("local", "2", "4Gi", 1, ptr.To[int32](5)), host, Amount{Nodes: 5, Local: 5, CPU: 10000, Memory: 20 * gi}},
+		"a bound below what is wanted":                  {pool("local", "2", "4Gi", 3, ptr.To[int32](1)), host, Amount{Nodes: 3, Local: 3, CPU: 6000, Memory: 12 * gi}},
+		"not said is all of the host":                   {pool("local", "", "", 2, nil), host, Amount{Nodes: 2, Local: 2, CPU: 16000, Memory: 32 * gi}},
+		"half said":                                     {pool("local", "", "4Gi", 2, nil), host, Amount{Nodes: 2, Local: 2, CPU: 16000, Memory: 8 * gi}},
+		"a host of unknown size":                        {pool("local", "", "", 1, nil), v1alpha1.MachineResources{}, Amount{Nodes: 1, Local: 1, CPU: 1024000, Memory: 64 << 40}},
+		"self-managed nodes are not ours":               {pool("manual", "", "", 9, nil), host, Amount{Nodes: 9, Manual: 9}},
 		"no nodes":                                      {pool("local", "2", "4Gi", 0, nil), host, Amount{}},
-		"the largest that a pool may be":                {pool("local", "1024", "64Ti", 1000, nil), host, Amount{Nodes: 1000, CPU: 1024000000, Memory: 64 << 40 * 1000}},
-		"what no schema would take does not begin anew": {pool("local", "1", "8Ei", 1000, nil), host, Amount{Nodes: 1000, CPU: 1000000, Memory: math.MaxInt64}},
+		"the largest that a pool may be":                {pool("local", "1024", "64Ti", 1000, nil), host, Amount{Nodes: 1000, Local: 1000, CPU: 1024000000, Memory: 64 << 40 * 1000}},
+		"what no schema would take does not begin anew": {pool("local", "1", "8Ei", 1000, nil), host, Amount{Nodes: 1000, Local: 1000, CPU: 1000000, Memory: math.MaxInt64}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -63,9 +63,9 @@ func TestAmountOf(t *testing.T) {
 
 func TestSum(t *testing.T) {
 	got := sum(map[int]Amount{
-		1: {Clusters: 1, Store: 5}, 2: {Nodes: 3, CPU: 1500, Memory: math.MaxInt64 - 1}, 3: {Nodes: 1, CPU: 500, Memory: 2}, 4: {Store: 6},
+		1: {Clusters: 1, Store: 5}, 2: {Nodes: 3, Local: 3, CPU: 1500, Memory: math.MaxInt64 - 1}, 3: {Nodes: 1, Manual: 1, CPU: 500, Memory: 2}, 4: {Store: 6},
 	})
-	want := Amount{Clusters: 1, Nodes: 4, CPU: 2000, Memory: math.MaxInt64, Store: 11}
+	want := Amount{Clusters: 1, Nodes: 4, Local: 3, Manual: 1, CPU: 2000, Memory: math.MaxInt64, Store: 11}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -85,6 +85,8 @@ func TestExceeded(t *testing.T) {
 		"half a cpu more":  {&v1alpha1.Quota{CPU: quantity("4")}, Amount{CPU: 3500}, Amount{CPU: 4500}, fieldCPU, "the organization's quota of cpu is 4, of which 3500m are used; this needs 1 more"},
 		"memory":           {&v1alpha1.Quota{Memory: quantity("8Gi")}, Amount{Memory: 6 * gi}, Amount{Memory: 10 * gi}, fieldMemory, "the organization's quota of memory is 8Gi, of which 6Gi are used; this needs 4Gi more"},
 		"nodes come first": {&v1alpha1.Quota{Nodes: ptr.To[int32](1), CPU: quantity("1")}, Amount{}, Amount{Nodes: 2, CPU: 2000}, "spec.replicas", "the organization's quota of nodes is 1, of which 0 are used; this needs 2 more"},
+		"local machines":   {&v1alpha1.Quota{Machines: &v1alpha1.MachineQuota{Local: ptr.To[int32](2)}}, Amount{Local: 2, Manual: 7}, Amount{Local: 3, Manual: 9}, "spec.replicas", "the organization's quota of local machines is 2, of which 2 are used; this needs 1 more"},
+		"manual machines":  {&v1alpha1.Quota{Machines: &v1alpha1.MachineQuota{Manual: ptr.To[int32](0)}}, Amount{Local: 2}, Amount{Local: 9, Manual: 1}, "spec.replicas", "the organization's quota of manual machines is 0, of which 0 are used; this needs 1 more"},
 		"none at all":      {&v1alpha1.Quota{CPU: quantity("0")}, Amount{}, Amount{CPU: 1}, fieldCPU, "the organization's quota of cpu is 0, of which 0 are used; this needs 1m more"},
 		"less than before": {&v1alpha1.Quota{CPU: quantity("1")}, Amount{CPU: 5000}, Amount{CPU: 4000}, "", ""},
 		"the same":         {&v1alpha1.Quota{Memory: quantity("1Gi")}, Amount{Memory: 5 * gi}, Amount{Memory: 5 * gi}, "", ""},

@@ -22,7 +22,7 @@ func Rules() []rbacv1.PolicyRule {
 	return append(operator.Rules("organizations"),
 		// Without it role.Guard lets no caller change an organization's finalizers.
 		operator.Rule(v1alpha1.GroupVersion.Group, []string{"organizations"}, role.VerbAdminister),
-		operator.Rule(v1alpha1.GroupVersion.Group, []string{"clusters", "nodepools", "controlplanes"}, "get", "list", "watch"),
+		operator.Rule(v1alpha1.GroupVersion.Group, []string{"clusters", "nodepools", "controlplanes", "provisioners"}, "get", "list", "watch"),
 		operator.Rule("", []string{"namespaces"}, "get", "list", "watch", "create", "delete"),
 		operator.Rule(rbacv1.GroupName, []string{"roles", "clusterroles"}, "get", "list", "watch", "create", "update", "delete", "bind", "escalate"),
 		operator.Rule(rbacv1.GroupName, []string{"rolebindings", "clusterrolebindings"}, "get", "list", "watch", "create", "update", "delete"),

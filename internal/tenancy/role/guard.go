@@ -13,7 +13,10 @@ import (
 )
 
 // administered are the fields of an Organization that its owners, who may update it, may not change.
-var administered = []string{"spec.quota", "spec.provisioners", "spec.releases", "metadata.finalizers", "metadata.ownerReferences"}
+var administered = []string{
+	"spec.quota", "spec.provisioners", "spec.releases", "spec.drivers", "spec.dataStores", "spec.machineProviders",
+	"metadata.finalizers", "metadata.ownerReferences",
+}
 
 // owned says in CEL whether there is an owner, in an object of that name.
 const owned = "(has(%[1]s.spec) && has(%[1]s.spec.members) && %[1]s.spec.members.exists(m, m.role == 'owner'))"

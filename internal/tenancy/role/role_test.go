@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -243,6 +244,9 @@ func TestGuard(t *testing.T) {
 		"AdminLast":       {Admins, func(o *v1alpha1.Organization) { o.Spec.Members = nil }, ""},
 		"OwnerQuota":      {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Quota = &v1alpha1.Quota{Clusters: ptr.To[int32](99)} }, "spec.quota: only an administrator"},
 		"OwnerReleases":   {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Releases = []string{"v1.36"} }, "spec.releases: only an administrator"},
+		"OwnerDrivers":    {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Drivers = []string{"hosted"} }, "spec.drivers: only an administrator"},
+		"OwnerStores":     {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.DataStores = []string{"fast"} }, "spec.dataStores: only an administrator"},
+		"OwnerMachines":   {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.MachineProviders = []string{"local"} }, "spec.machineProviders: only an administrator"},
 		"OwnerFinalizers": {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Finalizers = append(o.Finalizers, "example.com/stay") }, "metadata.finalizers"},
 		"Operator":        {Group("blue", v1alpha1.RoleOperator), func(o *v1alpha1.Organization) { o.Spec.Members = nil }, "cannot update"},
 		"ForeignOwner":    {Group("red", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Members = nil }, "cannot"},
@@ -264,6 +268,22 @@ func TestGuard(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestGuardKnowsEveryField: a new field of an Organization is its owners' to change, or it is not, and never by oversight.
+func TestGuardKnowsEveryField(t *testing.T) {
+	owners := []string{"spec.displayName", "spec.members"}
+	var all []string
+	for f := range reflect.TypeFor[v1alpha1.OrganizationSpec]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		all = append(all, "spec."+name)
+	}
+	known := append(slices.DeleteFunc(slices.Clone(administered), func(f string) bool { return strings.HasPrefix(f, "metadata.") }), owners...)
+	slices.Sort(all)
+	slices.Sort(known)
+	if diff := cmp.Diff(known, all); diff != "" {
+		t.Errorf("fields that are guarded or the owners', and fields that there are (-known +all):\n%s", diff)
 	}
 }
 

@@ -50,6 +50,7 @@ func quotaRows(quota *rest.Quota) [][]string {
 	}
 	return [][]string{
 		{"RESOURCE", "USED", "LIMIT"}, count("clusters", quota.Clusters), count("nodes", quota.Nodes),
+		count("local machines", quota.Machines.Local), count("manual machines", quota.Machines.Manual),
 		row("cpu", quota.CPU.Used, quota.CPU.Limit), row("memory", quota.Memory.Used, quota.Memory.Limit), row("store", quota.Store.Used, quota.Store.Limit),
 	}
 }

@@ -47,6 +47,7 @@ type Driver struct{ Config }
 var (
 	_ provision.Driver   = (*Driver)(nil)
 	_ provision.Upgrader = (*Driver)(nil)
+	_ provision.Storer   = (*Driver)(nil)
 )
 
 // New returns the driver.
@@ -74,6 +75,28 @@ const (
 // parameters are what provisionerSchema describes.
 type parameters struct {
 	DataStore string `json:"dataStore"`
+}
+
+// defaultStore is the DataStore of provisioners that name none.
+const defaultStore = "default"
+
+func parse(raw json.RawMessage) (parameters, error) {
+	p := parameters{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &p); err != nil {
+			return parameters{}, invalid.New("spec.parameters", "%v", err)
+		}
+	}
+	if p.DataStore == "" {
+		p.DataStore = defaultStore
+	}
+	return p, nil
+}
+
+// DataStore implements [provision.Storer].
+func (d *Driver) DataStore(provisionerParameters json.RawMessage) (string, error) {
+	p, err := parse(provisionerParameters)
+	return p.DataStore, err
 }
 
 // Describe says what the driver is.
@@ -181,11 +204,9 @@ func (d *Driver) unknownVersion(ctx context.Context, version string) error {
 
 // Ensure writes the ControlPlane.
 func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
-	var p parameters
-	if len(want.ProvisionerParameters) > 0 {
-		if err := json.Unmarshal(want.ProvisionerParameters, &p); err != nil {
-			return invalid.New("spec.parameters", "%v", err)
-		}
+	p, err := parse(want.ProvisionerParameters)
+	if err != nil {
+		return err
 	}
 	spec := v1alpha1.ControlPlaneSpec{Version: want.Version, DataStore: p.DataStore, Network: want.Network}
 	have, err := get(ctx, d.Client, want.Ref)

@@ -1,0 +1,83 @@
+package organization
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/describe"
+	"kqueen.io/kqueen/internal/cli/kinds"
+)
+
+func newDescribeOrganizationCommand(e *connection.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:               "describe NAME",
+		Short:             "Show details of an organization",
+		Example:           "  kqueen organization describe payments",
+		Args:              command.Names(1, 1),
+		ValidArgsFunction: kinds.CompleteNames(e, kinds.Organization, 1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return describeOrganization(cmd.Context(), e, args[0]) },
+	}
+}
+
+func describeOrganization(ctx context.Context, e *connection.Env, name string) error {
+	c, err := e.Connect()
+	if err != nil {
+		return err
+	}
+	o, err := kinds.FindAs[*v1alpha1.Organization](ctx, e, c, kinds.Organization, name)
+	if err != nil {
+		return err
+	}
+	p := &describe.Page{}
+	quota := ptr.Deref(o.Spec.Quota, v1alpha1.Quota{})
+	machines := ptr.Deref(quota.Machines, v1alpha1.MachineQuota{})
+	p.Fields("",
+		"Name", o.Name,
+		"Display name", o.Spec.DisplayName,
+		"Labels", describe.Pairs(o.Labels),
+		"Age", kinds.Age(o.CreationTimestamp.Time),
+		"Deleting", describe.Deleting(o),
+		"Namespace", o.Status.Namespace,
+		"Most clusters", describe.Optional(quota.Clusters),
+		"Most nodes", describe.Optional(quota.Nodes),
+		"Most local machines", describe.Optional(machines.Local),
+		"Most manual machines", describe.Optional(machines.Manual),
+		"Provisioners", listOr(o.Spec.Provisioners, "all"),
+		"Releases", listOr(o.Spec.Releases, "all"),
+		"Drivers", listOr(o.Spec.Drivers, "all"),
+		"Data stores", listOr(o.Spec.DataStores, "those of the shared provisioners that it may use"),
+		"Machine providers", listOr(o.Spec.MachineProviders, v1alpha1.ProviderManual),
+	)
+	if len(o.Spec.Members) > 0 {
+		rows := [][]string{{"MEMBER", "ROLE"}}
+		for _, m := range o.Spec.Members {
+			rows = append(rows, []string{memberName(m.User, m.Group), string(m.Role)})
+		}
+		p.Heading("Members")
+		p.Table(rows)
+	}
+	describe.Conditions(p, o.Status.Status)
+	return p.Print(e.Stdout)
+}
+
+// listOr says which, and where none is named what that means.
+func listOr(names []string, without string) string {
+	if len(names) == 0 {
+		return without
+	}
+	return strings.Join(names, ", ")
+}
+
+// memberName is how a member is called on the command line and in paths.
+func memberName(user, group string) string {
+	if group != "" {
+		return "group:" + group
+	}
+	return "user:" + user
+}
