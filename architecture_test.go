@@ -34,8 +34,9 @@ const importTable = `
 	NONE < platform/osthread, platform/relay, platform/kube, platform/database;
 	platform/database, PLAIN < platform/idempotency;
 	API < platform/operator, platform/admission;
+	platform/osthread < platform/confine;
 	# Only supervise knows how a process of the host is run.
-	PLAIN, platform/osthread < platform/supervise;
+	PLAIN, platform/osthread, platform/confine < platform/supervise;
 
 	# hosting: the mechanisms of control planes.
 	PLAIN < hosting/pki, hosting/datastore, hosting/release, hosting/runner;

@@ -112,7 +112,24 @@ type ControlPlaneSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Network Network `json:"network,omitempty"`
+	// Size is how much memory and which share of the processors the components may take, and how many requests the API
+	// server serves at a time. A change restarts the components.
+	// +optional
+	// +kubebuilder:default=medium
+	Size ControlPlaneSize `json:"size,omitempty"`
 }
+
+// ControlPlaneSize is a size of control planes.
+//
+// +kubebuilder:validation:Enum=small;medium;large
+type ControlPlaneSize string
+
+// Sizes of control planes.
+const (
+	ControlPlaneSmall  ControlPlaneSize = "small"
+	ControlPlaneMedium ControlPlaneSize = "medium"
+	ControlPlaneLarge  ControlPlaneSize = "large"
+)
 
 // ControlPlaneStatus is what is known of a control plane.
 type ControlPlaneStatus struct {
@@ -129,6 +146,10 @@ type ControlPlaneStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Components []ComponentStatus `json:"components,omitempty"`
+	// Confinement says what keeps the components from the host and from other control planes: "complete" for a user, a view
+	// of files, no capabilities, a filter of system calls and limits of their own, or what of that is missing and why.
+	// +optional
+	Confinement string `json:"confinement,omitempty"`
 	// StoreBytes is how many bytes of keys and values the control plane holds in its data store, without old revisions.
 	// It is as it was when they were last counted, and follows changes of a twentieth, but at least 64 KiB.
 	// +optional

@@ -16,6 +16,7 @@ import (
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/gateway"
+	"kqueen.io/kqueen/internal/platform/confine"
 	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
@@ -68,7 +69,7 @@ func (a *App) serveFront(ctx context.Context) error {
 		Listen: net.JoinHostPort(a.Listen.String(), strconv.Itoa(a.settings.GatewayPort)),
 		Routes: filepath.Join(place.Dir, routesFile), Health: health,
 	}
-	err = a.supervisor.Apply(ctx, supervise.Workload{ID: workloadGateway, Components: []supervise.Component{{
+	err = a.supervisor.Apply(ctx, supervise.Workload{ID: workloadGateway, Score: confine.ScoreKept, Components: []supervise.Component{{
 		Name:  workloadGateway,
 		Path:  a.Program,
 		Args:  append([]string{"gateway"}, p.Args()...),

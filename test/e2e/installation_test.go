@@ -295,9 +295,10 @@ func (i *installation) run(cmd *exec.Cmd) result {
 type status struct {
 	PID       int `json:"pid"`
 	Workloads []struct {
-		ID, Name   string
-		Own        bool
-		Components []struct {
+		ID, Name    string
+		Own         bool
+		Confinement string
+		Components  []struct {
 			Name, State string
 			PID         int
 			Restarts    int

@@ -64,6 +64,7 @@ func TestIsolation(t *testing.T) {
 	t.Run("Conversion", func(t *testing.T) { convertNoHost(t, a) })
 	t.Run("Nodes", func(t *testing.T) { callNoStranger(t, a) })
 	t.Run("Secrets", func(t *testing.T) { secretsStaySecret(t, i, a) })
+	t.Run("Programs", func(t *testing.T) { confined(t, i, a, b) })
 }
 
 func (p *party) load(t *testing.T, i *installation) {

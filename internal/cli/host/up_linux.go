@@ -25,6 +25,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/program"
 	"kqueen.io/kqueen/internal/engine/standalone"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/confine"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/prepare"
 )
@@ -103,6 +104,10 @@ func serve(ctx context.Context, e *connection.Env, flags upFlags) error {
 	// What the libraries say goes to the same log. It is the process' own, so it is not set by each installation.
 	ctrl.SetLogger(logr.FromSlogHandler(config.Log.Handler()))
 	klog.SetSlogLogger(config.Log)
+	// That, too, is the process' own. What it starts says by itself when it is to go.
+	if err := confine.Keep(); err != nil {
+		config.Log.Warn("KQueen is ended like any other process when memory runs out", "error", err)
+	}
 	err = serveWith(ctx, config, report)
 	report.End(err)
 	return err

@@ -17,6 +17,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
+	"kqueen.io/kqueen/internal/platform/confine"
 	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
@@ -36,6 +37,9 @@ var adminControllers = []string{
 	"namespace-controller", "garbage-collector-controller", "clusterrole-aggregation-controller",
 	"serviceaccount-controller", "root-ca-certificate-publisher-controller",
 }
+
+// storeLimits are etcd's: all control planes wait for it, and it must not be ended for the memory that they have it take.
+var storeLimits = confine.Limits{Weight: 1000, Tasks: 4096}
 
 // store runs etcd, turns its authentication on and gives the admin plane its keyspace.
 func (u *bringUp) store(ctx context.Context) error {
@@ -66,9 +70,9 @@ func (u *bringUp) store(ctx context.Context) error {
 }
 
 func (u *bringUp) describeStore(place supervise.Place) (supervise.Workload, error) {
-	file := func(name string) string { return filepath.Join(place.Dir, name) }
+	file, dataDir := func(name string) string { return filepath.Join(place.Dir, name) }, filepath.Join(u.Dir, "etcd")
 	args, err := datastore.ServerArgs(datastore.ServerConfig{
-		Name: "default", DataDir: filepath.Join(u.Dir, "etcd"),
+		Name: "default", DataDir: dataDir,
 		ClientPort: place.Port[portClient], PeerPort: place.Port[portPeer], HTTPPort: place.Port[portHTTP],
 		CertFile: file("server.crt"), KeyFile: file("server.key"), ClientCAFile: file("ca.crt"),
 		PeerCertFile: file("peer.crt"), PeerKeyFile: file("peer.key"), PeerCAFile: file("peer-ca.crt"),
@@ -80,11 +84,12 @@ func (u *bringUp) describeStore(place supervise.Place) (supervise.Workload, erro
 	for _, name := range []string{"ca.crt", "server.crt", "server.key", "peer-ca.crt", "peer.crt", "peer.key"} {
 		files[name] = supervise.File{Data: u.storeKeys[name]}
 	}
-	return supervise.Workload{ID: WorkloadStore, Files: files, Components: []supervise.Component{{
-		Name:  "etcd",
-		Path:  u.Program,
-		Args:  append([]string{"etcd"}, args...),
-		Ports: []string{portClient, portPeer, portHTTP},
+	return supervise.Workload{ID: WorkloadStore, Files: files, Confined: true, Limits: storeLimits, Score: confine.ScoreKept, Components: []supervise.Component{{
+		Name:   "etcd",
+		Path:   u.Program,
+		Args:   append([]string{"etcd"}, args...),
+		Ports:  []string{portClient, portPeer, portHTTP},
+		Writes: []string{dataDir},
 		Probe: &supervise.Probe{
 			URL:    endpoint(place.Port[portHTTP]) + "/readyz",
 			CAFile: "ca.crt", CertFile: "server.crt", KeyFile: "server.key",
@@ -118,6 +123,7 @@ func (u *bringUp) admin(ctx context.Context) error {
 		},
 		Version:          u.binaries.Version.String(),
 		Controllers:      adminControllers,
+		Own:              true,
 		WithoutScheduler: true,
 		AuditLog:         u.AuditLog,
 		Trusted:          []string{ownUser},
@@ -157,10 +163,11 @@ func (u *bringUp) egress(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reserve the directory of egress: %w", err)
 	}
-	err = u.Supervisor.Apply(ctx, supervise.Workload{ID: WorkloadEgress, Components: []supervise.Component{{
+	err = u.Supervisor.Apply(ctx, supervise.Workload{ID: WorkloadEgress, Score: confine.ScoreKept, Components: []supervise.Component{{
 		Name: "egress",
 		Path: u.Program,
-		Args: []string{"egress", "--workloads", filepath.Dir(place.Dir)},
+		// In one word: an egress of a KQueen that ran API servers as itself, and has sockets that no others can open, had two.
+		Args: []string{"egress", "--workloads=" + filepath.Dir(place.Dir)},
 		// Every client has to connect again, whenever it ends.
 		StopGrace: time.Second,
 	}}})

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -61,6 +62,11 @@ type Description struct {
 	AuditLog string
 	// Trusted are the users whose changes are written down by themselves, elsewhere.
 	Trusted []string
+	// Size is how much the components may take; empty for medium.
+	Size v1alpha1.ControlPlaneSize
+	// Own says that it is KQueen's own plane, on which all tenants depend: it has no size, and goes last when memory runs
+	// out.
+	Own bool
 	// Version is that of the components, such as v1.36.3.
 	Version string
 	// Controllers are those that the controller manager runs, in upstream's notation; empty for
@@ -84,7 +90,10 @@ func Describe(d Description) (runner.Workload, error) {
 	if err != nil {
 		return runner.Workload{}, err
 	}
-	w := runner.Workload{ID: d.ID, Files: files, Ports: Ports(), Components: []runner.Component{d.apiServer(), d.controllerManager()}}
+	w := runner.Workload{
+		ID: d.ID, Files: files, Ports: Ports(), Components: []runner.Component{d.apiServer(), d.controllerManager()},
+		Unprivileged: true, Essential: d.Own,
+	}
 	if !d.WithoutScheduler {
 		w.Components = append(w.Components, d.scheduler())
 	}
@@ -92,7 +101,7 @@ func Describe(d Description) (runner.Workload, error) {
 }
 
 func (d Description) apiServer() runner.Component {
-	issuer := "https://" + d.ServerName
+	issuer, size := "https://"+d.ServerName, d.size()
 	c := runner.Component{
 		Name:    APIServer,
 		Program: d.program(APIServer),
@@ -143,13 +152,15 @@ func (d Description) apiServer() runner.Component {
 			"--service-cluster-ip-range=" + d.Network.ServiceCIDR,
 		},
 		RestartOn: []string{"sa.key", "sa.pub", fileStoreCA, fileEncryption},
+		Env:       memoryEnv(size.apiServer),
 		Ports:     []string{PortAPI},
 		Heavy:     true,
-		Resources: requests(50, 256),
+		Resources: size.apiServer,
 		// An open watch keeps it from ending by itself. Whatever it has acknowledged is in the store.
 		StopGrace: 3 * time.Second,
 		Probe:     probe(PortAPI, "/readyz"),
 	}
+	c.Args = append(c.Args, size.requestLimits()...)
 	if d.Cluster != "" {
 		c.Args = append(c.Args,
 			"--egress-selector-config-file="+runner.FileRef(fileEgress),
@@ -165,6 +176,7 @@ func (d Description) apiServer() runner.Component {
 	if d.AuditLog != "" {
 		c.Args = append(c.Args, "--audit-policy-file="+runner.FileRef(fileAuditPolicy), "--audit-log-path="+d.AuditLog, "--audit-log-maxsize="+auditLogSize)
 		c.RestartOn = append(c.RestartOn, fileAuditPolicy)
+		c.Writes = []string{filepath.Dir(d.AuditLog)}
 	}
 	return c
 }
@@ -194,11 +206,12 @@ func (d Description) controllerManager() runner.Component {
 		Name:      ControllerManager,
 		Program:   d.program(ControllerManager),
 		Args:      args,
+		Env:       memoryEnv(d.size().controllerManager),
 		After:     []string{APIServer},
 		RestartOn: []string{fileControllerManager, "ca.crt", "ca.key", "sa.key"},
 		Ports:     []string{PortControllerManager},
 		Alone:     true,
-		Resources: requests(20, 64),
+		Resources: d.size().controllerManager,
 		Probe:     probe(PortControllerManager, "/healthz"),
 	}
 }
@@ -208,11 +221,12 @@ func (d Description) scheduler() runner.Component {
 		Name:      Scheduler,
 		Program:   d.program(Scheduler),
 		Args:      d.managerArgs(PortScheduler, fileScheduler),
+		Env:       memoryEnv(d.size().scheduler),
 		After:     []string{APIServer},
 		RestartOn: []string{fileScheduler},
 		Ports:     []string{PortScheduler},
 		Alone:     true,
-		Resources: requests(10, 32),
+		Resources: d.size().scheduler,
 		Probe:     probe(PortScheduler, "/healthz"),
 	}
 }
@@ -246,12 +260,6 @@ func (d Description) program(component string) runner.Program {
 
 func probe(port, path string) *runner.Probe {
 	return &runner.Probe{Port: port, Path: path, TLS: &runner.TLS{CA: "ca.crt"}}
-}
-
-// requests are what a component of an idle control plane takes, and a little more. It has no limit: what one with many
-// objects takes depends on these alone.
-func requests(milliCPU, mebibytes int64) runner.Resources {
-	return runner.Resources{Requests: runner.Amounts{MilliCPU: milliCPU, Memory: mebibytes << 20}}
 }
 
 // LocalServer is the URL at which KQueen itself reaches the API server.

@@ -81,7 +81,7 @@ var planes = map[string]struct {
 }{
 	"cluster": {"A whole cluster.", netip.IPv4Unspecified(), func(*Description) {}},
 	"admin": {"A plane on which no pod runs.", netip.MustParseAddr("127.0.0.1"), func(d *Description) {
-		d.Issuer, d.Cluster, d.WithoutScheduler, d.Controllers = nil, "", true, []string{"namespace", "garbagecollector"}
+		d.Own, d.Issuer, d.Cluster, d.WithoutScheduler, d.Controllers = true, nil, "", true, []string{"namespace", "garbagecollector"}
 		d.AuditLog, d.Trusted = "/var/lib/kqueen/audit/audit.log", []string{"system:kqueen"}
 		d.Webhooks = &ClientCertificate{Certificate: []byte("certificate"), Key: []byte("key")}
 	}},
@@ -218,7 +218,7 @@ func TestDescribeIsPure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(first, again); diff != "" {
+		if diff := cmp.Diff(first, again, cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); diff != "" {
 			t.Fatalf("two descriptions of the same differ:\n%s", diff)
 		}
 	}

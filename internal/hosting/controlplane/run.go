@@ -42,7 +42,7 @@ func (r *reconciler) ensureComponents(ctx context.Context, cp *v1alpha1.ControlP
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, fmt.Errorf("look at components: %w", err))
 	}
-	cp.Status.Components = componentsOf(status)
+	cp.Status.Components, cp.Status.Confinement = componentsOf(status), status.Confinement
 	if status.Ready() {
 		cp.Status.Version = cp.Spec.Version
 	}
@@ -102,6 +102,7 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 		EncryptionKey:    encryption,
 		Store:            StoreAccess{Endpoints: store.Endpoints, CA: store.CA, Keyspace: keyspace},
 		Issuer:           r.issuerFor(cp),
+		Size:             cp.Spec.Size,
 		Version:          cp.Spec.Version,
 	}, nil
 }

@@ -19,9 +19,16 @@ func Listen(dir string) (net.Listener, error) {
 	err := within(dir, func(short string) error {
 		made, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: short})
 		l = made
-		return err
+		if err != nil {
+			return err
+		}
+		// An API server that runs under a user of its own has the group of the folder.
+		return os.Chmod(short, 0o660)
 	})
 	if err != nil {
+		if l != nil {
+			err = errors.Join(err, l.Close())
+		}
 		return nil, fmt.Errorf("listen at %s: %w", filepath.Join(dir, Socket), err)
 	}
 	l.SetUnlinkOnClose(false) // its short name means another directory by then

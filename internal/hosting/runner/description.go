@@ -10,6 +10,13 @@ type Workload struct {
 	Files      map[string]File // by name; see [FileRef]
 	Ports      []Port
 	Components []Component
+
+	// Unprivileged says that the programs need nothing of where they run but the network, the workload's files and, to
+	// write, the folders of Component.Writes. The runner takes everything else from them as far as it can, keeps their
+	// files from the programs of other workloads, and holds them to the limits of their Resources, together or each.
+	Unprivileged bool
+	// Essential is for what KQueen or other workloads depend on. When memory runs out, those that are not go first.
+	Essential bool
 }
 
 // File is content that is handed to all components of the workload. The runner decides where they find it.
@@ -56,9 +63,11 @@ type Component struct {
 	Heavy bool
 	// Ports names the ports on which the program listens.
 	Ports []string
+	// Writes names folders of the host, with absolute paths, in which the program writes. The runner makes them.
+	Writes []string
 	// Probe tells when it is ready; nil: running is ready.
 	Probe *Probe
-	// Resources is what the program is expected to take. A runner whose programs share a host freely may ignore it.
+	// Resources is what the program is expected to take, and at most takes.
 	Resources Resources
 	// StopGrace is the time between asking the program to end and killing it; 0 means 10 s.
 	StopGrace time.Duration

@@ -40,6 +40,9 @@ const (
 // Status is what programs that belong together do now.
 type Status struct {
 	Components []Component // sorted by name
+	// Confinement says what keeps the programs from the host and from others, in words: "complete", or what is missing and
+	// why. Empty when it is not known.
+	Confinement string
 }
 
 // Ready reports whether there are components and all are ready.

@@ -53,7 +53,11 @@ func (s *Supervisor) Apply(ctx context.Context, w Workload) error {
 	if err := os.MkdirAll(filepath.Join(wl.dir, LogDir), 0o700); err != nil {
 		return fmt.Errorf("make workload directory: %w", err)
 	}
-	if err := writeFiles(ctx, wl.dir, w.Files); err != nil {
+	files, err := s.confine(wl, w, orders)
+	if err != nil {
+		return fmt.Errorf("confine %s: %w", w.ID, err)
+	}
+	if err := writeFiles(ctx, wl.dir, files); err != nil {
 		return fmt.Errorf("write files of %s: %w", w.ID, err)
 	}
 	return s.give(wl, orders)
@@ -64,7 +68,7 @@ func (s *Supervisor) orders(w Workload) (map[string]order, error) {
 	held := s.ports.of(w.ID)
 	orders := make(map[string]order, len(w.Components))
 	for _, c := range w.Components {
-		o := order{kind: orderRun, comp: c, spec: specOf(c, w.Files), grace: s.graceOf(c)}
+		o := order{kind: orderRun, comp: c, spec: specOf(c, w.Files), grace: s.graceOf(c), score: w.Score}
 		for _, name := range c.Ports {
 			p, ok := held[name]
 			if !ok {
@@ -147,7 +151,11 @@ func (s *Supervisor) stop(ctx context.Context, wl *workload, grace func(*keeper)
 	if s.ctx.Err() != nil { // Close let the keepers go, the processes are there
 		return ErrClosed
 	}
-	return sweep(ctx, s.instance, wl.id)
+	if err := sweep(ctx, s.instance, wl.id, s.users.ours); err != nil {
+		return err
+	}
+	s.releaseGroup(ctx, wl.id)
+	return nil
 }
 
 // Remove stops the workload (SIGTERM, at most grace, SIGKILL; 0 kills at once), then deletes its directory and its
@@ -171,6 +179,7 @@ func (s *Supervisor) Remove(ctx context.Context, id string, grace time.Duration)
 		return false, fmt.Errorf("remove %s: %w", id, err)
 	}
 	s.ports.release(id)
+	s.users.release(id)
 	s.mu.Lock()
 	delete(s.workloads, id)
 	s.mu.Unlock()

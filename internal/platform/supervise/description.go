@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"kqueen.io/kqueen/internal/platform/confine"
 )
 
 // Place is where a workload lives.
@@ -19,12 +21,23 @@ type Workload struct {
 	ID         string          // UID of the control plane: lower case, digits, '-', '.', at most 63
 	Files      map[string]File // by path relative to the workload's directory
 	Components []Component
+
+	// Confined takes from the programs what they do not need: see package confine. They run under a user of the
+	// workload's own, read its files, which then lie in its directory itself, and write nothing but Component.Writes. Where
+	// the host does not let us do that they run as KQueen does; Status.Confinement says so.
+	Confined bool
+	// Limits are for all programs of a confined workload together. A change takes effect at once and restarts none.
+	Limits confine.Limits
+	// Score says which programs the kernel ends first when memory runs out: one of confine's. It takes effect at once.
+	Score int
 }
 
 // File is the content of one file.
 type File struct {
 	Data []byte
 	Mode fs.FileMode // permission bits; 0 means 0600
+
+	group int // that may read it, too; 0: only its owner
 }
 
 // Component describes one program.
@@ -49,6 +62,9 @@ type Component struct {
 	// Ports names reserved ports the program binds. They are looked at before a start, so that a foreign listener is
 	// reported as [ReasonPortTaken].
 	Ports []string
+	// Writes names folders of the host, with absolute paths, in which a confined program writes. They are made, and with
+	// all that is in them given to its user, before each start.
+	Writes []string `json:",omitempty"`
 	// Heavy says that a start keeps a processor busy. A supervisor may let only a few of them start at once; a restart
 	// after a crash does not wait.
 	Heavy bool

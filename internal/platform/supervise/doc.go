@@ -12,7 +12,10 @@
 // A program that ends is started again, after a while that doubles. One that leaves its probe without an answer for too
 // long hangs, and is ended; how long that is says Timing.
 //
-// Layout below Config.Dir, all 0700:
+// A confined workload's programs run under a user of its own (package confine). Which one it is, the group of the
+// workload's directory says.
+//
+// Layout below Config.Dir, all 0700, but for the directories of confined workloads, which their group may read (2750):
 //
 //	lock                      held (flock) by the one supervisor of this directory
 //	workloads/<id>/           a workload's directory, cwd of its programs

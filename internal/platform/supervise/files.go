@@ -31,6 +31,9 @@ func writeFiles(ctx context.Context, dir string, files map[string]File) error {
 		if f.Mode == 0 {
 			f.Mode = 0o600
 		}
+		if f.group != 0 {
+			f.Mode |= 0o040 // the directory gives it the group
+		}
 		if isWritten(root, name, f) {
 			continue
 		}
@@ -50,6 +53,9 @@ func writeFiles(ctx context.Context, dir string, files map[string]File) error {
 func isWritten(root *os.Root, name string, f File) bool {
 	info, err := root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != f.Mode || info.Size() != int64(len(f.Data)) {
+		return false
+	}
+	if f.group != 0 && groupOf(info) != f.group {
 		return false
 	}
 	have, err := root.ReadFile(name)

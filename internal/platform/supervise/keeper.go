@@ -20,6 +20,9 @@ type order struct {
 	spec  string        // its identity
 	ports []int         // the ports it binds
 	grace time.Duration // between SIGTERM and SIGKILL
+
+	confined *confinement // nil: it runs as we do
+	score    int          // see Workload.Score
 }
 
 type orderKind int
@@ -42,6 +45,8 @@ type keeper struct {
 	status ComponentStatus // guarded by wl.mu
 	ran    string          // identity of what status speaks of; guarded by wl.mu
 	start  uint64          // start time of status.PID; guarded by wl.mu
+
+	unsettled string // why the process is without its limits; guarded by wl.mu
 
 	// ---- owned by run ----
 	rev      int // of the order last looked at
@@ -154,6 +159,9 @@ func (k *keeper) adjust(o order) {
 	if k.proc != nil && k.state == StateAdopted && o.kind == orderRun {
 		k.state = health.Starting
 	}
+	if k.proc != nil && o.kind == orderRun && k.proc.spec == o.spec {
+		k.settle(o)
+	}
 }
 
 func (k *keeper) act(ctx context.Context, o order) (health.State, string) {
@@ -191,10 +199,15 @@ func (k *keeper) begin(ctx context.Context, o order) (health.State, string) {
 	if port := firstTaken(ctx, k.s.conf.Listen, o.ports); port != 0 {
 		return k.fail(health.ReasonPortTaken, fmt.Errorf("port %d is in use by another process of this host", port))
 	}
-	p, err := start(launch{
+	l := launch{
 		path: o.comp.Path, args: o.comp.Args, dir: k.wl.dir, log: k.log(), spec: o.spec,
 		env: k.s.environ(k.wl, k.name, o), isolated: o.comp.Isolated, within: k.wl.process(o.comp.Within),
-	})
+	}
+	err := o.confine(&l)
+	var p *proc
+	if err == nil {
+		p, err = start(l)
+	}
 	if err != nil {
 		return k.fail(health.ReasonStartFailed, err)
 	}
@@ -204,6 +217,10 @@ func (k *keeper) begin(ctx context.Context, o order) (health.State, string) {
 	}
 	k.s.conf.Log.Info("started", "workload", k.wl.id, "component", k.name, "pid", p.pid, "restarts", k.restarts)
 	k.hold(p, health.Starting)
+	if o.score == 0 {
+		k.spend(p)
+	}
+	k.settle(o)
 	return k.tend(ctx, o)
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/platform/confine"
 )
 
 // proc is one running process, held by its pidfd. It is released exactly once.
@@ -38,6 +40,16 @@ type launch struct {
 	spec           string
 	isolated       bool      // in new namespaces
 	within         *identity // in the namespaces of that process; nil for ours
+	confined       *confine.Program
+	user           int // under which a confined program runs
+}
+
+// execute starts the program as it is to be started, and returns its pid.
+func (l launch) execute(argv []string, attr *syscall.ProcAttr) (int, error) {
+	if l.confined != nil {
+		return executeConfined(l, argv, attr)
+	}
+	return execute(l.within, l.path, argv, attr)
 }
 
 // start runs a program in its own session, so that no terminal's signals and no hangup of KQueen's session reach it. It
@@ -65,7 +77,7 @@ func start(l launch) (*proc, error) {
 	if l.isolated {
 		attr.Sys.Cloneflags = newNamespaces
 	}
-	pid, err := execute(l.within, l.path, append([]string{l.path}, l.args...), attr)
+	pid, err := l.execute(append([]string{l.path}, l.args...), attr)
 	if err != nil {
 		return nil, fmt.Errorf("execute %s: %w", l.path, err)
 	}

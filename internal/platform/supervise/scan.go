@@ -71,12 +71,14 @@ func parseMarks(environ []byte) (m marks, ok bool) {
 type found struct {
 	marks
 	pid    int
+	uid    int // its user
 	start  uint64
 	leader bool // of its session: started by a supervisor, not by a component
 }
 
-// scan reads the marks of all living processes of our user and returns those of this instance. A process in the midst
-// of exec has no environment yet; unborn counts those that may become ours.
+// scan reads the marks of all living processes of our user, and of the users that we give, and returns those of this
+// instance; which of them are what they say they are, the userBook knows. A process in the midst of exec has no
+// environment yet; unborn counts those that may become ours.
 func scan(instance string) (all []found, unborn int, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -114,7 +116,8 @@ func inspect(pid int, uid uint32) (found, verdict) {
 	if err != nil {
 		return found{}, isForeign
 	}
-	if sys, ok := info.Sys().(*syscall.Stat_t); !ok || sys.Uid != uid {
+	sys, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || sys.Uid != uid && (uid != 0 || !isUser(int(sys.Uid))) {
 		return found{}, isForeign
 	}
 	before, err := readStat(pid)
@@ -133,7 +136,7 @@ func inspect(pid int, uid uint32) (found, verdict) {
 	if !ok || err != nil || after.start != before.start {
 		return found{}, isForeign
 	}
-	return found{marks: m, pid: pid, start: after.start, leader: after.session == pid}, isMarked
+	return found{marks: m, pid: pid, uid: int(sys.Uid), start: after.start, leader: after.session == pid}, isMarked
 }
 
 // scanAll is scan for a new supervisor: it waits, 100 ms at most, for processes in the midst of exec. Programs that
@@ -158,13 +161,13 @@ func scanAll(ctx context.Context, instance string) ([]found, error) {
 
 // sweep kills every process of a workload that is still there, children of components included, and waits for their end
 // or that of ctx.
-func sweep(ctx context.Context, instance, id string) error {
+func sweep(ctx context.Context, instance, id string, ours func([]found) []found) error {
 	for {
 		all, _, err := scan(instance)
 		if err != nil {
 			return err
 		}
-		all = slices.DeleteFunc(all, func(f found) bool { return f.workload != id })
+		all = slices.DeleteFunc(ours(all), func(f found) bool { return f.workload != id })
 		if len(all) == 0 {
 			return nil
 		}

@@ -16,6 +16,9 @@ const (
 // Status is what a workload does now.
 type Status struct {
 	Components []ComponentStatus // sorted by name
+	// Confinement says how far the programs are confined: ConfinementComplete, or what is missing and why. It is empty for
+	// a workload that is not to be, or was not described yet.
+	Confinement string
 }
 
 // Ready reports whether there are components and all are ready.
@@ -34,7 +37,7 @@ func (s Status) Component(name string) (ComponentStatus, bool) {
 // Health is the status without what only processes of a host have: one that was adopted is about to be looked at, and
 // one that ended meanwhile is about to be started again.
 func (s Status) Health() health.Status {
-	var out health.Status
+	out := health.Status{Confinement: s.Confinement}
 	for _, c := range s.Components {
 		switch c.State {
 		case StateAdopted:

@@ -23,6 +23,7 @@ type Supervisor struct {
 	instance string // mark of this supervisor's processes
 	lock     *os.File
 	ports    *portBook
+	users    *userBook
 	turns    *turns
 	ctx      context.Context // ends with Close; the life of the keepers
 	cancel   context.CancelFunc
@@ -59,6 +60,9 @@ func New(conf Config) (*Supervisor, error) {
 	if s.ports, err = loadPorts(conf); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if s.users, err = loadUsers(conf); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	if err := s.adoptAll(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("adopt running processes: %w", err), s.Close())
 	}
@@ -72,6 +76,7 @@ func (s *Supervisor) adoptAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	all = s.users.ours(all)
 	slices.SortFunc(all, func(a, b found) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.pid, b.pid)) })
 	for _, f := range all {
 		if !f.leader { // a child of a component; Stop and Remove sweep it
@@ -211,7 +216,7 @@ func (s *Supervisor) List(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range marked {
+	for _, f := range s.users.ours(marked) {
 		ids = append(ids, f.workload)
 	}
 	slices.Sort(ids)
@@ -235,6 +240,7 @@ func (s *Supervisor) Status(ctx context.Context, id string) (Status, error) {
 	var out Status
 	starts := map[string]uint64{}
 	wl.mu.Lock()
+	out.Confinement = wl.confined()
 	for name, k := range wl.keepers {
 		c := k.status
 		// The keeper has not taken its new order yet: what runs is not what was described last.

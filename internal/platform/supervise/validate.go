@@ -50,6 +50,9 @@ func (w Workload) Validate() error {
 			return err
 		}
 	}
+	if err := w.checkConfined(); err != nil {
+		return err
+	}
 	return component.CheckOrder(parts)
 }
 
@@ -106,6 +109,27 @@ func (w Workload) checkComponent(c Component) error {
 		return err
 	}
 	return checkProbe(field("probe"), c.Probe)
+}
+
+// checkConfined refuses what a confined workload cannot have: folders that its user cannot enter, and namespaces, which
+// take privileges.
+func (w Workload) checkConfined() error {
+	for _, c := range w.Components {
+		for _, folder := range c.Writes {
+			if !filepath.IsAbs(folder) || filepath.Clean(folder) != folder || folder == "/" {
+				return invalid.New(component.Field(c.Name, "writes"), "%q is no clean absolute path of a folder", folder)
+			}
+		}
+		if w.Confined && (c.Isolated || c.Within != "") {
+			return invalid.New(component.Field(c.Name, "isolated"), "a confined program makes and joins no namespaces; choose one of the two")
+		}
+	}
+	for name := range w.Files {
+		if w.Confined && strings.Contains(name, "/") {
+			return invalid.New(fmt.Sprintf("files[%s]", name), "lies in a folder; those of a confined workload lie in its directory itself")
+		}
+	}
+	return nil
 }
 
 func (w Workload) checkWithin(field string, c Component) error {

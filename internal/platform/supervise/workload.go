@@ -13,6 +13,9 @@ type workload struct {
 
 	mu      sync.Mutex
 	keepers map[string]*keeper
+	// confinement is ConfinementComplete, or why the programs were not confined when they were described last; empty when
+	// they are not to be.
+	confinement string
 }
 
 // unready returns the first of the named components that is not ready as it was ordered, or "". One that is about to be

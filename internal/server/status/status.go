@@ -55,6 +55,9 @@ type WorkloadStatus struct {
 	Name       string            `json:"name"`
 	Own        bool              `json:"own"`
 	Components []ComponentStatus `json:"components"`
+	// Confinement says what keeps the programs from the host and from others: "complete", or what is missing and why. Empty
+	// for those that run as KQueen does by design.
+	Confinement string `json:"confinement,omitempty"`
 }
 
 // ComponentStatus is what one program does and uses.
@@ -184,7 +187,7 @@ func (s *Socket) status(ctx context.Context) (*Status, error) {
 			return nil, err
 		}
 		found.Workloads = append(found.Workloads, WorkloadStatus{
-			ID: id, Name: cmp.Or(names[id], id), Own: s.Owns(id), Components: componentsOf(status),
+			ID: id, Name: cmp.Or(names[id], id), Own: s.Owns(id), Components: componentsOf(status), Confinement: status.Confinement,
 		})
 	}
 	return found, nil

@@ -62,6 +62,10 @@ const (
     "dataStore": {
       "type": "string", "minLength": 1, "maxLength": 253, "default": "default",
       "title": "Data store", "description": "Name of the DataStore that holds the keyspaces of the clusters."
+    },
+    "size": {
+      "type": "string", "enum": ["small", "medium", "large"], "default": "medium",
+      "title": "Size", "description": "How much memory and which share of the processors each control plane may take."
     }
   }
 }`
@@ -74,7 +78,8 @@ const (
 
 // parameters are what provisionerSchema describes.
 type parameters struct {
-	DataStore string `json:"dataStore"`
+	DataStore string                    `json:"dataStore"`
+	Size      v1alpha1.ControlPlaneSize `json:"size"`
 }
 
 // defaultStore is the DataStore of provisioners that name none.
@@ -208,7 +213,7 @@ func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
 	if err != nil {
 		return err
 	}
-	spec := v1alpha1.ControlPlaneSpec{Version: want.Version, DataStore: p.DataStore, Network: want.Network}
+	spec := v1alpha1.ControlPlaneSpec{Version: want.Version, DataStore: p.DataStore, Network: want.Network, Size: p.Size}
 	have, err := get(ctx, d.Client, want.Ref)
 	if errors.Is(err, provision.ErrNotFound) {
 		return d.create(ctx, want.Ref, spec)
@@ -221,6 +226,9 @@ func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
 	}
 	base := have.DeepCopy()
 	have.Spec.Version, have.Spec.Network = spec.Version, spec.Network
+	if spec.Size != "" { // the administrator of the control plane chose otherwise
+		have.Spec.Size = spec.Size
+	}
 	if equality.Semantic.DeepEqual(base.Spec, have.Spec) {
 		return nil
 	}

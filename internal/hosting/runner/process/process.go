@@ -16,6 +16,7 @@ import (
 
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/platform/confine"
 	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/platform/supervise"
@@ -118,7 +119,12 @@ func Describe(w runner.Workload, at supervise.Place, programs Programs) (supervi
 	for _, p := range w.Ports {
 		h.public[p.Name] = p.Public
 	}
-	out := supervise.Workload{ID: w.ID, Files: map[string]supervise.File{}}
+	out := supervise.Workload{
+		ID: w.ID, Files: map[string]supervise.File{}, Confined: w.Unprivileged, Limits: limits(w.Components), Score: confine.ScoreTenant,
+	}
+	if w.Essential {
+		out.Score = confine.ScoreKept
+	}
 	for name, f := range w.Files {
 		data := f.Data
 		if f.Template {
@@ -140,6 +146,26 @@ func Describe(w runner.Workload, at supervise.Place, programs Programs) (supervi
 	return out, nil
 }
 
+// tasksEach is how many threads and processes a program may have: a Go program of upstream has some dozens.
+const tasksEach = 1024
+
+// limits are what the programs of a workload take together. What each asks for in thousandths of a processor adds up to
+// their share while all processors are busy: a hundred are as much as a usual process gets. It is pure.
+func limits(components []runner.Component) confine.Limits {
+	var l confine.Limits
+	unlimited := false
+	for _, c := range components {
+		l.Memory += c.Resources.Limits.Memory
+		unlimited = unlimited || c.Resources.Limits.Memory == 0
+		l.Weight += int(c.Resources.Requests.MilliCPU)
+		l.Tasks += tasksEach
+	}
+	if unlimited {
+		l.Memory = 0
+	}
+	return l
+}
+
 // host is where the references of one workload lead.
 type host struct {
 	place  supervise.Place
@@ -153,7 +179,7 @@ func (h host) component(c runner.Component, programs Programs) (supervise.Compon
 	}
 	out := supervise.Component{
 		Name: c.Name, Path: path, Env: c.Env, After: c.After, RestartOn: c.RestartOn, Ports: c.Ports,
-		Heavy: c.Heavy, StopGrace: c.StopGrace, Probe: h.probe(c.Probe),
+		Writes: c.Writes, Heavy: c.Heavy, StopGrace: c.StopGrace, Probe: h.probe(c.Probe),
 	}
 	for _, a := range c.Args {
 		arg, err := runner.Expand(a, h.resolve)

@@ -9,9 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"kqueen.io/kqueen/internal/hosting/runner"
 	"kqueen.io/kqueen/internal/hosting/runner/process"
 	"kqueen.io/kqueen/internal/hosting/runner/runnertest"
+	"kqueen.io/kqueen/internal/platform/confine"
 	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/platform/supervise/programtest"
@@ -82,5 +85,43 @@ func TestUnknownProgram(t *testing.T) {
 	s, err := r.Status(t.Context(), "a")
 	if c, _ := s.Component("c"); err != nil || c.State == health.Stopping {
 		t.Errorf("want it to go on, got %+v, %v", s, err)
+	}
+}
+
+// TestPrivileges: what programs are held to together is what the portable description says of each.
+func TestPrivileges(t *testing.T) {
+	one := func(milliCPU, memory int64) runner.Component {
+		return runner.Component{Program: runnertest.Program, Resources: runner.Resources{
+			Requests: runner.Amounts{MilliCPU: milliCPU}, Limits: runner.Amounts{Memory: memory},
+		}}
+	}
+	cases := map[string]struct {
+		workload runner.Workload
+		want     supervise.Workload
+	}{
+		"a tenant": {
+			runner.Workload{Unprivileged: true, Components: []runner.Component{one(100, 3<<20), one(40, 1<<20)}},
+			supervise.Workload{Confined: true, Score: confine.ScoreTenant, Limits: confine.Limits{Memory: 4 << 20, Weight: 140, Tasks: 2048}},
+		},
+		"what all depend on": {
+			runner.Workload{Unprivileged: true, Essential: true, Components: []runner.Component{one(500, 0), one(200, 1<<20)}},
+			supervise.Workload{Confined: true, Score: confine.ScoreKept, Limits: confine.Limits{Weight: 700, Tasks: 2048}},
+		},
+		"with privileges": {
+			runner.Workload{Components: []runner.Component{one(0, 0)}},
+			supervise.Workload{Score: confine.ScoreTenant, Limits: confine.Limits{Tasks: 1024}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := process.Describe(tc.workload, supervise.Place{}, programs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Components, got.Files = nil, nil
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }

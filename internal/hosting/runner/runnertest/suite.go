@@ -40,6 +40,7 @@ func Run(t *testing.T, open func(t *testing.T) runner.Runner) {
 		"BadDescriptionIsRefused":    badDescriptionIsRefused,
 		"RemoveLeavesNothing":        removeLeavesNothing,
 		"UnknownWorkload":            unknownWorkload,
+		"UnprivilegedIsSaid":         unprivilegedIsSaid,
 	})
 }
 
@@ -179,6 +180,18 @@ func referencesAreResolved(t *testing.T, r runner.Runner) {
 	w.Files["key"] = runner.File{Data: []byte("$"), Secret: true}
 	apply(t, r, w)
 	awaitState(t, r, "a", "api", health.Ready)
+}
+
+// unprivilegedIsSaid: a workload without privileges finds its files all the same, and how far it is held apart from others
+// is said.
+func unprivilegedIsSaid(t *testing.T, r runner.Runner) {
+	w := server("a", "-holds", runner.FileRef("key")+"=secret")
+	w.Files["key"] = runner.File{Data: []byte("secret"), Secret: true}
+	w.Unprivileged = true
+	apply(t, r, w)
+	if s := await(t, r, "a", health.Status.Ready); s.Confinement == "" {
+		t.Errorf("want to be told how far it is confined, got %+v", s)
+	}
 }
 
 func applyIsIdempotent(t *testing.T, r runner.Runner) {

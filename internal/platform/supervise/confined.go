@@ -1,0 +1,159 @@
+package supervise
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"kqueen.io/kqueen/internal/platform/confine"
+	"kqueen.io/kqueen/internal/platform/osthread"
+)
+
+// ConfinementComplete is Status.Confinement where all is in effect that Workload.Confined means.
+const ConfinementComplete = "complete"
+
+// confinement is what an order confines a component to.
+type confinement struct {
+	user   int
+	limits confine.Limits
+}
+
+// confine has the orders of a workload run confined, where the host lets us. The caller may change the workload.
+func (s *Supervisor) confine(wl *workload, w Workload, orders map[string]order) (files map[string]File, err error) {
+	say := func(text string) {
+		wl.mu.Lock()
+		defer wl.mu.Unlock()
+		wl.confinement = text
+	}
+	if !w.Confined {
+		say("")
+		return w.Files, nil
+	}
+	if reason := s.users.unable(); reason != "" {
+		say("none: " + reason)
+		return w.Files, nil
+	}
+	user, err := s.users.take(wl.id, wl.dir)
+	if err != nil {
+		return nil, err
+	}
+	for name, o := range orders {
+		o.confined, o.spec = &confinement{user, w.Limits}, confinedSpec(o.spec, user)
+		orders[name] = o
+	}
+	say(ConfinementComplete)
+	files = make(map[string]File, len(w.Files))
+	for name, f := range w.Files {
+		f.group = user
+		files[name] = f
+	}
+	return files, nil
+}
+
+// confinedSpec is the identity of a component that runs under a user. Limits are none of it: they are changed while it
+// runs.
+func confinedSpec(spec string, user int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s confined to %d", spec, user))
+	return hex.EncodeToString(sum[:16])
+}
+
+// confine prepares a start as ordered.
+func (o order) confine(l *launch) error {
+	if o.confined == nil {
+		return nil
+	}
+	if err := confine.Share(l.path); err != nil {
+		return err
+	}
+	for _, folder := range o.comp.Writes {
+		if err := confine.Give(folder, o.confined.user); err != nil {
+			return err
+		}
+	}
+	l.user = o.confined.user
+	l.confined = &confine.Program{Path: l.path, Dir: l.dir, Writes: o.comp.Writes}
+	return nil
+}
+
+// executeConfined starts the program under its user from a thread that is confined, and ends with that.
+func executeConfined(l launch, argv []string, attr *syscall.ProcAttr) (int, error) {
+	attr.Sys.Credential = &syscall.Credential{Uid: uint32(l.user), Gid: uint32(l.user)}
+	type started struct {
+		pid int
+		err error
+	}
+	answer := make(chan started, 1)
+	osthread.Spend(func() {
+		if err := l.confined.Enter(); err != nil {
+			answer <- started{0, err}
+			return
+		}
+		pid, _, err := syscall.StartProcess(l.path, argv, attr)
+		answer <- started{pid, err}
+	})
+	a := <-answer
+	return a.pid, a.err
+}
+
+// spend takes from a process that was just started the place that it has inherited from us, when the kernel is to end us
+// last. It may choose another one itself.
+func (k *keeper) spend(p *proc) {
+	if err := confine.Usual(p.pid); err != nil {
+		k.s.conf.Log.Warn("it is kept as KQueen is when memory runs out", "workload", k.wl.id, "component", k.name, "error", err)
+	}
+}
+
+// settle gives the process what can be given to one that runs: its limits, and its place among those that go when memory
+// runs out. A failure keeps no program from running; the status says it.
+func (k *keeper) settle(o order) {
+	var err error
+	if o.score != 0 {
+		err = confine.Score(k.proc.pid, o.score)
+	}
+	if o.confined != nil {
+		err = errors.Join(err, confine.Bound(k.proc.pid), k.s.group(k.wl.id).Hold(k.proc.pid, o.confined.limits))
+	}
+	text := ""
+	if err != nil {
+		text = strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	k.wl.mu.Lock()
+	before := k.unsettled
+	k.unsettled = text
+	k.wl.mu.Unlock()
+	if text != "" && text != before {
+		k.s.conf.Log.Warn("without limits", "workload", k.wl.id, "component", k.name, "error", text)
+	}
+}
+
+// group is the cgroup of a workload. Those of two supervisors of one host have different names.
+func (s *Supervisor) group(id string) confine.Group {
+	return confine.NewGroup(s.instance[:12] + "-" + id)
+}
+
+// releaseGroup removes the cgroup of a workload of which nothing runs any more. One that stays is empty, and does no harm.
+func (s *Supervisor) releaseGroup(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := s.group(id).Release(ctx); err != nil {
+		s.conf.Log.Warn("a cgroup is left", "workload", id, "error", err)
+	}
+}
+
+// confined says in words how far the workload's programs are confined. The caller holds wl.mu.
+func (wl *workload) confined() string {
+	if wl.confinement != ConfinementComplete {
+		return wl.confinement
+	}
+	for _, k := range wl.keepers {
+		if k.unsettled != "" {
+			return "without limits: " + k.unsettled
+		}
+	}
+	return wl.confinement
+}
