@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -50,7 +51,7 @@ func confined(t *testing.T, i *installation, a, b *party) {
 		// A host without cgroups that KQueen may make has no limits.
 		if said[p.workload] == "complete" {
 			inCgroup(t, p)
-		} else if !strings.HasPrefix(said[p.workload], "without limits: ") {
+		} else if !strings.HasPrefix(said[p.workload], "without limits") {
 			t.Errorf("the confinement of %s is %q", p, said[p.workload])
 		}
 	}
@@ -67,6 +68,9 @@ func confined(t *testing.T, i *installation, a, b *party) {
 		t.Errorf("when memory runs out %v go by these scores, highest first", scores)
 	}
 	foreignFiles(t, i, users, one, other)
+	if said[one] == "complete" {
+		foreignPorts(t, i, users, one, other)
+	}
 	for _, p := range []*party{a, b} {
 		if got, want := p.plane.Status.Confinement, said[string(p.plane.UID)]; got != want {
 			t.Errorf("the confinement of %s is %q, and its status says %q", p.name, want, got)
@@ -107,6 +111,31 @@ func inCgroup(t *testing.T, p process) {
 		}
 		if want := strconv.Itoa(3 << 30); err == nil && len(p.workload) == 36 && strings.TrimSpace(string(limit)) != want {
 			t.Errorf("%s may take %s bytes of memory, want %s", p, limit, want)
+		}
+	}
+}
+
+// foreignPorts connects to ports of this host as the user of a control plane: whatever a tenant has its API server dial.
+func foreignPorts(t *testing.T, i *installation, users map[string]string, one, other string) {
+	t.Helper()
+	user, _, _ := strings.Cut(users[one], " ")
+	uid, err := strconv.Atoi(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, workload := range []string{one, other, "admin"} {
+		data, err := os.ReadFile(filepath.Join(i.dir, "run", "workloads", workload, "ports.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ports map[string]int
+		if err := json.Unmarshal(data, &ports); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", ports["api"]))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+		if err := cmd.Run(); (err == nil) != (workload == one) {
+			t.Errorf("a control plane connects to the API server of %s: %v", workload, err)
 		}
 	}
 }

@@ -1,8 +1,12 @@
 package controlplane
 
 import (
+	"cmp"
+	"net"
 	"net/netip"
+	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,12 +96,38 @@ func Describe(d Description) (runner.Workload, error) {
 	}
 	w := runner.Workload{
 		ID: d.ID, Files: files, Ports: Ports(), Components: []runner.Component{d.apiServer(), d.controllerManager()},
-		Unprivileged: true, Essential: d.Own,
+		Unprivileged: true, Reaches: d.reaches(), Essential: d.Own,
 	}
 	if !d.WithoutScheduler {
 		w.Components = append(w.Components, d.scheduler())
 	}
 	return w, nil
+}
+
+// reaches are the addresses to which the components connect beside each other: the data store, and where the issuer's keys
+// are. Their other calls go through the egress. It is nil, for any, where there is none, and when a host is named, whose
+// addresses change.
+func (d Description) reaches() []netip.AddrPort {
+	if d.Cluster == "" {
+		return nil
+	}
+	urls := slices.Clone(d.Store.Endpoints)
+	if d.Issuer != nil {
+		urls = append(urls, d.Issuer.DiscoveryURL)
+	}
+	var out []netip.AddrPort
+	for _, text := range urls {
+		u, err := url.Parse(text)
+		if err != nil {
+			return nil
+		}
+		to, err := netip.ParseAddrPort(net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")))
+		if err != nil {
+			return nil
+		}
+		out = append(out, to)
+	}
+	return out
 }
 
 func (d Description) apiServer() runner.Component {

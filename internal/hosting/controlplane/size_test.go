@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +54,30 @@ func TestSizes(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, have); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestReaches: what the components connect to is known by address, or it is not limited.
+func TestReaches(t *testing.T) {
+	store, issuer := netip.MustParseAddrPort("127.0.0.1:2379"), netip.MustParseAddrPort("192.0.2.1:8443")
+	cases := map[string]struct {
+		change func(*Description)
+		want   []netip.AddrPort
+	}{
+		"a store and an issuer":       {func(d *Description) { d.Store.Endpoints = d.Store.Endpoints[:1] }, []netip.AddrPort{store, issuer}},
+		"no issuer":                   {func(d *Description) { d.Store.Endpoints, d.Issuer = d.Store.Endpoints[:1], nil }, []netip.AddrPort{store}},
+		"a store by name":             {func(d *Description) { d.Store.Endpoints = []string{"https://etcd.example:2379"} }, nil},
+		"an issuer at the usual port": {func(d *Description) { d.Store.Endpoints = nil; d.Issuer.DiscoveryURL = "https://[2001:db8::1]/keys" }, []netip.AddrPort{netip.MustParseAddrPort("[2001:db8::1]:443")}},
+		"without an egress":           {func(d *Description) { d.Cluster = "" }, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := description(t)
+			tc.change(&d)
+			if got := d.reaches(); !slices.Equal(got, tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
 	}

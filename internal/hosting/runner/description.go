@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"net/netip"
 	"time"
 )
 
@@ -15,6 +16,9 @@ type Workload struct {
 	// write, the folders of Component.Writes. The runner takes everything else from them as far as it can, keeps their
 	// files from the programs of other workloads, and holds them to the limits of their Resources, together or each.
 	Unprivileged bool
+	// Reaches are the addresses to which the programs open connections beside the workload's own ports; nil for any.
+	// Through what they find in their working directory they may reach others.
+	Reaches []netip.AddrPort
 	// Essential is for what KQueen or other workloads depend on. When memory runs out, those that are not go first.
 	Essential bool
 }

@@ -154,7 +154,7 @@ func (s *Supervisor) stop(ctx context.Context, wl *workload, grace func(*keeper)
 	if err := sweep(ctx, s.instance, wl.id, s.users.ours); err != nil {
 		return err
 	}
-	s.releaseGroup(ctx, wl.id)
+	s.unconfine(ctx, wl)
 	return nil
 }
 

@@ -6,6 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -47,6 +50,7 @@ func (s *Supervisor) confine(wl *workload, w Workload, orders map[string]order) 
 		orders[name] = o
 	}
 	say(ConfinementComplete)
+	s.wallIn(wl, user, w.Reach)
 	files = make(map[string]File, len(w.Files))
 	for name, f := range w.Files {
 		f.group = user
@@ -54,6 +58,41 @@ func (s *Supervisor) confine(wl *workload, w Workload, orders map[string]order) 
 	}
 	return files, nil
 }
+
+// wallIn limits the connections of a workload's user, before its programs start. A failure keeps none from running; the
+// status says it. The caller may change the workload.
+func (s *Supervisor) wallIn(wl *workload, user int, reach []netip.AddrPort) {
+	err := s.raise(wl, user, reach)
+	wl.mu.Lock()
+	defer wl.mu.Unlock()
+	wl.unwalled = ""
+	if err != nil {
+		wl.unwalled = err.Error()
+		s.conf.Log.Warn("without limits of connections", "workload", wl.id, "error", err)
+	}
+}
+
+func (s *Supervisor) raise(wl *workload, user int, reach []netip.AddrPort) error {
+	wall := s.wall(wl.id)
+	if reach == nil {
+		wl.walled = ""
+		return wall.Lower()
+	}
+	ports := slices.Sorted(maps.Values(s.ports.of(wl.id)))
+	rules := fmt.Sprint(user, ports, reach)
+	if rules == wl.walled {
+		if there, err := wall.Stands(); err == nil && there {
+			return nil
+		}
+	}
+	if err := wall.Raise(user, ports, reach); err != nil {
+		return err
+	}
+	wl.walled = rules
+	return nil
+}
+
+func (s *Supervisor) wall(id string) confine.Wall { return confine.NewWall(s.instance[:12] + "-" + id) }
 
 // confinedSpec is the identity of a component that runs under a user. Limits are none of it: they are changed while it
 // runs.
@@ -136,12 +175,14 @@ func (s *Supervisor) group(id string) confine.Group {
 	return confine.NewGroup(s.instance[:12] + "-" + id)
 }
 
-// releaseGroup removes the cgroup of a workload of which nothing runs any more. One that stays is empty, and does no harm.
-func (s *Supervisor) releaseGroup(ctx context.Context, id string) {
+// unconfine removes what the host has for a workload of which nothing runs any more. What stays does no harm: a cgroup is
+// empty, and rules are about a user under which nothing runs. The caller may change the workload.
+func (s *Supervisor) unconfine(ctx context.Context, wl *workload) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := s.group(id).Release(ctx); err != nil {
-		s.conf.Log.Warn("a cgroup is left", "workload", id, "error", err)
+	wl.walled = ""
+	if err := errors.Join(s.group(wl.id).Release(ctx), s.wall(wl.id).Lower()); err != nil {
+		s.conf.Log.Warn("what has confined a workload is left", "workload", wl.id, "error", err)
 	}
 }
 
@@ -149,6 +190,9 @@ func (s *Supervisor) releaseGroup(ctx context.Context, id string) {
 func (wl *workload) confined() string {
 	if wl.confinement != ConfinementComplete {
 		return wl.confinement
+	}
+	if wl.unwalled != "" {
+		return "without limits of connections: " + wl.unwalled
 	}
 	for _, k := range wl.keepers {
 		if k.unsettled != "" {

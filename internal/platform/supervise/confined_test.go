@@ -3,6 +3,8 @@ package supervise
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -208,12 +210,9 @@ func readAs(user int, folder, name string) error {
 			answer <- err
 			return
 		}
-		// Of this thread alone.
-		for _, call := range []uintptr{unix.SYS_SETRESGID, unix.SYS_SETRESUID} {
-			if _, _, failed := unix.RawSyscall(call, uintptr(user), uintptr(user), uintptr(user)); failed != 0 {
-				answer <- failed
-				return
-			}
+		if err := become(user); err != nil {
+			answer <- err
+			return
 		}
 		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err == nil {
@@ -222,6 +221,86 @@ func readAs(user int, folder, name string) error {
 		answer <- errors.Join(err, unix.Close(dir))
 	})
 	return <-answer
+}
+
+// TestConfinedConnections: a program of a workload connects to its own ports and to what it may reach, and to no other port
+// of the host.
+func TestConfinedConnections(t *testing.T) {
+	t.Parallel()
+	r := open(t, config(t.TempDir()))
+	a, b := confinedServer(t, r, "a"), confinedServer(t, r, "b")
+	at := func(id string) netip.AddrPort {
+		return netip.AddrPortFrom(r.conf.Listen, uint16(r.ports.of(id)["api"]))
+	}
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	allowed := netip.MustParseAddrPort(other.Addr().String())
+	a.Reach, b.Reach = []netip.AddrPort{allowed}, []netip.AddrPort{}
+	apply(t, r, a)
+	apply(t, r, b)
+	if s := await(t, r, "a", Status.Ready); s.Confinement != ConfinementComplete {
+		t.Skip(s.Confinement)
+	}
+	await(t, r, "b", Status.Ready)
+	user := r.users.byID["a"]
+	for to, want := range map[netip.AddrPort]error{at("a"): nil, allowed: nil, at("b"): unix.EHOSTUNREACH} {
+		if err := connectAs(user, to); !errors.Is(err, want) {
+			t.Errorf("connect to %s: %v, want %v", to, err, want)
+		}
+	}
+
+	// It is put up again where it was taken away, and follows what is described.
+	if err := r.wall("a").Lower(); err != nil {
+		t.Fatal(err)
+	}
+	if err := connectAs(user, at("b")); err != nil {
+		t.Errorf("without a wall: %v", err)
+	}
+	apply(t, r, a)
+	if err := connectAs(user, at("b")); !errors.Is(err, unix.EHOSTUNREACH) {
+		t.Errorf("with a wall again: %v", err)
+	}
+	a.Reach = []netip.AddrPort{at("b")}
+	apply(t, r, a)
+	if err := errors.Join(connectAs(user, at("b"))); err != nil {
+		t.Errorf("what it may reach now: %v", err)
+	}
+	if gone, err := r.Remove(t.Context(), "a", 0); err != nil || !gone {
+		t.Fatalf("remove: %v, %v", gone, err)
+	}
+	if there, err := r.wall("a").Stands(); err != nil || there {
+		t.Errorf("the wall of a removed workload stands: %t, %v", there, err)
+	}
+}
+
+// connectAs opens a connection as another user.
+func connectAs(user int, to netip.AddrPort) error {
+	answer := make(chan error, 1)
+	osthread.Spend(func() {
+		if err := become(user); err != nil {
+			answer <- err
+			return
+		}
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = errors.Join(unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}), unix.Close(fd))
+		}
+		answer <- err
+	})
+	return <-answer
+}
+
+// become has the calling thread, and no other, be another user.
+func become(user int) error {
+	for _, call := range []uintptr{unix.SYS_SETRESGID, unix.SYS_SETRESUID} {
+		if _, _, failed := unix.RawSyscall(call, uintptr(user), uintptr(user), uintptr(user)); failed != 0 {
+			return failed
+		}
+	}
+	return nil
 }
 
 // TestMarksOfOthers: what a confined program says that it is, is believed for its own workload alone.

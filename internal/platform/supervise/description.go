@@ -26,6 +26,9 @@ type Workload struct {
 	// workload's own, read its files, which then lie in its directory itself, and write nothing but Component.Writes. Where
 	// the host does not let us do that they run as KQueen does; Status.Confinement says so.
 	Confined bool
+	// Reach are the addresses to which the programs of a confined workload may open connections, beside the workload's own
+	// ports on this host; nil: all. A change takes effect at once and restarts none.
+	Reach []netip.AddrPort
 	// Limits are for all programs of a confined workload together. A change takes effect at once and restarts none.
 	Limits confine.Limits
 	// Score says which programs the kernel ends first when memory runs out: one of confine's. It takes effect at once.

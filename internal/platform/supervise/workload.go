@@ -16,6 +16,9 @@ type workload struct {
 	// confinement is ConfinementComplete, or why the programs were not confined when they were described last; empty when
 	// they are not to be.
 	confinement string
+	// unwalled says why connections are not limited as described, or is empty; walled is for which rules they are. The one
+	// is guarded by mu, the other by op.
+	unwalled, walled string
 }
 
 // unready returns the first of the named components that is not ready as it was ordered, or "". One that is about to be

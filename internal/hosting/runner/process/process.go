@@ -120,7 +120,7 @@ func Describe(w runner.Workload, at supervise.Place, programs Programs) (supervi
 		h.public[p.Name] = p.Public
 	}
 	out := supervise.Workload{
-		ID: w.ID, Files: map[string]supervise.File{}, Confined: w.Unprivileged, Limits: limits(w.Components), Score: confine.ScoreTenant,
+		ID: w.ID, Files: map[string]supervise.File{}, Confined: w.Unprivileged, Reach: w.Reaches, Limits: limits(w.Components), Score: confine.ScoreTenant,
 	}
 	if w.Essential {
 		out.Score = confine.ScoreKept
