@@ -129,6 +129,7 @@ const importTable = `
 
 	# Packages for tests. Only tests and each other may import them.
 	hosting/release, hosting/pki, API < hosting/controlplanetest;
+	PLAIN < hosting/cis;
 	hosting/release < hosting/release/releasetest;
 	NONE < platform/suitetest, platform/supervise/programtest;
 	hosting/runner, platform/suitetest, platform/supervise/programtest < hosting/runner/runnertest;
@@ -158,6 +159,7 @@ var testImports = map[string]map[string]string{
 
 // testPackages are the packages that only tests may import.
 var testPackages = []string{
+	"hosting/cis",
 	"hosting/controlplanetest",
 	"hosting/release/releasetest",
 	"platform/suitetest",

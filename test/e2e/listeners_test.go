@@ -96,6 +96,7 @@ func TestListeners(t *testing.T) {
 			t.Errorf("of %q no listener was found: the test sees too little", component)
 		}
 	}
+	t.Run("Benchmark", func(t *testing.T) { meetsCIS(t, i, "demo") })
 }
 
 func (l listener) asksWhoCalls(t *testing.T) {

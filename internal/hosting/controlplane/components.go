@@ -156,7 +156,7 @@ func (d Description) apiServer() runner.Component {
 			"--client-ca-file=" + runner.FileRef("ca.crt"),
 			"--authentication-config=" + runner.FileRef(fileAuthentication),
 			"--authorization-mode=Node,RBAC",
-			"--enable-admission-plugins=NodeRestriction",
+			"--enable-admission-plugins=" + strings.Join(admissionPlugins(), ","),
 			"--enable-bootstrap-token-auth=true",
 			"--allow-privileged=true",
 			"--profiling=false",
@@ -180,6 +180,7 @@ func (d Description) apiServer() runner.Component {
 			"--service-account-key-file=" + runner.FileRef("sa.pub"),
 			"--service-account-signing-key-file=" + runner.FileRef("sa.key"),
 			"--service-cluster-ip-range=" + d.Network.ServiceCIDR,
+			endsOnTime,
 		},
 		RestartOn: []string{"sa.key", "sa.pub", fileStoreCA, fileEncryption},
 		Env:       memoryEnv(size.apiServer),
@@ -224,6 +225,7 @@ func (d Description) controllerManager() runner.Component {
 		"--root-ca-file="+runner.FileRef("ca.crt"),
 		"--service-account-private-key-file="+runner.FileRef("sa.key"),
 		"--use-service-account-credentials=true",
+		terminatedPods,
 		// Before any controller begins, each gets a token of its own: some hundred calls, which at
 		// upstream's 20 a second take five seconds in which a new cluster does nothing.
 		"--kube-api-qps=100",

@@ -1,0 +1,125 @@
+// Package cis holds what a control plane runs with against the CIS Kubernetes Benchmark 1.12, sections 1 to 3: the
+// arguments of its programs and the files that they read. Section 4 is about nodes and section 5 about what a cluster's own
+// users decide; neither is here.
+//
+// It hides the items of the benchmark and what each asks for. It finds nothing itself: tests give it what they describe or
+// find running. Only tests import it; docs/cis.md is made from the same table.
+package cis
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// Names of the programs, as in [Found].
+const (
+	apiServer         = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+	scheduler         = "kube-scheduler"
+	etcd              = "etcd"
+)
+
+// Found is what runs for one control plane, its etcd included.
+type Found struct {
+	// Programs by name.
+	Programs map[string]Program
+	// Files by absolute path: all of the folders in which the programs run, and etcd's folder of data.
+	Files map[string]File
+}
+
+// Program is one that runs.
+type Program struct {
+	// Args are its arguments, --name=value.
+	Args []string
+	// User is the id of the user as which it runs.
+	User uint32
+}
+
+// File is a file or a folder.
+type File struct {
+	Mode fs.FileMode
+	// Owner is the id of its user.
+	Owner uint32
+	Data  []byte
+}
+
+// Item is one recommendation.
+type Item struct {
+	// Number is the benchmark's, and Title what it asks for, in our words.
+	Number, Title string
+	// Holds says what is not as asked for; nil where there is nothing to look at.
+	Holds func(Found) error
+	// Reason says why the item is not met as it stands, and what is there in its place. Holds is then what the benchmark
+	// asks for, and fails: a reason for what holds would be out of date. Instead has to hold in its place.
+	Reason  string
+	Instead func(Found) error
+}
+
+// Result is what was found of an item.
+type Result struct {
+	Item
+	// Problem is what has to change; nil for an item that is met, and for one that is not for its reason.
+	Problem error
+}
+
+// Check looks at every item. It is pure.
+func Check(f Found) []Result {
+	var all []Result
+	for _, item := range Items() {
+		all = append(all, Result{item, item.check(f)})
+	}
+	return all
+}
+
+func (i Item) check(f Found) error {
+	if i.Reason == "" {
+		if i.Holds == nil {
+			return errors.New("it has neither a check nor a reason")
+		}
+		return i.Holds(f)
+	}
+	if i.Holds != nil && i.Holds(f) == nil {
+		return errors.New("it is met, and has a reason why it is not: take the reason away")
+	}
+	if i.Instead != nil {
+		return i.Instead(f)
+	}
+	return nil
+}
+
+// Items is the whole table, in the benchmark's order.
+func Items() []Item {
+	return slices.Concat(filesOfPlane(), serverItems(), managerItems(), storeItems(), auditItems())
+}
+
+// Page is docs/cis.md.
+func Page() string {
+	var text strings.Builder
+	text.WriteString(head)
+	met, total := 0, len(Items())
+	for _, item := range Items() {
+		state := "met"
+		if item.Reason != "" {
+			state = item.Reason
+		} else {
+			met++
+		}
+		fmt.Fprintf(&text, "| %s | %s | %s |\n", item.Number, item.Title, state)
+	}
+	fmt.Fprintf(&text, "\n%d of %d are met as they stand; each of the others has its reason above.\n", met, total)
+	return text.String()
+}
+
+const head = `# The CIS Kubernetes Benchmark
+
+Hosted control planes against the CIS Kubernetes Benchmark 1.12, sections 1 to 3: by the arguments of the programs that run,
+and the files that they read. This page is made from the table in ` + "`internal/hosting/cis`" + `, which a test holds against every
+description of a control plane, and an end-to-end test against one that runs. Section 4 (nodes) is not in the table yet; section 5 is what
+the users of a cluster decide.
+
+| item | what it asks for | |
+|---|---|---|
+`

@@ -1,0 +1,79 @@
+//go:build linux
+
+package e2e
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/cis"
+)
+
+// meetsCIS holds what runs for a cluster, and the files that it reads, against the CIS Kubernetes Benchmark.
+func meetsCIS(t *testing.T, i *installation, name string) {
+	plane := &v1alpha1.ControlPlane{}
+	if err := i.admin().Get(t.Context(), client.ObjectKey{Namespace: v1alpha1.NamespacePrefix + "default", Name: name}, plane); err != nil {
+		t.Fatal(err)
+	}
+	found := cis.Found{Programs: map[string]cis.Program{}, Files: map[string]cis.File{}}
+	for _, p := range i.processes() {
+		if p.workload != string(plane.UID) && p.component != "etcd" {
+			continue
+		}
+		info, err := os.Stat(filepath.Join("/proc", strconv.Itoa(p.pid)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found.Programs[p.component] = cis.Program{Args: p.args, User: info.Sys().(*syscall.Stat_t).Uid}
+		for _, arg := range p.args {
+			_, path, _ := strings.Cut(arg, "=")
+			switch {
+			case strings.HasPrefix(arg, "--tls-cert-file="), strings.HasPrefix(arg, "--cert-file="):
+				lookAt(t, found, filepath.Dir(path), true)
+			case strings.HasPrefix(arg, "--data-dir="):
+				lookAt(t, found, path, false)
+			}
+		}
+	}
+	for _, r := range cis.Check(found) {
+		if r.Problem != nil {
+			t.Errorf("%s (%s): %v", r.Number, r.Title, r.Problem)
+		}
+	}
+}
+
+// lookAt adds a folder to what was found, with all that is in it or alone.
+func lookAt(t *testing.T, found cis.Found, folder string, deep bool) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		file := cis.File{Mode: info.Mode(), Owner: info.Sys().(*syscall.Stat_t).Uid}
+		if info.Mode().IsRegular() {
+			if file.Data, err = os.ReadFile(path); err != nil {
+				return err
+			}
+		}
+		found.Files[path] = file
+		if path == folder && !deep {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
