@@ -108,6 +108,9 @@ func (l listener) asksWhoCalls(t *testing.T) {
 		{"GET", "/metrics"}, {"GET", "/debug/pprof/"}, {"GET", "/debug/vars"}, {"GET", "/configz"}, {"GET", "/debug/requests"},
 		{"GET", "/api/v1/namespaces"}, {"POST", "/validate/nodepools"}, {"POST", "/v3/kv/range"}, {"POST", "/setup-token"},
 	} {
+		if l.component == "gateway" && ask.path == "/metrics" {
+			continue // counts of connections without names: ADR 0023
+		}
 		for _, scheme := range []string{"http", "https"} {
 			req, err := http.NewRequestWithContext(t.Context(), ask.method, scheme+"://"+at+ask.path, strings.NewReader("{}"))
 			if err != nil {
