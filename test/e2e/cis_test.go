@@ -32,7 +32,8 @@ func meetsCIS(t *testing.T, i *installation, name string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found.Programs[p.component] = cis.Program{Args: p.args, User: info.Sys().(*syscall.Stat_t).Uid}
+		stat := info.Sys().(*syscall.Stat_t)
+		found.Programs[p.component] = cis.Program{Args: p.args, User: stat.Uid, Group: stat.Gid}
 		for _, arg := range p.args {
 			_, path, _ := strings.Cut(arg, "=")
 			switch {
@@ -61,7 +62,8 @@ func lookAt(t *testing.T, found cis.Found, folder string, deep bool) {
 		if err != nil {
 			return err
 		}
-		file := cis.File{Mode: info.Mode(), Owner: info.Sys().(*syscall.Stat_t).Uid}
+		stat := info.Sys().(*syscall.Stat_t)
+		file := cis.File{Mode: info.Mode(), Owner: stat.Uid, Group: stat.Gid}
 		if info.Mode().IsRegular() {
 			if file.Data, err = os.ReadFile(path); err != nil {
 				return err

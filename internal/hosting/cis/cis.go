@@ -34,16 +34,16 @@ type Found struct {
 type Program struct {
 	// Args are its arguments, --name=value.
 	Args []string
-	// User is the id of the user as which it runs.
-	User uint32
+	// User and Group are the ids of those as which it runs.
+	User, Group uint32
 }
 
 // File is a file or a folder.
 type File struct {
 	Mode fs.FileMode
-	// Owner is the id of its user.
-	Owner uint32
-	Data  []byte
+	// Owner and Group are the ids of its user and group.
+	Owner, Group uint32
+	Data         []byte
 }
 
 // Item is one recommendation.
@@ -116,7 +116,8 @@ func Page() string {
 const head = `# The CIS Kubernetes Benchmark
 
 Hosted control planes against the CIS Kubernetes Benchmark 1.12, sections 1 to 3: by the arguments of the programs that run,
-and the files that they read. This page is made from the table in ` + "`internal/hosting/cis`" + `, which a test holds against every
+and the files that they read. Each control plane has a user of its own, with a group in which no other is: a file that this group may read is closed
+to others. This page is made from the table in ` + "`internal/hosting/cis`" + `, which a test holds against every
 description of a control plane, and an end-to-end test against one that runs. Section 4 (nodes) is not in the table yet; section 5 is what
 the users of a cluster decide.
 

@@ -117,13 +117,21 @@ func private(program, flag string) check {
 		if err != nil {
 			return err
 		}
-		return closed(flag, found)
+		return f.closed(flag, found)
 	}
 }
 
-func closed(what string, f File) error {
-	if f.Mode.Perm()&0o077 != 0 {
-		return fmt.Errorf("%s has the mode %s", what, f.Mode.Perm())
+// closed says whether a file is closed to all but its owner and the group of one of the programs, which may read it. Such a
+// group is the program's own when it has the number of its user.
+func (f Found) closed(what string, file File) error {
+	open := file.Mode.Perm() & 0o077
+	for _, p := range f.Programs {
+		if alone := p.Group == p.User; alone && file.Group == p.Group {
+			open &^= 0o050
+		}
+	}
+	if open != 0 {
+		return fmt.Errorf("%s has the mode %s", what, file.Mode.Perm())
 	}
 	return nil
 }
@@ -173,7 +181,7 @@ func every(suffix string, want func(Found, string, File) error) check {
 }
 
 func everyClosed(suffix string) check {
-	return every(suffix, func(_ Found, path string, file File) error { return closed(path, file) })
+	return every(suffix, func(f Found, path string, file File) error { return f.closed(path, file) })
 }
 
 func everyOurs(suffix string) check {

@@ -88,11 +88,13 @@ func TestBenchmarkSeesChanges(t *testing.T) {
 		}
 	}
 	for number, change := range map[string]func(cis.Found){
-		"1.1.11": changed("/data/etcd", func(f *cis.File) { f.Mode |= 0o050 }),
+		"1.1.11": changed("/data/etcd", func(f *cis.File) { f.Mode |= 0o070 }),
 		"1.1.12": changed("/data/etcd", func(f *cis.File) { f.Owner = 7 }),
 		"1.1.15": changed("/scheduler.conf", func(f *cis.File) { f.Mode = 0o644 }),
 		"1.1.18": changed("/controller-manager.conf", func(f *cis.File) { f.Owner = 7 }),
-		"1.1.21": changed("/sa.key", func(f *cis.File) { f.Mode = 0o640 }),
+		"1.1.19": changed("/sa.key", func(f *cis.File) { f.Owner = 7 }),
+		"1.1.20": changed("/ca.crt", func(f *cis.File) { f.Mode = 0o644 }),
+		"1.1.21": changed("/sa.key", func(f *cis.File) { f.Mode, f.Group = 0o640, 7 }),
 		"1.2.1": changed("/authentication.yaml", func(f *cis.File) {
 			f.Data = []byte(strings.Replace(string(f.Data), "- path: /livez", "- path: /metrics", 1))
 		}),
