@@ -11,11 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shown is what every program sees of the host, at the same path, and cannot write: names and addresses, authorities,
-// time zones, devices that are none. What is not there is left out. Whole folders and not files of them, so that what is
-// replaced later is seen.
+// shown is what every program sees of the host, at the same path, and cannot write: names and addresses, authorities, time
+// zones, libraries, devices that are none. What is not there is left out. Whole folders and not files of them, so that what
+// is replaced later is seen.
 var shown = []string{
 	"/etc", "/run/systemd/resolve", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates", "/usr/share/zoneinfo",
+	"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/nix/store", // for a program that is not static
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
 	"/sys/kernel/mm/transparent_hugepage", // by which Go's memory allocator goes
 }
