@@ -78,6 +78,7 @@ type Cluster struct {
 
 // ClusterSpec is the desired state of a cluster.
 //
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.podSecurity) || has(self.podSecurity)",message="podSecurity cannot be left out once it was said; say privileged, baseline or restricted"
 // +kubebuilder:validation:XValidation:rule="!has(self.cni) || self.cni != 'flannel' || !has(self.network) || !has(self.network.podCIDR) || !isCIDR(self.network.podCIDR) || cidr(self.network.podCIDR).ip().family() == 4",message="cni flannel needs an IPv4 range of pods in network.podCIDR, such as 10.244.0.0/16"
 type ClusterSpec struct {
 	// ProvisionerRef names the Provisioner that creates the cluster.
@@ -100,6 +101,14 @@ type ClusterSpec struct {
 	// +kubebuilder:validation:Enum=routes;flannel;none
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cni cannot be changed; create a new cluster instead"
 	CNI string `json:"cni,omitempty"`
+	// PodSecurity is the level of Kubernetes' Pod Security Standards that the API server holds pods to, in all namespaces but
+	// kube-system: privileged (no bounds), baseline (nothing that is known to lead out of a pod) or restricted (hardened
+	// pods alone). It needs a driver with the feature PodSecurity, and privileged that the organization may have it. When it
+	// is absent, a new cluster has baseline, and one that was created before there were levels goes on with privileged. A change
+	// restarts the API server; pods that run stay.
+	// +optional
+	// +kubebuilder:validation:Enum=privileged;baseline;restricted
+	PodSecurity string `json:"podSecurity,omitempty"`
 	// Parameters are settings for this one cluster that only its driver knows.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -190,6 +199,21 @@ const (
 
 // CNIs are the values of spec.cni, the default first.
 func CNIs() []string { return []string{CNIRoutes, CNIFlannel, CNINone} }
+
+// Values of spec.podSecurity. [PodSecurityLevels] lists them.
+const (
+	// PodSecurityPrivileged bounds nothing.
+	PodSecurityPrivileged = "privileged"
+	// PodSecurityBaseline refuses what is known to lead out of a pod.
+	PodSecurityBaseline = "baseline"
+	// PodSecurityRestricted takes hardened pods alone.
+	PodSecurityRestricted = "restricted"
+)
+
+// PodSecurityLevels are the values of spec.podSecurity, from the one that bounds nothing.
+func PodSecurityLevels() []string {
+	return []string{PodSecurityPrivileged, PodSecurityBaseline, PodSecurityRestricted}
+}
 
 // JoinEndpoint is how nodes reach an API server.
 type JoinEndpoint struct {

@@ -117,6 +117,11 @@ type ControlPlaneSpec struct {
 	// +optional
 	// +kubebuilder:default=medium
 	Size ControlPlaneSize `json:"size,omitempty"`
+	// PodSecurity is the level of the Pod Security Standards that the API server holds pods to, in all namespaces but
+	// kube-system. A control plane without it bounds nothing, as privileged does.
+	// +optional
+	// +kubebuilder:validation:Enum=privileged;baseline;restricted
+	PodSecurity string `json:"podSecurity,omitempty"`
 }
 
 // ControlPlaneSize is a size of control planes.

@@ -113,6 +113,11 @@ type OrganizationSpec struct {
 	// +kubebuilder:validation:MaxItems=2
 	// +kubebuilder:validation:items:Enum=local;manual
 	MachineProviders []string `json:"machineProviders,omitempty"`
+	// PodSecurity is the weakest level that clusters of the organization may have: with privileged they may have any, with
+	// restricted only that. When it is absent: baseline. Only an administrator of the installation changes it.
+	// +optional
+	// +kubebuilder:validation:Enum=privileged;baseline;restricted
+	PodSecurity string `json:"podSecurity,omitempty"`
 }
 
 // Member is a user or a group of users, and what they may do in the organization.

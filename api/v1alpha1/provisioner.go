@@ -95,7 +95,7 @@ type DriverDescription struct {
 	// +listType=atomic
 	Credentials []DriverCredential `json:"credentials,omitempty"`
 	// Features are what the driver can do beyond creating, showing and removing clusters: Adoption, Kubeconfigs, NodePools,
-	// Sizes, UpgradeOptions.
+	// PodSecurity, Sizes, UpgradeOptions.
 	// +optional
 	// +listType=set
 	Features []string `json:"features,omitempty"`

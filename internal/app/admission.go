@@ -50,6 +50,16 @@ func storeOf(drivers map[string]provision.Driver) func(*v1alpha1.Provisioner) st
 	}
 }
 
+// levelOf tells the Pod Security level of a new cluster of a provisioner for which none is said.
+func levelOf(drivers map[string]provision.Driver) func(*v1alpha1.Provisioner) string {
+	return func(p *v1alpha1.Provisioner) string {
+		if securer, ok := drivers[p.Spec.Driver].(provision.PodSecurer); ok {
+			return securer.DefaultPodSecurity()
+		}
+		return ""
+	}
+}
+
 // webhookLife is longer than any life of the program, in each of which the keys are new.
 const webhookLife = 10 * 365 * 24 * time.Hour
 

@@ -94,7 +94,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 		return fmt.Errorf("sweep orphans: %w", err)
 	}
 	limits := organization.NewLimits(mgr.GetClient(), time.Now)
-	limits.Host, limits.DataStore = resourcesOf(machines.HostSize()), storeOf(drivers)
+	limits.Host, limits.DataStore, limits.PodSecurity = resourcesOf(machines.HostSize()), storeOf(drivers), levelOf(drivers)
 	looked := make(chan struct{})
 	if err := a.addAPI(ctx, d, plane, mgr, limits, looked); err != nil {
 		return err

@@ -56,6 +56,7 @@ func TestNoPrivilegeEscalation(t *testing.T) {
 	for _, body := range []string{
 		`{"spec":{"quota":{"clusters":99}}}`, `{"spec":{"releases":["v1.36"]}}`, `{"spec":{"provisioners":["hosted"]}}`,
 		`{"spec":{"drivers":["hosted"]}}`, `{"spec":{"dataStores":["fast"]}}`, `{"spec":{"machineProviders":["local"]}}`,
+		`{"spec":{"podSecurity":"privileged"}}`,
 	} {
 		a := h.do(t.Context(), t, "owner", "PATCH", "/api/v1/organizations/blue", body, "If-Match", "*", "Content-Type", merge)
 		if a.status != http.StatusForbidden {

@@ -67,6 +67,7 @@ func TestBadInput(t *testing.T) {
 		"file-wrong-kind":       file(strings.Replace(document, "kind: Cluster", "kind: Pod", 1)),
 		"file-empty":            file("# nothing\n"),
 		"provisioner-missing":   create("x", "--provisioner", "nowhere"),
+		"pod-security-refused":  create("x", "--pod-security", "privileged"),
 		"organization-missing":  create("x", "--org", "nobodys"),
 		"delete-missing":        func() result { return i.kqueen("cluster", "delete", "x", "--yes") },
 		"gateway-port-taken":    gatewayPortTaken(t),

@@ -43,6 +43,7 @@ func TestWorkers(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("PodSecurity", w.boundsPods)
 	t.Run("Sources", w.seeSources)
 	t.Run("Streams", w.streams)
 	t.Run("KQueen is killed and upgraded", func(*testing.T) { w.surviveUpgrade() })
@@ -93,6 +94,15 @@ func (w *workers) apply(file string) {
 		w.t.Fatal(err)
 	}
 	w.kubectl(w.config, strings.ReplaceAll(string(data), "IMAGE", testImage(w.t)), "apply", "-f", "-")
+}
+
+// boundsPods: a new cluster takes no pod that leads out of itself.
+func (w *workers) boundsPods(t *testing.T) {
+	const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"out"},"spec":{` +
+		`"hostPID":true,"containers":[{"name":"out","image":"out"}],"volumes":[{"name":"host","hostPath":{"path":"/"}}]}}`
+	if r := w.tryKubectl(w.config, pod, "create", "--dry-run=server", "-f", "-"); r.code == 0 || !strings.Contains(r.stderr, `violates PodSecurity "baseline:latest"`) {
+		t.Errorf("a pod with the host's files and processes: exit code %d: %s%s", r.code, r.stdout, r.stderr)
+	}
 }
 
 // testImage is the one with a shell that comes with every machine.

@@ -93,7 +93,7 @@ func (f finder) find(ctx context.Context, c *v1alpha1.Cluster) (target, error) {
 			ProvisionerParameters: rawOf(p.Spec.Parameters), ClusterParameters: rawOf(c.Spec.Parameters),
 			Credentials: secret.Data,
 		},
-		Version: c.Spec.Version, Network: c.Spec.Network,
+		Version: c.Spec.Version, Network: c.Spec.Network, PodSecurity: c.Spec.PodSecurity,
 	}
 	return target{Driver: driver, want: want, provisioner: p, settings: settingsOf(p, secret), calls: f.calls}, nil
 }
@@ -172,6 +172,9 @@ func (t target) check(ctx context.Context, have *provision.Desired) error {
 	}
 	if err := provision.CheckParameters("spec.parameters", t.Describe().ClusterSchema, t.want.ClusterParameters); err != nil {
 		return err
+	}
+	if _, ok := t.Driver.(provision.PodSecurer); !ok && t.want.PodSecurity != "" {
+		return invalid.New("spec.podSecurity", "clusters of the driver %q have a level of their own; leave it out", t.Describe().Name)
 	}
 	_, err := ask(ctx, t, func(ctx context.Context) (struct{}, error) { return struct{}{}, t.Check(ctx, have, t.want) })
 	if bad, ok := errors.AsType[*invalid.Error](err); ok && have != nil && bad.Field == "spec.version" && bad.Want == "" {

@@ -69,6 +69,6 @@ func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
 		return t.check(ctx, nil)
 	}
 	before := t.want
-	before.Version, before.Network, before.ClusterParameters = old.Spec.Version, old.Spec.Network, rawOf(old.Spec.Parameters)
+	before.Version, before.Network, before.PodSecurity, before.ClusterParameters = old.Spec.Version, old.Spec.Network, old.Spec.PodSecurity, rawOf(old.Spec.Parameters)
 	return t.check(ctx, &before)
 }

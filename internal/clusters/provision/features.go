@@ -84,11 +84,18 @@ type Resizer interface {
 	Resize(ctx context.Context, of Target, size string) error
 }
 
+// PodSecurer holds the pods of its clusters to Desired.PodSecurity.
+type PodSecurer interface {
+	// DefaultPodSecurity is the level of a new cluster for which none is said. It is pure.
+	DefaultPodSecurity() string
+}
+
 // Names of what not every driver can, as a Provisioner's status has them.
 const (
 	FeatureAdoption       = "Adoption"
 	FeatureKubeconfigs    = "Kubeconfigs"
 	FeatureNodePools      = "NodePools"
+	FeaturePodSecurity    = "PodSecurity"
 	FeatureSizes          = "Sizes"
 	FeatureUpgradeOptions = "UpgradeOptions"
 )
@@ -104,6 +111,9 @@ func Features(d Driver) []string {
 	}
 	if _, ok := d.(NodePooler); ok {
 		all = append(all, FeatureNodePools)
+	}
+	if _, ok := d.(PodSecurer); ok {
+		all = append(all, FeaturePodSecurity)
 	}
 	if _, ok := d.(Resizer); ok {
 		all = append(all, FeatureSizes)

@@ -82,6 +82,9 @@ type Desired struct {
 	Version string
 	// Network is the cluster's addressing.
 	Network v1alpha1.Network
+	// PodSecurity is the level that pods are held to; empty: the one that the cluster has, and for a new one the driver's
+	// own. Only a [PodSecurer] is given one.
+	PodSecurity string
 }
 
 // State is how far a cluster is.

@@ -62,6 +62,8 @@ type Description struct {
 	Issuer *TokenIssuer
 	// Webhooks is how the API server proves to admission webhooks who it is; nil for one that does not.
 	Webhooks *ClientCertificate
+	// PodSecurity is the level of the Pod Security Standards that pods are held to; empty: privileged, which bounds nothing.
+	PodSecurity string
 	// AuditLog is the file in which the API server writes what is changed by any caller but Trusted; empty for none.
 	AuditLog string
 	// Trusted are the users whose changes are written down by themselves, elsewhere.
@@ -199,10 +201,7 @@ func (d Description) apiServer() runner.Component {
 		)
 		c.RestartOn = append(c.RestartOn, fileEgress)
 	}
-	if d.Webhooks != nil {
-		c.Args = append(c.Args, "--admission-control-config-file="+runner.FileRef(fileAdmission))
-		c.RestartOn = append(c.RestartOn, fileAdmission, fileWebhooks)
-	}
+	d.configureAdmission(&c)
 	if d.AuditLog != "" {
 		c.Args = append(c.Args, "--audit-policy-file="+runner.FileRef(fileAuditPolicy), "--audit-log-path="+d.AuditLog, "--audit-log-maxsize="+auditLogSize)
 		c.RestartOn = append(c.RestartOn, fileAuditPolicy)

@@ -26,6 +26,7 @@ const (
 	fileScheduler         = "scheduler.conf"
 	fileEgress            = "egress.yaml"
 	fileAuditPolicy       = "audit-policy.yaml"
+	fileAdmission         = "admission.yaml"
 )
 
 // serverStandIn stands for the API server while a kubeconfig is written, which takes no reference for a URL.
@@ -68,6 +69,13 @@ func (d Description) files() (map[string]runner.File, error) {
 		if err := d.webhookFiles(files); err != nil {
 			return nil, err
 		}
+	}
+	if d.configuresAdmission() {
+		data, err := d.admission()
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", fileAdmission, err)
+		}
+		files[fileAdmission] = runner.File{Data: data, Template: true}
 	}
 	for name, object := range objects {
 		data, err := yaml.Marshal(object)

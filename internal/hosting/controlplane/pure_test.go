@@ -79,7 +79,8 @@ var planes = map[string]struct {
 	listen netip.Addr // where a host listens
 	change func(*Description)
 }{
-	"cluster": {"A whole cluster.", netip.IPv4Unspecified(), func(*Description) {}},
+	"cluster":  {"A whole cluster.", netip.IPv4Unspecified(), func(*Description) {}},
+	"baseline": {"A cluster whose pods are bounded.", netip.IPv4Unspecified(), func(d *Description) { d.PodSecurity = v1alpha1.PodSecurityBaseline }},
 	"admin": {"A plane on which no pod runs.", netip.MustParseAddr("127.0.0.1"), func(d *Description) {
 		d.Own, d.Issuer, d.Cluster, d.WithoutScheduler, d.Controllers = true, nil, "", true, []string{"namespace", "garbagecollector"}
 		d.AuditLog, d.Trusted = "/var/lib/kqueen/audit/audit.log", []string{"system:kqueen"}
@@ -220,6 +221,30 @@ func TestDescribeIsPure(t *testing.T) {
 		}
 		if diff := cmp.Diff(first, again, cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); diff != "" {
 			t.Fatalf("two descriptions of the same differ:\n%s", diff)
+		}
+	}
+}
+
+// TestOnlyBoundedPodsChangeTheDescription: a control plane from before there were levels is not restarted, and what is
+// privileged is as without a level.
+func TestOnlyBoundedPodsChangeTheDescription(t *testing.T) {
+	d := description(t)
+	before, err := Describe(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for level, same := range map[string]bool{"": true, v1alpha1.PodSecurityPrivileged: true, v1alpha1.PodSecurityBaseline: false, v1alpha1.PodSecurityRestricted: false} {
+		d.PodSecurity = level
+		after, err := Describe(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := portable(before) == portable(after); got != same {
+			t.Errorf("%q: described as without a level is %t, want %t", level, got, same)
+		}
+		restarts := slices.Contains(after.Components[0].RestartOn, fileAdmission)
+		if _, ok := after.Files[fileAdmission]; ok == same || restarts == same {
+			t.Errorf("%q: the file is there: %t, the API server is restarted with it: %t", level, ok, restarts)
 		}
 	}
 }

@@ -103,6 +103,7 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 		Store:            StoreAccess{Endpoints: store.Endpoints, CA: store.CA, Keyspace: keyspace},
 		Issuer:           r.issuerFor(cp),
 		Size:             cp.Spec.Size,
+		PodSecurity:      cp.Spec.PodSecurity,
 		Version:          cp.Spec.Version,
 	}, nil
 }

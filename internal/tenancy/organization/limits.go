@@ -31,6 +31,9 @@ type Limits struct {
 	// DataStore names the one in which a provisioner keeps its clusters; empty for one that keeps them in none of this
 	// installation. Set it before the first use; nil: none does.
 	DataStore func(*v1alpha1.Provisioner) string
+	// PodSecurity tells the level of a new cluster of a provisioner for which none is said; empty for one whose clusters have
+	// levels of their own. Set it before the first use; nil: all have.
+	PodSecurity func(*v1alpha1.Provisioner) string
 
 	client client.Reader
 	now    func() time.Time
@@ -87,9 +90,13 @@ func (l *Limits) Cluster(ctx context.Context, old, c *v1alpha1.Cluster, dry bool
 		return err
 	}
 	if old != nil {
-		return l.permit(ctx, o, c, clusterUses(old, p, store), clusterUses(c, p, store))
+		return l.permit(ctx, o, c, clusterUses(old, p, store, ""), clusterUses(c, p, store, ""))
 	}
-	if err := l.permit(ctx, o, c, nil, clusterUses(c, p, store)); err != nil {
+	level := ""
+	if p != nil && l.PodSecurity != nil {
+		level = l.PodSecurity(p)
+	}
+	if err := l.permit(ctx, o, c, nil, clusterUses(c, p, store, level)); err != nil {
 		return err
 	}
 	return l.claim(ctx, o, c, true, dry)

@@ -1,6 +1,7 @@
 package organization
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ const (
 	matterStore       matter = "data store"
 	matterRelease     matter = "release"
 	matterProvider    matter = "machine provider"
+	matterLevel       matter = "Pod Security level"
 )
 
 // flag of `kqueen organization update` that lets an organization use more of the matter.
@@ -30,6 +32,8 @@ func (s matter) flag() string {
 		return "--data-store"
 	case matterProvider:
 		return "--machine-provider"
+	case matterLevel:
+		return "--pod-security"
 	}
 	return "--" + string(s)
 }
@@ -50,8 +54,9 @@ func provisionerUses(p *v1alpha1.Provisioner, store string) []use {
 }
 
 // clusterUses are those of a Cluster, whichever Provisioner it names: what an organization may not use it does not get by a
-// Provisioner of its own either, also not by one from before that was said. p is nil where there is none. It is pure.
-func clusterUses(c *v1alpha1.Cluster, p *v1alpha1.Provisioner, store string) []use {
+// Provisioner of its own either, also not by one from before that was said. p is nil where there is none. level is what the
+// cluster has that says none, and empty where that is not KQueen's to say. It is pure.
+func clusterUses(c *v1alpha1.Cluster, p *v1alpha1.Provisioner, store, level string) []use {
 	const field = "spec.provisionerRef"
 	var uses []use
 	if ref := c.Spec.ProvisionerRef; ref.Namespace == v1alpha1.SystemNamespace {
@@ -61,6 +66,9 @@ func clusterUses(c *v1alpha1.Cluster, p *v1alpha1.Provisioner, store string) []u
 		for _, u := range provisionerUses(p, store) {
 			uses = append(uses, use{u.matter, u.name, field})
 		}
+	}
+	if level = cmp.Or(c.Spec.PodSecurity, level); level != "" {
+		uses = append(uses, use{matterLevel, level, "spec.podSecurity"})
 	}
 	return append(uses, use{matterRelease, c.Spec.Version, "spec.version"})
 }
@@ -112,6 +120,9 @@ func permissions(spec *v1alpha1.OrganizationSpec, shared map[string]string) map[
 		slices.Sort(stores)
 		may[matterStore] = permitted{names: slices.Compact(stores)}
 	}
+	levels := v1alpha1.PodSecurityLevels()
+	weakest := slices.Index(levels, cmp.Or(spec.PodSecurity, v1alpha1.PodSecurityBaseline))
+	may[matterLevel] = permitted{names: levels[max(weakest, 0):]}
 	if len(spec.MachineProviders) == 0 {
 		may[matterProvider] = permitted{names: []string{v1alpha1.ProviderManual}}
 	}
@@ -127,13 +138,16 @@ func disallowed(organization string, may map[matter]permitted, had, asked []use)
 			continue
 		}
 		names := may[u.matter].names
-		listed := "none"
+		listed, next := "none", append(slices.Clone(names), u.name)
 		if len(names) > 0 {
 			listed = strings.Join(names, ", ")
 		}
+		if u.matter == matterLevel {
+			next = []string{u.name} // the weakest says all
+		}
 		return &metav1.StatusCause{Field: u.field, Message: fmt.Sprintf(
 			"the organization may not use the %s %q; it may use: %s; an administrator of the installation allows it with: kqueen organization update %s %s %s",
-			u.matter, u.name, listed, organization, u.matter.flag(), strings.Join(append(slices.Clone(names), u.name), ","))}
+			u.matter, u.name, listed, organization, u.matter.flag(), strings.Join(next, ","))}
 	}
 	return nil
 }

@@ -39,11 +39,11 @@ func TestDisallowed(t *testing.T) {
 	tests := map[string]usesCase{
 		"NothingSaid": {
 			"What no administrator has bounded may be used.", v1alpha1.OrganizationSpec{}, nil,
-			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), own, "default"), "", "",
+			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), own, "default", ""), "", "",
 		},
 		"SharedProvisioner": {
 			"One that is not among those that were named.", v1alpha1.OrganizationSpec{Provisioners: []string{"gke"}}, nil,
-			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), nil, ""),
+			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), nil, "", ""),
 			spec, `shared provisioner "hosted"; it may use: gke; an administrator of the installation allows it with: kqueen organization update acme --provisioner gke,hosted`,
 		},
 		"OwnProvisioner": {
@@ -53,7 +53,7 @@ func TestDisallowed(t *testing.T) {
 		},
 		"OwnProvisionerOfBefore": {
 			"A cluster is not made by an own one either that was there before it was bounded.", v1alpha1.OrganizationSpec{Provisioners: []string{"hosted"}}, nil,
-			clusterUses(cluster("org-acme", "ours", "v1.36.3"), own, "nvme"),
+			clusterUses(cluster("org-acme", "ours", "v1.36.3"), own, "nvme", ""),
 			spec, `data store "nvme"; it may use: default; an administrator of the installation allows it with: kqueen organization update acme --data-store default,nvme`,
 		},
 		"NoStoreAtAll": {
@@ -72,18 +72,18 @@ func TestDisallowed(t *testing.T) {
 		},
 		"StoreWithdrawn": {
 			"What a cluster has it keeps.", v1alpha1.OrganizationSpec{DataStores: []string{"acme"}, Drivers: []string{"gke"}, Provisioners: []string{"gke"}, Releases: []string{"v1.35"}},
-			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), own, "default"),
-			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), own, "default"), "", "",
+			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), own, "default", ""),
+			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), own, "default", ""), "", "",
 		},
 		"Upgrade": {
 			"But it is not raised to what it may not use.", v1alpha1.OrganizationSpec{Releases: []string{"v1.35", "v1.36.2"}},
-			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.2"), own, "default"),
-			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), own, "default"),
+			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.2"), own, "default", ""),
+			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), own, "default", ""),
 			"spec.version", `release "v1.36.3"; it may use: v1.35, v1.36.2; an administrator of the installation allows it with: kqueen organization update acme --release v1.35,v1.36.2,v1.36.3`,
 		},
 		"Minor": {
 			"A minor holds all of its patches.", v1alpha1.OrganizationSpec{Releases: []string{"v1.36"}}, nil,
-			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), own, "default"), "", "",
+			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), own, "default", ""), "", "",
 		},
 	}
 	for name, tc := range tests {
@@ -117,6 +117,34 @@ func TestDisallowedPools(t *testing.T) {
 			"And does not grow.", v1alpha1.OrganizationSpec{}, goesOn(pool("local", ""), Amount{Nodes: 1}, Amount{Nodes: 2}), pool("local", ""),
 			"spec.template.provider", `machine provider "local"; it may use: manual; an administrator of the installation allows it with: kqueen organization update acme --machine-provider manual,local`,
 		},
+	}
+	for name, tc := range tests {
+		t.Run(name, tc.check)
+	}
+}
+
+func TestDisallowedLevels(t *testing.T) {
+	secure := func(level, without string) []use {
+		return clusterUses(&v1alpha1.Cluster{Spec: v1alpha1.ClusterSpec{PodSecurity: level, Version: "v1.36.3"}}, nil, "", without)
+	}
+	tests := map[string]usesCase{
+		"Privileged": {
+			"Pods that lead out are for those who were allowed them.", v1alpha1.OrganizationSpec{}, nil, secure("privileged", "baseline"),
+			"spec.podSecurity", `Pod Security level "privileged"; it may use: baseline, restricted; an administrator of the installation allows it with: kqueen organization update acme --pod-security privileged`,
+		},
+		"PrivilegedAllowed":   {"As here.", v1alpha1.OrganizationSpec{PodSecurity: "privileged"}, nil, secure("privileged", "baseline"), "", ""},
+		"PrivilegedWithdrawn": {"A cluster that has it goes on.", v1alpha1.OrganizationSpec{}, secure("privileged", ""), secure("privileged", ""), "", ""},
+		"PrivilegedOfBefore":  {"Also one that was never asked.", v1alpha1.OrganizationSpec{PodSecurity: "restricted"}, secure("", ""), secure("", ""), "", ""},
+		"Weakened": {
+			"But does not get it anew.", v1alpha1.OrganizationSpec{}, secure("baseline", ""), secure("privileged", ""),
+			"spec.podSecurity", `Pod Security level "privileged"; it may use: baseline, restricted; an administrator of the installation allows it with: kqueen organization update acme --pod-security privileged`,
+		},
+		"Hardened": {"Restricted is never refused.", v1alpha1.OrganizationSpec{PodSecurity: "restricted"}, nil, secure("restricted", "baseline"), "", ""},
+		"Unsaid": {
+			"What is not said is the driver's default.", v1alpha1.OrganizationSpec{PodSecurity: "restricted"}, nil, secure("", "baseline"),
+			"spec.podSecurity", `Pod Security level "baseline"; it may use: restricted; an administrator of the installation allows it with: kqueen organization update acme --pod-security baseline`,
+		},
+		"Elsewhere": {"A cloud has levels of its own.", v1alpha1.OrganizationSpec{PodSecurity: "restricted"}, nil, secure("", ""), "", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, tc.check)

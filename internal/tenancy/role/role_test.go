@@ -247,6 +247,7 @@ func TestGuard(t *testing.T) {
 		"OwnerDrivers":    {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Drivers = []string{"hosted"} }, "spec.drivers: only an administrator"},
 		"OwnerStores":     {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.DataStores = []string{"fast"} }, "spec.dataStores: only an administrator"},
 		"OwnerMachines":   {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.MachineProviders = []string{"local"} }, "spec.machineProviders: only an administrator"},
+		"OwnerPods":       {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.PodSecurity = "privileged" }, "spec.podSecurity: only an administrator"},
 		"OwnerFinalizers": {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Finalizers = append(o.Finalizers, "example.com/stay") }, "metadata.finalizers"},
 		"Operator":        {Group("blue", v1alpha1.RoleOperator), func(o *v1alpha1.Organization) { o.Spec.Members = nil }, "cannot update"},
 		"ForeignOwner":    {Group("red", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Members = nil }, "cannot"},

@@ -34,13 +34,12 @@ func NewCommand(e *connection.Env) *cobra.Command {
   kqueen cluster delete demo`,
 	}
 	command.Group(cmd)
-	update, _ := verbs.UpdateCommand(e, kinds.Cluster, `kqueen cluster update demo --spec '{"network":{"extraSANs":["demo.example.com"]}}'`)
 	cmd.AddCommand(
 		newCreateClusterCommand(e),
 		verbs.ListCommand(e, kinds.Cluster),
 		verbs.GetCommand(e, kinds.Cluster),
 		newDescribeClusterCommand(e),
-		update,
+		newUpdateClusterCommand(e),
 		newDeleteClusterCommand(e),
 		newKubeconfigCommand(e),
 		newCredentialCommand(e),

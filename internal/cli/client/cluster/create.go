@@ -26,7 +26,7 @@ type clusterCreation struct {
 	provisioner, provisionerNamespace string
 	podCIDR, serviceCIDR, dnsDomain   string
 	extraSANs                         []string
-	cni                               string
+	cni, podSecurity                  string
 	nodes                             int32
 }
 
@@ -34,7 +34,7 @@ type clusterCreation struct {
 func newCreateClusterCommand(e *connection.Env) *cobra.Command {
 	c := &clusterCreation{Creation: verbs.Creation{Env: e, Kind: kinds.Cluster}}
 	c.FromFlags = c.build
-	c.Excludes = []string{"version", "provisioner", "provisioner-namespace", "pod-cidr", "service-cidr", "dns-domain", "extra-san", "cni"}
+	c.Excludes = []string{"version", "provisioner", "provisioner-namespace", "pod-cidr", "service-cidr", "dns-domain", "extra-san", "cni", "pod-security"}
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
 		Short: "Create a cluster",
@@ -77,6 +77,7 @@ func (c *clusterCreation) registerFlags(cmd *cobra.Command) {
 	flags.StringVar(&c.dnsDomain, "dns-domain", "", "suffix of names inside the cluster (default cluster.local)")
 	flags.StringSliceVar(&c.extraSANs, "extra-san", nil, "further host name or address of the API server; may be repeated")
 	flags.StringVar(&c.cni, "cni", "", "what makes the network of pods: routes, flannel, or none to bring your own (default routes)")
+	registerPodSecurity(cmd, &c.podSecurity, "(default baseline)")
 	flags.Int32Var(&c.nodes, "nodes", 0, "how many nodes to make, in a nodepool that has the name of the cluster")
 	for name, complete := range map[string]cobra.CompletionFunc{
 		"version":               kinds.CompleteNames(c.Env, kinds.Release, -1),
@@ -103,6 +104,9 @@ func (c *clusterCreation) checkFlags(cmd *cobra.Command, args []string) error {
 	}
 	if c.cni != "" && !slices.Contains(v1alpha1.CNIs(), c.cni) {
 		return exit.UsageError(cmd, "--cni: %q has to be one of %s", c.cni, strings.Join(v1alpha1.CNIs(), ", "))
+	}
+	if err := checkPodSecurity(cmd, c.podSecurity); err != nil {
+		return err
 	}
 	if err := kinds.CheckNodes(cmd, "nodes", c.nodes); err != nil {
 		return err
@@ -131,7 +135,7 @@ func (c *clusterCreation) build(ctx context.Context, connected *objects.Client, 
 			Network: v1alpha1.Network{
 				PodCIDR: c.podCIDR, ServiceCIDR: c.serviceCIDR, DNSDomain: c.dnsDomain, ExtraSANs: c.extraSANs,
 			},
-			CNI: c.cni,
+			CNI: c.cni, PodSecurity: c.podSecurity,
 		},
 	}
 	if c.nodes == 0 {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -67,6 +68,7 @@ func describeSpec(p *describe.Page, organization string, c *v1alpha1.Cluster) {
 		"Deleting", describe.Deleting(c),
 		"Version", describe.VersionOnTheWay(c.Status.Version, c.Spec.Version),
 		"Provisioner", c.Spec.ProvisionerRef.Name+" in "+c.Spec.ProvisionerRef.Namespace,
+		"Pod Security", cmp.Or(c.Spec.PodSecurity, "as the cluster was created: baseline, or privileged before there were levels"),
 		"Endpoint", c.Status.Endpoint,
 		"Next retry", describe.In(c.Status.NextTry),
 	)

@@ -1,6 +1,7 @@
 package organization
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -52,6 +53,7 @@ func describeOrganization(ctx context.Context, e *connection.Env, name string) e
 		"Releases", listOr(o.Spec.Releases, "all"),
 		"Drivers", listOr(o.Spec.Drivers, "all"),
 		"Data stores", listOr(o.Spec.DataStores, "those of the shared provisioners that it may use"),
+		"Pod Security", cmp.Or(o.Spec.PodSecurity, v1alpha1.PodSecurityBaseline)+" at the weakest",
 		"Machine providers", listOr(o.Spec.MachineProviders, v1alpha1.ProviderManual),
 	)
 	if len(o.Spec.Members) > 0 {

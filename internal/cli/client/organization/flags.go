@@ -17,6 +17,7 @@ import (
 // organizationFlags are the flags that say what an organization is and may have.
 type organizationFlags struct {
 	displayName     string
+	podSecurity     string
 	clusters, nodes string
 	machines        map[string]string
 	lists           []listFlag
@@ -59,11 +60,14 @@ func (o *organizationFlags) register(cmd *cobra.Command) []string {
 	f.StringVar(&o.displayName, "display-name", "", "name to show")
 	f.StringVar(&o.clusters, "max-clusters", "", "how many clusters it may have, or none for no limit")
 	f.StringVar(&o.nodes, "max-nodes", "", "how many nodes its clusters may have together, or none for no limit")
-	f.StringToStringVar(&o.machines, "max-machines", nil, "how many of those nodes a machine provider may make, such as local=4, or local=none for no limit")
+	f.StringToStringVar(&o.machines, "max-machines", nil, "how many of those nodes a machine provider may make, as `PROVIDER=NUMBER`, such as local=4, or local=none; may be repeated")
 	flags := []string{"display-name", "max-clusters", "max-nodes", "max-machines"}
 	for _, name := range flags {
 		_ = cmd.RegisterFlagCompletionFunc(name, command.NoCompletion)
 	}
+	f.StringVar(&o.podSecurity, "pod-security", "", "weakest Pod Security level that its clusters may have: privileged, baseline or restricted (default baseline)")
+	_ = cmd.RegisterFlagCompletionFunc("pod-security", command.OneOf(v1alpha1.PodSecurityLevels()...))
+	flags = append(flags, "pod-security")
 	for i := range o.lists {
 		list := &o.lists[i]
 		f.StringSliceVar(&list.value, list.name, nil, list.usage)
@@ -78,6 +82,12 @@ func (o *organizationFlags) spec(cmd *cobra.Command) (map[string]any, error) {
 	patch, changed := map[string]any{}, cmd.Flags().Changed
 	if changed("display-name") {
 		patch["displayName"] = o.displayName
+	}
+	if changed("pod-security") {
+		patch["podSecurity"] = nil
+		if o.podSecurity != "" {
+			patch["podSecurity"] = o.podSecurity
+		}
 	}
 	quota, err := o.quota(cmd)
 	if err != nil {

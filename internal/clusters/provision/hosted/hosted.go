@@ -6,6 +6,7 @@
 package hosted
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,9 +46,10 @@ type Config struct {
 type Driver struct{ Config }
 
 var (
-	_ provision.Driver   = (*Driver)(nil)
-	_ provision.Upgrader = (*Driver)(nil)
-	_ provision.Storer   = (*Driver)(nil)
+	_ provision.Driver     = (*Driver)(nil)
+	_ provision.Upgrader   = (*Driver)(nil)
+	_ provision.PodSecurer = (*Driver)(nil)
+	_ provision.Storer     = (*Driver)(nil)
 )
 
 // New returns the driver.
@@ -97,6 +99,9 @@ func parse(raw json.RawMessage) (parameters, error) {
 	}
 	return p, nil
 }
+
+// DefaultPodSecurity implements [provision.PodSecurer].
+func (d *Driver) DefaultPodSecurity() string { return v1alpha1.PodSecurityBaseline }
 
 // DataStore implements [provision.Storer].
 func (d *Driver) DataStore(provisionerParameters json.RawMessage) (string, error) {
@@ -216,6 +221,7 @@ func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
 	spec := v1alpha1.ControlPlaneSpec{Version: want.Version, DataStore: p.DataStore, Network: want.Network, Size: p.Size}
 	have, err := get(ctx, d.Client, want.Ref)
 	if errors.Is(err, provision.ErrNotFound) {
+		spec.PodSecurity = cmp.Or(want.PodSecurity, d.DefaultPodSecurity())
 		return d.create(ctx, want.Ref, spec)
 	}
 	if err != nil {
@@ -229,6 +235,8 @@ func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
 	if spec.Size != "" { // the administrator of the control plane chose otherwise
 		have.Spec.Size = spec.Size
 	}
+	// One from before there were levels has none, and no upgrade of KQueen takes away what its pods may do.
+	have.Spec.PodSecurity = cmp.Or(want.PodSecurity, have.Spec.PodSecurity)
 	if equality.Semantic.DeepEqual(base.Spec, have.Spec) {
 		return nil
 	}
