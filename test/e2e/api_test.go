@@ -295,6 +295,16 @@ func memberEnters(t *testing.T, i *installation, alice, dora *api, cluster strin
 	if r := kubectl("create", "clusterrole", "all", "--verb=*", "--resource=*"); r.code == 0 {
 		t.Error("a developer made a ClusterRole")
 	}
+	// What runs there is not bounded by the level of the cluster's pods.
+	eventually(t, "a developer is kept from kube-system", func(context.Context) error {
+		if r := kubectl("create", "deployment", "web", "--image=example", "-n", "kube-system", "--dry-run=server"); !strings.Contains(r.stderr, "changes nothing in kube-system") {
+			return fmt.Errorf("%s %s", r.stdout, r.stderr)
+		}
+		return nil
+	})
+	if r := kubectl("auth", "can-i", "impersonate", "serviceaccounts", "-n", "kube-system"); r.code == 0 {
+		t.Error("a developer may act as a controller")
+	}
 	doras := credential.Token
 	alice.want(http.StatusOK, "POST", cluster+"/credential", rest.CredentialRequest{}, &credential)
 	alice.keep("ClusterCredential.token", credential.Token)

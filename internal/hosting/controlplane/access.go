@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,13 +45,12 @@ func readOnly(group string, resources ...string) rbacv1.PolicyRule {
 // accessObjects are the rights of the groups of credentials, in the order in which they are made. Each binding has the
 // name of its group.
 func accessObjects() []client.Object {
-	return []client.Object{
+	all := []client.Object{
 		&rbacv1.ClusterRole{ObjectMeta: accessMeta(clusterView), Rules: clusterViewRules},
 		bindingOf(clusterView, clusterView, v1alpha1.AccessView, v1alpha1.AccessEdit),
-		bindingOf(v1alpha1.TokenPrefix+v1alpha1.AccessView, "view", v1alpha1.AccessView),
-		bindingOf(v1alpha1.TokenPrefix+v1alpha1.AccessEdit, "edit", v1alpha1.AccessEdit),
-		bindingOf(v1alpha1.TokenPrefix+v1alpha1.AccessClusterAdmin, "cluster-admin", v1alpha1.AccessClusterAdmin),
+		bindingOf(v1alpha1.TokenPrefix+v1alpha1.AccessView, "view", v1alpha1.AccessView, v1alpha1.AccessEdit),
 	}
+	return append(append(all, editObjects()...), bindingOf(v1alpha1.TokenPrefix+v1alpha1.AccessClusterAdmin, "cluster-admin", v1alpha1.AccessClusterAdmin))
 }
 
 func bindingOf(name, role string, groups ...string) *rbacv1.ClusterRoleBinding {
@@ -161,7 +161,12 @@ func judgeGrant(have, want client.Object) verdict {
 	same := equality.Semantic.DeepEqual
 	switch want := want.(type) {
 	case *rbacv1.ClusterRole:
-		if have := have.(*rbacv1.ClusterRole); !same(have.Rules, want.Rules) || have.AggregationRule != nil {
+		have := have.(*rbacv1.ClusterRole)
+		if !same(have.AggregationRule, want.AggregationRule) {
+			return grantOther
+		}
+		// The rules of one that takes in others are upstream's controller's to write.
+		if want.AggregationRule == nil && !same(have.Rules, want.Rules) {
 			return grantOther
 		}
 	case *rbacv1.ClusterRoleBinding:
@@ -170,6 +175,14 @@ func judgeGrant(have, want client.Object) verdict {
 			return grantForeign
 		}
 		if !same(have.Subjects, want.Subjects) {
+			return grantOther
+		}
+	case *admissionv1.ValidatingAdmissionPolicy:
+		if !same(have.(*admissionv1.ValidatingAdmissionPolicy).Spec, want.Spec) {
+			return grantOther
+		}
+	case *admissionv1.ValidatingAdmissionPolicyBinding:
+		if !same(have.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec, want.Spec) {
 			return grantOther
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,7 +65,7 @@ func (p *plane) rights(ctx context.Context) ([]string, error) {
 func describeRight(o client.Object) string {
 	switch o := o.(type) {
 	case *rbacv1.ClusterRole:
-		return fmt.Sprint("role ", o.Name, o.Rules)
+		return fmt.Sprint("role ", o.Name, o.Rules, o.AggregationRule)
 	case *rbacv1.ClusterRoleBinding:
 		var groups []string
 		for _, s := range o.Subjects {
@@ -72,7 +73,7 @@ func describeRight(o client.Object) string {
 		}
 		return fmt.Sprint("binding ", o.Name, " of ", o.RoleRef.Name, " to ", groups)
 	}
-	return "?"
+	return fmt.Sprintf("%T %s", o, o.GetName())
 }
 
 // TestAccessObjects compares what is put into every cluster with testdata/access.golden.
@@ -126,6 +127,29 @@ func TestJudgeGrant(t *testing.T) {
 	}
 }
 
+// TestAccessIsWrittenOnce: what the API server fills in is no difference, or every look would write.
+func TestAccessIsWrittenOnce(t *testing.T) {
+	p := newPlane(t)
+	if got := grantAll(t.Context(), p.client, false); !got.IsDone() {
+		t.Fatal(got)
+	}
+	for _, want := range accessObjects() {
+		have := want.DeepCopyObject().(client.Object)
+		if err := p.client.Get(t.Context(), client.ObjectKeyFromObject(have), have); err != nil {
+			t.Fatal(err)
+		}
+		if got := judgeGrant(have, want); got != grantGood {
+			t.Errorf("%T %s would be written again: %d", want, want.GetName(), got)
+		}
+	}
+	policy := systemGuard()[0].(*admissionv1.ValidatingAdmissionPolicy)
+	more := policy.DeepCopy()
+	more.Spec.MatchConstraints.ExcludeResourceRules = more.Spec.MatchConstraints.ResourceRules
+	if got := judgeGrant(more, policy); got != grantOther {
+		t.Errorf("a policy that excludes what it is about is left as it is: %d", got)
+	}
+}
+
 // TestAccessIsPutBack: whatever an administrator of the cluster did to the rights, the next run mends it.
 func TestAccessIsPutBack(t *testing.T) {
 	p := newPlane(t)
@@ -136,6 +160,7 @@ func TestAccessIsPutBack(t *testing.T) {
 		t.Fatalf("want all rights, got %q, %v", want, err)
 	}
 	view, edit := bindingOf("kqueen:view", "cluster-admin", "view"), bindingOf("kqueen:edit", "edit")
+	policy := systemGuard()[0].(*admissionv1.ValidatingAdmissionPolicy)
 	acts := map[string]func() error{
 		"removed": func() error { return p.client.Delete(t.Context(), view) },
 		"bound to another role": func() error {
@@ -157,6 +182,7 @@ func TestAccessIsPutBack(t *testing.T) {
 			return p.client.Update(t.Context(), role)
 		},
 	}
+	acts["policy removed"] = func() error { return p.client.Delete(t.Context(), policy.DeepCopy()) }
 	for name, act := range acts {
 		if err := act(); err != nil {
 			t.Fatalf("%s: %v", name, err)

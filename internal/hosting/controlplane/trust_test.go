@@ -10,6 +10,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
@@ -24,11 +25,16 @@ const (
 	pathDeployments = "/apis/apps/v1/namespaces/default/deployments?dryRun=All"
 	pathRoles       = "/apis/rbac.authorization.k8s.io/v1/clusterroles?dryRun=All"
 	pathElsewhere   = "/groups" // at the issuer; the API server must not ask for it
+	pathSystem      = "/apis/apps/v1/namespaces/kube-system/deployments?dryRun=All"
+	pathEnter       = "/api/v1/namespaces/kube-system/pods/none/exec?command=sh&container=c&stdout=true"
+	pathMayI        = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 	pathMyself      = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 	deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"}},` +
 		`"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"web"}]}}}}`
-	role   = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"all"},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`
+	role      = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"all"},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`
+	mayIActAs = `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":` +
+		`{"verb":"impersonate","resource":"serviceaccounts","namespace":"kube-system","name":"clusterrole-aggregation-controller"}}}`
 	myself = `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`
 )
 
@@ -166,12 +172,26 @@ func checkGroups(t *testing.T, plane *tenant, ours *signer) {
 		{pathSecrets, "", map[string]int{"view": denied, "edit": ok, "cluster-admin": ok, "other": denied}},
 		{pathDeployments, deployment, map[string]int{"view": denied, "edit": made, "cluster-admin": made, "other": denied}},
 		{pathRoles, role, map[string]int{"view": denied, "edit": denied, "cluster-admin": made, "other": denied}},
+		{pathSystem, deployment, map[string]int{"view": denied, "edit": denied, "cluster-admin": made, "other": denied}},
+		// Who is let through does not find the pod.
+		{pathEnter, "", map[string]int{"view": denied, "edit": denied, "cluster-admin": http.StatusNotFound, "other": denied}},
 	}
 	// Upstream's controller fills in the roles within moments of its start.
 	eventually(t, "the role edit is filled in", func() bool {
 		code, _ := plane.call(t, ours.sign(t, plane.Issuer.Audience, "edit"), pathDeployments, deployment)
 		return code == made
 	})
+	eventually(t, "the policy about kube-system counts", func() bool {
+		code, _ := plane.call(t, ours.sign(t, plane.Issuer.Audience, "edit"), pathSystem, deployment)
+		return code == denied
+	})
+	for group, want := range map[string]bool{"view": false, "edit": false, "cluster-admin": true} {
+		code, answer := plane.call(t, ours.sign(t, plane.Issuer.Audience, group), pathMayI, mayIActAs)
+		var review authorizationv1.SelfSubjectAccessReview
+		if err := json.Unmarshal(answer, &review); err != nil || code != made || review.Status.Allowed != want {
+			t.Errorf("%s may act as the ServiceAccount of a controller: %t, want %t (%d: %s)", group, review.Status.Allowed, want, code, answer)
+		}
+	}
 	for _, tc := range tests {
 		for group, want := range tc.want {
 			if code, answer := plane.call(t, ours.sign(t, plane.Issuer.Audience, group), tc.path, tc.body); code != want {
