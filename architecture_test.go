@@ -32,6 +32,7 @@ const importTable = `
 	platform/text < platform/health < PLAIN;
 	platform/invalid < platform/component < PLAIN;
 	NONE < platform/osthread, platform/relay, platform/kube, platform/database;
+	platform/relay < platform/healthz;
 	platform/database, PLAIN < platform/idempotency;
 	API < platform/operator, platform/admission;
 	platform/osthread < platform/confine;
@@ -41,7 +42,7 @@ const importTable = `
 	# hosting: the mechanisms of control planes.
 	PLAIN < hosting/pki, hosting/datastore, hosting/release, hosting/runner;
 	platform/relay < hosting/egress;
-	platform/operator, platform/relay, PLAIN < hosting/gateway;
+	platform/operator, platform/relay, platform/healthz, PLAIN < hosting/gateway;
 	# A runner of processes says in the supervisor's terms what is described; no reconciler knows either.
 	hosting/runner, hosting/release, platform/supervise < hosting/runner/process;
 

@@ -1,25 +1,42 @@
 package host
 
 import (
+	"fmt"
 	"log/slog"
+	"net"
 	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"kqueen.io/kqueen/internal/hosting/egress"
+	"kqueen.io/kqueen/internal/platform/healthz"
 )
 
 // newEgressCommand is what carries calls of API servers into their clusters. "kqueen up" starts it; users do not.
 func newEgressCommand() *cobra.Command {
 	s := egress.Server{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	health := ""
 	cmd := &cobra.Command{
-		Use:    "egress --workloads DIR",
+		Use:    "egress --workloads DIR --health ADDRESS:PORT",
 		Short:  "Run the egress proxy",
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE:   func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := net.Listen("tcp", health)
+			if err != nil {
+				return fmt.Errorf("open the egress proxy's port for health: %w", err)
+			}
+			group, ctx := errgroup.WithContext(cmd.Context())
+			group.Go(func() error { return healthz.Serve(ctx, l, nil) })
+			group.Go(func() error { return s.Run(ctx) })
+			return group.Wait()
+		},
 	}
 	cmd.Flags().StringVar(&s.Dir, "workloads", "", "directory of the workloads, whose marks say where calls come from and go to")
-	_ = cmd.MarkFlagRequired("workloads")
+	cmd.Flags().StringVar(&health, "health", "", "address and port that answers GET /healthz")
+	for _, name := range []string{"workloads", "health"} {
+		_ = cmd.MarkFlagRequired(name)
+	}
 	return cmd
 }

@@ -28,6 +28,9 @@ const (
 	portHTTP   = "http"
 )
 
+// portHealth is that of the egress workload.
+const portHealth = "health"
+
 // adminNetwork is the addressing of the admin plane. No pod and no Service lives there but "kubernetes".
 var adminNetwork = v1alpha1.Network{PodCIDR: "10.254.0.0/16", ServiceCIDR: "10.255.0.0/24", DNSDomain: "cluster.local"}
 
@@ -159,15 +162,18 @@ func (u *bringUp) admin(ctx context.Context) error {
 // egress runs what carries the calls of tenants' API servers into their clusters. Without KQueen it goes on, as
 // the API servers do.
 func (u *bringUp) egress(ctx context.Context) error {
-	place, err := u.Supervisor.Reserve(ctx, WorkloadEgress, nil)
+	place, err := u.Supervisor.Reserve(ctx, WorkloadEgress, []string{portHealth})
 	if err != nil {
 		return fmt.Errorf("reserve the directory of egress: %w", err)
 	}
+	health := net.JoinHostPort(place.Addr.String(), strconv.Itoa(place.Port[portHealth]))
 	err = u.Supervisor.Apply(ctx, supervise.Workload{ID: WorkloadEgress, Score: confine.ScoreKept, Components: []supervise.Component{{
 		Name: "egress",
 		Path: u.Program,
 		// In one word: an egress of a KQueen that ran API servers as itself, and has sockets that no others can open, had two.
-		Args: []string{"egress", "--workloads=" + filepath.Dir(place.Dir)},
+		Args:  []string{"egress", "--workloads=" + filepath.Dir(place.Dir), "--health=" + health},
+		Ports: []string{portHealth},
+		Probe: &supervise.Probe{URL: "http://" + health + "/healthz"},
 		// Every client has to connect again, whenever it ends.
 		StopGrace: time.Second,
 	}}})

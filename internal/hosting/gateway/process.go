@@ -7,13 +7,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"kqueen.io/kqueen/internal/platform/relay"
+	"kqueen.io/kqueen/internal/platform/healthz"
 )
 
 // Process is a gateway that runs without KQueen: its routes are in a file, so that no restart, crash or hang of KQueen
@@ -49,7 +48,7 @@ func (p Process) Run(ctx context.Context) error {
 	file.look()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.Serve(ctx, l) })
-	group.Go(func() error { return serveHealth(ctx, health, g.metrics.handler()) })
+	group.Go(func() error { return healthz.Serve(ctx, health, g.metrics.handler()) })
 	group.Go(func() error { return file.follow(ctx) })
 	return group.Wait()
 }
@@ -112,21 +111,6 @@ func (f *followed) take() error {
 		if err := f.gateway.SetRoute(host, backend); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// healthTimeout bounds a request for health and everything about its connection.
-const healthTimeout = 5 * time.Second
-
-func serveHealth(ctx context.Context, l net.Listener, metrics http.Handler) error {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.Handle("GET /metrics", metrics)
-	server := &http.Server{Handler: mux, ReadTimeout: healthTimeout, WriteTimeout: healthTimeout, IdleTimeout: healthTimeout, MaxHeaderBytes: 4 << 10}
-	defer relay.CloseWhenDone(ctx, server)()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve health: %w", err)
 	}
 	return nil
 }

@@ -93,4 +93,8 @@ type Probe struct {
 	CertFile   string // client certificate, with KeyFile; optional
 	KeyFile    string
 	ServerName string // expected name in the server's certificate; empty: host of the URL
+	// Socket, when set, is a unix socket as the program sees it. The URL is then a method of gRPC, called there without an
+	// argument: any answer means ready. A program that does not offer the method counts as one that does not answer: a
+	// restart alone can help.
+	Socket string `json:",omitempty"`
 }

@@ -38,10 +38,17 @@ func (t Timing) patience(stopped, disk bool, share float64) time.Duration {
 	return t.HangBusy
 }
 
-// listen takes note of the result of a probe, and gives a process up that has been silent for too long. Any answer, that
-// it is not ready and that nothing listens included, is a sign of life.
+// silent says whether the result of a probe is no sign of life. Any answer is one, that it is not ready and that nothing
+// listens included, but for one that lacks the very thing that it is there for. It is pure.
+func silent(result error) bool {
+	_, absent := errors.AsType[*absentError](result)
+	timeout, ok := errors.AsType[net.Error](result)
+	return absent || ok && timeout.Timeout()
+}
+
+// listen takes note of the result of a probe, and gives a process up that has been silent for too long.
 func (k *keeper) listen(now time.Time, result error) {
-	if timeout, ok := errors.AsType[net.Error](result); !ok || !timeout.Timeout() {
+	if !silent(result) {
 		k.silence = silence{}
 		return
 	}
@@ -57,15 +64,15 @@ func (k *keeper) listen(now time.Time, result error) {
 	if disk {
 		k.silence.disk++
 	}
-	silent := now.Sub(k.silence.since)
-	share := (wanted - k.silence.wanted).Seconds() / max(silent.Seconds(), 1)
+	quiet := now.Sub(k.silence.since)
+	share := (wanted - k.silence.wanted).Seconds() / max(quiet.Seconds(), 1)
 	disk = 2*k.silence.disk > k.silence.looks
-	if silent < k.s.conf.Timing.patience(st.stopped(), disk, share) {
+	if quiet < k.s.conf.Timing.patience(st.stopped(), disk, share) {
 		return
 	}
-	k.hung, k.hungAt = silent, now
+	k.hung, k.hungAt = quiet, now
 	k.s.conf.Log.Warn("hangs and is ended", "workload", k.wl.id, "component", k.name, "pid", k.proc.pid,
-		"silent", silent, "stopped", st.stopped(), "disk", disk, "processor", share)
+		"silent", quiet, "stopped", st.stopped(), "disk", disk, "processor", share)
 	// A Go program writes what its goroutines do into its log, and ends.
 	k.send(unix.SIGQUIT)
 }

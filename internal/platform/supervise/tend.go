@@ -28,6 +28,9 @@ func (k *keeper) tend(ctx context.Context, o order) (health.State, string) {
 func (k *keeper) ask(ctx context.Context, probe *Probe) {
 	answer := make(chan error, 1)
 	k.answer = answer
+	if k.client == nil && probe.Socket != "" {
+		k.client = newServiceClient(k.proc.pid, probe.Socket, k.s.conf.Timing.ProbeTimeout)
+	}
 	if k.client == nil {
 		client, err := newProbeClient(k.wl.dir, probe, k.s.conf.Timing.ProbeTimeout)
 		if err != nil {
@@ -37,8 +40,11 @@ func (k *keeper) ask(ctx context.Context, probe *Probe) {
 		k.client = client
 	}
 	ctx, k.stopProbe = context.WithCancel(ctx)
-	client, url := k.client, probe.URL
-	go func() { answer <- ask(ctx, client, url) }()
+	client, url, call := k.client, probe.URL, ask
+	if probe.Socket != "" {
+		call = askService
+	}
+	go func() { answer <- call(ctx, client, url) }()
 }
 
 // forgetProbe cancels the probe under way; its answer will not be read.

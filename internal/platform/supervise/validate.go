@@ -173,5 +173,8 @@ func checkProbe(field string, p *Probe) error {
 	if (p.CertFile == "") != (p.KeyFile == "") {
 		return invalid.New(field+".certFile", "certificate and key go together; give both or none")
 	}
+	if p.Socket != "" && (!path.IsAbs(p.Socket) || u.Scheme != "http" || p.CAFile+p.CertFile != "") {
+		return invalid.New(field+".socket", "%q is not an absolute path, or the probe uses TLS; want a path and a URL of http", p.Socket)
+	}
 	return nil
 }

@@ -62,6 +62,7 @@ func TestValidate(t *testing.T) {
 		}, "components[in].within"},
 		"ProbeURL":      {"only http is spoken", func(_ *Workload, c *Component) { c.Probe.URL = "tcp://x" }, "components[api].probe.url"},
 		"ProbeFile":     {"files stay below the directory", func(_ *Workload, c *Component) { c.Probe.CAFile = "../ca" }, "components[api].probe.file"},
+		"ProbeSocket":   {"it is dialed as the program sees it", func(_ *Workload, c *Component) { c.Probe = &Probe{URL: "http://x/a.B/C", Socket: "run/a.sock"} }, "components[api].probe.socket"},
 		"ProbeHalfPair": {"a certificate needs its key", func(_ *Workload, c *Component) { c.Probe.CertFile = "a" }, "components[api].probe.certFile"},
 		"Grace":         {"time does not run backwards", func(_ *Workload, c *Component) { c.StopGrace = -1 }, "components[api].stopGrace"},
 	}

@@ -55,6 +55,10 @@ type Programs struct {
 	ProxyMode string
 }
 
+// criVersion is the method of the CRI that tells its version. containerd runs without its CRI plugin when that could not be
+// loaded, such as for want of inotify instances, and no kubelet can work with it then.
+const criVersion = "http://containerd/runtime.v1.RuntimeService/Version"
+
 // Containerd is the container runtime.
 func (p Programs) Containerd() supervise.Component {
 	return supervise.Component{
@@ -63,6 +67,7 @@ func (p Programs) Containerd() supervise.Component {
 		Args: []string{"--config", p.path(FileContainerd)},
 		// A restart leaves the pods alone: their shims live on.
 		RestartOn: p.RestartContainerd,
+		Probe:     &supervise.Probe{URL: criVersion, Socket: p.Socket},
 	}
 }
 

@@ -25,6 +25,8 @@ const programMark = "RUNNERTEST_PROGRAM"
 //	-serve ADDR        answer GET /readyz on ADDR
 //	-tls DIR           as https, with DIR/tls.crt and DIR/tls.key (below the cwd)
 //	-delay D           readyz says 503 until D has passed
+//	-grpc SOCKET       offer the method /test.Service/Ask on a unix socket, unless FILE of -without exists at the start
+//	-without FILE
 //	-unready FILE      readyz says 503 while FILE exists
 //	-hang FILE         readyz does not answer while FILE exists
 //	-toil              and keeps a processor busy meanwhile
@@ -65,6 +67,7 @@ func Path() string {
 
 type behaviour struct {
 	serve, tls, unready, hang, print, touch string
+	grpc, without                           string
 	delay                                   time.Duration
 	ignoreTerm, child, toil                 bool
 	exit, crash, flood                      int
@@ -76,6 +79,8 @@ func program(args []string) error {
 	fs := flag.NewFlagSet("program", flag.ContinueOnError)
 	fs.StringVar(&b.serve, "serve", "", "")
 	fs.StringVar(&b.tls, "tls", "", "")
+	fs.StringVar(&b.grpc, "grpc", "", "")
+	fs.StringVar(&b.without, "without", "", "")
 	fs.StringVar(&b.unready, "unready", "", "")
 	fs.StringVar(&b.hang, "hang", "", "")
 	fs.BoolVar(&b.toil, "toil", false, "")
@@ -102,6 +107,11 @@ func program(args []string) error {
 	}
 	if b.serve != "" {
 		if err := b.listen(); err != nil {
+			return err
+		}
+	}
+	if b.grpc != "" {
+		if err := b.offer(); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,84 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"kqueen.io/kqueen/internal/platform/health"
+	"kqueen.io/kqueen/internal/platform/supervise/programtest"
+)
+
+func TestSilent(t *testing.T) {
+	for name, c := range map[string]struct {
+		result error
+		want   bool
+	}{
+		"an answer":                      {nil, false},
+		"not ready":                      {errors.New("503: [-]etcd failed"), false},
+		"nothing listens":                {&net.OpError{Op: "dial", Err: os.ErrNotExist}, false},
+		"no answer in time":              {fmt.Errorf("get: %w", os.ErrDeadlineExceeded), true},
+		"an answer, of half the program": {fmt.Errorf("call: %w", &absentError{"runtime.v1.RuntimeService"}), true},
+	} {
+		if got := silent(c.result); got != c.want {
+			t.Errorf("%s: silent %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestProgramWithoutItsServiceIsRestarted: it runs and answers, and lacks what it is there for, as a containerd does that
+// found no inotify instance for its CRI plugin.
+func TestProgramWithoutItsServiceIsRestarted(t *testing.T) {
+	t.Parallel()
+	conf := hasty(t)
+	conf.Timing.HangIdle, conf.Timing.HangBusy = 100*time.Millisecond, 100*time.Millisecond
+	conf.Timing.ProbeTimeout = time.Second
+	r := open(t, conf)
+	dir := filepath.Join(conf.Dir, "workloads", "a")
+	w := Workload{ID: "a", Components: []Component{{
+		Name: "api", Path: programtest.Path(), Args: []string{"-grpc", "api.sock", "-without", "without"}, Env: programtest.Env(),
+		Probe: &Probe{URL: "http://service/test.Service/Ask", Socket: filepath.Join(dir, "api.sock")},
+	}}}
+	if _, err := r.Reserve(t.Context(), "a", nil); err != nil {
+		t.Fatal(err)
+	}
+	lacking := filepath.Join(dir, "without")
+	if err := os.WriteFile(lacking, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, r, w)
+	await(t, r, "a", func(s Status) bool {
+		c, _ := s.Component("api")
+		return c.Restarts > 0 && c.LastExit != nil && c.LastExit.Hung > 0
+	})
+	if err := os.Remove(lacking); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, r, "a", "api", health.Ready)
+}
+
+// TestSocketsOfOthers: a program that plants a symlink in place of its socket has the supervisor call none beside it.
+func TestSocketsOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	conn, err := dialWithin(t.Context(), os.Getpid(), filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	if err := os.Symlink("/proc/self/root"+filepath.Join(dir, "s"), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if conn, err := dialWithin(t.Context(), os.Getpid(), filepath.Join(dir, "link")); err == nil {
+		_ = conn.Close()
+		t.Error("a magic link was followed")
+	}
+}
