@@ -83,7 +83,7 @@ func TestRunOnAnExistingCluster(t *testing.T) {
 		}
 	}
 	said := &lines{}
-	ended := run(t, Config{
+	a, ended := run(t, Config{
 		Engine: existing{config: controlplanetest.User(t, "kqueen-in-a-cluster")},
 		Dir:    filepath.Join(t.TempDir(), "data"), Program: os.Args[0], Version: "test", Releases: t.TempDir(),
 		Log: slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -121,8 +121,16 @@ func TestRunOnAnExistingCluster(t *testing.T) {
 		t.Errorf("a provisioner over a foreign data store: got %v, want that it is refused", err)
 	}
 
+	if err := a.Alive(t.Context()); err != nil {
+		t.Errorf("it works, and is said not to: %v", err)
+	}
 	if err := ended(); err != nil {
 		t.Errorf("run: %v", err)
+	}
+	late, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if a.Alive(late) == nil {
+		t.Error("it has ended, and is said to work")
 	}
 	text := said.String()
 	for line := range strings.Lines(text) {
@@ -138,7 +146,7 @@ func TestRunOnAnExistingCluster(t *testing.T) {
 }
 
 // run runs an installation until the returned function is called, which returns how it ended.
-func run(t *testing.T, c Config) func() error {
+func run(t *testing.T, c Config) (*App, func() error) {
 	t.Helper()
 	a, err := New(t.Context(), c)
 	if err != nil {
@@ -169,7 +177,7 @@ func run(t *testing.T, c Config) func() error {
 	case <-time.After(2 * time.Minute):
 		t.Fatal("it is not ready")
 	}
-	return stop
+	return a, stop
 }
 
 // lines keep a log.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -99,6 +100,10 @@ func serve(ctx context.Context, e *connection.Env, flags upFlags) error {
 	if err != nil {
 		return err
 	}
+	manager, err := daemon.OpenManager()
+	if err != nil {
+		return err
+	}
 	config.Log = slog.New(slog.NewJSONHandler(report.Log(e.Stderr, dir), nil))
 	config.Report = report.Step
 	// What the libraries say goes to the same log. It is the process' own, so it is not set by each installation.
@@ -108,20 +113,32 @@ func serve(ctx context.Context, e *connection.Env, flags upFlags) error {
 	if err := confine.Keep(); err != nil {
 		config.Log.Warn("KQueen is ended like any other process when memory runs out", "error", err)
 	}
-	err = serveWith(ctx, config, report)
+	err = serveWith(ctx, config, report, manager)
 	report.End(err)
 	return err
 }
 
-func serveWith(ctx context.Context, config app.Config, report *daemon.Report) error {
+func serveWith(ctx context.Context, config app.Config, report *daemon.Report, manager *daemon.Manager) error {
 	a, err := app.New(ctx, config)
 	if err != nil {
 		return explainLocked(err, config.Dir)
 	}
+	tell := func(word string) {
+		if err := manager.Tell(context.WithoutCancel(ctx), word); err != nil {
+			config.Log.Error("the service manager does not hear", "error", err)
+		}
+	}
+	defer context.AfterFunc(ctx, func() { tell("STOPPING=1") })()
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
 	err = a.Run(ctx, func() {
 		config.Log.Info("serving", "dir", config.Dir)
 		report.Ready()
+		tell("READY=1")
+		watch.Go(func() { manager.Watch(watching, a.Alive, config.Log) })
 	})
+	stop()
+	watch.Wait()
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil
 	}
