@@ -42,9 +42,19 @@ func checkDir(dir string) error {
 		return fmt.Errorf("look at the disk of %s: %w", dir, err)
 	}
 	if free := disk.Bavail * uint64(disk.Bsize); free < leastDisk {
-		return fmt.Errorf("not enough disk: %s has %d MiB free and KQueen needs %d MiB; free some, or choose another place with --data-dir", dir, free>>20, leastDisk>>20)
+		_, err := os.Stat(settingsFile(dir))
+		return fmt.Errorf("not enough disk: %s has %d MiB free and KQueen needs %d MiB; %s", dir, free>>20, leastDisk>>20, diskAdvice(err == nil))
 	}
 	return nil
+}
+
+// diskAdvice is what helps when the disk of the data directory is full. Another directory is another installation, which knows
+// nothing of the clusters in this one. It is pure.
+func diskAdvice(used bool) string {
+	if used {
+		return "free some, or move the whole directory to a larger disk; what runs goes on meanwhile"
+	}
+	return "free some, or choose another place with --data-dir"
 }
 
 // settings are what was chosen once and has to stay the same.
@@ -105,7 +115,8 @@ func loadSettings(dir string) (*settings, error) {
 		return nil, fmt.Errorf("read settings: %w", err)
 	}
 	if err := json.Unmarshal(data, s); err != nil {
-		return nil, fmt.Errorf("read %s: %w; correct it, or delete it to have new ports chosen", settingsFile(dir), err)
+		return nil, fmt.Errorf("read %s: %w; correct it: it has the ports and the names at which clusters are reached, which kubeconfigs hold. "+
+			"When that cannot be, delete it and start once with --listen, --gateway-port, --api-port, --domain and --machine-network as they were", settingsFile(dir), err)
 	}
 	return s, nil
 }

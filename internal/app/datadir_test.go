@@ -3,6 +3,7 @@
 package app
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,5 +29,15 @@ func TestImagesAreRemembered(t *testing.T) {
 	want := []string{"", prepare.Upstream, prepare.Upstream, prepare.Bundled, prepare.Bundled}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestDiskAdvice: a user with clusters is not sent to a directory that knows nothing of them.
+func TestDiskAdvice(t *testing.T) {
+	if got := diskAdvice(true); strings.Contains(got, "--data-dir") {
+		t.Errorf("with clusters: %s", got)
+	}
+	if got := diskAdvice(false); !strings.Contains(got, "--data-dir") {
+		t.Errorf("without: %s", got)
 	}
 }

@@ -23,14 +23,14 @@ func (p port) listen(host netip.Addr, lastTime int) (net.Listener, error) {
 	on := func(n int) (net.Listener, error) {
 		return net.Listen("tcp", net.JoinHostPort(host.String(), strconv.Itoa(n)))
 	}
-	said, n := " ("+p.flag+")", p.wish
+	said, n, advice := " ("+p.flag+")", p.wish, "stop the program that listens there, or choose another with "+p.flag
 	if n == 0 {
-		said, n = "", lastTime
+		said, n, advice = "", lastTime, "stop the program that listens there: clients have this port, and look for another one in vain"
 	}
 	if n != 0 {
 		l, err := on(n)
 		if err != nil {
-			return nil, fmt.Errorf("open the %s's port %d%s: %w; stop the program that listens there, or choose another with %s", p.of, n, said, err, p.flag)
+			return nil, fmt.Errorf("open the %s's port %d%s: %w; %s", p.of, n, said, err, advice)
 		}
 		return l, nil
 	}

@@ -30,6 +30,9 @@ func TestPort(t *testing.T) {
 			if c.want == "" && (err != nil || l.Addr().(*net.TCPAddr).Port == taken) {
 				t.Errorf("want a free port, got %v", err)
 			}
+			if c.lastTime == taken && strings.Contains(err.Error(), "choose another") {
+				t.Errorf("another port is advised, which none of the clients know: %v", err)
+			}
 			if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "stop the program")) {
 				t.Errorf("want an error with %q, got %v", c.want, err)
 			}

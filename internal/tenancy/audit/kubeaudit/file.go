@@ -3,6 +3,8 @@ package kubeaudit
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -21,22 +24,43 @@ const (
 	maxBatch = 500
 )
 
-// position is how far the log was read.
+// position is how far the log was read. The zero value is that of a log which was never read.
 type position struct {
-	// File is the inode: names change when files are rotated.
-	File   uint64
+	// File is what the file's first line is known by: names change when files are rotated, and inodes when they are copied.
+	File   string
 	Offset int64
+	// inode is in positions that were written before files were known by their content.
+	inode uint64
 }
 
-func (p position) String() string { return fmt.Sprintf("%d:%d", p.File, p.Offset) }
+// fileDigits is the length of position.File.
+const fileDigits = 32
 
-// parsePosition reads what String wrote; the empty one is that of a log which was never read.
-func parsePosition(text string) (position, error) {
-	var p position
-	if text == "" {
-		return p, nil
+func (p position) String() string {
+	switch {
+	case p.inode != 0:
+		return fmt.Sprintf("%d:%d", p.inode, p.Offset)
+	case p.File == "":
+		return ""
 	}
-	if _, err := fmt.Sscanf(text, "%d:%d", &p.File, &p.Offset); err != nil || p.Offset < 0 || p.String() != text {
+	return fmt.Sprintf("%s:%d", p.File, p.Offset)
+}
+
+// parsePosition reads what String wrote.
+func parsePosition(text string) (position, error) {
+	if text == "" {
+		return position{}, nil
+	}
+	file, offset, _ := strings.Cut(text, ":")
+	var p position
+	var err error
+	if p.Offset, err = strconv.ParseInt(offset, 10, 64); err == nil && len(file) == fileDigits {
+		p.File = file
+		_, err = hex.DecodeString(file)
+	} else if err == nil {
+		p.inode, err = strconv.ParseUint(file, 10, 64)
+	}
+	if err != nil || p.Offset < 0 || p.String() != text {
 		return position{}, fmt.Errorf("position %q in the log of the admin plane: want FILE:OFFSET", text)
 	}
 	return p, nil
@@ -45,8 +69,28 @@ func parsePosition(text string) (position, error) {
 // logFile is one file of the log.
 type logFile struct {
 	path string
-	id   uint64
-	size int64
+	// id is as in position; empty while the first line of the file that is written now is not whole.
+	id    string
+	inode uint64
+	size  int64
+}
+
+// identify says what a file is known by. whole says that nothing will be added to it.
+func identify(path string, whole bool) (string, error) {
+	lines, err := openLines(path, 0, whole)
+	if err != nil {
+		return "", err
+	}
+	defer lines.close()
+	line, _, err := lines.line()
+	if errors.Is(err, io.EOF) && !whole {
+		return "", nil
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read the log of the admin plane: %w", err)
+	}
+	sum := sha256.Sum256(line)
+	return hex.EncodeToString(sum[:])[:fileDigits], nil
 }
 
 // logFiles are the files of the log, oldest first. Rotated ones have the time in their name, between it and the suffix.
@@ -70,11 +114,21 @@ func logFiles(dir string) ([]logFile, error) {
 			return nil, fmt.Errorf("look for the log of the admin plane: %w", err)
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() {
-			files = append(files, logFile{filepath.Join(dir, entry.Name()), stat.Ino, info.Size()})
+			files = append(files, logFile{path: filepath.Join(dir, entry.Name()), inode: stat.Ino, size: info.Size()})
 		}
 	}
 	// "audit-….log" is before "audit.log" already; said for who reads this.
 	slices.SortStableFunc(files, func(a, b logFile) int { return strings.Compare(a.path, b.path) })
+	for i := range files {
+		id, err := identify(files[i].path, i < len(files)-1)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil // rotated since; the next look has all of them
+		}
+		if err != nil {
+			return nil, err
+		}
+		files[i].id = id
+	}
 	return files, nil
 }
 
@@ -90,7 +144,9 @@ func (p position) in(files []logFile) (begin place, lost bool) {
 	if p == (position{}) {
 		return place{}, false
 	}
-	i := slices.IndexFunc(files, func(f logFile) bool { return f.id == p.File })
+	i := slices.IndexFunc(files, func(f logFile) bool {
+		return p.inode != 0 && f.inode == p.inode || p.File != "" && f.id == p.File
+	})
 	if i < 0 || files[i].size < p.Offset {
 		return place{}, true
 	}

@@ -95,20 +95,22 @@ func (r *Reader) Read(ctx context.Context) error {
 			return err
 		}
 	}
-	for i := begin.index; i < len(files); i++ {
+	read := begin.index // the files before it are read to their ends
+	for i := begin.index; i < len(files) && files[i].id != ""; i++ {
 		if err := r.readFile(ctx, files[i], begin.offset, i < len(files)-1); err != nil {
 			return err
 		}
 		begin.offset = 0
-		if i == len(files)-1 {
+		// Where the next file begins is remembered before this one goes. One that is not known yet cannot be remembered.
+		if i == len(files)-1 || files[i+1].id == "" {
 			break
 		}
-		// Where the next file begins is remembered before this one goes.
 		if err := r.Log.AppendFrom(ctx, r.Source, position{File: files[i+1].id}.String(), nil); err != nil {
 			return err
 		}
+		read = i + 1
 	}
-	return removeAll(files[:len(files)-1])
+	return removeAll(files[:read])
 }
 
 // readFile copies a file into the audit log from an offset on. One that is whole is read to its very end; the other
@@ -125,7 +127,7 @@ func (r *Reader) readFile(ctx context.Context, f logFile, offset int64, whole bo
 			return err
 		}
 		offset = end
-		if err := r.Log.AppendFrom(ctx, r.Source, position{f.id, offset}.String(), r.records(batch)); err != nil {
+		if err := r.Log.AppendFrom(ctx, r.Source, position{File: f.id, Offset: offset}.String(), r.records(batch)); err != nil {
 			return err
 		}
 	}

@@ -108,7 +108,8 @@ func TestStrangers(t *testing.T) {
 }
 
 func TestPosition(t *testing.T) {
-	for text, good := range map[string]bool{"": true, "7:0": true, "7:12": true, "7": false, "7:-1": false, "7:1x": false, "x": false, "07:1": false} {
+	const file = "0123456789abcdef0123456789abcdef"
+	for text, good := range map[string]bool{"": true, file + ":0": true, file + ":12": true, file: false, file + ":-1": false, file + ":012": false, "7:0": true, "7:12": true, "7": false, "7:-1": false, "7:1x": false, "x": false, "07:1": false} {
 		p, err := parsePosition(text)
 		if good != (err == nil) || (good && text != "" && p.String() != text) {
 			t.Errorf("%q: %v, %v", text, p, err)
@@ -219,6 +220,57 @@ func TestLost(t *testing.T) {
 	p.want("a-1", "a-2", "read-admin-log")
 	p.write("\n" + line(3))
 	p.want("a-1", "a-2", "read-admin-log", "read-admin-log", "a-3")
+}
+
+// TestCopied: a log that was restored from a backup, with the database beside it, is read on where it was left, whatever its
+// files' inodes are.
+func TestCopied(t *testing.T) {
+	p := newPlane(t)
+	p.write(line(1) + line(2))
+	p.want("a-1", "a-2")
+	p.write(line(3))
+	p.rotate("audit-2026-01-02T03-04-05.000.log")
+	p.write(line(4))
+	again := &plane{&Reader{Log: p.log, Source: "plane", Dir: t.TempDir(), Warn: p.Warn}, t, p.log}
+	if err := os.CopyFS(again.Dir, os.DirFS(p.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	again.want("a-1", "a-2", "a-3", "a-4")
+	again.write(line(5))
+	again.want("a-1", "a-2", "a-3", "a-4", "a-5")
+}
+
+// TestBegunFile: a file that is read waits until the next one is known, and nothing is read twice.
+func TestBegunFile(t *testing.T) {
+	p := newPlane(t)
+	p.write(line(1))
+	p.want("a-1")
+	p.rotate("audit-2026-01-02T03-04-05.000.log")
+	p.write(line(2)[:20])
+	p.want("a-1")
+	p.want("a-1")
+	p.write(line(2)[20:])
+	p.want("a-1", "a-2")
+	if files, err := logFiles(p.Dir); err != nil || len(files) != 1 {
+		t.Errorf("%d files are left, %v; want the one that is written", len(files), err)
+	}
+}
+
+// TestFormerPosition: how far a log was read before the upgrade is not forgotten.
+func TestFormerPosition(t *testing.T) {
+	p := newPlane(t)
+	p.write(line(1) + line(2))
+	files, err := logFiles(p.Dir)
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	former := position{inode: files[0].inode, Offset: int64(len(line(1)))}
+	if err := p.Log.AppendFrom(t.Context(), "plane", former.String(), nil); err != nil {
+		t.Fatal(err)
+	}
+	p.want("a-2")
+	p.write(line(3))
+	p.want("a-2", "a-3")
 }
 
 // TestMany: more lines than one transaction takes.
