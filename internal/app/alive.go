@@ -20,21 +20,21 @@ import (
 // longestReconcile is far more than one look at one object takes: every call that it makes has a deadline of its own.
 const longestReconcile = 10 * time.Minute
 
-// Alive says whether the installation works, and not only runs: the supervisor and the REST API answer, and no reconciler has
+// Alive says whether an installation works, and not only runs: the supervisor and the REST API answer, and no reconciler has
 // been busy with one object for too long. Nil while all do. It is for what restarts KQueen when it hangs; what it needs and does
 // not have, such as a database that takes no writes, is no hang.
-func (a *App) Alive(ctx context.Context) error {
+func Alive(ctx context.Context, a *App) error {
 	_, err := a.supervisor.Status(ctx, workloadGateway)
 	if err != nil {
 		err = fmt.Errorf("ask the supervisor: %w", err)
 	}
-	return errors.Join(err, a.askAPI(ctx), stuck(longestReconcile))
+	return errors.Join(err, askAPI(ctx, a.Dir), stuck(longestReconcile))
 }
 
 // askAPI calls the REST API on its socket, through everything that a request goes through. Any answer is one.
-func (a *App) askAPI(ctx context.Context) error {
+func askAPI(ctx context.Context, dir string) error {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return status.OnSocket(a.Dir, apirest.LocalSocket, func(path string) (net.Conn, error) {
+		return status.OnSocket(dir, apirest.LocalSocket, func(path string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", path)
 		})
 	}

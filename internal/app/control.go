@@ -168,18 +168,18 @@ func (a *App) addAPI(ctx context.Context, d *apiServer, plane *engine.Plane, mgr
 		}
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		if !awaitLooked(ctx, looked, unlooked) {
+		if !awaitLooked(ctx, looked) {
 			return nil
 		}
 		return a.serveAPI(ctx, d)
 	}))
 }
 
-// awaitLooked waits until looked is closed, at most for so long. It answers false when the context ends before.
-func awaitLooked(ctx context.Context, looked <-chan struct{}, most time.Duration) bool {
+// awaitLooked waits until looked is closed, at most for as long as the API waits. It answers false when the context ends before.
+func awaitLooked(ctx context.Context, looked <-chan struct{}) bool {
 	select {
 	case <-looked:
-	case <-time.After(most):
+	case <-time.After(unlooked):
 	case <-ctx.Done():
 		return false
 	}

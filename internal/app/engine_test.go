@@ -121,7 +121,7 @@ func TestRunOnAnExistingCluster(t *testing.T) {
 		t.Errorf("a provisioner over a foreign data store: got %v, want that it is refused", err)
 	}
 
-	if err := a.Alive(t.Context()); err != nil {
+	if err := Alive(t.Context(), a); err != nil {
 		t.Errorf("it works, and is said not to: %v", err)
 	}
 	if err := ended(); err != nil {
@@ -129,7 +129,7 @@ func TestRunOnAnExistingCluster(t *testing.T) {
 	}
 	late, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if a.Alive(late) == nil {
+	if Alive(late, a) == nil {
 		t.Error("it has ended, and is said to work")
 	}
 	text := said.String()

@@ -135,7 +135,9 @@ func serveWith(ctx context.Context, config app.Config, report *daemon.Report, ma
 		config.Log.Info("serving", "dir", config.Dir)
 		report.Ready()
 		tell("READY=1")
-		watch.Go(func() { manager.Watch(watching, a.Alive, config.Log) })
+		watch.Go(func() {
+			manager.Watch(watching, func(ctx context.Context) error { return app.Alive(ctx, a) }, config.Log)
+		})
 	})
 	stop()
 	watch.Wait()

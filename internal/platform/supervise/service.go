@@ -60,7 +60,7 @@ func askService(ctx context.Context, client *http.Client, url string) error {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/grpc")
-	req.Header.Set("Te", "trailers")
+	req.Header.Set("TE", "trailers")
 	resp, err := client.Do(req)
 	if err != nil {
 		return err
