@@ -6,6 +6,8 @@
 //   - the same for several at once;
 //   - the time from creating a cluster with two nodes until six pods run on them, as a ratio to that of the
 //     same programs started by hand, and the memory of a node's programs;
+//   - what calls of a tenant take beside one that writes, lists and watches all that it can, as ratios to the same
+//     while it is alone;
 //   - lists and gets of the REST API with thousands of clusters, for a member of an organization over HTTPS, as ratios
 //     to the same at the API server behind it;
 //   - memory and idle processor time per tenant, and the manager's memory per tenant.
@@ -19,8 +21,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 )
 
@@ -31,13 +35,19 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 5, "how many clusters with nodes are created one after the other; 0 when it does not run as root")
 	flag.IntVar(&o.clusters, "clusters", 2000, "how many clusters there are when the REST API is measured; 0 leaves that out")
 	flag.IntVar(&o.requests, "requests", 1000, "how often each call of the REST API is made")
-	flag.StringVar(&o.only, "only", "", `"api" measures the REST API and nothing else`)
+	flag.DurationVar(&o.neighbour, "neighbour", 20*time.Second, "how long a tenant is measured alone, and then beside a hostile one; 0 leaves that out")
+	flag.StringVar(&o.only, "only", "", `"api" measures the REST API, and "neighbour" a tenant beside a hostile one, and nothing else`)
+	flag.StringVar(&o.attack, "attack", "", "be the hostile tenant that this kubeconfig is of; for this program itself")
 	flag.DurationVar(&o.idle, "idle", 30*time.Second, "how long idle processor time is measured")
 	flag.StringVar(&o.program, "program", "bin/kqueen", "path of kqueen")
 	flag.BoolVar(&o.json, "json", false, "print JSON")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, o)
+	act := run
+	if o.attack != "" {
+		act = func(ctx context.Context, o options) error { return attackNow(ctx, o.attack) }
+	}
+	err := act(ctx, o)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -48,7 +58,8 @@ func main() {
 type options struct {
 	runs, together, workers int
 	clusters, requests      int
-	only                    string
+	neighbour               time.Duration
+	only, attack            string
 	idle                    time.Duration
 	program                 string
 	json                    bool
@@ -63,13 +74,15 @@ type result struct {
 	Cost     cost `json:"cost"`
 	// Workers is a cluster with nodes.
 	Workers workersResult `json:"workers"`
+	// Neighbour is a tenant beside a hostile one.
+	Neighbour *neighbourResult `json:"neighbour,omitempty"`
 	// API is the REST API.
 	API *apiResult `json:"api,omitempty"`
 }
 
 func run(ctx context.Context, o options) (err error) {
-	if o.only != "" && o.only != "api" {
-		return fmt.Errorf(`-only %s: want "api", or nothing`, o.only)
+	if !slices.Contains([]string{"", "api", "neighbour"}, o.only) {
+		return fmt.Errorf(`-only %s: want "api", "neighbour", or nothing`, o.only)
 	}
 	inst, err := start(ctx, o.program)
 	if err != nil {
@@ -84,7 +97,12 @@ func run(ctx context.Context, o options) (err error) {
 	if o.only == "" {
 		r, err = measure(ctx, inst, o)
 	}
-	if err == nil && o.clusters > 0 { // last: it leaves the installation full
+	if err == nil && o.only != "api" && o.neighbour > 0 {
+		var n neighbourResult
+		n, err = neighbour(ctx, inst, o.neighbour)
+		r.Neighbour = &n
+	}
+	if err == nil && o.only != "neighbour" && o.clusters > 0 { // last: it leaves the installation full
 		var api apiResult
 		api, err = measureAPI(ctx, inst, o.clusters, o.requests)
 		r.API = &api
@@ -95,13 +113,21 @@ func run(ctx context.Context, o options) (err error) {
 	if o.json {
 		return json.NewEncoder(os.Stdout).Encode(r)
 	}
+	r.printParts(os.Stdout, o)
+	return nil
+}
+
+// printParts prints what was measured.
+func (r result) printParts(out io.Writer, o options) {
 	if o.only == "" {
-		r.print(os.Stdout, o)
+		r.print(out, o)
+	}
+	if r.Neighbour != nil {
+		r.Neighbour.print(out)
 	}
 	if r.API != nil {
-		r.API.print(os.Stdout)
+		r.API.print(out)
 	}
-	return nil
 }
 
 // measure measures everything but the REST API.

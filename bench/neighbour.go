@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// neighbourResult is what calls of a tenant take, in seconds, alone and beside one that does what it can.
+type neighbourResult struct {
+	Alone  apiTimes `json:"alone"`
+	Beside apiTimes `json:"beside"`
+	// Failed are the bystander's calls that failed.
+	Failed int `json:"failed"`
+}
+
+const (
+	neighbourGet, neighbourUpdate = "get", "update"
+	// neighbourBeat is the time between two calls of the bystander.
+	neighbourBeat = 50 * time.Millisecond
+)
+
+// neighbour measures a tenant, alone and beside another one, for a time each. The other one's clients are elsewhere, were
+// it real: here they are a process of the lowest priority.
+func neighbour(ctx context.Context, inst *installation, long time.Duration) (r neighbourResult, err error) {
+	names := []string{"bystander", "hostile"}
+	kubeconfigs := map[string]string{}
+	for _, name := range names {
+		if _, err := clusterStart(ctx, inst, name); err != nil {
+			return r, err
+		}
+		kubeconfig, err := awaitKubeconfig(ctx, inst, name+"-kubeconfig")
+		if err != nil {
+			return r, err
+		}
+		kubeconfigs[name] = filepath.Join(inst.dir, name+".kubeconfig")
+		if err := os.WriteFile(kubeconfigs[name], kubeconfig, 0o600); err != nil {
+			return r, err
+		}
+	}
+	maps, err := configMaps(kubeconfigs["bystander"])
+	if err != nil {
+		return r, err
+	}
+	object, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "own"}}, metav1.CreateOptions{})
+	if err != nil {
+		return r, err
+	}
+	var failed int
+	if r.Alone, failed, err = bystand(ctx, maps, object, long); err != nil {
+		return r, err
+	}
+	if failed > 0 {
+		return r, fmt.Errorf("%d calls failed of a tenant that was alone", failed)
+	}
+	stop, err := attack(ctx, kubeconfigs["hostile"])
+	if err != nil {
+		return r, err
+	}
+	r.Beside, r.Failed, err = bystand(ctx, maps, object, long)
+	return r, errors.Join(err, stop(), inst.deleteAll(ctx, names))
+}
+
+func configMaps(kubeconfig string) (corev1client.ConfigMapInterface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	c, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return c.CoreV1().ConfigMaps(corev1.NamespaceDefault), nil
+}
+
+// bystand makes calls one after the other.
+func bystand(ctx context.Context, maps corev1client.ConfigMapInterface, object *corev1.ConfigMap, long time.Duration) (apiTimes, int, error) {
+	times, failed := apiTimes{}, 0
+	beat := time.NewTicker(neighbourBeat)
+	defer beat.Stop()
+	for end := time.Now().Add(long); time.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return times, failed, ctx.Err()
+		case <-beat.C:
+		}
+		begin := time.Now()
+		got, err := maps.Get(ctx, object.Name, metav1.GetOptions{})
+		times[neighbourGet] = append(times[neighbourGet], time.Since(begin).Seconds())
+		if err != nil {
+			failed++
+			continue
+		}
+		got.Data = map[string]string{"at": begin.String()}
+		begin = time.Now()
+		if _, err = maps.Update(ctx, got, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
+			failed++
+		}
+		times[neighbourUpdate] = append(times[neighbourUpdate], time.Since(begin).Seconds())
+	}
+	return times, failed, nil
+}
+
+// attack starts this program once more, to do what a tenant can.
+func attack(ctx context.Context, kubeconfig string) (stop func() error, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, "nice", "-n", "19", self, "-attack", kubeconfig)
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return func() error {
+		if err := cmd.Process.Kill(); err != nil {
+			return err
+		}
+		_ = cmd.Wait() // it was killed
+		return nil
+	}, nil
+}
+
+// What the hostile tenant does at once.
+const (
+	attackWriters = 16
+	attackListers = 8
+	attackWatches = 200
+	attackObject  = 256 << 10 // bytes
+	attackHuge    = 1 << 20   // of each tenth object
+)
+
+// attackNow writes until its quota refuses it and goes on, lists everything and watches, until ctx ends. What is refused does not matter.
+func attackNow(ctx context.Context, kubeconfig string) error {
+	maps, err := configMaps(kubeconfig)
+	if err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	for range attackWriters {
+		all.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				size := attackObject
+				if n%10 == 0 {
+					size = attackHuge - 1<<10
+				}
+				m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "full-"}, Data: map[string]string{"x": strings.Repeat("x", size)}}
+				_, _ = maps.Create(ctx, m, metav1.CreateOptions{})
+			}
+		})
+	}
+	for range attackListers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = maps.List(ctx, metav1.ListOptions{})
+			}
+		})
+	}
+	for range attackWatches {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				w, err := maps.Watch(ctx, metav1.ListOptions{})
+				if err != nil {
+					continue
+				}
+				for range w.ResultChan() {
+				}
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+func (r neighbourResult) print(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprint(w, "\nBESIDE A HOSTILE TENANT\tBESIDE p50\tp99\tALONE p50\tp99\tRATIO p50\tp99\n")
+	for _, call := range []string{neighbourGet, neighbourUpdate} {
+		beside, alone := r.Beside[call], r.Alone[call]
+		fmt.Fprintf(w, "%s\t%.1fms\t%.1fms\t%.1fms\t%.1fms\t%.2f\t%.2f\n", call, 1000*median(beside), 1000*p99(beside),
+			1000*median(alone), 1000*p99(alone), median(beside)/median(alone), p99(beside)/p99(alone))
+	}
+	fmt.Fprintf(w, "calls that failed\t%d\n", r.Failed)
+	_ = w.Flush()
+}
