@@ -104,7 +104,7 @@ func sum(s *status.Status) map[string]use {
 	total := map[string]use{}
 	for _, w := range s.Workloads {
 		for _, c := range w.Components {
-			if w.Own && c.Name != "etcd" {
+			if w.Own && w.ID != "etcd" {
 				continue
 			}
 			u := total[c.Name]

@@ -83,7 +83,7 @@ const auditFolder = "audit"
 
 // contents are everything that KQueen puts into a data directory.
 var contents = []string{
-	"run", "etcd", "keys", "logs", auditFolder, "admin.kubeconfig", "settings.json", status.Name, rest.LocalSocket,
+	"run", "etcd", "etcd-admin", "keys", "logs", auditFolder, "admin.kubeconfig", "settings.json", status.Name, rest.LocalSocket,
 	authorityFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm",
 }
 

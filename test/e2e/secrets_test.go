@@ -73,16 +73,18 @@ func plant(t *testing.T, i *installation, a *party) {
 // stored is every key of etcd as it is there, and etcd's own files.
 func stored(t *testing.T, i *installation) []place {
 	t.Helper()
-	r, err := i.store().Get(t.Context(), "\x00", clientv3.WithFromKey())
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out []place
-	for _, kv := range r.Kvs {
-		out = append(out, place{"key " + string(kv.Key), kv.Value})
-	}
-	for _, file := range files(t, filepath.Join(i.dir, "etcd")) {
-		out = append(out, read(t, file))
+	for folder, etcd := range map[string]*clientv3.Client{"etcd": i.store(), "etcd-admin": i.adminStore()} {
+		r, err := etcd.Get(t.Context(), "\x00", clientv3.WithFromKey())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kv := range r.Kvs {
+			out = append(out, place{"key " + string(kv.Key), kv.Value})
+		}
+		for _, file := range files(t, filepath.Join(i.dir, folder)) {
+			out = append(out, read(t, file))
+		}
 	}
 	return out
 }

@@ -5,6 +5,8 @@ package e2e
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,6 +54,35 @@ func (i *installation) storeAs(cert, key []byte) *clientv3.Client {
 		Endpoints:   admin.Spec.Endpoints,
 		DialTimeout: 10 * time.Second,
 		TLS:         &tls.Config{RootCAs: pool, GetClientCertificate: always(i.t, cert, key)},
+		Logger:      zap.NewNop(),
+	})
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	i.t.Cleanup(func() { _ = etcd.Close() })
+	return etcd
+}
+
+// adminStore opens the etcd of the admin plane as its root user.
+func (i *installation) adminStore() *clientv3.Client {
+	i.t.Helper()
+	var keys map[string][]byte
+	var ports struct{ Client int }
+	for file, into := range map[string]any{filepath.Join("keys", "admin-store.json"): &keys, filepath.Join("run", "workloads", "etcd-admin", "ports.json"): &ports} {
+		data, err := os.ReadFile(filepath.Join(i.dir, file))
+		if err == nil {
+			err = json.Unmarshal(data, into)
+		}
+		if err != nil {
+			i.t.Fatal(err)
+		}
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(keys["ca.crt"])
+	etcd, err := clientv3.New(clientv3.Config{
+		Endpoints:   []string{fmt.Sprintf("https://127.0.0.1:%d", ports.Client)},
+		DialTimeout: 10 * time.Second,
+		TLS:         &tls.Config{RootCAs: pool, GetClientCertificate: always(i.t, keys["root.crt"], keys["root.key"])},
 		Logger:      zap.NewNop(),
 	})
 	if err != nil {
@@ -131,7 +162,11 @@ func (i *installation) traces(of tenants) []string {
 			out = append(out, kind+" "+text)
 		}
 	}
-	for _, kv := range keys.Kvs {
+	own, err := i.adminStore().Get(ctx, "\x00", clientv3.WithFromKey(), clientv3.WithKeysOnly())
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	for _, kv := range slices.Concat(keys.Kvs, own.Kvs) {
 		// Events tell what was; they go by themselves after an hour.
 		if !strings.HasPrefix(string(kv.Key), adminPrefix+"events/") {
 			see("key", string(kv.Key))

@@ -4,7 +4,6 @@ package standalone
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -12,20 +11,12 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/confine"
 	"kqueen.io/kqueen/internal/platform/supervise"
-)
-
-// Ports of the etcd workload.
-const (
-	portClient = "client"
-	portPeer   = "peer"
-	portHTTP   = "http"
 )
 
 // portHealth is that of the egress workload.
@@ -39,73 +30,6 @@ var adminNetwork = v1alpha1.Network{PodCIDR: "10.254.0.0/16", ServiceCIDR: "10.2
 var adminControllers = []string{
 	"namespace-controller", "garbage-collector-controller", "clusterrole-aggregation-controller",
 	"serviceaccount-controller", "root-ca-certificate-publisher-controller",
-}
-
-// storeLimits are etcd's: all control planes wait for it, and it must not be ended for the memory that they have it take.
-var storeLimits = confine.Limits{Weight: 1000, Tasks: 4096}
-
-// store runs etcd, turns its authentication on and gives the admin plane its keyspace.
-func (u *bringUp) store(ctx context.Context) error {
-	place, err := u.Supervisor.Reserve(ctx, WorkloadStore, []string{portClient, portPeer, portHTTP})
-	if err != nil {
-		return fmt.Errorf("reserve the ports of etcd: %w", err)
-	}
-	workload, err := u.describeStore(place)
-	if err != nil {
-		return err
-	}
-	if err := u.Supervisor.Apply(ctx, workload); err != nil {
-		return fmt.Errorf("start etcd: %w", err)
-	}
-	if err := u.wait(ctx, WorkloadStore); err != nil {
-		return err
-	}
-	u.credentials = engine.Store{Endpoint: endpoint(place.Port[portClient]), Keys: u.storeKeys}
-	store, err := u.openStore(ctx)
-	if err != nil {
-		return fmt.Errorf("connect to etcd: %w", err)
-	}
-	err = store.Secure(ctx)
-	if err == nil {
-		err = store.Ensure(ctx, datastore.AdminKeyspace())
-	}
-	return errors.Join(err, store.Close())
-}
-
-func (u *bringUp) describeStore(place supervise.Place) (supervise.Workload, error) {
-	file, dataDir := func(name string) string { return filepath.Join(place.Dir, name) }, filepath.Join(u.Dir, "etcd")
-	args, err := datastore.ServerArgs(datastore.ServerConfig{
-		Name: "default", DataDir: dataDir,
-		ClientPort: place.Port[portClient], PeerPort: place.Port[portPeer], HTTPPort: place.Port[portHTTP],
-		CertFile: file("server.crt"), KeyFile: file("server.key"), ClientCAFile: file("ca.crt"),
-		PeerCertFile: file("peer.crt"), PeerKeyFile: file("peer.key"), PeerCAFile: file("peer-ca.crt"),
-	})
-	if err != nil {
-		return supervise.Workload{}, err
-	}
-	files := map[string]supervise.File{}
-	for _, name := range []string{"ca.crt", "server.crt", "server.key", "peer-ca.crt", "peer.crt", "peer.key"} {
-		files[name] = supervise.File{Data: u.storeKeys[name]}
-	}
-	return supervise.Workload{ID: WorkloadStore, Files: files, Confined: true, Limits: storeLimits, Score: confine.ScoreKept, Components: []supervise.Component{{
-		Name:   "etcd",
-		Path:   u.Program,
-		Args:   append([]string{"etcd"}, args...),
-		Ports:  []string{portClient, portPeer, portHTTP},
-		Writes: []string{dataDir},
-		Probe: &supervise.Probe{
-			URL:    endpoint(place.Port[portHTTP]) + "/readyz",
-			CAFile: "ca.crt", CertFile: "server.crt", KeyFile: "server.key",
-		},
-	}}}, nil
-}
-
-func (u *bringUp) openStore(ctx context.Context) (*datastore.Store, error) {
-	root, err := datastore.RootTLS(u.storeKeys["ca.crt"], u.storeKeys["root.crt"], u.storeKeys["root.key"])
-	if err != nil {
-		return nil, err
-	}
-	return datastore.Open(ctx, datastore.Config{Endpoints: []string{u.credentials.Endpoint}, TLS: root})
 }
 
 // admin runs the API server and writes the administrator's kubeconfig.
@@ -122,7 +46,7 @@ func (u *bringUp) admin(ctx context.Context) error {
 		Keys:             u.adminKeys,
 		EncryptionKey:    u.encryptionKey,
 		Store: controlplane.StoreAccess{
-			Endpoints: []string{u.credentials.Endpoint}, CA: u.storeKeys["ca.crt"], Keyspace: datastore.AdminKeyspace(),
+			Endpoints: []string{u.adminStore.endpoint}, CA: u.adminStore.keys["ca.crt"], Keyspace: datastore.AdminKeyspace(),
 		},
 		Version:          u.binaries.Version.String(),
 		Controllers:      adminControllers,

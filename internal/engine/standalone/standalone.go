@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package standalone is the engine that runs its admin plane itself: an etcd and a kube-apiserver
+// Package standalone is the engine that runs its admin plane itself: an etcd for it and one for tenants, and a kube-apiserver
 // of our own, run by the same runner and described by the same function as a
 // tenant's, so that KQueen needs nothing but one machine.
 //
@@ -12,6 +12,7 @@
 //	├── audit/             what was done on the admin plane past the REST API, until it is in the audit log
 //	├── keys/              keys of the store and of the admin plane, a file each
 //	├── etcd/              the data of all control planes
+//	├── etcd-admin/        the data of the admin plane
 //	├── run/               what the runner keeps per workload: files, logs, ports
 //	└── logs/              KQueen's own log
 //
@@ -40,7 +41,12 @@ const (
 	WorkloadStore  = "etcd"
 	WorkloadAdmin  = "admin"
 	WorkloadEgress = "egress"
+	// WorkloadAdminStore is the etcd of the admin plane, where it has one of its own.
+	WorkloadAdminStore = "etcd-admin"
 )
+
+// adminStoreKeys is the file with the keys of the admin plane's etcd.
+const adminStoreKeys = "admin-store.json"
 
 // storeAuthority is the name of the store's authority among the signers of the admin plane's certificates.
 const storeAuthority = "store-ca"
@@ -65,6 +71,8 @@ type Engine struct {
 	// host and binaries are those of the last Up.
 	host     engine.Host
 	binaries release.Binaries
+	// adminStore is the admin plane's etcd, where it has one of its own.
+	adminStore *etcd
 }
 
 // New returns the engine that runs an admin plane of its own.
@@ -75,6 +83,7 @@ func (*Engine) Workloads() []engine.Workload {
 	return []engine.Workload{
 		{ID: WorkloadEgress, Title: "the egress proxy"},
 		{ID: WorkloadAdmin, Title: "the admin API server"},
+		{ID: WorkloadAdminStore, Title: "the data store of the admin plane (etcd)"},
 		{ID: WorkloadStore, Title: "the data store (etcd)"},
 	}
 }
@@ -96,11 +105,16 @@ func (e *Engine) Up(ctx context.Context, h engine.Host) (*engine.Plane, error) {
 // before they expire.
 const renewInterval = 12 * time.Hour
 
+// maintainInterval is the time between two looks at what the admin plane's etcd could give back.
+const maintainInterval = 5 * time.Minute
+
 // Keep implements [engine.Engine]. For an admin plane that is healthy, bringing it up renews what is due and changes nothing else.
 func (e *Engine) Keep(ctx context.Context) error {
-	tick := time.NewTicker(renewInterval)
+	tick, maintain := time.NewTicker(renewInterval), time.NewTicker(maintainInterval)
 	defer tick.Stop()
+	defer maintain.Stop()
 	for {
+		e.maintain(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -108,7 +122,22 @@ func (e *Engine) Keep(ctx context.Context) error {
 			if _, err := e.up(ctx, func(stage.Step) {}); err != nil {
 				e.host.Log.Error("renew the admin plane's certificates", "error", err)
 			}
+		case <-maintain.C:
 		}
+	}
+}
+
+// maintain looks after the admin plane's etcd, as the reconciler of DataStore does after those of tenants.
+func (e *Engine) maintain(ctx context.Context) {
+	if e.adminStore == nil {
+		return
+	}
+	done, err := e.adminStore.maintain(ctx)
+	if err != nil && ctx.Err() == nil {
+		e.host.Log.Error("maintain the etcd of the admin plane; it is tried again", "error", err)
+	}
+	if len(done.Shrunk) > 0 || len(done.Lifted) > 0 {
+		e.host.Log.Info("the etcd of the admin plane was maintained", "shrunk", done.Shrunk, "freedBytes", done.Freed, "writesAgain", done.Lifted)
 	}
 }
 
@@ -127,6 +156,9 @@ func (e *Engine) up(ctx context.Context, report func(stage.Step)) (*engine.Plane
 		if err := stage.Run(ctx, report, s.name, s.run); err != nil {
 			return nil, err
 		}
+	}
+	if up.adminStoreKeys != nil {
+		e.adminStore = up.adminStore
 	}
 	config, err := kube.Config(kube.Target{Kubeconfig: ownKubeconfig(e.host.Dir), Version: e.host.Version})
 	if err != nil {
@@ -147,12 +179,15 @@ func ownKubeconfig(dir string) string { return filepath.Join(dir, "keys", "kquee
 // bringUp brings the plane up once.
 type bringUp struct {
 	engine.Host
-	binaries      release.Binaries
-	credentials   engine.Store
-	storeKeys     pki.Bundle
-	adminKeys     pki.Bundle
-	webhookKeys   pki.Bundle
-	encryptionKey []byte
+	binaries    release.Binaries
+	credentials engine.Store
+	storeKeys   pki.Bundle
+	// adminStoreKeys are nil where the admin plane shares the etcd of tenants.
+	adminStoreKeys pki.Bundle
+	adminStore     *etcd
+	adminKeys      pki.Bundle
+	webhookKeys    pki.Bundle
+	encryptionKey  []byte
 }
 
 func (u *bringUp) keys(context.Context) error {
@@ -169,6 +204,21 @@ func (u *bringUp) keys(context.Context) error {
 	if u.storeKeys, err = pki.IssueFile(filepath.Join(dir, "store.json"), storeSet, nil); err != nil {
 		return fmt.Errorf("keys of the data store: %w", err)
 	}
+	signer := u.storeKeys
+	alone, err := u.isApart()
+	if err != nil {
+		return err
+	}
+	if alone {
+		own, err := pki.Store(pki.StoreParams{Name: "admin"})
+		if err != nil {
+			return err
+		}
+		if u.adminStoreKeys, err = pki.IssueFile(filepath.Join(dir, adminStoreKeys), own, nil); err != nil {
+			return fmt.Errorf("keys of the admin plane's data store: %w", err)
+		}
+		signer = u.adminStoreKeys
+	}
 	adminSet, err := pki.ControlPlane(pki.ControlPlaneParams{
 		UID:              WorkloadAdmin,
 		DNSDomain:        adminNetwork.DNSDomain,
@@ -184,7 +234,7 @@ func (u *bringUp) keys(context.Context) error {
 	adminSet.Leaves = append(adminSet.Leaves, pki.Leaf{
 		Name: ownLeaf, Authority: "ca", CommonName: ownUser, Organizations: []string{"system:masters"}, Usage: pki.Client, Lifetime: ownLife,
 	})
-	if u.adminKeys, err = pki.IssueFile(filepath.Join(dir, "admin.json"), adminSet, u.storeKeys.Signer("ca", storeAuthority)); err != nil {
+	if u.adminKeys, err = pki.IssueFile(filepath.Join(dir, "admin.json"), adminSet, signer.Signer("ca", storeAuthority)); err != nil {
 		return fmt.Errorf("keys of the admin plane: %w", err)
 	}
 	if u.webhookKeys, err = pki.IssueFile(filepath.Join(dir, "webhooks.json"), webhookSet(), nil); err != nil {

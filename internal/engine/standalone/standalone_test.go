@@ -125,10 +125,32 @@ func TestWorkloads(t *testing.T) {
 	if own[len(own)-1].ID != WorkloadStore {
 		t.Errorf("the last one to be stopped is %s, want %s", own[len(own)-1].ID, WorkloadStore)
 	}
-	for id, want := range map[string]bool{WorkloadAdmin: true, WorkloadStore: true, WorkloadEgress: true, "": false, "5b2f0c1e": false} {
+	for id, want := range map[string]bool{WorkloadAdmin: true, WorkloadStore: true, WorkloadAdminStore: true, WorkloadEgress: true, "": false, "5b2f0c1e": false} {
 		if got := engine.Owns(New(), id); got != want {
 			t.Errorf("it owns %q: %t, want %t", id, got, want)
 		}
+	}
+}
+
+// TestApart: a new installation's admin plane has an etcd of its own; one from before finds its objects where they are; and
+// one whose keys are lost does not begin anew.
+func TestApart(t *testing.T) {
+	cases := map[string]struct{ keys, data, shared, want, fails bool }{
+		"new":                             {want: true},
+		"new, and killed before it began": {keys: true, want: true},
+		"running":                         {keys: true, data: true, shared: true, want: true},
+		"from before":                     {shared: true},
+		"killed before tenants have one":  {keys: true, data: true, want: true},
+		"without its keys":                {data: true, shared: true, fails: true},
+		"without its data":                {keys: true, shared: true, fails: true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := apart(c.keys, c.data, c.shared)
+			if got != c.want || (err != nil) != c.fails {
+				t.Errorf("got %t, %v, want %t (fails: %t)", got, err, c.want, c.fails)
+			}
+		})
 	}
 }
 
@@ -151,10 +173,10 @@ func TestKeysStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !cmp.Equal(first.storeKeys, again.storeKeys) || !cmp.Equal(first.adminKeys, again.adminKeys) || !bytes.Equal(first.encryptionKey, again.encryptionKey) {
+	if first.adminStoreKeys == nil || !cmp.Equal(first.adminStoreKeys, again.adminStoreKeys) || !cmp.Equal(first.storeKeys, again.storeKeys) || !cmp.Equal(first.adminKeys, again.adminKeys) || !bytes.Equal(first.encryptionKey, again.encryptionKey) {
 		t.Error("the second start has other keys")
 	}
-	for file, want := range map[string]string{"store.json": "keys of the data store", "admin.json": "keys of the admin plane", "encryption.key": "restore it from a backup"} {
+	for file, want := range map[string]string{"store.json": "keys of the data store", adminStoreKeys: "keys of the admin plane's data store", "admin.json": "keys of the admin plane", "encryption.key": "restore it from a backup"} {
 		path := filepath.Join(dir, "keys", file)
 		whole, err := os.ReadFile(path)
 		if err != nil {
