@@ -31,13 +31,13 @@ const importTable = `
 	NONE < platform/atomicfile, platform/ciphers, platform/invalid, platform/peer, platform/share, platform/stage, platform/text < PLAIN;
 	platform/text < platform/health < PLAIN;
 	platform/invalid < platform/component < PLAIN;
-	NONE < platform/osthread, platform/relay, platform/kube, platform/database;
+	NONE < platform/osthread, platform/relay, platform/spawn, platform/kube, platform/database;
 	platform/relay < platform/healthz;
 	platform/database, PLAIN < platform/idempotency;
 	API < platform/operator, platform/admission;
 	platform/osthread < platform/confine;
 	# Only supervise knows how a process of the host is run.
-	PLAIN, platform/osthread, platform/confine < platform/supervise;
+	PLAIN, platform/osthread, platform/confine, platform/spawn < platform/supervise;
 
 	# hosting: the mechanisms of control planes.
 	PLAIN < hosting/pki, hosting/datastore, hosting/release, hosting/runner;
@@ -59,7 +59,7 @@ const importTable = `
 	# that join.
 	API, PLAIN < workers/addons, workers/machine;
 	workers/machine, hosting/release, platform/supervise < workers/node;
-	platform/osthread, hosting/egress, workers/node < workers/machine/local/guest;
+	platform/osthread, platform/spawn, hosting/egress, workers/node < workers/machine/local/guest;
 	workers/machine/local/guest < workers/machine/local;
 	workers/machine, hosting/release < workers/machine/manual;
 	workers/node, PLAIN < workers/join;
@@ -132,7 +132,8 @@ const importTable = `
 	hosting/release, hosting/pki, API < hosting/controlplanetest;
 	PLAIN < hosting/cis;
 	hosting/release < hosting/release/releasetest;
-	NONE < platform/suitetest, platform/supervise/programtest;
+	NONE < platform/suitetest;
+	platform/spawn < platform/supervise/programtest;
 	hosting/runner, platform/suitetest, platform/supervise/programtest < hosting/runner/runnertest;
 	platform/supervise < platform/supervise/supervisetest;
 	platform/operator < platform/operator/operatortest;
@@ -249,7 +250,11 @@ var bannedCalls = []bannedCall{
 	{call: "os.Exit", inMain: true, why: "return an error; main alone decides how the program ends"},
 	{
 		call: "syscall.StartProcess", why: "processes are run by internal/platform/supervise",
-		allowed: map[string]string{"platform/supervise": "is there for that"},
+		allowed: map[string]string{
+			"platform/supervise":          "is there for that",
+			"platform/spawn":              "starts what supervise asks for, in other namespaces",
+			"workers/machine/local/guest": "starts process 1 of a machine from a thread that is made for it",
+		},
 	},
 	{call: "os.StartProcess", why: "processes are run by internal/platform/supervise"},
 	{
@@ -257,6 +262,8 @@ var bannedCalls = []bannedCall{
 		allowed: map[string]string{
 			"hosting/release": "fills a folder whose manifest has the hashes, and which is moved into place as a whole",
 			"workers/node":    "writes settings of the kernel, which are no files on a disk",
+
+			"workers/machine/local/guest": "writes to a file system in memory, which a loss of power leaves nothing of",
 		},
 	},
 	{

@@ -75,7 +75,7 @@ func stopAll(ctx context.Context, e engine.Engine, r *supervise.Supervisor, repo
 			return err
 		}
 	}
-	return machines.LeaveHost()
+	return machines.LeaveHost(ctx)
 }
 
 // auditFolder is the folder of audit logs in the data directory.

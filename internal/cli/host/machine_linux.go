@@ -11,35 +11,47 @@ import (
 	"kqueen.io/kqueen/internal/workers/node"
 )
 
-// newMachineCommand holds what runs inside the machines that KQueen makes on this host. Users do not call it.
+// newMachineCommand holds what makes the machines on KQueen's host, and what runs inside. Users do not call it.
 func newMachineCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "machine", Short: "What runs inside a machine on this host", Hidden: true}
+	cmd := &cobra.Command{Use: "machine", Short: "What makes a machine on this host, and runs inside", Hidden: true}
 	command.Group(cmd)
-	cmd.AddCommand(newMachineRunCommand(), newMachineStartCommand())
+	cmd.AddCommand(newMachineRunCommand(), newMachineInitCommand(), newMachineStartCommand())
 	return cmd
 }
 
 func newMachineRunCommand() *cobra.Command {
 	var config string
-	var host int
 	cmd := &cobra.Command{
 		Use:   "run --config FILE",
-		Short: "Be process 1 of a machine",
+		Short: "Make a machine, and keep it from outside",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if host < 0 {
-				return guest.Begin("/proc/self/exe", []string{"machine", "run", "--config", config})
-			}
 			c, err := guest.Read(config)
 			if err != nil {
 				return err
 			}
-			return guest.Run(cmd.Context(), c, host, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+			return guest.Run(cmd.Context(), c, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "", "configuration of the machine")
-	cmd.Flags().IntVar(&host, "host-network", -1, "open file of the host's network")
 	_ = cmd.MarkFlagRequired("config")
+	return cmd
+}
+
+func newMachineInitCommand() *cobra.Command {
+	var born bool
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Be process 1 of a machine",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if !born {
+				return guest.Begin(os.Args[0], []string{"machine", "init", "--born"})
+			}
+			return guest.Live(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+		},
+	}
+	cmd.Flags().BoolVar(&born, "born", false, "the machine is made")
 	return cmd
 }
 

@@ -68,6 +68,18 @@ func (p NodeParts) CNI() string { return filepath.Join(p.Dir, cniFolder) }
 // keep them when it clears images away (label io.cri-containerd.pinned=pinned).
 func (p NodeParts) Images() []Image { return slices.Clone(p.images) }
 
+// At is the parts as they are where dir shows their folder, such as within a machine.
+func (p NodeParts) At(dir string) NodeParts {
+	moved := p
+	moved.Dir, moved.images = dir, slices.Clone(p.images)
+	for i, image := range moved.images {
+		if behind, ok := strings.CutPrefix(image.Archive, p.Dir); ok {
+			moved.images[i].Archive = dir + behind
+		}
+	}
+	return moved
+}
+
 // NodeSource is what nodes are made from, as in KQueen's source.
 type NodeSource struct {
 	// Kubernetes is the folder of a Go module such as kubernetes/v1.36, which builds [NodeComponents]; empty for the

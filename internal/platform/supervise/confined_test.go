@@ -349,10 +349,10 @@ func TestConfinedIsRefused(t *testing.T) {
 		change func(*Workload)
 		want   string
 	}{
-		"a file in a folder":     {func(w *Workload) { w.Files = map[string]File{"pki/key": {}} }, "files[pki/key]"},
-		"a namespace of its own": {func(w *Workload) { w.Components[0].Isolated = true }, "components[c].isolated"},
-		"a relative folder":      {func(w *Workload) { w.Components[0].Writes = []string{"data"} }, "components[c].writes"},
-		"the whole host":         {func(w *Workload) { w.Components[0].Writes = []string{"/"} }, "components[c].writes"},
+		"a file in a folder": {func(w *Workload) { w.Files = map[string]File{"pki/key": {}} }, "files[pki/key]"},
+		"within another":     {func(w *Workload) { w.Components[0].Within = "d" }, "components[c].within"},
+		"a relative folder":  {func(w *Workload) { w.Components[0].Writes = []string{"data"} }, "components[c].writes"},
+		"the whole host":     {func(w *Workload) { w.Components[0].Writes = []string{"/"} }, "components[c].writes"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -53,11 +53,9 @@ type Component struct {
 	// After names components that must be ready before this one starts. It orders starts only: when one of them fails
 	// later, this one goes on.
 	After []string
-	// Isolated gives the program processes, mounts, a host name and IPC of its own: it is process 1 there. When it
-	// ends, whatever runs within it ends too, and its mounts are gone.
-	Isolated bool
-	// Within names an isolated component, in all of whose namespaces this one runs, those that it has made itself (such
-	// as a network) included. It is also started after it.
+	// Within names a component that starts this one, in namespaces of its own: it answers at its StartSocket by the time
+	// that it is ready. This one's files, its folder ("/") and its paths are those of that place. What the other starts
+	// ends with it.
 	Within string
 	// RestartOn names entries of Workload.Files whose content is part of this component's identity: a change restarts
 	// it. Programs re-read others.

@@ -1,13 +1,14 @@
 // Package supervise keeps programs running as processes of this Linux host. The processes outlive KQueen: after kill
 // -9, a restart or an upgrade the next supervisor on the same directory finds them and goes on with the same ones.
 //
-// It hides process handling: sessions, pidfds, marks in the environment, adoption, back-off, probing, logs, ports,
-// namespaces. Machines, the runner of control planes as processes and the standalone engine may import it; a control
+// It hides process handling: sessions, pidfds, marks in the environment, adoption, back-off, probing, logs, ports.
+// Machines, the runner of control planes as processes and the standalone engine may import it; a control
 // plane is described in the terms of hosting/runner instead.
 //
 // What is true is asked from the kernel, never from a file: each child carries four marks in its environment (instance,
 // workload, component, identity), and New reads them back from /proc. There is no pid file that could be stale. A pid
-// is only ever signalled through a pidfd, so never a recycled one.
+// is only ever signalled through a pidfd, so never a recycled one. The marks of processes in other namespaces are believed
+// only as far as the namespace is of the workload that they name: what runs in a machine is not trusted.
 //
 // A program that ends is started again, after a while that doubles. One that leaves its probe without an answer for too
 // long hangs, and is ended; how long that is says Timing.

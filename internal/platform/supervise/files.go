@@ -84,9 +84,6 @@ func specOf(c Component, files map[string]File) string {
 	list(c.Args)
 	list(c.Env)
 	// Added only where set: the identity of everything else must not change.
-	if c.Isolated {
-		add([]byte("isolated"))
-	}
 	if c.Within != "" {
 		add([]byte("within " + c.Within))
 	}

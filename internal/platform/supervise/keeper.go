@@ -199,10 +199,9 @@ func (k *keeper) begin(ctx context.Context, o order) (health.State, string) {
 	if port := firstTaken(ctx, k.s.conf.Listen, o.ports); port != 0 {
 		return k.fail(health.ReasonPortTaken, fmt.Errorf("port %d is in use by another process of this host", port))
 	}
-	l := launch{
-		path: o.comp.Path, args: o.comp.Args, dir: k.wl.dir, log: k.log(), spec: o.spec,
-		env: k.s.environ(k.wl, k.name, o), isolated: o.comp.Isolated, within: k.wl.process(o.comp.Within),
-	}
+	l := launch{path: o.comp.Path, args: o.comp.Args, log: k.log(), spec: o.spec}
+	l.within, l.dir = k.wl.within(o.comp)
+	l.env = k.s.environ(l.dir, k.wl.id, k.name, o)
 	err := o.confine(&l)
 	var p *proc
 	if err == nil {

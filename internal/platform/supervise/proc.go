@@ -38,18 +38,9 @@ type launch struct {
 	path, dir, log string
 	args, env      []string // args without argv[0]; env complete, with the marks
 	spec           string
-	isolated       bool      // in new namespaces
-	within         *identity // in the namespaces of that process; nil for ours
+	within         string // the socket of what starts it; empty: we do
 	confined       *confine.Program
 	user           int // under which a confined program runs
-}
-
-// execute starts the program as it is to be started, and returns its pid.
-func (l launch) execute(argv []string, attr *syscall.ProcAttr) (int, error) {
-	if l.confined != nil {
-		return executeConfined(l, argv, attr)
-	}
-	return execute(l.within, l.path, argv, attr)
 }
 
 // start runs a program in its own session, so that no terminal's signals and no hangup of KQueen's session reach it. It
@@ -67,35 +58,28 @@ func start(l launch) (*proc, error) {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
 	defer log.Close()
-	fd := -1
-	attr := &syscall.ProcAttr{
-		Dir:   l.dir,
-		Env:   l.env,
-		Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
-		Sys:   &syscall.SysProcAttr{Setsid: true, PidFD: &fd},
-	}
-	if l.isolated {
-		attr.Sys.Cloneflags = newNamespaces
-	}
-	pid, err := l.execute(append([]string{l.path}, l.args...), attr)
+	pid, fd, err := execute(l, append([]string{l.path}, l.args...), null, log)
 	if err != nil {
 		return nil, fmt.Errorf("execute %s: %w", l.path, err)
 	}
-	if fd < 0 { // a kernel without CLONE_PIDFD; an unreaped child's pid is not recycled
-		if fd, err = unix.PidfdOpen(pid, 0); err != nil {
-			return nil, errors.Join(fmt.Errorf("open pidfd of %d: %w", pid, err), unix.Kill(pid, unix.SIGKILL))
-		}
-	}
-	// A child that ended already is a zombie until we reap it: stat still works.
+	// A child that ended already is a zombie until we reap it: stat still works. One within another may be gone.
 	st, err := readStat(pid)
 	if err != nil {
-		return nil, errors.Join(err, unix.Kill(pid, unix.SIGKILL), unix.Close(fd))
+		return nil, errors.Join(err, killBy(fd), unix.Close(fd))
 	}
 	p, err := watch(fd, &proc{pid: pid, start: st.start, spec: l.spec})
 	if err != nil {
 		return nil, errors.Join(err, unix.Kill(pid, unix.SIGKILL))
 	}
 	return p, nil
+}
+
+// killBy kills the process of a pidfd. One that is gone is no error.
+func killBy(fd int) error {
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	return nil
 }
 
 // adopt takes hold of a process that scan found. It fails when that very process is gone: while a pidfd's process

@@ -6,11 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/invalid"
@@ -183,7 +180,7 @@ func TestCloseDuringStop(t *testing.T) {
 	open(t, conf) // which removes it
 }
 
-// TestRecycledPID: of another process that has the pid by now nothing is shown, and its namespaces are not entered.
+// TestRecycledPID: of another process that has the pid by now nothing is shown.
 func TestRecycledPID(t *testing.T) {
 	own, err := readStat(os.Getpid())
 	if err != nil {
@@ -195,13 +192,15 @@ func TestRecycledPID(t *testing.T) {
 	if use := readUse(os.Getpid(), own.start+1); use != (Use{}) {
 		t.Errorf("of another process %+v is shown", use)
 	}
-	touched := filepath.Join(t.TempDir(), "touched")
-	argv := []string{"/bin/touch", touched}
-	if pid, err := execute(&identity{pid: os.Getpid(), born: own.start + 1}, argv[0], argv, &syscall.ProcAttr{}); !errors.Is(err, unix.ESRCH) {
-		t.Errorf("got process %d, %v; want none", pid, err)
-	}
-	if pid, err := execute(&identity{}, argv[0], argv, &syscall.ProcAttr{}); err == nil {
-		t.Errorf("within a component that does not run: process %d", pid)
+}
+
+// TestWithinNone: a program that is to run within a component which does not run is not started elsewhere.
+func TestWithinNone(t *testing.T) {
+	dir := t.TempDir()
+	touched := filepath.Join(dir, "touched")
+	l := launch{path: "/bin/touch", args: []string{touched}, dir: "/", log: filepath.Join(dir, "log"), within: filepath.Join(dir, StartSocket("outer"))}
+	if p, err := start(l); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got process %+v, %v; want none", p, err)
 	}
 	if _, err := os.Stat(touched); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the program was started: %v", err)

@@ -7,11 +7,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -76,28 +74,30 @@ type found struct {
 	leader bool // of its session: started by a supervisor, not by a component
 }
 
-// scan reads the marks of all living processes of our user, and of the users that we give, and returns those of this
-// instance; which of them are what they say they are, the userBook knows. A process in the midst of exec has no
-// environment yet; unborn counts those that may become ours.
+// scan reads the marks of all living processes and returns those of this instance that are to be believed; which of those
+// that are confined are what they say they are, the userBook knows. A process in the midst of exec has no environment yet;
+// unborn counts those that may become ours.
 func scan(instance string) (all []found, unborn int, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, 0, fmt.Errorf("scan processes: %w", err)
 	}
-	uid := uint32(os.Geteuid())
+	uid := os.Geteuid()
+	var seen []candidate
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
 			continue
 		}
-		f, verdict := inspect(pid, uid)
-		if verdict == isUnborn {
+		c, verdict := inspect(pid, uid)
+		switch verdict {
+		case isUnborn:
 			unborn++
-		}
-		if verdict == isMarked && f.instance == instance {
-			all = append(all, f)
+		case isOfUse:
+			seen = append(seen, c)
 		}
 	}
+	all = slices.DeleteFunc(believed(seen, uid), func(f found) bool { return f.instance != instance })
 	return all, unborn, nil
 }
 
@@ -105,38 +105,48 @@ type verdict int
 
 const (
 	isForeign verdict = iota
-	isMarked
+	isOfUse
 	isUnborn
 )
 
 // inspect looks at one process. One that vanishes meanwhile is foreign.
-func inspect(pid int, uid uint32) (found, verdict) {
-	dir := filepath.Join("/proc", strconv.Itoa(pid))
-	info, err := os.Stat(dir)
-	if err != nil {
-		return found{}, isForeign
-	}
-	sys, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || sys.Uid != uid && (uid != 0 || !isUser(int(sys.Uid))) {
-		return found{}, isForeign
+func inspect(pid, uid int) (candidate, verdict) {
+	c, ok := locate(pid, uid)
+	if !ok {
+		return candidate{}, isForeign
 	}
 	before, err := readStat(pid)
 	if err != nil || before.dead() {
-		return found{}, isForeign
+		return candidate{}, isForeign
 	}
-	environ, err := os.ReadFile(filepath.Join(dir, "environ"))
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
-		return found{}, isForeign
+		return candidate{}, isForeign
 	}
 	if len(environ) == 0 && before.session == pid && !before.kernel() {
-		return found{}, isUnborn
+		return candidate{}, isUnborn
 	}
 	m, ok := parseMarks(environ)
 	after, err := readStat(pid)
-	if !ok || err != nil || after.start != before.start {
-		return found{}, isForeign
+	if !ok && !c.first() || err != nil || after.start != before.start {
+		return candidate{}, isForeign
 	}
-	return found{marks: m, pid: pid, uid: int(sys.Uid), start: after.start, leader: after.session == pid}, isMarked
+	c.marked = ok
+	c.found = found{marks: m, pid: pid, uid: c.user, start: after.start, leader: after.session == pid}
+	return c, isOfUse
+}
+
+// locate finds out where a process is, and whether there it can be of use.
+func locate(pid, uid int) (candidate, bool) {
+	at, err := readPlace(pid)
+	if err != nil || at.outside() && at.user != uid && (uid != 0 || !isUser(at.user)) {
+		return candidate{}, false
+	}
+	c := candidate{place: at}
+	if at.inside() {
+		c.space, err = os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+	}
+	return c, err == nil && (at.inside() || at.outside())
 }
 
 // scanAll is scan for a new supervisor: it waits, 100 ms at most, for processes in the midst of exec. Programs that

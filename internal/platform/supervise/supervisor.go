@@ -173,10 +173,10 @@ func (s *Supervisor) spawn(wl *workload, k *keeper) error {
 
 // environ is the whole environment of a component. PATH is a constant, so that a program finds the same tools whichever
 // user started KQueen.
-func (s *Supervisor) environ(wl *workload, component string, o order) []string {
-	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + wl.dir}
+func (s *Supervisor) environ(home, workload, component string, o order) []string {
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + home}
 	env = append(env, o.comp.Env...)
-	return append(env, marks{instance: s.instance, workload: wl.id, component: component, spec: o.spec}.environ()...)
+	return append(env, marks{instance: s.instance, workload: workload, component: component, spec: o.spec}.environ()...)
 }
 
 // Close stops supervising and leaves all processes running, for the next supervisor of the directory. It waits for

@@ -120,8 +120,8 @@ func (w Workload) checkConfined() error {
 				return invalid.New(component.Field(c.Name, "writes"), "%q is no clean absolute path of a folder", folder)
 			}
 		}
-		if w.Confined && (c.Isolated || c.Within != "") {
-			return invalid.New(component.Field(c.Name, "isolated"), "a confined program makes and joins no namespaces; choose one of the two")
+		if w.Confined && c.Within != "" {
+			return invalid.New(component.Field(c.Name, "within"), "a confined program runs in no namespaces of another; choose one of the two")
 		}
 	}
 	for name := range w.Files {
@@ -136,22 +136,16 @@ func (w Workload) checkWithin(field string, c Component) error {
 	if c.Within == "" {
 		return nil
 	}
-	if c.Isolated {
-		return invalid.New(field, "an isolated component cannot run within another; choose one of the two")
-	}
-	if !w.isolated(c.Within) {
-		return invalid.New(field, "%q is not an isolated component of the workload", c.Within)
-	}
-	return nil
-}
-
-func (w Workload) isolated(name string) bool {
-	for _, c := range w.Components {
-		if c.Name == name {
-			return c.Isolated
+	for _, other := range w.Components {
+		if other.Name != c.Within {
+			continue
 		}
+		if other.Within != "" {
+			return invalid.New(field, "%q runs within another component itself; name that one", c.Within)
+		}
+		return nil
 	}
-	return false
+	return invalid.New(field, "%q is not a component of the workload", c.Within)
 }
 
 func checkProbe(field string, p *Probe) error {

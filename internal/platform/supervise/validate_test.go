@@ -53,13 +53,9 @@ func TestValidate(t *testing.T) {
 		"AfterUnknown":  {"it would never start", func(_ *Workload, c *Component) { c.After = []string{"etcd"} }, "components[api].after"},
 		"AfterCircle":   {"it would never start", func(_ *Workload, c *Component) { c.After = []string{"api"} }, "components[api].after"},
 		"WithinNone":    {"it would never start", func(_ *Workload, c *Component) { c.Within = "x" }, "components[api].within"},
-		"WithinPlain": {"there are no namespaces to join", func(w *Workload, c *Component) {
-			w.Components = append(w.Components, Component{Name: "in", Path: "/bin/in", Within: "api"})
-		}, "components[in].within"},
-		"WithinBoth": {"it can be in one only", func(w *Workload, c *Component) {
-			c.Isolated = true
-			w.Components = append(w.Components, Component{Name: "in", Path: "/bin/in", Within: "api", Isolated: true})
-		}, "components[in].within"},
+		"WithinWithin": {"what starts it has to run with us", func(w *Workload, _ *Component) {
+			w.Components = append(w.Components, Component{Name: "in", Path: "/bin/in", Within: "api"}, Component{Name: "inner", Path: "/bin/in", Within: "in"})
+		}, "components[inner].within"},
 		"ProbeURL":      {"only http is spoken", func(_ *Workload, c *Component) { c.Probe.URL = "tcp://x" }, "components[api].probe.url"},
 		"ProbeFile":     {"files stay below the directory", func(_ *Workload, c *Component) { c.Probe.CAFile = "../ca" }, "components[api].probe.file"},
 		"ProbeSocket":   {"it is dialed as the program sees it", func(_ *Workload, c *Component) { c.Probe = &Probe{URL: "http://x/a.B/C", Socket: "run/a.sock"} }, "components[api].probe.socket"},

@@ -35,21 +35,6 @@ func (wl *workload) unready(names []string) string {
 	return ""
 }
 
-// process returns a component's process: nil when no component is named. One that does not run has pid 0, which no
-// process can join.
-func (wl *workload) process(name string) *identity {
-	if name == "" {
-		return nil
-	}
-	wl.mu.Lock()
-	defer wl.mu.Unlock()
-	i := &identity{}
-	if k := wl.keepers[name]; k != nil {
-		i.pid, i.born = k.status.PID, k.start
-	}
-	return i
-}
-
 // pokeOthers lets the workload's other keepers look again.
 func (wl *workload) pokeOthers(but *keeper) {
 	wl.mu.Lock()

@@ -140,7 +140,22 @@ type Observed struct {
 	ProviderID string
 	// Address at which the kubelet is reached; invalid while it is not known.
 	Address netip.Addr
+	// Isolation is how far the machine is kept apart from the host that it shares with others, and IsolationMessage why not
+	// further. Empty for a machine that has its own.
+	Isolation        Isolation
+	IsolationMessage string
 }
+
+// Isolation is how far a machine is kept apart from its host.
+type Isolation string
+
+// The levels, the best first. Both have processes, a network and a file system of their own.
+const (
+	// IsolationUserNamespace: the machine's root is an ordinary user of the host without rights.
+	IsolationUserNamespace Isolation = "UserNamespace"
+	// IsolationOwnRoot: the machine's root is the host's, so that a pod that may be privileged is not kept in.
+	IsolationOwnRoot Isolation = "OwnRoot"
+)
 
 // ProviderID returns the name for good of a machine.
 func ProviderID(provider string, uid types.UID) string {

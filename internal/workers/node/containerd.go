@@ -21,6 +21,8 @@ type Containerd struct {
 	Pause string
 	// KeepOOM says that programs may not protect themselves from being killed for memory.
 	KeepOOM bool
+	// NoKeyrings says that containers get no keyring of their own: the kernel lets a user who is not root have 200 keys.
+	NoKeyrings bool
 	// CNIBin are the folders in which network plugins are looked for, in this order.
 	CNIBin []string
 	// Template is a file that becomes the network's configuration once the node's range is known; empty when
@@ -32,7 +34,10 @@ type Containerd struct {
 
 // Config is in containerd 2's own notation.
 func (c Containerd) Config() string {
-	template, bins := "", make([]string, 0, len(c.CNIBin))
+	template, keyrings, bins := "", "", make([]string, 0, len(c.CNIBin))
+	if c.NoKeyrings {
+		keyrings = "  NoNewKeyring = true\n"
+	}
 	if c.Template != "" {
 		template = fmt.Sprintf("  conf_template = %q\n", c.Template)
 	}
@@ -63,8 +68,8 @@ state = %q
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
   BinaryName = %q
   SystemdCgroup = false
-`, c.Root, c.State, c.Socket, cmp.Or(c.Pause, pauseOf(c.Parts)), c.KeepOOM, strings.Join(bins, ", "), template,
-		c.Parts.Program("containerd-shim-runc-v2"), c.Parts.Program("runc"))
+%s`, c.Root, c.State, c.Socket, cmp.Or(c.Pause, pauseOf(c.Parts)), c.KeepOOM, strings.Join(bins, ", "), template,
+		c.Parts.Program("containerd-shim-runc-v2"), c.Parts.Program("runc"), keyrings)
 	if c.Apart {
 		text += c.apart()
 	}

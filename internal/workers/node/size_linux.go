@@ -3,7 +3,6 @@ package node
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -84,20 +83,4 @@ func bounds(s machine.Size, v2 bool) []setting {
 	return append(all,
 		setting{"cpu", "cpu.max", fmt.Sprintf("%d %d", s.MilliCPU*cpuPeriod/1000, cpuPeriod)},
 		setting{"cpu", "cpu.weight", strconv.FormatInt(weight, 10)})
-}
-
-// BoundCgroup gives the cgroup of a machine's pods, which has to be there, the machine's size. On hosts with cgroups of
-// version 1 processors are divided by weight only.
-func BoundCgroup(path string, s machine.Size) error {
-	v2 := CgroupV2()
-	for _, b := range bounds(s, v2) {
-		dir := cgroupRoot
-		if !v2 {
-			dir = filepath.Join(cgroupRoot, b.controller)
-		}
-		if err := os.WriteFile(filepath.Join(dir, path, b.file), []byte(b.value), 0); err != nil {
-			return fmt.Errorf("bound cgroup %s: %w", path, err)
-		}
-	}
-	return nil
 }

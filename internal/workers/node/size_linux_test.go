@@ -1,9 +1,7 @@
 package node
 
 import (
-	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -56,32 +54,6 @@ func TestBounds(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestBoundCgroup: the kernel of this host takes the bounds.
-func TestBoundCgroup(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root makes cgroups")
-	}
-	path := fmt.Sprintf("/kqueen-test-bound-%d/node", os.Getpid())
-	t.Cleanup(func() { _ = RemoveCgroups(path) })
-	if err := MakeCgroups(path); err != nil {
-		t.Fatal(err)
-	}
-	size := machine.Size{MilliCPU: 1500, Memory: 512 << 20}
-	if err := BoundCgroup(path, size); err != nil {
-		t.Fatal(err)
-	}
-	for _, b := range bounds(size, CgroupV2()) {
-		dir := cgroupRoot
-		if !CgroupV2() {
-			dir = filepath.Join(cgroupRoot, b.controller)
-		}
-		got, err := os.ReadFile(filepath.Join(dir, path, b.file))
-		if err != nil || strings.TrimSpace(string(got)) != b.value {
-			t.Errorf("%s is %q (%v), want %s", b.file, got, err, b.value)
-		}
 	}
 }
 

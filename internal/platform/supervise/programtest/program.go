@@ -39,6 +39,8 @@ const programMark = "RUNNERTEST_PROGRAM"
 //	-crash N           end with code 3 at once the first N times (counted in the file "crashes")
 //	-touch FILE        each start adds one line to FILE
 //	-child             start a child of its own and go on
+//	-starts SOCKET     start what is asked for at SOCKET, in process namespaces of their own
+//	-init              be process 1 of those
 func Main(m *testing.M) int {
 	if os.Getenv(programMark) == "" {
 		return m.Run()
@@ -67,9 +69,9 @@ func Path() string {
 
 type behaviour struct {
 	serve, tls, unready, hang, print, touch string
-	grpc, without                           string
+	grpc, without, starts                   string
 	delay                                   time.Duration
-	ignoreTerm, child, toil                 bool
+	ignoreTerm, child, toil, init           bool
 	exit, crash, flood                      int
 	holds, differs                          []string
 }
@@ -91,11 +93,16 @@ func program(args []string) error {
 	fs.Func("differs", "", func(s string) error { b.differs = append(b.differs, s); return nil })
 	fs.BoolVar(&b.ignoreTerm, "ignore-term", false, "")
 	fs.BoolVar(&b.child, "child", false, "")
+	fs.StringVar(&b.starts, "starts", "", "")
+	fs.BoolVar(&b.init, "init", false, "")
 	fs.IntVar(&b.exit, "exit", -1, "")
 	fs.IntVar(&b.crash, "crash", 0, "")
 	fs.IntVar(&b.flood, "flood", 0, "")
 	if err := fs.Parse(args); err != nil {
 		return err
+	}
+	if b.init {
+		return beInit()
 	}
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM)
@@ -136,6 +143,11 @@ func (b behaviour) atStart() error {
 	}
 	if b.child {
 		if err := startChild(); err != nil {
+			return err
+		}
+	}
+	if b.starts != "" {
+		if err := startFor(b.starts); err != nil {
 			return err
 		}
 	}

@@ -39,11 +39,12 @@ const cniTemplate = `{
 
 func (d description) containerdConfig() string {
 	c := node.Containerd{
-		Root: node.ContainerdRoot, State: "/run/containerd", Socket: containerdSocket, Parts: d.parts,
-		KeepOOM: !d.facts.mayLowerOOM, CNIBin: []string{"/opt/cni/bin"}, Pause: d.pauseImage,
+		Root: node.ContainerdRoot, State: "/run/containerd", Socket: containerdSocket, Parts: d.insideParts(),
+		// What a network that runs in the cluster installs comes beside what we bring. Below 0 only the host's root may go.
+		KeepOOM: !d.facts.mayLowerOOM || d.record.IDs != nil, NoKeyrings: d.record.IDs != nil, CNIBin: []string{"/opt/cni/bin", d.insideParts().CNI()}, Pause: d.pauseImage,
 	}
 	if d.Cluster.CNI == v1alpha1.CNIRoutes {
-		c.Template = d.path(fileCNI)
+		c.Template = insidePath(fileCNI)
 	}
 	return c.Config()
 }
@@ -57,9 +58,14 @@ func (d description) kubeletConfig() ([]byte, error) {
 	if reserved := d.facts.reserved(d.Size); reserved != nil {
 		limits["systemReserved"] = reserved
 	}
+	// Upstream's folder for these plugins cannot be written in a machine.
+	limits["volumePluginDir"] = node.KubeletDir + "/volume-plugins"
+	if d.record.IDs != nil {
+		limits["featureGates"] = map[string]any{"KubeletInUserNamespace": true}
+	}
 	return node.Kubelet{
-		CAFile: d.path(node.FileCA), Socket: containerdSocket, CgroupRoot: cgroupOf(d.UID),
-		DNS: d.Cluster.DNS, Domain: d.Cluster.DNSDomain, ResolvConf: d.path(node.FileResolv),
+		CAFile: insidePath(node.FileCA), Socket: containerdSocket, CgroupRoot: "/",
+		DNS: d.Cluster.DNS, Domain: d.Cluster.DNSDomain, ResolvConf: insidePath(node.FileResolv),
 		Health:     netip.AddrPortFrom(d.address(), node.PortKubeletHealth),
 		ProviderID: machine.ProviderID(v1alpha1.ProviderLocal, d.UID),
 		Taints:     taints,

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/egress"
@@ -21,7 +20,7 @@ import (
 	"kqueen.io/kqueen/internal/workers/node"
 )
 
-// componentMachine is process 1 of a machine, beside the components of every node.
+// componentMachine makes a machine and keeps it, beside the components of every node, which run within.
 const componentMachine = "machine"
 
 // portMachineHealth is a port of a machine's own address, beside those of every node.
@@ -30,10 +29,12 @@ const portMachineHealth = 10247
 // containerdSocket is a path within a machine.
 const containerdSocket = "/run/containerd/containerd.sock"
 
-// Names of files in a machine's directory, beside those of every node.
+// Names of files in a machine's directory. What is in the folder confDir the machine sees, and may read; the others are the
+// host's alone.
 const (
 	fileGuest  = "guest.json"
 	fileRoutes = "routes.json"
+	confDir    = "conf"
 	fileCNI    = "cni.template"
 )
 
@@ -70,20 +71,18 @@ func (d description) machine() supervise.Component {
 		Name: componentMachine,
 		Path: d.record.Program,
 		// It is never restarted for another description: that would end all pods.
-		Args:     []string{"machine", "run", "--config", d.path(fileGuest)},
-		Isolated: true,
-		Probe:    &supervise.Probe{URL: "http://" + d.at(portMachineHealth) + "/healthz"},
-		// Its end is that of everything in it; there is nothing to wait for.
-		StopGrace: time.Second,
+		Args:  []string{"machine", "run", "--config", d.path(fileGuest)},
+		Probe: &supervise.Probe{URL: "http://" + d.at(portMachineHealth) + "/healthz"},
 	}
 }
 
-// programs are what makes the machine a node.
+// programs are what makes the machine a node. All paths are those within.
 func (d description) programs() node.Programs {
+	parts := d.insideParts()
 	return node.Programs{
-		Program: d.record.Program, Parts: d.parts, Binaries: d.binaries,
-		Images: node.ImagesFor(d.Cluster.CNI, d.parts.Images()), Folder: d.images,
-		Dir: d.dir, RestartContainerd: []string{node.FileContainerd, fileCNI}, Socket: containerdSocket,
+		Program: insideProgram, Parts: parts, Binaries: d.insideBinaries(),
+		Images: node.ImagesFor(d.Cluster.CNI, parts.Images()), Folder: insideImages,
+		Dir: insideConf, RestartContainerd: []string{node.FileContainerd, fileCNI}, Socket: containerdSocket,
 		Name: d.Name, Address: d.address(), Health: d.address(),
 		Label: v1alpha1.LabelProvider + "=" + v1alpha1.ProviderLocal, PodCIDR: d.Cluster.PodCIDR, ProxyMode: d.facts.proxyMode,
 	}
@@ -92,8 +91,14 @@ func (d description) programs() node.Programs {
 // within has a component run in the machine.
 func within(c supervise.Component) supervise.Component {
 	c.Within = componentMachine
+	for i, file := range c.RestartOn {
+		c.RestartOn[i] = shown(file)
+	}
 	return c
 }
+
+// shown is the name of a file that the machine may read, in its directory.
+func shown(file string) string { return filepath.Join(confDir, file) }
 
 func (d description) path(file string) string { return filepath.Join(d.dir, file) }
 func (d description) address() netip.Addr     { return d.record.Address.Addr() }
@@ -101,7 +106,7 @@ func (d description) at(port int) string {
 	return net.JoinHostPort(d.address().String(), strconv.Itoa(port))
 }
 
-// guest is the configuration of process 1.
+// guest is what makes the machine.
 func (d description) guest() (guest.Config, error) {
 	c := guest.Config{
 		Hostname: d.Name,
@@ -109,13 +114,17 @@ func (d description) guest() (guest.Config, error) {
 			Bridge: bridgeOf(d.Ref.Cluster), Gateway: gateway(d.record.Address),
 			Link: linkOf(d.UID), Address: d.record.Address,
 		},
-		Mounts:     d.mounts(),
-		Keep:       []string{d.dir, d.record.Program, filepath.Dir(d.binaries.Dir), d.parts.Dir, d.images},
+		IDs:        d.record.IDs,
+		Program:    insideProgram,
+		Stage:      d.path("stage"),
+		Tree:       d.tree(),
+		Tools:      tools(),
 		Cgroup:     cgroupOf(d.UID),
-		Size:       d.Size,
+		Limits:     d.facts.limits(d.Size, d.record.IDs != nil),
 		Health:     netip.AddrPortFrom(d.address(), portMachineHealth),
 		Exit:       d.dir,
 		Ranges:     d.ranges(),
+		Starts:     d.path(supervise.StartSocket(componentMachine)),
 		RoutesFile: d.path(fileRoutes),
 	}
 	if d.masquerades() {
@@ -143,20 +152,6 @@ func (d description) ranges() []netip.Prefix {
 	return []netip.Prefix{d.Cluster.PodCIDR, d.Cluster.ServiceCIDR}
 }
 
-// mounts make of the host's files those of a machine: what belongs to one node is the machine's own.
-func (d description) mounts() []guest.Mount {
-	own := func(name string) string { return filepath.Join(d.dir, "root", name) }
-	return []guest.Mount{
-		{Kind: "overlay", Source: "/etc", Upper: own("etc"), Target: "/etc"},
-		{Kind: "bind", Source: own("opt"), Target: "/opt"},
-		{Kind: "bind", Source: own("lib"), Target: "/var/lib"},
-		{Kind: "bind", Source: own("log"), Target: "/var/log"},
-		{Kind: "tmpfs", Target: "/run"},
-		// What a network that runs in the cluster installs comes beside what we bring.
-		{Kind: "overlay", Source: d.parts.CNI(), Upper: own("cni"), Target: "/opt/cni/bin"},
-	}
-}
-
 // routes lead to the pods of the other machines, where the provider makes the network.
 func (d description) routes() []guest.Route {
 	list := []guest.Route{}
@@ -180,19 +175,19 @@ func (d description) files() (map[string]supervise.File, error) {
 		return nil, fmt.Errorf("write the kubelet's configuration: %w", err)
 	}
 	files := map[string]supervise.File{
-		node.FileContainerd: {Data: []byte(d.containerdConfig())},
-		fileCNI:             {Data: fmt.Appendf(nil, cniTemplate, !d.masquerades())},
-		node.FileKubelet:    {Data: kubelet},
-		node.FileCA:         {Data: d.Cluster.CA},
-		node.FileResolv:     {Data: []byte(d.facts.resolvConf)},
+		shown(node.FileContainerd): {Data: []byte(d.containerdConfig())},
+		shown(fileCNI):             {Data: fmt.Appendf(nil, cniTemplate, !d.masquerades())},
+		shown(node.FileKubelet):    {Data: kubelet},
+		shown(node.FileCA):         {Data: d.Cluster.CA},
+		shown(node.FileResolv):     {Data: []byte(d.facts.resolvConf)},
 	}
 	if d.Token != "" {
-		if files[node.FileBootstrap], err = d.bootstrap(); err != nil {
+		if files[shown(node.FileBootstrap)], err = d.bootstrap(); err != nil {
 			return nil, err
 		}
 	} else {
 		// What is no longer good must not lie about. Files that are not described stay.
-		files[node.FileBootstrap] = supervise.File{}
+		files[shown(node.FileBootstrap)] = supervise.File{}
 	}
 	for name, value := range map[string]any{fileGuest: inside, fileRoutes: d.routes(), recordFile: d.record} {
 		data, err := json.MarshalIndent(value, "", "  ")

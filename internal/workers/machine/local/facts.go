@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -22,6 +24,7 @@ type facts struct {
 	proxyMode   string // of kube-proxy; empty when the host has the tools of none
 	resolvConf  string // name servers that can be reached from another network
 	size        machine.Size
+	pids        int64 // processes and threads that the kernel allows; 0 when it does not say
 }
 
 // look finds out what the host is like.
@@ -31,6 +34,11 @@ func look() (facts, error) {
 		return facts{}, err
 	}
 	f := facts{size: size, resolvConf: node.NoServers, root: os.Geteuid() == 0, mayLowerOOM: node.MayLowerOOM(), proxyMode: node.ProxyMode()}
+	if data, err := os.ReadFile("/proc/sys/kernel/pid_max"); err == nil {
+		if f.pids, err = strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err != nil {
+			return facts{}, fmt.Errorf("read how many processes the kernel allows: %w", err)
+		}
+	}
 	if data, err := os.ReadFile("/etc/resolv.conf"); err == nil {
 		f.resolvConf = node.ReachableServers(string(data))
 	}
@@ -64,6 +72,28 @@ func (f facts) reserved(s machine.Size) map[string]string {
 		return nil
 	}
 	return reserved
+}
+
+const (
+	// programsMemory is what the programs of a node take beside its pods, with a shim for each of those.
+	programsMemory = 1 << 30
+	// pidsShare is the share of the host's processes that one machine may have at most: its 1/pidsShare.
+	pidsShare, mostPIDs = 4, 32768
+	// hostShare is the share of the host's memory that a machine without a size leaves to the host.
+	hostShare = 10
+)
+
+// limits bound all that runs in a machine of a size: more than its pods, so that those meet their own bounds first. It is
+// pure.
+func (f facts) limits(s machine.Size, users bool) node.Limits {
+	l := node.Limits{Size: s, PIDs: min(f.pids/pidsShare, mostPIDs), Devices: users}
+	if s.Memory > 0 {
+		l.Size.Memory = s.Memory + programsMemory
+	}
+	if most := f.size.Memory - f.size.Memory/hostShare; most > 0 && (l.Size.Memory == 0 || l.Size.Memory > most) {
+		l.Size.Memory = max(most, s.Memory)
+	}
+	return l
 }
 
 // check says why the host cannot run machines.

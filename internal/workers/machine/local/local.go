@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package local makes machines on the host of KQueen: each is a set of namespaces of its own (processes,
-// mounts, network, host name) with upstream's containerd, kubelet and kube-proxy in it, run by the runner,
-// so that a machine survives KQueen and is found again.
+// Package local makes machines on the host of KQueen: each is a set of namespaces of its own (users, processes,
+// mounts, network, host name) and a file system of its own with upstream's containerd, kubelet and kube-proxy in it, run by
+// the supervisor, so that a machine survives KQueen and is found again.
 //
 // It hides namespaces, addresses and the configuration of those programs. Its state is one file in each
 // machine's directory. What runs inside is package guest.
@@ -17,6 +17,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -56,6 +57,8 @@ type Config struct {
 type Provider struct {
 	Config
 	facts facts
+	// try finds out whether a machine with users of its own can be made here.
+	try func(ctx context.Context, ids guest.IDs) error
 
 	mu      sync.Mutex
 	records Machines
@@ -73,7 +76,9 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{Config: c, facts: facts, records: records}, nil
+	p := &Provider{Config: c, facts: facts, records: records}
+	p.try = p.tryUsers
+	return p, nil
 }
 
 // Describe implements [machine.Provider].
@@ -109,7 +114,7 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	if !binaries.HasNode() {
 		return awaitPrograms(step, building, binaries.NodeDamage)
 	}
-	r, err := p.recordOf(want)
+	r, err := p.recordOf(ctx, want)
 	if errors.Is(err, errNotBuilt) {
 		return awaitPrograms(step, building, nil)
 	}
@@ -145,6 +150,7 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	observed := node.Judge(status.Health())
 	observed.ProviderID = machine.ProviderID(v1alpha1.ProviderLocal, want.UID)
 	observed.Address = r.Address.Addr()
+	observed.Isolation, observed.IsolationMessage = r.Isolation, r.Reason
 	return observed, nil
 }
 
@@ -178,7 +184,7 @@ func (p *Provider) binariesOf(text string) (release.Binaries, error) {
 
 // recordOf returns what the machine keeps for its life, and chooses it when the machine is new. It is
 // written with the machine's other files: until then no process knows of it.
-func (p *Provider) recordOf(want machine.Desired) (record, error) {
+func (p *Provider) recordOf(ctx context.Context, want machine.Desired) (record, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r, ok := p.records[want.UID]; ok {
@@ -186,7 +192,12 @@ func (p *Provider) recordOf(want machine.Desired) (record, error) {
 		if _, err := os.Stat(r.Program); err != nil {
 			r.Program = p.Program
 		}
-		return r, nil
+		if r.Isolation != "" {
+			return r, nil
+		}
+		// It was made by an earlier KQueen, and within it these files could be written.
+		r.Program = p.Program
+		return p.isolate(ctx, want.UID, r)
 	}
 	parts, ok, err := p.Releases.LookupNodeParts()
 	if err != nil {
@@ -205,14 +216,17 @@ func (p *Provider) recordOf(want machine.Desired) (record, error) {
 		return record{}, err
 	}
 	r := record{Cluster: want.Ref.Cluster, Address: address, Parts: parts.Dir, Program: p.Program, Masquerades: true}
-	p.records[want.UID] = r
-	return r, nil
+	return p.isolate(ctx, want.UID, r)
 }
+
+// removeGrace is for a machine that cannot end by itself, such as one that hangs.
+const removeGrace = 10 * time.Second
 
 // Delete implements [machine.Provider]. The machine is switched off at once: its pods have left, or are given up.
 func (p *Provider) Delete(ctx context.Context, of machine.Target) (bool, error) {
 	ref := of.Ref
-	gone, err := p.Runner.Remove(ctx, string(ref.UID), 0)
+	// It ends at once when it is asked to; killed, it would leave what runs in it to the kernel to end, and us to wait for.
+	gone, err := p.Runner.Remove(ctx, string(ref.UID), removeGrace)
 	if err != nil || !gone {
 		return false, err
 	}
@@ -225,7 +239,7 @@ func (p *Provider) Delete(ctx context.Context, of machine.Target) (bool, error) 
 	if ref.Cluster == "" || !p.facts.root { // never was a machine: it has left nothing on the host
 		return true, nil
 	}
-	if err := node.RemoveCgroups(cgroupOf(ref.UID)); err != nil {
+	if err := leaveCgroup(ctx, ref.UID); err != nil {
 		return false, err
 	}
 	delete(p.records, ref.UID)

@@ -18,6 +18,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/supervise/supervisetest"
 	"kqueen.io/kqueen/internal/workers/machine"
+	"kqueen.io/kqueen/internal/workers/machine/local/guest"
 	"kqueen.io/kqueen/internal/workers/node"
 )
 
@@ -105,14 +106,16 @@ func TestDescribe(t *testing.T) {
 				{Address: netip.MustParseAddr("10.223.7.3"), PodCIDR: netip.MustParsePrefix("10.244.1.0/24")},
 			},
 		},
-		record: record{Cluster: "22222222-2222-2222-2222-222222222222", Address: netip.MustParsePrefix("10.223.7.2/24"), Parts: "/parts", Program: "/usr/bin/kqueen", Masquerades: true},
-		facts:  facts{root: true, proxyMode: "nftables", resolvConf: node.NoServers},
-		dir:    "/data/machine", images: "/data/images",
+		record: record{Cluster: "22222222-2222-2222-2222-222222222222", Address: netip.MustParsePrefix("10.223.7.2/24"), Parts: "/parts", Program: "/usr/bin/kqueen", Masquerades: true,
+			Isolation: machine.IsolationUserNamespace, IDs: &guest.IDs{First: 524288, Count: 65536}},
+		facts: facts{root: true, proxyMode: "nftables", resolvConf: node.NoServers},
+		dir:   "/data/machine", images: "/data/images",
 		parts:    release.NodeParts{Dir: "/parts"},
 		binaries: release.Binaries{Dir: "/releases/v1.36.3", Components: map[string]release.Component{"kubelet": {}, "kube-proxy": {}}},
 		listen:   netip.MustParseAddr("127.0.0.1"),
 	}
 	compare(t, "loopback", d)
+	d.record.Isolation, d.record.IDs, d.record.Reason = machine.IsolationOwnRoot, nil, "the kernel refuses"
 	d.listen, d.Token, d.Cluster.CNI, d.facts.mayLowerOOM = netip.MustParseAddr("198.51.100.7"), "", v1alpha1.CNIFlannel, true
 	d.Cluster.Server = "198.51.100.7:20001"
 	d.hostPorts.First, d.hostPorts.Last = 20000, 29999

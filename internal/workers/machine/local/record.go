@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kqueen.io/kqueen/internal/platform/supervise"
+	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/machine/local/guest"
 	"kqueen.io/kqueen/internal/workers/node"
 )
@@ -31,6 +32,12 @@ type record struct {
 	Masquerades bool `json:"masquerades,omitempty"`
 	// Program is kqueen as it was called when the machine was made.
 	Program string `json:"program"`
+	// Isolation is how far the machine is kept apart from the host, and Reason why not further. A machine of an earlier
+	// KQueen has none until it is made anew.
+	Isolation machine.Isolation `json:"isolation,omitempty"`
+	Reason    string            `json:"reason,omitempty"`
+	// IDs are the host's users and groups that stand for the machine's.
+	IDs *guest.IDs `json:"ids,omitempty"`
 }
 
 const recordFile = "machine.json"
@@ -74,11 +81,19 @@ func (m Machines) Has(id string) bool {
 
 // LeaveHost takes from the host what machines, all of which are stopped, have in it beside their directories:
 // bridges, packet filters and cgroups. A machine that is started makes them again.
-func (m Machines) LeaveHost() error {
+func (m Machines) LeaveHost(ctx context.Context) error {
 	for id, r := range m {
-		if err := errors.Join(node.RemoveCgroups(cgroupOf(id)), guest.RemoveBridge(bridgeOf(r.Cluster))); err != nil {
+		if err := errors.Join(leaveCgroup(ctx, id), guest.RemoveBridge(bridgeOf(r.Cluster))); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// leaveCgroup ends what is left of a machine that is stopped, and removes its cgroup.
+func leaveCgroup(ctx context.Context, id types.UID) error {
+	if err := node.KillCgroup(ctx, cgroupOf(id)); err != nil {
+		return fmt.Errorf("end what is left of machine %s: %w", id, err)
+	}
+	return node.RemoveCgroups(cgroupOf(id))
 }

@@ -3,6 +3,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
+	"kqueen.io/kqueen/internal/workers/machine/local/guest"
 )
 
 func newRunner(t *testing.T) *supervise.Supervisor {
@@ -48,7 +50,7 @@ func provider(t *testing.T, store string) *Provider {
 			Range: netip.MustParsePrefix("10.222.0.0/16"), Listen: netip.MustParseAddr("127.0.0.1"),
 			InUse: func() ([]netip.Prefix, error) { return nil, nil },
 		},
-		facts: able(), records: Machines{},
+		facts: able(), records: Machines{}, try: func(context.Context, guest.IDs) error { return nil },
 	}
 }
 
@@ -176,9 +178,9 @@ func TestRecordOfAnUpgradedHost(t *testing.T) {
 		"gone":        {filepath.Join(t.TempDir(), "kqueen-of-old"), "/usr/bin/kqueen"},
 	} {
 		p := provider(t, store)
-		kept := record{Cluster: "c1", Address: netip.MustParsePrefix("10.222.7.2/24"), Parts: filepath.Join(t.TempDir(), "node-v2"), Program: c.program}
+		kept := record{Cluster: "c1", Address: netip.MustParsePrefix("10.222.7.2/24"), Parts: filepath.Join(t.TempDir(), "node-v2"), Program: c.program, Isolation: machine.IsolationOwnRoot}
 		p.records["m1"] = kept
-		got, err := p.recordOf(wanted())
+		got, err := p.recordOf(t.Context(), wanted())
 		kept.Program = c.want
 		if err != nil || got != kept {
 			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, kept)

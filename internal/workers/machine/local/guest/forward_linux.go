@@ -10,10 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
 	"kqueen.io/kqueen/internal/hosting/egress"
-	"kqueen.io/kqueen/internal/platform/osthread"
 	"kqueen.io/kqueen/internal/platform/relay"
 )
 
@@ -25,66 +23,13 @@ const (
 	maxForwarded = 4096
 )
 
-// hostDialer opens connections in the host's network. One thread does it for all: a socket belongs to the
-// network of the thread that makes it, wherever it is used afterwards.
-type hostDialer struct{ asked chan dialing }
-
-type dialing struct {
-	to     netip.AddrPort
-	answer chan<- dialed
-}
-
-type dialed struct {
-	conn *net.TCPConn
-	err  error
-}
-
-func newHostDialer(ctx context.Context, host int) *hostDialer {
-	d := &hostDialer{asked: make(chan dialing)}
-	osthread.Spend(func() { d.serve(ctx, host) })
-	return d
-}
-
-// serve has a thread of its own: the machine's programs join the network of the process's first one.
-func (d *hostDialer) serve(ctx context.Context, host int) {
-	moved := unix.Setns(host, unix.CLONE_NEWNET)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case ask := <-d.asked:
-			if moved != nil {
-				ask.answer <- dialed{err: fmt.Errorf("enter the host's network: %w", moved)}
-				continue
-			}
-			ask.answer <- dial(ctx, ask.to)
-		}
-	}
-}
-
-// dial makes its socket on the calling thread, because the address is a number and there is only one.
-func dial(ctx context.Context, to netip.AddrPort) dialed {
-	dialer := net.Dialer{Timeout: hostDialTimeout}
-	conn, err := dialer.DialContext(ctx, "tcp", to.String())
-	if err != nil {
-		return dialed{err: err}
-	}
-	return dialed{conn: conn.(*net.TCPConn)}
-}
-
-func (d *hostDialer) dial(ctx context.Context, to netip.AddrPort) (*net.TCPConn, error) {
-	answer := make(chan dialed, 1)
-	select {
-	case d.asked <- dialing{to, answer}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	a := <-answer
-	return a.conn, a.err
+// dial connects to a program of the host.
+func dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	return (&net.Dialer{Timeout: hostDialTimeout}).DialContext(ctx, "tcp", to.String())
 }
 
 // forward carries each connection that comes to l to the host. It closes l when ctx ends.
-func forward(ctx context.Context, l net.Listener, to netip.AddrPort, dialer *hostDialer) error {
+func forward(ctx context.Context, l net.Listener, to netip.AddrPort) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
 	var carriers errgroup.Group
@@ -98,26 +43,32 @@ func forward(ctx context.Context, l net.Listener, to netip.AddrPort, dialer *hos
 			return fmt.Errorf("accept: %w", err)
 		}
 		carriers.Go(func() error {
-			carry(ctx, conn, to, dialer)
+			carry(ctx, conn, to)
 			return nil
 		})
 	}
 }
 
-// dialInside connects to pods and Services from within the machine's network, and to nothing else: pods of other
-// machines are reached by its routes.
-func dialInside(ranges []netip.Prefix) egress.Dial {
+// dialInside connects to pods and Services in the machine's network, and to nothing else: pods of other machines are
+// reached by its routes.
+func dialInside(network int, ranges []netip.Prefix) egress.Dial {
 	return func(ctx context.Context, target netip.AddrPort) (net.Conn, error) {
 		if !slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(target.Addr()) }) {
 			return nil, fmt.Errorf("%s is neither a pod nor a Service", target)
 		}
-		return (&net.Dialer{}).DialContext(ctx, "tcp", target.String())
+		var conn net.Conn
+		// The socket is made on the calling thread, because the address is a number and there is only one.
+		err := inNetwork(network, func() (err error) {
+			conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", target.String())
+			return err
+		})
+		return conn, err
 	}
 }
 
 // carry joins a caller with the host.
-func carry(ctx context.Context, caller net.Conn, to netip.AddrPort, dialer *hostDialer) {
-	server, err := dialer.dial(ctx, to)
+func carry(ctx context.Context, caller net.Conn, to netip.AddrPort) {
+	server, err := dial(ctx, to)
 	if err != nil {
 		_ = caller.Close() // as if the server had refused
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"kqueen.io/kqueen/internal/platform/osthread"
 	"kqueen.io/kqueen/internal/workers/node"
 )
 
@@ -27,18 +28,16 @@ type networks struct {
 	host, here     *netlink.Handle
 }
 
-func openNetworks(host int) (*networks, error) {
-	here, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("open the machine's network: %w", err)
-	}
+// openNetworks takes the networks as open files, which stay the caller's.
+func openNetworks(host, here int) (*networks, error) {
 	n := &networks{hostFD: host, hereFD: here}
+	var err error
 	if n.host, err = netlink.NewHandleAt(netns.NsHandle(host)); err != nil {
-		return nil, errors.Join(fmt.Errorf("speak to the host's network: %w", err), unix.Close(here))
+		return nil, fmt.Errorf("speak to the host's network: %w", err)
 	}
-	if n.here, err = netlink.NewHandle(); err != nil {
+	if n.here, err = netlink.NewHandleAt(netns.NsHandle(here)); err != nil {
 		n.host.Close()
-		return nil, errors.Join(fmt.Errorf("speak to the machine's network: %w", err), unix.Close(here))
+		return nil, fmt.Errorf("speak to the machine's network: %w", err)
 	}
 	return n, nil
 }
@@ -46,7 +45,19 @@ func openNetworks(host int) (*networks, error) {
 func (n *networks) close() {
 	n.host.Close()
 	n.here.Close()
-	_ = unix.Close(n.hereFD)
+}
+
+// inNetwork runs f on a thread that is in a network: what is opened there belongs to it, wherever it is used.
+func inNetwork(network int, f func() error) error {
+	done := make(chan error, 1)
+	osthread.Spend(func() {
+		if err := unix.Setns(network, unix.CLONE_NEWNET); err != nil {
+			done <- fmt.Errorf("enter a network: %w", err)
+			return
+		}
+		done <- f()
+	})
+	return <-done
 }
 
 // make connects the machine to its cluster's bridge. What an earlier life has left is replaced.
@@ -130,7 +141,7 @@ func (n *networks) setUp(w Network, forwards []Forward) error {
 	if err := n.here.RouteReplace(out); err != nil {
 		return fmt.Errorf("make the way out by %s: %w", w.Gateway.Addr(), err)
 	}
-	return node.SetKernel()
+	return inNetwork(n.hereFD, node.SetKernel)
 }
 
 // routesInterval is the time between two looks at the file of routes.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"kqueen.io/kqueen/internal/platform/osthread"
@@ -72,7 +73,7 @@ func (p *place) machineAt(t *testing.T, host *place, cluster int, number byte, p
 		HostPorts: ports,
 	}
 	err := p.in(func() error {
-		n, err := openNetworks(host.fd)
+		n, err := openNetworks(host.fd, p.fd)
 		if err != nil {
 			return err
 		}
@@ -200,7 +201,7 @@ func TestRoutesFollowTheirFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = one.in(func() error {
-			n, err := openNetworks(host.fd)
+			n, err := openNetworks(host.fd, one.fd)
 			if err != nil {
 				return err
 			}
@@ -215,7 +216,7 @@ func TestRoutesFollowTheirFile(t *testing.T) {
 	exists := func(to string) bool {
 		found := false
 		err := one.in(func() error {
-			n, err := openNetworks(host.fd)
+			n, err := openNetworks(host.fd, one.fd)
 			if err != nil {
 				return err
 			}
@@ -242,29 +243,22 @@ func TestRoutesFollowTheirFile(t *testing.T) {
 	}
 }
 
-// TestForward carries connections from a machine's network to one of the host.
+// TestForward carries connections from a machine's network to one of the host, and calls of the API server into it.
 func TestForward(t *testing.T) {
 	needRoot(t)
-	host, one := newPlace(t), newPlace(t)
-	for _, p := range []*place{host, one} {
-		err := p.in(func() error {
-			n, err := openNetworks(host.fd)
-			if err != nil {
-				return err
-			}
-			defer n.close()
-			lo, err := n.here.LinkByName("lo")
-			if err != nil {
-				return err
-			}
-			return n.here.LinkSetUp(lo)
-		})
+	one := newPlace(t)
+	err := one.in(func() error {
+		lo, err := netlink.LinkByName("lo")
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
+		return netlink.LinkSetUp(lo)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	echo, carrier := net.Listener(nil), net.Listener(nil)
-	if err := host.in(func() (err error) { echo, err = net.Listen("tcp", "127.0.0.1:7000"); return err }); err != nil {
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer echo.Close()
@@ -276,34 +270,34 @@ func TestForward(t *testing.T) {
 		_, _ = io.Copy(conn, conn)
 		_ = conn.Close()
 	}()
-	if err := one.in(func() (err error) { carrier, err = net.Listen("tcp", "127.0.0.1:7001"); return err }); err != nil {
+	carrier, err := listenIn(one.fd, netip.MustParseAddrPort("127.0.0.1:7001"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	dialer := newHostDialer(t.Context(), host.fd)
 	go func() {
-		if err := forward(t.Context(), carrier, netip.MustParseAddrPort("127.0.0.1:7000"), dialer); err != nil {
+		if err := forward(t.Context(), carrier, netip.MustParseAddrPort(echo.Addr().String())); err != nil {
 			slog.Error("forward", "error", err)
 		}
 	}()
-	err := one.in(func() error {
-		conn, err := net.Dial("tcp", "127.0.0.1:7001")
-		if err != nil {
-			return err
-		}
-		if _, err := conn.Write([]byte("hello")); err != nil {
-			return err
-		}
-		// The end of what we say arrives there, and what was said comes back whole.
-		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-			return err
-		}
-		got, err := io.ReadAll(conn)
-		if err != nil || string(got) != "hello" {
-			return fmt.Errorf("got %q, %w", got, err)
-		}
-		return conn.Close()
-	})
+	dialer := dialInside(one.fd, []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")})
+	conn, err := dialer(t.Context(), netip.MustParseAddrPort("127.0.0.1:7001"))
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	// The end of what we say arrives there, and what was said comes back whole.
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(conn); err != nil || string(got) != "hello" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if err := conn.Close(); err != nil {
 		t.Error(err)
+	}
+	if conn, err := dialer(t.Context(), netip.MustParseAddrPort("127.0.0.2:7001")); err == nil {
+		t.Errorf("an address that is neither a pod nor a Service is called: %v", conn.RemoteAddr())
 	}
 }
