@@ -68,6 +68,7 @@ const (
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Address",type=string,JSONPath=`.status.address`
 // +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.provider`,priority=1
+// +kubebuilder:printcolumn:name="Isolation",type=string,JSONPath=`.status.isolation`,priority=1
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a DNS label: lower-case letters, digits and '-', beginning with a letter and ending with a letter or digit; the node gets this name"
@@ -120,6 +121,18 @@ type MachineSpec struct {
 	Drain DrainPolicy `json:"drain,omitempty"`
 }
 
+// MachineIsolation is how far a machine is kept apart from the host that it shares with others. Each has processes, a network
+// and a file system of its own.
+// +kubebuilder:validation:Enum=UserNamespace;OwnRoot
+type MachineIsolation string
+
+const (
+	// MachineUserNamespace is a machine whose root is a user of the host without rights.
+	MachineUserNamespace MachineIsolation = "UserNamespace"
+	// MachineOwnRoot is a machine whose root is that of the host: a pod that may be privileged is not kept in.
+	MachineOwnRoot MachineIsolation = "OwnRoot"
+)
+
 // MachineStatus is what is known of a machine. What a node says of itself all the time is not here:
 // ask the cluster.
 type MachineStatus struct {
@@ -130,6 +143,12 @@ type MachineStatus struct {
 	// Address of the machine, at which the API server reaches its kubelet.
 	// +optional
 	Address string `json:"address,omitempty"`
+	// Isolation is how far the machine is kept apart from the host that it shares; absent for one that has its own.
+	// +optional
+	Isolation MachineIsolation `json:"isolation,omitempty"`
+	// IsolationMessage says why it is not kept apart further.
+	// +optional
+	IsolationMessage string `json:"isolationMessage,omitempty"`
 	// PodCIDR is the range of the node's pods.
 	// +optional
 	PodCIDR string `json:"podCIDR,omitempty"`

@@ -38,6 +38,7 @@ func TestWorkers(t *testing.T) {
 	w.apply("workloads.yaml")
 	w.apply("sources.yaml")
 	t.Run("Workloads", w.runAll)
+	t.Run("Walls", w.walls)
 	t.Run("Network", func(t *testing.T) {
 		if err := errors.Join(w.reach(), w.reachFromAPIServer()); err != nil {
 			t.Error(err)

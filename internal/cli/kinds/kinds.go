@@ -183,6 +183,7 @@ var Machine = &Kind{
 		{Name: "Version", Value: of(func(m *v1alpha1.Machine) string { return m.Status.Version })},
 		{Name: "Address", Value: of(func(m *v1alpha1.Machine) string { return m.Status.Address })},
 		{Name: "Provider", Wide: true, Value: of(func(m *v1alpha1.Machine) string { return m.Spec.Provider })},
+		{Name: "Isolation", Wide: true, Value: of(func(m *v1alpha1.Machine) string { return string(m.Status.Isolation) })},
 		MessageColumn,
 		ageColumn,
 	},

@@ -59,6 +59,8 @@ func (r *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.
 	if observed.Address.IsValid() {
 		m.Status.Address = observed.Address.Unmap().String()
 	}
+	m.Status.Isolation = v1alpha1.MachineIsolation(observed.Isolation)
+	m.Status.IsolationMessage = tidy(observed.IsolationMessage, longestWords)
 	return judgeMachine(observed, m.Status.JoinedAt != nil)
 }
 

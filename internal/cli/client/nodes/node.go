@@ -82,6 +82,7 @@ func describeNode(ctx context.Context, e *connection.Env, name string) error {
 		"Resources", resourcesInWords(spec.Resources),
 		"Provider ID", status.ProviderID,
 		"Address", status.Address,
+		"Isolation", isolationInWords(status),
 		"Pods", status.PodCIDR,
 		"Joined", describe.Ago(status.JoinedAt),
 		"Draining", describe.Since(status.DrainBegan),
@@ -96,6 +97,14 @@ func describeNode(ctx context.Context, e *connection.Env, name string) error {
 		return err
 	}
 	return p.Print(e.Stdout)
+}
+
+// isolationInWords is how far a machine is kept apart from its host, and why not further.
+func isolationInWords(status v1alpha1.MachineStatus) string {
+	if status.IsolationMessage == "" {
+		return string(status.Isolation)
+	}
+	return string(status.Isolation) + ": " + status.IsolationMessage
 }
 
 // findMachine returns the organization's machine of that name.
