@@ -115,13 +115,14 @@ func New(ctx context.Context, c Config) (*App, error) {
 // Run runs the installation until ctx ends. ready is called once, when everything is ready. What the supervisor has
 // started runs on after Run.
 func (a *App) Run(ctx context.Context, ready func()) error {
-	installed, err := release.NewStore(a.Releases).List()
-	if err != nil {
-		return fmt.Errorf("list releases: %w", err)
+	installed, damaged := release.NewStore(a.Releases).List()
+	if damaged != nil { // the others are as good as before
+		damaged = fmt.Errorf("%w; make it anew with: kqueen release build", damaged)
+		a.Log.Error("a release is damaged", "error", damaged)
 	}
 	plane, err := a.Engine.Up(ctx, a.host(installed))
 	if err != nil {
-		return err
+		return errors.Join(err, damaged)
 	}
 	if err := stage.Run(ctx, a.Report, "Gateway", a.serveFront); err != nil {
 		return err
