@@ -106,6 +106,9 @@ func stopServer(ctx context.Context, dir string) error {
 	if errors.Is(err, status.ErrNotRunning) {
 		return nil
 	}
+	if silent, ok := errors.AsType[*status.SilentError](err); ok && silent.PID != 0 {
+		return daemon.EndHungProcess(ctx, "the server, which does not answer,", silent.PID)
+	}
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,15 +55,48 @@ func takeLock(ctx context.Context, dir, path string) (*os.File, error) {
 			return nil, errors.Join(&LockedError{Dir: dir, PID: lockHolder(f)}, f.Close())
 		}
 	}
-	// The pid is only for the message of the process that comes second; it may be torn.
-	if err := f.Truncate(0); err != nil {
-		return nil, errors.Join(fmt.Errorf("write lock: %w", err), f.Close())
-	}
-	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
-		return nil, errors.Join(fmt.Errorf("write lock: %w", err), f.Close())
+	// The pid is only for the message of the process that comes second; it may be torn, and on a full disk it is missing.
+	if f.Truncate(0) == nil {
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return f, nil
 }
+
+// Holder says whether a supervisor uses dir, and which process it is; 0 when that is not known. It changes nothing.
+func Holder(dir string) (pid int, held bool) {
+	f, err := os.Open(filepath.Join(dir, lockFile))
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close() // which gives back a lock that was free
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+		return 0, false
+	}
+	if pid = lockHolder(f); !opens(pid, f) { // what an earlier one has written
+		pid = 0
+	}
+	return pid, true
+}
+
+// opens says whether a process has a file open.
+func opens(pid int, f *os.File) bool {
+	want, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	folder := filepath.Join("/proc", strconv.Itoa(pid), "fd")
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		info, err := os.Stat(filepath.Join(folder, e.Name()))
+		return err == nil && os.SameFile(info, want)
+	})
+}
+
+// lockFile is the supervisor's lock in its directory.
+const lockFile = "lock"
 
 func lockHolder(f *os.File) int {
 	b := make([]byte, 32)

@@ -53,7 +53,7 @@ func New(conf Config) (*Supervisor, error) {
 	s := &Supervisor{conf: conf, instance: instanceOf(conf.Dir), ctx: ctx, cancel: cancel, workloads: map[string]*workload{}, turns: newTurns(conf.StartsAtOnce)}
 	wait, stop := context.WithTimeout(ctx, conf.Timing.LockWait)
 	defer stop()
-	if s.lock, err = takeLock(wait, conf.Dir, filepath.Join(conf.Dir, "lock")); err != nil {
+	if s.lock, err = takeLock(wait, conf.Dir, filepath.Join(conf.Dir, lockFile)); err != nil {
 		cancel()
 		return nil, err
 	}

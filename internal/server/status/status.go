@@ -73,15 +73,31 @@ type ComponentStatus struct {
 // ErrNotRunning says that no kqueen runs on the data directory.
 var ErrNotRunning = errors.New("kqueen is not running")
 
+// SilentError says that a kqueen runs on the data directory and does not answer: it hangs, or begins or ends just now.
+type SilentError struct {
+	Dir string
+	// PID is 0 when it is not known.
+	PID int
+}
+
+func (e *SilentError) Error() string {
+	return fmt.Sprintf("KQueen (pid %d) has the lock of %s and does not answer; unless it starts or ends just now it hangs: stop it with \"kqueen down\", or end the process and start it again",
+		e.PID, e.Dir)
+}
+
 const (
 	// Name of the socket in the data directory.
-	Name    = "kqueen.sock"
-	timeout = 10 * time.Second
+	Name = "kqueen.sock"
+	// RunFolder is the supervisor's folder there.
+	RunFolder = "run"
+	timeout   = 10 * time.Second
+	// namesTimeout bounds what is asked of the admin plane, without which the status is as good.
+	namesTimeout = 2 * time.Second
 	// maxSaid bounds how much of an error is read.
 	maxSaid = 4 << 10
 )
 
-// Read asks the installation in dir how it is. ErrNotRunning when none answers.
+// Read asks the installation in dir how it is. ErrNotRunning when there is none, a *SilentError when it does not answer.
 func Read(ctx context.Context, dir string) (*Status, error) {
 	status := &Status{}
 	return status, ask(ctx, dir, http.MethodGet, "/status", status)
@@ -100,7 +116,7 @@ func ask(ctx context.Context, dir, method, path string, into any) error {
 	}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
-		return fmt.Errorf("%w in %s", ErrNotRunning, dir)
+		return silence(dir)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -111,6 +127,15 @@ func ask(ctx context.Context, dir, method, path string, into any) error {
 		return fmt.Errorf("read the answer of KQueen: %w", err)
 	}
 	return nil
+}
+
+// silence says why no answer came: the lock tells who runs.
+func silence(dir string) error {
+	pid, held := supervise.Holder(filepath.Join(dir, RunFolder))
+	if !held {
+		return fmt.Errorf("%w in %s", ErrNotRunning, dir)
+	}
+	return &SilentError{Dir: dir, PID: pid}
 }
 
 // Socket answers. All fields are required.
@@ -200,6 +225,8 @@ func (s *Socket) workloadNames(ctx context.Context) map[string]string {
 	if admin == nil {
 		return names
 	}
+	ctx, cancel := context.WithTimeout(ctx, namesTimeout)
+	defer cancel()
 	for _, list := range []client.ObjectList{&v1alpha1.ControlPlaneList{}, &v1alpha1.MachineList{}} {
 		if err := admin.List(ctx, list); err != nil {
 			s.Log.Warn("list objects for the status", "list", fmt.Sprintf("%T", list), "error", err)
