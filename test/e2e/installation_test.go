@@ -24,6 +24,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -307,18 +308,38 @@ func (i *installation) run(cmd *exec.Cmd) result {
 
 // status is what `kqueen status -o json` promises.
 type status struct {
-	PID       int `json:"pid"`
-	Workloads []struct {
-		ID, Name    string
-		Own         bool
-		Confinement string
-		Components  []struct {
-			Name, State string
-			PID         int
-			Restarts    int
-			MemoryBytes uint64
+	PID       int              `json:"pid"`
+	Workloads []workloadStatus `json:"workloads"`
+}
+
+type workloadStatus struct {
+	ID, Name    string
+	Own         bool
+	Confinement string
+	Components  []componentStatus
+}
+
+type componentStatus struct {
+	Name, State string
+	PID         int
+	Restarts    int
+	MemoryBytes uint64
+}
+
+// supervised are the identities of the programs of the status, as "workload component pid start", in order. What these
+// start themselves, such as containerd a shim for each pod, comes and goes, and is left out.
+func (i *installation) supervised(wanted func(workloadStatus, componentStatus) bool) []string {
+	i.t.Helper()
+	var out []string
+	for _, w := range i.status().Workloads {
+		for _, c := range w.Components {
+			if wanted(w, c) {
+				out = append(out, fmt.Sprintf("%s %s %d %s", w.Name, c.Name, c.PID, statOf(c.PID).start))
+			}
 		}
-	} `json:"workloads"`
+	}
+	slices.Sort(out)
+	return out
 }
 
 func (i *installation) status() status {

@@ -211,22 +211,12 @@ func (s *soak) stop(v victim) (ended bool) {
 	return ended
 }
 
-// others are the programs that a fault leaves alone, as the supervisor knows them: what these start themselves comes and goes.
-// A machine takes with it what runs on it.
+// others are the programs that a fault leaves alone. A machine takes with it what runs on it.
 func (s *soak) others(f *fault) []string {
 	s.t.Helper()
-	var out []string
-	for _, w := range s.status().Workloads {
-		if f.victim.component == "machine" && w.Name == f.victim.workload {
-			continue
-		}
-		for _, c := range w.Components {
-			if c.PID != f.victim.pid {
-				out = append(out, fmt.Sprintf("%s %s %d %s", w.Name, c.Name, c.PID, statOf(c.PID).start))
-			}
-		}
-	}
-	return out
+	return s.supervised(func(w workloadStatus, c componentStatus) bool {
+		return c.PID != f.victim.pid && (f.victim.component != "machine" || w.Name != f.victim.workload)
+	})
 }
 
 // containers are those of pods that a fault leaves alone.

@@ -54,7 +54,8 @@ func (w *workers) surviveUpgrade() {
 	w.t.Helper()
 	const version = "v0.0.0-next"
 	before := w.containers()
-	processes := w.running(func(process) bool { return true })
+	all := func(workloadStatus, componentStatus) bool { return true }
+	programs := w.supervised(all)
 	for _, pid := range w.servers() {
 		kill(w.t, pid)
 	}
@@ -68,7 +69,7 @@ func (w *workers) surviveUpgrade() {
 	if diff := cmp.Diff(before, w.containers()); diff != "" {
 		w.t.Errorf("pods were restarted (-before +after):\n%s", diff)
 	}
-	if diff := cmp.Diff(processes, w.running(func(process) bool { return true })); diff != "" {
+	if diff := cmp.Diff(programs, w.supervised(all)); diff != "" {
 		w.t.Errorf("programs were restarted (-before +after):\n%s", diff)
 	}
 }

@@ -30,7 +30,7 @@ func Main(m *testing.M) {
 	}
 	c, err := net.Dial("unix", path) //nolint:gosec // the path is the test's own
 	if err != nil {
-		_, _ = io.WriteString(os.Stdout, "dial: "+err.Error())
+		_, _ = os.Stdout.WriteString("dial: " + err.Error())
 		return
 	}
 	_, _ = io.WriteString(c, os.Getenv(requestEnv))
