@@ -136,7 +136,7 @@ func (w *workers) learnVXLAN(t *testing.T) {
 // vxlan is flannel's device in a machine, and the addresses of the machines to which it sends.
 func (w *workers) vxlan(t *testing.T, m v1alpha1.Machine) (device *netlink.Vxlan, peers []string) {
 	t.Helper()
-	network, err := netns.GetFromPid(w.pid(m.Namespace+"/"+m.Name, "machine"))
+	network, err := netns.GetFromPid(w.pid(m.Namespace+"/"+m.Name, "kubelet")) // its process "machine" is one of the host
 	if err != nil {
 		t.Fatal(err)
 	}
