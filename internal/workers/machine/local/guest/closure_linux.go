@@ -15,7 +15,11 @@ func searchPath() []string {
 	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 }
 
-// toolEntries are the tools that the host has, and what they need to run.
+// self is the program of process 1, which is this one.
+const self = "/proc/self/exe"
+
+// toolEntries are the tools that the host has, and what they need to run. What this program needs is among it: one that
+// was built with cgo is not static, and process 1 would not start.
 func toolEntries(tools []string) []Entry {
 	c := closure{files: map[string]bool{}}
 	var out []Entry
@@ -29,6 +33,9 @@ func toolEntries(tools []string) []Entry {
 				break
 			}
 		}
+	}
+	if err := c.add(self); err == nil {
+		delete(c.files, self)
 	}
 	for _, path := range slices.Sorted(maps.Keys(c.files)) {
 		out = append(out, Entry{Kind: KindReadOnly, Source: path, Target: path})

@@ -78,7 +78,21 @@ func (c Config) stage() error {
 			return fmt.Errorf("show /%s to process 1: %w", name, err)
 		}
 	}
+	if err := linkLibraries(c.Stage); err != nil {
+		return err
+	}
 	return changeRoot(c.Stage)
+}
+
+// linkLibraries shows the machine's libraries where process 1 begins: there the kernel looks for the loader of a program
+// that is not static.
+func linkLibraries(stage string) error {
+	for _, name := range []string{"lib", "lib64", "usr"} {
+		if err := os.Symlink(filepath.Join(stageTree, name), filepath.Join(stage, name)); err != nil {
+			return fmt.Errorf("show /%s to process 1: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // changeRoot makes a mount the root of all that has the caller's, and lets the old one go.
