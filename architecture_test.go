@@ -43,6 +43,8 @@ const importTable = `
 	PLAIN < hosting/pki, hosting/datastore, hosting/release, hosting/runner;
 	platform/relay < hosting/egress;
 	platform/operator, platform/relay, platform/healthz, PLAIN < hosting/gateway;
+	# The gate of a data store names keyspaces as the store does.
+	hosting/datastore, platform/relay, PLAIN < hosting/storegate;
 	# A runner of processes says in the supervisor's terms what is described; no reconciler knows either.
 	hosting/runner, hosting/release, platform/supervise < hosting/runner/process;
 
@@ -66,7 +68,7 @@ const importTable = `
 	workers/addons, workers/machine, hosting/release, platform/kube < workers/prepare;
 
 	API, PLAIN, platform/kube, platform/operator, tenancy/role, workers/addons, workers/machine,
-	hosting/pki, hosting/datastore, hosting/release, hosting/gateway, hosting/egress, hosting/runner < MECHANISMS;
+	hosting/pki, hosting/datastore, hosting/storegate, hosting/release, hosting/gateway, hosting/egress, hosting/runner < MECHANISMS;
 
 	# clusters: the driver interface and its drivers. A driver does not know another one; only "all" knows them.
 	API, PLAIN < clusters/provision;
@@ -149,8 +151,9 @@ const importTable = `
 
 // testImports are the packages that the tests of a package may import beside those that importTable allows.
 var testImports = map[string]map[string]string{
-	"clusters/cluster": {"clusters/provision/hosted": "the reconciler is tested with a real driver, not with a fake alone"},
-	"workers/addons":   {"platform/kube": "what it says is applied to a real API server as it is in a cluster"},
+	"clusters/cluster":  {"clusters/provision/hosted": "the reconciler is tested with a real driver, not with a fake alone"},
+	"hosting/storegate": {"hosting/pki": "its etcd, its tenants and the gate have the certificates that they have in an installation"},
+	"workers/addons":    {"platform/kube": "what it says is applied to a real API server as it is in a cluster"},
 
 	"hosting/controlplane": {
 		"hosting/runner/process": "runs that API server",
@@ -213,9 +216,10 @@ var guards = []guard{
 	},
 	{
 		packages: []string{"go.etcd.io/etcd"},
-		why:      "etcd is spoken to in internal/hosting/datastore alone",
+		why:      "etcd is spoken to in internal/hosting/datastore and by its gate alone",
 		allowed: map[string]string{
 			"hosting/datastore": "is there for that",
+			"hosting/storegate": "speaks to tenants as etcd does, and to etcd as each of them",
 			"cli/host":          "is etcd when it is called by that name",
 		},
 	},

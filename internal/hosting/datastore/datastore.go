@@ -5,7 +5,8 @@
 // runs an etcd takes its flags from [ServerArgs]. Tenants do not use it: their API servers call etcd with a client certificate
 // whose common name is [Keyspace.User], and that name is all the authority they have.
 //
-// What etcd's own walls do not hold, on the versions that [Floor] lets in:
+// What etcd's own walls do not hold, on the versions that [Floor] lets in, and package storegate does before the store of an
+// installation:
 //   - the space quota is one for all: a tenant that fills the store stops the writes of the others;
 //   - a tenant can list all lease numbers, revoke a foreign lease that has no key yet, and read the member list and status;
 //   - a watch that was open when its user was deleted goes on until its connection ends (it sees its own range only);

@@ -52,3 +52,32 @@ func Store(p StoreParams) (Set, error) {
 		},
 	}, nil
 }
+
+// StoreGate returns the table of a gate before the store of that name. The error names the field that is wrong.
+//
+//	ca          signs the gate's server certificate and every tenant's client certificate
+//	  server
+//
+// It has an authority of its own so that what a tenant presents to the gate means nothing to the etcd behind it.
+func StoreGate(name string) (Set, error) {
+	if err := checkUID(name); err != nil {
+		return Set{}, fmt.Errorf("name: %w", err)
+	}
+	server := Leaf{
+		Name: "server", Authority: "ca", CommonName: "kqueen-store-gate", Usage: Server,
+		DNSNames: []string{"localhost"}, IPs: []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, Lifetime: leafLife,
+	}
+	return Set{
+		Authorities: []Authority{{Name: "ca", CommonName: "store-gate-ca@" + name, Lifetime: authorityLife}},
+		Leaves:      []Leaf{server.normal()},
+	}, nil
+}
+
+// StoreUser returns the table of what speaks to a store as one of its users: the leaf "client", signed by an authority of
+// that name among the signers. The error names the field that is wrong.
+func StoreUser(authority, user string) (Set, error) {
+	if err := checkStoreUser(user); err != nil {
+		return Set{}, fmt.Errorf("user: %w", err)
+	}
+	return Set{Leaves: []Leaf{{Name: "client", Authority: authority, CommonName: user, Usage: Client, Lifetime: leafLife}}}, nil
+}

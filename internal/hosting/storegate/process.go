@@ -1,0 +1,183 @@
+package storegate
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"kqueen.io/kqueen/internal/platform/relay"
+)
+
+// Process is a gate that runs without KQueen: its tenants are in a file, so that no restart, crash or hang of KQueen keeps an
+// API server from its data. All fields are required.
+type Process struct {
+	// Listen is the address and the port on which tenants connect.
+	Listen string
+	// Store is host:port of the etcd.
+	Store string
+	// StoreCA is the file with the authority of etcd's certificate.
+	StoreCA string
+	// ClientCA is the file with the authority of the tenants' certificates. It must not be one that etcd trusts.
+	ClientCA string
+	// Certificate and Key are the files with what the gate presents to tenants. They are read again for each connection.
+	Certificate, Key string
+	// Tenants is the file of its [Table].
+	Tenants string
+	// Health is where "GET /healthz" answers 200 while it runs.
+	Health string
+	Log    *slog.Logger
+}
+
+// Args are the process' arguments for the command line, which has a flag for each field.
+func (p Process) Args() []string {
+	return []string{
+		"--listen", p.Listen, "--store", p.Store, "--store-ca", p.StoreCA, "--client-ca", p.ClientCA,
+		"--certificate", p.Certificate, "--key", p.Key, "--tenants", p.Tenants, "--health", p.Health,
+	}
+}
+
+// Run serves until ctx ends.
+func (p Process) Run(ctx context.Context) error {
+	storeCA, err := readAuthority(p.StoreCA)
+	if err != nil {
+		return err
+	}
+	clients, err := readAuthority(p.ClientCA)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", p.Listen)
+	if err != nil {
+		return fmt.Errorf("open the store gate's port: %w", err)
+	}
+	health, err := net.Listen("tcp", p.Health)
+	if err != nil {
+		return errors.Join(fmt.Errorf("open the store gate's port for health: %w", err), l.Close())
+	}
+	own := &ownCertificate{certificate: p.Certificate, key: p.Key}
+	g := newGate(ctx, config{store: p.Store, storeAuthority: storeCA, clients: clients, certificate: own.get, log: p.Log})
+	// With the tenants that there are, before the first connection is accepted.
+	file := followed{gate: g, path: p.Tenants, log: p.Log}
+	file.look()
+	group, ctx := errgroup.WithContext(ctx)
+	stop := context.AfterFunc(ctx, g.close)
+	defer stop()
+	group.Go(func() error { return g.serve(l) })
+	group.Go(func() error { return serveHealth(ctx, health) })
+	group.Go(func() error { return file.follow(ctx) })
+	return group.Wait()
+}
+
+func readAuthority(file string) (*x509.CertPool, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read an authority of the store gate: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, fmt.Errorf("read an authority of the store gate: %s holds no certificate", file)
+	}
+	return pool, nil
+}
+
+// ownCertificate is what a gate presents: what its files say, or said last while they are being replaced.
+type ownCertificate struct {
+	certificate, key string
+
+	mu   sync.Mutex
+	last *tls.Certificate
+}
+
+func (c *ownCertificate) get() (*tls.Certificate, error) {
+	loaded, err := tls.LoadX509KeyPair(c.certificate, c.key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.last = &loaded
+	}
+	if c.last == nil {
+		return nil, fmt.Errorf("read the store gate's certificate: %w", err)
+	}
+	return c.last, nil
+}
+
+// lookInterval is the time between two looks at the file: a call to the kernel while nothing has changed.
+const lookInterval = 100 * time.Millisecond
+
+// followed is a file whose tenants a gate has.
+type followed struct {
+	gate *gate
+	path string
+	log  *slog.Logger
+	last os.FileInfo
+}
+
+func (f *followed) follow(ctx context.Context) error {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			f.look()
+		}
+	}
+}
+
+// look brings the gate to what the file says when it is another one than last time: each is written anew. Without a file, or
+// with one that cannot be read, the tenants stay as they are.
+func (f *followed) look() {
+	info, err := os.Stat(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil && f.last != nil && os.SameFile(info, f.last) && info.ModTime().Equal(f.last.ModTime()) {
+		return
+	}
+	if err == nil {
+		// Said once of each file: it does not become better by itself.
+		f.last = info
+		err = f.take()
+	}
+	if err != nil {
+		f.log.Error("tenants of the store gate stay as they are", "error", err)
+	}
+}
+
+func (f *followed) take() error {
+	data, err := os.ReadFile(f.path)
+	if err != nil {
+		return err
+	}
+	_, says, err := parseTable(data)
+	if err != nil {
+		return err
+	}
+	return f.gate.take(says)
+}
+
+// healthTimeout bounds a request for health and everything about its connection.
+const healthTimeout = 5 * time.Second
+
+func serveHealth(ctx context.Context, l net.Listener) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	server := &http.Server{Handler: mux, ReadTimeout: healthTimeout, WriteTimeout: healthTimeout, IdleTimeout: healthTimeout, MaxHeaderBytes: 4 << 10}
+	defer relay.CloseWhenDone(ctx, server)()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve health: %w", err)
+	}
+	return nil
+}
