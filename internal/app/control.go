@@ -32,6 +32,7 @@ import (
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/hosting/storegate"
 	"kqueen.io/kqueen/internal/platform/admission"
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/platform/operator"
@@ -83,7 +84,11 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	drivers := all.Drivers(all.Config{Hosted: hosted.Config{
 		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Taken: func() ([]hosted.Taken, error) { return takenRanges(a.Listen, a.MachineNetwork) },
 	}})
-	looks, err := a.addReconcilers(ctx, mgr, d, drivers)
+	gates, err := storeGates(plane.Store)
+	if err != nil {
+		a.Log.Error("the tenants of the store gate are written anew", "error", err)
+	}
+	looks, err := a.addReconcilers(ctx, mgr, d, gates, drivers)
 	if err != nil {
 		return fmt.Errorf("add reconcilers: %w", err)
 	}
@@ -230,7 +235,9 @@ func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.Wi
 }
 
 // addReconcilers adds all but those of workers. What it returns tells when control planes were looked at.
-func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, d *apiServer, drivers map[string]provision.Driver) ([]*operator.FirstLooks, error) {
+func (a *App) addReconcilers(
+	ctx context.Context, mgr ctrl.Manager, d *apiServer, gates map[string]*controlplane.Gate, drivers map[string]provision.Driver,
+) ([]*operator.FirstLooks, error) {
 	endings, err := access.NewEndings(ctx, d.access.Entries, a.notices.credentials.Send, d.log)
 	if err != nil {
 		return nil, err
@@ -239,7 +246,7 @@ func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, d *apiServer
 		return nil, err
 	}
 	planes, err := controlplane.Setup(ctx, mgr, controlplane.Config{
-		Releases: release.NewStore(a.Releases), Runner: a.planes(), Ask: kube.Ask,
+		Gates: gates, Releases: release.NewStore(a.Releases), Runner: a.planes(), Ask: kube.Ask,
 		Domain: a.Domain, GatewayAddress: a.gatewayAddress(), AdvertiseAddress: advertiseAddress(a.Listen),
 		Issuer: d.trust(), Ended: endings.Of, Tenants: kube.NewRemotes(mgr.GetAPIReader(), mgr.GetScheme(), a.Version),
 	}, controlplane.Watches{Components: a.notices.controlPlanes, Credentials: a.notices.credentials}, a.Log)
@@ -264,6 +271,15 @@ func (a *App) addReconcilers(ctx context.Context, mgr ctrl.Manager, d *apiServer
 		return nil, err
 	}
 	return []*operator.FirstLooks{planes, routes}, nil
+}
+
+// storeGates are what stands before the engine's data store, and an error when its file was damaged.
+func storeGates(store *engine.Store) (map[string]*controlplane.Gate, error) {
+	if store == nil || store.Gate == nil {
+		return nil, nil
+	}
+	tenants, damaged := storegate.OpenTable(store.Gate.Tenants)
+	return map[string]*controlplane.Gate{engine.StoreName: controlplane.NewGate(store.Gate.Endpoint, store.Gate.Keys, tenants)}, damaged
 }
 
 // issuerDeadline bounds each call to an issuer.

@@ -91,4 +91,15 @@ type Plane struct {
 type Store struct {
 	Endpoint string
 	Keys     pki.Bundle
+	// Gate stands before it for tenants; nil when they call it directly.
+	Gate *StoreGate
+}
+
+// StoreGate is how tenants reach a data store through its gate.
+type StoreGate struct {
+	Endpoint string
+	// Keys have its authority, which signs the certificates of the gate and of tenants.
+	Keys pki.Bundle
+	// Tenants is the file of its tenants and their quotas, for storegate.OpenTable.
+	Tenants string
 }

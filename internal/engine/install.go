@@ -19,6 +19,9 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
+// StoreName is the DataStore of the etcd that an engine offers.
+const StoreName = "default"
+
 // installedMarker is a ConfigMap that says that the first objects were made once: what an
 // administrator has deleted since does not come back.
 const installedMarker = "installed"
@@ -113,7 +116,7 @@ func installStore(ctx context.Context, c client.Client, store *Store) error {
 	if err := replace(ctx, c, secret); err != nil {
 		return err
 	}
-	ds := &v1alpha1.DataStore{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	ds := &v1alpha1.DataStore{ObjectMeta: metav1.ObjectMeta{Name: StoreName}}
 	ds.Spec.Endpoints = []string{store.Endpoint}
 	ds.Spec.CredentialsRef = v1alpha1.SecretReference{Namespace: secret.Namespace, Name: secret.Name}
 	return replace(ctx, c, ds)

@@ -17,6 +17,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,6 +67,7 @@ func TestIsolation(t *testing.T) {
 	t.Run("Nodes", func(t *testing.T) { callNoStranger(t, a) })
 	t.Run("Secrets", func(t *testing.T) { secretsStaySecret(t, i, a) })
 	t.Run("Programs", func(t *testing.T) { confined(t, i, a, b) })
+	t.Run("Quota", func(t *testing.T) { refusesGrowth(t, i, a, b) })
 }
 
 func (p *party) load(t *testing.T, i *installation) {
@@ -164,7 +167,7 @@ func (c credential) present(t *testing.T, to *rest.Config) (int, error) {
 }
 
 func refusedByStore(t *testing.T, i *installation, a, b *party) {
-	etcd := i.storeAs(a.keys["etcd-client.crt"], a.keys["etcd-client.key"])
+	etcd := i.gateAs(a.keys["etcd-client.crt"], a.keys["etcd-client.key"])
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if r, err := etcd.Get(ctx, a.prefix(), clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil || r.Count == 0 {
@@ -194,15 +197,81 @@ func refusedByStore(t *testing.T, i *installation, a, b *party) {
 			t.Errorf("%s: %v, want that permission is denied", what, err)
 		}
 	}
-	// Certificates of the cluster's own authorities do not open the store at all.
-	for _, name := range []string{"admin", "front-proxy-client", "apiserver-kubelet-client"} {
-		stranger := i.storeAs(a.keys[name+".crt"], a.keys[name+".key"])
-		soon, cancel := context.WithTimeout(ctx, 2*time.Second)
-		if r, err := stranger.Get(soon, a.prefix(), clientv3.WithPrefix(), clientv3.WithCountOnly()); err == nil {
-			t.Errorf("the certificate %s reads %d keys in the store", name, r.Count)
-		}
-		cancel()
+	lease, err := i.gateAs(b.keys["etcd-client.crt"], b.keys["etcd-client.key"]).Grant(ctx, 600)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if _, err := etcd.Revoke(ctx, lease.ID); !errors.Is(rpctypes.Error(err), rpctypes.ErrLeaseNotFound) {
+		t.Errorf("revoke the other's lease: %v, want that it is not found", err)
+	}
+	// Certificates of the cluster's own authorities open neither the gate nor the store, and the one for the gate does not
+	// open the store.
+	for _, name := range []string{"admin", "front-proxy-client", "apiserver-kubelet-client", "etcd-client"} {
+		strangers := map[string]*clientv3.Client{"store": i.storeAs(a.keys[name+".crt"], a.keys[name+".key"])}
+		if name != "etcd-client" {
+			strangers["gate"] = i.gateAs(a.keys[name+".crt"], a.keys[name+".key"])
+		}
+		for where, stranger := range strangers {
+			soon, cancel := context.WithTimeout(ctx, 2*time.Second)
+			if r, err := stranger.Get(soon, a.prefix(), clientv3.WithPrefix(), clientv3.WithCountOnly()); err == nil {
+				t.Errorf("the certificate %s reads %d keys at the %s", name, r.Count, where)
+			}
+			cancel()
+		}
+	}
+}
+
+// refusesGrowth gives an organization a quota of its stores that is used up long ago: its users read why nothing new is
+// taken, what is there can be changed and deleted, and another organization does not notice.
+func refusesGrowth(t *testing.T, i *installation, a, b *party) {
+	ctx := t.Context()
+	mine, other := clientset(t, a.config).CoreV1().ConfigMaps(corev1.NamespaceDefault), clientset(t, b.config).CoreV1().ConfigMaps(corev1.NamespaceDefault)
+	of := func(name string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{"test.kqueen.io/hold"}}, Data: map[string]string{"k": "value"}}
+	}
+	kept, err := mine.Create(ctx, of("kept"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quota := func(store string) {
+		t.Helper()
+		i.kubectl(i.adminKubeconfig(), "", "patch", "organization", a.organization, "--type=merge", "-p", `{"spec":{"quota":{"store":`+store+`}}}`)
+	}
+	quota(`"1Ki"`)
+	eventually(t, "a refusal", func(ctx context.Context) error {
+		_, err := mine.Create(ctx, of("more"), metav1.CreateOptions{})
+		if err == nil {
+			_, err := mine.Patch(ctx, "more", types.JSONPatchType, []byte(`[{"op":"remove","path":"/metadata/finalizers"}]`), metav1.PatchOptions{})
+			return errors.Join(errors.New("it was created"), err, mine.Delete(ctx, "more", metav1.DeleteOptions{}))
+		}
+		if !strings.Contains(err.Error(), "store quota exceeded: the organization's clusters hold ") {
+			t.Errorf("the user reads %q", err)
+		}
+		return nil
+	})
+	if _, err := other.Create(ctx, of("more"), metav1.CreateOptions{}); err != nil {
+		t.Errorf("another organization: %v", err)
+	}
+	kept.Data["k"] = "another"
+	if _, err := mine.Update(ctx, kept, metav1.UpdateOptions{}); err != nil {
+		t.Fatalf("a change: %v", err)
+	}
+	// The object is marked first, which makes it larger, and goes when its finalizer does.
+	if err := mine.Delete(ctx, "kept", metav1.DeleteOptions{}); err != nil {
+		t.Errorf("a deletion: %v", err)
+	}
+	if kept, err = mine.Get(ctx, "kept", metav1.GetOptions{}); err == nil {
+		kept.Finalizers = nil
+		_, err = mine.Update(ctx, kept, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		t.Errorf("the end of a deletion: %v", err)
+	}
+	quota("null")
+	eventually(t, "a write without a quota", func(ctx context.Context) error {
+		_, err := mine.Create(ctx, of("free"), metav1.CreateOptions{})
+		return err
+	})
 }
 
 func snapshot(ctx context.Context, etcd *clientv3.Client) error {

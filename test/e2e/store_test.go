@@ -48,10 +48,37 @@ func (i *installation) storeAs(cert, key []byte) *clientv3.Client {
 	if err := c.Get(i.t.Context(), client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: "datastore-default"}, secret); err != nil {
 		i.t.Fatal(err)
 	}
+	return i.etcdAt(admin.Spec.Endpoints[0], secret.Data["ca.crt"], cert, key)
+}
+
+// gateAs opens the gate of the installation's etcd, which API servers call, with a client certificate.
+func (i *installation) gateAs(cert, key []byte) *clientv3.Client {
+	i.t.Helper()
+	authority, err := os.ReadFile(filepath.Join(i.dir, "run", "workloads", "store-gate", "ca.crt"))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return i.etcdAt("https://"+i.argument("store-gate", "--listen"), authority, cert, key)
+}
+
+// argument is what follows a flag in the arguments of a component.
+func (i *installation) argument(component, flag string) string {
+	i.t.Helper()
+	for _, p := range i.processes() {
+		if at := slices.Index(p.args, flag); p.component == component && at >= 0 && at+1 < len(p.args) {
+			return p.args[at+1]
+		}
+	}
+	i.t.Fatalf("no %s runs with %s", component, flag)
+	return ""
+}
+
+func (i *installation) etcdAt(endpoint string, authority, cert, key []byte) *clientv3.Client {
+	i.t.Helper()
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(secret.Data["ca.crt"])
+	pool.AppendCertsFromPEM(authority)
 	etcd, err := clientv3.New(clientv3.Config{
-		Endpoints:   admin.Spec.Endpoints,
+		Endpoints:   []string{endpoint},
 		DialTimeout: 10 * time.Second,
 		TLS:         &tls.Config{RootCAs: pool, GetClientCertificate: always(i.t, cert, key)},
 		Logger:      zap.NewNop(),

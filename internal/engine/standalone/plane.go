@@ -19,7 +19,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
-// portHealth is that of the egress workload.
+// portHealth is that of the egress and of the store gate.
 const portHealth = "health"
 
 // adminNetwork is the addressing of the admin plane. No pod and no Service lives there but "kubernetes".
@@ -108,5 +108,5 @@ func (u *bringUp) egress(ctx context.Context) error {
 }
 
 func endpoint(port int) string {
-	return "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	return "https://" + loopback(port)
 }

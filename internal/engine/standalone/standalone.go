@@ -41,6 +41,7 @@ const (
 	WorkloadStore  = "etcd"
 	WorkloadAdmin  = "admin"
 	WorkloadEgress = "egress"
+	WorkloadGate   = "store-gate"
 	// WorkloadAdminStore is the etcd of the admin plane, where it has one of its own.
 	WorkloadAdminStore = "etcd-admin"
 )
@@ -84,6 +85,7 @@ func (*Engine) Workloads() []engine.Workload {
 		{ID: WorkloadEgress, Title: "the egress proxy"},
 		{ID: WorkloadAdmin, Title: "the admin API server"},
 		{ID: WorkloadAdminStore, Title: "the data store of the admin plane (etcd)"},
+		{ID: WorkloadGate, Title: "the store gate"},
 		{ID: WorkloadStore, Title: "the data store (etcd)"},
 	}
 }
@@ -149,6 +151,7 @@ func (e *Engine) up(ctx context.Context, report func(stage.Step)) (*engine.Plane
 	}{
 		{"Keys", up.keys},
 		{"Data store (etcd)", up.store},
+		{"Store gate", up.gate},
 		{"Admin API server", up.admin},
 		{"Egress proxy", up.egress},
 	}

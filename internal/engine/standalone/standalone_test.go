@@ -125,7 +125,7 @@ func TestWorkloads(t *testing.T) {
 	if own[len(own)-1].ID != WorkloadStore {
 		t.Errorf("the last one to be stopped is %s, want %s", own[len(own)-1].ID, WorkloadStore)
 	}
-	for id, want := range map[string]bool{WorkloadAdmin: true, WorkloadStore: true, WorkloadAdminStore: true, WorkloadEgress: true, "": false, "5b2f0c1e": false} {
+	for id, want := range map[string]bool{WorkloadAdmin: true, WorkloadStore: true, WorkloadAdminStore: true, WorkloadEgress: true, WorkloadGate: true, "": false, "5b2f0c1e": false} {
 		if got := engine.Owns(New(), id); got != want {
 			t.Errorf("it owns %q: %t, want %t", id, got, want)
 		}

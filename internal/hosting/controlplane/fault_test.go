@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -19,6 +20,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
@@ -72,7 +74,7 @@ func (p *plane) reconciler(inj *operatortest.Injector) reconcile.Reconciler {
 	l := lines{p.outside, inj}
 	c := inj.Client(p.client)
 	return New(Config{
-		Client: c, Secrets: c, Stores: storeLines{l}, Releases: releaseLines{l}, Runner: l, Ask: l.ask,
+		Client: c, Secrets: c, Stores: storeLines{l}, Gates: l.gates(), Releases: releaseLines{l}, Runner: l, Ask: l.ask,
 		Issuer: p.issuer, Ended: func(string) []string { return nil }, Tenants: tenantLines{c},
 		Domain: "kqueen.test", GatewayAddress: "192.0.2.1:6443",
 		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"), Sizes: p.sizes, Now: func() time.Time { return p.now },
@@ -104,6 +106,7 @@ type end struct {
 	KeysInUse  bool     // what runs has the keys that are in the Secret
 	Trusted    int      // how many authorities ever ran: a second one would cut off every node
 	Keyspaces  []string
+	Gate       []string // who may pass the store gate
 	Workloads  []string // with their programs and arguments
 	Rights     []string // in the cluster; not looked at when the cluster is gone
 	Conditions []string
@@ -133,6 +136,10 @@ func (p *plane) snapshot(ctx context.Context) (any, error) {
 	}
 	for k, n := range p.keyspaces {
 		e.Keyspaces = append(e.Keyspaces, own.Replace(fmt.Sprint(k.Prefix(), " ", n)))
+	}
+	for uid, tenant := range p.gate {
+		due, err := pki.RenewAt(pki.Bundle{"client.crt": tenant.Certificate}, pki.Set{Leaves: []pki.Leaf{{Name: "client"}}})
+		e.Gate = append(e.Gate, own.Replace(fmt.Sprint(uid, " of ", tenant.Group, " due=", !due.After(p.now), " ", err)))
 	}
 	for id, w := range p.workloads {
 		for _, c := range w.Components {
@@ -245,6 +252,9 @@ func TestControlPlaneEndState(t *testing.T) {
 	if len(e.Secrets) != 1 || !e.KeysInUse || e.Trusted != 1 || len(e.Keyspaces) != 1 || len(e.Workloads) != 3 {
 		t.Errorf("want one Secret, in use, one keyspace and three programs, got %+v", e)
 	}
+	if d := cmp.Diff([]string{"UID of NAMESPACE due=false <nil>"}, e.Gate); d != "" {
+		t.Errorf("who passes the store gate: -want +got\n%s", d)
+	}
 	if e.Status.Version != "v1.36.2" || e.Status.Endpoint == nil || len(e.Finalizers) != 1 {
 		t.Errorf("want version, endpoint and finalizer, got %+v", e.Status)
 	}
@@ -254,7 +264,7 @@ func TestControlPlaneEndState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := got.(end); len(e.Secrets)+len(e.Keyspaces)+len(e.Workloads)+len(p.workloads) != 0 {
+	if e := got.(end); len(e.Secrets)+len(e.Keyspaces)+len(e.Gate)+len(e.Workloads)+len(p.workloads) != 0 {
 		t.Errorf("want nothing to be left, got %+v", e)
 	}
 }

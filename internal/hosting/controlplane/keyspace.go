@@ -17,10 +17,14 @@ func (r *reconciler) ensureKeyspace(ctx context.Context, cp *v1alpha1.ControlPla
 	if err := store.Ensure(ctx, keyspace); err != nil {
 		return operator.Retry(v1alpha1.ReasonDataStoreUnavailable, err)
 	}
+	renew, err := r.letThrough(ctx, cp, store, keyspace)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonDataStoreUnavailable, err)
+	}
 	if err := r.noteStore(ctx, cp); err != nil {
 		return operator.Retry(v1alpha1.ReasonDataStoreUnavailable, err)
 	}
-	return operator.Done(v1alpha1.ReasonKeyspaceReady, "the keyspace is in data store "+cp.Spec.DataStore)
+	return operator.DoneUntil(v1alpha1.ReasonKeyspaceReady, "the keyspace is in data store "+cp.Spec.DataStore, renew)
 }
 
 // removeKeyspace removes the user first, so that nothing is written behind the deletion of the keys.
@@ -31,6 +35,9 @@ func (r *reconciler) removeKeyspace(ctx context.Context, cp *v1alpha1.ControlPla
 	}
 	if err != nil {
 		return storeOutcome(err)
+	}
+	if err := r.shutOut(cp, keyspace); err != nil {
+		return operator.Retry(v1alpha1.ReasonKeyspaceRemaining, err)
 	}
 	if err := store.Remove(ctx, keyspace); err != nil {
 		return operator.Retry(v1alpha1.ReasonKeyspaceRemaining, err)

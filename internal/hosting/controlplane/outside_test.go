@@ -18,6 +18,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/hosting/runner"
+	"kqueen.io/kqueen/internal/hosting/storegate"
 	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
 )
@@ -31,6 +32,8 @@ type outside struct {
 	workloads map[string]*workload
 	keyspaces map[datastore.Keyspace]int // how often it was made anew
 	bytes     map[datastore.Keyspace]int64
+	gate      map[string]storegate.Tenant // by UID
+	quotas    map[string]int64
 	nextPort  uint16
 	early     []string // what was taken away while programs still used it
 }
@@ -45,7 +48,10 @@ type workload struct {
 }
 
 func newOutside() *outside {
-	return &outside{workloads: map[string]*workload{}, keyspaces: map[datastore.Keyspace]int{}, nextPort: 20000}
+	return &outside{
+		workloads: map[string]*workload{}, keyspaces: map[datastore.Keyspace]int{},
+		gate: map[string]storegate.Tenant{}, quotas: map[string]int64{}, nextPort: 20000,
+	}
 }
 
 // step lets programs that were started become ready, and those that were told to end, end.
@@ -219,6 +225,9 @@ func (k keyspaceLines) Remove(_ context.Context, space datastore.Keyspace) error
 		if k.workloads[space.UID()] != nil {
 			k.early = append(k.early, "the keyspace went while programs still wrote to it")
 		}
+		if _, calls := k.gate[space.UID()]; calls {
+			k.early = append(k.early, "the user went while the store gate still called as it")
+		}
 		delete(k.keyspaces, space)
 		return nil
 	})
@@ -236,6 +245,76 @@ func (k keyspaceLines) Maintain(context.Context) (datastore.Maintenance, error) 
 
 func (k keyspaceLines) Health(context.Context) (datastore.Health, error) {
 	return datastore.Health{}, nil
+}
+
+// gateLines lead to what the gate of the data store follows.
+type gateLines struct{ lines }
+
+func (g gateLines) Get(uid string) (storegate.Tenant, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t, ok := g.gate[uid]
+	return t, ok
+}
+
+func (g gateLines) Set(uid string, t storegate.Tenant, quota *int64) error {
+	return g.inj.Call("gate.Set", func() error {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if keyspace, err := datastore.NewKeyspace(uid); err != nil || g.keyspaces[keyspace] == 0 {
+			g.early = append(g.early, "the store gate was told of a control plane without a user")
+		}
+		g.gate[uid] = t
+		g.limit(t.Group, quota)
+		return nil
+	})
+}
+
+func (g gateLines) SetQuota(group string, quota *int64) error {
+	return g.inj.Call("gate.SetQuota", func() error {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.limit(group, quota)
+		return nil
+	})
+}
+
+func (g gateLines) limit(group string, quota *int64) {
+	delete(g.quotas, group)
+	if quota != nil {
+		g.quotas[group] = *quota
+	}
+}
+
+func (g gateLines) Remove(uid string) error {
+	return g.inj.Call("gate.Remove", func() error {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.workloads[uid] != nil {
+			g.early = append(g.early, "the store gate was closed while programs still wrote")
+		}
+		delete(g.gate, uid)
+		return nil
+	})
+}
+
+// gateSigner is the authority of the store gate, made once.
+var gateSigner = sync.OnceValues(func() (pki.Bundle, error) {
+	set, err := pki.StoreGate("default")
+	if err != nil {
+		return nil, err
+	}
+	bundle, _, err := pki.Issue(nil, set, nil, time.Now())
+	return bundle, err
+})
+
+// gates are those before the data stores.
+func (l lines) gates() map[string]*Gate {
+	keys, err := gateSigner()
+	if err != nil {
+		return nil
+	}
+	return map[string]*Gate{"default": NewGate("https://127.0.0.1:2380", keys, gateLines{l})}
 }
 
 var (

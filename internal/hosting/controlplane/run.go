@@ -100,7 +100,7 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 		AdvertiseAddress: r.AdvertiseAddress,
 		Keys:             keys,
 		EncryptionKey:    encryption,
-		Store:            StoreAccess{Endpoints: store.Endpoints, CA: store.CA, Keyspace: keyspace},
+		Store:            r.storeAccess(cp, store, keyspace),
 		Issuer:           r.issuerFor(cp),
 		Size:             cp.Spec.Size,
 		PodSecurity:      cp.Spec.PodSecurity,

@@ -44,6 +44,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, c Config, from Watches, log *s
 	if err := setupReleases(ctx, mgr, c, log); err != nil {
 		return nil, err
 	}
+	if err := setupGateQuotas(mgr, c); err != nil {
+		return nil, err
+	}
 	err := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.DataStore{}).Complete(NewDataStoreReconciler(c.Client, stores, c.Recorder))
 	if err != nil {
 		return nil, err

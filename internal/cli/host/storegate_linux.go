@@ -1,0 +1,39 @@
+package host
+
+import (
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"kqueen.io/kqueen/internal/hosting/storegate"
+)
+
+// newStoreGateCommand is what stands before the data store of all control planes. "kqueen up" starts it; users do not.
+func newStoreGateCommand() *cobra.Command {
+	p := storegate.Process{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	cmd := &cobra.Command{
+		Use:    "store-gate --listen ADDRESS:PORT --store ADDRESS:PORT --tenants FILE ...",
+		Short:  "Run the gate of a data store",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(cmd *cobra.Command, _ []string) error { return p.Run(cmd.Context()) },
+	}
+	for _, f := range []struct {
+		value       *string
+		name, usage string
+	}{
+		{&p.Listen, "listen", "address and port on which API servers connect"},
+		{&p.Store, "store", "address and port of the etcd"},
+		{&p.StoreCA, "store-ca", "file with the authority of the etcd's certificate"},
+		{&p.ClientCA, "client-ca", "file with the authority of API servers' certificates"},
+		{&p.Certificate, "certificate", "file with the certificate that is presented to API servers"},
+		{&p.Key, "key", "file with its key"},
+		{&p.Tenants, "tenants", "file with the tenants and their quotas, which is followed"},
+		{&p.Health, "health", "address and port that answers GET /healthz"},
+	} {
+		cmd.Flags().StringVar(f.value, f.name, "", f.usage)
+		_ = cmd.MarkFlagRequired(f.name)
+	}
+	return cmd
+}

@@ -1,0 +1,79 @@
+//go:build linux
+
+package standalone
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"kqueen.io/kqueen/internal/engine"
+	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/hosting/storegate"
+	"kqueen.io/kqueen/internal/platform/confine"
+	"kqueen.io/kqueen/internal/platform/supervise"
+)
+
+// tenantsFile has the tenants of the store gate.
+const tenantsFile = "tenants.json"
+
+// gate runs what stands before etcd for all control planes but the admin plane. Without KQueen it goes on, as the API servers
+// do.
+func (u *bringUp) gate(ctx context.Context) error {
+	set, err := pki.StoreGate("default")
+	if err != nil {
+		return err
+	}
+	keys, err := pki.IssueFile(filepath.Join(u.Dir, "keys", "store-gate.json"), set, nil)
+	if err != nil {
+		return fmt.Errorf("keys of the store gate: %w", err)
+	}
+	place, err := u.Supervisor.Reserve(ctx, WorkloadGate, []string{portClient, portHealth})
+	if err != nil {
+		return fmt.Errorf("reserve the ports of the store gate: %w", err)
+	}
+	etcd, err := u.Supervisor.Reserve(ctx, WorkloadStore, []string{portClient, portPeer, portHTTP})
+	if err != nil {
+		return fmt.Errorf("find the port of etcd: %w", err)
+	}
+	if err := u.Supervisor.Apply(ctx, describeGate(u.Program, place, etcd.Port[portClient], u.credentials.Keys, keys)); err != nil {
+		return fmt.Errorf("start the store gate: %w", err)
+	}
+	if err := u.wait(ctx, WorkloadGate); err != nil {
+		return err
+	}
+	u.credentials.Gate = &engine.StoreGate{Endpoint: endpoint(place.Port[portClient]), Keys: keys, Tenants: filepath.Join(place.Dir, tenantsFile)}
+	return nil
+}
+
+// describeGate is pure.
+func describeGate(program string, place supervise.Place, etcd int, store, keys pki.Bundle) supervise.Workload {
+	file := func(name string) string { return filepath.Join(place.Dir, name) }
+	p := storegate.Process{
+		Listen: loopback(place.Port[portClient]), Store: loopback(etcd), Health: loopback(place.Port[portHealth]),
+		StoreCA: file("store-ca.crt"), ClientCA: file("ca.crt"), Certificate: file("server.crt"), Key: file("server.key"), Tenants: file(tenantsFile),
+	}
+	return supervise.Workload{
+		ID: WorkloadGate, Score: confine.ScoreKept,
+		Files: map[string]supervise.File{
+			"store-ca.crt": {Data: store["ca.crt"]}, "ca.crt": {Data: keys["ca.crt"]},
+			"server.crt": {Data: keys["server.crt"]}, "server.key": {Data: keys["server.key"]},
+		},
+		Components: []supervise.Component{{
+			Name: WorkloadGate,
+			Path: program,
+			Args: append([]string{"store-gate"}, p.Args()...),
+			// The gate's own certificate is read again for each connection.
+			RestartOn: []string{"store-ca.crt", "ca.crt"},
+			Ports:     []string{portClient, portHealth},
+			Probe:     &supervise.Probe{URL: "http://" + p.Health + "/healthz"},
+			// Every API server has to connect again, whenever it ends.
+			StopGrace: time.Second,
+		}},
+	}
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

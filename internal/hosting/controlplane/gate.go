@@ -1,0 +1,129 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/hosting/storegate"
+)
+
+// Gate stands before a data store: API servers call it, and it calls the store as each of them.
+type Gate struct {
+	Endpoint string
+	// CA is what the gate's certificate is checked against, in PEM.
+	CA []byte
+	// Signers holds the authority of API servers' certificates under the name of a store's.
+	Signers pki.Bundle
+	Tenants GateTenants
+}
+
+// NewGate returns the gate at an endpoint. keys have its authority as "ca".
+func NewGate(endpoint string, keys pki.Bundle, tenants GateTenants) *Gate {
+	return &Gate{Endpoint: endpoint, CA: keys["ca.crt"], Signers: keys.Signer("ca", storeAuthority), Tenants: tenants}
+}
+
+// GateTenants are what a gate follows. *storegate.Table offers it.
+type GateTenants interface {
+	Get(uid string) (storegate.Tenant, bool)
+	Set(uid string, t storegate.Tenant, quota *int64) error
+	SetQuota(group string, quota *int64) error
+	Remove(uid string) error
+}
+
+// clientSigners is what signs the certificate with which an API server is known to its store, or to the gate before it.
+func (r *reconciler) clientSigners(cp *v1alpha1.ControlPlane, store *Store) pki.Bundle {
+	if gate := r.Gates[cp.Spec.DataStore]; gate != nil {
+		return gate.Signers
+	}
+	return store.Signers
+}
+
+// storeAccess is where an API server finds its keyspace.
+func (r *reconciler) storeAccess(cp *v1alpha1.ControlPlane, store *Store, keyspace datastore.Keyspace) StoreAccess {
+	if gate := r.Gates[cp.Spec.DataStore]; gate != nil {
+		return StoreAccess{Endpoints: []string{gate.Endpoint}, CA: gate.CA, Keyspace: keyspace}
+	}
+	return StoreAccess{Endpoints: store.Endpoints, CA: store.CA, Keyspace: keyspace}
+}
+
+// letThrough has the gate, where there is one, call the store as this control plane and under its organization's quota. It
+// returns in how long that is to be renewed; zero for never.
+func (r *reconciler) letThrough(ctx context.Context, cp *v1alpha1.ControlPlane, store *Store, keyspace datastore.Keyspace) (time.Duration, error) {
+	gate := r.Gates[cp.Spec.DataStore]
+	if gate == nil {
+		return 0, nil
+	}
+	set, err := pki.StoreUser(storeAuthority, keyspace.User())
+	if err != nil {
+		return 0, err
+	}
+	have := pki.Bundle{}
+	if tenant, ok := gate.Tenants.Get(keyspace.UID()); ok {
+		have["client.crt"], have["client.key"] = tenant.Certificate, tenant.Key
+	}
+	keys, _, err := pki.Issue(have, set, store.Signers, r.Now())
+	if err != nil {
+		return 0, fmt.Errorf("issue the store gate's certificate: %w", err)
+	}
+	due, err := pki.RenewAt(keys, set)
+	if err != nil {
+		return 0, err
+	}
+	quota, err := storeQuota(ctx, r.Client, cp.Namespace)
+	if err != nil {
+		return 0, err
+	}
+	tenant := storegate.Tenant{Group: cp.Namespace, Certificate: keys["client.crt"], Key: keys["client.key"]}
+	return max(due.Sub(r.Now()), time.Second), gate.Tenants.Set(keyspace.UID(), tenant, quotaBytes(quota))
+}
+
+// shutOut has the gate, where there is one, forget a control plane, before its user is gone: until then what it holds can be
+// counted, and the quota of its organization is known.
+func (r *reconciler) shutOut(cp *v1alpha1.ControlPlane, keyspace datastore.Keyspace) error {
+	if gate := r.Gates[cp.Spec.DataStore]; gate != nil {
+		return gate.Tenants.Remove(keyspace.UID())
+	}
+	return nil
+}
+
+func quotaBytes(q *resource.Quantity) *int64 {
+	if q == nil {
+		return nil
+	}
+	n := q.Value()
+	return &n
+}
+
+// setupGateQuotas has gates follow the quotas of organizations.
+func setupGateQuotas(mgr ctrl.Manager, c Config) error {
+	if len(c.Gates) == 0 {
+		return nil
+	}
+	return ctrl.NewControllerManagedBy(mgr).Named("store-quota").For(&v1alpha1.Organization{}).Complete(reconcile.Func(
+		func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			return reconcile.Result{}, followQuota(ctx, c.Client, c.Gates, req.Name)
+		}))
+}
+
+func followQuota(ctx context.Context, c client.Reader, gates map[string]*Gate, organization string) error {
+	namespace := v1alpha1.NamespacePrefix + organization
+	quota, err := storeQuota(ctx, c, namespace)
+	if err != nil {
+		return err
+	}
+	for _, gate := range gates {
+		if err := gate.Tenants.SetQuota(namespace, quotaBytes(quota)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
