@@ -67,6 +67,9 @@ const (
 	ReasonStoreQuotaExceeded = "StoreQuotaExceeded"
 	// ReasonStoreWithinQuota: the organization's control planes hold no more than its quota.
 	ReasonStoreWithinQuota = "StoreWithinQuota"
+	// ReasonStoreUnmeasured: for an hour it could not be measured what the control plane holds, so that the organization,
+	// which has a quota of it, gets no further cluster.
+	ReasonStoreUnmeasured = "StoreUnmeasured"
 	// ReasonEndpointServing: the API server has its port and its name.
 	ReasonEndpointServing = "EndpointServing"
 	// ReasonEndpointPending: the port or the name could not be given yet.

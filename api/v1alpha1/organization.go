@@ -181,9 +181,9 @@ type Quota struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1Ei')) <= 0",message="must be from 0 to 1Ei"
 	Memory *resource.Quantity `json:"memory,omitempty"`
-	// Store is how many bytes the control planes that KQueen hosts may hold in data stores together, such as "8Gi". It
-	// is measured, every five minutes at best: once it is used up the organization gets no further cluster, and its
-	// control planes say so.
+	// Store is how many bytes the control planes that KQueen hosts may hold in data stores together, such as "8Gi". Once
+	// it is used up nothing in their clusters may grow, the organization gets no further cluster, and its control
+	// planes say so.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1Ei')) <= 0",message="must be from 0 to 1Ei"
 	Store *resource.Quantity `json:"store,omitempty"`

@@ -24,6 +24,8 @@ const (
 	// meterRest is how much longer than a measurement the rest after it is: however much tenants hold, data stores are
 	// measured for no more than a hundredth of the time.
 	meterRest = 99
+	// unmeasuredAfter is how long measuring may fail until what is known counts for nothing.
+	unmeasuredAfter = time.Hour
 )
 
 // Meter measures what control planes hold in data stores, one after the other. It is safe for concurrent use.
@@ -42,6 +44,9 @@ type Meter struct {
 type reading struct {
 	bytes int64
 	at    time.Time // also of a measurement that failed, and bytes are then those of the one before
+	// good is when the last one that did not fail was, or when the first one was begun.
+	good   time.Time
+	failed bool
 }
 
 // NewMeter returns a Meter. c reads control planes and organizations from a cache; notify has the control plane of a UID
@@ -56,6 +61,14 @@ func (m *Meter) StoreBytes(uid types.UID) (int64, bool) {
 	defer m.mu.Unlock()
 	r, ok := m.taken[uid]
 	return r.bytes, ok && r.bytes > 0
+}
+
+// Unmeasured says that measuring a control plane has failed for too long.
+func (m *Meter) Unmeasured(uid types.UID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.taken[uid]
+	return r.failed && m.now().Sub(r.good) > unmeasuredAfter
 }
 
 // Run measures until ctx ends.
@@ -92,11 +105,7 @@ func (m *Meter) Step(ctx context.Context) (time.Duration, error) {
 	bytes, err := m.measure(ctx, cp)
 	spent := m.now().Sub(began)
 	m.mu.Lock()
-	r := m.taken[cp.UID]
-	if r.at = m.now(); err == nil {
-		r.bytes = bytes
-	}
-	m.taken[cp.UID] = r
+	m.taken[cp.UID] = m.taken[cp.UID].next(bytes, err, began, m.now())
 	m.mu.Unlock()
 	if err != nil {
 		return max(spent, time.Second), fmt.Errorf("measure control plane %s/%s: %w", cp.Namespace, cp.Name, err)
@@ -105,6 +114,18 @@ func (m *Meter) Step(ctx context.Context) (time.Duration, error) {
 		m.notify(cp.UID)
 	}
 	return meterRest * spent, nil
+}
+
+// next is the reading after a measurement. It is pure.
+func (r reading) next(bytes int64, err error, began, ended time.Time) reading {
+	r.at, r.failed = ended, err != nil
+	if r.good.IsZero() {
+		r.good = began
+	}
+	if err == nil {
+		r.bytes, r.good = bytes, ended
+	}
+	return r
 }
 
 // due returns the control plane that waits longest, and forgets those that are gone.
@@ -148,7 +169,7 @@ func (m *Meter) measure(ctx context.Context, cp *v1alpha1.ControlPlane) (int64, 
 // changed may be the quota, or what other control planes hold.
 func (m *Meter) notifyChanged(ctx context.Context, all []v1alpha1.ControlPlane) error {
 	var problems error
-	exceeded := map[string]bool{}
+	exceeded, quotas := map[string]bool{}, map[string]bool{}
 	for i := range all {
 		cp := &all[i]
 		over, seen := exceeded[cp.Namespace]
@@ -159,9 +180,9 @@ func (m *Meter) notifyChanged(ctx context.Context, all []v1alpha1.ControlPlane) 
 				continue
 			}
 			over = storeExceeded(limit, held(all, cp.Namespace))
-			exceeded[cp.Namespace] = over
+			exceeded[cp.Namespace], quotas[cp.Namespace] = over, limit != nil
 		}
-		if apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded) != over {
+		if storeSaid(cp) != storeState(over, quotas[cp.Namespace] && m.Unmeasured(cp.UID)) {
 			m.notify(cp.UID)
 		}
 	}

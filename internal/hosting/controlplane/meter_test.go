@@ -188,6 +188,33 @@ func TestMeterRests(t *testing.T) {
 	}
 }
 
+// TestStoreUnmeasured: what could not be measured for an hour counts for nothing: the control plane says so, and Limits refuse
+// the organization a further cluster.
+func TestStoreUnmeasured(t *testing.T) {
+	p, m, notified := inOrganization(t)
+	p.hold(t, m, 700)
+	stores := m.stores
+	m.stores = noStores{}
+	for _, later := range []time.Duration{unmeasuredAfter, meterInterval} {
+		if m.Unmeasured(types.UID(p.uid)) {
+			t.Fatal("what was measured within the hour is not known")
+		}
+		p.now = p.now.Add(later)
+		if _, err := m.Step(t.Context()); err == nil {
+			t.Fatal("it was measured")
+		}
+	}
+	*notified = nil
+	if _, err := m.Step(t.Context()); err != nil || !slices.Equal(*notified, []types.UID{types.UID(p.uid)}) {
+		t.Errorf("notified are %v (%v), want %s once", *notified, err, p.uid)
+	}
+	p.says(t, v1alpha1.ReasonStoreUnmeasured)
+	m.stores = stores
+	p.now = p.now.Add(meterInterval)
+	p.hold(t, m, 700)
+	p.says(t, v1alpha1.ReasonStoreWithinQuota)
+}
+
 type noStores struct{}
 
 func (noStores) Open(context.Context, string) (*Store, error) { return nil, ErrStoreNotFound }

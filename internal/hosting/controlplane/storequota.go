@@ -19,6 +19,8 @@ import (
 type Sizes interface {
 	// StoreBytes is what a control plane held when it was last measured, if it was.
 	StoreBytes(uid types.UID) (int64, bool)
+	// Unmeasured says that measuring a control plane has failed for an hour.
+	Unmeasured(uid types.UID) bool
 }
 
 // noteStore puts into the status what the control plane holds and whether its organization holds too much. That is no
@@ -45,25 +47,49 @@ func (r *reconciler) noteStore(ctx context.Context, cp *v1alpha1.ControlPlane) e
 			others.Items[i].Status.StoreBytes = cp.Status.StoreBytes
 		}
 	}
-	sayStore(cp, limit, storeExceeded(limit, held(others.Items, cp.Namespace)))
+	sayStore(cp, limit, storeState(storeExceeded(limit, held(others.Items, cp.Namespace)), limit != nil && r.Sizes.Unmeasured(cp.UID)))
 	return nil
+}
+
+// storeState is the status of the condition. It is pure.
+func storeState(exceeded, unmeasured bool) metav1.ConditionStatus {
+	switch {
+	case exceeded:
+		return metav1.ConditionTrue
+	case unmeasured:
+		return metav1.ConditionUnknown
+	}
+	return metav1.ConditionFalse
+}
+
+// storeSaid is what the condition says; without one nothing ever was too much. It is pure.
+func storeSaid(cp *v1alpha1.ControlPlane) metav1.ConditionStatus {
+	if c := apimeta.FindStatusCondition(cp.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded); c != nil {
+		return c.Status
+	}
+	return metav1.ConditionFalse
 }
 
 // sayStore sets the condition. Its message has no amount that changes all the time: each would be a write for every
 // control plane of the organization. Where there never was too much there is no condition.
-func sayStore(cp *v1alpha1.ControlPlane, limit *resource.Quantity, exceeded bool) {
+func sayStore(cp *v1alpha1.ControlPlane, limit *resource.Quantity, state metav1.ConditionStatus) {
 	have := apimeta.FindStatusCondition(cp.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded)
-	if !exceeded && have == nil {
+	if state == metav1.ConditionFalse && have == nil {
 		return
 	}
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionStoreQuotaExceeded, Status: metav1.ConditionFalse, ObservedGeneration: cp.Generation,
 		Reason: v1alpha1.ReasonStoreWithinQuota, Message: "the organization's control planes hold less in data stores than it may",
 	}
-	if exceeded {
-		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonStoreQuotaExceeded
+	switch state {
+	case metav1.ConditionTrue:
+		c.Status, c.Reason = state, v1alpha1.ReasonStoreQuotaExceeded
 		c.Message = fmt.Sprintf("the organization's control planes have used up its quota of store, %s, so that it gets no further cluster; "+
 			"delete objects in its clusters, or clusters", limit)
+	case metav1.ConditionUnknown:
+		c.Status, c.Reason = state, v1alpha1.ReasonStoreUnmeasured
+		c.Message = fmt.Sprintf("for an hour it could not be measured what this control plane holds of the organization's quota of store, %s, so that the "+
+			"organization gets no further cluster; it is tried again, and the log of KQueen says why it fails", limit)
 	}
 	apimeta.SetStatusCondition(&cp.Status.Conditions, c)
 }

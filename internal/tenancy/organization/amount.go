@@ -3,7 +3,9 @@ package organization
 import (
 	"math"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,6 +21,8 @@ type Amount struct {
 	CPU, Memory int64
 	// Store is what hosted control planes hold in data stores, in bytes, when it was last measured.
 	Store int64
+	// Unmeasured is how many control planes could not be measured for so long that Store means nothing.
+	Unmeasured int64
 }
 
 // What a machine counts for that has all of its host, when it is not known how much that is: the most that a machine
@@ -47,7 +51,11 @@ func amountOf(o client.Object, host v1alpha1.MachineResources) Amount {
 		}
 		return amount
 	case *v1alpha1.ControlPlane:
-		return Amount{Store: o.Status.StoreBytes}
+		amount := Amount{Store: o.Status.StoreBytes}
+		if apimeta.IsStatusConditionPresentAndEqual(o.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded, metav1.ConditionUnknown) {
+			amount.Unmeasured = 1
+		}
+		return amount
 	}
 	return Amount{Clusters: 1}
 }
@@ -97,7 +105,7 @@ func (a Amount) plus(b Amount) Amount {
 	return Amount{
 		Clusters: plus(a.Clusters, b.Clusters), Nodes: plus(a.Nodes, b.Nodes),
 		Local: plus(a.Local, b.Local), Manual: plus(a.Manual, b.Manual),
-		CPU: plus(a.CPU, b.CPU), Memory: plus(a.Memory, b.Memory), Store: plus(a.Store, b.Store),
+		CPU: plus(a.CPU, b.CPU), Memory: plus(a.Memory, b.Memory), Store: plus(a.Store, b.Store), Unmeasured: plus(a.Unmeasured, b.Unmeasured),
 	}
 }
 
@@ -105,7 +113,7 @@ func (a Amount) max(b Amount) Amount {
 	return Amount{
 		Clusters: max(a.Clusters, b.Clusters), Nodes: max(a.Nodes, b.Nodes),
 		Local: max(a.Local, b.Local), Manual: max(a.Manual, b.Manual),
-		CPU: max(a.CPU, b.CPU), Memory: max(a.Memory, b.Memory), Store: max(a.Store, b.Store),
+		CPU: max(a.CPU, b.CPU), Memory: max(a.Memory, b.Memory), Store: max(a.Store, b.Store), Unmeasured: max(a.Unmeasured, b.Unmeasured),
 	}
 }
 

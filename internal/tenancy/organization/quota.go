@@ -63,6 +63,11 @@ func exceeded(q *v1alpha1.Quota, used, next Amount) *metav1.StatusCause {
 				"the organization's quota of %s is %s, of which %s are used; this needs %s more", b.name, b.text(b.limit), b.text(b.used), b.text(b.next-b.used))}
 		}
 	}
+	if q.Store != nil && next.Clusters > used.Clusters && used.Unmeasured > 0 {
+		return &metav1.StatusCause{Type: CauseQuotaExceeded, Field: "metadata.name", Message: fmt.Sprintf(
+			"the organization's quota of store is %s, and for an hour it could not be measured how much %d of its control planes hold; the log of KQueen says why",
+			BytesText(bytes(q.Store)), used.Unmeasured)}
+	}
 	if q.Store != nil && next.Clusters > used.Clusters && used.Store >= bytes(q.Store) {
 		return &metav1.StatusCause{Type: CauseQuotaExceeded, Field: "metadata.name", Message: fmt.Sprintf(
 			"the organization's quota of store is %s, of which %s are used; delete objects in its clusters, or clusters", BytesText(bytes(q.Store)), StoreText(used.Store))}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,6 +35,7 @@ func TestAmountOf(t *testing.T) {
 		return p
 	}
 	host := resources("8", "16Gi")
+	unmeasured := v1alpha1.Status{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStoreQuotaExceeded, Status: metav1.ConditionUnknown}}}
 	tests := map[string]struct {
 		object client.Object
 		host   v1alpha1.MachineResources
@@ -41,6 +43,7 @@ func TestAmountOf(t *testing.T) {
 	}{
 		"a cluster":                                     {&v1alpha1.Cluster{}, host, Amount{Clusters: 1}},
 		"a control plane holds bytes":                   {&v1alpha1.ControlPlane{Status: v1alpha1.ControlPlaneStatus{StoreBytes: 7}}, host, Amount{Store: 7}},
+		"a control plane that cannot be measured":       {&v1alpha1.ControlPlane{Status: v1alpha1.ControlPlaneStatus{StoreBytes: 7, Status: unmeasured}}, host, Amount{Store: 7, Unmeasured: 1}},
 		"each node has as much":                         {pool("local", "1500m", "2Gi", 3, nil), host, Amount{Nodes: 3, Local: 3, CPU: 4500, Memory: 6 * gi}},
 		"the most that the pool may have":               {pool("local", "2", "4Gi", 1, ptr.To[int32](5)), host, Amount{Nodes: 5, Local: 5, CPU: 10000, Memory: 20 * gi}},
 		"a bound below what is wanted":                  {pool("local", "2", "4Gi", 3, ptr.To[int32](1)), host, Amount{Nodes: 3, Local: 3, CPU: 6000, Memory: 12 * gi}},
@@ -93,7 +96,13 @@ func TestExceeded(t *testing.T) {
 		"store is left":    {&v1alpha1.Quota{Store: quantity("1Gi")}, Amount{Store: gi - 1}, Amount{Clusters: 1, Store: gi - 1}, "", ""},
 		"store is used up": {&v1alpha1.Quota{Store: quantity("1Gi")}, Amount{Store: gi}, Amount{Clusters: 1, Store: gi}, "metadata.name", "the organization's quota of store is 1Gi, of which 1Gi are used; delete objects in its clusters, or clusters"},
 		"store is rounded": {&v1alpha1.Quota{Store: quantity("1Ki")}, Amount{Store: 1025}, Amount{Clusters: 1}, "metadata.name", "the organization's quota of store is 1Ki, of which 2Ki are used; delete objects in its clusters, or clusters"},
-		"store and a pool": {&v1alpha1.Quota{Store: quantity("1Gi")}, Amount{Store: 2 * gi}, Amount{Nodes: 1, Store: 2 * gi}, "", ""},
+		"not measured": {
+			&v1alpha1.Quota{Store: quantity("1Gi")}, Amount{Unmeasured: 2}, Amount{Clusters: 1, Unmeasured: 2}, "metadata.name",
+			"the organization's quota of store is 1Gi, and for an hour it could not be measured how much 2 of its control planes hold; the log of KQueen says why",
+		},
+		"not measured, and no quota":   {&v1alpha1.Quota{}, Amount{Unmeasured: 2}, Amount{Clusters: 1, Unmeasured: 2}, "", ""},
+		"not measured, and no cluster": {&v1alpha1.Quota{Store: quantity("1Gi")}, Amount{Unmeasured: 2}, Amount{Nodes: 1, Unmeasured: 2}, "", ""},
+		"store and a pool":             {&v1alpha1.Quota{Store: quantity("1Gi")}, Amount{Store: 2 * gi}, Amount{Nodes: 1, Store: 2 * gi}, "", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
