@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netns"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
@@ -130,14 +131,28 @@ func (w *workers) surviveDeath(t *testing.T, m v1alpha1.Machine) {
 	t.Logf("process 1 of a machine killed: its %d containers are ready again after %.1fs", len(before), time.Since(begin).Seconds())
 }
 
-// comeBack stops everything and starts it again.
+// comeBack stops everything and starts it again. Meanwhile the networks of machines are held, as a busy kernel does that
+// has not yet come to remove them: what leads to them is gone nevertheless.
 func (w *workers) comeBack(t *testing.T) {
+	var held []netns.NsHandle
+	for _, m := range w.machines() {
+		network, err := netns.GetFromPid(w.pid(m.Namespace+"/"+m.Name, "kubelet")) // its process "machine" is one of the host
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, network)
+	}
 	w.ok("down")
 	if left := w.processes(); len(left) > 0 {
 		t.Errorf("still runs: %v", left)
 	}
 	if left := w.traces(t); len(left) > 0 {
 		t.Errorf("left on the host: %v", left)
+	}
+	for _, network := range held {
+		if err := network.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 	w.up()
 	w.ok("nodepool", "wait", "demo")

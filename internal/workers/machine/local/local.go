@@ -239,7 +239,7 @@ func (p *Provider) Delete(ctx context.Context, of machine.Target) (bool, error) 
 	if ref.Cluster == "" || !p.facts.root { // never was a machine: it has left nothing on the host
 		return true, nil
 	}
-	if err := leaveCgroup(ctx, ref.UID); err != nil {
+	if err := leaveHost(ctx, ref.UID); err != nil {
 		return false, err
 	}
 	delete(p.records, ref.UID)

@@ -80,20 +80,23 @@ func (m Machines) Has(id string) bool {
 }
 
 // LeaveHost takes from the host what machines, all of which are stopped, have in it beside their directories:
-// bridges, packet filters and cgroups. A machine that is started makes them again.
+// links, bridges, packet filters and cgroups. A machine that is started makes them again.
 func (m Machines) LeaveHost(ctx context.Context) error {
 	for id, r := range m {
-		if err := errors.Join(leaveCgroup(ctx, id), guest.RemoveBridge(bridgeOf(r.Cluster))); err != nil {
+		if err := errors.Join(leaveHost(ctx, id), guest.RemoveBridge(bridgeOf(r.Cluster))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// leaveCgroup ends what is left of a machine that is stopped, and removes its cgroup.
-func leaveCgroup(ctx context.Context, id types.UID) error {
+// leaveHost ends what is left of a machine that is stopped, and removes its cgroup and its link.
+func leaveHost(ctx context.Context, id types.UID) error {
 	if err := node.KillCgroup(ctx, cgroupOf(id)); err != nil {
 		return fmt.Errorf("end what is left of machine %s: %w", id, err)
 	}
-	return node.RemoveCgroups(cgroupOf(id))
+	if err := node.RemoveCgroups(cgroupOf(id)); err != nil {
+		return err
+	}
+	return guest.RemoveLink(linkOf(id))
 }

@@ -100,7 +100,7 @@ func (n *networks) makeLink(w Network, bridge netlink.Link) error {
 	if err == nil {
 		err = n.host.LinkDel(old)
 	}
-	if _, missing := errors.AsType[netlink.LinkNotFoundError](err); err != nil && !missing {
+	if _, missing := errors.AsType[netlink.LinkNotFoundError](err); err != nil && !missing && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("remove what an earlier life has left: %w", err)
 	}
 	attrs := netlink.NewLinkAttrs()
@@ -216,15 +216,21 @@ func RemoveBridge(name string) error {
 	if err := unguard(name); err != nil {
 		return fmt.Errorf("remove the guard of bridge %s: %w", name, err)
 	}
-	bridge, err := netlink.LinkByName(name)
-	if _, missing := errors.AsType[netlink.LinkNotFoundError](err); missing {
+	return RemoveLink(name)
+}
+
+// RemoveLink removes a link from the host's network, which is that of the caller. Nothing is no error. The kernel removes
+// the host's end of a machine that has ended too, but some time after its last process, which on a busy host is seconds.
+func RemoveLink(name string) error {
+	link, err := netlink.LinkByName(name)
+	if err == nil {
+		err = netlink.LinkDel(link)
+	}
+	if _, missing := errors.AsType[netlink.LinkNotFoundError](err); missing || errors.Is(err, unix.ENODEV) {
 		return nil
 	}
-	if err == nil {
-		err = netlink.LinkDel(bridge)
-	}
 	if err != nil {
-		return fmt.Errorf("remove bridge %s: %w", name, err)
+		return fmt.Errorf("remove link %s: %w", name, err)
 	}
 	return nil
 }
