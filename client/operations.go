@@ -59,6 +59,7 @@ var operations = map[string]Operation{
 	"listOrganizationAudit":        {Method: http.MethodGet, Path: "/organizations/{organization}/audit"},
 	"exportAudit":                  {Method: http.MethodGet, Path: "/audit/export"},
 	"exportOrganizationAudit":      {Method: http.MethodGet, Path: "/organizations/{organization}/audit/export"},
+	"exportClusterAudit":           {Method: http.MethodGet, Path: "/organizations/{organization}/clusters/{cluster}/audit"},
 	"verifyAudit":                  {Method: http.MethodPost, Path: "/audit/verification"},
 	"setIdentityProviderSecret":    {Method: http.MethodPut, Path: "/identityproviders/{identityProvider}/secret"},
 	"getProvisionerCredentials":    {Method: http.MethodGet, Path: "/organizations/{organization}/provisioners/{provisioner}/credentials"},

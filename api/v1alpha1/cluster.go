@@ -109,6 +109,13 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=privileged;baseline;restricted
 	PodSecurity string `json:"podSecurity,omitempty"`
+	// AuditLog is what the cluster's API server writes down of what its callers do: metadata (who did what to which object,
+	// when, and what became of it), full (the bodies of changes too, but for those with secrets) or none. A change restarts
+	// the API server. It is for clusters whose control plane KQueen hosts.
+	// +optional
+	// +kubebuilder:default=metadata
+	// +kubebuilder:validation:Enum=none;metadata;full
+	AuditLog string `json:"auditLog,omitempty"`
 	// Parameters are settings for this one cluster that only its driver knows.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -186,6 +193,16 @@ type ClusterStatus struct {
 	// +listType=atomic
 	Steps []Step `json:"steps,omitempty"`
 }
+
+// Values of spec.auditLog.
+const (
+	// AuditNone writes nothing down.
+	AuditNone = "none"
+	// AuditMetadata is without bodies.
+	AuditMetadata = "metadata"
+	// AuditFull has the bodies of changes.
+	AuditFull = "full"
+)
 
 // Values of spec.cni. [CNIs] lists them.
 const (

@@ -125,6 +125,11 @@ type ControlPlaneSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=privileged;baseline;restricted
 	PodSecurity string `json:"podSecurity,omitempty"`
+	// AuditLog is what the API server writes down of what its callers do: metadata, full (with the bodies of changes) or none.
+	// +optional
+	// +kubebuilder:default=metadata
+	// +kubebuilder:validation:Enum=none;metadata;full
+	AuditLog string `json:"auditLog,omitempty"`
 }
 
 // ControlPlaneSize is a size of control planes.

@@ -323,6 +323,7 @@ func TestDefaults(t *testing.T) {
 		ProvisionerRef: v1alpha1.ProvisionerReference{Name: "hosted", Namespace: "kqueen-system"},
 		Network:        v1alpha1.Network{PodCIDR: "10.244.0.0/16", ServiceCIDR: "10.96.0.0/16", DNSDomain: "cluster.local"},
 		CNI:            v1alpha1.CNIRoutes,
+		AuditLog:       v1alpha1.AuditMetadata,
 	}
 	if fmt.Sprint(got.Spec) != fmt.Sprint(want) {
 		t.Errorf("want %+v, got %+v", want, got.Spec)

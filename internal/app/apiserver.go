@@ -10,17 +10,20 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	apirest "kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/ciphers"
 	"kqueen.io/kqueen/internal/platform/database"
@@ -142,6 +145,9 @@ func (a *App) assemble(ctx context.Context, d *apiServer, config *rest.Config, m
 	}
 	d.server, err = server.New(server.Config{
 		Callers: callers, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: d.audit, Limits: limits, Issuer: d.issuer, Answers: answers,
+		ClusterLog: func(_ context.Context, plane types.UID) (*os.Root, error) {
+			return a.supervisor.Folder(string(plane), controlplane.AuditDir)
+		},
 		Key: keys["cursors"], Version: a.Version, Log: d.log, Now: time.Now,
 	})
 	return err

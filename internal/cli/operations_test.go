@@ -40,6 +40,7 @@ func commandOf() map[string]string {
 		"listMembers": "member list", "setMember": "member set", "removeMember": "member remove",
 		"getQuota": "quota", "listEvents": "event list", "listOperations": "operation list",
 		"listAudit": "audit list", "listOrganizationAudit": "audit list", "exportAudit": "audit export", "exportOrganizationAudit": "audit export", "verifyAudit": "audit verify",
+		"exportClusterAudit": "cluster audit",
 
 		"issueCredential": "cluster credential", "issueKubeconfig": "cluster kubeconfig", "breakGlass": "cluster kubeconfig",
 		"createJoinToken": "node join-command",

@@ -22,6 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -131,6 +132,7 @@ func (s *servers) open(dir string, after func(func())) (*served, error) {
 		Callers: callers, Own: controlplanetest.Client(s.t), Cache: lists, Access: identities, Audit: log, Issuer: signs, Answers: answers,
 		Limits: organizations.NewLimits(lists, time.Now), Key: bytes.Repeat([]byte{9}, 32), Version: "test",
 		Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		ClusterLog: func(context.Context, types.UID) (*os.Root, error) { return nil, os.ErrNotExist },
 	})
 	if err != nil {
 		return nil, err

@@ -111,6 +111,7 @@ func matrixOfRest() map[string]route {
 		"exportAudit": {from: adminOnly}, "exportOrganizationAudit": {from: adminOnly},
 		"verifyAudit":           {from: adminOnly},
 		"listOrganizationAudit": {from: "operator"},
+		"exportClusterAudit":    {from: "operator"},
 	}
 	maps.Copy(all, matrixOfAccounts())
 	return all

@@ -50,6 +50,8 @@ type Config struct {
 	Access *access.Service
 	Audit  *audit.Log
 	Limits *organization.Limits
+	// ClusterLog opens the audit logs of clusters' own API servers.
+	ClusterLog auditlog.ClusterLog
 	// Answers are kept for callers who ask again.
 	Answers *idempotency.Store
 	// Issuer signs credentials for clusters.
@@ -113,7 +115,7 @@ func register(api huma.API, c Config, before *chain.Chain, providers identitypro
 		Callers: c.Callers, Own: c.Own, Rights: may, Providers: providers, Issuer: c.Issuer, Entries: c.Access.Entries, Now: c.Now,
 	})
 	accounts.Register(api, accounts.Config{Access: c.Access, Flows: flows, Providers: providers, Callers: c.Callers, Rights: may})
-	auditlog.Register(api, c.Audit, may, before.Streams)
+	auditlog.Register(api, c.Audit, may, before.Streams, c.Own, c.ClusterLog)
 	return nil
 }
 

@@ -51,6 +51,8 @@ type fixture struct {
 	key []byte
 	// socket is the path of the local socket.
 	socket string
+	// logs is the folder with the audit log of every cluster.
+	logs string
 	// tokens are sessions by who they are of: a role in blue, "admin", "red" (an owner there) or the name of one who belongs nowhere.
 	tokens map[string]string
 }
@@ -59,7 +61,7 @@ const secret = "correct horse battery"
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	h := &fixture{plane: controlplanetest.Client(t), tokens: map[string]string{}, key: bytes.Repeat([]byte{9}, 32)}
+	h := &fixture{plane: controlplanetest.Client(t), tokens: map[string]string{}, key: bytes.Repeat([]byte{9}, 32), logs: t.TempDir()}
 	h.organizations(t)
 	h.clear(t)
 	db, err := database.Open(t.Context(), database.FileURL(filepath.Join(t.TempDir(), "kqueen.db")))
@@ -197,7 +199,7 @@ func (h *fixture) open(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.api, err = New(Config{
-		Issuer: signs, Answers: h.answers,
+		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog,
 		Callers: callers, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, time.Now),
 		Key: h.key, Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})

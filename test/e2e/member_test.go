@@ -98,10 +98,14 @@ func TestMemberCommands(t *testing.T) {
 	t.Run("Seen", func(t *testing.T) { memberSees(t, alice, victor) })
 	t.Run("Nodes", func(t *testing.T) { memberScales(t, alice) })
 	t.Run("Enters", func(t *testing.T) { memberUsesKubectl(t, alice) })
-	t.Run("Refused", func(*testing.T) {
+	t.Run("Refused", func(t *testing.T) {
 		victor.cannot(4, "cluster", "delete", "demo", "--yes")
 		victor.cannot(4, "nodepool", "scale", "demo", "--nodes", "3")
 		victor.cannot(3, "cluster", "get", "demo", "--org", "default")
+		victor.cannot(4, "cluster", "audit", "demo")
+		if log := alice.can("cluster", "audit", "demo"); !strings.Contains(log, "  kqueen:alice  list nodes") {
+			t.Errorf("the cluster's audit log does not say what alice did: %.2000s", log)
+		}
 		alice.cannot(4, "nodepool", "scale", "demo", "--nodes", "30")
 		alice.cannot(4, "member", "set", "victor", "--role", "owner")
 	})

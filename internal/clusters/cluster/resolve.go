@@ -93,7 +93,7 @@ func (f finder) find(ctx context.Context, c *v1alpha1.Cluster) (target, error) {
 			ProvisionerParameters: rawOf(p.Spec.Parameters), ClusterParameters: rawOf(c.Spec.Parameters),
 			Credentials: secret.Data,
 		},
-		Version: c.Spec.Version, Network: c.Spec.Network, PodSecurity: c.Spec.PodSecurity,
+		Version: c.Spec.Version, Network: c.Spec.Network, PodSecurity: c.Spec.PodSecurity, AuditLog: c.Spec.AuditLog,
 	}
 	return target{Driver: driver, want: want, provisioner: p, settings: settingsOf(p, secret), calls: f.calls}, nil
 }

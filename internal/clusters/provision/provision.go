@@ -85,6 +85,9 @@ type Desired struct {
 	// PodSecurity is the level that pods are held to; empty: the one that the cluster has, and for a new one the driver's
 	// own. Only a [PodSecurer] is given one.
 	PodSecurity string
+	// AuditLog is what the API server is to write down, one of v1alpha1.AuditNone and its like, for drivers that host it
+	// themselves; empty for what they do unasked.
+	AuditLog string
 }
 
 // State is how far a cluster is.

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -109,7 +112,39 @@ func auditItems() []Item {
 		},
 		{Number: "3.1.2", Title: "users have no tokens of service accounts", Reason: "users enter as themselves; what a cluster's own administrators hand out is theirs to decide"},
 		{Number: "3.1.3", Title: "users have no bootstrap tokens", Reason: "KQueen makes one for each machine, which is good for one join and is removed after it"},
-		{Number: "3.2.1", Title: "an audit policy", Holds: set(apiServer, "audit-policy-file"), Reason: unrecorded},
-		{Number: "3.2.2", Title: "that covers what matters", Reason: unrecorded},
+		{Number: "3.2.1", Title: "an audit policy", Holds: set(apiServer, "audit-policy-file")},
+		{Number: "3.2.2", Title: "that covers access to Secrets and changes of everything", Holds: covers},
 	}
+}
+
+// covers wants the policy to have a rule for Secrets, without bodies, and one at its end for what no other rule is about.
+func covers(f Found) error {
+	file, err := f.file(apiServer, "audit-policy-file")
+	if err != nil {
+		return err
+	}
+	type resources struct {
+		Resources []string `json:"resources"`
+	}
+	type rule struct {
+		Level     string      `json:"level"`
+		Verbs     []string    `json:"verbs"`
+		Resources []resources `json:"resources"`
+	}
+	var policy struct {
+		Rules []rule `json:"rules"`
+	}
+	if err := yaml.Unmarshal(file.Data, &policy); err != nil {
+		return fmt.Errorf("read the audit policy: %w", err)
+	}
+	secrets := slices.IndexFunc(policy.Rules, func(r rule) bool {
+		return slices.ContainsFunc(r.Resources, func(g resources) bool { return slices.Contains(g.Resources, "secrets") })
+	})
+	if secrets < 0 || policy.Rules[secrets].Level != "Metadata" {
+		return errors.New("the audit policy has no rule for Secrets at the level Metadata")
+	}
+	if end := policy.Rules[len(policy.Rules)-1]; end.Level == "None" || len(end.Resources)+len(end.Verbs) > 0 {
+		return errors.New("the audit policy leaves out what no rule is about")
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -64,6 +65,17 @@ func is(program, flag string, values ...string) check {
 	return func(f Found) error {
 		if value, _ := f.value(program, flag); !slices.Contains(values, value) {
 			return fmt.Errorf("%s has --%s=%s, want %s", program, flag, value, strings.Join(values, " or "))
+		}
+		return nil
+	}
+}
+
+// atLeast wants a flag of the API server to have a number that is large enough.
+func atLeast(flag string, least int) check {
+	return func(f Found) error {
+		value, _ := f.value(apiServer, flag)
+		if n, err := strconv.Atoi(value); err != nil || n < least {
+			return fmt.Errorf("%s has --%s=%s, want %d or more", apiServer, flag, value, least)
 		}
 		return nil
 	}

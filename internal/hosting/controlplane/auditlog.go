@@ -1,12 +1,33 @@
 package controlplane
 
 import (
+	"path/filepath"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"kqueen.io/kqueen/internal/hosting/runner"
 )
 
 // auditLogSize is how large the file may grow before a new one is begun, in MiB.
 const auditLogSize = "16"
+
+// configureAudit has the API server write a log, where there is to be one: on KQueen's own plane that of KQueen, on others
+// that of the cluster.
+func (d Description) configureAudit(server *runner.Component) {
+	if d.AuditLog == "" && !d.audits() {
+		return
+	}
+	server.Args = append(server.Args, "--audit-policy-file="+runner.FileRef(fileAuditPolicy))
+	server.RestartOn = append(server.RestartOn, fileAuditPolicy)
+	if d.AuditLog != "" {
+		server.Args = append(server.Args, "--audit-log-path="+d.AuditLog, "--audit-log-maxsize="+auditLogSize)
+		server.Writes = []string{filepath.Dir(d.AuditLog)}
+	} else {
+		server.Args = append(server.Args, clusterAuditArgs()...)
+		server.Writes = []string{AuditDir}
+	}
+}
 
 // auditPolicy writes down who changed what and who read Secrets, and not what was said: bodies hold secrets. Other
 // reading is not written down, nor what Kubernetes' own controllers do, nor those who are trusted to write it down themselves. Who impersonates is

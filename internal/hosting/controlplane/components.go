@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -66,6 +65,9 @@ type Description struct {
 	PodSecurity string
 	// AuditLog is the file in which the API server writes what is changed by any caller but Trusted; empty for none.
 	AuditLog string
+	// ClusterAudit is what the API server writes down for the users of the cluster, in the folder AuditDir of its own: one of
+	// v1alpha1.AuditMetadata and AuditFull. Nothing else, and nothing where AuditLog is set.
+	ClusterAudit string
 	// Trusted are the users whose changes are written down by themselves, elsewhere.
 	Trusted []string
 	// Size is how much the components may take; empty for medium.
@@ -202,11 +204,7 @@ func (d Description) apiServer() runner.Component {
 		c.RestartOn = append(c.RestartOn, fileEgress)
 	}
 	d.configureAdmission(&c)
-	if d.AuditLog != "" {
-		c.Args = append(c.Args, "--audit-policy-file="+runner.FileRef(fileAuditPolicy), "--audit-log-path="+d.AuditLog, "--audit-log-maxsize="+auditLogSize)
-		c.RestartOn = append(c.RestartOn, fileAuditPolicy)
-		c.Writes = []string{filepath.Dir(d.AuditLog)}
-	}
+	d.configureAudit(&c)
 	return c
 }
 

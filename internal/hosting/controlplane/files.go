@@ -64,6 +64,8 @@ func (d Description) files() (map[string]runner.File, error) {
 	}
 	if d.AuditLog != "" {
 		objects[fileAuditPolicy] = auditPolicy(d.Trusted)
+	} else if d.audits() {
+		objects[fileAuditPolicy] = clusterAuditPolicy(d.ClusterAudit)
 	}
 	if d.Webhooks != nil {
 		if err := d.webhookFiles(files); err != nil {

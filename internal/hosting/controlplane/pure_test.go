@@ -69,7 +69,8 @@ func description(t *testing.T) Description {
 			URL: "https://issuer.kqueen.test", DiscoveryURL: "https://192.0.2.1:8443/issuer/.well-known/openid-configuration",
 			CA: authority, Audience: v1alpha1.TokenAudience(cluster),
 		},
-		Version: "v1.36.3",
+		Version:      "v1.36.3",
+		ClusterAudit: v1alpha1.AuditMetadata,
 	}
 }
 
@@ -89,6 +90,7 @@ var planes = map[string]struct {
 	"ipv6": {"A cluster of IPv6.", netip.IPv6Unspecified(), func(d *Description) {
 		d.Network.PodCIDR, d.Network.ServiceCIDR = "fd00:10:244::/56", "fd00:10:96::/112"
 		d.AdvertiseAddress = netip.MustParseAddr("2001:db8::1")
+		d.ClusterAudit = v1alpha1.AuditNone
 	}},
 }
 

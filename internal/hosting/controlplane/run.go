@@ -105,6 +105,7 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 		Size:             cp.Spec.Size,
 		PodSecurity:      cp.Spec.PodSecurity,
 		Version:          cp.Spec.Version,
+		ClusterAudit:     cp.Spec.AuditLog,
 	}, nil
 }
 

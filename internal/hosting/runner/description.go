@@ -67,7 +67,8 @@ type Component struct {
 	Heavy bool
 	// Ports names the ports on which the program listens.
 	Ports []string
-	// Writes names folders of the host, with absolute paths, in which the program writes. The runner makes them.
+	// Writes names folders in which the program writes: those of the host with absolute paths, those of its working
+	// directory relative to it. The runner makes them, and what it does not run any more goes with the latter.
 	Writes []string
 	// Probe tells when it is ready; nil: running is ready.
 	Probe *Probe

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -109,14 +110,27 @@ func (o order) confine(l *launch) error {
 	if err := confine.Share(l.path); err != nil {
 		return err
 	}
-	for _, folder := range o.comp.Writes {
+	writes := o.comp.writes(l.dir)
+	for _, folder := range writes {
 		if err := confine.Give(folder, o.confined.user); err != nil {
 			return err
 		}
 	}
 	l.user = o.confined.user
-	l.confined = &confine.Program{Path: l.path, Dir: l.dir, Writes: o.comp.Writes}
+	l.confined = &confine.Program{Path: l.path, Dir: l.dir, Writes: writes}
 	return nil
+}
+
+// writes are the paths of the folders in which the program writes when it runs in dir.
+func (c Component) writes(dir string) []string {
+	var all []string
+	for _, folder := range c.Writes {
+		if !filepath.IsAbs(folder) {
+			folder = filepath.Join(dir, folder)
+		}
+		all = append(all, folder)
+	}
+	return all
 }
 
 // executeConfined starts the program under its user from a thread that is confined, and ends with that.

@@ -3,6 +3,7 @@ package supervise
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -175,9 +176,29 @@ func TestConfinedFiles(t *testing.T) {
 	}
 	a, b := confinedServer(t, r, "a", "-touch", filepath.Join(data, "starts")), confinedServer(t, r, "b", "-touch", "starts")
 	a.Components[0].Writes = []string{data}
+	own := confinedServer(t, r, "own", "-touch", "log/starts")
+	own.Components[0].Writes = []string{"log"}
 	apply(t, r, a)
 	apply(t, r, b)
+	apply(t, r, own)
 	await(t, r, "a", Status.Ready)
+	await(t, r, "own", Status.Ready)
+	folder, err := r.Folder("own", "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines, err := folder.ReadFile("starts"); err != nil || len(lines) == 0 {
+		t.Errorf("the program has written %q in a folder of its own, %v", lines, err)
+	}
+	if err := folder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Folder("own", "../a"); err == nil {
+		t.Error("the folder of another workload is opened")
+	}
+	if _, err := r.Folder("a", "log"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
 	if lines, err := os.ReadFile(filepath.Join(data, "starts")); err != nil || strings.Count(string(lines), "\n") != 2 {
 		t.Errorf("the program has written %q, %v", lines, err)
 	}
@@ -351,7 +372,8 @@ func TestConfinedIsRefused(t *testing.T) {
 	}{
 		"a file in a folder": {func(w *Workload) { w.Files = map[string]File{"pki/key": {}} }, "files[pki/key]"},
 		"within another":     {func(w *Workload) { w.Components[0].Within = "d" }, "components[c].within"},
-		"a relative folder":  {func(w *Workload) { w.Components[0].Writes = []string{"data"} }, "components[c].writes"},
+		"a foreign folder":   {func(w *Workload) { w.Components[0].Writes = []string{"../b"} }, "components[c].writes"},
+		"its whole folder":   {func(w *Workload) { w.Components[0].Writes = []string{"."} }, "components[c].writes"},
 		"the whole host":     {func(w *Workload) { w.Components[0].Writes = []string{"/"} }, "components[c].writes"},
 	}
 	for name, tc := range cases {

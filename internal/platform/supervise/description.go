@@ -63,8 +63,8 @@ type Component struct {
 	// Ports names reserved ports the program binds. They are looked at before a start, so that a foreign listener is
 	// reported as [ReasonPortTaken].
 	Ports []string
-	// Writes names folders of the host, with absolute paths, in which a confined program writes. They are made, and with
-	// all that is in them given to its user, before each start.
+	// Writes names folders in which a confined program writes: those of the host with absolute paths, those of the workload's
+	// directory relative to it. They are made, and with all that is in them given to its user, before each start.
 	Writes []string `json:",omitempty"`
 	// Heavy says that a start keeps a processor busy. A supervisor may let only a few of them start at once; a restart
 	// after a crash does not wait.

@@ -116,8 +116,14 @@ func (w Workload) checkComponent(c Component) error {
 func (w Workload) checkConfined() error {
 	for _, c := range w.Components {
 		for _, folder := range c.Writes {
-			if !filepath.IsAbs(folder) || filepath.Clean(folder) != folder || folder == "/" {
-				return invalid.New(component.Field(c.Name, "writes"), "%q is no clean absolute path of a folder", folder)
+			if !filepath.IsAbs(folder) {
+				if err := checkPath(component.Field(c.Name, "writes"), folder); err != nil {
+					return err
+				}
+				continue
+			}
+			if filepath.Clean(folder) != folder || folder == "/" {
+				return invalid.New(component.Field(c.Name, "writes"), "%q is no clean path of a folder", folder)
 			}
 		}
 		if w.Confined && c.Within != "" {

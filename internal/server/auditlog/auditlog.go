@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/platform/invalid"
@@ -24,13 +25,17 @@ type auditLog struct {
 	audit   *audit.Log
 	rights  *rights.Rights
 	streams *chain.Streams
+	// own reads the admin plane, and clusters opens what clusters' own API servers have written.
+	own      client.Reader
+	clusters ClusterLog
 }
 
 // Register adds the operations to an API.
-func Register(api huma.API, log *audit.Log, r *rights.Rights, streams *chain.Streams) {
-	h := &auditLog{log, r, streams}
+func Register(api huma.API, log *audit.Log, r *rights.Rights, streams *chain.Streams, own client.Reader, clusters ClusterLog) {
+	h := &auditLog{log, r, streams, own, clusters}
 	h.register(api)
 	h.registerExports(api)
+	h.registerClusters(api)
 }
 
 func (h *auditLog) register(api huma.API) {

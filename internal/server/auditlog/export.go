@@ -55,16 +55,23 @@ func (h *auditLog) exportOrganizationAudit(ctx context.Context, in *chain.InOrga
 	return h.export(ctx, audit.Filter{Organization: in.Organization})
 }
 
-// export sends what a filter names. It may take longer than a request, and is counted as a stream; one who does not
-// read is not waited for.
+// export sends what a filter names.
 func (h *auditLog) export(ctx context.Context, filter audit.Filter) (*huma.StreamResponse, error) {
+	return h.send(ctx, func(ctx context.Context, out *bufio.Writer) error { return h.audit.Export(ctx, out, filter) }, func() {})
+}
+
+// send sends lines. It may take longer than a request, and is counted as a stream; one who does not read is not waited
+// for. closing is called in any case, when nothing is read any more.
+func (h *auditLog) send(ctx context.Context, write func(context.Context, *bufio.Writer) error, closing func()) (*huma.StreamResponse, error) {
 	known := chain.Of(ctx)
 	end, err := h.streams.Begin(ctx)
 	if err != nil {
+		closing()
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(to huma.Context) {
 		defer end()
+		defer closing()
 		ctx, cancel := context.WithTimeout(to.Context(), chain.StreamLife)
 		defer cancel()
 		_, w := humago.Unwrap(to)
@@ -73,7 +80,7 @@ func (h *auditLog) export(ctx context.Context, filter audit.Filter) (*huma.Strea
 		to.SetHeader("Content-Type", "application/jsonl")
 		to.SetStatus(http.StatusOK)
 		out := bufio.NewWriterSize(&patient{to.BodyWriter(), control}, exportPart)
-		err := h.audit.Export(ctx, out, filter)
+		err := write(ctx, out)
 		if err == nil {
 			err = out.Flush()
 		}

@@ -44,6 +44,7 @@ func NewCommand(e *connection.Env) *cobra.Command {
 		newKubeconfigCommand(e),
 		newCredentialCommand(e),
 		newEventsCommand(e),
+		newAuditCommand(e),
 		verbs.WaitCommand(e, kinds.Cluster, v1alpha1.ConditionAccepted, v1alpha1.ConditionProvisioned, v1alpha1.ConditionKubeconfigReady),
 	)
 	return cmd

@@ -218,7 +218,9 @@ func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
 	if err != nil {
 		return err
 	}
-	spec := v1alpha1.ControlPlaneSpec{Version: want.Version, DataStore: p.DataStore, Network: want.Network, Size: p.Size}
+	spec := v1alpha1.ControlPlaneSpec{
+		Version: want.Version, DataStore: p.DataStore, Network: want.Network, Size: p.Size, AuditLog: want.AuditLog,
+	}
 	have, err := get(ctx, d.Client, want.Ref)
 	if errors.Is(err, provision.ErrNotFound) {
 		spec.PodSecurity = cmp.Or(want.PodSecurity, d.DefaultPodSecurity())
@@ -237,6 +239,9 @@ func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
 	}
 	// One from before there were levels has none, and no upgrade of KQueen takes away what its pods may do.
 	have.Spec.PodSecurity = cmp.Or(want.PodSecurity, have.Spec.PodSecurity)
+	if spec.AuditLog != "" {
+		have.Spec.AuditLog = spec.AuditLog
+	}
 	if equality.Semantic.DeepEqual(base.Spec, have.Spec) {
 		return nil
 	}
