@@ -44,7 +44,7 @@ const importTable = `
 	platform/relay < hosting/egress;
 	platform/operator, platform/relay, platform/healthz, PLAIN < hosting/gateway;
 	# The gate of a data store names keyspaces as the store does.
-	hosting/datastore, platform/relay, PLAIN < hosting/storegate;
+	hosting/datastore, platform/healthz, PLAIN < hosting/storegate;
 	# A runner of processes says in the supervisor's terms what is described; no reconciler knows either.
 	hosting/runner, hosting/release, platform/supervise < hosting/runner/process;
 

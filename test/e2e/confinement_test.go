@@ -25,7 +25,7 @@ func confined(t *testing.T, i *installation, a, b *party) {
 		said[w.ID] = w.Confinement
 	}
 	for _, p := range i.processes() {
-		if p.workload == "" || p.component == "egress" || p.component == "gateway" || p.component == "store-gate" {
+		if p.workload == "" || p.component == "egress" || p.component == "gateway" {
 			continue
 		}
 		has := procStatus(t, p.pid)
@@ -57,7 +57,7 @@ func confined(t *testing.T, i *installation, a, b *party) {
 	}
 	one, other := string(a.plane.UID), string(b.plane.UID)
 	seen := map[string]string{}
-	for _, workload := range []string{"etcd", "admin", one, other} {
+	for _, workload := range []string{"etcd", "store-gate", "admin", one, other} {
 		user := users[workload]
 		if user == "" || seen[user] != "" {
 			t.Errorf("%s runs as %q, and so does %q", workload, user, seen[user])
@@ -69,7 +69,8 @@ func confined(t *testing.T, i *installation, a, b *party) {
 	}
 	foreignFiles(t, i, users, one, other)
 	if said[one] == "complete" {
-		foreignPorts(t, i, users, one, other)
+		foreignPorts(t, i, users, one, map[string]bool{one + "/api": true, other + "/api": false, "admin/api": false, "store-gate/client": true, "etcd/client": false})
+		foreignPorts(t, i, users, "store-gate", map[string]bool{one + "/api": false, "admin/api": false, "etcd/client": true, "etcd-admin/client": false})
 	}
 	for _, p := range []*party{a, b} {
 		if got, want := p.plane.Status.Confinement, said[string(p.plane.UID)]; got != want {
@@ -115,15 +116,17 @@ func inCgroup(t *testing.T, p process) {
 	}
 }
 
-// foreignPorts connects to ports of this host as the user of a control plane: whatever a tenant has its API server dial.
-func foreignPorts(t *testing.T, i *installation, users map[string]string, one, other string) {
+// foreignPorts connects to ports of this host, by workload and name, as the user of another one: whatever a tenant has its
+// API server dial.
+func foreignPorts(t *testing.T, i *installation, users map[string]string, as string, wanted map[string]bool) {
 	t.Helper()
-	user, _, _ := strings.Cut(users[one], " ")
+	user, _, _ := strings.Cut(users[as], " ")
 	uid, err := strconv.Atoi(user)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, workload := range []string{one, other, "admin"} {
+	for of, want := range wanted {
+		workload, port, _ := strings.Cut(of, "/")
 		data, err := os.ReadFile(filepath.Join(i.dir, "run", "workloads", workload, "ports.json"))
 		if err != nil {
 			t.Fatal(err)
@@ -132,10 +135,10 @@ func foreignPorts(t *testing.T, i *installation, users map[string]string, one, o
 		if err := json.Unmarshal(data, &ports); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command("bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", ports["api"]))
+		cmd := exec.Command("bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", ports[port]))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
-		if err := cmd.Run(); (err == nil) != (workload == one) {
-			t.Errorf("a control plane connects to the API server of %s: %v", workload, err)
+		if err := cmd.Run(); (err == nil) != want {
+			t.Errorf("%s connects to %s: %v, want that it can: %t", as, of, err, want)
 		}
 	}
 }
@@ -160,11 +163,19 @@ func foreignFiles(t *testing.T, i *installation, users map[string]string, one, o
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
 		return cmd.Run()
 	}
+	if err := read("store-gate", "store-gate", "tenants.json"); err != nil {
+		t.Errorf("the store gate cannot read its tenants: %v", err)
+	}
+	for _, as := range []string{one, "etcd"} {
+		if err := read(as, "store-gate", "tenants.json"); err == nil {
+			t.Errorf("%s reads the credentials of the store gate", as)
+		}
+	}
 	for _, file := range []string{"ca.key", "sa.key", "encryption.yaml", "admin.key", "ca.crt"} {
 		if err := read(one, one, file); err != nil {
 			t.Errorf("a control plane cannot read its own %s: %v", file, err)
 		}
-		for _, as := range []string{other, "etcd"} {
+		for _, as := range []string{other, "etcd", "store-gate"} {
 			if err := read(as, one, file); err == nil {
 				t.Errorf("%s reads %s of another control plane", as, file)
 			}

@@ -31,7 +31,8 @@ const (
 	adminStoreFolder = "etcd-admin"
 )
 
-// storeLimits are etcd's: all control planes wait for it, and it must not be ended for the memory that they have it take.
+// storeLimits are those of etcd and of its gate: all control planes wait for them, and they must not be ended for the memory
+// that tenants have them take.
 var storeLimits = confine.Limits{Weight: 1000, Tasks: 4096}
 
 // etcd is one that the engine runs.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -39,7 +40,8 @@ func (u *bringUp) gate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the port of etcd: %w", err)
 	}
-	if err := u.Supervisor.Apply(ctx, describeGate(u.Program, place, etcd.Port[portClient], u.credentials.Keys, keys)); err != nil {
+	reach := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(etcd.Port[portClient]))
+	if err := u.Supervisor.Apply(ctx, describeGate(u.Program, place, reach, u.credentials.Keys, keys)); err != nil {
 		return fmt.Errorf("start the store gate: %w", err)
 	}
 	if err := u.wait(ctx, WorkloadGate); err != nil {
@@ -49,15 +51,16 @@ func (u *bringUp) gate(ctx context.Context) error {
 	return nil
 }
 
-// describeGate is pure.
-func describeGate(program string, place supervise.Place, etcd int, store, keys pki.Bundle) supervise.Workload {
+// describeGate is pure. The gate is what tenants talk to: it can do as little to the host as they can, and connects to etcd
+// alone.
+func describeGate(program string, place supervise.Place, etcd netip.AddrPort, store, keys pki.Bundle) supervise.Workload {
 	file := func(name string) string { return filepath.Join(place.Dir, name) }
 	p := storegate.Process{
-		Listen: loopback(place.Port[portClient]), Store: loopback(etcd), Health: loopback(place.Port[portHealth]),
+		Listen: loopback(place.Port[portClient]), Store: etcd.String(), Health: loopback(place.Port[portHealth]),
 		StoreCA: file("store-ca.crt"), ClientCA: file("ca.crt"), Certificate: file("server.crt"), Key: file("server.key"), Tenants: file(tenantsFile),
 	}
 	return supervise.Workload{
-		ID: WorkloadGate, Score: confine.ScoreKept,
+		ID: WorkloadGate, Confined: true, Reach: []netip.AddrPort{etcd}, Limits: storeLimits, Score: confine.ScoreKept,
 		Files: map[string]supervise.File{
 			"store-ca.crt": {Data: store["ca.crt"]}, "ca.crt": {Data: keys["ca.crt"]},
 			"server.crt": {Data: keys["server.crt"]}, "server.key": {Data: keys["server.key"]},

@@ -9,14 +9,13 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"kqueen.io/kqueen/internal/platform/relay"
+	"kqueen.io/kqueen/internal/platform/healthz"
 )
 
 // Process is a gate that runs without KQueen: its tenants are in a file, so that no restart, crash or hang of KQueen keeps an
@@ -74,7 +73,7 @@ func (p Process) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, g.close)
 	defer stop()
 	group.Go(func() error { return g.serve(l) })
-	group.Go(func() error { return serveHealth(ctx, health) })
+	group.Go(func() error { return healthz.Serve(ctx, health, nil) })
 	group.Go(func() error { return file.follow(ctx) })
 	return group.Wait()
 }
@@ -166,18 +165,4 @@ func (f *followed) take() error {
 		return err
 	}
 	return f.gate.take(says)
-}
-
-// healthTimeout bounds a request for health and everything about its connection.
-const healthTimeout = 5 * time.Second
-
-func serveHealth(ctx context.Context, l net.Listener) error {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	server := &http.Server{Handler: mux, ReadTimeout: healthTimeout, WriteTimeout: healthTimeout, IdleTimeout: healthTimeout, MaxHeaderBytes: 4 << 10}
-	defer relay.CloseWhenDone(ctx, server)()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve health: %w", err)
-	}
-	return nil
 }

@@ -34,9 +34,10 @@ func (t Tenant) equal(other Tenant) bool {
 type Table struct {
 	file string
 
-	mu      sync.Mutex
-	now     listing
-	written bool // the file says just that, unless it was removed since
+	mu  sync.Mutex
+	now listing
+	// written is the file that says just that; nil when none does, or when it is not known who can read it.
+	written os.FileInfo
 }
 
 // listing is what stands in the file.
@@ -66,7 +67,7 @@ func OpenTable(file string) (t *Table, damaged error) {
 	if err != nil {
 		return t, err
 	}
-	t.now, t.written = now, true
+	t.now = now
 	return t, nil
 }
 
@@ -113,20 +114,32 @@ func (t *Table) change(edit func(listing)) error {
 	defer t.mu.Unlock()
 	next := listing{Tenants: maps.Clone(t.now.Tenants), Quotas: maps.Clone(t.now.Quotas)}
 	edit(next)
-	if t.written && next.equal(t.now) {
-		if _, err := os.Stat(t.file); err == nil {
-			return nil
-		}
+	if next.equal(t.now) && t.stands() {
+		return nil
 	}
 	data, err := json.MarshalIndent(next, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the tenants of the store gate: %w", err)
 	}
-	if err := atomicfile.Write(t.file, data, 0o600); err != nil {
+	// The gate reads it as another user, whose group the directory gives it.
+	if err := atomicfile.Write(t.file, data, 0o640); err != nil {
 		return fmt.Errorf("write the tenants of the store gate: %w", err)
 	}
-	t.now, t.written = next, true
+	if t.written, err = os.Stat(t.file); err != nil {
+		return fmt.Errorf("look at the tenants of the store gate: %w", err)
+	}
+	t.now = next
 	return nil
+}
+
+// stands says whether the file is the one that was written last: what was damaged or removed is written anew before the gate, which
+// has read it already, is started again and finds nothing.
+func (t *Table) stands() bool {
+	if t.written == nil {
+		return false
+	}
+	there, err := os.Stat(t.file)
+	return err == nil && os.SameFile(there, t.written) && there.ModTime().Equal(t.written.ModTime()) && there.Size() == t.written.Size()
 }
 
 // parseTable reads all or nothing.

@@ -2,6 +2,7 @@ package storegate
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,14 +46,28 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if before.Mode().Perm() != 0o600 {
+	if before.Mode().Perm() != 0o640 {
 		t.Errorf("the file with the keys is for others, too: %s", before.Mode())
 	}
-	if err := again.Set("aaaaaaaa-0001", tenant, ptr.To[int64](7)); err != nil {
+	if err := table.Set("aaaaaaaa-0001", tenant, ptr.To[int64](7)); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.SetQuota("org-b", ptr.To[int64](0)); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := os.Stat(file); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the file was written although nothing has changed: %v", err)
+	}
+	for name, damage := range map[string]func() error{
+		"damaged": func() error { return os.WriteFile(file, []byte("{"), 0o600) },
+		"removed": func() error { return os.Remove(file) },
+	} {
+		if err := errors.Join(damage(), table.Set("aaaaaaaa-0001", tenant, ptr.To[int64](7))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenTable(file); err != nil {
+			t.Errorf("a file that was %s is not written anew: %v", name, err)
+		}
 	}
 	for name, try := range map[string]func() error{
 		"another's certificate": func() error { return again.Set("aaaaaaaa-0001", other, nil) },
