@@ -46,6 +46,7 @@ type gate struct {
 	store     store
 	log       *slog.Logger
 	measuring chan struct{}
+	space     *space
 	server    *grpc.Server
 	life      context.Context
 	end       context.CancelFunc
@@ -67,7 +68,7 @@ const (
 // newGate makes a gate without tenants.
 func newGate(ctx context.Context, c config) *gate {
 	g := &gate{
-		store: store{c.store, c.storeAuthority}, log: c.log, measuring: make(chan struct{}, measuringAtOnce),
+		store: store{c.store, c.storeAuthority}, log: c.log, measuring: make(chan struct{}, measuringAtOnce), space: newSpace(),
 		tenants: map[string]*tenant{}, groups: map[string]*group{},
 	}
 	g.life, g.end = context.WithCancel(ctx)
@@ -91,7 +92,10 @@ func newGate(ctx context.Context, c config) *gate {
 }
 
 // serve answers on l until close is called.
-func (g *gate) serve(l net.Listener) error { return g.server.Serve(l) }
+func (g *gate) serve(l net.Listener) error {
+	go g.followSpace()
+	return g.server.Serve(l)
+}
 
 // close cuts all connections.
 func (g *gate) close() {
@@ -159,7 +163,7 @@ func (g *gate) admitTenant(user string, wanted member) error {
 	if of == nil {
 		of = newGroup()
 	}
-	t, err := newTenant(g.life, g.store, wanted.keyspace, of, g.measuring, g.log)
+	t, err := newTenant(g.life, g.store, wanted.keyspace, of, shared{g.measuring, g.space}, g.log)
 	if err != nil {
 		return err
 	}

@@ -27,8 +27,10 @@ import (
 
 const asEtcd = "KQUEEN_TEST_ETCD"
 
-// env is the one etcd of this test process.
-var env struct {
+// env is the etcd of a test: one for all, but for one that fills it.
+var env server
+
+type server struct {
 	address string // host:port
 	metrics string // URL
 	keys    pki.Bundle
@@ -52,7 +54,7 @@ func runTests(m *testing.M) int {
 	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	stop, err := startEtcd(ctx, dir)
+	stop, err := env.start(ctx, dir, 0)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "start etcd:", err)
 		return 1
@@ -61,12 +63,13 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-func startEtcd(ctx context.Context, dir string) (stop func(), err error) {
+// start runs an etcd that holds so many bytes, or as many as those of installations.
+func (s *server) start(ctx context.Context, dir string, quota int64) (stop func(), err error) {
 	set, err := pki.Store(pki.StoreParams{Name: "default"})
 	if err != nil {
 		return nil, err
 	}
-	if env.keys, _, err = pki.Issue(nil, set, nil, time.Now()); err != nil {
+	if s.keys, _, err = pki.Issue(nil, set, nil, time.Now()); err != nil {
 		return nil, err
 	}
 	ports, err := freePorts(3)
@@ -74,14 +77,14 @@ func startEtcd(ctx context.Context, dir string) (stop func(), err error) {
 		return nil, err
 	}
 	file := func(name string) string { return filepath.Join(dir, name) }
-	for _, name := range env.keys.Names() {
-		if err := os.WriteFile(file(name), env.keys[name], 0o600); err != nil {
+	for _, name := range s.keys.Names() {
+		if err := os.WriteFile(file(name), s.keys[name], 0o600); err != nil {
 			return nil, err
 		}
 	}
 	args, err := datastore.ServerArgs(datastore.ServerConfig{
 		Name: "m0", DataDir: file("data"), ClientPort: ports[0], PeerPort: ports[1], HTTPPort: ports[2],
-		CertFile: file("server.crt"), KeyFile: file("server.key"), ClientCAFile: file("ca.crt"),
+		CertFile: file("server.crt"), KeyFile: file("server.key"), ClientCAFile: file("ca.crt"), QuotaBytes: quota,
 		PeerCertFile: file("peer.crt"), PeerKeyFile: file("peer.key"), PeerCAFile: file("peer-ca.crt"),
 	})
 	if err != nil {
@@ -99,15 +102,15 @@ func startEtcd(ctx context.Context, dir string) (stop func(), err error) {
 		return nil, err
 	}
 	stop = func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); _ = log.Close() }
-	env.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
-	env.metrics = "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[2])) + "/metrics"
-	root, err := datastore.RootTLS(env.keys["ca.crt"], env.keys["root.crt"], env.keys["root.key"])
+	s.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
+	s.metrics = "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[2])) + "/metrics"
+	root, err := datastore.RootTLS(s.keys["ca.crt"], s.keys["root.crt"], s.keys["root.key"])
 	if err == nil {
 		// Open waits for the server within the deadline of a call.
-		env.store, err = datastore.Open(ctx, datastore.Config{Endpoints: []string{"https://" + env.address}, TLS: root, CallTimeout: 30 * time.Second})
+		s.store, err = datastore.Open(ctx, datastore.Config{Endpoints: []string{"https://" + s.address}, TLS: root, CallTimeout: 30 * time.Second})
 	}
 	if err == nil {
-		err = env.store.Secure(ctx)
+		err = s.store.Secure(ctx)
 	}
 	if err != nil {
 		stop()

@@ -52,14 +52,20 @@ type tenant struct {
 	conn       *grpc.ClientConn
 	count      *counter
 	counting   sync.Once
-	// measuring has a place for each measurement that may go on at the same time, of all tenants.
-	measuring     chan struct{}
+	shared
 	bytes, leases *rate.Limiter
 	lists         *semaphore.Weighted
 	log           *slog.Logger
 	// life ends with the tenant.
 	life context.Context
 	end  context.CancelFunc
+}
+
+// shared is what all tenants have together.
+type shared struct {
+	// measuring has a place for each measurement that may go on at the same time.
+	measuring chan struct{}
+	space     *space
 }
 
 // store is the etcd behind the gate.
@@ -69,9 +75,9 @@ type store struct {
 }
 
 // newTenant makes no call yet.
-func newTenant(ctx context.Context, s store, k datastore.Keyspace, g *group, measuring chan struct{}, log *slog.Logger) (*tenant, error) {
+func newTenant(ctx context.Context, s store, k datastore.Keyspace, g *group, with shared, log *slog.Logger) (*tenant, error) {
 	t := &tenant{
-		scope: newScope(k), group: g, count: newCounter(), measuring: measuring, log: log.With("tenant", k.UID()),
+		scope: newScope(k), group: g, count: newCounter(), shared: with, log: log.With("tenant", k.UID()),
 		bytes: rate.NewLimiter(bytesPerSecond, bytesAtOnce), leases: rate.NewLimiter(leasesPerSecond, leasesAtOnce),
 		lists: semaphore.NewWeighted(listsAtOnce),
 	}

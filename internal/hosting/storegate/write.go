@@ -59,7 +59,11 @@ func (t *tenant) write(ctx context.Context, as *pb.TxnRequest, method string, re
 	if err := t.pace(ctx, most); err != nil {
 		return err
 	}
-	settle, err := t.group.admit(ctx, most, func(ctx context.Context) (growth, error) { return t.look(ctx, as) })
+	look := func(ctx context.Context) (growth, error) { return t.look(ctx, as) }
+	if err := t.space.admit(ctx, most, look); err != nil {
+		return err
+	}
+	settle, err := t.group.admit(ctx, most, look)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,130 @@
+package storegate
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// space is what is left of the store for all tenants together. An etcd whose file is full takes no write of any tenant, not even
+// those with which a deletion begins: the last of it is kept for these, and for what KQueen writes itself.
+type space struct {
+	left atomic.Int32 // a level
+	// slow is how much all tenants write together while little is left, of the same size as before too: etcd keeps what was
+	// overwritten for eight minutes at worst, and that must not be what fills it.
+	slow *rate.Limiter
+}
+
+// level is how much is left of a store.
+type level int32
+
+const (
+	enough level = iota
+	// little is left: nothing grows but what deletions need.
+	scarce
+	// nearly nothing is left: nothing grows.
+	last
+)
+
+const (
+	spaceInterval = time.Second
+	// scarceAt and lastAt are hundredths of what etcd may hold.
+	scarceAt, lastAt = 90, 95
+	// slowBytesPerSecond, for eight minutes, is half of what is left when little is, of eight gigabytes.
+	slowBytesPerSecond = 800 << 10
+	slowBytesAtOnce    = 4 << 20
+)
+
+var errFull = status.Error(codes.ResourceExhausted, "store gate: the data store that the installation's clusters share is nearly full, and nothing may grow in it; "+
+	"delete objects, or have an administrator of the installation free some of it")
+
+func newSpace() *space {
+	return &space{slow: rate.NewLimiter(slowBytesPerSecond, slowBytesAtOnce)}
+}
+
+// levelOf judges by what is in use of the file: what is free within is used before the file grows. It is pure.
+func levelOf(used, quota int64) level {
+	switch percent := quota / 100; {
+	case percent <= 0: // not known
+		return enough
+	case used >= percent*lastAt:
+		return last
+	case used >= percent*scarceAt:
+		return scarce
+	}
+	return enough
+}
+
+// admit refuses what would grow while little is left. look says by how much it does.
+func (s *space) admit(ctx context.Context, most int64, look func(context.Context) (growth, error)) error {
+	left := level(s.left.Load())
+	if left == enough {
+		return nil
+	}
+	soon, cancel := context.WithTimeout(ctx, paceTimeout)
+	defer cancel()
+	if err := s.slow.WaitN(soon, int(min(max(most, leastBytes), slowBytesAtOnce))); err != nil {
+		return errFull
+	}
+	g, err := look(ctx)
+	if err != nil {
+		return err
+	}
+	if g.bytes <= 0 || g.tidy && left == scarce {
+		return nil
+	}
+	return errFull
+}
+
+// followSpace asks the store how much of it is used, as any of its tenants: a store that does not answer takes no write either.
+func (g *gate) followSpace() {
+	tick := time.NewTicker(spaceInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-g.life.Done():
+			return
+		case <-tick.C:
+		}
+		g.lookAtSpace()
+	}
+}
+
+func (g *gate) lookAtSpace() {
+	if t := g.anyTenant(); t != nil {
+		if answer, err := t.askStore(); err == nil {
+			g.space.note(levelOf(answer.DbSizeInUse, answer.DbSizeQuota), g.log)
+		}
+	}
+}
+
+func (s *space) note(now level, log *slog.Logger) {
+	if before := level(s.left.Swap(int32(now))); before < now {
+		log.Error("the data store is nearly full, and what would grow is refused", "percent", map[level]int{scarce: scarceAt, last: lastAt}[now])
+	} else if now < before && now == enough {
+		log.Info("the data store has space again")
+	}
+}
+
+func (g *gate) anyTenant() *tenant {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for _, t := range g.tenants {
+		return t
+	}
+	return nil
+}
+
+// askStore asks for the state of the whole store, which is not for tenants.
+func (t *tenant) askStore() (*pb.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(t.life, paceTimeout)
+	defer cancel()
+	answer := &pb.StatusResponse{}
+	return answer, t.conn.Invoke(ctx, pb.Maintenance_Status_FullMethodName, &pb.StatusRequest{}, answer)
+}

@@ -1,0 +1,97 @@
+package storegate
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+func TestLevelOf(t *testing.T) {
+	const quota = 1000
+	for name, tc := range map[string]struct {
+		used, quota int64
+		want        level
+	}{
+		"nothing":         {0, quota, enough},
+		"just enough":     {899, quota, enough},
+		"little is left":  {900, quota, scarce},
+		"just that":       {949, quota, scarce},
+		"the last of it":  {950, quota, last},
+		"more than all":   {2000, quota, last},
+		"it is not known": {2000, 0, enough},
+	} {
+		if got := levelOf(tc.used, tc.quota); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+func TestSpaceAdmits(t *testing.T) {
+	for name, tc := range map[string]struct {
+		left level
+		by   growth
+		want codes.Code
+	}{
+		"enough":                      {enough, growth{bytes: 1 << 20}, codes.OK},
+		"scarce, it grows":            {scarce, growth{bytes: 1}, codes.ResourceExhausted},
+		"scarce, an object is marked": {scarce, growth{bytes: 100, tidy: true}, codes.OK},
+		"scarce, it does not grow":    {scarce, growth{}, codes.OK},
+		"last, an object is marked":   {last, growth{bytes: 100, tidy: true}, codes.ResourceExhausted},
+		"last, it does not grow":      {last, growth{bytes: -1}, codes.OK},
+	} {
+		s := newSpace()
+		s.left.Store(int32(tc.left))
+		if err := s.admit(t.Context(), 1, func(context.Context) (growth, error) { return tc.by, nil }); status.Code(err) != tc.want {
+			t.Errorf("%s: %v, want %v", name, err, tc.want)
+		}
+	}
+}
+
+// TestHeadroom: tenants without a quota fill the store together, but not to the end: it goes on taking what does not grow, deletions,
+// and what KQueen writes.
+func TestHeadroom(t *testing.T) {
+	const quota = 16 << 20
+	shared := env
+	ctx := deadline(t)
+	stop, err := env.start(ctx, t.TempDir(), quota)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop()
+		env = shared
+	})
+	r := newRig(t)
+	one, two := r.tenant(t, "aaaaaaaa-7001", "org-a", noQuota), r.tenant(t, "aaaaaaaa-7002", "org-b", noQuota)
+	a, b, value := r.as(t, one), r.as(t, two), strings.Repeat("x", 64<<10)
+	taken := 0
+	for ; taken < quota>>16; taken++ {
+		if _, err = a.Put(ctx, one.Prefix()+strconv.Itoa(taken), value); err != nil {
+			break
+		}
+		r.gate.lookAtSpace()
+	}
+	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "nearly full") || taken < 100 {
+		t.Fatalf("after %d objects: %v, want that the store is nearly full", taken, err)
+	}
+	if _, err := b.Put(ctx, two.Prefix()+"x", value); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("another tenant: %v", err)
+	}
+	if _, err := a.Put(ctx, one.Prefix()+"0", value); err != nil {
+		t.Errorf("an update of the same size: %v", err)
+	}
+	if err := env.store.Ensure(ctx, keyspace(t, "aaaaaaaa-7003")); err != nil {
+		t.Errorf("what KQueen writes: %v", err)
+	}
+	if health, err := env.store.Health(ctx); err != nil || len(health.Alarms) > 0 {
+		t.Errorf("the store is full: %v, %v", health, err)
+	}
+	if _, err := a.Delete(ctx, one.Prefix(), clientv3.WithPrefix()); err != nil {
+		t.Errorf("a deletion: %v", err)
+	}
+}
