@@ -135,6 +135,7 @@ func scripts(t *testing.T, config *rest.Config, c client.Client) testscript.Para
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":       exits,
 			"left":        left,
+			"complete":    complete,
 			"approve":     approve,
 			"code":        code,
 			"age":         age,
@@ -278,6 +279,20 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code is %d, want %d", got, want)
+	}
+}
+
+// complete WORD... is the shell that completes a command of kqueen: its stdout is what is offered. A shell offers nothing
+// when the server does not answer in time, which on a busy machine it may; a user then presses the key again.
+func complete(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: complete WORD...")
+	}
+	for range 5 {
+		ts.Check(ts.Exec("kqueen", append([]string{"__complete"}, args...)...))
+		if !strings.HasPrefix(ts.ReadFile("stdout"), ":") { // the first line is an offer, not the directive
+			return
+		}
 	}
 }
 

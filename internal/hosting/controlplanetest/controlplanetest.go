@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sys/unix"
@@ -32,6 +33,10 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
 )
+
+// StartTimeout is how long each program of a test plane may take to start. The 20 seconds of envtest were too short on two
+// processors that ran other tests too.
+const StartTimeout = 2 * time.Minute
 
 // plane is the one API server of this test binary.
 type plane struct {
@@ -150,8 +155,9 @@ func (p *plane) start(ctx context.Context) (*rest.Config, error) {
 		Set("admission-control-config-file", admission).                // it proves to webhooks who it is
 		Set("service-cluster-ip-range", "10.0.0.0/24,fd00:10:96::/112") // Services of either family can be made
 	p.env = &envtest.Environment{
-		CRDs:         definitions,
-		ControlPlane: envtest.ControlPlane{Etcd: etcd, APIServer: apiServer},
+		CRDs:                     definitions,
+		ControlPlane:             envtest.ControlPlane{Etcd: etcd, APIServer: apiServer},
+		ControlPlaneStartTimeout: StartTimeout,
 	}
 	return p.env.Start()
 }

@@ -55,9 +55,10 @@ func (p *managedPlane) start(ctx context.Context) (*rest.Config, error) {
 	}
 	server := &envtest.APIServer{Path: kubernetes.Path("kube-apiserver")}
 	server.Configure().Set("enable-bootstrap-token-auth", "true").Set("authorization-mode", "Node", "RBAC").Append("enable-admission-plugins", "NodeRestriction")
-	p.env = &envtest.Environment{ControlPlane: envtest.ControlPlane{
-		Etcd: &envtest.Etcd{Path: filepath.Join(filepath.Dir(kqueen), "etcd")}, APIServer: server,
-	}}
+	p.env = &envtest.Environment{
+		ControlPlane:             envtest.ControlPlane{Etcd: &envtest.Etcd{Path: filepath.Join(filepath.Dir(kqueen), "etcd")}, APIServer: server},
+		ControlPlaneStartTimeout: controlplanetest.StartTimeout,
+	}
 	config, err := p.env.Start()
 	if err != nil {
 		return nil, err
