@@ -155,6 +155,10 @@ type MachineStatus struct {
 	// Version of Kubernetes that the node reports.
 	// +optional
 	Version string `json:"version,omitempty"`
+	// LifeBegan is when the machine began to run, or, while it does not, when it ended. What its node said before is of an
+	// earlier life. Absent where it is not known.
+	// +optional
+	LifeBegan *metav1.Time `json:"lifeBegan,omitempty"`
 	// JoinedAt is when the node was first seen ready.
 	// +optional
 	JoinedAt *metav1.Time `json:"joinedAt,omitempty"`

@@ -735,6 +735,10 @@ func (in *MachineSpec) DeepCopy() *MachineSpec {
 func (in *MachineStatus) DeepCopyInto(out *MachineStatus) {
 	*out = *in
 	in.Status.DeepCopyInto(&out.Status)
+	if in.LifeBegan != nil {
+		in, out := &in.LifeBegan, &out.LifeBegan
+		*out = (*in).DeepCopy()
+	}
 	if in.JoinedAt != nil {
 		in, out := &in.JoinedAt, &out.JoinedAt
 		*out = (*in).DeepCopy()

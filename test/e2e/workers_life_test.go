@@ -100,8 +100,8 @@ func (w *workers) surviveCrash(m v1alpha1.Machine) {
 	}
 }
 
-// surviveDeath kills process 1 of a machine, and with it everything in the machine: its pods run again soon. A kubelet that
-// finds cgroups of an earlier life takes a minute and longer.
+// surviveDeath kills process 1 of a machine, and with it everything in the machine: its pool is not ready until the kubelet of
+// the next life says so, and its pods run again soon. A kubelet that finds cgroups of an earlier life takes a minute and longer.
 func (w *workers) surviveDeath(t *testing.T, m v1alpha1.Machine) {
 	onIt := func() map[string]bool {
 		out := w.kube("get", "pods", "-l", "app in (web, db, agent)", "--field-selector", "spec.nodeName="+m.Name, "-o",
@@ -116,6 +116,11 @@ func (w *workers) surviveDeath(t *testing.T, m v1alpha1.Machine) {
 	before := onIt()
 	kill(t, w.pid(m.Namespace+"/"+m.Name, "machine"))
 	begin := time.Now()
+	w.ok("nodepool", "wait", "demo")
+	said := w.kube("get", "node", m.Name, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].lastHeartbeatTime}`)
+	if at, err := time.Parse(time.RFC3339, said); err != nil || at.Before(begin) {
+		t.Errorf("the pool is ready, and the kubelet has said nothing since the machine ended: %q, %v", said, err)
+	}
 	eventually(t, "the pods of the machine run again", func(context.Context) error {
 		now := onIt()
 		if len(now) < len(before) {

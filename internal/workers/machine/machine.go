@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/netip"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -140,6 +141,9 @@ type Observed struct {
 	ProviderID string
 	// Address at which the kubelet is reached; invalid while it is not known.
 	Address netip.Addr
+	// LifeBegan is when what the node runs in began to run, or, while it does not, when it ended: what the node said before is
+	// of an earlier life. It changes with lives alone. Zero when the provider does not know.
+	LifeBegan time.Time
 	// Isolation is how far the machine is kept apart from the host that it shares with others, and IsolationMessage why not
 	// further. Empty for a machine that has its own.
 	Isolation        Isolation

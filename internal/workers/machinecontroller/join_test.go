@@ -230,6 +230,32 @@ func TestPeers(t *testing.T) {
 }
 
 // TestFailingMachine: what the provider says does not hide whether the node is ready.
+// TestDeadMachine: until the kubelet of the next life has said how the node is, the node is not ready, whatever Kubernetes
+// still takes it to be.
+func TestDeadMachine(t *testing.T) {
+	s := newSubject(t)
+	operatortest.Converge(t, s.world(t))
+	s.began = time.Now()
+	s.state = machine.Creating
+	m := s.look(t)
+	want(t, m, v1alpha1.ConditionMachineReady, metav1.ConditionFalse, v1alpha1.ReasonMachineCreating)
+	c := want(t, m, v1alpha1.ConditionNodeReady, metav1.ConditionFalse, v1alpha1.ReasonNodeNotReady)
+	if !strings.Contains(c.Message, "since the machine ended or began") {
+		t.Errorf("the message does not say why: %s", c.Message)
+	}
+	s.state = ""
+	want(t, s.look(t), v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNodeNotReady)
+	node, err := s.node(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	node.Status.Conditions[0].LastHeartbeatTime = metav1.NewTime(s.began.Add(3 * time.Second))
+	if err := s.cluster.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	want(t, s.look(t), v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+}
+
 func TestFailingMachine(t *testing.T) {
 	s := newSubject(t)
 	operatortest.Converge(t, s.world(t))

@@ -228,7 +228,7 @@ func (r *reconciler) judge(m *v1alpha1.Machine, node *corev1.Node, remark string
 		}
 		return operator.Wait(v1alpha1.ReasonNodeMissing, "there is no node "+m.Name+" in the cluster", look)
 	}
-	ready, why := readiness(node)
+	ready, why := readiness(node, m.Status.LifeBegan)
 	if !ready {
 		return operator.Wait(v1alpha1.ReasonNodeNotReady, why, look)
 	}
@@ -239,12 +239,16 @@ func (r *reconciler) judge(m *v1alpha1.Machine, node *corev1.Node, remark string
 	return operator.DoneUntil(v1alpha1.ReasonNodeReady, "the node is ready"+remark, look)
 }
 
-// readiness says whether a node is ready and, when it is not, why. It is pure.
-func readiness(node *corev1.Node) (ready bool, why string) {
+// readiness says whether a node is ready in the present life of its machine and, when it is not, why. For most of a minute
+// Kubernetes takes a node and its pods to be as they were before the machine ended. It is pure.
+func readiness(node *corev1.Node, life *metav1.Time) (ready bool, why string) {
 	c := readyCondition(node)
 	switch {
 	case c == nil:
 		return false, "the node has not said yet that it is ready"
+	// Both are in whole seconds, and a kubelet takes longer than one to say how it is.
+	case c.Status == corev1.ConditionTrue && life != nil && !c.LastHeartbeatTime.After(life.Time):
+		return false, "its kubelet has not said how the node is since the machine ended or began"
 	case c.Status == corev1.ConditionTrue:
 		return true, ""
 	case c.Message == "":

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -59,9 +60,18 @@ func (r *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.
 	if observed.Address.IsValid() {
 		m.Status.Address = observed.Address.Unmap().String()
 	}
+	m.Status.LifeBegan = seconds(observed.LifeBegan)
 	m.Status.Isolation = v1alpha1.MachineIsolation(observed.Isolation)
 	m.Status.IsolationMessage = tidy(observed.IsolationMessage, longestWords)
 	return judgeMachine(observed, m.Status.JoinedAt != nil)
+}
+
+// seconds is a time as the API has it; nil for none. It is pure.
+func seconds(at time.Time) *metav1.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: at.Truncate(time.Second)}
 }
 
 // preparingAgain is the time between two looks at what a machine is made of while it is being made.

@@ -264,3 +264,32 @@ func TestClaimed(t *testing.T) {
 		})
 	}
 }
+
+// TestReadiness: what a node said in an earlier life of its machine is not true of this one.
+func TestReadiness(t *testing.T) {
+	at := func(second int) metav1.Time { return metav1.Unix(int64(second), 0) }
+	said := func(status corev1.ConditionStatus, second int) []corev1.NodeCondition {
+		return []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, Message: "runc is gone", LastHeartbeatTime: at(second)}}
+	}
+	life := at(10)
+	const earlier = "its kubelet has not said how the node is since the machine ended or began"
+	tests := map[string]struct {
+		conditions []corev1.NodeCondition
+		life       *metav1.Time
+		ready      bool
+		why        string
+	}{
+		"says nothing":           {nil, &life, false, "the node has not said yet that it is ready"},
+		"was ready":              {said(corev1.ConditionTrue, 9), &life, false, earlier},
+		"was ready at that time": {said(corev1.ConditionTrue, 10), &life, false, earlier},
+		"is ready":               {said(corev1.ConditionTrue, 11), &life, true, ""},
+		"lives are not known":    {said(corev1.ConditionTrue, 9), nil, true, ""},
+		"is not":                 {said(corev1.ConditionFalse, 9), &life, false, "the node is not ready: runc is gone"},
+	}
+	for name, tc := range tests {
+		ready, why := readiness(&corev1.Node{Status: corev1.NodeStatus{Conditions: tc.conditions}}, tc.life)
+		if ready != tc.ready || why != tc.why {
+			t.Errorf("%s: got %t, %q; want %t, %q", name, ready, why, tc.ready, tc.why)
+		}
+	}
+}

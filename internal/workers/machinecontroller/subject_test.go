@@ -36,6 +36,7 @@ type factory struct {
 	joins    bool
 	state    machine.State // when a machine has come; Running when empty
 	refuse   error         // of Ensure
+	began    time.Time     // of the machine's life; zero when that is not known
 	deleted  []machine.Target
 }
 
@@ -73,7 +74,7 @@ func (p provider) Ensure(_ context.Context, want machine.Desired) (machine.Obser
 			return machine.Observed{}, errors.New("the machine is being deleted")
 		}
 		m.want = want
-		o := machine.Observed{State: machine.Creating, Message: "waiting for kubelet", ProviderID: machine.ProviderID("local", want.UID)}
+		o := machine.Observed{State: machine.Creating, Message: "waiting for kubelet", ProviderID: machine.ProviderID("local", want.UID), LifeBegan: p.began}
 		if !p.joins {
 			o.Address = address
 		}

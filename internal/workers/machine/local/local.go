@@ -57,6 +57,7 @@ type Config struct {
 type Provider struct {
 	Config
 	facts facts
+	began time.Time
 	// try finds out whether a machine with users of its own can be made here.
 	try func(ctx context.Context, ids guest.IDs) error
 
@@ -76,7 +77,7 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{Config: c, facts: facts, records: records}
+	p := &Provider{Config: c, facts: facts, began: time.Now(), records: records}
 	p.try = p.tryUsers
 	return p, nil
 }
@@ -150,6 +151,7 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	observed := node.Judge(status.Health())
 	observed.ProviderID = machine.ProviderID(v1alpha1.ProviderLocal, want.UID)
 	observed.Address = r.Address.Addr()
+	observed.LifeBegan = lifeBegan(status.Health(), p.began)
 	observed.Isolation, observed.IsolationMessage = r.Isolation, r.Reason
 	return observed, nil
 }
