@@ -28,6 +28,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/server/status"
 	"kqueen.io/kqueen/internal/tenancy/audit/kubeaudit"
+	"kqueen.io/kqueen/internal/workers/machine/local"
 )
 
 // Config says how an installation runs. Engine, Program and Dir are required.
@@ -75,6 +76,8 @@ type App struct {
 	began      time.Time
 	// api is nil until the REST API is ready.
 	api atomic.Pointer[apiServer]
+	// here makes machines on this host; nil until they are found.
+	here atomic.Pointer[local.Provider]
 	// admin reads the admin plane; nil until its API server is healthy.
 	admin atomic.Pointer[client.Reader]
 }
@@ -143,6 +146,12 @@ func (a *App) socket() *status.Socket {
 		Admin: func() client.Reader {
 			if admin := a.admin.Load(); admin != nil {
 				return *admin
+			}
+			return nil
+		},
+		Warnings: func(workloads int) []string {
+			if here := a.here.Load(); here != nil {
+				return here.Shortages(workloads)
 			}
 			return nil
 		},

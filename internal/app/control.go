@@ -76,6 +76,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	if err != nil {
 		return err
 	}
+	a.here.Store(machines)
 	d, err := a.openAPI(ctx)
 	if err != nil {
 		return fmt.Errorf("open the API server: %w", err)

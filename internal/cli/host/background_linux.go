@@ -27,6 +27,7 @@ func startInBackground(ctx context.Context, e *connection.Env, flags upFlags) er
 	}
 	if found, err := status.Read(ctx, dir); err == nil {
 		e.Say("KQueen is running already (pid %d) in %s", found.PID, dir)
+		warn(e, found)
 		inviteAdministrator(ctx, e, dir)
 		return nil
 	}
@@ -52,6 +53,16 @@ func startInBackground(ctx context.Context, e *connection.Env, flags upFlags) er
 	}
 	e.Say("KQueen is ready after %.1fs. Next:\n  %s\n  export KUBECONFIG=%s   # for kubectl on the admin plane",
 		time.Since(begin).Seconds(), e.Command("cluster create demo --wait"), console.ShellQuote(filepath.Join(dir, connection.AdminKubeconfig)))
+	if found, err := status.Read(ctx, dir); err == nil {
+		warn(e, found)
+	}
 	inviteAdministrator(ctx, e, dir)
 	return nil
+}
+
+// warn says what should be changed about the host.
+func warn(e *connection.Env, found *status.Status) {
+	for _, warning := range found.Warnings {
+		e.Say("warning: %s", warning)
+	}
 }

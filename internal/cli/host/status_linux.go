@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -89,7 +90,11 @@ func printStatus(out io.Writer, cmd *cobra.Command, format string, s statusHere)
 			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%.1fs\n", console.Clean(workload.Name), c.Name, c.State, c.PID, c.Restarts, mebibytes(c.MemoryBytes), c.CPUSeconds)
 		}
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil || len(s.Warnings) == 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\nwarning: %s\n", strings.Join(s.Warnings, "\nwarning: "))
+	return err
 }
 
 func mebibytes(n uint64) string { return fmt.Sprintf("%d MiB", n>>20) }

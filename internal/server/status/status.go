@@ -46,6 +46,8 @@ type Status struct {
 	MemoryBytes uint64           `json:"memoryBytes"`
 	LiveBytes   uint64           `json:"liveBytes"`
 	Workloads   []WorkloadStatus `json:"workloads"`
+	// Warnings are what the owner should change about the host, in words.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // WorkloadStatus is what one workload does and uses.
@@ -152,7 +154,9 @@ type Socket struct {
 	Admin func() client.Reader
 	// Tokens are nil until the REST API is ready.
 	Tokens func() *Tokens
-	Log    *slog.Logger
+	// Warnings says what the owner should change about a host with so many workloads.
+	Warnings func(workloads int) []string
+	Log      *slog.Logger
 }
 
 // Supervisor tells what runs on this host. *supervise.Supervisor offers it.
@@ -215,6 +219,7 @@ func (s *Socket) status(ctx context.Context) (*Status, error) {
 			ID: id, Name: cmp.Or(names[id], id), Own: s.Owns(id), Components: componentsOf(status), Confinement: status.Confinement,
 		})
 	}
+	found.Warnings = s.Warnings(len(ids))
 	return found, nil
 }
 

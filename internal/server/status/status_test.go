@@ -50,7 +50,8 @@ func TestOthersGetNoSetupToken(t *testing.T) {
 	secret := token.New(token.OneTime, time.Now()).Text()
 	s := &Socket{
 		Dir: dir, API: func() string { return "https://127.0.0.1:8443" }, Supervisor: nothing{}, Owns: func(string) bool { return false },
-		Admin: func() client.Reader { return nil }, Tokens: func() *Tokens { return &Tokens{Setup: tokens{secret}} }, Log: slog.New(slog.DiscardHandler),
+		Admin: func() client.Reader { return nil }, Tokens: func() *Tokens { return &Tokens{Setup: tokens{secret}} },
+		Warnings: func(int) []string { return nil }, Log: slog.New(slog.DiscardHandler),
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

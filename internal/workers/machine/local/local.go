@@ -153,7 +153,7 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	observed.Address = r.Address.Addr()
 	observed.LifeBegan = lifeBegan(status.Health(), p.began)
 	observed.Isolation, observed.IsolationMessage = r.Isolation, r.Reason
-	return observed, nil
+	return p.explain(observed), nil
 }
 
 // errNotBuilt says that no parts of nodes are in the store.
@@ -207,6 +207,9 @@ func (p *Provider) recordOf(ctx context.Context, want machine.Desired) (record, 
 	}
 	if !ok {
 		return record{}, errNotBuilt
+	}
+	if err := p.admit(); err != nil {
+		return record{}, err
 	}
 	used, err := p.InUse()
 	if err != nil {
