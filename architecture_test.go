@@ -61,7 +61,7 @@ const importTable = `
 	# that join.
 	API, PLAIN < workers/addons, workers/machine;
 	workers/machine, hosting/release, platform/supervise < workers/node;
-	platform/osthread, platform/spawn, hosting/egress, workers/node < workers/machine/local/guest;
+	platform/osthread, platform/spawn, platform/healthz, hosting/egress, workers/node < workers/machine/local/guest;
 	workers/machine/local/guest < workers/machine/local;
 	workers/machine, hosting/release < workers/machine/manual;
 	workers/node, PLAIN < workers/join;
@@ -154,6 +154,7 @@ var testImports = map[string]map[string]string{
 	"clusters/cluster":  {"clusters/provision/hosted": "the reconciler is tested with a real driver, not with a fake alone"},
 	"hosting/storegate": {"hosting/pki": "its etcd, its tenants and the gate have the certificates that they have in an installation"},
 	"workers/addons":    {"platform/kube": "what it says is applied to a real API server as it is in a cluster"},
+	"test/e2e":          {"platform/confine": "knows the users of programs by their range"},
 
 	"hosting/controlplane": {
 		"hosting/runner/process": "runs that API server",

@@ -81,27 +81,8 @@ func (a *App) serveFront(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start the gateway: %w", err)
 	}
-	for {
-		status, err := a.supervisor.Status(ctx, workloadGateway)
-		if err != nil {
-			return fmt.Errorf("look at the gateway: %w", err)
-		}
-		if status.Ready() {
-			return nil
-		}
-		if c, _ := status.Component(workloadGateway); c.LastExit != nil && c.Restarts >= frontTries {
-			return fmt.Errorf("start the gateway: it %s", c.Trouble())
-		}
-		select {
-		case <-a.notices.front:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the gateway: %w", context.Cause(ctx))
-		}
-	}
+	return supervise.Await(ctx, a.supervisor, workloadGateway, a.notices.front)
 }
-
-// frontTries is how often the gateway may end before it is said not to come up.
-const frontTries = 3
 
 // routes are the gateway's.
 func (a *App) routes(c client.Reader) *gateway.Routes {

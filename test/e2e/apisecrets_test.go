@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/platform/confine"
 )
 
 // plantSecrets puts a secret into every field of the API that takes or gives one and that the test has not used yet.
@@ -131,8 +132,7 @@ func plantJoin(member *api, organization, cluster string) {
 // forOthers says whether others than the owner may read or change a file, and the one user of a control plane's programs,
 // who is alone in that group.
 func forOthers(info os.FileInfo) bool {
-	const firstOfPrograms = 2_010_000_000
-	if info.Sys().(*syscall.Stat_t).Gid >= firstOfPrograms {
+	if gid := info.Sys().(*syscall.Stat_t).Gid; gid >= confine.FirstUser && gid <= confine.LastUser {
 		return info.Mode().Perm()&0o037 != 0
 	}
 	return info.Mode().Perm()&0o077 != 0

@@ -31,9 +31,9 @@ import (
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/admission"
-	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/platform/stage"
+	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
 // Workloads of the plane itself. No control plane's UID is one of them.
@@ -258,51 +258,7 @@ func webhookSet() pki.Set {
 
 // wait waits until a workload's components are all ready.
 func (u *bringUp) wait(ctx context.Context, id string) error {
-	for {
-		processes, err := u.Supervisor.Status(ctx, id)
-		if err != nil {
-			return fmt.Errorf("look at %s: %w", id, err)
-		}
-		status := processes.Health()
-		if status.Ready() {
-			return nil
-		}
-		if err := givesUp(status); err != nil {
-			return err
-		}
-		select {
-		case <-u.Changed:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w", id, context.Cause(ctx))
-		}
-	}
-}
-
-// tries is how often a component may end before the plane is said not to come up.
-const tries = 3
-
-// givesUp says why a workload will not come up without help, or nil.
-func givesUp(status health.Status) error {
-	for _, c := range status.Components {
-		if c.Reason == health.ReasonPortTaken {
-			return fmt.Errorf("start %s: %s; stop the program that listens there and try again", c.Name, c.Message)
-		}
-		if c.LastExit != nil && c.Restarts >= tries {
-			return fmt.Errorf("start %s: it was tried %d times, and the last time it %s", c.Name, c.Restarts, ended(*c.LastExit))
-		}
-	}
-	return nil
-}
-
-// ended says how a program ended, with all that is known of why.
-func ended(exit health.Exit) string {
-	switch {
-	case exit.Error != "":
-		return "could not be started: " + exit.Error
-	case exit.Signal != "":
-		return fmt.Sprintf("was ended by a signal (%s); its last words are:\n%s", exit.Signal, exit.Log)
-	}
-	return fmt.Sprintf("ended with code %d; its last words are:\n%s", exit.Code, exit.Log)
+	return supervise.Await(ctx, u.Supervisor, id, u.Changed)
 }
 
 func (u *bringUp) serverName() string { return "admin." + u.Domain }

@@ -100,22 +100,6 @@ func TestKeepRoutesGoesOn(t *testing.T) {
 	}
 }
 
-// TestServeHealth: a machine that ends answers no more, and that is no error.
-func TestServeHealth(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := serveHealth(ended, l); err != nil {
-		t.Errorf("a machine that ends: %v", err)
-	}
-	if err := serveHealth(t.Context(), l); !errors.Is(err, net.ErrClosed) || !strings.HasPrefix(err.Error(), "serve health: ") {
-		t.Errorf("without a socket: %v", err)
-	}
-}
-
 // TestCarryToNoServer: where the host refuses, the caller's connection ends as if the server had.
 func TestCarryToNoServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

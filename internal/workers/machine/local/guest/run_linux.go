@@ -2,11 +2,9 @@ package guest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"time"
@@ -16,6 +14,7 @@ import (
 
 	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/platform/confine"
+	"kqueen.io/kqueen/internal/platform/healthz"
 	"kqueen.io/kqueen/internal/platform/spawn"
 	"kqueen.io/kqueen/internal/workers/node"
 )
@@ -106,7 +105,7 @@ func (c Config) serve(ctx context.Context, in *inner, n *networks, log *slog.Log
 	if err != nil {
 		return fmt.Errorf("serve health: %w", err)
 	}
-	group.Go(func() error { return serveHealth(ctx, health) })
+	group.Go(func() error { return healthz.Serve(ctx, health, nil) })
 	log.Info("machine is ready", "address", c.Network.Address.Addr(), "bridge", c.Network.Bridge, "users", c.IDs.first())
 	return group.Wait()
 }
@@ -118,19 +117,4 @@ func listenIn(network int, at netip.AddrPort) (l net.Listener, err error) {
 		return err
 	})
 	return l, err
-}
-
-// healthTimeout bounds a request for health and everything about its connection.
-const healthTimeout = 5 * time.Second
-
-func serveHealth(ctx context.Context, l net.Listener) error {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	server := &http.Server{Handler: mux, ReadTimeout: healthTimeout, WriteTimeout: healthTimeout, IdleTimeout: time.Minute, MaxHeaderBytes: 4 << 10}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve health: %w", err)
-	}
-	return nil
 }
