@@ -115,8 +115,8 @@ type ControlPlaneSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Network Network `json:"network,omitempty"`
-	// Size is how much memory and which share of the processors the components may take, and how many requests the API
-	// server serves at a time. A change restarts the components.
+	// Size is how much memory and which share of the processors the components may take, and how many requests at a time and
+	// events in a second the API server takes. A change restarts the components.
 	// +optional
 	// +kubebuilder:default=medium
 	Size ControlPlaneSize `json:"size,omitempty"`

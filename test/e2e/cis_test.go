@@ -8,9 +8,15 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -77,5 +83,35 @@ func lookAt(t *testing.T, found cis.Found, folder string, deep bool) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// boundsEvents reports events as fast as it can, until some are refused.
+func boundsEvents(t *testing.T, tenant *kubernetes.Clientset) {
+	var taken, refused atomic.Int32
+	var reporters sync.WaitGroup
+	for range 10 {
+		reporters.Go(func() {
+			for range 100 {
+				_, err := tenant.CoreV1().Events("default").Create(t.Context(), &corev1.Event{
+					ObjectMeta: metav1.ObjectMeta{GenerateName: "flood-"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "failing"},
+				}, metav1.CreateOptions{})
+				switch {
+				case err == nil:
+					taken.Add(1)
+				case apierrors.IsTooManyRequests(err):
+					refused.Add(1)
+				default:
+					t.Errorf("an event is refused for another reason: %v", err)
+				}
+				if refused.Load() >= 20 {
+					return
+				}
+			}
+		})
+	}
+	reporters.Wait()
+	if taken.Load() < 100 || refused.Load() == 0 {
+		t.Errorf("of a flood of events, %d are taken and %d refused", taken.Load(), refused.Load())
 	}
 }

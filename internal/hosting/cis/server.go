@@ -26,11 +26,7 @@ func serverItems() []Item {
 		{Number: "1.2.6", Title: "no authorization mode AlwaysAllow", Holds: all(set(apiServer, "authorization-mode"), lacks(apiServer, "authorization-mode", "AlwaysAllow"))},
 		{Number: "1.2.7", Title: "the authorization mode Node", Holds: has(apiServer, "authorization-mode", "Node")},
 		{Number: "1.2.8", Title: "the authorization mode RBAC", Holds: has(apiServer, "authorization-mode", "RBAC")},
-		{
-			Number: "1.2.9", Title: "the admission plugin EventRateLimit", Holds: has(apiServer, plugins, "EventRateLimit"),
-			Reason: "the plugin is alpha upstream, and what it protects is shared otherwise: a hosted API server has one tenant, whose quota of the data store " +
-				"bounds events with everything else",
-		},
+		{Number: "1.2.9", Title: "the admission plugin EventRateLimit", Holds: all(has(apiServer, plugins, "EventRateLimit"), limitsEvents)},
 		{Number: "1.2.10", Title: "no admission plugin AlwaysAdmit", Holds: lacks(apiServer, plugins, "AlwaysAdmit")},
 		{
 			Number: "1.2.11", Title: "the admission plugin AlwaysPullImages", Holds: has(apiServer, plugins, "AlwaysPullImages"),
@@ -106,6 +102,18 @@ func strong(f Found) error {
 		if !slices.Contains(ciphers.Names(), suite) {
 			return fmt.Errorf("--tls-cipher-suites has %q", suite)
 		}
+	}
+	return nil
+}
+
+// limitsEvents wants the plugin to have limits: it starts with none, too.
+func limitsEvents(f Found) error {
+	config, err := f.file(apiServer, "admission-control-config-file")
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(config.Data, []byte("type: Server")) {
+		return errors.New("the configuration of admission has no limit of events")
 	}
 	return nil
 }

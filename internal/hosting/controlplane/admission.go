@@ -13,8 +13,10 @@ import (
 )
 
 // configuresAdmission says whether an admission plugin is to do other than upstream's default. Where none is, there is no
-// file: a control plane from before there were levels is described as it was, and not restarted.
-func (d Description) configuresAdmission() bool { return d.Webhooks != nil || d.boundsPods() }
+// file.
+func (d Description) configuresAdmission() bool {
+	return d.Webhooks != nil || d.boundsPods() || d.size().events.limited()
+}
 
 func (d Description) boundsPods() bool {
 	return d.PodSecurity != "" && d.PodSecurity != v1alpha1.PodSecurityPrivileged
@@ -55,6 +57,11 @@ func (d Description) admission() ([]byte, error) {
 	}
 	if d.boundsPods() {
 		if err := add("PodSecurity", podSecurity(d.PodSecurity)); err != nil {
+			return nil, err
+		}
+	}
+	if events := d.size().events; events.limited() {
+		if err := add(eventRateLimit, events.configuration()); err != nil {
 			return nil, err
 		}
 	}

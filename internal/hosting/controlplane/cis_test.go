@@ -105,6 +105,7 @@ func TestBenchmarkSeesChanges(t *testing.T) {
 		"1.2.2":  with("kube-apiserver", "--token-auth-file=/x"),
 		"1.2.3":  with("kube-apiserver", "--enable-admission-plugins=NodeRestriction"),
 		"1.2.6":  with("kube-apiserver", "--authorization-mode=AlwaysAllow"),
+		"1.2.9":  changed("/admission.yaml", func(f *cis.File) { f.Data = []byte("plugins: []") }),
 		"1.2.13": with("kube-apiserver", "--disable-admission-plugins=NamespaceLifecycle"),
 		"1.2.17": without("kube-apiserver", "--audit-log-maxage"),
 		"3.2.2": changed("/audit-policy.yaml", func(f *cis.File) {

@@ -160,7 +160,7 @@ func (d Description) apiServer() runner.Component {
 			"--client-ca-file=" + runner.FileRef("ca.crt"),
 			"--authentication-config=" + runner.FileRef(fileAuthentication),
 			"--authorization-mode=Node,RBAC",
-			"--enable-admission-plugins=" + strings.Join(admissionPlugins(), ","),
+			"--enable-admission-plugins=" + strings.Join(d.admissionPlugins(), ","),
 			"--enable-bootstrap-token-auth=true",
 			"--allow-privileged=true",
 			"--profiling=false",

@@ -10,10 +10,14 @@ const (
 )
 
 // admissionPlugins are those that an API server has beside upstream's own.
-func admissionPlugins() []string {
-	return []string{
+func (d Description) admissionPlugins() []string {
+	plugins := []string{
 		"NodeRestriction",
 		// A user who may write a Service could take the traffic of any address for it: CVE-2020-8554.
 		"DenyServiceExternalIPs",
 	}
+	if d.size().events.limited() {
+		plugins = append(plugins, eventRateLimit)
+	}
+	return plugins
 }
