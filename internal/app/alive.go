@@ -28,6 +28,9 @@ func Alive(ctx context.Context, a *App) error {
 	if err != nil {
 		err = fmt.Errorf("ask the supervisor: %w", err)
 	}
+	if a.problems.has(partStart) { // there is no API before its owner has acted
+		return err
+	}
 	return errors.Join(err, askAPI(ctx, a.Dir), stuck(longestReconcile))
 }
 

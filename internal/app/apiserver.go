@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +23,6 @@ import (
 
 	apirest "kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
-	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/ciphers"
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/idempotency"
@@ -51,9 +49,14 @@ const (
 
 // apiServer is everything behind the port of the REST API.
 type apiServer struct {
-	db       *database.DB
-	access   *access.Service
-	audit    *audit.Log
+	db      *database.DB
+	access  *access.Service
+	audit   *audit.Log
+	answers *idempotency.Store
+	// existed says that the database is not new: one that is gone is not made again.
+	existed bool
+	// closed says why nothing is answered that needs the database; nil when it is there.
+	closed   atomic.Pointer[error]
 	server   *server.Server
 	issuer   *issuer.Issuer
 	listener net.Listener
@@ -74,12 +77,12 @@ func (a *App) openAPI(ctx context.Context) (*apiServer, error) {
 	d := &apiServer{log: a.Log.With("part", "api")}
 	err := a.renewAPIKeys(d)
 	if err == nil {
-		d.db, err = database.Open(ctx, a.databaseURL())
+		err = d.openDatabase(ctx, a)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if d.access, err = access.Open(ctx, access.Config{DB: d.db}); err == nil {
+	if err = d.migrate(ctx, a); err == nil {
 		d.listener, err = a.open(port{"API", "--api-port", a.APIPort, firstAPIPort}, &a.settings.APIPort)
 	}
 	if err == nil {
@@ -110,21 +113,9 @@ func (d *apiServer) close() error {
 
 // assemble creates the server, once there is an admin plane for it to call.
 func (a *App) assemble(ctx context.Context, d *apiServer, config *rest.Config, mgr manager.Manager, limits *organization.Limits) error {
-	keys := map[string][]byte{}
-	for _, name := range []string{"audit", "cursors", "answers"} {
-		key, err := pki.SecretKey(filepath.Join(a.Dir, "keys", name+".key"))
-		if err != nil {
-			return fmt.Errorf("key of the %s: %w", name, err)
-		}
-		keys[name] = key
-	}
-	var err error
-	if d.audit, err = audit.Open(ctx, d.db, keys["audit"]); err != nil {
-		return err
-	}
-	answers, err := idempotency.Open(ctx, d.db, keys["answers"])
+	cursors, err := replaceableKey(a, "cursors")
 	if err != nil {
-		return err
+		return fmt.Errorf("key of the cursors: %w", err)
 	}
 	callers, err := kube.Impersonating(config, mgr.GetScheme())
 	if err != nil {
@@ -144,27 +135,19 @@ func (a *App) assemble(ctx context.Context, d *apiServer, config *rest.Config, m
 		}
 	}
 	d.server, err = server.New(server.Config{
-		Callers: callers, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: d.audit, Limits: limits, Issuer: d.issuer, Answers: answers,
+		Callers: callers, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: d.audit, Limits: limits, Issuer: d.issuer, Answers: d.answers,
 		ClusterLog: func(_ context.Context, plane types.UID) (*os.Root, error) {
 			return a.supervisor.Folder(string(plane), controlplane.AuditDir)
 		},
-		Key: keys["cursors"], Version: a.Version, Log: d.log, Now: time.Now,
+		Key: cursors, Version: a.Version, Log: d.log, Now: time.Now,
 	})
 	return err
-}
-
-// databaseURL is the address of the SQL database.
-func (a *App) databaseURL() string {
-	if a.Database != "" {
-		return a.Database
-	}
-	return database.FileURL(filepath.Join(a.Dir, databaseFile))
 }
 
 // serveAPI answers until ctx ends.
 func (a *App) serveAPI(ctx context.Context, d *apiServer) error {
 	s := &http.Server{
-		Handler: d.server, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
+		Handler: d.whole(d.server), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 		ConnContext: socket.With,
 		// A server sets up HTTP/2 once, for whichever listener comes first. Without "h2" here, the socket would leave it out
@@ -183,6 +166,7 @@ func (a *App) serveAPI(ctx context.Context, d *apiServer) error {
 	})
 	defer stop()
 	go d.keep(ctx, func() error { return a.renewAPIKeys(d) }, func() error { return a.renewIssuer(d) })
+	go d.mend(ctx, a)
 	limited := chain.LimitConnections(netutil.LimitListener(d.listener, maxConnections), maxConnectionsOfOne)
 	group := errgroup.Group{}
 	for name, serve := range map[string]func() error{

@@ -6,6 +6,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +26,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/hosting/runner"
 	"kqueen.io/kqueen/internal/hosting/runner/process"
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/server/status"
@@ -64,12 +67,22 @@ type Config struct {
 	Log    *slog.Logger
 	// Report is called when a step of the start begins and when it has ended. Nil when it is not wanted.
 	Report func(stage.Step)
+	// Degraded is called when the installation runs in part, because something is damaged, and tries again until its owner
+	// has put that right. Nil when it is not wanted.
+	Degraded func(error)
+	// MendInterval is the time between two looks at what was damaged; 0 for five seconds.
+	MendInterval time.Duration
 }
 
 // App is an installation. It exists from New to Close and answers while Run runs.
 type App struct {
 	Config
-	settings   *settings
+	settings *settings
+	// remembering is held by what reads or changes settings while the installation runs.
+	remembering sync.Mutex
+	problems    problems
+	// serving says that everything is ready.
+	serving    atomic.Bool
 	supervisor *supervise.Supervisor
 	notices    *notices
 	table      *gateway.Table
@@ -91,8 +104,13 @@ func New(ctx context.Context, c Config) (*App, error) {
 	if c.Report == nil {
 		c.Report = func(stage.Step) {}
 	}
-	if err := prepareDir(c.Dir); err != nil {
-		return nil, err
+	if c.Degraded == nil {
+		c.Degraded = func(error) {}
+	}
+	c.MendInterval = cmp.Or(c.MendInterval, usualMendInterval)
+	low := prepareDir(c.Dir)
+	if _, ok := errors.AsType[*lowDiskError](low); low != nil && (!ok || !Used(c.Dir)) {
+		return nil, low
 	}
 	settings, err := loadSettings(c.Dir)
 	if err != nil {
@@ -100,6 +118,8 @@ func New(ctx context.Context, c Config) (*App, error) {
 	}
 	c = settings.merge(c)
 	a := &App{Config: c, settings: settings, notices: newNotices(c.Engine), began: time.Now()}
+	a.problems.note("disk", low)
+	a.problems.note("settings", settings.mended)
 	a.supervisor, err = supervise.New(supervise.Config{
 		Dir:    runDir(c.Dir),
 		Listen: c.Listen,
@@ -109,20 +129,77 @@ func New(ctx context.Context, c Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.openFront(ctx); err != nil {
+	err = mendPorts(a)
+	if err == nil {
+		err = a.openFront(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, a.supervisor.Close())
 	}
 	return a, nil
 }
 
+// mendPorts has other ports chosen for the installation's own workloads where it is not known any more which they had.
+func mendPorts(a *App) error {
+	for _, own := range append([]engine.Workload{{ID: workloadGateway}}, a.Engine.Workloads()...) {
+		aside, err := a.supervisor.MendPorts(own.ID)
+		if err != nil {
+			return err
+		}
+		if aside != "" {
+			a.problems.note("ports of "+own.ID, fmt.Errorf("the ports of %s were damaged, and are in %s now; it was started again on others", own.ID, aside))
+		}
+	}
+	return nil
+}
+
 // Run runs the installation until ctx ends. ready is called once, when everything is ready. What the supervisor has
 // started runs on after Run.
 func (a *App) Run(ctx context.Context, ready func()) error {
+	group, ctx := errgroup.WithContext(ctx)
+	// From the beginning: an owner whose installation cannot start needs its status most.
+	group.Go(func() error { return a.socket().Serve(ctx) })
+	group.Go(func() error { return persist(ctx, a, sync.OnceFunc(ready)) })
+	return group.Wait()
+}
+
+// partStart is the part whose problem keeps KQueen from being ready.
+const partStart = "start"
+
+// usualMendInterval is that of [Config].
+const usualMendInterval = 5 * time.Second
+
+// persist serves, and where something is damaged that only the owner can put right, says so and tries again: what runs, the
+// gateway for one, goes on meanwhile, and the owner can ask for the status.
+func persist(ctx context.Context, a *App, ready func()) error {
+	again := time.NewTimer(0)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-again.C:
+		}
+		err := a.serve(ctx, ready)
+		a.serving.Store(false)
+		if _, ok := errors.AsType[*atomicfile.DamagedError](err); !ok || ctx.Err() != nil {
+			return err
+		}
+		a.problems.note(partStart, err)
+		a.Log.Error("KQueen runs in part", "error", err)
+		a.Degraded(fmt.Errorf("KQueen runs in part, and tries again until that is put right: %w", err))
+		again.Reset(a.MendInterval)
+	}
+}
+
+// serve runs everything until ctx ends or something fails.
+func (a *App) serve(ctx context.Context, ready func()) error {
 	installed, damaged := release.NewStore(a.Releases).List()
 	if damaged != nil { // the others are as good as before
 		damaged = fmt.Errorf("%w; make it anew with: kqueen release build", damaged)
 		a.Log.Error("a release is damaged", "error", damaged)
 	}
+	a.problems.note("releases", damaged)
 	plane, err := a.Engine.Up(ctx, a.host(installed))
 	if err != nil {
 		return errors.Join(err, damaged)
@@ -131,9 +208,14 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.socket().Serve(ctx) })
 	group.Go(func() error { return a.Engine.Keep(ctx) })
-	group.Go(func() error { return a.control(ctx, plane, installed, ready) })
+	group.Go(func() error {
+		return a.control(ctx, plane, installed, func() {
+			a.problems.note(partStart, nil)
+			a.serving.Store(true)
+			ready()
+		})
+	})
 	return group.Wait()
 }
 
@@ -141,6 +223,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 func (a *App) socket() *status.Socket {
 	return &status.Socket{
 		Dir: a.Dir, Version: a.Version, Gateway: a.gatewayAddress(), API: a.apiAddress, StartedAt: a.began, Log: a.Log,
+		Ready: a.serving.Load, Stalled: func() bool { return a.problems.has(partStart) }, Problems: a.problems.list,
 		Supervisor: a.supervisor,
 		Owns:       func(id string) bool { return owns(a.Engine, id) },
 		Admin: func() client.Reader {
@@ -169,12 +252,11 @@ func (a *App) host(installed []release.Binaries) engine.Host {
 	return engine.Host{
 		Dir: a.Dir, Program: a.Program, Version: a.Version, Runner: a.planes(), Supervisor: a.supervisor, Changed: a.notices.own,
 		Releases: a.Releases, Installed: installed,
-		LastVersion: a.settings.AdminVersion,
-		RememberVersion: func(version string) error {
-			a.settings.AdminVersion = version
-			return a.settings.save(a.Dir)
-		},
-		Domain: a.Domain, AdvertiseAddress: advertiseAddress(a.Listen), AuditLog: kubeaudit.Path(a.auditDir()),
+		LastVersion:     a.settings.AdminVersion,
+		RememberVersion: func(version string) error { return ledger{a}.remember(func(s *settings) { s.AdminVersion = version }) },
+		Trust:           ledger{a},
+		Problem:         a.problems.note,
+		Domain:          a.Domain, AdvertiseAddress: advertiseAddress(a.Listen), AuditLog: kubeaudit.Path(a.auditDir()),
 		Report: a.Report, Log: a.Log.With("part", "engine"),
 	}
 }
@@ -200,11 +282,12 @@ func prepareDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w; choose another with --data-dir", err)
 	}
-	if err := checkDir(dir); err != nil {
+	err := checkDir(dir)
+	if _, low := errors.AsType[*lowDiskError](err); err != nil && !low {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "keys"), 0o700); err != nil {
-		return fmt.Errorf("make the folder for keys: %w", err)
+	if made := os.MkdirAll(filepath.Join(dir, "keys"), 0o700); made != nil {
+		return fmt.Errorf("make the folder for keys: %w", made)
 	}
-	return nil
+	return err
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"kqueen.io/kqueen/api/rest"
@@ -36,10 +35,10 @@ func VerifyAuditExport(dir string, from io.Reader) (found *rest.AuditReport, com
 // auditKey reads the key of the audit log. It makes none: one that is made now checks nothing.
 func auditKey(dir string) ([]byte, error) {
 	path := filepath.Join(dir, "keys", "audit.key")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	key, err := pki.ReadSecretKey(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no key of an audit log in %s", dir)
 	}
-	key, err := pki.SecretKey(path)
 	if err != nil {
 		return nil, fmt.Errorf("key of the audit log: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -34,6 +35,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/hosting/storegate"
 	"kqueen.io/kqueen/internal/platform/admission"
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/stage"
@@ -81,7 +83,10 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	if err != nil {
 		return fmt.Errorf("open the API server: %w", err)
 	}
-	defer func() { _ = d.close() }()
+	defer func() {
+		a.api.Store(nil)
+		_ = d.close()
+	}()
 	drivers := all.Drivers(all.Config{Hosted: hosted.Config{
 		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Taken: func() ([]hosted.Taken, error) { return takenRanges(a.Listen, a.MachineNetwork) },
 	}})
@@ -239,7 +244,7 @@ func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.Wi
 func (a *App) addReconcilers(
 	ctx context.Context, mgr ctrl.Manager, d *apiServer, gates map[string]*controlplane.Gate, drivers map[string]provision.Driver,
 ) ([]*operator.FirstLooks, error) {
-	endings, err := access.NewEndings(ctx, d.access.Entries, a.notices.credentials.Send, d.log)
+	endings, err := d.endings(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -281,6 +286,22 @@ func storeGates(store *engine.Store) (map[string]*controlplane.Gate, error) {
 	}
 	tenants, damaged := storegate.OpenTable(store.Gate.Tenants)
 	return map[string]*controlplane.Gate{engine.StoreName: controlplane.NewGate(store.Gate.Endpoint, store.Gate.Keys, tenants)}, damaged
+}
+
+// endingsFile has what NewEndings knew last, in the data directory.
+const endingsFile = "endings.json"
+
+// endings knows which sessions and tokens have ended, also while the database cannot be had.
+func (d *apiServer) endings(ctx context.Context, a *App) (*access.Endings, error) {
+	file := filepath.Join(a.Dir, endingsFile)
+	known, err := access.NewEndings(ctx, d.access.Entries, file, a.notices.credentials.Send, d.log)
+	if err != nil && d.closed.Load() != nil {
+		return nil, &atomicfile.DamagedError{
+			Path: file, Problem: "and the database do not say which credentials for clusters have ended: " + err.Error(),
+			Remedy: "control planes are left as they are, because they would take those again: restore the database from a backup",
+		}
+	}
+	return known, err
 }
 
 // issuerDeadline bounds each call to an issuer.

@@ -24,7 +24,8 @@ import (
 // handful of control planes need to live.
 const leastDisk = 1 << 30
 
-// checkDir refuses a data directory that others can read or that belongs to another user, and a full disk.
+// checkDir refuses a data directory that others can read or that belongs to another user, and, with a
+// *lowDiskError, a full disk.
 func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -42,10 +43,19 @@ func checkDir(dir string) error {
 		return fmt.Errorf("look at the disk of %s: %w", dir, err)
 	}
 	if free := disk.Bavail * uint64(disk.Bsize); free < leastDisk {
-		_, err := os.Stat(settingsFile(dir))
-		return fmt.Errorf("not enough disk: %s has %d MiB free and KQueen needs %d MiB; %s", dir, free>>20, leastDisk>>20, diskAdvice(err == nil))
+		return &lowDiskError{dir: dir, free: free}
 	}
 	return nil
+}
+
+// lowDiskError says that a disk has less than leastDisk left. What is new does not begin with that; what is there goes on.
+type lowDiskError struct {
+	dir  string
+	free uint64
+}
+
+func (e *lowDiskError) Error() string {
+	return fmt.Sprintf("not enough disk: %s has %d MiB free and KQueen needs %d MiB; %s", e.dir, e.free>>20, leastDisk>>20, diskAdvice(Used(e.dir)))
 }
 
 // diskAdvice is what helps when the disk of the data directory is full. Another directory is another installation, which knows
@@ -67,6 +77,10 @@ type settings struct {
 	AdminVersion   string       `json:"adminVersion,omitempty"`
 	MachineNetwork netip.Prefix `json:"machineNetwork,omitzero"`
 	Images         string       `json:"images,omitempty"`
+	// Trust has the fingerprints of what was made once and is never to be made again, by file and name.
+	Trust map[string]map[string]string `json:"trust,omitempty"`
+	// mended says what was wrong with the file, when its copy took its place.
+	mended error
 }
 
 // What an installation gets when the operator does not say otherwise.
@@ -105,28 +119,66 @@ const databaseFile = "kqueen.db"
 
 func settingsFile(dir string) string { return filepath.Join(dir, "settings.json") }
 
+// settingsCopy is a second file with the settings, which takes the place of the first one when that is damaged: without them
+// an installation would be on other ports, and trust keys that it did not make.
+func settingsCopy(dir string) string { return settingsFile(dir) + ".copy" }
+
+// loadSettings reads the settings or, where they are damaged or gone, their copy. What is damaged is set aside.
 func loadSettings(dir string) (*settings, error) {
-	s := &settings{}
-	data, err := os.ReadFile(settingsFile(dir))
+	found, damage := readSettings(settingsFile(dir))
+	if found != nil {
+		return found, nil
+	}
+	spare, err := readSettings(settingsCopy(dir))
+	switch {
+	case err != nil || spare == nil && damage != nil:
+		return nil, cmp.Or(damage, err)
+	case spare == nil:
+		return &settings{}, nil
+	case damage == nil:
+		spare.mended = fmt.Errorf("%s was gone; %s is used in its place", settingsFile(dir), settingsCopy(dir))
+	default:
+		aside, err := atomicfile.SetAside(settingsFile(dir))
+		if err != nil {
+			return nil, errors.Join(damage, err)
+		}
+		spare.mended = fmt.Errorf("%s was damaged, and is %s now; its copy is used", settingsFile(dir), aside)
+	}
+	if err := spare.save(dir); err != nil { // on a full disk they hold all the same
+		spare.mended = errors.Join(spare.mended, err)
+	}
+	return spare, nil
+}
+
+// readSettings returns nil for a file that is not there.
+func readSettings(file string) (*settings, error) {
+	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
+		return nil, nil
+	}
+	s := &settings{}
+	if err == nil {
+		err = json.Unmarshal(data, s)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read settings: %w", err)
-	}
-	if err := json.Unmarshal(data, s); err != nil {
 		return nil, fmt.Errorf("read %s: %w; correct it: it has the ports and the names at which clusters are reached, which kubeconfigs hold. "+
-			"When that cannot be, delete it and start once with --listen, --gateway-port, --api-port, --domain and --machine-network as they were", settingsFile(dir), err)
+			"When that cannot be, delete it and "+filepath.Base(settingsCopy(""))+" and start once with --listen, --gateway-port, --api-port, --domain and --machine-network as they were", file, err)
 	}
 	return s, nil
 }
 
+// save writes both files. The copy comes second: one of the two is whole whatever happens.
 func (s *settings) save(dir string) error {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode settings: %w", err)
 	}
-	return atomicfile.Write(settingsFile(dir), append(data, '\n'), 0o600)
+	for _, file := range []string{settingsFile(dir), settingsCopy(dir)} {
+		if err := atomicfile.Keep(file, append(data, '\n'), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // advertiseAddress is how nodes reach the API servers of this host: by the address that it listens on or, when

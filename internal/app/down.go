@@ -10,12 +10,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/engine"
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/server/status"
@@ -83,8 +85,8 @@ const auditFolder = "audit"
 
 // contents are everything that KQueen puts into a data directory.
 var contents = []string{
-	"run", "etcd", "etcd-admin", "keys", "logs", auditFolder, "admin.kubeconfig", "settings.json", status.Name, rest.LocalSocket,
-	authorityFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm",
+	"run", "etcd", "etcd-admin", "keys", "logs", auditFolder, "admin.kubeconfig", "settings.json", "settings.json.copy", status.Name, rest.LocalSocket,
+	authorityFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm", endingsFile,
 }
 
 // Reset stops everything and deletes all that KQueen has put into dir. What others have put there stays.
@@ -94,8 +96,14 @@ func Reset(ctx context.Context, e engine.Engine, dir string, log *slog.Logger, r
 	}
 	return stage.Run(ctx, report, "Delete all data", func(context.Context) error {
 		for _, name := range contents {
-			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-				return fmt.Errorf("delete %s: %w", name, err)
+			asides, err := filepath.Glob(atomicfile.Asides(filepath.Join(dir, name)))
+			if err != nil {
+				return fmt.Errorf("find what was set aside of %s: %w", name, err)
+			}
+			for _, path := range append(asides, filepath.Join(dir, name)) {
+				if err := os.RemoveAll(path); err != nil {
+					return fmt.Errorf("delete %s: %w", path, err)
+				}
 			}
 		}
 		// With archives in it, the folder is the operator's.
@@ -106,8 +114,10 @@ func Reset(ctx context.Context, e engine.Engine, dir string, log *slog.Logger, r
 	})
 }
 
-// Used says whether dir holds an installation.
+// Used says whether dir holds an installation, be it damaged.
 func Used(dir string) bool {
-	_, err := os.Stat(settingsFile(dir))
-	return err == nil
+	return slices.ContainsFunc([]string{settingsFile(dir), settingsCopy(dir), filepath.Join(dir, "etcd")}, func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/gateway"
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/confine"
 	"kqueen.io/kqueen/internal/platform/supervise"
 )
@@ -40,8 +41,9 @@ func (a *App) openFront(ctx context.Context) error {
 		return fmt.Errorf("reserve the gateway's directory: %w", err)
 	}
 	a.table, err = gateway.OpenTable(filepath.Join(place.Dir, routesFile))
-	if err != nil {
-		a.Log.Error("the gateway's routes are read from the admin plane", "error", err)
+	if err != nil { // the gateway's process goes on with those that it has
+		aside, failed := atomicfile.SetAside(filepath.Join(place.Dir, routesFile))
+		a.Log.Error("the gateway's routes are read from the admin plane", "error", err, "setAside", aside, "failed", failed)
 	}
 	status, err := a.supervisor.Status(ctx, workloadGateway)
 	if err != nil {

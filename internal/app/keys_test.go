@@ -34,7 +34,7 @@ func TestAPIKeysStay(t *testing.T) {
 	}
 	start := func(listen string) (*apiServer, error) {
 		d := &apiServer{}
-		a := &App{Config: Config{Dir: dir, Domain: "k.example", Listen: netip.MustParseAddr(listen)}}
+		a := &App{Config: Config{Dir: dir, Domain: "k.example", Listen: netip.MustParseAddr(listen)}, settings: &settings{}}
 		return d, a.renewAPIKeys(d)
 	}
 	if _, err := APIAuthority(dir); err == nil || !strings.Contains(err.Error(), "read the keys of the REST API") {
@@ -105,7 +105,7 @@ func TestVerifyAuditExport(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pki.SecretKey(path); err != nil {
+	if _, err := pki.SecretKey(path, pki.Forgetful{}); err != nil {
 		t.Fatal(err)
 	}
 	report, _, err := VerifyAuditExport(dir, strings.NewReader(""))

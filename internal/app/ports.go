@@ -54,8 +54,7 @@ func (a *App) open(p port, remembered *int) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	*remembered = l.Addr().(*net.TCPAddr).Port
-	return l, a.settings.save(a.Dir)
+	return l, ledger{a}.remember(func(*settings) { *remembered = l.Addr().(*net.TCPAddr).Port })
 }
 
 // dialed is the address of a port for clients on this host.
@@ -72,8 +71,11 @@ func (a *App) gatewayAddress() string { return a.dialed(a.settings.GatewayPort) 
 
 // apiAddress is what clients on this host call; empty before there is a port.
 func (a *App) apiAddress() string {
-	if a.settings.APIPort == 0 {
+	a.remembering.Lock()
+	port := a.settings.APIPort
+	a.remembering.Unlock()
+	if port == 0 {
 		return ""
 	}
-	return "https://" + a.dialed(a.settings.APIPort)
+	return "https://" + a.dialed(port)
 }

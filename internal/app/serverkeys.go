@@ -54,7 +54,7 @@ func (a *App) renewAPIKeys(d *apiServer) error {
 		Leaves: []pki.Leaf{{
 			Name: apiKeys, Authority: "ca", CommonName: "kqueen-api", Usage: pki.Server, DNSNames: names, IPs: ips, Lifetime: apiCertificateLife,
 		}},
-	}, nil)
+	}, nil, ledger{a})
 	if err != nil {
 		return fmt.Errorf("keys of the REST API: %w", err)
 	}
@@ -68,7 +68,7 @@ func (a *App) renewAPIKeys(d *apiServer) error {
 	}
 	d.authority = keys["ca.crt"]
 	d.certificate.Store(&certificate)
-	return atomicfile.Write(filepath.Join(a.Dir, authorityFile), d.authority, 0o600)
+	return atomicfile.Keep(filepath.Join(a.Dir, authorityFile), d.authority, 0o600)
 }
 
 // openIssuer creates the issuer under the address of the port.
@@ -81,16 +81,43 @@ func (a *App) openIssuer(d *apiServer) error {
 	return a.renewIssuer(d)
 }
 
-// renewIssuer is cheap when no key is due.
+// renewIssuer is cheap when no key is due. Keys that are damaged are set aside: users get other credentials by themselves.
 func (a *App) renewIssuer(d *apiServer) error {
 	file := filepath.Join(a.Dir, "keys", "issuer.json")
 	stored, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read the keys of the issuer: %w", err)
+	renew := func(stored []byte) error {
+		due, err := d.issuer.Renew(stored, func(keys []byte) error { return atomicfile.Write(file, keys, 0o600) })
+		if err == nil {
+			d.due.Store(&due)
+		}
+		return err
 	}
-	due, err := d.issuer.Renew(stored, func(keys []byte) error { return atomicfile.Write(file, keys, 0o600) })
-	d.due.Store(&due)
-	return err
+	if len(stored) > 0 || errors.Is(err, fs.ErrNotExist) {
+		if err = renew(stored); !errors.Is(err, issuer.ErrKeys) {
+			return err
+		}
+	}
+	aside, failed := atomicfile.SetAside(file)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	a.problems.note("issuer", fmt.Errorf("%s was damaged, and is %s now; credentials for clusters are signed with a new key, and those from before are refused", file, aside))
+	return renew(nil)
+}
+
+// replaceableKey reads a secret key on which nothing depends that is not made again soon, or makes one.
+func replaceableKey(a *App, name string) ([]byte, error) {
+	file := filepath.Join(a.Dir, "keys", name+".key")
+	key, err := pki.SecretKey(file, pki.Forgetful{})
+	if _, ok := errors.AsType[*atomicfile.DamagedError](err); !ok {
+		return key, err
+	}
+	aside, failed := atomicfile.SetAside(file)
+	if failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	a.problems.note(name, fmt.Errorf("%s was damaged, and is %s now; there is a new one", file, aside))
+	return pki.SecretKey(file, pki.Forgetful{})
 }
 
 // trust is what tenants' API servers are told of the issuer.

@@ -63,6 +63,10 @@ type Host struct {
 	// RememberVersion before it runs another one.
 	LastVersion     string
 	RememberVersion func(version string) error
+	// Trust remembers which keys the engine has made that are never to be made again.
+	Trust pki.Ledger
+	// Problem says what is wrong with a part and keeps nothing from going on; nil when it is well again.
+	Problem func(part string, problem error)
 	// Domain is the suffix of server names.
 	Domain string
 	// AdvertiseAddress is how others reach this host.

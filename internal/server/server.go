@@ -122,6 +122,11 @@ func register(api huma.API, c Config, before *chain.Chain, providers identitypro
 // ServeHTTP serves one request, from the beginning of the chain.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
+// Unavailable answers a request that cannot be served now, before the chain.
+func Unavailable(w http.ResponseWriter, r *http.Request, detail string) {
+	chain.WriteProblem(w, r, problem.New(http.StatusServiceUnavailable, rest.CodeUnavailable, detail))
+}
+
 // Close ends the streams, so that the HTTP server can end.
 func (s *Server) Close() { s.streams.Close() }
 

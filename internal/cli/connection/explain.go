@@ -7,8 +7,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/cli/console"
@@ -58,11 +60,20 @@ func (e *Env) calledAnother(err error) bool {
 	return ok && !strings.HasPrefix(call.URL, e.Server)
 }
 
-// NotRunning says that nothing serves a data directory, and what would.
+// statusSocket is the socket on which KQueen tells how it is, also when it cannot serve anything else.
+const statusSocket = "kqueen.sock"
+
+// NotRunning says that no API serves a data directory, and what helps.
 func (e *Env) NotRunning(dir string) string {
-	line := "kqueen up"
-	if e.Flags.dataDir != "" {
-		line += " --data-dir " + console.ShellQuote(dir)
+	line := func(command string) string {
+		if e.Flags.dataDir == "" {
+			return command
+		}
+		return command + " --data-dir " + console.ShellQuote(dir)
 	}
-	return fmt.Sprintf("KQueen is not running in %s; start it with: %s", dir, line)
+	if c, err := net.DialTimeout("unix", filepath.Join(dir, statusSocket), time.Second); err == nil {
+		_ = c.Close()
+		return fmt.Sprintf("KQueen runs in %s, and its REST API is not open; see why with: %s", dir, line("kqueen status"))
+	}
+	return fmt.Sprintf("KQueen is not running in %s; start it with: %s", dir, line("kqueen up"))
 }

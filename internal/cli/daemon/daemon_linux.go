@@ -85,6 +85,9 @@ func (r *Report) Ready() {
 	r.close()
 }
 
+// Degraded tells the parent that the server runs in part, and why. It is the last that the parent hears.
+func (r *Report) Degraded(err error) { r.End(err) }
+
 // End tells the parent why the server ended, unless it was ready before.
 func (r *Report) End(err error) {
 	if err != nil {

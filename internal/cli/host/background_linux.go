@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"kqueen.io/kqueen/internal/cli/connection"
@@ -26,10 +28,7 @@ func startInBackground(ctx context.Context, e *connection.Env, flags upFlags) er
 		return err
 	}
 	if found, err := status.Read(ctx, dir); err == nil {
-		e.Say("KQueen is running already (pid %d) in %s", found.PID, dir)
-		warn(e, found)
-		inviteAdministrator(ctx, e, dir)
-		return nil
+		return findRunning(ctx, e, dir, found, flags.timeout)
 	}
 	begin := time.Now()
 	e.Say("Starting KQueen in %s", dir)
@@ -60,9 +59,38 @@ func startInBackground(ctx context.Context, e *connection.Env, flags upFlags) er
 	return nil
 }
 
-// warn says what should be changed about the host.
+// lookInterval is the time between two looks at a KQueen that another command is starting.
+const lookInterval = 200 * time.Millisecond
+
+// findRunning waits until a KQueen that runs is ready, and fails when it cannot be without its owner.
+func findRunning(ctx context.Context, e *connection.Env, dir string, found *status.Status, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, exit.Fail(exit.TimedOut, "KQueen (pid %d) runs in %s, and is not ready after %s; see: %s", found.PID, dir, timeout, e.Command("status")))
+	defer cancel()
+	look := time.NewTicker(lookInterval)
+	defer look.Stop()
+	for !found.Ready && !found.Stalled {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		var err error
+		if found, err = status.Read(ctx, dir); err != nil {
+			return fmt.Errorf("wait for KQueen: %w", err)
+		}
+	}
+	if !found.Ready {
+		return exit.Fail(exit.Failed, "KQueen (pid %d) runs in part in %s: %s", found.PID, dir, strings.Join(found.Problems, "; "))
+	}
+	e.Say("KQueen is running already (pid %d) in %s", found.PID, dir)
+	warn(e, found)
+	inviteAdministrator(ctx, e, dir)
+	return nil
+}
+
+// warn tells what is wrong with a KQueen that serves, and what should be changed about the host.
 func warn(e *connection.Env, found *status.Status) {
-	for _, warning := range found.Warnings {
+	for _, warning := range slices.Concat(found.Problems, found.Warnings) {
 		e.Say("warning: %s", warning)
 	}
 }

@@ -147,6 +147,7 @@ func TestHereWithDamagedContexts(t *testing.T) {
 func TestPrintStatus(t *testing.T) {
 	s := statusHere{&status.Status{
 		PID: 7, Version: "v1", StartedAt: time.Now().Add(-time.Hour), DataDir: "/d", Gateway: "127.0.0.1:6443", API: "https://127.0.0.1:8443", MemoryBytes: 64 << 20,
+		Ready: false, Problems: []string{"kqueen.db cannot be used\x1b[2J"},
 		Workloads: []status.WorkloadStatus{{Name: "org-blue/demo\x1b[2J", Components: []status.ComponentStatus{{Name: "etcd", State: "Ready", PID: 9, Restarts: 1, MemoryBytes: 32 << 20, CPUSeconds: 1.25}}}},
 		Warnings:  []string{"kernel.pid_max is 9"},
 	}, "sha256:ab"}
@@ -156,7 +157,7 @@ func TestPrintStatus(t *testing.T) {
 		return out.String(), err
 	}
 	table, err := printed("table")
-	if err != nil || !strings.Contains(table, "KQueen v1   pid 7   up 60m   64 MiB\n") || !strings.Contains(table, "sha256:ab") || !strings.Contains(table, "org-blue/demo[2J") || strings.Contains(table, "\x1b") ||
+	if err != nil || !strings.Contains(table, "KQueen v1   pid 7   up 60m   64 MiB\n") || !strings.Contains(table, "sha256:ab\nnot everything is ready\nPROBLEM: kqueen.db cannot be used[2J\n\n") || !strings.Contains(table, "org-blue/demo[2J") || strings.Contains(table, "\x1b") ||
 		!strings.HasSuffix(table, "\n\nwarning: kernel.pid_max is 9\n") {
 		t.Errorf("%v, printed\n%s", err, table)
 	}

@@ -42,15 +42,16 @@ func newStatusCommand(e *connection.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Without it the rest is as true: its damage is a problem of its own.
+			here := statusHere{Status: found}
 			authority, err := app.APIAuthority(dir)
-			if err != nil {
-				return err
+			if err == nil {
+				here.APIFingerprint, err = client.PinOf(authority)
 			}
-			pin, err := client.PinOf(authority)
 			if err != nil {
-				return fmt.Errorf("read the authority of the API: %w", err)
+				here.Problems = append(here.Problems, err.Error())
 			}
-			return printStatus(e.Stdout, cmd, output, statusHere{found, pin})
+			return printStatus(e.Stdout, cmd, output, here)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
@@ -82,7 +83,14 @@ func printStatus(out io.Writer, cmd *cobra.Command, format string, s statusHere)
 	}
 	fmt.Fprintf(out, "KQueen %s   pid %d   up %s   %s\n", s.Version, s.PID, duration.HumanDuration(time.Since(s.StartedAt)), mebibytes(s.MemoryBytes))
 	fmt.Fprintf(out, "data %s   gateway %s   API %s\n", s.DataDir, s.Gateway, s.API)
-	fmt.Fprintf(out, "fingerprint of the API's authority %s\n\n", s.APIFingerprint)
+	fmt.Fprintf(out, "fingerprint of the API's authority %s\n", s.APIFingerprint)
+	if !s.Ready {
+		fmt.Fprintln(out, "not everything is ready")
+	}
+	for _, problem := range s.Problems {
+		fmt.Fprintf(out, "PROBLEM: %s\n", console.CleanLine(problem))
+	}
+	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "WORKLOAD\tCOMPONENT\tSTATE\tPID\tRESTARTS\tMEMORY\tCPU")
 	for _, workload := range s.Workloads {

@@ -119,25 +119,35 @@ func serve(ctx context.Context, e *connection.Env, flags upFlags) error {
 }
 
 func serveWith(ctx context.Context, config app.Config, report *daemon.Report, manager *daemon.Manager) error {
-	a, err := app.New(ctx, config)
-	if err != nil {
-		return explainLocked(err, config.Dir)
-	}
 	tell := func(word string) {
 		if err := manager.Tell(context.WithoutCancel(ctx), word); err != nil {
 			config.Log.Error("the service manager does not hear", "error", err)
 		}
 	}
-	defer context.AfterFunc(ctx, func() { tell("STOPPING=1") })()
+	var a *app.App
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
-	err = a.Run(ctx, func() {
-		config.Log.Info("serving", "dir", config.Dir)
-		report.Ready()
+	began := sync.OnceFunc(func() {
 		tell("READY=1")
 		watch.Go(func() {
 			manager.Watch(watching, func(ctx context.Context) error { return app.Alive(ctx, a) }, config.Log)
 		})
+	})
+	// One that runs in part is not to be started again either: its owner has to act.
+	config.Degraded = func(err error) {
+		report.Degraded(err)
+		began()
+	}
+	a, err := app.New(ctx, config)
+	if err != nil {
+		stop()
+		return explainLocked(err, config.Dir)
+	}
+	defer context.AfterFunc(ctx, func() { tell("STOPPING=1") })()
+	err = a.Run(ctx, func() {
+		config.Log.Info("serving", "dir", config.Dir)
+		report.Ready()
+		began()
 	})
 	stop()
 	watch.Wait()

@@ -44,28 +44,11 @@ type etcd struct {
 	endpoint string // once it was described
 }
 
-// apart says whether the admin plane has an etcd of its own, which tenants can neither fill nor slow down. What was
-// installed when it had none goes on with one for all: where its objects are is where it finds them. keys and data are
-// those of the etcd of its own, shared is data of the other. It is pure.
-func apart(keys, data, shared bool) (bool, error) {
-	switch {
-	case !keys && data:
-		return false, fmt.Errorf("the keys of the admin plane's etcd are missing (keys/%s), and its data are there (%s): restore the keys from a backup", adminStoreKeys, adminStoreFolder)
-	case keys && !data && shared: // which begins after the other one has
-		return false, fmt.Errorf("the data of the admin plane's etcd are missing (%s), and its keys are there (keys/%s): restore the data from a backup", adminStoreFolder, adminStoreKeys)
-	}
-	return keys || !shared, nil
-}
-
-// isApart looks whether the admin plane has an etcd of its own here.
-func (u *bringUp) isApart() (bool, error) {
-	keys, keysErr := u.has("keys", adminStoreKeys)
-	data, dataErr := u.has(adminStoreFolder, member)
-	shared, sharedErr := u.has(storeFolder, member)
-	if err := errors.Join(keysErr, dataErr, sharedErr); err != nil {
-		return false, fmt.Errorf("look for the data stores: %w", err)
-	}
-	return apart(keys, data, shared)
+// apart says whether the admin plane has an etcd of its own, which tenants can neither fill nor slow down, and whether the
+// data of that are lost. What was installed when it had none goes on with one for all: where its objects are is where it finds
+// them. keys and data are those of the etcd of its own, shared is data of the other, which begins after it. It is pure.
+func apart(keys, data, shared bool) (alone, lost bool) {
+	return keys || data || !shared, keys && !data && shared
 }
 
 // member is what etcd makes first in its folder.

@@ -28,7 +28,8 @@ func (u *bringUp) gate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	keys, err := pki.IssueFile(filepath.Join(u.Dir, "keys", "store-gate.json"), set, nil)
+	// With other keys the certificates of tenants are issued anew.
+	keys, err := u.replaceable("store gate", filepath.Join(u.Dir, "keys", "store-gate.json"), set)
 	if err != nil {
 		return fmt.Errorf("keys of the store gate: %w", err)
 	}

@@ -76,7 +76,7 @@ func (u *bringUp) admin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := atomicfile.Write(path, kubeconfig, 0o600); err != nil {
+		if err := atomicfile.Keep(path, kubeconfig, 0o600); err != nil {
 			return err
 		}
 	}

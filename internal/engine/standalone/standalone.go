@@ -8,7 +8,7 @@
 //	├── admin.kubeconfig   the administrator's way in
 //	├── api-ca.crt         what signs the certificate of the REST API
 //	├── kqueen.db          users, tokens and the audit log
-//	├── settings.json      what was chosen once: ports, version
+//	├── settings.json      what was chosen once: ports, version; and the fingerprints of keys. Beside it a copy
 //	├── audit/             what was done on the admin plane past the REST API, until it is in the audit log
 //	├── keys/              keys of the store and of the admin plane, a file each
 //	├── etcd/              the data of all control planes
@@ -22,15 +22,14 @@ package standalone
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
 	"kqueen.io/kqueen/internal/engine"
-	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/admission"
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/platform/supervise"
@@ -45,9 +44,6 @@ const (
 	// WorkloadAdminStore is the etcd of the admin plane, where it has one of its own.
 	WorkloadAdminStore = "etcd-admin"
 )
-
-// adminStoreKeys is the file with the keys of the admin plane's etcd.
-const adminStoreKeys = "admin-store.json"
 
 // storeAuthority is the name of the store's authority among the signers of the admin plane's certificates.
 const storeAuthority = "store-ca"
@@ -121,7 +117,9 @@ func (e *Engine) Keep(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if _, err := e.up(ctx, func(stage.Step) {}); err != nil {
+			_, err := e.up(ctx, func(stage.Step) {})
+			e.host.Problem("certificates", err)
+			if err != nil {
 				e.host.Log.Error("renew the admin plane's certificates", "error", err)
 			}
 		case <-maintain.C:
@@ -193,72 +191,24 @@ type bringUp struct {
 	encryptionKey  []byte
 }
 
-func (u *bringUp) keys(context.Context) error {
-	dir := filepath.Join(u.Dir, "keys")
-	for _, dir := range []string{dir, filepath.Dir(u.AuditLog)} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("make the folder %s: %w", filepath.Base(dir), err)
-		}
+// wait waits until a workload's components are all ready.
+func (u *bringUp) wait(ctx context.Context, id string) error {
+	err := supervise.Await(ctx, u.Supervisor, id, u.Changed)
+	if err != nil && ctx.Err() == nil {
+		return u.stuck(id, err)
 	}
-	storeSet, err := pki.Store(pki.StoreParams{Name: "default"})
-	if err != nil {
-		return err
-	}
-	if u.storeKeys, err = pki.IssueFile(filepath.Join(dir, "store.json"), storeSet, nil); err != nil {
-		return fmt.Errorf("keys of the data store: %w", err)
-	}
-	signer := u.storeKeys
-	alone, err := u.isApart()
-	if err != nil {
-		return err
-	}
-	if alone {
-		own, err := pki.Store(pki.StoreParams{Name: "admin"})
-		if err != nil {
-			return err
-		}
-		if u.adminStoreKeys, err = pki.IssueFile(filepath.Join(dir, adminStoreKeys), own, nil); err != nil {
-			return fmt.Errorf("keys of the admin plane's data store: %w", err)
-		}
-		signer = u.adminStoreKeys
-	}
-	adminSet, err := pki.ControlPlane(pki.ControlPlaneParams{
-		UID:              WorkloadAdmin,
-		DNSDomain:        adminNetwork.DNSDomain,
-		ServiceCIDR:      adminNetwork.ServiceCIDR,
-		SNIHost:          u.serverName(),
-		AdvertiseAddress: u.AdvertiseAddress,
-		StoreAuthority:   storeAuthority,
-		StoreUser:        datastore.AdminKeyspace().User(),
-	})
-	if err != nil {
-		return err
-	}
-	adminSet.Leaves = append(adminSet.Leaves, pki.Leaf{
-		Name: ownLeaf, Authority: "ca", CommonName: ownUser, Organizations: []string{"system:masters"}, Usage: pki.Client, Lifetime: ownLife,
-	})
-	if u.adminKeys, err = pki.IssueFile(filepath.Join(dir, "admin.json"), adminSet, signer.Signer("ca", storeAuthority)); err != nil {
-		return fmt.Errorf("keys of the admin plane: %w", err)
-	}
-	if u.webhookKeys, err = pki.IssueFile(filepath.Join(dir, "webhooks.json"), webhookSet(), nil); err != nil {
-		return fmt.Errorf("keys of the API server to webhooks: %w", err)
-	}
-	u.encryptionKey, err = pki.SecretKey(filepath.Join(dir, "encryption.key"))
 	return err
 }
 
-// webhookSet is by what the admin plane's API server is known to webhooks. Its authority signs nothing else, and no API
-// server takes what it has signed.
-func webhookSet() pki.Set {
-	return pki.Set{
-		Authorities: []pki.Authority{{Name: "ca", CommonName: "kqueen-webhook-callers", Lifetime: webhookAuthorityLife}},
-		Leaves:      []pki.Leaf{{Name: webhookLeaf, Authority: "ca", CommonName: webhookCaller, Usage: pki.Client, Lifetime: ownLife}},
+// stuck says that a workload does not come up. Where it did before, KQueen goes on without: what runs beside it, and its
+// status, are needed the more.
+func (u *bringUp) stuck(id string, err error) error {
+	if u.LastVersion == "" {
+		return err
 	}
-}
-
-// wait waits until a workload's components are all ready.
-func (u *bringUp) wait(ctx context.Context, id string) error {
-	return supervise.Await(ctx, u.Supervisor, id, u.Changed)
+	return &atomicfile.DamagedError{
+		Path: filepath.Join(u.Dir, "run", "workloads", id), Problem: "does not come up: " + err.Error(), Remedy: "its log is there, and it is tried again",
+	}
 }
 
 func (u *bringUp) serverName() string { return "admin." + u.Domain }

@@ -11,6 +11,7 @@ package database
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -22,7 +23,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	_ "github.com/jackc/pgx/v5/stdlib" // registers "pgx"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -51,57 +52,98 @@ type DB struct {
 // Open opens sqlite:///PATH, whose file is made when it is not there, or postgres://USER:PASSWORD@HOST/NAME.
 // Errors do not repeat the URL, which may hold a password.
 func Open(ctx context.Context, address string) (*DB, error) {
+	opened, err := parse(address)
+	if err != nil {
+		return nil, err
+	}
+	if opened.file != "" {
+		if err := makeFile(opened.file); err != nil {
+			return nil, err
+		}
+	}
+	connector, err := opened.connector()
+	if err != nil {
+		return nil, err
+	}
+	db := opened.pool(sql.OpenDB(connector))
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the database: %w", withoutSource(err)), db.Close())
+	}
+	return db, nil
+}
+
+// FileURL is the address of the SQLite database in a file.
+func FileURL(path string) string { return (&url.URL{Scheme: "sqlite", Path: path}).String() }
+
+// opening is what an address says.
+type opening struct {
+	dialect goose.Dialect
+	// file and query are those of SQLite, server and source those of PostgreSQL.
+	file   string
+	query  url.Values
+	server driver.DriverContext
+	source string
+}
+
+// parse understands an address.
+func parse(address string) (*opening, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("address of the database: it is no URL; want sqlite:///PATH or postgres://USER:PASSWORD@HOST/NAME")
 	}
 	switch u.Scheme {
 	case "sqlite":
-		return openSQLite(ctx, u.Path)
 	case "postgres", "postgresql":
-		return open(ctx, "pgx", address, goose.DialectPostgres)
+		server, ok := stdlib.GetDefaultDriver().(driver.DriverContext)
+		if !ok {
+			return nil, errors.New("open the database: the driver of PostgreSQL makes no connectors")
+		}
+		return &opening{dialect: goose.DialectPostgres, server: server, source: address}, nil
+	default:
+		return nil, fmt.Errorf("address of the database: its scheme is %q; want sqlite:///PATH or postgres://USER:PASSWORD@HOST/NAME", u.Scheme)
 	}
-	return nil, fmt.Errorf("address of the database: its scheme is %q; want sqlite:///PATH or postgres://USER:PASSWORD@HOST/NAME", u.Scheme)
-}
-
-// FileURL is the address of the SQLite database in a file.
-func FileURL(path string) string { return (&url.URL{Scheme: "sqlite", Path: path}).String() }
-
-func openSQLite(ctx context.Context, path string) (*DB, error) {
-	if !filepath.IsAbs(path) {
-		return nil, fmt.Errorf("address of the database: the path %q is not absolute; want sqlite:///PATH", path)
+	if !filepath.IsAbs(u.Path) {
+		return nil, fmt.Errorf("address of the database: the path %q is not absolute; want sqlite:///PATH", u.Path)
 	}
-	// SQLite would make it readable for others.
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
-	}
-	if err := file.Close(); err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
-	}
-	query := url.Values{
+	return &opening{dialect: goose.DialectSQLite3, file: u.Path, query: url.Values{
 		"_pragma": {
 			fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)",
 		},
 		// A transaction that reads and then writes would fail when another one wrote in between.
 		"_txlock": {"immediate"},
-	}
-	return open(ctx, "sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String(), goose.DialectSQLite3)
+	}}, nil
 }
 
-func open(ctx context.Context, driver, source string, dialect goose.Dialect) (*DB, error) {
-	db, err := sql.Open(driver, source)
-	if err != nil {
-		return nil, fmt.Errorf("open the database: %w", withoutSource(err))
+// makeFile makes the file of a SQLite database, which SQLite would make readable for others.
+func makeFile(path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err == nil {
+		err = file.Close()
 	}
+	if err != nil {
+		return fmt.Errorf("open the database: %w", err)
+	}
+	return nil
+}
+
+// connector makes connections, none of them yet.
+func (o *opening) connector() (driver.Connector, error) {
+	if o.file == "" {
+		return o.server.OpenConnector(o.source)
+	}
+	connector, err := sqlite.NewConnector((&url.URL{Scheme: "file", Path: o.file, RawQuery: o.query.Encode()}).String())
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	return connector, nil
+}
+
+func (o *opening) pool(db *sql.DB) *DB {
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	if err := db.PingContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the database: %w", withoutSource(err)), db.Close())
-	}
-	return &DB{DB: db, dialect: dialect, writing: make(chan struct{}, 1)}, nil
+	return &DB{DB: db, dialect: o.dialect, writing: make(chan struct{}, 1)}
 }
 
 // withoutSource takes out what pgx repeats of the address: a password may be in it.

@@ -103,16 +103,33 @@ func (*LostError) Error() string {
 	return fmt.Sprintf("the request took longer than %s, and lost its Idempotency-Key", Lease)
 }
 
-// Open opens the store. Key has KeySize bytes; with another key it knows nothing of what was kept.
+// Open is [New] and [Store.Migrate].
 func Open(ctx context.Context, db *database.DB, key []byte) (*Store, error) {
+	s, err := New(db, key)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// New makes no call to the database. Key has KeySize bytes; with another key it knows nothing of what was kept.
+func New(db *database.DB, key []byte) (*Store, error) {
 	derived, err := newKeys(key)
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Migrate(ctx, "idempotency", migrations); err != nil {
-		return nil, fmt.Errorf("open the store of answers: %w", err)
-	}
 	return &Store{db: db, keys: derived, now: time.Now}, nil
+}
+
+// Migrate brings the tables up to date. It comes before everything else.
+func (s *Store) Migrate(ctx context.Context) error {
+	if err := s.db.Migrate(ctx, "idempotency", migrations); err != nil {
+		return fmt.Errorf("open the store of answers: %w", err)
+	}
+	return nil
 }
 
 // Claim is the right to carry out a request. Its holder calls Finish or Release.

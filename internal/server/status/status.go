@@ -43,9 +43,14 @@ type Status struct {
 	Kubeconfig string    `json:"kubeconfig"`
 	// MemoryBytes is what this process takes from the host and shares with no other, LiveBytes what of it was in use when
 	// garbage was last collected.
-	MemoryBytes uint64           `json:"memoryBytes"`
-	LiveBytes   uint64           `json:"liveBytes"`
-	Workloads   []WorkloadStatus `json:"workloads"`
+	MemoryBytes uint64 `json:"memoryBytes"`
+	LiveBytes   uint64 `json:"liveBytes"`
+	// Ready says that everything is ready, Stalled that it cannot be without its owner, and Problems what is damaged or
+	// missing and what helps.
+	Ready     bool             `json:"ready"`
+	Stalled   bool             `json:"stalled,omitempty"`
+	Problems  []string         `json:"problems,omitempty"`
+	Workloads []WorkloadStatus `json:"workloads"`
 	// Warnings are what the owner should change about the host, in words.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -148,6 +153,9 @@ type Socket struct {
 	API        func() string
 	StartedAt  time.Time
 	Supervisor Supervisor
+	// Ready says whether everything is ready, Stalled whether it cannot be without the owner, and Problems what is wrong.
+	Ready, Stalled func() bool
+	Problems       func() []string
 	// Owns says whether a workload is the engine's own.
 	Owns func(id string) bool
 	// Admin reads the admin plane; nil until its API server is healthy.
@@ -197,6 +205,7 @@ func (s *Socket) status(ctx context.Context) (*Status, error) {
 	found := &Status{
 		PID: os.Getpid(), Version: s.Version, StartedAt: s.StartedAt, DataDir: s.Dir,
 		Gateway: s.Gateway, API: s.API(), Kubeconfig: filepath.Join(s.Dir, "admin.kubeconfig"),
+		Ready: s.Ready(), Stalled: s.Stalled(), Problems: s.Problems(),
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)

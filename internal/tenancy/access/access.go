@@ -61,8 +61,20 @@ type Service struct {
 	store *store
 }
 
-// Open brings the tables up to date.
+// Open is [New] and [Service.Migrate].
 func Open(ctx context.Context, config Config) (*Service, error) {
+	s, err := New(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// New makes no call to the database, which need not be there yet. Nothing is to be asked of it before Migrate.
+func New(ctx context.Context, config Config) (*Service, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
@@ -89,10 +101,12 @@ func Open(ctx context.Context, config Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := config.DB.Migrate(ctx, "access", migrations); err != nil {
-		return nil, err
-	}
 	return newService(config, passwords), nil
+}
+
+// Migrate brings the tables up to date.
+func (s *Service) Migrate(ctx context.Context) error {
+	return s.store.db.Migrate(ctx, "access", migrations)
 }
 
 func newService(config Config, checker checker) *Service {

@@ -42,21 +42,37 @@ type Log struct {
 	writing chan struct{}
 }
 
-// Open opens the log, and begins it where there is none. The key has KeySize bytes and stays the same as long as the
-// log. A log that was tampered with, or has another key, is opened, so that it can be verified: [Log.Head] tells.
+// Open is [New] and [Log.Migrate].
 func Open(ctx context.Context, db *database.DB, key []byte) (*Log, error) {
+	l, err := New(db, key)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// New makes no call to the database. The key has KeySize bytes and stays the same as long as the log. A log that was
+// tampered with, or has another key, is opened, so that it can be verified: [Log.Head] tells.
+func New(db *database.DB, key []byte) (*Log, error) {
 	derived, err := newKeys(key)
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Migrate(ctx, "audit", migrations); err != nil {
-		return nil, fmt.Errorf("open the audit log: %w", err)
+	return &Log{db: db, keys: derived, now: time.Now, writing: make(chan struct{}, 1)}, nil
+}
+
+// Migrate brings the tables up to date, and begins the log where there is none. It comes before everything else.
+func (l *Log) Migrate(ctx context.Context) error {
+	if err := l.db.Migrate(ctx, "audit", migrations); err != nil {
+		return fmt.Errorf("open the audit log: %w", err)
 	}
-	l := &Log{db: db, keys: derived, now: time.Now, writing: make(chan struct{}, 1)}
-	if err := db.Do(ctx, lock, func(tx *sql.Tx) error { return l.begin(ctx, tx) }); err != nil {
-		return nil, fmt.Errorf("open the audit log: %w", err)
+	if err := l.db.Do(ctx, lock, func(tx *sql.Tx) error { return l.begin(ctx, tx) }); err != nil {
+		return fmt.Errorf("open the audit log: %w", err)
 	}
-	return l, nil
+	return nil
 }
 
 // begin makes the head of an empty log. One that has records and no head was tampered with, and stays so.

@@ -23,6 +23,9 @@ const (
 	keyIDLength = 26
 )
 
+// ErrKeys says that stored keys cannot be read.
+var ErrKeys = errors.New("read the keys of the issuer")
+
 // key signs.
 type key struct {
 	life
@@ -98,7 +101,7 @@ func decode(data []byte) (keySet, error) {
 		return nil, nil
 	}
 	broken := func(format string, args ...any) error {
-		return fmt.Errorf("read the keys of the issuer: %w; restore them from a backup, or remove them to begin with a new key", fmt.Errorf(format, args...))
+		return fmt.Errorf("%w: %w; restore them from a backup, or remove them to begin with a new key", ErrKeys, fmt.Errorf(format, args...))
 	}
 	if len(data) > maxStored {
 		return nil, broken("they are %d bytes long, at most %d are possible", len(data), maxStored)

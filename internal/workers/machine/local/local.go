@@ -189,7 +189,9 @@ func (p *Provider) binariesOf(text string) (release.Binaries, error) {
 func (p *Provider) recordOf(ctx context.Context, want machine.Desired) (record, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r, ok := p.records[want.UID]; ok {
+	if r, ok := p.records[want.UID]; ok && r.damage != nil {
+		return record{}, r.damage
+	} else if ok {
 		// Called by another path its programs would be restarted, and that of process 1 ends all pods.
 		if _, err := os.Stat(r.Program); err != nil {
 			r.Program = p.Program
@@ -197,9 +199,15 @@ func (p *Provider) recordOf(ctx context.Context, want machine.Desired) (record, 
 		if r.Isolation != "" {
 			return r, nil
 		}
+		if err := p.records.damaged(); err != nil {
+			return record{}, err
+		}
 		// It was made by an earlier KQueen, and within it these files could be written.
 		r.Program = p.Program
 		return p.isolate(ctx, want.UID, r)
+	}
+	if err := p.records.damaged(); err != nil {
+		return record{}, err
 	}
 	parts, ok, err := p.Releases.LookupNodeParts()
 	if err != nil {
@@ -238,10 +246,10 @@ func (p *Provider) Delete(ctx context.Context, of machine.Target) (bool, error) 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r, known := p.records[ref.UID]
-	if known {
+	if known && r.damage == nil {
 		ref.Cluster = r.Cluster
 	}
-	if ref.Cluster == "" || !p.facts.root { // never was a machine: it has left nothing on the host
+	if ref.Cluster == "" && r.damage == nil || !p.facts.root { // never was a machine: it has left nothing on the host
 		return true, nil
 	}
 	if err := leaveHost(ctx, ref.UID); err != nil {

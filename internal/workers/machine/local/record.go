@@ -8,12 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/machine/local/guest"
@@ -38,6 +41,8 @@ type record struct {
 	Reason    string            `json:"reason,omitempty"`
 	// IDs are the host's users and groups that stand for the machine's.
 	IDs *guest.IDs `json:"ids,omitempty"`
+	// damage says that the file cannot be read; what the machine keeps is not known then.
+	damage error
 }
 
 const recordFile = "machine.json"
@@ -45,7 +50,8 @@ const recordFile = "machine.json"
 // Machines are those that have a directory.
 type Machines map[types.UID]record
 
-// Find finds the machines that a runner has.
+// Find finds the machines that a runner has. One whose file is damaged is a machine all the same, and keeps no other from
+// being found, stopped or removed.
 func Find(ctx context.Context, r *supervise.Supervisor) (Machines, error) {
 	ids, err := r.List(ctx)
 	if err != nil {
@@ -53,24 +59,45 @@ func Find(ctx context.Context, r *supervise.Supervisor) (Machines, error) {
 	}
 	all := Machines{}
 	for _, id := range ids {
-		place, err := r.Reserve(ctx, id, nil)
-		if err != nil {
-			return nil, fmt.Errorf("find machines: %w", err)
-		}
-		data, err := os.ReadFile(filepath.Join(place.Dir, recordFile))
+		found, err := readRecord(filepath.Join(r.Dir(id), recordFile))
 		if errors.Is(err, fs.ErrNotExist) { // a control plane, or a machine that was never described
 			continue
 		}
-		var found record
-		if err == nil {
-			err = json.Unmarshal(data, &found)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read machine %s: %w", id, err)
-		}
+		found.damage = err
 		all[types.UID(id)] = found
 	}
 	return all, nil
+}
+
+// readRecord reads what a machine keeps.
+func readRecord(file string) (record, error) {
+	var found record
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return record{}, err
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &found)
+	}
+	if err == nil && (found.Cluster == "" || !found.Address.IsValid()) {
+		err = errors.New("it has no cluster, or no address")
+	}
+	if err != nil {
+		return record{}, &atomicfile.DamagedError{
+			Path: file, Problem: "cannot be read: " + err.Error(), Remedy: "restore it from a backup, or replace the machine with: kqueen node replace",
+		}
+	}
+	return found, nil
+}
+
+// damaged says that the addresses and users of machines are not all known; nil when they are.
+func (m Machines) damaged() error {
+	for _, id := range slices.Sorted(maps.Keys(m)) {
+		if err := m[id].damage; err != nil {
+			return fmt.Errorf("no machine gets an address or users before those of another one are known: %w", err)
+		}
+	}
+	return nil
 }
 
 // Has says whether a workload is a machine.
@@ -83,7 +110,11 @@ func (m Machines) Has(id string) bool {
 // links, bridges, packet filters and cgroups. A machine that is started makes them again.
 func (m Machines) LeaveHost(ctx context.Context) error {
 	for id, r := range m {
-		if err := errors.Join(leaveHost(ctx, id), guest.RemoveBridge(bridgeOf(r.Cluster))); err != nil {
+		err := leaveHost(ctx, id)
+		if r.damage == nil { // otherwise it is not known which bridge it has
+			err = errors.Join(err, guest.RemoveBridge(bridgeOf(r.Cluster)))
+		}
+		if err != nil {
 			return err
 		}
 	}
