@@ -208,7 +208,7 @@ func (a *App) serve(ctx context.Context, ready func()) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.Engine.Keep(ctx) })
+	group.Go(func() error { return a.Engine.Keep(ctx, renewed) })
 	group.Go(func() error {
 		return a.control(ctx, plane, installed, func() {
 			a.problems.note(partStart, nil)

@@ -72,6 +72,23 @@ func (a *App) control(ctx context.Context, plane *engine.Plane, installed []rele
 	return a.manage(ctx, plane, mgr, direct, ready)
 }
 
+// renewed gives reconcilers what the engine has renewed: the keys of the root user of its data store. KQueen's own credentials
+// of the admin plane are followed by its clients.
+func renewed(ctx context.Context, plane *engine.Plane) error {
+	if plane.Store == nil {
+		return nil
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return fmt.Errorf("make the scheme: %w", err)
+	}
+	direct, err := kube.Connect(plane.Config, scheme)
+	if err != nil {
+		return err
+	}
+	return engine.InstallStore(ctx, direct, plane.Store)
+}
+
 // manage adds everything that runs under the manager, and runs it.
 func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager, direct client.WithWatch, ready func()) error {
 	machines, err := a.localMachines(ctx)

@@ -61,7 +61,7 @@ func (e existing) Up(context.Context, engine.Host) (*engine.Plane, error) {
 	return &engine.Plane{Config: e.config, WebhookCaller: e.caller}, nil
 }
 
-func (existing) Keep(ctx context.Context) error {
+func (existing) Keep(ctx context.Context, _ func(context.Context, *engine.Plane) error) error {
 	<-ctx.Done()
 	return nil
 }

@@ -26,8 +26,9 @@ type Engine interface {
 	// Up starts the admin plane, or finds it running, and blocks until its API server is healthy. The caller may call it
 	// again after a crash at any instruction.
 	Up(ctx context.Context, h Host) (*Plane, error)
-	// Keep renews what ages in the admin plane that Up has started, and blocks until ctx ends.
-	Keep(ctx context.Context) error
+	// Keep renews what ages in the admin plane that Up has started, and blocks until ctx ends. renewed is called each time
+	// after that, with the plane as it is then: Config goes on to be good, Store may have other keys.
+	Keep(ctx context.Context, renewed func(context.Context, *Plane) error) error
 	// Workloads are those that Up gives to the host's supervisor, in the order in which they are to be stopped. No
 	// ControlPlane and no Machine has such a UID. An engine that runs nothing on this host has none.
 	Workloads() []Workload
@@ -80,7 +81,8 @@ type Host struct {
 
 // Plane is an admin plane whose API server is healthy.
 type Plane struct {
-	// Config is how KQueen itself calls the API server.
+	// Config is how KQueen itself calls the API server. Its credentials do not expire: clients that are made of it follow what
+	// Keep renews.
 	Config *rest.Config
 	// Store is the etcd that the engine offers to tenants' control planes; nil when it offers none.
 	Store *Store

@@ -93,7 +93,7 @@ func installObjects(ctx context.Context, c client.Client, store *Store, binaries
 		return err
 	}
 	if store != nil {
-		if err := installStore(ctx, c, store); err != nil {
+		if err := InstallStore(ctx, c, store); err != nil {
 			return err
 		}
 	}
@@ -107,7 +107,8 @@ func installObjects(ctx context.Context, c client.Client, store *Store, binaries
 	return installOnce(ctx, c)
 }
 
-func installStore(ctx context.Context, c client.Client, store *Store) error {
+// InstallStore creates the engine's data store and its credentials, or brings them up to date.
+func InstallStore(ctx context.Context, c client.Client, store *Store) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "datastore-default"}}
 	secret.Data = map[string][]byte{}
 	for _, name := range []string{"ca.crt", "ca.key", "root.crt", "root.key"} {

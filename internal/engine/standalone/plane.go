@@ -67,6 +67,12 @@ func (u *bringUp) admin(ctx context.Context) error {
 	if err := u.wait(ctx, WorkloadAdmin); err != nil {
 		return err
 	}
+	// The key first: for the moment in which they do not fit together, clients keep to what they have.
+	for _, suffix := range []string{keySuffix, certificateSuffix} {
+		if err := atomicfile.Keep(ownFile(u.Dir, suffix), u.adminKeys[ownLeaf+suffix], 0o600); err != nil {
+			return err
+		}
+	}
 	for path, user := range map[string]string{Kubeconfig(u.Dir): "admin", ownKubeconfig(u.Dir): ownLeaf} {
 		kubeconfig, err := pki.Kubeconfig(pki.KubeconfigParams{
 			Cluster: "kqueen", Context: "kqueen", User: "kqueen-" + user,

@@ -107,7 +107,7 @@ const renewInterval = 12 * time.Hour
 const maintainInterval = 5 * time.Minute
 
 // Keep implements [engine.Engine]. For an admin plane that is healthy, bringing it up renews what is due and changes nothing else.
-func (e *Engine) Keep(ctx context.Context) error {
+func (e *Engine) Keep(ctx context.Context, renewed func(context.Context, *engine.Plane) error) error {
 	tick, maintain := time.NewTicker(renewInterval), time.NewTicker(maintainInterval)
 	defer tick.Stop()
 	defer maintain.Stop()
@@ -117,7 +117,10 @@ func (e *Engine) Keep(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			_, err := e.up(ctx, func(stage.Step) {})
+			plane, err := e.up(ctx, func(stage.Step) {})
+			if err == nil {
+				err = renewed(ctx, plane)
+			}
 			e.host.Problem("certificates", err)
 			if err != nil {
 				e.host.Log.Error("renew the admin plane's certificates", "error", err)
@@ -165,6 +168,7 @@ func (e *Engine) up(ctx context.Context, report func(stage.Step)) (*engine.Plane
 	if err != nil {
 		return nil, fmt.Errorf("read KQueen's own kubeconfig: %w", err)
 	}
+	kube.FollowCertificate(config, ownFile(e.host.Dir, certificateSuffix), ownFile(e.host.Dir, keySuffix))
 	return &engine.Plane{
 		Config: config, Store: &up.credentials, Audited: true,
 		WebhookCaller: &admission.Caller{Name: webhookCaller, Authority: up.webhookKeys["ca.crt"]},
@@ -176,6 +180,14 @@ func Kubeconfig(dir string) string { return filepath.Join(dir, "admin.kubeconfig
 
 // ownKubeconfig is the path of KQueen's own.
 func ownKubeconfig(dir string) string { return filepath.Join(dir, "keys", "kqueen.kubeconfig") }
+
+// Files of KQueen's own certificate, which its clients follow.
+const (
+	certificateSuffix = ".crt"
+	keySuffix         = ".key"
+)
+
+func ownFile(dir, suffix string) string { return filepath.Join(dir, "keys", ownLeaf+suffix) }
 
 // bringUp brings the plane up once.
 type bringUp struct {
