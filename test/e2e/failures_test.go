@@ -16,12 +16,13 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// TestFailures kills the API server of a tenant, and then everything at once. TestSoak kills what else there is.
+// TestFailures kills the API server of a tenant, then everything at once, and then takes its files away. TestSoak kills what else there is.
 func TestFailures(t *testing.T) {
 	i := started(t)
 	i.ok("cluster", "create", "demo", "--wait", "--timeout", "5m")
 	t.Run("APIServer", func(t *testing.T) { killAPIServer(t, i) })
 	t.Run("Power", func(t *testing.T) { killAll(t, i) })
+	t.Run("Damage", func(t *testing.T) { loseDatabase(t, i) })
 }
 
 func killAPIServer(t *testing.T, i *installation) {
