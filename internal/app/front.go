@@ -24,6 +24,9 @@ import (
 // workloadGateway is the gateway's process. No control plane's UID and no workload of an engine is that.
 const workloadGateway = "gateway"
 
+// gatewayBuild is raised for a gateway that an upgrade has to replace: that ends all connections.
+const gatewayBuild = "gateway 1"
+
 // Its files and ports.
 const (
 	routesFile = "routes.json"
@@ -74,6 +77,7 @@ func (a *App) serveFront(ctx context.Context) error {
 	err = a.supervisor.Apply(ctx, supervise.Workload{ID: workloadGateway, Score: confine.ScoreKept, Components: []supervise.Component{{
 		Name:  workloadGateway,
 		Path:  a.Program,
+		Build: gatewayBuild,
 		Args:  append([]string{"gateway"}, p.Args()...),
 		Ports: []string{portHealth},
 		Probe: &supervise.Probe{URL: "http://" + health + "/healthz"},

@@ -148,6 +148,7 @@ func (u *bringUp) describeStore(e *etcd, place supervise.Place) (supervise.Workl
 		Components: []supervise.Component{{
 			Name:   "etcd",
 			Path:   u.Program,
+			Build:  datastore.Build(),
 			Args:   append([]string{"etcd"}, args...),
 			Ports:  []string{portClient, portPeer, portHTTP},
 			Writes: []string{data},

@@ -69,7 +69,9 @@ func describeGate(program string, place supervise.Place, etcd netip.AddrPort, st
 		Components: []supervise.Component{{
 			Name: WorkloadGate,
 			Path: program,
-			Args: append([]string{"store-gate"}, p.Args()...),
+			// It is raised for a gate that an upgrade has to replace: every API server has to connect again.
+			Build: "store gate 1",
+			Args:  append([]string{"store-gate"}, p.Args()...),
 			// The gate's own certificate is read again for each connection.
 			RestartOn: []string{"store-ca.crt", "ca.crt"},
 			Ports:     []string{portClient, portHealth},

@@ -100,6 +100,8 @@ func (u *bringUp) egress(ctx context.Context) error {
 	err = u.Supervisor.Apply(ctx, supervise.Workload{ID: WorkloadEgress, Score: confine.ScoreKept, Components: []supervise.Component{{
 		Name: "egress",
 		Path: u.Program,
+		// It is raised for an egress that an upgrade has to replace: that ends what it carries.
+		Build: "egress 1",
 		// In one word: an egress of a KQueen that ran API servers as itself, and has sockets that no others can open, had two.
 		Args:  []string{"egress", "--workloads=" + filepath.Dir(place.Dir), "--health=" + health},
 		Ports: []string{portHealth},

@@ -121,8 +121,8 @@ func onHost(t *testing.T, w runner.Workload, listen netip.Addr) supervise.Worklo
 		Dir: "/var/lib/kqueen/run/" + w.ID, Addr: listen,
 		Port: map[string]int{PortAPI: 20001, PortControllerManager: 20002, PortScheduler: 20003},
 	}
-	out, err := process.Describe(w, place, func(p runner.Program) (string, error) {
-		return "/releases/" + p.Version + "/" + p.Name, nil
+	out, err := process.Describe(w, place, func(p runner.Program) (string, string, error) {
+		return "/releases/" + p.Version + "/" + p.Name, "", nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -45,10 +45,13 @@ type File struct {
 
 // Component describes one program.
 type Component struct {
-	Name string   // unique in the workload; same alphabet as an ID
-	Path string   // absolute path of the program, also its argv[0]
-	Args []string // argv[1:]
-	Env  []string // NAME=value, on top of PATH and HOME
+	Name string // unique in the workload; same alphabet as an ID
+	Path string // absolute path of the program, also its argv[0]
+	// Build says what the program is, wherever it lies: it runs on when the file moves, and is restarted when another build takes
+	// its place. Empty: the path says it.
+	Build string   `json:",omitempty"`
+	Args  []string // argv[1:]
+	Env   []string // NAME=value, on top of PATH and HOME
 
 	// After names components that must be ready before this one starts. It orders starts only: when one of them fails
 	// later, this one goes on.

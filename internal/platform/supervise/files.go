@@ -80,7 +80,11 @@ func specOf(c Component, files map[string]File) string {
 			add([]byte(s))
 		}
 	}
-	list([]string{c.Path})
+	program := c.Path
+	if c.Build != "" {
+		program = "build " + c.Build // no path begins so
+	}
+	list([]string{program})
 	list(c.Args)
 	list(c.Env)
 	// Added only where set: the identity of everything else must not change.

@@ -14,12 +14,14 @@ import (
 
 // order is what a keeper was told to make true.
 type order struct {
-	kind  orderKind
-	rev   int           // grows with each order
-	comp  Component     // what to run
-	spec  string        // its identity
-	ports []int         // the ports it binds
-	grace time.Duration // between SIGTERM and SIGKILL
+	kind orderKind
+	rev  int       // grows with each order
+	comp Component // what to run
+	spec string    // its identity
+	// byPath is its identity as that of a program at a path; nil where that is what spec is.
+	byPath func(path string) string
+	ports  []int         // the ports it binds
+	grace  time.Duration // between SIGTERM and SIGKILL
 
 	confined *confinement // nil: it runs as we do
 	score    int          // see Workload.Score
@@ -158,6 +160,7 @@ func (k *keeper) adjust(o order) {
 	}
 	if k.proc != nil && k.state == StateAdopted && o.kind == orderRun {
 		k.state = health.Starting
+		k.proc.spec = buildOf(k, o)
 	}
 	if k.proc != nil && o.kind == orderRun && k.proc.spec == o.spec {
 		k.settle(o)

@@ -143,6 +143,7 @@ func TestSpecOf(t *testing.T) {
 		"ArgOrEnv":  {"the border between lists counts", func(c *Component, _ map[string]File) { c.Args, c.Env = []string{"a", "b", "E=1"}, nil }, false},
 		"Restart":   {"a file of its identity", func(_ *Component, f map[string]File) { f["f"] = File{Data: []byte("2")} }, false},
 		"OtherFile": {"a file it reads again itself", func(_ *Component, f map[string]File) { f["g"] = File{Data: []byte("2")} }, true},
+		"Build":     {"what a program is counts instead of where it lies", func(c *Component, _ map[string]File) { c.Build = "b" }, false},
 		"Probe":     {"how we look is not what runs", func(c *Component, _ map[string]File) { c.Probe = &Probe{}; c.StopGrace = 1 }, true},
 	}
 	for name, tc := range cases {
@@ -153,6 +154,18 @@ func TestSpecOf(t *testing.T) {
 				t.Errorf("%s: want same=%v", tc.reason, tc.same)
 			}
 		})
+	}
+}
+
+// TestSpecOfBuild: a program may move, and another build in its place is another program.
+func TestSpecOfBuild(t *testing.T) {
+	of := func(path, build string) string { return specOf(Component{Path: path, Build: build}, nil) }
+	if of("/p", "1") != of("/q", "1") || of("/p", "1") == of("/p", "2") || of("/p", "") == of("/q", "") {
+		t.Error("the path counts with a build, or the build does not")
+	}
+	// Marks of processes that run: they must not change.
+	if got := of("/p", ""); got != specByPath(Component{Path: "/q", Build: "1"}, nil, "/p") {
+		t.Errorf("the identity by path is %s", got)
 	}
 }
 

@@ -22,24 +22,27 @@ import (
 	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
-// Programs finds a program on this host: its absolute path.
-type Programs func(runner.Program) (path string, err error)
+// Programs finds a program on this host: its absolute path, and what it is wherever it lies, as [supervise.Component] has it.
+type Programs func(runner.Program) (path, build string, err error)
 
 // Installed finds the programs of Kubernetes releases.
 func Installed(releases *release.Store) Programs {
-	return func(p runner.Program) (string, error) {
+	return func(p runner.Program) (path, build string, err error) {
 		version, err := release.ParseVersion(p.Version)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		binaries, _, err := releases.Lookup(version)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
-		if path := binaries.Path(p.Name); path != "" {
-			return path, nil
+		if path = binaries.Path(p.Name); path == "" {
+			return "", "", errors.New("it is not on this machine")
 		}
-		return "", errors.New("it is not on this machine")
+		if sum := binaries.Components[p.Name].SHA256; sum != "" {
+			build = p.Name + " sha256:" + sum
+		}
+		return path, build, nil
 	}
 }
 
@@ -173,12 +176,12 @@ type host struct {
 }
 
 func (h host) component(c runner.Component, programs Programs) (supervise.Component, error) {
-	path, err := programs(c.Program)
+	path, build, err := programs(c.Program)
 	if err != nil {
 		return supervise.Component{}, fmt.Errorf("find the program %s %s: %w", c.Program.Name, c.Program.Version, err)
 	}
 	out := supervise.Component{
-		Name: c.Name, Path: path, Env: c.Env, After: c.After, RestartOn: c.RestartOn, Ports: c.Ports,
+		Name: c.Name, Path: path, Build: build, Env: c.Env, After: c.After, RestartOn: c.RestartOn, Ports: c.Ports,
 		Writes: c.Writes, Heavy: c.Heavy, StopGrace: c.StopGrace, Probe: h.probe(c.Probe),
 	}
 	for _, a := range c.Args {

@@ -27,11 +27,11 @@ func TestContract(t *testing.T) {
 }
 
 // programs knows the program of the suite.
-func programs(p runner.Program) (string, error) {
+func programs(p runner.Program) (path, build string, err error) {
 	if p != runnertest.Program {
-		return "", errors.New("unknown program")
+		return "", "", errors.New("unknown program")
 	}
-	return programtest.Path(), nil
+	return programtest.Path(), "", nil
 }
 
 // opened counts the supervisors of this test process.

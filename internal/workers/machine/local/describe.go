@@ -70,6 +70,8 @@ func (d description) machine() supervise.Component {
 	return supervise.Component{
 		Name: componentMachine,
 		Path: d.record.Program,
+		// That of a machine stays for its life, wherever the program lies later.
+		Build: "machine 1",
 		// It is never restarted for another description: that would end all pods.
 		Args:  []string{"machine", "run", "--config", d.path(fileGuest)},
 		Probe: &supervise.Probe{URL: "http://" + d.at(portMachineHealth) + "/healthz"},
