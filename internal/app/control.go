@@ -302,7 +302,8 @@ func storeGates(store *engine.Store) (map[string]*controlplane.Gate, error) {
 		return nil, nil
 	}
 	tenants, damaged := storegate.OpenTable(store.Gate.Tenants)
-	return map[string]*controlplane.Gate{engine.StoreName: controlplane.NewGate(store.Gate.Endpoint, store.Gate.Keys, tenants)}, damaged
+	usage := func() (map[string]int64, error) { return storegate.ReadUsage(store.Gate.Usage) }
+	return map[string]*controlplane.Gate{engine.StoreName: controlplane.NewGate(store.Gate.Endpoint, store.Gate.Keys, tenants, usage)}, damaged
 }
 
 // endingsFile has what NewEndings knew last, in the data directory.

@@ -108,4 +108,6 @@ type StoreGate struct {
 	Keys pki.Bundle
 	// Tenants is the file of its tenants and their quotas, for storegate.OpenTable.
 	Tenants string
+	// Usage is the file that says what they hold, for storegate.ReadUsage.
+	Usage string
 }

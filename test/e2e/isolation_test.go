@@ -6,9 +6,13 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -233,6 +237,7 @@ func refusesGrowth(t *testing.T, i *installation, a, b *party) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "what clusters hold", func(context.Context) error { return i.counted(a, b) })
 	quota := func(store string) {
 		t.Helper()
 		i.kubectl(i.adminKubeconfig(), "", "patch", "organization", a.organization, "--type=merge", "-p", `{"spec":{"quota":{"store":`+store+`}}}`)
@@ -272,6 +277,24 @@ func refusesGrowth(t *testing.T, i *installation, a, b *party) {
 		_, err := mine.Create(ctx, of("free"), metav1.CreateOptions{})
 		return err
 	})
+}
+
+// counted says whether the store gate has told KQueen what control planes hold.
+func (i *installation) counted(of ...*party) error {
+	data, err := os.ReadFile(filepath.Join(i.dir, "run", "workloads", "store-gate", "usage", "usage.json"))
+	if err != nil {
+		return err
+	}
+	held := map[types.UID]int64{}
+	if err := json.Unmarshal(data, &held); err != nil {
+		return err
+	}
+	for _, p := range of {
+		if held[p.plane.UID] < 100<<10 {
+			return fmt.Errorf("%s holds %d bytes", p.name, held[p.plane.UID])
+		}
+	}
+	return nil
 }
 
 func snapshot(ctx context.Context, etcd *clientv3.Client) error {

@@ -30,6 +30,7 @@ func newStoreGateCommand() *cobra.Command {
 		{&p.Certificate, "certificate", "file with the certificate that is presented to API servers"},
 		{&p.Key, "key", "file with its key"},
 		{&p.Tenants, "tenants", "file with the tenants and their quotas, which is followed"},
+		{&p.Usage, "usage", "file that says how much tenants hold"},
 		{&p.Health, "health", "address and port that answers GET /healthz"},
 	} {
 		cmd.Flags().StringVar(f.value, f.name, "", f.usage)

@@ -18,8 +18,12 @@ import (
 	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
-// tenantsFile has the tenants of the store gate.
-const tenantsFile = "tenants.json"
+// Files of the store gate: who its tenants are, and, in a folder that it writes, what they hold.
+const (
+	tenantsFile = "tenants.json"
+	usageFolder = "usage"
+	usageFile   = "usage.json"
+)
 
 // gate runs what stands before etcd for all control planes but the admin plane. Without KQueen it goes on, as the API servers
 // do.
@@ -48,7 +52,10 @@ func (u *bringUp) gate(ctx context.Context) error {
 	if err := u.wait(ctx, WorkloadGate); err != nil {
 		return err
 	}
-	u.credentials.Gate = &engine.StoreGate{Endpoint: endpoint(place.Port[portClient]), Keys: keys, Tenants: filepath.Join(place.Dir, tenantsFile)}
+	u.credentials.Gate = &engine.StoreGate{
+		Endpoint: endpoint(place.Port[portClient]), Keys: keys, Tenants: filepath.Join(place.Dir, tenantsFile),
+		Usage: filepath.Join(place.Dir, usageFolder, usageFile),
+	}
 	return nil
 }
 
@@ -59,6 +66,7 @@ func describeGate(program string, place supervise.Place, etcd netip.AddrPort, st
 	p := storegate.Process{
 		Listen: loopback(place.Port[portClient]), Store: etcd.String(), Health: loopback(place.Port[portHealth]),
 		StoreCA: file("store-ca.crt"), ClientCA: file("ca.crt"), Certificate: file("server.crt"), Key: file("server.key"), Tenants: file(tenantsFile),
+		Usage: filepath.Join(file(usageFolder), usageFile),
 	}
 	return supervise.Workload{
 		ID: WorkloadGate, Confined: true, Reach: []netip.AddrPort{etcd}, Limits: storeLimits, Score: confine.ScoreKept,
@@ -75,6 +83,7 @@ func describeGate(program string, place supervise.Place, etcd netip.AddrPort, st
 			// The gate's own certificate is read again for each connection.
 			RestartOn: []string{"store-ca.crt", "ca.crt"},
 			Ports:     []string{portClient, portHealth},
+			Writes:    []string{file(usageFolder)},
 			Probe:     &supervise.Probe{URL: "http://" + p.Health + "/healthz"},
 			// Every API server has to connect again, whenever it ends.
 			StopGrace: time.Second,

@@ -28,16 +28,19 @@ const (
 	unmeasuredAfter = time.Hour
 )
 
-// Meter measures what control planes hold in data stores, one after the other. It is safe for concurrent use.
+// Meter knows what control planes hold in data stores: the gate of a store tells it, and in a store without one they are measured
+// one after the other. It is safe for concurrent use.
 type Meter struct {
 	client client.Reader
 	stores Stores
+	gates  map[string]*Gate
 	notify func(types.UID)
 	log    *slog.Logger
 	now    func() time.Time
 
 	mu    sync.Mutex
 	taken map[types.UID]reading
+	next  time.Time // when one may be measured again
 }
 
 // reading is what was measured of a control plane.
@@ -51,8 +54,8 @@ type reading struct {
 
 // NewMeter returns a Meter. c reads control planes and organizations from a cache; notify has the control plane of a UID
 // reconciled again, and does not block.
-func NewMeter(c client.Reader, stores Stores, notify func(types.UID), log *slog.Logger, now func() time.Time) *Meter {
-	return &Meter{client: c, stores: stores, notify: notify, log: log, now: now, taken: map[types.UID]reading{}}
+func NewMeter(c client.Reader, stores Stores, gates map[string]*Gate, notify func(types.UID), log *slog.Logger, now func() time.Time) *Meter {
+	return &Meter{client: c, stores: stores, gates: gates, notify: notify, log: log, now: now, taken: map[types.UID]reading{}}
 }
 
 // StoreBytes is what a control plane held when it was last measured in this life of the program.
@@ -88,7 +91,7 @@ func (m *Meter) Run(ctx context.Context) error {
 	}
 }
 
-// Step measures the control plane whose turn it is, if it is any's, and says how long to rest after it.
+// Step asks the gates, measures the control plane whose turn it is, if it is any's, and says when the next step is due.
 func (m *Meter) Step(ctx context.Context) (time.Duration, error) {
 	list := &v1alpha1.ControlPlaneList{}
 	if err := m.client.List(ctx, list); err != nil {
@@ -97,9 +100,10 @@ func (m *Meter) Step(ctx context.Context) (time.Duration, error) {
 	if err := m.notifyChanged(ctx, list.Items); err != nil {
 		return meterFirst, err
 	}
+	asked := m.askGates(list.Items)
 	cp := m.due(list.Items)
-	if cp == nil {
-		return meterFirst, nil
+	if cp == nil || m.now().Before(m.next) {
+		return meterFirst, asked
 	}
 	began := m.now()
 	bytes, err := m.measure(ctx, cp)
@@ -108,12 +112,56 @@ func (m *Meter) Step(ctx context.Context) (time.Duration, error) {
 	m.taken[cp.UID] = m.taken[cp.UID].next(bytes, err, began, m.now())
 	m.mu.Unlock()
 	if err != nil {
-		return max(spent, time.Second), fmt.Errorf("measure control plane %s/%s: %w", cp.Namespace, cp.Name, err)
+		return max(spent, time.Second), errors.Join(asked, fmt.Errorf("measure control plane %s/%s: %w", cp.Namespace, cp.Name, err))
 	}
 	if noted(cp.Status.StoreBytes, bytes) != cp.Status.StoreBytes {
 		m.notify(cp.UID)
 	}
-	return meterRest * spent, nil
+	rest := meterRest * spent
+	m.next = m.now().Add(rest)
+	return min(rest, meterFirst), asked
+}
+
+// askGates takes what gates have counted. One that has not counted a control plane yet is asked again.
+func (m *Meter) askGates(all []v1alpha1.ControlPlane) error {
+	var problems error
+	for name, gate := range m.gates {
+		held, err := gate.Usage()
+		if err != nil {
+			problems = errors.Join(problems, err)
+		}
+		for i := range all {
+			if cp := &all[i]; cp.Spec.DataStore == name && measurable(cp) {
+				problems = errors.Join(problems, m.take(cp, held))
+			}
+		}
+	}
+	return problems
+}
+
+var errNotCounted = errors.New("the store gate has not counted it for an hour; its log says why")
+
+func (m *Meter) take(cp *v1alpha1.ControlPlane, held map[string]int64) error {
+	bytes, known := held[string(cp.UID)]
+	var err error
+	if !known {
+		err = errNotCounted
+	}
+	m.mu.Lock()
+	m.taken[cp.UID] = m.taken[cp.UID].next(bytes, err, m.now(), m.now())
+	m.mu.Unlock()
+	switch {
+	case known && noted(cp.Status.StoreBytes, bytes) != cp.Status.StoreBytes:
+		m.notify(cp.UID)
+	case m.Unmeasured(cp.UID):
+		return fmt.Errorf("measure control plane %s/%s: %w", cp.Namespace, cp.Name, err)
+	}
+	return nil
+}
+
+// measurable says whether a control plane has a keyspace. It is pure.
+func measurable(cp *v1alpha1.ControlPlane) bool {
+	return apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionStoreReady) && cp.DeletionTimestamp.IsZero()
 }
 
 // next is the reading after a measurement. It is pure.
@@ -128,7 +176,7 @@ func (r reading) next(bytes int64, err error, began, ended time.Time) reading {
 	return r
 }
 
-// due returns the control plane that waits longest, and forgets those that are gone.
+// due returns the control plane that waits longest, of those that no gate tells of, and forgets those that are gone.
 func (m *Meter) due(all []v1alpha1.ControlPlane) *v1alpha1.ControlPlane {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -140,8 +188,7 @@ func (m *Meter) due(all []v1alpha1.ControlPlane) *v1alpha1.ControlPlane {
 		if known {
 			there[cp.UID] = r
 		}
-		ready := apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionStoreReady) && cp.DeletionTimestamp.IsZero()
-		if !ready || known && m.now().Sub(r.at) < meterInterval {
+		if !measurable(cp) || m.gates[cp.Spec.DataStore] != nil || known && m.now().Sub(r.at) < meterInterval {
 			continue
 		}
 		if next == nil || r.at.Before(m.taken[next.UID].at) {

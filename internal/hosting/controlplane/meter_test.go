@@ -75,7 +75,7 @@ func inOrganization(t *testing.T) (p *plane, m *Meter, notified *[]types.UID) {
 	p = newPlaneIn(t, o.OwnedNamespace())
 	notified = &[]types.UID{}
 	stores := storeLines{lines{p.outside, &operatortest.Injector{}}}
-	m = NewMeter(inNamespace{c, o.OwnedNamespace()}, stores, func(uid types.UID) { *notified = append(*notified, uid) }, slog.New(slog.DiscardHandler), func() time.Time { return p.now })
+	m = NewMeter(inNamespace{c, o.OwnedNamespace()}, stores, nil, func(uid types.UID) { *notified = append(*notified, uid) }, slog.New(slog.DiscardHandler), func() time.Time { return p.now })
 	p.sizes = m
 	operatortest.Converge(t, p.world())
 	return p, m, notified
@@ -218,3 +218,35 @@ func TestStoreUnmeasured(t *testing.T) {
 type noStores struct{}
 
 func (noStores) Open(context.Context, string) (*Store, error) { return nil, ErrStoreNotFound }
+
+// TestStoreQuotaByGate: what a gate has counted is known at once, without a measurement, and counts for nothing when the gate
+// has told nothing for an hour.
+func TestStoreQuotaByGate(t *testing.T) {
+	p, m, notified := inOrganization(t)
+	m.stores = noStores{} // nothing is measured
+	m.gates = lines{p.outside, &operatortest.Injector{}}.gates()
+	for _, step := range []struct {
+		bytes  int64
+		reason string
+	}{{2 << 20, v1alpha1.ReasonStoreQuotaExceeded}, {1 << 10, v1alpha1.ReasonStoreWithinQuota}} {
+		*notified = nil
+		p.hold(t, m, step.bytes)
+		if !slices.Equal(*notified, []types.UID{types.UID(p.uid)}) {
+			t.Errorf("notified are %v, want %s once", *notified, p.uid)
+		}
+		if cp := p.says(t, step.reason); cp.Status.StoreBytes != step.bytes {
+			t.Errorf("it holds %d bytes, want %d", cp.Status.StoreBytes, step.bytes)
+		}
+	}
+	p.bytes = nil
+	if _, err := m.Step(t.Context()); err != nil {
+		t.Errorf("a gate that has just begun: %v", err)
+	}
+	p.now = p.now.Add(unmeasuredAfter + time.Second)
+	if _, err := m.Step(t.Context()); err == nil || !m.Unmeasured(types.UID(p.uid)) {
+		t.Errorf("a gate that tells nothing: %v", err)
+	}
+	p.says(t, v1alpha1.ReasonStoreUnmeasured)
+	p.hold(t, m, 1<<10)
+	p.says(t, v1alpha1.ReasonStoreWithinQuota)
+}

@@ -308,13 +308,24 @@ var gateSigner = sync.OnceValues(func() (pki.Bundle, error) {
 	return bundle, err
 })
 
+// counted is what the gate tells of control planes.
+func (l lines) counted() (map[string]int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	held := map[string]int64{}
+	for keyspace, bytes := range l.bytes {
+		held[keyspace.UID()] = bytes
+	}
+	return held, nil
+}
+
 // gates are those before the data stores.
 func (l lines) gates() map[string]*Gate {
 	keys, err := gateSigner()
 	if err != nil {
 		return nil
 	}
-	return map[string]*Gate{"default": NewGate("https://127.0.0.1:2380", keys, gateLines{l})}
+	return map[string]*Gate{"default": NewGate("https://127.0.0.1:2380", keys, gateLines{l}, l.counted)}
 }
 
 var (

@@ -168,6 +168,7 @@ func (g *gate) admitTenant(user string, wanted member) error {
 		return err
 	}
 	t.credential.Store(wanted.credential)
+	t.startCounting()
 	of.join(t)
 	g.groups[wanted.group], g.tenants[user] = of, t
 	return nil

@@ -39,10 +39,8 @@ var (
 	errGone      = status.Error(codes.Unavailable, "store gate: this control plane is gone")
 )
 
-// startCounting begins to count, once. Where there is no quota, nothing is counted.
-func (t *tenant) startCounting() {
-	t.counting.Do(func() { go t.keepCount() })
-}
+// startCounting begins to count, with a quota or without: KQueen tells what a control plane holds in either case.
+func (t *tenant) startCounting() { go t.keepCount() }
 
 // counted waits until it is known what the tenant holds.
 func (t *tenant) counted(ctx context.Context) error {

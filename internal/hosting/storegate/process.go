@@ -33,6 +33,8 @@ type Process struct {
 	Certificate, Key string
 	// Tenants is the file of its [Table].
 	Tenants string
+	// Usage is the file that says what tenants hold, for [ReadUsage], in a folder that is the process' own.
+	Usage string
 	// Health is where "GET /healthz" answers 200 while it runs.
 	Health string
 	Log    *slog.Logger
@@ -42,7 +44,7 @@ type Process struct {
 func (p Process) Args() []string {
 	return []string{
 		"--listen", p.Listen, "--store", p.Store, "--store-ca", p.StoreCA, "--client-ca", p.ClientCA,
-		"--certificate", p.Certificate, "--key", p.Key, "--tenants", p.Tenants, "--health", p.Health,
+		"--certificate", p.Certificate, "--key", p.Key, "--tenants", p.Tenants, "--usage", p.Usage, "--health", p.Health,
 	}
 }
 
@@ -75,6 +77,7 @@ func (p Process) Run(ctx context.Context) error {
 	group.Go(func() error { return g.serve(l) })
 	group.Go(func() error { return healthz.Serve(ctx, health, nil) })
 	group.Go(func() error { return file.follow(ctx) })
+	group.Go(func() error { return g.tell(ctx, p.Usage, p.Log) })
 	return group.Wait()
 }
 

@@ -64,9 +64,6 @@ func (g *group) toCount() []*tenant {
 func (g *group) admit(ctx context.Context, most int64, look func(context.Context) (growth, error)) (settle func(instead func()), err error) {
 	members := g.toCount()
 	for _, t := range members {
-		t.startCounting()
-	}
-	for _, t := range members {
 		if err := t.counted(ctx); err != nil {
 			return nil, err
 		}

@@ -43,10 +43,15 @@ func TestQuota(t *testing.T) {
 	a := r.tenant(t, "aaaaaaaa-6001", "org-a", quota)
 	b, other := r.tenant(t, "aaaaaaaa-6002", "org-a", quota), r.tenant(t, "aaaaaaaa-6003", "org-b", noQuota)
 	c, p := r.as(t, a), a.Prefix()
+	if err := r.table.Remove(b.UID()); err != nil {
+		t.Fatal(err)
+	}
+	r.file.look()
 	// It was there before the gate counted.
 	if _, err := direct(t, b).Put(ctx, b.Prefix()+"before", strings.Repeat("x", 96<<10)); err != nil {
 		t.Fatal(err)
 	}
+	r.letIn(t, b, "org-a", quota)
 	if n := fill(ctx, t, c, p, 100); n != 9 { // of 16 KiB and their keys, in 160 KiB
 		t.Errorf("%d objects were taken", n)
 	}
@@ -222,7 +227,7 @@ func TestProcess(t *testing.T) {
 	process := Process{
 		Listen: net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0])), Health: net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[1])),
 		Store: env.address, StoreCA: file("store-ca.crt"), ClientCA: file("ca.crt"), Certificate: file("server.crt"), Key: file("server.key"),
-		Tenants: r.table.file, Log: slog.New(slog.DiscardHandler),
+		Tenants: r.table.file, Usage: file("usage.json"), Log: slog.New(slog.DiscardHandler),
 	}
 	run := func() (stop func()) {
 		life, cancel := context.WithCancel(ctx)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,12 +45,12 @@ const (
 
 // tenant is one control plane: who it is to etcd, and what it may ask.
 type tenant struct {
+	uid        string
 	scope      scope
 	group      *group
 	credential atomic.Pointer[tls.Certificate]
 	conn       *grpc.ClientConn
 	count      *counter
-	counting   sync.Once
 	shared
 	bytes, leases *rate.Limiter
 	lists         *semaphore.Weighted
@@ -77,7 +76,7 @@ type store struct {
 // newTenant makes no call yet.
 func newTenant(ctx context.Context, s store, k datastore.Keyspace, g *group, with shared, log *slog.Logger) (*tenant, error) {
 	t := &tenant{
-		scope: newScope(k), group: g, count: newCounter(), shared: with, log: log.With("tenant", k.UID()),
+		uid: k.UID(), scope: newScope(k), group: g, count: newCounter(), shared: with, log: log.With("tenant", k.UID()),
 		bytes: rate.NewLimiter(bytesPerSecond, bytesAtOnce), leases: rate.NewLimiter(leasesPerSecond, leasesAtOnce),
 		lists: semaphore.NewWeighted(listsAtOnce),
 	}
