@@ -23,6 +23,9 @@ type cost struct {
 	ManagerMiB float64 `json:"managerMiB"`
 	// StoreIdlePercent is etcd's share of one core, for all tenants.
 	StoreIdlePercent float64 `json:"storeIdlePercent"`
+	// GateIdlePercent is that of the gate before it, and GateMiB its anonymous memory.
+	GateIdlePercent float64 `json:"gateIdlePercent"`
+	GateMiB         float64 `json:"gateMiB"`
 }
 
 // costs measures the clusters that atOnce has left, and then kqueen itself without them.
@@ -39,8 +42,12 @@ func costs(ctx context.Context, inst *installation, tenants int, idle time.Durat
 	then, now := sum(before), sum(after)
 	for name, use := range now {
 		cpu := 100 * (use.cpu - then[name].cpu) / idle.Seconds()
-		if name == "etcd" {
+		switch name {
+		case storeWorkload:
 			c.StoreIdlePercent = cpu
+			continue
+		case gateWorkload:
+			c.GateIdlePercent, c.GateMiB = cpu, use.memory
 			continue
 		}
 		c.MemoryMiB[name] = use.memory / float64(tenants)
@@ -99,12 +106,18 @@ func restarted(ctx context.Context, inst *installation) (*status.Status, error) 
 
 type use struct{ memory, cpu float64 }
 
-// sum adds up the components of all tenants, by name; etcd is all of the store.
+// The workloads that all tenants share, and their one component.
+const (
+	storeWorkload = "etcd"
+	gateWorkload  = "store-gate"
+)
+
+// sum adds up the components of all tenants, by name; etcd is all of the store, and the gate all of it, too.
 func sum(s *status.Status) map[string]use {
 	total := map[string]use{}
 	for _, w := range s.Workloads {
 		for _, c := range w.Components {
-			if w.Own && w.ID != "etcd" {
+			if w.Own && w.ID != storeWorkload && w.ID != gateWorkload {
 				continue
 			}
 			u := total[c.Name]
@@ -149,6 +162,7 @@ func (r result) print(out io.Writer, o options) {
 	}
 	fmt.Fprintf(w, "kqueen, live\t%.2f MiB\t\n", r.Cost.ManagerMiB)
 	fmt.Fprintf(w, "etcd, for all\t\t%.2f%%\n", r.Cost.StoreIdlePercent)
+	fmt.Fprintf(w, "store gate, for all\t%.0f MiB\t%.2f%%\n", r.Cost.GateMiB, r.Cost.GateIdlePercent)
 	r.Workers.print(w)
 	_ = w.Flush()
 }
