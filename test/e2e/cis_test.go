@@ -44,9 +44,9 @@ func meetsCIS(t *testing.T, i *installation, name string) {
 			_, path, _ := strings.Cut(arg, "=")
 			switch {
 			case strings.HasPrefix(arg, "--tls-cert-file="), strings.HasPrefix(arg, "--cert-file="):
-				lookAt(t, found, filepath.Dir(path), true)
+				lookAt(t, found, "", filepath.Dir(path), true)
 			case strings.HasPrefix(arg, "--data-dir="):
-				lookAt(t, found, path, false)
+				lookAt(t, found, "", path, false)
 			}
 		}
 	}
@@ -57,10 +57,48 @@ func meetsCIS(t *testing.T, i *installation, name string) {
 	}
 }
 
-// lookAt adds a folder to what was found, with all that is in it or alone.
-func lookAt(t *testing.T, found cis.Found, folder string, deep bool) {
+// nodesMeetCIS holds what runs on every machine of this host, and the files that it reads there, against the benchmark.
+func nodesMeetCIS(t *testing.T, i *installation) {
+	nodes := map[string]cis.Found{}
+	for _, p := range i.processes() {
+		if p.component != "kubelet" && p.component != "kube-proxy" {
+			continue
+		}
+		if nodes[p.workload].Files == nil {
+			nodes[p.workload] = cis.Found{Programs: map[string]cis.Program{}, Files: map[string]cis.File{}}
+		}
+		found, inside := nodes[p.workload], filepath.Join("/proc", strconv.Itoa(p.pid))
+		info, err := os.Stat(inside)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stat := info.Sys().(*syscall.Stat_t)
+		found.Programs[p.component] = cis.Program{Args: p.args, User: stat.Uid, Group: stat.Gid}
+		for _, arg := range p.args {
+			switch name, path, _ := strings.Cut(arg, "="); name {
+			case "--config":
+				lookAt(t, found, inside+"/root", filepath.Dir(path), true)
+			case "--kubeconfig":
+				lookAt(t, found, inside+"/root", path, false)
+			}
+		}
+	}
+	if len(nodes) == 0 {
+		t.Error("no kubelet runs")
+	}
+	for node, found := range nodes {
+		for _, r := range cis.CheckNode(found) {
+			if r.Problem != nil {
+				t.Errorf("node %s: %s (%s): %v", node, r.Number, r.Title, r.Problem)
+			}
+		}
+	}
+}
+
+// lookAt adds a folder below a root to what was found, with all that is in it or alone.
+func lookAt(t *testing.T, found cis.Found, root, folder string, deep bool) {
 	t.Helper()
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root+folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -75,9 +113,9 @@ func lookAt(t *testing.T, found cis.Found, folder string, deep bool) {
 				return err
 			}
 		}
-		found.Files[path] = file
-		if path == folder && !deep {
-			return fs.SkipDir
+		found.Files[strings.TrimPrefix(path, root)] = file
+		if path == root+folder && !deep {
+			return fs.SkipAll
 		}
 		return nil
 	})

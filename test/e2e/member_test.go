@@ -97,6 +97,7 @@ func TestMemberCommands(t *testing.T) {
 	alice.can("cluster", "create", "demo", "--nodes", "1", "--wait", "--timeout", patience.String())
 	t.Run("Seen", func(t *testing.T) { memberSees(t, alice, victor) })
 	t.Run("Nodes", func(t *testing.T) { memberScales(t, alice) })
+	t.Run("Benchmark", func(t *testing.T) { nodesMeetCIS(t, i) })
 	t.Run("Enters", func(t *testing.T) { memberUsesKubectl(t, alice) })
 	t.Run("Refused", func(t *testing.T) {
 		victor.cannot(4, "cluster", "delete", "demo", "--yes")

@@ -45,6 +45,7 @@ func TestWorkers(t *testing.T) {
 		}
 	})
 	t.Run("PodSecurity", w.boundsPods)
+	t.Run("Bounds", w.bounds)
 	t.Run("Sources", w.seeSources)
 	t.Run("Streams", w.streams)
 	t.Run("KQueen is killed and upgraded", func(*testing.T) { w.surviveUpgrade() })

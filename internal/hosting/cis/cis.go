@@ -1,6 +1,6 @@
-// Package cis holds what a control plane runs with against the CIS Kubernetes Benchmark 1.12, sections 1 to 3: the
-// arguments of its programs and the files that they read. Section 4 is about nodes and section 5 about what a cluster's own
-// users decide; neither is here.
+// Package cis holds what a control plane runs with against the CIS Kubernetes Benchmark 1.12, sections 1 to 3, and a node against
+// section 4: the arguments of their programs and the files that they read. Section 5 is about what a cluster's own users decide,
+// and is not here.
 //
 // It hides the items of the benchmark and what each asks for. It finds nothing itself: tests give it what they describe or
 // find running. Only tests import it; docs/cis.md is made from the same table.
@@ -20,9 +20,11 @@ const (
 	controllerManager = "kube-controller-manager"
 	scheduler         = "kube-scheduler"
 	etcd              = "etcd"
+	kubelet           = "kubelet"
+	kubeProxy         = "kube-proxy"
 )
 
-// Found is what runs for one control plane, its etcd included.
+// Found is what runs for one control plane, its etcd included, or on one node.
 type Found struct {
 	// Programs by name.
 	Programs map[string]Program
@@ -65,10 +67,15 @@ type Result struct {
 	Problem error
 }
 
-// Check looks at every item. It is pure.
-func Check(f Found) []Result {
+// Check looks at every item of a control plane. It is pure.
+func Check(f Found) []Result { return look(f, Items()) }
+
+// CheckNode looks at every item of a node. It is pure.
+func CheckNode(f Found) []Result { return look(f, NodeItems()) }
+
+func look(f Found, items []Item) []Result {
 	var all []Result
-	for _, item := range Items() {
+	for _, item := range items {
 		all = append(all, Result{item, item.check(f)})
 	}
 	return all
@@ -90,17 +97,21 @@ func (i Item) check(f Found) error {
 	return nil
 }
 
-// Items is the whole table, in the benchmark's order.
+// Items is the table of a control plane, in the benchmark's order.
 func Items() []Item {
 	return slices.Concat(filesOfPlane(), serverItems(), managerItems(), storeItems(), auditItems())
 }
 
 // Page is docs/cis.md.
 func Page() string {
+	return head + table(Items()) + headOfNodes + table(NodeItems())
+}
+
+func table(items []Item) string {
 	var text strings.Builder
-	text.WriteString(head)
-	met, total := 0, len(Items())
-	for _, item := range Items() {
+	text.WriteString("| item | what it asks for | |\n|---|---|---|\n")
+	met := 0
+	for _, item := range items {
 		state := "met"
 		if item.Reason != "" {
 			state = item.Reason
@@ -109,18 +120,27 @@ func Page() string {
 		}
 		fmt.Fprintf(&text, "| %s | %s | %s |\n", item.Number, item.Title, state)
 	}
-	fmt.Fprintf(&text, "\n%d of %d are met as they stand; each of the others has its reason above.\n", met, total)
+	fmt.Fprintf(&text, "\n%d of %d are met as they stand; each of the others has its reason above.\n", met, len(items))
 	return text.String()
 }
 
 const head = `# The CIS Kubernetes Benchmark
 
-Hosted control planes against the CIS Kubernetes Benchmark 1.12, sections 1 to 3: by the arguments of the programs that run,
-and the files that they read. Each control plane has a user of its own, with a group in which no other is: a file that this group may read is closed
-to others. This page is made from the table in ` + "`internal/hosting/cis`" + `, which a test holds against every
-description of a control plane, and an end-to-end test against one that runs. Section 4 (nodes) is not in the table yet; section 5 is what
-the users of a cluster decide.
+Hosted control planes and nodes against the CIS Kubernetes Benchmark 1.12, sections 1 to 4: by the arguments of the programs that run,
+and the files that they read. This page is made from the tables in ` + "`internal/hosting/cis`" + `, which tests hold against every
+description, and end-to-end tests against what runs. Section 5 is what the users of a cluster decide.
 
-| item | what it asks for | |
-|---|---|---|
+## Control planes
+
+Each control plane has a user of its own, with a group in which no other is: a file that this group may read is closed
+to others.
+
+`
+
+const headOfNodes = `
+## Nodes
+
+Of machines on this host. Root of a machine of the level ` + "`UserNamespace`" + ` is a user of its own on the host. On a machine that a user joins, all is
+the same but 4.2.6: the kubelet makes no chains there, so that it leaves none in the packet filter when the machine leaves.
+
 `

@@ -5,10 +5,12 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"kqueen.io/kqueen/internal/hosting/cis"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/supervise/supervisetest"
 	"kqueen.io/kqueen/internal/workers/node"
@@ -16,9 +18,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestDescribe shows everything that runs on a machine: before it has an identity, and after.
-func TestDescribe(t *testing.T) {
-	d := description{
+// exampleDescription is of a machine that has no identity yet.
+func exampleDescription() description {
+	return description{
 		record: Record{
 			Node: "hand-x7k2f", Address: netip.MustParseAddr("198.51.100.20"), Token: goodToken,
 			Cluster: Cluster{
@@ -31,6 +33,11 @@ func TestDescribe(t *testing.T) {
 		parts:    release.NodeParts{Dir: "/parts"},
 		binaries: release.Binaries{Dir: "/releases/v1.36.3", Components: map[string]release.Component{"kubelet": {}, "kube-proxy": {}}},
 	}
+}
+
+// TestDescribe shows everything that runs on a machine: before it has an identity, and after.
+func TestDescribe(t *testing.T) {
+	d := exampleDescription()
 	compare(t, "joining", d)
 	d.record.Token, d.host.mayLowerOOM, d.host.resolvConf = "", true, "/etc/resolv.conf"
 	d.record.Address = netip.MustParseAddr("2001:db8::20")
@@ -63,5 +70,34 @@ func compare(t *testing.T, name string, d description) {
 	}
 	if diff := cmp.Diff(string(want), text); diff != "" {
 		t.Errorf("%s (-want +got); -update writes it:\n%s", name, diff)
+	}
+}
+
+// TestBenchmark: a machine that joins is as the CIS Kubernetes Benchmark asks for, but for the item of which docs/cis.md says so.
+func TestBenchmark(t *testing.T) {
+	d := exampleDescription()
+	w, err := d.describe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := cis.Found{Programs: map[string]cis.Program{}, Files: map[string]cis.File{node.KubeletKubeconfig: {Mode: 0o600}}}
+	for _, c := range w.Components {
+		f.Programs[c.Name] = cis.Program{Args: c.Args}
+	}
+	for name, file := range w.Files {
+		mode := file.Mode
+		if mode == 0 {
+			mode = 0o600
+		}
+		f.Files[filepath.Join(d.dir, name)] = cis.File{Mode: mode, Data: file.Data}
+	}
+	var problems []string
+	for _, r := range cis.CheckNode(f) {
+		if r.Problem != nil {
+			problems = append(problems, r.Number)
+		}
+	}
+	if !slices.Equal(problems, []string{"4.2.6"}) {
+		t.Errorf("the benchmark asks for more in %q", problems)
 	}
 }

@@ -38,6 +38,9 @@ type Kubelet struct {
 	Limits map[string]any
 }
 
+// podPIDs is how many processes and threads a pod may have.
+const podPIDs = 4096
+
 // Config writes what is particular here; upstream's defaults hold for the rest.
 func (k Kubelet) Config() ([]byte, error) {
 	all := map[string]any{
@@ -63,6 +66,9 @@ func (k Kubelet) Config() ([]byte, error) {
 		"healthzBindAddress":       k.Health.Addr().String(),
 		"healthzPort":              k.Health.Port(),
 		"evictionHard":             k.Eviction,
+		// A pod that says no profile gets that of the runtime, and none starts processes until its node has no more.
+		"seccompDefault": true,
+		"podPidsLimit":   podPIDs,
 		// A new node is of use as soon as its network is: upstream looks every 10 s.
 		"nodeStatusUpdateFrequency": "5s",
 	}

@@ -90,9 +90,9 @@ func TestChooseSpreads(t *testing.T) {
 	}
 }
 
-// TestDescribe shows everything that runs for a machine.
-func TestDescribe(t *testing.T) {
-	d := description{
+// exampleDescription is of a machine on a host that listens to itself.
+func exampleDescription() description {
+	return description{
 		Desired: machine.Desired{
 			Target:  machine.Target{Ref: machine.Ref{UID: "11111111-1111-1111-1111-111111111111", Cluster: "22222222-2222-2222-2222-222222222222", Name: "pool-abcde"}},
 			Version: "v1.36.3", Token: "abcdef.0123456789abcdef",
@@ -114,6 +114,11 @@ func TestDescribe(t *testing.T) {
 		binaries: release.Binaries{Dir: "/releases/v1.36.3", Components: map[string]release.Component{"kubelet": {}, "kube-proxy": {}}},
 		listen:   netip.MustParseAddr("127.0.0.1"),
 	}
+}
+
+// TestDescribe shows everything that runs for a machine.
+func TestDescribe(t *testing.T) {
+	d := exampleDescription()
 	compare(t, "loopback", d)
 	d.record.Isolation, d.record.IDs, d.record.Reason = machine.IsolationOwnRoot, nil, "the kernel refuses"
 	d.listen, d.Token, d.Cluster.CNI, d.facts.mayLowerOOM = netip.MustParseAddr("198.51.100.7"), "", v1alpha1.CNIFlannel, true
