@@ -1,8 +1,12 @@
 package access
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
+
+	"kqueen.io/kqueen/internal/tenancy/access/oidc"
 )
 
 // TestFresh: a session is fresh for a while after its user signed in, and what was made from it is no younger.
@@ -68,4 +72,46 @@ func TestGetCredential(t *testing.T) {
 	c.pass(day)
 	_, err := s.Credentials.Get(t.Context(), "alice", session.ID)
 	wantError(t, "expired", err, ErrNotFound)
+}
+
+// TestFreshByProvider: what counts is when the provider asked who the user is, not when it let a browser pass that it knew.
+func TestFreshByProvider(t *testing.T) {
+	s, clock := open(t)
+	c := newCorp(t, s, clock)
+	ago := func(d time.Duration) int64 { return clock.Now().Add(-d).Unix() }
+	tests := map[string]struct {
+		next     string
+		authTime any // nil: the provider does not say
+		fresh    bool
+		refused  string
+	}{
+		"it asked just now":              {"/clusters", ago(time.Second), true, ""},
+		"it asked some time ago":         {"", ago(FreshFor), false, ""},
+		"it asks no more, and was to":    {"/clusters", ago(FreshFor), false, "max_age"},
+		"it does not say":                {"/clusters", nil, true, ""},
+		"it says when its clock is fast": {"/clusters", ago(-time.Minute), true, ""},
+		"it says what is not yet":        {"/clusters", ago(-time.Hour), false, "are the clocks right?"},
+		"it says no time":                {"/clusters", "yesterday", false, "not a time in seconds"},
+	}
+	for name, tc := range tests {
+		c.issuer.Claims["auth_time"] = tc.authTime
+		start := must[ProviderStart](t)(s.Providers.Begin(t.Context(), c.provider, tc.next, Origin{Client: "Firefox"}))
+		if asked := strings.Contains(start.URL, "max_age=300"); asked != (tc.next != "") {
+			t.Errorf("%s: the browser is sent to %s", name, start.URL)
+		}
+		query := c.issuer.Browse(t, start.URL)
+		issued, err := c.finish(start.Cookie.Reveal(), oidc.Callback{State: query.Get("state"), Code: query.Get("code")})
+		if tc.refused != "" {
+			if _, ok := errors.AsType[*oidc.RefusedError](err); !ok || !strings.Contains(err.Error(), tc.refused) {
+				t.Errorf("%s: got %v, want it refused with %q", name, err, tc.refused)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if id := must[Identity](t)(s.Credentials.Authenticate(t.Context(), issued.Token.Reveal())); id.Fresh != tc.fresh {
+			t.Errorf("%s: fresh is %t", name, id.Fresh)
+		}
+	}
 }

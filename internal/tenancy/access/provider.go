@@ -42,6 +42,10 @@ type attempt struct {
 
 const attemptLife = 10 * time.Minute
 
+// askAgain is how long ago the provider may have asked who the user is, when the user goes on to what takes a fresh session:
+// however long the attempt takes, that is fresh afterwards.
+const askAgain = FreshFor - attemptLife
+
 var pendingAttempts = pendingRows{
 	expired: `DELETE FROM access_once WHERE expires <= $1 AND purpose = 'provider'`,
 	count:   `SELECT COUNT(*), COUNT(CASE WHEN source = $1 THEN 1 END) FROM access_once WHERE purpose = 'provider'`,
@@ -85,7 +89,11 @@ func (s *Providers) Begin(ctx context.Context, p oidc.Provider, next string, fro
 	if err != nil {
 		return ProviderStart{}, fmt.Errorf("begin to sign in with %s: %w", p.Name, err)
 	}
-	url, err := s.issuers.Begin(ctx, p, secretsOf(state.Token.Reveal(), cookie.Text().Reveal()))
+	var maxAge time.Duration
+	if next != "" {
+		maxAge = askAgain
+	}
+	url, err := s.issuers.Begin(ctx, p, secretsOf(state.Token.Reveal(), cookie.Text().Reveal()), maxAge)
 	if err != nil {
 		return ProviderStart{}, err
 	}
@@ -124,18 +132,32 @@ func (s *Providers) Finish(
 	if err != nil {
 		return Issued{}, "", err
 	}
+	proved := provedAt(user, s.now())
+	if begun.Next != "" && !s.now().Before(proved.Add(FreshFor)) {
+		return Issued{}, "", &oidc.RefusedError{Provider: p.Name, Reason: fmt.Sprintf(
+			"it was asked for a user who signed in within the last %s (max_age), and says that this one did at %s (auth_time); have it ask its users again",
+			askAgain, proved.UTC().Format(time.RFC3339))}
+	}
 	err = s.db.Do(ctx, "access/provider/"+p.Name, func(tx *sql.Tx) error {
 		a, err := s.meet(ctx, tx, p, user)
 		if err != nil {
 			return err
 		}
-		issued, err = s.credentials.issueSession(ctx, tx, a, begun.Client, s.now())
+		issued, err = s.credentials.issueSession(ctx, tx, a, begun.Client, proved)
 		return err
 	})
 	if err != nil {
 		return Issued{}, "", err
 	}
 	return issued, begun.Next, nil
+}
+
+// provedAt is when a user proved who they are: when the provider asked, or now where it does not say. It is pure.
+func provedAt(user oidc.User, now time.Time) time.Time {
+	if user.Proved.IsZero() || user.Proved.After(now) {
+		return now
+	}
+	return user.Proved
 }
 
 // comeBack uses an attempt up. Another browser than the one that began does not spoil it.

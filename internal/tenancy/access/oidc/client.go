@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -58,13 +59,18 @@ func NewClient(now func() time.Time, deadline time.Duration) *Client {
 // Verifier is shown at the end (RFC 7636). All three are made anew for each attempt, of 256 bits of chance.
 type Secrets struct{ State, Nonce, Verifier string }
 
-// Begin returns where to send the browser. Errors: *RefusedError; that of Validate.
-func (c *Client) Begin(ctx context.Context, p Provider, secrets Secrets) (string, error) {
+// Begin returns where to send the browser. With a maxAge the provider is to ask who the user is when that was longer ago, and
+// to say when it was (OpenID Connect Core 1.0, section 3.1.2.1). Errors: *RefusedError; that of Validate.
+func (c *Client) Begin(ctx context.Context, p Provider, secrets Secrets, maxAge time.Duration) (string, error) {
 	i, err := c.issuer(ctx, p)
 	if err != nil {
 		return "", err
 	}
-	return i.oauth(p).AuthCodeURL(secrets.State, gooidc.Nonce(secrets.Nonce), oauth2.S256ChallengeOption(secrets.Verifier)), nil
+	options := []oauth2.AuthCodeOption{gooidc.Nonce(secrets.Nonce), oauth2.S256ChallengeOption(secrets.Verifier)}
+	if maxAge > 0 {
+		options = append(options, oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(maxAge.Seconds()))))
+	}
+	return i.oauth(p).AuthCodeURL(secrets.State, options...), nil
 }
 
 // Check asks the issuer anew what it says about itself, and remembers it. Errors: *RefusedError; that of Validate.

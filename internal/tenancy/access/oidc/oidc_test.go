@@ -52,7 +52,7 @@ func newAttempt(t *testing.T) *attempt {
 // finish goes all the way; change, when it is not nil, is called before the browser comes back.
 func (a *attempt) finish(change func(a *attempt)) (oidc.User, error) {
 	a.t.Helper()
-	address, err := a.client.Begin(a.t.Context(), a.provider, secrets)
+	address, err := a.client.Begin(a.t.Context(), a.provider, secrets, 0)
 	if err != nil {
 		return oidc.User{}, err
 	}
@@ -212,7 +212,7 @@ func TestValidate(t *testing.T) {
 func TestAddress(t *testing.T) {
 	a := newAttempt(t)
 	a.provider.Scopes = []string{"groups", "openid"}
-	address, err := a.client.Begin(t.Context(), a.provider, secrets)
+	address, err := a.client.Begin(t.Context(), a.provider, secrets, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	gooidc "github.com/coreos/go-oidc/v3/oidc"
 
@@ -53,6 +54,8 @@ type User struct {
 	DisplayName, Email string
 	// Admin says that a group is one of AdminGroups.
 	Admin bool
+	// Proved is when the provider asked who the user is, by its claim auth_time; zero when it does not say.
+	Proved time.Time
 }
 
 // RefusedError says why the user was not signed in. It is for the platform's engineers, and repeats no secret.

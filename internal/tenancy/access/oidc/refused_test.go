@@ -221,7 +221,7 @@ func TestDiscoveryRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAttempt(t)
 			tc.change(a)
-			_, err := a.client.Begin(t.Context(), a.provider, secrets)
+			_, err := a.client.Begin(t.Context(), a.provider, secrets, 0)
 			checkRefused(t, err, tc.want)
 		})
 	}
@@ -243,7 +243,7 @@ func TestSlow(t *testing.T) {
 			var err error
 			if path == discovery {
 				slow(a)
-				_, err = a.client.Begin(t.Context(), a.provider, secrets)
+				_, err = a.client.Begin(t.Context(), a.provider, secrets, 0)
 			} else {
 				_, err = a.finish(slow)
 			}

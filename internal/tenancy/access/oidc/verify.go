@@ -22,6 +22,7 @@ const (
 	maxGroup   = 200 // bytes
 	maxDisplay = 128 // characters; what is longer is cut, since it says nothing about rights
 	leeway     = 5 * time.Minute
+	maxTime    = 1 << 40 // seconds
 )
 
 // verify checks an ID token (OpenID Connect Core 1.0, section 3.1.3.7) and reads which user it is about.
@@ -53,7 +54,17 @@ func (c *Client) verify(ctx context.Context, i *issuer, p Provider, raw, accessT
 	case proved.AccessTokenHash != "" && proved.VerifyAccessToken(accessToken) != nil:
 		return User{}, p.refuse("the ID token names another access token, by its claim at_hash")
 	}
-	return p.user(proved, claims)
+	user, err := p.user(proved, claims)
+	if err != nil {
+		return User{}, err
+	}
+	if user.Proved, err = claims.time("auth_time"); err != nil {
+		return User{}, p.refuse("the ID token is not good: %s", err)
+	}
+	if user.Proved.After(c.now().Add(leeway)) {
+		return User{}, p.refuse("the user signed in at %s, by the claim auth_time, which is not yet; are the clocks right?", user.Proved.UTC().Format(time.RFC3339))
+	}
+	return user, nil
 }
 
 // user reads which user proved claims are about.
@@ -169,6 +180,19 @@ func (c claims) text(name string) (string, error) {
 		return "", fmt.Errorf("the claim %s is not a text", name)
 	}
 	return text, nil
+}
+
+// time returns a claim that is a time, in seconds; zero when it is missing.
+func (c claims) time(name string) (time.Time, error) {
+	raw, ok := c[name]
+	if !ok || string(raw) == "null" {
+		return time.Time{}, nil
+	}
+	var seconds float64
+	if err := json.Unmarshal(raw, &seconds); err != nil || seconds < 0 || seconds > maxTime {
+		return time.Time{}, fmt.Errorf("the claim %s is not a time in seconds", name)
+	}
+	return time.Unix(int64(seconds), 0).UTC(), nil
 }
 
 // verified reads email_verified, which some providers write as a text.

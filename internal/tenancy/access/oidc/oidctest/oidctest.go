@@ -212,7 +212,7 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	signed, err := i.idToken(asked.Get("nonce"))
+	signed, err := i.idToken(asked)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -220,10 +220,13 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, map[string]any{"access_token": AccessToken, "token_type": "Bearer", "expires_in": 60, "id_token": signed})
 }
 
-func (i *Issuer) idToken(nonce string) (string, error) {
+func (i *Issuer) idToken(asked url.Values) (string, error) {
 	claims := map[string]any{
-		"iss": i.URL, "aud": ClientID, "sub": "1234", "nonce": nonce, "at_hash": Hash(AccessToken),
+		"iss": i.URL, "aud": ClientID, "sub": "1234", "nonce": asked.Get("nonce"), "at_hash": Hash(AccessToken),
 		"iat": i.now().Unix(), "exp": i.now().Add(time.Minute).Unix(),
+	}
+	if asked.Has("max_age") { // the user has just been asked
+		claims["auth_time"] = i.now().Unix()
 	}
 	maps.Copy(claims, i.Claims)
 	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
