@@ -139,8 +139,8 @@ func (f *fault) String() string {
 	return "kill " + f.victim.String()
 }
 
-// first are killed first, so that every run has them.
-var first = []string{"kqueen", "etcd"}
+// first are killed first, so that every run has them: what the data path of all clusters goes through.
+var first = []string{"kqueen", "etcd", "store-gate"}
 
 // choose takes any program but those of the bystander.
 func (s *soak) choose() *fault {
