@@ -42,7 +42,7 @@ func TestDamagedMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Provider{Config: Config{Runner: runner}, records: found}
+	p := &Provider{Config: Config{Runner: runner}, limits: func() readings { return nil }, records: found}
 	for _, id := range []string{"empty", "cut", "garbage", "null", "nowhere", "folder"} {
 		_, err := p.recordOf(t.Context(), machine.Desired{Target: machine.Target{Ref: machine.Ref{UID: types.UID(id)}}})
 		damaged, ok := errors.AsType[*atomicfile.DamagedError](err)

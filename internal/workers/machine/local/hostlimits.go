@@ -195,7 +195,7 @@ func (p *Provider) Shortages(workloads int) []string {
 	if p.facts.root {
 		l.machines = max(l.machines, 1)
 	}
-	return wordsOf(readLimits().shortages(l))
+	return wordsOf(p.limits().shortages(l))
 }
 
 func wordsOf(all []shortage) []string {
@@ -207,7 +207,7 @@ func wordsOf(all []shortage) []string {
 }
 
 // admit says why the host has no place for another machine. The caller holds p.mu.
-func (p *Provider) admit() error { return vital(readLimits().shortages(p.load(1))) }
+func (p *Provider) admit() error { return vital(p.limits().shortages(p.load(1))) }
 
 // explain adds to what is said of a machine that does not run what of the host may be the cause.
 func (p *Provider) explain(o machine.Observed) machine.Observed {
@@ -216,7 +216,7 @@ func (p *Provider) explain(o machine.Observed) machine.Observed {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, words := range wordsOf(readLimits().shortages(p.load(0))) {
+	for _, words := range wordsOf(p.limits().shortages(p.load(0))) {
 		o.Message += "; " + words
 	}
 	return o

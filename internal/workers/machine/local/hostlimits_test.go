@@ -5,10 +5,12 @@ package local
 import (
 	"errors"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"kqueen.io/kqueen/internal/hosting/release/releasetest"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
@@ -64,5 +66,33 @@ func TestReadLimits(t *testing.T) {
 		if have[name] == 0 {
 			t.Errorf("%s is not read: %v", name, have)
 		}
+	}
+}
+
+// TestTooLowForAnother: a machine that could not become a node is not made, and says what to set; those that are there go on, and
+// one of them that does not run says it, too.
+func TestTooLowForAnother(t *testing.T) {
+	store := releasetest.Built(t, "v1.36.3")
+	p := provider(t, store)
+	p.limits = func() readings { return readings{sysctlInstances: 7} }
+	const set = "set it with: sysctl -w fs.inotify.max_user_instances=1024"
+	if _, err := p.recordOf(t.Context(), wanted()); !errors.Is(err, machine.ErrCapacity) || !strings.Contains(err.Error(), set) {
+		t.Errorf("another machine: %v", err)
+	}
+	if kept, err := p.List(t.Context()); err != nil || len(kept) > 0 {
+		t.Errorf("kept are %v, %v", kept, err)
+	}
+	p.records["m1"] = record{Cluster: "c1", Program: "/bin/sh", Isolation: machine.IsolationUserNamespace}
+	if _, err := p.recordOf(t.Context(), wanted()); err != nil {
+		t.Errorf("one that is there: %v", err)
+	}
+	if got := p.explain(machine.Observed{State: machine.Creating, Message: "waiting for kubelet"}).Message; !strings.HasPrefix(got, "waiting for kubelet; ") || !strings.HasSuffix(got, set) {
+		t.Errorf("one that waits says %q", got)
+	}
+	if got := p.explain(machine.Observed{State: machine.Running, Message: "runs"}).Message; got != "runs" {
+		t.Errorf("one that runs says %q", got)
+	}
+	if got := p.Shortages(1); len(got) != 1 || !strings.HasSuffix(got[0], set) {
+		t.Errorf("the owner is told %q", got)
 	}
 }

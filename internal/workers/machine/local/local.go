@@ -58,6 +58,8 @@ type Provider struct {
 	Config
 	facts facts
 	began time.Time
+	// limits reads the host's settings.
+	limits func() readings
 	// try finds out whether a machine with users of its own can be made here.
 	try func(ctx context.Context, ids guest.IDs) error
 
@@ -77,7 +79,7 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{Config: c, facts: facts, began: time.Now(), records: records}
+	p := &Provider{Config: c, facts: facts, began: time.Now(), limits: readLimits, records: records}
 	p.try = p.tryUsers
 	return p, nil
 }
@@ -209,15 +211,15 @@ func (p *Provider) recordOf(ctx context.Context, want machine.Desired) (record, 
 	if err := p.records.damaged(); err != nil {
 		return record{}, err
 	}
+	if err := p.admit(); err != nil {
+		return record{}, err
+	}
 	parts, ok, err := p.Releases.LookupNodeParts()
 	if err != nil {
 		return record{}, err
 	}
 	if !ok {
 		return record{}, errNotBuilt
-	}
-	if err := p.admit(); err != nil {
-		return record{}, err
 	}
 	used, err := p.InUse()
 	if err != nil {

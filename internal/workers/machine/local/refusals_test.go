@@ -50,7 +50,7 @@ func provider(t *testing.T, store string) *Provider {
 			Range: netip.MustParsePrefix("10.222.0.0/16"), Listen: netip.MustParseAddr("127.0.0.1"),
 			InUse: func() ([]netip.Prefix, error) { return nil, nil },
 		},
-		facts: able(), records: Machines{}, try: func(context.Context, guest.IDs) error { return nil },
+		facts: able(), limits: func() readings { return nil }, records: Machines{}, try: func(context.Context, guest.IDs) error { return nil },
 	}
 }
 
@@ -227,7 +227,11 @@ func TestFind(t *testing.T) {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	keep("m2", `{"cluster": "c1", "addr`)
-	if found, err := Find(t.Context(), runner); err == nil || !strings.HasPrefix(err.Error(), "read machine m2: ") || found != nil {
+	found, err = Find(t.Context(), runner)
+	if err != nil || len(found) != 2 || found["m1"] != want || !found.Has("m2") {
 		t.Errorf("with a damaged file: found %v, %v", found, err)
+	}
+	if err := found["m2"].damage; err == nil || !strings.Contains(err.Error(), "m2") {
+		t.Errorf("the damage is %v, want the machine's name in it", err)
 	}
 }
