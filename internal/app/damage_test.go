@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"net"
@@ -17,6 +18,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/server"
 	"kqueen.io/kqueen/internal/server/status"
@@ -252,6 +254,31 @@ func TestDamagedDatabase(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestLockedDatabase: what has the database locked while KQueen runs is told, and nothing ends for it.
+func TestLockedDatabase(t *testing.T) {
+	d := newDamaged(t)
+	_, stop := run(t, d.Config)
+	d.await(t, "that it is ready", func(s *status.Status) bool { return s.Ready && len(s.Problems) == 0 })
+	other, err := database.Open(t.Context(), database.FileURL(filepath.Join(d.Dir, databaseFile)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.Do(t.Context(), "another program", func(*sql.Tx) error {
+		found := d.await(t, "that it is told", func(s *status.Status) bool { return len(s.Problems) > 0 })
+		if !found.Ready || !says(found, "the database cannot be written") {
+			t.Errorf("the status is %+v", found)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	d.await(t, "that nothing is wrong", func(s *status.Status) bool { return s.Ready && len(s.Problems) == 0 })
+	if err := stop(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -127,7 +128,8 @@ func (d *apiServer) prepare(ctx context.Context, a *App) error {
 	return ledger{a}.Note(databaseName(a.Config), map[string]string{databaseID: id})
 }
 
-// mend looks again for a database that could not be had, until ctx ends.
+// mend looks again for a database that could not be had, and says what has become wrong with one that is used, and with the
+// disk, until ctx ends.
 func (d *apiServer) mend(ctx context.Context, a *App) {
 	again := time.NewTicker(a.MendInterval)
 	defer again.Stop()
@@ -137,10 +139,23 @@ func (d *apiServer) mend(ctx context.Context, a *App) {
 			return
 		case <-again.C:
 		}
+		a.problems.note("disk", checkDir(a.Dir))
 		if d.closed.Load() != nil {
 			_ = d.migrate(ctx, a)
+			continue
 		}
+		a.problems.note("database", d.writable(ctx))
 	}
+}
+
+// writable says why nothing can be written to the database: who is signed in is known then, and what is done cannot be
+// recorded.
+func (d *apiServer) writable(ctx context.Context) error {
+	err := d.db.Do(ctx, "database", func(*sql.Tx) error { return nil })
+	if err == nil || ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("the database cannot be written (%w): calls that have to be recorded fail until it can; end the program that has it locked, if there is one. Clusters go on", err)
 }
 
 // whole answers nothing while the database cannot be had but by which keys API servers check credentials: who is signed in
