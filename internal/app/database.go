@@ -151,11 +151,10 @@ func (d *apiServer) mend(ctx context.Context, a *App) {
 // writable says why nothing can be written to the database: who is signed in is known then, and what is done cannot be
 // recorded.
 func (d *apiServer) writable(ctx context.Context) error {
-	err := d.db.Do(ctx, "database", func(*sql.Tx) error { return nil })
-	if err == nil || ctx.Err() != nil {
-		return nil
+	if err := d.db.Do(ctx, "database", func(*sql.Tx) error { return nil }); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("the database cannot be written (%w): calls that have to be recorded fail until it can; end the program that has it locked, if there is one. Clusters go on", err)
 	}
-	return fmt.Errorf("the database cannot be written (%w): calls that have to be recorded fail until it can; end the program that has it locked, if there is one. Clusters go on", err)
+	return nil
 }
 
 // whole answers nothing while the database cannot be had but by which keys API servers check credentials: who is signed in
