@@ -67,6 +67,8 @@ func TestBlockedProgramIsRestarted(t *testing.T) {
 	conf := hasty(t)
 	conf.Timing.HangIdle = 100 * time.Millisecond
 	conf.Timing.HangGrace = time.Minute
+	// Each probe is a TLS handshake of the program, which asked as often as in other tests would be at work with that.
+	conf.Timing.ProbeReady = 2 * time.Second
 	r := open(t, conf)
 	apply(t, r, server(t, r, "a", "-hang", "blocked"))
 	before := awaitState(t, r, "a", "api", health.Ready)
