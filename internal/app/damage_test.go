@@ -7,11 +7,13 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,12 +49,31 @@ func newDamaged(t *testing.T) *damaged {
 		Releases: t.TempDir(), Log: slog.New(slog.DiscardHandler), MendInterval: 50 * time.Millisecond,
 	}, good: map[string][]byte{}}
 	t.Run("first start", func(t *testing.T) {
-		_, stop := run(t, d.Config)
+		first := d.Config
+		first.APIPort, first.GatewayPort = quietPort(t), quietPort(t) // which later starts remember
+		_, stop := run(t, first)
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
 	})
 	return d
+}
+
+// quietPort is a free port that no other program gets by chance: below those that the kernel gives away, and none of
+// those that KQueen chooses itself.
+func quietPort(t *testing.T) int {
+	t.Helper()
+	for range 1000 {
+		port := 12000 + rand.IntN(8000)
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return 0
 }
 
 // damage does it to a file of the data directory, and remembers what was in it.
