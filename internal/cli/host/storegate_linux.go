@@ -28,7 +28,7 @@ func newStoreGateCommand() *cobra.Command {
 		{&p.StoreCA, "store-ca", "file with the authority of the etcd's certificate"},
 		{&p.ClientCA, "client-ca", "file with the authority of API servers' certificates"},
 		{&p.Certificate, "certificate", "file with the certificate that is presented to API servers"},
-		{&p.Key, "key", "file with its key"},
+		{&p.Key, "key-file", "file with its key"},
 		{&p.Tenants, "tenants", "file with the tenants and their quotas, which is followed"},
 		{&p.Usage, "usage", "file that says how much tenants hold"},
 		{&p.Health, "health", "address and port that answers GET /healthz"},

@@ -44,7 +44,7 @@ type Process struct {
 func (p Process) Args() []string {
 	return []string{
 		"--listen", p.Listen, "--store", p.Store, "--store-ca", p.StoreCA, "--client-ca", p.ClientCA,
-		"--certificate", p.Certificate, "--key", p.Key, "--tenants", p.Tenants, "--usage", p.Usage, "--health", p.Health,
+		"--certificate", p.Certificate, "--key-file", p.Key, "--tenants", p.Tenants, "--usage", p.Usage, "--health", p.Health,
 	}
 }
 

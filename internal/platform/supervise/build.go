@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,32 +10,29 @@ import (
 	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
 
-// specByPath is the identity that a process has of a KQueen which knew programs by their paths alone.
-func specByPath(c Component, files map[string]File, path string) string {
-	c.Path, c.Build = path, ""
-	return specOf(c, files)
-}
-
-// calledBy is the path by which a process was called, which it can change itself; empty when it cannot be read.
-func calledBy(pid int) string {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil {
+// specByPath is the identity that a process has of a KQueen which knew programs by their paths alone, and empty where that is
+// still how the program is known. A program that lies elsewhere now is another one: its folder may be another version's.
+func specByPath(c Component, files map[string]File) string {
+	if c.Build == "" {
 		return ""
 	}
-	path, _, _ := strings.Cut(string(data), "\x00")
-	return path
+	c.Build = ""
+	return specOf(c, files)
 }
 
 // buildOf is the identity of an adopted process. One that an earlier KQueen has marked by its path is taken for the build
 // of the first order that comes, so that an upgrade restarts nothing. That is kept, or it would be taken for every later build.
 func buildOf(k *keeper, o order) string {
-	if o.byPath == nil || k.proc.spec != o.byPath(k.proc.path) {
+	if o.byPath == "" {
 		return k.proc.spec
 	}
 	file, mark := filepath.Join(k.wl.dir, "build-"+k.name), k.proc.spec
 	data, err := os.ReadFile(file)
 	if of, spec, _ := strings.Cut(string(data), " "); err == nil && of == mark {
 		return spec
+	}
+	if mark != o.byPath {
+		return mark
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = atomicfile.Write(file, []byte(mark+" "+o.spec), 0o600)

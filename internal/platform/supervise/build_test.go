@@ -8,8 +8,8 @@ import (
 	"kqueen.io/kqueen/internal/platform/supervise/programtest"
 )
 
-// TestBuild: a program that moves runs on, also one that an earlier KQueen knew by its path, and another build takes the
-// place of the one that runs.
+// TestBuild: a program that moves runs on, unless it was known by its path until then, and another build takes the place of
+// the one that runs.
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	conf := config(t.TempDir())
@@ -26,11 +26,13 @@ func TestBuild(t *testing.T) {
 		same              bool // as in the step before
 	}{
 		{"by its path", programtest.Path(), "", false},
-		{"known as a build, elsewhere", moved, "1", true},
+		{"known as a build", programtest.Path(), "1", true},
+		{"moved", moved, "1", true},
 		{"moved back", programtest.Path(), "1", true},
 		{"another build", programtest.Path(), "2", false},
 		{"that has moved", moved, "2", true},
 		{"by its path again", moved, "", false},
+		{"known as a build, elsewhere", programtest.Path(), "2", false},
 	}
 	last := 0
 	for _, step := range steps {

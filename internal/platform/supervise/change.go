@@ -68,10 +68,7 @@ func (s *Supervisor) orders(w Workload) (map[string]order, error) {
 	held := s.ports.of(w.ID)
 	orders := make(map[string]order, len(w.Components))
 	for _, c := range w.Components {
-		o := order{kind: orderRun, comp: c, spec: specOf(c, w.Files), grace: s.graceOf(c), score: w.Score}
-		if c.Build != "" {
-			o.byPath = func(path string) string { return specByPath(c, w.Files, path) }
-		}
+		o := order{kind: orderRun, comp: c, spec: specOf(c, w.Files), byPath: specByPath(c, w.Files), grace: s.graceOf(c), score: w.Score}
 		for _, name := range c.Ports {
 			p, ok := held[name]
 			if !ok {

@@ -48,8 +48,8 @@ func (s *Supervisor) confine(wl *workload, w Workload, orders map[string]order) 
 	}
 	for name, o := range orders {
 		o.confined, o.spec = &confinement{user, w.Limits}, confinedSpec(o.spec, user)
-		if plain := o.byPath; plain != nil {
-			o.byPath = func(path string) string { return confinedSpec(plain(path), user) }
+		if o.byPath != "" {
+			o.byPath = confinedSpec(o.byPath, user)
 		}
 		orders[name] = o
 	}

@@ -14,12 +14,11 @@ import (
 
 // order is what a keeper was told to make true.
 type order struct {
-	kind orderKind
-	rev  int       // grows with each order
-	comp Component // what to run
-	spec string    // its identity
-	// byPath is its identity as that of a program at a path; nil where that is what spec is.
-	byPath func(path string) string
+	kind   orderKind
+	rev    int           // grows with each order
+	comp   Component     // what to run
+	spec   string        // its identity
+	byPath string        // its identity by the path of its program, where spec is by its build
 	ports  []int         // the ports it binds
 	grace  time.Duration // between SIGTERM and SIGKILL
 

@@ -164,7 +164,7 @@ func TestSpecOfBuild(t *testing.T) {
 		t.Error("the path counts with a build, or the build does not")
 	}
 	// Marks of processes that run: they must not change.
-	if got := of("/p", ""); got != specByPath(Component{Path: "/q", Build: "1"}, nil, "/p") {
+	if got := of("/p", ""); got != specByPath(Component{Path: "/p", Build: "1"}, nil) || specByPath(Component{Path: "/p"}, nil) != "" {
 		t.Errorf("the identity by path is %s", got)
 	}
 }

@@ -19,7 +19,6 @@ type proc struct {
 	start     uint64 // clock ticks after boot, field 22 of /proc/<pid>/stat; with pid its identity
 	startedAt time.Time
 	spec      string // identity of what it runs, from its marks
-	path      string // by which it was called; of an adopted one
 
 	file *os.File      // the pidfd, in Go's poller
 	done chan struct{} // closed when the process is gone or the handle was released
@@ -100,7 +99,7 @@ func adopt(f found) (*proc, error) {
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
-	return watch(fd, &proc{pid: f.pid, start: f.start, spec: f.spec, path: calledBy(f.pid)})
+	return watch(fd, &proc{pid: f.pid, start: f.start, spec: f.spec})
 }
 
 // watch takes over fd and waits for the end in Go's poller: no thread, no timer.

@@ -40,7 +40,7 @@ func Installed(releases *release.Store) Programs {
 			return "", "", errors.New("it is not on this machine")
 		}
 		if sum := binaries.Components[p.Name].SHA256; sum != "" {
-			build = p.Name + " sha256:" + sum
+			build = p.Name + " " + p.Version + " sha256:" + sum
 		}
 		return path, build, nil
 	}
