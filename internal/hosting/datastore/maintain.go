@@ -101,6 +101,8 @@ func (z sizes) worthShrinking(full bool, since time.Duration) bool {
 		return free > 0
 	case since < MaintainInterval || free < leastFree:
 		return false
+	case z.file >= z.quota/100*95: // the store gate lets nothing grow any more
+		return free >= z.quota/20
 	case z.used <= shortPause:
 		return free >= z.file/2
 	}

@@ -48,14 +48,16 @@ func newSpace() *space {
 	return &space{slow: rate.NewLimiter(slowBytesPerSecond, slowBytesAtOnce)}
 }
 
-// levelOf judges by what is in use of the file: what is free within is used before the file grows. It is pure.
-func levelOf(used, quota int64) level {
+// levelOf judges by what is in use of the file, because what is free within is used before the file grows. That does not hold
+// for all of it, as large objects do not fit everywhere (a fifth was seen): a file that is nearly as large as it may be has
+// little left too, until it is written anew. It is pure.
+func levelOf(used, file, quota int64) level {
 	switch percent := quota / 100; {
 	case percent <= 0: // not known
 		return enough
 	case used >= percent*lastAt:
 		return last
-	case used >= percent*scarceAt:
+	case used >= percent*scarceAt, file >= percent*lastAt:
 		return scarce
 	}
 	return enough
@@ -99,7 +101,7 @@ func (g *gate) followSpace() {
 func (g *gate) lookAtSpace() {
 	if t := g.anyTenant(); t != nil {
 		if answer, err := t.askStore(); err == nil {
-			g.space.note(levelOf(answer.DbSizeInUse, answer.DbSizeQuota), g.log)
+			g.space.note(levelOf(answer.DbSizeInUse, answer.DbSize, answer.DbSizeQuota), g.log)
 		}
 	}
 }

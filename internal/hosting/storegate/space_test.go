@@ -14,18 +14,19 @@ import (
 func TestLevelOf(t *testing.T) {
 	const quota = 1000
 	for name, tc := range map[string]struct {
-		used, quota int64
-		want        level
+		used, file, quota int64
+		want              level
 	}{
-		"nothing":         {0, quota, enough},
-		"just enough":     {899, quota, enough},
-		"little is left":  {900, quota, scarce},
-		"just that":       {949, quota, scarce},
-		"the last of it":  {950, quota, last},
-		"more than all":   {2000, quota, last},
-		"it is not known": {2000, 0, enough},
+		"nothing":          {0, 0, quota, enough},
+		"just enough":      {899, 949, quota, enough},
+		"little is left":   {900, 900, quota, scarce},
+		"just that":        {949, 999, quota, scarce},
+		"the last of it":   {950, 950, quota, last},
+		"the file is full": {800, 950, quota, scarce},
+		"more than all":    {2000, 2000, quota, last},
+		"it is not known":  {2000, 2000, 0, enough},
 	} {
-		if got := levelOf(tc.used, tc.quota); got != tc.want {
+		if got := levelOf(tc.used, tc.file, tc.quota); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
@@ -85,7 +86,7 @@ func TestHeadroom(t *testing.T) {
 		})
 		r.gate.lookAtSpace()
 	}
-	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "nearly full") || taken < 700 {
+	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "nearly full") || taken < 500 {
 		t.Fatalf("after %d objects: %v, want that the store is nearly full", taken, err)
 	}
 	if _, err := b.Put(ctx, two.Prefix()+"x", value); status.Code(err) != codes.ResourceExhausted {
