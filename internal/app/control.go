@@ -115,7 +115,8 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	if err != nil {
 		return fmt.Errorf("add reconcilers: %w", err)
 	}
-	if err := a.addWorkers(ctx, mgr, machines); err != nil {
+	machineLooks, err := a.addWorkers(ctx, mgr, machines)
+	if err != nil {
 		return fmt.Errorf("add the reconcilers of workers: %w", err)
 	}
 	if err := a.sweep(ctx, direct, machines); err != nil {
@@ -134,7 +135,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	}
 	defer stop()
 	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		err := stage.Run(ctx, a.Report, "Reconcilers", func(ctx context.Context) error { return a.awaitReady(ctx, mgr, direct, looks) })
+		err := stage.Run(ctx, a.Report, "Reconcilers", func(ctx context.Context) error { return a.awaitReady(ctx, mgr, direct, looks, machineLooks) })
 		if err == nil {
 			close(looked)
 			ready()
@@ -228,8 +229,8 @@ func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager
 }
 
 // awaitReady waits until the caches are filled, the first provisioner and organization are ready and what
-// is said of clusters is true, so that a user who is told "ready" can create and trust.
-func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.WithWatch, looks []*operator.FirstLooks) error {
+// is said of clusters and machines is true, so that a user who is told "ready" can create and trust.
+func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.WithWatch, looks []*operator.FirstLooks, machines *operator.FirstLooks) error {
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		return fmt.Errorf("wait for the caches: %w", context.Cause(ctx))
 	}
@@ -251,10 +252,12 @@ func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.Wi
 			return err
 		}
 	}
-	if len(names) == 0 {
-		return nil
+	if len(names) > 0 {
+		if err := cluster.WaitAgreed(ctx, direct); err != nil {
+			return err
+		}
 	}
-	return cluster.WaitAgreed(ctx, direct)
+	return awaitWorkers(ctx, direct, machines)
 }
 
 // addReconcilers adds all but those of workers. What it returns tells when control planes were looked at.

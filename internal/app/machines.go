@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,6 +17,7 @@ import (
 	"kqueen.io/kqueen/internal/clusters/provision/hosted"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/machine/local"
@@ -72,15 +75,38 @@ func (c clusters) Client(ctx context.Context, cluster *v1alpha1.Cluster) (client
 	return c.remotes.Client(ctx, secret, v1alpha1.KubeconfigKey)
 }
 
-// addWorkers adds the reconcilers of NodePool and Machine.
-func (a *App) addWorkers(ctx context.Context, mgr ctrl.Manager, here *local.Provider) error {
+// addWorkers adds the reconcilers of NodePool and Machine. What it returns tells when machines were looked at.
+func (a *App) addWorkers(ctx context.Context, mgr ctrl.Manager, here *local.Provider) (*operator.FirstLooks, error) {
 	access := clusters{kube.NewRemotes(mgr.GetAPIReader(), mgr.GetScheme(), a.Version)}
 	prepares := prepare.New(prepare.Config{Clusters: access, Releases: release.NewStore(a.Releases), Images: a.Images})
 	if err := nodepool.Setup(mgr, prepares.Prepare); err != nil {
-		return err
+		return nil, err
 	}
 	return machinecontroller.Setup(ctx, mgr, access, map[string]machine.Provider{
 		v1alpha1.ProviderLocal:  here,
 		v1alpha1.ProviderManual: manual.New(manual.Config{Reachable: advertiseAddress(a.Listen) != machine.NoAddress()}),
 	}, a.notices.machines)
+}
+
+// workersUnlooked bounds how long a start waits for what is said of machines and pools: a machine whose cluster does not answer
+// keeps nothing else from being served.
+const workersUnlooked = 5 * time.Second
+
+// awaitWorkers waits until what is said of machines and pools is of this life: before, all nodes are as ready as they were when
+// the host stopped.
+func awaitWorkers(ctx context.Context, direct client.Reader, looks *operator.FirstLooks) error {
+	machines := &v1alpha1.MachineList{}
+	if err := direct.List(ctx, machines); err != nil {
+		return fmt.Errorf("list machines: %w", err)
+	}
+	var names []types.NamespacedName
+	for i := range machines.Items {
+		names = append(names, client.ObjectKeyFromObject(&machines.Items[i]))
+	}
+	bounded, cancel := context.WithTimeout(ctx, workersUnlooked)
+	defer cancel()
+	if err := looks.Wait(bounded, names); err != nil {
+		return ctx.Err()
+	}
+	return nodepool.WaitAgreed(bounded, direct)
 }

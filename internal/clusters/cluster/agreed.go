@@ -3,40 +3,19 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-)
-
-const (
-	// agreeEvery is the time between two looks at whether clusters know of their control planes.
-	agreeEvery = 20 * time.Millisecond
-	// agreeWithin bounds the wait: a cluster that cannot be looked at keeps no other from being served.
-	agreeWithin = 10 * time.Second
+	"kqueen.io/kqueen/internal/platform/operator"
 )
 
 // WaitAgreed waits until no status of a cluster speaks of an earlier life of KQueen: none is called ready whose control
 // plane is not.
 func WaitAgreed(ctx context.Context, direct client.Reader) error {
-	ctx, cancel := context.WithTimeout(ctx, agreeWithin)
-	defer cancel()
-	again := time.NewTicker(agreeEvery)
-	defer again.Stop()
-	for {
-		agreed, err := agree(ctx, direct)
-		if err != nil || agreed {
-			return err
-		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	return operator.WaitAgreed(ctx, func(ctx context.Context) (bool, error) { return agree(ctx, direct) })
 }
 
 // agree says whether every cluster that is ready has a control plane that is, or none.

@@ -19,20 +19,22 @@ import (
 )
 
 // Setup adds the reconciler of Machine to mgr. changed gets the UID of a machine on this host when its runner says that
-// a program of it changed.
-func Setup(ctx context.Context, mgr ctrl.Manager, clusters Clusters, providers map[string]machine.Provider, changed *operator.Notices) error {
+// a program of it changed. What Setup returns knows which machines were looked at: until then their statuses speak of an earlier life.
+func Setup(
+	ctx context.Context, mgr ctrl.Manager, clusters Clusters, providers map[string]machine.Provider, changed *operator.Notices,
+) (*operator.FirstLooks, error) {
 	c := mgr.GetClient()
 	if err := operator.IndexUID(ctx, mgr.GetFieldIndexer(), &v1alpha1.Machine{}); err != nil {
-		return err
+		return nil, err
 	}
-	machines := New(Config{
+	looks := operator.NewFirstLooks(New(Config{
 		Client: c, Reader: mgr.GetAPIReader(), Clusters: clusters, Providers: providers, Recorder: operator.Recorder(mgr), Now: time.Now,
-	})
-	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Machine{}).
+	}))
+	return looks, ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Machine{}).
 		Watches(&v1alpha1.Cluster{}, machinesOf(c, OfCluster)).
 		Watches(&v1alpha1.Machine{}, machinesOf(c, Peers), builder.WithPredicates(moved())).
 		WatchesRawSource(changed.ByIndex(c, operator.UIDIndex, func() client.ObjectList { return &v1alpha1.MachineList{} })).
-		WithOptions(operator.Parallel()).Complete(machines)
+		WithOptions(operator.Parallel()).Complete(looks)
 }
 
 // Rules are what the reconciler needs on the admin plane.

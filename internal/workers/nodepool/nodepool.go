@@ -7,7 +7,7 @@
 // without a cache, so that a Machine that was just made is not made twice. The package knows nothing of
 // how a machine is made, joined or drained: that is the machine controller's.
 //
-// Package app calls Setup.
+// Package app calls Setup and WaitAgreed.
 package nodepool
 
 import (

@@ -1,0 +1,98 @@
+//go:build linux
+
+package app
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+// TestAwaitWorkers: after a stop of the host machines and pools are as ready as they were. A start waits until the machines were
+// looked at, and the pools count them as they are.
+func TestAwaitWorkers(t *testing.T) {
+	c := controlplanetest.Client(t)
+	pool := &v1alpha1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "earlier"}, Spec: v1alpha1.NodePoolSpec{ClusterName: "demo"}}
+	m := &v1alpha1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "earlier-a"},
+		Spec:       v1alpha1.MachineSpec{ClusterName: "demo", Version: "v1.36.3", Provider: v1alpha1.ProviderManual},
+	}
+	for _, o := range []client.Object{pool, m} {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Delete(context.WithoutCancel(t.Context()), o) })
+		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pool, v1alpha1.GroupVersion.WithKind("NodePool"))}
+	}
+	node := func(status metav1.ConditionStatus) error {
+		apimeta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionNodeReady, Status: status, Reason: "Test"})
+		return c.Status().Update(t.Context(), m)
+	}
+	counts := func(n int32) error {
+		pool.Status.ReadyReplicas = n
+		return c.Status().Update(t.Context(), pool)
+	}
+	if err := errors.Join(node(metav1.ConditionTrue), counts(1)); err != nil {
+		t.Fatal(err)
+	}
+	var looked, counted atomic.Bool
+	looks := operator.NewFirstLooks(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		looked.Store(true)
+		return reconcile.Result{}, node(metav1.ConditionUnknown)
+	}))
+	done := make(chan error, 1)
+	go func() {
+		err := awaitWorkers(t.Context(), c, looks)
+		if err == nil && (!looked.Load() || !counted.Load()) {
+			err = errors.New("it did not wait for a look at the machine, or for the pool to count it")
+		}
+		done <- err
+	}()
+	if _, err := looks.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(m)}); err != nil {
+		t.Fatal(err)
+	}
+	counted.Store(true)
+	if err := counts(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// oneMachine is an admin plane with a machine and no pools.
+type oneMachine struct{ client.Reader }
+
+func (oneMachine) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	if machines, ok := list.(*v1alpha1.MachineList); ok {
+		machines.Items = []v1alpha1.Machine{{}}
+	}
+	return nil
+}
+
+// TestAwaitWorkersIsBounded: a machine that cannot be looked at keeps the rest from being served for a moment alone.
+func TestAwaitWorkersIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if err := awaitWorkers(t.Context(), oneMachine{}, operator.NewFirstLooks(nil)); err != nil || time.Since(began) != workersUnlooked {
+			t.Errorf("it waits for %s and ends with %v, want %s", time.Since(began), err, workersUnlooked)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := awaitWorkers(ended, oneMachine{}, operator.NewFirstLooks(nil)); !errors.Is(err, context.Canceled) {
+			t.Errorf("after its end: %v", err)
+		}
+	})
+}
