@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kqueen.io/kqueen/internal/platform/atomicfile"
@@ -16,8 +17,19 @@ func specByPath(c Component, files map[string]File) string {
 	if c.Build == "" {
 		return ""
 	}
-	c.Build = ""
+	c.Build, c.Moves = "", nil
 	return specOf(c, files)
+}
+
+// moved are arguments with what lies at a path in the place of the path. It is pure.
+func moved(args []string, moves map[string]string) []string {
+	out := slices.Clone(args)
+	for i, arg := range out {
+		if build, ok := moves[arg]; ok {
+			out[i] = "build " + build
+		}
+	}
+	return out
 }
 
 // buildOf is the identity of an adopted process. One that an earlier KQueen has marked by its path is taken for the build

@@ -49,9 +49,11 @@ type Component struct {
 	Path string // absolute path of the program, also its argv[0]
 	// Build says what the program is, wherever it lies: it runs on when the file moves, and is restarted when another build takes
 	// its place. Empty: the path says it.
-	Build string   `json:",omitempty"`
-	Args  []string // argv[1:]
-	Env   []string // NAME=value, on top of PATH and HOME
+	Build string `json:",omitempty"`
+	// Moves says the same of files that Args name by their paths: what lies there counts, and not where.
+	Moves map[string]string `json:",omitempty"`
+	Args  []string          // argv[1:]
+	Env   []string          // NAME=value, on top of PATH and HOME
 
 	// After names components that must be ready before this one starts. It orders starts only: when one of them fails
 	// later, this one goes on.

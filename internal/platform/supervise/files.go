@@ -85,7 +85,7 @@ func specOf(c Component, files map[string]File) string {
 		program = "build " + c.Build // no path begins so
 	}
 	list([]string{program})
-	list(c.Args)
+	list(moved(c.Args, c.Moves))
 	list(c.Env)
 	// Added only where set: the identity of everything else must not change.
 	if c.Within != "" {

@@ -163,8 +163,16 @@ func TestSpecOfBuild(t *testing.T) {
 	if of("/p", "1") != of("/q", "1") || of("/p", "1") == of("/p", "2") || of("/p", "") == of("/q", "") {
 		t.Error("the path counts with a build, or the build does not")
 	}
+	args := func(moves map[string]string, args ...string) string {
+		return specOf(Component{Path: "/p", Build: "1", Args: args, Moves: moves}, nil)
+	}
+	if args(map[string]string{"/a": "x"}, "--", "/a") != args(map[string]string{"/b": "x"}, "--", "/b") ||
+		args(map[string]string{"/a": "x"}, "/a") == args(map[string]string{"/a": "y"}, "/a") ||
+		args(map[string]string{"/a": "x"}, "/a") == args(nil, "/a") || args(map[string]string{"/a": "x"}, "--c=/a") != args(nil, "--c=/a") {
+		t.Error("where a file lies that an argument names counts, or what lies there does not")
+	}
 	// Marks of processes that run: they must not change.
-	if got := of("/p", ""); got != specByPath(Component{Path: "/p", Build: "1"}, nil) || specByPath(Component{Path: "/p"}, nil) != "" {
+	if got := of("/p", ""); got != specByPath(Component{Path: "/p", Build: "1", Moves: map[string]string{"/a": "x"}}, nil) || specByPath(Component{Path: "/p"}, nil) != "" {
 		t.Errorf("the identity by path is %s", got)
 	}
 }

@@ -46,7 +46,7 @@ func (d description) runtimeAlone() (supervise.Workload, error) {
 
 func (d description) programs() node.Programs {
 	return node.Programs{
-		Program: d.program, Parts: d.parts, Binaries: d.binaries,
+		Program: d.program, Parts: d.parts, Binaries: d.binaries, Move: true,
 		Dir: d.dir, RestartContainerd: []string{node.FileContainerd}, Socket: socket(),
 		Images: node.ImagesFor(d.record.Cluster.CNI, d.parts.Images()), Marks: d.place.containerd(),
 		Name: d.record.Node, Address: d.record.Address, Health: netip.AddrFrom4([4]byte{127, 0, 0, 1}),

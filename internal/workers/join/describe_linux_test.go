@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"flag"
 	"net/netip"
 	"os"
@@ -8,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"kqueen.io/kqueen/internal/hosting/cis"
 	"kqueen.io/kqueen/internal/hosting/release"
@@ -20,6 +21,10 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // exampleDescription is of a machine that has no identity yet.
 func exampleDescription() description {
+	version, err := release.ParseVersion("v1.36.3")
+	if err != nil {
+		panic(err)
+	}
 	return description{
 		record: Record{
 			Node: "hand-x7k2f", Address: netip.MustParseAddr("198.51.100.20"), Token: goodToken,
@@ -31,7 +36,7 @@ func exampleDescription() description {
 		place: DefaultDir, dir: DefaultDir + "/workloads/node", program: "/usr/bin/kqueen",
 		host:     Host{ProxyMode: "nftables", servers: "nameserver 10.0.0.1\n"},
 		parts:    release.NodeParts{Dir: "/parts"},
-		binaries: release.Binaries{Dir: "/releases/v1.36.3", Components: map[string]release.Component{"kubelet": {}, "kube-proxy": {}}},
+		binaries: release.Binaries{Version: version, Dir: "/releases/v1.36.3", Components: map[string]release.Component{"kubelet": {SHA256: "5e55"}, "kube-proxy": {SHA256: "a110"}}},
 	}
 }
 
@@ -45,6 +50,44 @@ func TestDescribe(t *testing.T) {
 	alone, err := d.runtimeAlone()
 	if err != nil || len(alone.Components) != 1 || alone.Components[0].Name != node.ComponentContainerd {
 		t.Errorf("while pods are stopped %+v runs, %v", alone.Components, err)
+	}
+}
+
+// TestMovedProgramsRunOn: kqueen and the folders of programs can lie elsewhere, and another kubelet or kube-proxy in the same place is
+// another program.
+func TestMovedProgramsRunOn(t *testing.T) {
+	ids := func(change func(*description)) map[string][]string {
+		d := exampleDescription()
+		change(&d)
+		w, err := d.describe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string][]string{}
+		for _, c := range w.Components {
+			id := []string{c.Build}
+			for _, arg := range c.Args {
+				id = append(id, cmp.Or(c.Moves[arg], arg))
+			}
+			all[c.Name] = id
+		}
+		delete(all, node.ComponentContainerd) // its configuration names the folder of its parts
+		return all
+	}
+	as := ids(func(*description) {})
+	moved := ids(func(d *description) {
+		d.program, d.parts.Dir, d.binaries.Dir = "/opt/kqueen", "/elsewhere", "/new/v1.36.3"
+	})
+	if diff := gocmp.Diff(as, moved); diff != "" {
+		t.Errorf("after a move (-want +got):\n%s", diff)
+	}
+	for program, component := range map[string]string{"kubelet": node.ComponentKubelet, "kube-proxy": node.ComponentProxy} {
+		rebuilt := ids(func(d *description) { d.binaries.Components[program] = release.Component{SHA256: "0ther"} })
+		for name := range as {
+			if same := slices.Equal(as[name], rebuilt[name]); same != (name != component) {
+				t.Errorf("after a new build of %s, %s is the same: %t", program, name, same)
+			}
+		}
 	}
 }
 
@@ -68,7 +111,7 @@ func compare(t *testing.T, name string, d description) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
+	if diff := gocmp.Diff(string(want), text); diff != "" {
 		t.Errorf("%s (-want +got); -update writes it:\n%s", name, diff)
 	}
 }

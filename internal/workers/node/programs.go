@@ -1,6 +1,7 @@
 package node
 
 import (
+	"maps"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -32,6 +33,9 @@ type Programs struct {
 	Program  string
 	Parts    release.NodeParts
 	Binaries release.Binaries
+	// Move says that the folders of programs may lie elsewhere after an upgrade: kubelet and kube-proxy are then known by their
+	// versions and checksums, so that one that only moved runs on, and another one in the same place is started.
+	Move bool
 	// Dir holds the files; RestartContainerd are those of them that containerd reads at its start alone.
 	Dir               string
 	RestartContainerd []string
@@ -92,19 +96,38 @@ func (p Programs) Kubelet() supervise.Component {
 		"--node-ip="+p.Address.String(),
 		"--node-labels="+p.Label,
 	)
-	return supervise.Component{
+	beside := map[string]string{p.Parts.Program("ctr"): "ctr"}
+	for _, image := range p.Images {
+		beside[image.Archive] = image.Name
+	}
+	return p.known("kubelet", beside, supervise.Component{
 		Name:      ComponentKubelet,
 		Path:      p.Program,
 		Args:      args,
 		After:     []string{ComponentContainerd},
 		RestartOn: []string{FileKubelet, FileCA},
 		Probe:     &supervise.Probe{URL: "http://" + p.health(PortKubeletHealth) + "/healthz"},
+	})
+}
+
+// starterBuild is raised for a kqueen whose way to start a kubelet or kube-proxy has to replace that of those which run.
+const starterBuild = "machine start 1"
+
+// known says what a component is that kqueen starts and then becomes: a program of Kubernetes, by its version and checksum, and what else
+// its arguments name by paths.
+func (p Programs) known(program string, beside map[string]string, c supervise.Component) supervise.Component {
+	sum := p.Binaries.Components[program].SHA256
+	if !p.Move || sum == "" {
+		return c
 	}
+	c.Build, c.Moves = starterBuild, map[string]string{p.Binaries.Path(program): program + " " + p.Binaries.Version.String() + " sha256:" + sum}
+	maps.Copy(c.Moves, beside)
+	return c
 }
 
 // Proxy is kube-proxy with the node's own identity, which is there once the kubelet has joined.
 func (p Programs) Proxy() supervise.Component {
-	return supervise.Component{
+	return p.known("kube-proxy", nil, supervise.Component{
 		Name: ComponentProxy,
 		Path: p.Program,
 		Args: []string{
@@ -121,7 +144,7 @@ func (p Programs) Proxy() supervise.Component {
 			"--conntrack-tcp-timeout-close-wait=0",
 		},
 		After: []string{ComponentKubelet},
-	}
+	})
 }
 
 func (p Programs) path(file string) string { return filepath.Join(p.Dir, file) }
