@@ -101,7 +101,7 @@ func (u *bringUp) egress(ctx context.Context) error {
 		Name: "egress",
 		Path: u.Program,
 		// It is raised for an egress that an upgrade has to replace: that ends what it carries.
-		Build: "egress 1",
+		Build: "egress 2",
 		// In one word: an egress of a KQueen that ran API servers as itself, and has sockets that no others can open, had two.
 		Args:  []string{"egress", "--workloads=" + filepath.Dir(place.Dir), "--health=" + health},
 		Ports: []string{portHealth},

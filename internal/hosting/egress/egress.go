@@ -7,8 +7,9 @@
 // beside them: the [Server] need not be told about clusters that come and go.
 //
 // It hides the protocol (HTTP CONNECT, https://kubernetes.io/docs/concepts/architecture/control-plane-node-communication/)
-// and the rule of who may be called from where. The reconciler of control planes and the machine provider write marks; a provider that
-// creates machines serves exits; the command line runs the server.
+// and the rule of who may be called from where, and how administrators write down what they allow beside it. The reconciler of
+// control planes and the machine provider write marks; a provider that creates machines serves exits; the command line runs
+// the server. It and the admission of organizations read lists by [ParseDestination].
 package egress
 
 import (
@@ -33,6 +34,10 @@ type Mark struct {
 	Ranges []netip.Prefix `json:"ranges,omitempty"`
 	// Kubelets are the recorded addresses of the cluster's machines, for an entry.
 	Kubelets []netip.Addr `json:"kubelets,omitempty"`
+	// Allowed is what administrators allow it to call beside its cluster, for an entry.
+	Allowed []Destination `json:"allowed,omitempty"`
+	// Closed are the ranges of this host's machines, of any cluster, which Allowed does not open, for an entry.
+	Closed []netip.Prefix `json:"closed,omitempty"`
 	// Machine is the machine's address, which the host reaches. It is what makes an exit of it.
 	Machine netip.Addr `json:"machine,omitzero"`
 }
@@ -51,6 +56,9 @@ func parseMark(data []byte) (Mark, error) {
 	}
 	if !m.exit() && len(m.Ranges) == 0 {
 		return Mark{}, errors.New("ranges: an entry needs those of its cluster")
+	}
+	if slices.Contains(m.Allowed, Destination{}) {
+		return Mark{}, errors.New("allowed: an entry of the list is empty")
 	}
 	return m, nil
 }
@@ -72,19 +80,23 @@ func (e *refusedError) Error() string {
 
 // inside says whether a call from an entry goes to a pod or a Service, and so through an exit. A call that is not
 // may be refused: an administrator of a cluster can make its API server call any address, by objects such as Nodes
-// and Endpoints, and must reach nothing thereby that is not the cluster's. It is pure. machines are those of all
-// clusters on this host, own are the host's own addresses.
+// and Endpoints, and must reach nothing thereby that is not the cluster's, or allowed by an administrator of the installation.
+// What is refused whatever is allowed comes first. It is pure. machines are those of all clusters on this host, own are the
+// host's own addresses.
 func inside(entry Mark, target netip.AddrPort, machines []Mark, own []netip.Addr) (bool, error) {
 	refuse := func(reason string) (bool, error) { return false, &refusedError{target.String(), reason} }
 	addr := target.Addr()
-	if addr.IsLoopback() || addr.IsUnspecified() || addr.IsMulticast() || addr.IsLinkLocalUnicast() || wraps(addr) {
+	if addr.Zone() != "" || isIn(special, addr) {
 		return refuse("the address is special; " + instead)
 	}
-	if slices.ContainsFunc(entry.Ranges, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+	if contains(entry.Ranges, addr) {
 		return true, nil
 	}
 	if slices.Contains(own, addr) {
 		return refuse("it is an address of the host; " + instead)
+	}
+	if isIn(metadata, addr) {
+		return refuse("it is the metadata of a cloud; " + instead)
 	}
 	for _, m := range machines {
 		if m.Machine != addr {
@@ -95,22 +107,26 @@ func inside(entry Mark, target netip.AddrPort, machines []Mark, own []netip.Addr
 		}
 		return false, nil
 	}
-	if target.Port() != kubeletPort {
-		return refuse(fmt.Sprintf("it is neither a pod nor a Service of the cluster nor a kubelet (port %d); %s", kubeletPort, instead))
+	if target.Port() == kubeletPort {
+		if !slices.Contains(entry.Kubelets, addr) {
+			return refuse("it is not the recorded address of a machine of the cluster")
+		}
+		return false, nil
 	}
-	if !slices.Contains(entry.Kubelets, addr) {
-		return refuse("it is not the recorded address of a machine of the cluster")
+	if contains(entry.Closed, addr) {
+		return refuse("it is in the network of the host's machines; " + instead)
+	}
+	if !entry.allows(target) {
+		return refuse(fmt.Sprintf("it is neither a pod nor a Service of the cluster nor a kubelet (port %d), nor does an administrator of the installation allow it; %s", kubeletPort, instead))
 	}
 	return false, nil
 }
 
-// wrapping are the ranges of IPv6 in which an IPv4 address is wrapped: a router, or the host itself, may unwrap it, and then
-// it is one that was refused. RFC 4291 2.5.5.1, 6052 2.1, 8215, 3056 and 4380.
-var wrapping = []netip.Prefix{
-	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"),
-	netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001::/32"),
+func contains(ranges []netip.Prefix, addr netip.Addr) bool {
+	return slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-func wraps(addr netip.Addr) bool {
-	return slices.ContainsFunc(wrapping, func(p netip.Prefix) bool { return p.Contains(addr) })
+// allows says whether a call is one that administrators allow. It may be refused all the same.
+func (m Mark) allows(target netip.AddrPort) bool {
+	return slices.ContainsFunc(m.Allowed, func(d Destination) bool { return d.holds(target) })
 }

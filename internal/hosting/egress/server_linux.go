@@ -32,8 +32,12 @@ type Server struct {
 	Dir string
 	Log *slog.Logger
 
-	mu    sync.Mutex
-	marks map[string]known // by the name of the directory
+	// direct connects from this host; nil for TCP.
+	direct Dial
+
+	mu      sync.Mutex
+	marks   map[string]known // by the name of the directory
+	allowed map[*allowed]bool
 }
 
 // known is a mark that was found.
@@ -45,7 +49,12 @@ type known struct {
 
 // Run serves until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
-	s.marks = map[string]known{}
+	s.marks, s.allowed = map[string]known{}, map[*allowed]bool{}
+	if s.direct == nil {
+		s.direct = func(ctx context.Context, target netip.AddrPort) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", target.String())
+		}
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		tick := time.NewTicker(interval)
@@ -108,12 +117,13 @@ func (s *Server) look(ctx context.Context, group *errgroup.Group) error {
 }
 
 // take reads a mark that is new or has changed and serves it, if it is an entry. An entry that is served already stays
-// open: what is connected through it has nothing to do with what was added.
+// open: what is connected through it has nothing to do with what was added, and what is allowed no more is cut.
 func (s *Server) take(ctx context.Context, group *errgroup.Group, name string, changed time.Time) error {
 	dir, before := filepath.Join(s.Dir, name), s.get(name)
 	mark, err := readMark(dir)
 	if err == nil && before.serves(mark.Cluster) && !mark.exit() && there(filepath.Join(dir, Socket)) {
 		s.set(name, known{Mark: mark, changed: changed, cancel: before.cancel})
+		s.cut(name, mark)
 		return nil
 	}
 	before.stop()
@@ -196,7 +206,7 @@ func (s *Server) entry(name string) Mark {
 // dial connects the API server of an entry with target.
 func (s *Server) dial(ctx context.Context, name string, target netip.AddrPort) (net.Conn, error) {
 	entry := s.entry(name)
-	own, err := hostAddresses()
+	own, err := HostAddresses()
 	if err != nil {
 		return nil, err
 	}
@@ -206,8 +216,11 @@ func (s *Server) dial(ctx context.Context, name string, target netip.AddrPort) (
 		s.Log.Warn("refused", "cluster", entry.Cluster, "error", err)
 		return nil, err
 	}
+	if !within && entry.allows(target) {
+		return s.dialAllowed(ctx, name, target)
+	}
 	if !within {
-		return (&net.Dialer{}).DialContext(ctx, "tcp", target.String())
+		return s.direct(ctx, target)
 	}
 	err = errors.New("the cluster has no machine on this host")
 	for _, exit := range exits {
@@ -239,7 +252,8 @@ func (s *Server) exits(cluster string) (machines []Mark, dirs []string) {
 	return machines, dirs
 }
 
-func hostAddresses() ([]netip.Addr, error) {
+// HostAddresses are those of this host now.
+func HostAddresses() ([]netip.Addr, error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil, fmt.Errorf("list the host's addresses: %w", err)

@@ -52,7 +52,7 @@ func newHost(t *testing.T) *host {
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Dir: h.dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	s := &Server{Dir: h.dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), direct: echo("outside")}
 	run(t, func(ctx context.Context) error { return s.Run(ctx) })
 	return h
 }
@@ -85,8 +85,12 @@ func (h *host) mark(name string, m Mark) (dir string) {
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}
+	fresh := filepath.Join(dir, "new")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, MarkFile), data, 0o600)
+		err = os.WriteFile(fresh, data, 0o600)
+	}
+	if err == nil { // as it is written: never half
+		err = os.Rename(fresh, filepath.Join(dir, MarkFile))
 	}
 	if err != nil {
 		h.t.Fatal(err)
@@ -222,6 +226,62 @@ func TestServerLearnsKubelets(t *testing.T) {
 	if err := open.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
 		t.Errorf("what was connected is closed: %v", err)
 	}
+}
+
+// What is allowed is called at once, and what is taken back is cut, while connections to pods and to what stays allowed go on.
+func TestServerFollowsTheList(t *testing.T) {
+	h := newHost(t)
+	kept, taken := destination(t, "198.51.100.0/24:443"), destination(t, "203.0.113.7:8443")
+	mark := Mark{Cluster: "a", Ranges: pods}
+	h.mark("plane-a", mark)
+	h.mark("plane-b", Mark{Cluster: "b", Ranges: pods})
+	h.eventually("plane-a", "198.51.100.7:443", "403 calls from this API server to 198.51.100.7:443 are refused: "+unlisted)
+
+	mark.Allowed = []Destination{kept, taken}
+	h.mark("plane-a", mark)
+	for _, target := range []string{"198.51.100.7:443", "203.0.113.7:8443"} {
+		if got, err := h.call("plane-a", target); err != nil || got != "outside "+target+"\nhello" {
+			t.Errorf("what has just been allowed, %s: %q, %v", target, got, err)
+		}
+		h.eventually("plane-b", target, "are refused")
+	}
+	h.eventually("plane-a", "198.51.100.7:80", "are refused")
+	staying, cut := h.open("plane-a", "198.51.100.7:443"), h.open("plane-a", "203.0.113.7:8443")
+
+	mark.Allowed = []Destination{kept}
+	h.mark("plane-a", mark)
+	if got, err := h.call("plane-a", "203.0.113.7:8443"); err == nil || !strings.Contains(err.Error(), "are refused") {
+		t.Errorf("what has just been taken back: %q, %v", got, err)
+	}
+	h.mark("plane-c", Mark{Cluster: "c", Ranges: pods}) // what makes the server look again
+	if err := cut.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := cut.Read(make([]byte, 1)); n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("what is allowed no more is still connected: %d bytes, %v", n, err)
+	}
+	if _, err := io.WriteString(staying, "more"); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len("more"))
+	if _, err := io.ReadFull(staying, got); err != nil || string(got) != "more" {
+		t.Errorf("what stays allowed answers %q: %v", got, err)
+	}
+}
+
+// open connects through an entry to an echo outside, and reads its greeting.
+func (h *host) open(entry, target string) net.Conn {
+	h.t.Helper()
+	conn, _, err := dialThrough(h.t.Context(), filepath.Join(h.dir, entry), netip.MustParseAddrPort(target))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = conn.Close() })
+	greeting := make([]byte, len("outside "+target+"\n"))
+	if _, err := io.ReadFull(conn, greeting); err != nil {
+		h.t.Fatal(err)
+	}
+	return conn
 }
 
 // A mark that cannot be read closes nothing but its own entry.
