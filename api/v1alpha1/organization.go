@@ -118,6 +118,24 @@ type OrganizationSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=privileged;baseline;restricted
 	PodSecurity string `json:"podSecurity,omitempty"`
+	// Egress is what the API servers of the organization's hosted clusters may call beside the nodes, pods and Services of their
+	// own cluster. Only an administrator of the installation changes it.
+	// +optional
+	Egress *Egress `json:"egress,omitempty"`
+}
+
+// Egress is what API servers may call beside their own clusters.
+type Egress struct {
+	// Allow are ranges of addresses with a port: "192.0.2.0/24:443", "192.0.2.7:443" for one address, "[2001:db8::/64]:443" in
+	// IPv6. They are added to those that are allowed to all organizations (kqueen up --egress-allow). The names of hosts are
+	// not looked up. The host of KQueen, its machines, loopback, link-local addresses and the port of kubelets stay closed.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:Pattern=`^(\[[0-9a-fA-F:.]+(/[0-9]+)?\]|[0-9.]+(/[0-9]+)?):[0-9]+$`
+	Allow []string `json:"allow,omitempty"`
 }
 
 // Member is a user or a group of users, and what they may do in the organization.
@@ -220,6 +238,14 @@ type OrganizationList struct {
 
 // OwnedNamespace is the name of the namespace that the organization owns.
 func (o *Organization) OwnedNamespace() string { return NamespacePrefix + o.Name }
+
+// EgressAllowed is what spec.egress allows; nil for a nil Organization.
+func (o *Organization) EgressAllowed() []string {
+	if o == nil || o.Spec.Egress == nil {
+		return nil
+	}
+	return o.Spec.Egress.Allow
+}
 
 // Shared returns the part of the status that all kinds have.
 func (o *Organization) Shared() *Status { return &o.Status.Status }

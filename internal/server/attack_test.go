@@ -18,6 +18,7 @@ func TestMassAssignment(t *testing.T) {
 	for _, field := range []string{
 		`"organization":"red"`, `"uid":"1"`, `"status":{"version":"v1.36.3"}`, `"createdAt":"2020-01-01T00:00:00Z"`, `"revision":"1"`,
 		`"generation":7`, `"kind":"Organization"`, `"metadata":{"namespace":"org-red"}`, `"ownerReferences":[]`, `"finalizers":["x"]`,
+		`"egress":{"allow":["192.0.2.7:443"]}`,
 	} {
 		name, _, _ := strings.Cut(field, ":")
 		want := "/" + strings.Trim(name, `"`)
@@ -56,7 +57,7 @@ func TestNoPrivilegeEscalation(t *testing.T) {
 	for _, body := range []string{
 		`{"spec":{"quota":{"clusters":99}}}`, `{"spec":{"releases":["v1.36"]}}`, `{"spec":{"provisioners":["hosted"]}}`,
 		`{"spec":{"drivers":["hosted"]}}`, `{"spec":{"dataStores":["fast"]}}`, `{"spec":{"machineProviders":["local"]}}`,
-		`{"spec":{"podSecurity":"privileged"}}`,
+		`{"spec":{"podSecurity":"privileged"}}`, `{"spec":{"egress":{"allow":["192.0.2.7:443"]}}}`,
 	} {
 		a := h.do(t.Context(), t, "owner", "PATCH", "/api/v1/organizations/blue", body, "If-Match", "*", "Content-Type", merge)
 		if a.status != http.StatusForbidden {

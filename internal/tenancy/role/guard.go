@@ -15,7 +15,7 @@ import (
 // administered are the fields of an Organization that its owners, who may update it, may not change.
 var administered = []string{
 	"spec.quota", "spec.provisioners", "spec.releases", "spec.drivers", "spec.dataStores", "spec.machineProviders",
-	"spec.podSecurity",
+	"spec.podSecurity", "spec.egress",
 	"metadata.finalizers", "metadata.ownerReferences",
 }
 

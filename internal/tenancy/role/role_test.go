@@ -248,6 +248,7 @@ func TestGuard(t *testing.T) {
 		"OwnerStores":     {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.DataStores = []string{"fast"} }, "spec.dataStores: only an administrator"},
 		"OwnerMachines":   {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.MachineProviders = []string{"local"} }, "spec.machineProviders: only an administrator"},
 		"OwnerPods":       {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.PodSecurity = "privileged" }, "spec.podSecurity: only an administrator"},
+		"OwnerEgress":     {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Egress = &v1alpha1.Egress{Allow: []string{"192.0.2.7:443"}} }, "spec.egress: only an administrator"},
 		"OwnerFinalizers": {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Finalizers = append(o.Finalizers, "example.com/stay") }, "metadata.finalizers"},
 		"Operator":        {Group("blue", v1alpha1.RoleOperator), func(o *v1alpha1.Organization) { o.Spec.Members = nil }, "cannot update"},
 		"ForeignOwner":    {Group("red", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Members = nil }, "cannot"},
