@@ -11,6 +11,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/runner"
 	"kqueen.io/kqueen/internal/platform/ciphers"
@@ -53,6 +54,9 @@ type Description struct {
 	Cluster string
 	// Kubelets are the addresses at which it may call kubelets that are not on this host.
 	Kubelets []netip.Addr
+	// Allowed is what administrators allow it to call beside its cluster, and Closed what that does not open.
+	Allowed []egress.Destination
+	Closed  []netip.Prefix
 	// EncryptionKey encrypts Secrets at rest: 32 bytes.
 	EncryptionKey []byte
 	// Store is where the keyspace is.

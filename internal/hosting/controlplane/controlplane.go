@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/runner"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
@@ -30,7 +31,8 @@ type Tenants interface {
 	Forget(name string)
 }
 
-// Config is what the reconciler of ControlPlane is made of. All fields but Gates, Recorder, Issuer, Ended, Tenants and Sizes are required.
+// Config is what the reconciler of ControlPlane is made of. All fields but Gates, Recorder, EgressAllowed, EgressClosed, Issuer, Ended,
+// Tenants and Sizes are required.
 type Config struct {
 	// Client of the admin plane.
 	Client client.Client
@@ -50,6 +52,10 @@ type Config struct {
 	GatewayAddress string
 	// AdvertiseAddress is how nodes and pods reach this host.
 	AdvertiseAddress netip.Addr
+	// EgressAllowed is what API servers of all organizations may call beside their own clusters.
+	EgressAllowed []egress.Destination
+	// EgressClosed are the ranges of this host's machines, which neither that nor an organization's own list opens.
+	EgressClosed []netip.Prefix
 	// Issuer signs the credentials that API servers take; its Audience is not looked at, because each has its own.
 	// Nil where KQueen issues none.
 	Issuer *TokenIssuer

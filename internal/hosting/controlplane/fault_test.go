@@ -20,6 +20,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/operator"
@@ -35,6 +36,8 @@ type plane struct {
 	now    time.Time
 	issuer *TokenIssuer
 	sizes  Sizes
+	// allowed is what API servers of all organizations may call.
+	allowed []egress.Destination
 }
 
 func newPlane(t *testing.T) *plane {
@@ -78,6 +81,7 @@ func (p *plane) reconciler(inj *operatortest.Injector) reconcile.Reconciler {
 		Issuer: p.issuer, Ended: func(string) []string { return nil }, Tenants: tenantLines{c},
 		Domain: "kqueen.test", GatewayAddress: "192.0.2.1:6443",
 		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"), Sizes: p.sizes, Now: func() time.Time { return p.now },
+		EgressAllowed: p.allowed, EgressClosed: []netip.Prefix{netip.MustParsePrefix("10.223.0.0/16")},
 	})
 }
 

@@ -115,7 +115,7 @@ func egressSelection() apiserverv1beta1.EgressSelectorConfiguration {
 
 // entry marks the socket by which the API server calls into its cluster.
 func (d Description) entry() ([]byte, error) {
-	mark := egress.Mark{Cluster: d.Cluster, Kubelets: d.Kubelets}
+	mark := egress.Mark{Cluster: d.Cluster, Kubelets: d.Kubelets, Allowed: d.Allowed, Closed: d.Closed}
 	for _, cidr := range []string{d.Network.PodCIDR, d.Network.ServiceCIDR} {
 		p, err := netip.ParsePrefix(cidr)
 		if err != nil {

@@ -90,11 +90,17 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 	if err != nil {
 		return Description{}, err
 	}
+	allowed, err := r.allowed(ctx, cp)
+	if err != nil {
+		return Description{}, err
+	}
 	keys, encryption := splitKeys(secret.Data)
 	return Description{
 		ID:               string(cp.UID),
 		Cluster:          clusterOf(cp),
 		Kubelets:         kubelets,
+		Allowed:          allowed,
+		Closed:           r.EgressClosed,
 		Network:          cp.Spec.Network,
 		ServerName:       serverName(cp, r.Domain),
 		AdvertiseAddress: r.AdvertiseAddress,

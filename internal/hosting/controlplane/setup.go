@@ -8,6 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -66,6 +67,7 @@ func setupControlPlanes(ctx context.Context, mgr ctrl.Manager, c Config, from Wa
 	looks := operator.NewFirstLooks(New(c))
 	return looks, ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.ControlPlane{}).WithOptions(operator.Parallel()).
 		Watches(&v1alpha1.Machine{}, ofMachine(), moved()).
+		Watches(&v1alpha1.Organization{}, ofOrganization(c.Client), builder.WithPredicates(allowsOtherwise())).
 		WatchesRawSource(from.Components.ByIndex(c.Client, operator.UIDIndex, list)).
 		WatchesRawSource(from.Credentials.ByIndex(c.Client, audienceIndex, list)).Complete(looks)
 }

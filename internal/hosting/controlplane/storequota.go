@@ -96,19 +96,28 @@ func sayStore(cp *v1alpha1.ControlPlane, limit *resource.Quantity, state metav1.
 
 // storeQuota is how much the organization of a namespace may hold in data stores; nil for as much as it wants.
 func storeQuota(ctx context.Context, c client.Reader, namespace string) (*resource.Quantity, error) {
+	o, err := organizationOf(ctx, c, namespace)
+	if o == nil || err != nil || o.Spec.Quota == nil {
+		return nil, err
+	}
+	return o.Spec.Quota.Store, nil
+}
+
+// organizationOf returns the organization of a namespace; nil where there is none.
+func organizationOf(ctx context.Context, c client.Reader, namespace string) (*v1alpha1.Organization, error) {
 	name, ok := strings.CutPrefix(namespace, v1alpha1.NamespacePrefix)
 	if !ok {
 		return nil, nil
 	}
 	o := &v1alpha1.Organization{}
 	err := c.Get(ctx, client.ObjectKey{Name: name}, o)
-	if apierrors.IsNotFound(err) || err == nil && o.Spec.Quota == nil {
+	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read organization %s: %w", name, err)
 	}
-	return o.Spec.Quota.Store, nil
+	return o, nil
 }
 
 // storeExceeded says whether nothing is left of a quota, which may be nil. It is pure.
