@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,14 +16,20 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/cluster"
 	"kqueen.io/kqueen/internal/clusters/provision"
+	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/admission"
 	"kqueen.io/kqueen/internal/tenancy/organization"
 )
 
 // validators are keyed by resource. Limits come last in a chain: they count what they let through.
-func validators(scheme *runtime.Scheme, clusters *cluster.Validator, limits *organization.Limits, direct client.Reader) map[string]http.Handler {
+func validators(
+	scheme *runtime.Scheme, clusters *cluster.Validator, limits *organization.Limits, direct client.Reader, machines netip.Prefix,
+) map[string]http.Handler {
 	return map[string]http.Handler{
+		"organizations": webhook.WithValidator(scheme, organization.ValidateEgress(func() ([]egress.Closed, error) {
+			return closedRanges(machines)
+		})),
 		"provisioners":    webhook.WithValidator(scheme, limits.Provisioners()),
 		"clusters":        webhook.WithValidator(scheme, admission.Chain(clusters, limits.Clusters())),
 		"nodepools":       webhook.WithValidator(scheme, limits.NodePools()),

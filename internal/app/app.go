@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/internal/engine"
+	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/gateway"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/hosting/runner"
@@ -61,6 +62,9 @@ type Config struct {
 	// MachineNetwork is cut into a subnet for the machines of each cluster on this host; the zero Prefix takes the
 	// one of last time, or 10.223.0.0/16. Machines that are there keep their addresses.
 	MachineNetwork netip.Prefix
+	// EgressAllowed is what the API servers of all organizations may call beside their own clusters; nil takes what was said last
+	// time, and one that is not nil and empty stands for nothing.
+	EgressAllowed []egress.Destination
 	// Images says where the images come from that KQueen's own pods in clusters run: prepare.Bundled
 	// or prepare.Upstream. Empty takes what was said last time; when nothing was, they are bundled where they are built.
 	Images string
@@ -117,6 +121,9 @@ func New(ctx context.Context, c Config) (*App, error) {
 		return nil, err
 	}
 	c = settings.merge(c)
+	if err := checkEgress(c.EgressAllowed, c.MachineNetwork); err != nil {
+		return nil, err
+	}
 	a := &App{Config: c, settings: settings, notices: newNotices(c.Engine), began: time.Now()}
 	a.problems.note("disk", low)
 	a.problems.note("settings", settings.mended)

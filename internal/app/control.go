@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"time"
@@ -129,7 +130,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 		return err
 	}
 	clusters := &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}
-	stop, err := a.admit(ctx, direct, plane.WebhookCaller, validators(mgr.GetScheme(), clusters, limits, direct))
+	stop, err := a.admit(ctx, direct, plane.WebhookCaller, validators(mgr.GetScheme(), clusters, limits, direct, a.MachineNetwork))
 	if err != nil {
 		return fmt.Errorf("serve admission: %w", err)
 	}
@@ -154,7 +155,10 @@ func (a *App) admit(ctx context.Context, direct client.Client, caller *admission
 	if err != nil {
 		return nil, err
 	}
-	hook := &admission.Hook{Client: direct, Resources: validators, Certificate: certificate, Authority: authority, Caller: caller, Log: a.Log}
+	hook := &admission.Hook{
+		Client: direct, Resources: validators, When: map[string]string{"organizations": organization.EgressChanged},
+		Certificate: certificate, Authority: authority, Caller: caller, Log: a.Log,
+	}
 	return hook.Serve(ctx)
 }
 
@@ -274,6 +278,7 @@ func (a *App) addReconcilers(
 	planes, err := controlplane.Setup(ctx, mgr, controlplane.Config{
 		Gates: gates, Releases: release.NewStore(a.Releases), Runner: a.planes(), Ask: kube.Ask,
 		Domain: a.Domain, GatewayAddress: a.gatewayAddress(), AdvertiseAddress: advertiseAddress(a.Listen),
+		EgressAllowed: a.EgressAllowed, EgressClosed: []netip.Prefix{a.MachineNetwork},
 		Issuer: d.trust(), Ended: endings.Of, Tenants: kube.NewRemotes(mgr.GetAPIReader(), mgr.GetScheme(), a.Version),
 	}, controlplane.Watches{Components: a.notices.controlPlanes, Credentials: a.notices.credentials}, a.Log)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
@@ -77,6 +78,8 @@ type settings struct {
 	AdminVersion   string       `json:"adminVersion,omitempty"`
 	MachineNetwork netip.Prefix `json:"machineNetwork,omitzero"`
 	Images         string       `json:"images,omitempty"`
+	// EgressAllowed is what the API servers of all organizations may call beside their own clusters.
+	EgressAllowed []egress.Destination `json:"egressAllowed,omitempty"`
 	// Trust has the fingerprints of what was made once and is never to be made again, by file and name.
 	Trust map[string]map[string]string `json:"trust,omitempty"`
 	// mended says what was wrong with the file, when its copy took its place.
@@ -107,6 +110,10 @@ func (s *settings) merge(c Config) Config {
 	if !c.MachineNetwork.IsValid() {
 		c.MachineNetwork = defaultMachineNetwork
 	}
+	if c.EgressAllowed == nil {
+		c.EgressAllowed = s.EgressAllowed
+	}
+	s.EgressAllowed = c.EgressAllowed
 	c.Images = cmp.Or(c.Images, s.Images)
 	c.Database = cmp.Or(c.Database, s.Database)
 	s.Database = c.Database

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
@@ -23,25 +24,30 @@ import (
 func TestSettingsHold(t *testing.T) {
 	chosen := settings{
 		Listen: netip.MustParseAddr("192.0.2.7"), Domain: "k.example", Database: "postgres://db", MachineNetwork: netip.MustParsePrefix("10.9.0.0/16"), Images: "upstream",
-		GatewayPort: 7443, APIPort: 9443, AdminVersion: "v1.36.9",
+		EgressAllowed: []egress.Destination{{Range: netip.MustParsePrefix("192.0.2.0/24"), Port: 443}, {Range: netip.MustParsePrefix("2001:db8::7/128"), Port: 8443}},
+		GatewayPort:   7443, APIPort: 9443, AdminVersion: "v1.36.9",
 	}
 	said := Config{
 		Listen: netip.MustParseAddr("::1"), Domain: "other.example", Database: "postgres://other", MachineNetwork: netip.MustParsePrefix("10.8.0.0/20"), Images: "bundled",
+		EgressAllowed: []egress.Destination{{Range: netip.MustParsePrefix("198.51.100.7/32"), Port: 443}},
 	}
+	closing := said
+	closing.EgressAllowed = []egress.Destination{}
 	cases := map[string]struct {
 		before settings
 		said   Config
 		want   Config
 	}{
 		"nothing, ever": {settings{}, Config{}, Config{Listen: defaultListen, Domain: defaultDomain, MachineNetwork: defaultMachineNetwork}},
-		"nothing now":   {chosen, Config{}, Config{Listen: chosen.Listen, Domain: chosen.Domain, Database: chosen.Database, MachineNetwork: chosen.MachineNetwork, Images: chosen.Images}},
+		"nothing now":   {chosen, Config{}, Config{Listen: chosen.Listen, Domain: chosen.Domain, Database: chosen.Database, MachineNetwork: chosen.MachineNetwork, Images: chosen.Images, EgressAllowed: chosen.EgressAllowed}},
 		"now":           {settings{}, said, said},
 		"something new": {chosen, said, said},
+		"nothing more":  {chosen, closing, closing},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := c.before
-			same := cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})
+			same := cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()}
 			if diff := cmp.Diff(c.want, s.merge(c.said), same); diff != "" {
 				t.Errorf("it runs with (-want +got):\n%s", diff)
 			}
@@ -69,6 +75,7 @@ func TestSettingsHold(t *testing.T) {
 func TestDamagedSettings(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "torn": `{"listen": "127.0.`, "another type": `{"gatewayPort": "7443"}`, "no address": `{"listen": "here"}`, "no network": `{"machineNetwork": "10.9"}`,
+		"no destination": `{"egressAllowed": ["10.9"]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")

@@ -34,7 +34,7 @@ func startInBackground(ctx context.Context, e *connection.Env, flags upFlags) er
 	e.Say("Starting KQueen in %s", dir)
 	lines, wait, err := daemon.Spawn(dir, "--data-dir", "up", "--foreground", "--data-dir="+dir, "--listen="+flags.listen,
 		"--gateway-port="+strconv.Itoa(flags.gatewayPort), "--api-port="+strconv.Itoa(flags.apiPort), "--domain="+flags.domain, "--machine-network="+flags.machineNetwork,
-		"--images="+flags.images)
+		"--images="+flags.images, "--egress-allow="+strings.Join(flags.egressAllow, ","))
 	if err != nil {
 		return err
 	}

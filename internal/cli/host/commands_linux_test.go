@@ -19,6 +19,7 @@ import (
 	"kqueen.io/kqueen/internal/app"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/server/status"
@@ -51,6 +52,8 @@ func TestUpRefuses(t *testing.T) {
 		"TooSmall":      {"--machine-network=10.1.2.0/25", "--machine-network: "},
 		"TooLarge":      {"--machine-network=0.0.0.0/7", "--machine-network: "},
 		"NoNetwork":     {"--machine-network=10.1.2.0", "--machine-network: "},
+		"NoDestination": {"--egress-allow=hooks.example.com:443", `--egress-allow: "hooks.example.com:443" has neither an address nor a range; write an address or a range and a port, such as 192.0.2.7:443`},
+		"ClosedToAll":   {"--egress-allow=192.0.2.7:443,127.0.0.0/8:443", "--egress-allow: 127.0.0.0/8:443 cannot be allowed: it overlaps 127.0.0.0/8, the loopback addresses"},
 		"UnknownImages": {"--images=mine", `--images: "mine" has to be `},
 		"Argument":      {"now", `takes no argument, but there is "now"`},
 	} {
@@ -79,12 +82,14 @@ func TestUpConfig(t *testing.T) {
 	}{
 		"nothing": {upFlags{}, app.Config{Dir: "/d", Database: "postgres://db"}},
 		"all": {
-			upFlags{listen: "0.0.0.0", gatewayPort: 7443, apiPort: 65535, domain: "k.example", machineNetwork: "10.0.0.0/8", images: "upstream"},
+			upFlags{listen: "0.0.0.0", gatewayPort: 7443, apiPort: 65535, domain: "k.example", machineNetwork: "10.0.0.0/8", images: "upstream", egressAllow: []string{"192.0.2.0/24:443", "[2001:db8::7]:443"}},
 			app.Config{
 				Dir: "/d", Database: "postgres://db", Listen: netip.IPv4Unspecified(), GatewayPort: 7443, APIPort: 65535, Domain: "k.example",
 				MachineNetwork: netip.MustParsePrefix("10.0.0.0/8"), Images: "upstream",
+				EgressAllowed: []egress.Destination{{Range: netip.MustParsePrefix("192.0.2.0/24"), Port: 443}, {Range: netip.MustParsePrefix("2001:db8::7/128"), Port: 443}},
 			},
 		},
+		"nothing allowed": {upFlags{egressAllow: []string{"none"}}, app.Config{Dir: "/d", Database: "postgres://db", EgressAllowed: []egress.Destination{}}},
 	} {
 		got, err := tc.flags.config("/d")
 		if diff := cmp.Diff(tc.want, got, same...); err != nil || diff != "" {

@@ -25,6 +25,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/program"
 	"kqueen.io/kqueen/internal/engine/standalone"
+	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/confine"
 	"kqueen.io/kqueen/internal/platform/supervise"
@@ -42,6 +43,7 @@ type upFlags struct {
 	apiPort        int
 	domain         string
 	machineNetwork string
+	egressAllow    []string
 	images         string
 	timeout        time.Duration
 }
@@ -80,6 +82,8 @@ last time stays.`,
 	f.IntVar(&flags.apiPort, "api-port", 0, "port of the REST API (default the one of last time, at first 8443 or a free one)")
 	f.StringVar(&flags.domain, "domain", "", "suffix of the API servers' names at the gateway (default the one of last time, at first kqueen.internal)")
 	f.StringVar(&flags.machineNetwork, "machine-network", "", "IPv4 network from which each cluster gets a /24 for its machines on this host (default the one of last time, at first 10.223.0.0/16)")
+	f.StringSliceVar(&flags.egressAllow, "egress-allow", nil, "address or range and port that API servers of all organizations may call beside their own clusters, such as 192.0.2.0/24:443, or none; may be repeated (default the ones of last time, at first none)")
+	_ = cmd.RegisterFlagCompletionFunc("egress-allow", command.NoCompletion)
 	f.StringVar(&flags.images, "images", "", "images that KQueen's own pods in clusters run: bundled (built with the programs of machines here) or upstream (pulled from registry.k8s.io and ghcr.io) (default the ones of last time, at first bundled where they are built)")
 	_ = cmd.RegisterFlagCompletionFunc("images", command.OneOf(prepare.Sources()...))
 	f.DurationVar(&flags.timeout, "timeout", 3*time.Minute, "how long to wait until everything is ready")
@@ -169,6 +173,10 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	if err != nil {
 		return app.Config{}, err
 	}
+	allowed, err := flags.allowed()
+	if err != nil {
+		return app.Config{}, err
+	}
 	if flags.gatewayPort < 0 || flags.gatewayPort > 65535 {
 		return app.Config{}, exit.Fail(exit.Usage, "--gateway-port: %d is not between 1 and 65535", flags.gatewayPort)
 	}
@@ -189,7 +197,30 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	return app.Config{
 		Engine: standalone.New(), Dir: dir, Program: self, Version: program.Version(), Releases: releases,
 		Listen: listen, GatewayPort: flags.gatewayPort, APIPort: flags.apiPort, Database: os.Getenv(databaseVariable), Domain: flags.domain, MachineNetwork: machines, Images: flags.images,
+		EgressAllowed: allowed,
 	}, nil
+}
+
+// allowed is what API servers may call beside their own clusters; nil when the user does not say.
+func (flags upFlags) allowed() ([]egress.Destination, error) {
+	switch strings.Join(flags.egressAllow, "") {
+	case "":
+		return nil, nil
+	case "none":
+		return []egress.Destination{}, nil
+	}
+	var all []egress.Destination
+	for _, text := range flags.egressAllow {
+		d, err := egress.ParseDestination(text)
+		if err == nil {
+			err = d.Check(nil)
+		}
+		if err != nil {
+			return nil, exit.Fail(exit.Usage, "--egress-allow: %w", err)
+		}
+		all = append(all, d)
+	}
+	return all, nil
 }
 
 // machines is the network of machines; the zero Prefix when the user does not say.

@@ -28,13 +28,16 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// Hook is the webhook. All fields but Caller are required. Its port is new in every life of the program, so that only one process
+// Hook is the webhook. All fields but When and Caller are required. Its port is new in every life of the program, so that only one process
 // at a time answers: the last one that has called Serve.
 type Hook struct {
 	// Client registers the webhook.
 	Client client.Client
 	// Resources answer for each resource, with a subresource after a slash such as "nodepools/scale".
 	Resources map[string]http.Handler
+	// When says of a resource, in CEL, which requests are asked about; all where it says nothing. What is not asked about is
+	// taken also while KQueen does not answer.
+	When map[string]string
 	// Certificate is for "localhost", and Authority, in PEM, has signed it.
 	Certificate tls.Certificate
 	Authority   []byte
@@ -105,7 +108,7 @@ func (h *Hook) register(ctx context.Context, url string) error {
 
 // webhook sends what a caller asks of a resource to its path below url.
 func (h *Hook) webhook(resource, url string) admissionv1.ValidatingWebhook {
-	return admissionv1.ValidatingWebhook{
+	hook := admissionv1.ValidatingWebhook{
 		Name:                    strings.ReplaceAll(resource, "/", ".") + "." + v1alpha1.GroupVersion.Group,
 		AdmissionReviewVersions: []string{"v1"},
 		SideEffects:             ptr.To(admissionv1.SideEffectClassNoneOnDryRun), // limits count what they let through
@@ -119,10 +122,14 @@ func (h *Hook) webhook(resource, url string) admissionv1.ValidatingWebhook {
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 			Rule: admissionv1.Rule{
 				APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{v1alpha1.GroupVersion.Version},
-				Resources: []string{resource}, Scope: ptr.To(admissionv1.NamespacedScope),
+				Resources: []string{resource}, Scope: ptr.To(admissionv1.AllScopes),
 			},
 		}},
 	}
+	if when := h.When[resource]; when != "" {
+		hook.MatchConditions = []admissionv1.MatchCondition{{Name: "when", Expression: when}}
+	}
+	return hook
 }
 
 // Rules are what Serve needs on the admin plane.

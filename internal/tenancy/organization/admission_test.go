@@ -66,15 +66,22 @@ func admitting(t *testing.T) client.Client {
 	if !cached.WaitForCacheSync(t.Context()) {
 		t.Fatal("the cache is not filled")
 	}
+	serve(t, c, map[string]http.Handler{
+		"provisioners":    admission.WithValidator(c.Scheme(), limits.Provisioners()),
+		"clusters":        admission.WithValidator(c.Scheme(), hook.Chain(limits.Clusters())),
+		"nodepools":       admission.WithValidator(c.Scheme(), limits.NodePools()),
+		"nodepools/scale": admission.WithValidator(c.Scheme(), limits.Scales(c)),
+	})
+	return c
+}
+
+// serve makes the plane ask a hook of ours about resources.
+func serve(t *testing.T, c client.Client, resources map[string]http.Handler) {
+	t.Helper()
 	keys, authority := localhost(t)
 	stop, err := (&hook.Hook{
 		Client: c, Certificate: keys, Authority: authority, Log: slog.New(slog.DiscardHandler),
-		Resources: map[string]http.Handler{
-			"provisioners":    admission.WithValidator(c.Scheme(), limits.Provisioners()),
-			"clusters":        admission.WithValidator(c.Scheme(), hook.Chain(limits.Clusters())),
-			"nodepools":       admission.WithValidator(c.Scheme(), limits.NodePools()),
-			"nodepools/scale": admission.WithValidator(c.Scheme(), limits.Scales(c)),
-		},
+		Resources: resources, When: map[string]string{"organizations": EgressChanged},
 	}).Serve(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -83,11 +90,10 @@ func admitting(t *testing.T) client.Client {
 		stop()
 		// The other tests of this package have the same API server, and it would go on asking.
 		hooks := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kqueen"}}
-		if err := c.Delete(context.WithoutCancel(t.Context()), hooks); err != nil {
+		if err := client.IgnoreNotFound(c.Delete(context.WithoutCancel(t.Context()), hooks)); err != nil {
 			t.Error(err)
 		}
 	})
-	return c
 }
 
 // localhost are keys of a server, and what has signed its certificate.
