@@ -55,6 +55,7 @@ func describeOrganization(ctx context.Context, e *connection.Env, name string) e
 		"Data stores", listOr(o.Spec.DataStores, "those of the shared provisioners that it may use"),
 		"Pod Security", cmp.Or(o.Spec.PodSecurity, v1alpha1.PodSecurityBaseline)+" at the weakest",
 		"Machine providers", listOr(o.Spec.MachineProviders, v1alpha1.ProviderManual),
+		"Egress allowed", listOr(o.EgressAllowed(), "nothing beside what all organizations may call"),
 	)
 	if len(o.Spec.Members) > 0 {
 		rows := [][]string{{"MEMBER", "ROLE"}}

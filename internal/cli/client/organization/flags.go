@@ -26,8 +26,10 @@ type organizationFlags struct {
 // listFlag is one that says what of many an organization may use.
 type listFlag struct {
 	name, field, usage string
-	complete           cobra.CompletionFunc
-	value              []string
+	// within is the list's name where it stands in an object, which field is then.
+	within   string
+	complete cobra.CompletionFunc
+	value    []string
 }
 
 func newOrganizationFlags(e *connection.Env) *organizationFlags {
@@ -51,6 +53,10 @@ func newOrganizationFlags(e *connection.Env) *organizationFlags {
 		{
 			name: "machine-provider", field: "machineProviders", complete: command.OneOf(v1alpha1.ProviderLocal, v1alpha1.ProviderManual),
 			usage: "what may make its machines: local, on the host of KQueen, or manual; may be repeated (default manual)",
+		},
+		{
+			name: "egress-allow", field: "egress", within: "allow", complete: command.NoCompletion,
+			usage: "address or range and port that the API servers of its clusters may call beside their own clusters, such as 192.0.2.0/24:443; may be repeated (default none)",
 		},
 	}}
 }
@@ -101,6 +107,8 @@ func (o *organizationFlags) spec(cmd *cobra.Command) (map[string]any, error) {
 		case !changed(list.name):
 		case strings.Join(list.value, "") == "":
 			patch[list.field] = nil // what it is without
+		case list.within != "":
+			patch[list.field] = map[string]any{list.within: list.value}
 		default:
 			patch[list.field] = list.value
 		}
