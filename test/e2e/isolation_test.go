@@ -68,6 +68,7 @@ func TestIsolation(t *testing.T) {
 	t.Run("Store", func(t *testing.T) { refusedByStore(t, i, a, b) })
 	t.Run("Webhooks", func(t *testing.T) { callNoHost(t, a) })
 	t.Run("Conversion", func(t *testing.T) { convertNoHost(t, a) })
+	t.Run("Egress", func(t *testing.T) { callAllowed(t, i, a, b) })
 	t.Run("Nodes", func(t *testing.T) { callNoStranger(t, a) })
 	t.Run("Secrets", func(t *testing.T) { secretsStaySecret(t, i, a) })
 	t.Run("Programs", func(t *testing.T) { confined(t, i, a, b) })

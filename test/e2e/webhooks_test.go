@@ -57,8 +57,7 @@ func callNoHost(t *testing.T, p *party) {
 func eventuallyRefused(t *testing.T, tenant *kubernetes.Clientset, webhook string) {
 	t.Helper()
 	eventually(t, "the webhook is called", func(ctx context.Context) error {
-		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "hooked-"}}
-		_, err := tenant.CoreV1().ConfigMaps(corev1.NamespaceDefault).Create(ctx, m, metav1.CreateOptions{})
+		err := create(ctx, tenant)
 		if err == nil {
 			return errors.New("it was not called")
 		}
@@ -69,6 +68,13 @@ func eventuallyRefused(t *testing.T, tenant *kubernetes.Clientset, webhook strin
 		}
 		return nil
 	})
+}
+
+// create makes something about which webhooks are asked.
+func create(ctx context.Context, tenant *kubernetes.Clientset) error {
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "hooked-"}}
+	_, err := tenant.CoreV1().ConfigMaps(corev1.NamespaceDefault).Create(ctx, m, metav1.CreateOptions{})
+	return err
 }
 
 var configMaps = []admissionv1.RuleWithOperations{{
