@@ -21,6 +21,9 @@ const (
 	// ConditionStoreQuotaExceeded is true while the organization's control planes hold more in data stores than its
 	// quota. The control plane goes on as before.
 	ConditionStoreQuotaExceeded = "StoreQuotaExceeded"
+	// ConditionStoreUnmeasured is true while it has not been known for an hour what the control plane holds in its data store, and its
+	// organization has a quota of that: it gets no further cluster. The control plane goes on as before.
+	ConditionStoreUnmeasured = "StoreUnmeasured"
 )
 
 // Reasons of a ControlPlane's conditions.
@@ -70,6 +73,8 @@ const (
 	// ReasonStoreUnmeasured: for an hour it could not be measured what the control plane holds, so that the organization,
 	// which has a quota of it, gets no further cluster.
 	ReasonStoreUnmeasured = "StoreUnmeasured"
+	// ReasonStoreMeasured: it is known again what the control plane holds in its data store.
+	ReasonStoreMeasured = "StoreMeasured"
 	// ReasonEndpointServing: the API server has its port and its name.
 	ReasonEndpointServing = "EndpointServing"
 	// ReasonEndpointPending: the port or the name could not be given yet.

@@ -6,6 +6,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 const (
 	// ConditionConnected is true while the data store answers and its version is new enough.
 	ConditionConnected = "Connected"
+	// ConditionNearlyFull is true while so little is left of the etcd that its gate lets nothing grow in it. Deletions go on.
+	ConditionNearlyFull = "NearlyFull"
 )
 
 // Reasons of a DataStore's conditions.
@@ -22,6 +24,12 @@ const (
 	ReasonAlarm = "Alarm"
 	// ReasonKeyspacesRemain: the data store is being deleted and still holds control planes.
 	ReasonKeyspacesRemain = "KeyspacesRemain"
+	// ReasonSpaceScarce: nine tenths of the etcd's file are in use, and nothing grows but what deletions need.
+	ReasonSpaceScarce = "SpaceScarce"
+	// ReasonSpaceLast: 95 of 100 parts of the etcd's file are in use, and nothing grows.
+	ReasonSpaceLast = "SpaceLast"
+	// ReasonSpaceEnough: there is enough space again.
+	ReasonSpaceEnough = "SpaceEnough"
 )
 
 // DataStore is an etcd that holds the keyspaces of control planes.
@@ -59,7 +67,7 @@ type DataStoreSpec struct {
 }
 
 // DataStoreStatus is what is known of an etcd. How full it is changes all the time and is not
-// here: see `kqueen status`.
+// here, but for the condition NearlyFull.
 type DataStoreStatus struct {
 	Status `json:",inline"`
 	// Version of etcd.

@@ -310,7 +310,7 @@ func storeGates(store *engine.Store) (map[string]*controlplane.Gate, error) {
 		return nil, nil
 	}
 	tenants, damaged := storegate.OpenTable(store.Gate.Tenants)
-	usage := func() (map[string]int64, error) { return storegate.ReadUsage(store.Gate.Usage) }
+	usage := func() (storegate.Usage, error) { return storegate.ReadUsage(store.Gate.Usage) }
 	return map[string]*controlplane.Gate{engine.StoreName: controlplane.NewGate(store.Gate.Endpoint, store.Gate.Keys, tenants, usage)}, damaged
 }
 

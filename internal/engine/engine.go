@@ -108,6 +108,6 @@ type StoreGate struct {
 	Keys pki.Bundle
 	// Tenants is the file of its tenants and their quotas, for storegate.OpenTable.
 	Tenants string
-	// Usage is the file that says what they hold, for storegate.ReadUsage.
+	// Usage is the file that says what they hold, and how much is left for all, for storegate.ReadUsage.
 	Usage string
 }

@@ -286,13 +286,19 @@ func (i *installation) counted(of ...*party) error {
 	if err != nil {
 		return err
 	}
-	held := map[types.UID]int64{}
-	if err := json.Unmarshal(data, &held); err != nil {
+	var told struct {
+		Bytes map[types.UID]int64 `json:"bytes"`
+		Left  string              `json:"left"`
+	}
+	if err := json.Unmarshal(data, &told); err != nil {
 		return err
 	}
+	if told.Left != "enough" {
+		return fmt.Errorf("of the store %q is left", told.Left)
+	}
 	for _, p := range of {
-		if held[p.plane.UID] < 100<<10 {
-			return fmt.Errorf("%s holds %d bytes", p.name, held[p.plane.UID])
+		if told.Bytes[p.plane.UID] < 100<<10 {
+			return fmt.Errorf("%s holds %d bytes", p.name, told.Bytes[p.plane.UID])
 		}
 	}
 	return nil

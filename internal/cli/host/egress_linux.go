@@ -28,7 +28,7 @@ func newEgressCommand() *cobra.Command {
 				return fmt.Errorf("open the egress proxy's port for health: %w", err)
 			}
 			group, ctx := errgroup.WithContext(cmd.Context())
-			group.Go(func() error { return healthz.Serve(ctx, l, nil) })
+			group.Go(func() error { return healthz.Serve(ctx, l, nil, nil) })
 			group.Go(func() error { return s.Run(ctx) })
 			return group.Wait()
 		},

@@ -78,7 +78,7 @@ func describeGate(program string, place supervise.Place, etcd netip.AddrPort, st
 			Name: WorkloadGate,
 			Path: program,
 			// It is raised for a gate that an upgrade has to replace: every API server has to connect again.
-			Build: "store gate 1",
+			Build: "store gate 2",
 			Args:  append([]string{"store-gate"}, p.Args()...),
 			// The gate's own certificate is read again for each connection.
 			RestartOn: []string{"store-ca.crt", "ca.crt"},

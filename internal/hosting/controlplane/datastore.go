@@ -22,11 +22,12 @@ const storeCheckInterval = 30 * time.Second
 // dataStoreReconciler connects to the etcds that hold the keyspaces.
 type dataStoreReconciler struct {
 	stores *DataStores
+	gates  map[string]*Gate
 }
 
-// NewDataStoreReconciler returns the reconciler of DataStore.
-func NewDataStoreReconciler(c client.Client, stores *DataStores, recorder events.EventRecorder) *operator.Reconciler[*v1alpha1.DataStore] {
-	r := &dataStoreReconciler{stores}
+// NewDataStoreReconciler returns the reconciler of DataStore. gates are those of [Config].
+func NewDataStoreReconciler(c client.Client, stores *DataStores, gates map[string]*Gate, recorder events.EventRecorder) *operator.Reconciler[*v1alpha1.DataStore] {
+	r := &dataStoreReconciler{stores, gates}
 	return operator.New(operator.Config[*v1alpha1.DataStore]{
 		Client:    c,
 		Recorder:  recorder,
@@ -39,6 +40,8 @@ func NewDataStoreReconciler(c client.Client, stores *DataStores, recorder events
 }
 
 func (r *dataStoreReconciler) connect(ctx context.Context, ds *v1alpha1.DataStore) operator.Outcome {
+	// Whatever becomes of the rest: the gate knows it without the store.
+	r.noteSpace(ctx, ds)
 	store, err := r.stores.Open(ctx, ds.Name)
 	if err != nil {
 		return storeOutcome(err)

@@ -24,12 +24,12 @@ type Gate struct {
 	// Signers holds the authority of API servers' certificates under the name of a store's.
 	Signers pki.Bundle
 	Tenants GateTenants
-	// Usage is how many bytes tenants hold, by UID; those that were not counted yet are not in it.
-	Usage func() (map[string]int64, error)
+	// Usage is what the gate tells: how many bytes tenants hold, and how much is left for all.
+	Usage func() (storegate.Usage, error)
 }
 
 // NewGate returns the gate at an endpoint. keys have its authority as "ca".
-func NewGate(endpoint string, keys pki.Bundle, tenants GateTenants, usage func() (map[string]int64, error)) *Gate {
+func NewGate(endpoint string, keys pki.Bundle, tenants GateTenants, usage func() (storegate.Usage, error)) *Gate {
 	return &Gate{Endpoint: endpoint, CA: keys["ca.crt"], Signers: keys.Signer("ca", storeAuthority), Tenants: tenants, Usage: usage}
 }
 

@@ -126,13 +126,13 @@ func (m *Meter) Step(ctx context.Context) (time.Duration, error) {
 func (m *Meter) askGates(all []v1alpha1.ControlPlane) error {
 	var problems error
 	for name, gate := range m.gates {
-		held, err := gate.Usage()
+		told, err := gate.Usage()
 		if err != nil {
 			problems = errors.Join(problems, err)
 		}
 		for i := range all {
 			if cp := &all[i]; cp.Spec.DataStore == name && measurable(cp) {
-				problems = errors.Join(problems, m.take(cp, held))
+				problems = errors.Join(problems, m.take(cp, told.Bytes))
 			}
 		}
 	}
@@ -229,7 +229,7 @@ func (m *Meter) notifyChanged(ctx context.Context, all []v1alpha1.ControlPlane) 
 			over = storeExceeded(limit, held(all, cp.Namespace))
 			exceeded[cp.Namespace], quotas[cp.Namespace] = over, limit != nil
 		}
-		if storeSaid(cp) != storeState(over, quotas[cp.Namespace] && m.Unmeasured(cp.UID)) {
+		if storeSaid(cp) != (storeState{over, quotas[cp.Namespace] && m.Unmeasured(cp.UID)}) {
 			m.notify(cp.UID)
 		}
 	}

@@ -104,13 +104,24 @@ func (p *plane) hold(t *testing.T, m *Meter, bytes int64) {
 	}
 }
 
-// says converges until the condition is there with a reason, and returns the plane.
+// says converges until the condition about the quota is there with a reason, and returns the plane.
 func (p *plane) says(t *testing.T, reason string) *v1alpha1.ControlPlane {
+	t.Helper()
+	return p.saysOf(t, v1alpha1.ConditionStoreQuotaExceeded, reason)
+}
+
+// measured converges until the condition about measuring is there with a reason.
+func (p *plane) measured(t *testing.T, reason string) {
+	t.Helper()
+	p.saysOf(t, v1alpha1.ConditionStoreUnmeasured, reason)
+}
+
+func (p *plane) saysOf(t *testing.T, condition, reason string) *v1alpha1.ControlPlane {
 	t.Helper()
 	w := p.world()
 	w.Done = func(ctx context.Context) (bool, error) {
 		cp, err := p.get(ctx)
-		c := apimeta.FindStatusCondition(cp.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded)
+		c := apimeta.FindStatusCondition(cp.Status.Conditions, condition)
 		return err == nil && ready(cp) && c != nil && c.Reason == reason, err
 	}
 	operatortest.Converge(t, w)
@@ -213,6 +224,31 @@ func TestStoreUnmeasured(t *testing.T) {
 	p.now = p.now.Add(meterInterval)
 	p.hold(t, m, 700)
 	p.says(t, v1alpha1.ReasonStoreWithinQuota)
+}
+
+// TestStoreUnmeasuredBesideExceeded: what was too much before it could not be measured any more is no reason not to say that, and
+// the organization gets no further cluster for either.
+func TestStoreUnmeasuredBesideExceeded(t *testing.T) {
+	p, m, notified := inOrganization(t)
+	p.hold(t, m, 2<<20)
+	p.says(t, v1alpha1.ReasonStoreQuotaExceeded)
+	stores := m.stores
+	m.stores = noStores{}
+	p.now = p.now.Add(unmeasuredAfter + meterInterval)
+	if _, err := m.Step(t.Context()); err == nil {
+		t.Fatal("it was measured")
+	}
+	*notified = nil
+	if _, err := m.Step(t.Context()); err != nil || len(*notified) != 1 {
+		t.Errorf("notified are %v (%v), want one", *notified, err)
+	}
+	p.measured(t, v1alpha1.ReasonStoreUnmeasured)
+	p.says(t, v1alpha1.ReasonStoreQuotaExceeded)
+	m.stores = stores
+	p.now = p.now.Add(meterInterval)
+	p.hold(t, m, 2<<20)
+	p.measured(t, v1alpha1.ReasonStoreMeasured)
+	p.says(t, v1alpha1.ReasonStoreQuotaExceeded)
 }
 
 type noStores struct{}

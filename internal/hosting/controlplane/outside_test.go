@@ -309,14 +309,14 @@ var gateSigner = sync.OnceValues(func() (pki.Bundle, error) {
 })
 
 // counted is what the gate tells of control planes.
-func (l lines) counted() (map[string]int64, error) {
+func (l lines) counted() (storegate.Usage, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	held := map[string]int64{}
 	for keyspace, bytes := range l.bytes {
 		held[keyspace.UID()] = bytes
 	}
-	return held, nil
+	return storegate.Usage{Bytes: held}, nil
 }
 
 // gates are those before the data stores.

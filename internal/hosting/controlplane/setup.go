@@ -48,7 +48,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, c Config, from Watches, log *s
 	if err := setupGateQuotas(mgr, c); err != nil {
 		return nil, err
 	}
-	err := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.DataStore{}).Complete(NewDataStoreReconciler(c.Client, stores, c.Recorder))
+	err := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.DataStore{}).Complete(NewDataStoreReconciler(c.Client, stores, c.Gates, c.Recorder))
 	if err != nil {
 		return nil, err
 	}

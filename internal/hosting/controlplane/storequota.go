@@ -47,51 +47,65 @@ func (r *reconciler) noteStore(ctx context.Context, cp *v1alpha1.ControlPlane) e
 			others.Items[i].Status.StoreBytes = cp.Status.StoreBytes
 		}
 	}
-	sayStore(cp, limit, storeState(storeExceeded(limit, held(others.Items, cp.Namespace)), limit != nil && r.Sizes.Unmeasured(cp.UID)))
+	sayStore(cp, limit, storeState{storeExceeded(limit, held(others.Items, cp.Namespace)), limit != nil && r.Sizes.Unmeasured(cp.UID)})
 	return nil
 }
 
-// storeState is the status of the condition. It is pure.
-func storeState(exceeded, unmeasured bool) metav1.ConditionStatus {
+// storeState is what is known of what an organization holds. One does not hide the other: what was measured before may be too much
+// already.
+type storeState struct {
+	// exceeded says that the organization holds too much, unmeasured that it is not known any more what the control plane holds.
+	exceeded, unmeasured bool
+}
+
+// quota is the status of the condition about the quota.
+func (s storeState) quota() metav1.ConditionStatus {
 	switch {
-	case exceeded:
+	case s.exceeded:
 		return metav1.ConditionTrue
-	case unmeasured:
+	case s.unmeasured:
 		return metav1.ConditionUnknown
 	}
 	return metav1.ConditionFalse
 }
 
-// storeSaid is what the condition says; without one nothing ever was too much. It is pure.
-func storeSaid(cp *v1alpha1.ControlPlane) metav1.ConditionStatus {
-	if c := apimeta.FindStatusCondition(cp.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded); c != nil {
-		return c.Status
+// storeSaid is what the conditions say; without them nothing ever was too much, and all was measured. It is pure.
+func storeSaid(cp *v1alpha1.ControlPlane) storeState {
+	return storeState{
+		exceeded:   apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded),
+		unmeasured: apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionStoreUnmeasured),
 	}
-	return metav1.ConditionFalse
 }
 
-// sayStore sets the condition. Its message has no amount that changes all the time: each would be a write for every
-// control plane of the organization. Where there never was too much there is no condition.
-func sayStore(cp *v1alpha1.ControlPlane, limit *resource.Quantity, state metav1.ConditionStatus) {
-	have := apimeta.FindStatusCondition(cp.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded)
-	if state == metav1.ConditionFalse && have == nil {
-		return
-	}
-	c := metav1.Condition{
-		Type: v1alpha1.ConditionStoreQuotaExceeded, Status: metav1.ConditionFalse, ObservedGeneration: cp.Generation,
+// sayStore sets the conditions. Their messages have no amount that changes all the time: each would be a write for every
+// control plane of the organization. Where nothing was ever wrong there are none.
+func sayStore(cp *v1alpha1.ControlPlane, limit *resource.Quantity, state storeState) {
+	unmeasured := fmt.Sprintf("for an hour it could not be measured what this control plane holds of the organization's quota of store, %s, so that the "+
+		"organization gets no further cluster; it is tried again, and the log of KQueen says why it fails", limit)
+	exceeded := metav1.Condition{
+		Type: v1alpha1.ConditionStoreQuotaExceeded, Status: state.quota(), ObservedGeneration: cp.Generation,
 		Reason: v1alpha1.ReasonStoreWithinQuota, Message: "the organization's control planes hold less in data stores than it may",
 	}
-	switch state {
+	switch exceeded.Status {
 	case metav1.ConditionTrue:
-		c.Status, c.Reason = state, v1alpha1.ReasonStoreQuotaExceeded
-		c.Message = fmt.Sprintf("the organization's control planes have used up its quota of store, %s, so that it gets no further cluster; "+
+		exceeded.Reason = v1alpha1.ReasonStoreQuotaExceeded
+		exceeded.Message = fmt.Sprintf("the organization's control planes have used up its quota of store, %s, so that it gets no further cluster; "+
 			"delete objects in its clusters, or clusters", limit)
 	case metav1.ConditionUnknown:
-		c.Status, c.Reason = state, v1alpha1.ReasonStoreUnmeasured
-		c.Message = fmt.Sprintf("for an hour it could not be measured what this control plane holds of the organization's quota of store, %s, so that the "+
-			"organization gets no further cluster; it is tried again, and the log of KQueen says why it fails", limit)
+		exceeded.Reason, exceeded.Message = v1alpha1.ReasonStoreUnmeasured, unmeasured
 	}
-	apimeta.SetStatusCondition(&cp.Status.Conditions, c)
+	measured := metav1.Condition{
+		Type: v1alpha1.ConditionStoreUnmeasured, Status: metav1.ConditionFalse, ObservedGeneration: cp.Generation,
+		Reason: v1alpha1.ReasonStoreMeasured, Message: "it is known what this control plane holds in its data store",
+	}
+	if state.unmeasured {
+		measured.Status, measured.Reason, measured.Message = metav1.ConditionTrue, v1alpha1.ReasonStoreUnmeasured, unmeasured
+	}
+	for _, c := range []metav1.Condition{exceeded, measured} {
+		if c.Status != metav1.ConditionFalse || apimeta.FindStatusCondition(cp.Status.Conditions, c.Type) != nil {
+			apimeta.SetStatusCondition(&cp.Status.Conditions, c)
+		}
+	}
 }
 
 // storeQuota is how much the organization of a namespace may hold in data stores; nil for as much as it wants.

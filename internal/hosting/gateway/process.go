@@ -48,7 +48,9 @@ func (p Process) Run(ctx context.Context) error {
 	file.look()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.Serve(ctx, l) })
-	group.Go(func() error { return healthz.Serve(ctx, health, g.metrics.handler()) })
+	group.Go(func() error {
+		return healthz.Serve(ctx, health, func(context.Context) { g.hosts() }, g.metrics.handler())
+	})
 	group.Go(func() error { return file.follow(ctx) })
 	return group.Wait()
 }

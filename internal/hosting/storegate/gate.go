@@ -38,7 +38,9 @@ type config struct {
 	// clients is the authority of the tenants' certificates, and certificate is what the gate presents to them.
 	clients     *x509.CertPool
 	certificate func() (*tls.Certificate, error)
-	log         *slog.Logger
+	// self is by what the gate calls itself, to find out whether it hangs: see newSelf.
+	self tls.Certificate
+	log  *slog.Logger
 }
 
 // gate is safe for concurrent use.
@@ -48,8 +50,10 @@ type gate struct {
 	measuring chan struct{}
 	space     *space
 	server    *grpc.Server
-	life      context.Context
-	end       context.CancelFunc
+	// calls is how the gate calls itself.
+	calls *tls.Config
+	life  context.Context
+	end   context.CancelFunc
 
 	mu      sync.RWMutex
 	tenants map[string]*tenant // by the etcd user that they are
@@ -67,14 +71,17 @@ const (
 
 // newGate makes a gate without tenants.
 func newGate(ctx context.Context, c config) *gate {
+	clients := c.clients.Clone()
+	clients.AddCert(c.self.Leaf)
 	g := &gate{
+		calls: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: c.clients, Certificates: []tls.Certificate{c.self}},
 		store: store{c.store, c.storeAuthority}, log: c.log, measuring: make(chan struct{}, measuringAtOnce), space: newSpace(),
 		tenants: map[string]*tenant{}, groups: map[string]*group{},
 	}
 	g.life, g.end = context.WithCancel(ctx)
 	g.server = grpc.NewServer(
 		grpc.Creds(credentials.NewTLS(&tls.Config{
-			MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: c.clients,
+			MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients,
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.certificate() },
 		})),
 		grpc.ForceServerCodecV2(codec{}), grpc.UnknownServiceHandler(refuse),

@@ -156,6 +156,10 @@ func newRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	self, err := newSelf(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +167,7 @@ func newRig(t testing.TB) *rig {
 	r := &rig{address: l.Addr().String(), keys: keys}
 	r.gate = newGate(t.Context(), config{
 		store: env.address, storeAuthority: pool(env.keys["ca.crt"]), clients: pool(keys["ca.crt"]),
-		certificate: func() (*tls.Certificate, error) { return &own, nil }, log: slog.New(slog.DiscardHandler),
+		certificate: func() (*tls.Certificate, error) { return &own, nil }, self: self, log: slog.New(slog.DiscardHandler),
 	})
 	if r.table, err = OpenTable(filepath.Join(t.TempDir(), "tenants.json")); err != nil {
 		t.Fatal(err)

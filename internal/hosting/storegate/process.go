@@ -35,7 +35,7 @@ type Process struct {
 	Tenants string
 	// Usage is the file that says what tenants hold, for [ReadUsage], in a folder that is the process' own.
 	Usage string
-	// Health is where "GET /healthz" answers 200 while it runs.
+	// Health is where "GET /healthz" answers 200 while it works, and not at all while it hangs.
 	Health string
 	Log    *slog.Logger
 }
@@ -58,6 +58,10 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	self, err := newSelf(time.Now())
+	if err != nil {
+		return err
+	}
 	l, err := net.Listen("tcp", p.Listen)
 	if err != nil {
 		return fmt.Errorf("open the store gate's port: %w", err)
@@ -67,7 +71,7 @@ func (p Process) Run(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("open the store gate's port for health: %w", err), l.Close())
 	}
 	own := &ownCertificate{certificate: p.Certificate, key: p.Key}
-	g := newGate(ctx, config{store: p.Store, storeAuthority: storeCA, clients: clients, certificate: own.get, log: p.Log})
+	g := newGate(ctx, config{store: p.Store, storeAuthority: storeCA, clients: clients, certificate: own.get, self: self, log: p.Log})
 	// With the tenants that there are, before the first connection is accepted.
 	file := followed{gate: g, path: p.Tenants, log: p.Log}
 	file.look()
@@ -75,7 +79,9 @@ func (p Process) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, g.close)
 	defer stop()
 	group.Go(func() error { return g.serve(l) })
-	group.Go(func() error { return healthz.Serve(ctx, health, nil) })
+	group.Go(func() error {
+		return healthz.Serve(ctx, health, func(ctx context.Context) { g.alive(ctx, l.Addr().String()) }, nil)
+	})
 	group.Go(func() error { return file.follow(ctx) })
 	group.Go(func() error { return g.tell(ctx, p.Usage, p.Log) })
 	return group.Wait()

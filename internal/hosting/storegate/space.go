@@ -2,7 +2,10 @@ package storegate
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -15,22 +18,44 @@ import (
 // space is what is left of the store for all tenants together. An etcd whose file is full takes no write of any tenant, not even
 // those with which a deletion begins: the last of it is kept for these, and for what KQueen writes itself.
 type space struct {
-	left atomic.Int32 // a level
+	left atomic.Int32 // a Level
 	// slow is how much all tenants write together while little is left, of the same size as before too: etcd keeps what was
 	// overwritten for eight minutes at worst, and that must not be what fills it.
 	slow *rate.Limiter
 }
 
-// level is how much is left of a store.
-type level int32
+// Level is how much is left of a store.
+type Level int32
 
+// Levels, each worse than the one before.
 const (
-	enough level = iota
-	// little is left: nothing grows but what deletions need.
-	scarce
-	// nearly nothing is left: nothing grows.
-	last
+	Enough Level = iota
+	// Scarce: little is left, and nothing grows but what deletions need.
+	Scarce
+	// Last: nearly nothing is left, and nothing grows.
+	Last
 )
+
+// levelWords are those of levels in files.
+func levelWords() []string { return []string{Enough: "enough", Scarce: "scarce", Last: "last"} }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (l Level) MarshalText() ([]byte, error) {
+	if l < Enough || l > Last {
+		return nil, fmt.Errorf("level %d of a store is none of those that there are", int32(l))
+	}
+	return []byte(levelWords()[l]), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (l *Level) UnmarshalText(text []byte) error {
+	i := slices.Index(levelWords(), string(text))
+	if i < 0 {
+		return fmt.Errorf("level %q of a store: want one of %s", text, strings.Join(levelWords(), ", "))
+	}
+	*l = Level(i)
+	return nil
+}
 
 const (
 	spaceInterval = time.Second
@@ -51,22 +76,22 @@ func newSpace() *space {
 // levelOf judges by what is in use of the file, because what is free within is used before the file grows. That does not hold
 // for all of it, as large objects do not fit everywhere (a fifth was seen): a file that is nearly as large as it may be has
 // little left too, until it is written anew. It is pure.
-func levelOf(used, file, quota int64) level {
+func levelOf(used, file, quota int64) Level {
 	switch percent := quota / 100; {
 	case percent <= 0: // not known
-		return enough
+		return Enough
 	case used >= percent*lastAt:
-		return last
+		return Last
 	case used >= percent*scarceAt, file >= percent*lastAt:
-		return scarce
+		return Scarce
 	}
-	return enough
+	return Enough
 }
 
 // admit refuses what would grow while little is left. look says by how much it does.
 func (s *space) admit(ctx context.Context, most int64, look func(context.Context) (growth, error)) error {
-	left := level(s.left.Load())
-	if left == enough {
+	left := Level(s.left.Load())
+	if left == Enough {
 		return nil
 	}
 	soon, cancel := context.WithTimeout(ctx, paceTimeout)
@@ -78,7 +103,7 @@ func (s *space) admit(ctx context.Context, most int64, look func(context.Context
 	if err != nil {
 		return err
 	}
-	if g.bytes <= 0 || g.tidy && left == scarce {
+	if g.bytes <= 0 || g.tidy && left == Scarce {
 		return nil
 	}
 	return errFull
@@ -106,10 +131,10 @@ func (g *gate) lookAtSpace() {
 	}
 }
 
-func (s *space) note(now level, log *slog.Logger) {
-	if before := level(s.left.Swap(int32(now))); before < now {
-		log.Error("the data store is nearly full, and what would grow is refused", "percent", map[level]int{scarce: scarceAt, last: lastAt}[now])
-	} else if now < before && now == enough {
+func (s *space) note(now Level, log *slog.Logger) {
+	if before := Level(s.left.Swap(int32(now))); before < now {
+		log.Error("the data store is nearly full, and what would grow is refused", "percent", map[Level]int{Scarce: scarceAt, Last: lastAt}[now])
+	} else if now < before && now == Enough {
 		log.Info("the data store has space again")
 	}
 }

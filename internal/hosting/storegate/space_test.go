@@ -15,16 +15,16 @@ func TestLevelOf(t *testing.T) {
 	const quota = 1000
 	for name, tc := range map[string]struct {
 		used, file, quota int64
-		want              level
+		want              Level
 	}{
-		"nothing":          {0, 0, quota, enough},
-		"just enough":      {899, 949, quota, enough},
-		"little is left":   {900, 900, quota, scarce},
-		"just that":        {949, 999, quota, scarce},
-		"the last of it":   {950, 950, quota, last},
-		"the file is full": {800, 950, quota, scarce},
-		"more than all":    {2000, 2000, quota, last},
-		"it is not known":  {2000, 2000, 0, enough},
+		"nothing":          {0, 0, quota, Enough},
+		"just enough":      {899, 949, quota, Enough},
+		"little is left":   {900, 900, quota, Scarce},
+		"just that":        {949, 999, quota, Scarce},
+		"the last of it":   {950, 950, quota, Last},
+		"the file is full": {800, 950, quota, Scarce},
+		"more than all":    {2000, 2000, quota, Last},
+		"it is not known":  {2000, 2000, 0, Enough},
 	} {
 		if got := levelOf(tc.used, tc.file, tc.quota); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
@@ -34,16 +34,16 @@ func TestLevelOf(t *testing.T) {
 
 func TestSpaceAdmits(t *testing.T) {
 	for name, tc := range map[string]struct {
-		left level
+		left Level
 		by   growth
 		want codes.Code
 	}{
-		"enough":                      {enough, growth{bytes: 1 << 20}, codes.OK},
-		"scarce, it grows":            {scarce, growth{bytes: 1}, codes.ResourceExhausted},
-		"scarce, an object is marked": {scarce, growth{bytes: 100, tidy: true}, codes.OK},
-		"scarce, it does not grow":    {scarce, growth{}, codes.OK},
-		"last, an object is marked":   {last, growth{bytes: 100, tidy: true}, codes.ResourceExhausted},
-		"last, it does not grow":      {last, growth{bytes: -1}, codes.OK},
+		"enough":                      {Enough, growth{bytes: 1 << 20}, codes.OK},
+		"scarce, it grows":            {Scarce, growth{bytes: 1}, codes.ResourceExhausted},
+		"scarce, an object is marked": {Scarce, growth{bytes: 100, tidy: true}, codes.OK},
+		"scarce, it does not grow":    {Scarce, growth{}, codes.OK},
+		"last, an object is marked":   {Last, growth{bytes: 100, tidy: true}, codes.ResourceExhausted},
+		"last, it does not grow":      {Last, growth{bytes: -1}, codes.OK},
 	} {
 		s := newSpace()
 		s.left.Store(int32(tc.left))

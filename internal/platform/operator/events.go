@@ -32,10 +32,19 @@ func changes(before, after []metav1.Condition) []change {
 		if c.Type == v1alpha1.ConditionReady && c.Status != metav1.ConditionTrue {
 			continue
 		}
-		warning := failing && c.Status != metav1.ConditionTrue || c.Type == v1alpha1.ConditionStoreQuotaExceeded && c.Status == metav1.ConditionTrue
+		warning := failing && c.Status != metav1.ConditionTrue || abnormal(c.Type) && c.Status == metav1.ConditionTrue
 		out = append(out, change{condition: c, warning: warning})
 	}
 	return out
+}
+
+// abnormal says whether a condition, of those that are no phase, is false when all is well.
+func abnormal(kind string) bool {
+	switch kind {
+	case v1alpha1.ConditionStoreQuotaExceeded, v1alpha1.ConditionStoreUnmeasured, v1alpha1.ConditionNearlyFull:
+		return true
+	}
+	return false
 }
 
 // announce records an event for each change.

@@ -98,7 +98,7 @@ const (
 	// RunFolder is the supervisor's folder there.
 	RunFolder = "run"
 	timeout   = 10 * time.Second
-	// namesTimeout bounds what is asked of the admin plane, without which the status is as good.
+	// namesTimeout bounds all that is asked of the admin plane, without which the status is as good.
 	namesTimeout = 2 * time.Second
 	// maxSaid bounds how much of an error is read.
 	maxSaid = 4 << 10
@@ -218,7 +218,10 @@ func (s *Socket) status(ctx context.Context) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := s.workloadNames(ctx)
+	asking, cancel := context.WithTimeout(ctx, namesTimeout)
+	defer cancel()
+	names := s.workloadNames(asking)
+	found.Problems = append(found.Problems, s.storeProblems(asking)...)
 	for _, id := range ids {
 		status, err := s.Supervisor.Status(ctx, id)
 		if err != nil {
@@ -239,8 +242,6 @@ func (s *Socket) workloadNames(ctx context.Context) map[string]string {
 	if admin == nil {
 		return names
 	}
-	ctx, cancel := context.WithTimeout(ctx, namesTimeout)
-	defer cancel()
 	for _, list := range []client.ObjectList{&v1alpha1.ControlPlaneList{}, &v1alpha1.MachineList{}} {
 		if err := admin.List(ctx, list); err != nil {
 			s.Log.Warn("list objects for the status", "list", fmt.Sprintf("%T", list), "error", err)

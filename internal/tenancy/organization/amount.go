@@ -52,7 +52,9 @@ func amountOf(o client.Object, host v1alpha1.MachineResources) Amount {
 		return amount
 	case *v1alpha1.ControlPlane:
 		amount := Amount{Store: o.Status.StoreBytes}
-		if apimeta.IsStatusConditionPresentAndEqual(o.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded, metav1.ConditionUnknown) {
+		// A status that is older than the first condition has the second one alone.
+		if apimeta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionStoreUnmeasured) ||
+			apimeta.IsStatusConditionPresentAndEqual(o.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded, metav1.ConditionUnknown) {
 			amount.Unmeasured = 1
 		}
 		return amount

@@ -105,7 +105,11 @@ func lintSummary(shared *v1alpha1.Status, deleting bool) []error {
 
 // abnormal says whether a condition is false when all is well.
 func abnormal(kind string) bool {
-	return kind == v1alpha1.ConditionReconciling || kind == v1alpha1.ConditionStalled || kind == v1alpha1.ConditionStoreQuotaExceeded
+	switch kind {
+	case v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionStoreQuotaExceeded, v1alpha1.ConditionStoreUnmeasured, v1alpha1.ConditionNearlyFull:
+		return true
+	}
+	return false
 }
 
 // retrying says whether a step is to be tried again. While deleting the reason is Deleting whatever goes on.

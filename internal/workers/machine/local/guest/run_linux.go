@@ -105,7 +105,7 @@ func (c Config) serve(ctx context.Context, in *inner, n *networks, log *slog.Log
 	if err != nil {
 		return fmt.Errorf("serve health: %w", err)
 	}
-	group.Go(func() error { return healthz.Serve(ctx, health, nil) })
+	group.Go(func() error { return healthz.Serve(ctx, health, nil, nil) })
 	log.Info("machine is ready", "address", c.Network.Address.Addr(), "bridge", c.Network.Bridge, "users", c.IDs.first())
 	return group.Wait()
 }
