@@ -125,6 +125,9 @@ func (u *bringUp) secure(ctx context.Context, e *etcd) error {
 	if err == nil && e == u.adminStore {
 		err = store.Ensure(ctx, datastore.AdminKeyspace())
 	}
+	if err == nil {
+		err = u.noteCluster(ctx, e.folder, store)
+	}
 	return errors.Join(err, store.Close())
 }
 

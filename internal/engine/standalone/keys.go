@@ -111,7 +111,7 @@ func (u *bringUp) agree() (bool, error) {
 			Remedy: "the admin plane does not begin anew, because it would know of no cluster: restore it from a backup",
 		}
 	}
-	return alone, nil
+	return alone, errors.Join(u.begun(adminStoreFolder, data), u.begun(storeFolder, shared))
 }
 
 // replaceable are the keys in a file of which others do as well, because no data and no user depends on them: damaged ones are

@@ -75,6 +75,17 @@ func (s *Store) addCluster(ctx context.Context, h *Health) error {
 	return nil
 }
 
+// ClusterID is by what the members of this etcd know each other, in hexadecimal, as etcd's own tools write it.
+func (s *Store) ClusterID(ctx context.Context) (string, error) {
+	members, err := call(ctx, s, "ask etcd which cluster it is", func(ctx context.Context) (*clientv3.MemberListResponse, error) {
+		return s.client.MemberList(ctx)
+	})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%x", members.Header.ClusterId), nil
+}
+
 // answer is what one endpoint said of itself; either status or err is set.
 type answer struct {
 	endpoint string

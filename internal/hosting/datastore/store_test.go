@@ -96,6 +96,16 @@ func TestCallsEndWhenEtcdIsGone(t *testing.T) {
 	}
 }
 
+func TestClusterID(t *testing.T) {
+	first, err := env.store.ClusterID(deadline(t))
+	if err != nil || first == "" || first == "0" {
+		t.Fatalf("%q, %v", first, err)
+	}
+	if again, err := env.store.ClusterID(deadline(t)); err != nil || again != first {
+		t.Errorf("%q, %v; want %q", again, err, first)
+	}
+}
+
 func TestHealth(t *testing.T) {
 	h, err := env.store.Health(deadline(t))
 	if err != nil {
