@@ -16,12 +16,20 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// TestFailures kills the API server of a tenant, then everything at once, and then takes its files away. TestSoak kills what else there is.
+// TestFailures kills the API server of a tenant, then everything at once, fills the disk, and then takes files away. TestSoak kills what
+// else there is.
 func TestFailures(t *testing.T) {
-	i := started(t)
+	i, ownDisk := onOwnDisk(t)
+	i.up()
 	i.ok("cluster", "create", "demo", "--wait", "--timeout", "5m")
 	t.Run("APIServer", func(t *testing.T) { killAPIServer(t, i) })
 	t.Run("Power", func(t *testing.T) { killAll(t, i) })
+	t.Run("FullDisk", func(t *testing.T) {
+		if !ownDisk {
+			t.Skip("a disk in memory has to be mounted, and this machine does not allow that")
+		}
+		fillDisk(t, i)
+	})
 	t.Run("Damage", func(t *testing.T) { loseDatabase(t, i) })
 }
 
