@@ -51,9 +51,7 @@ type known struct {
 func (s *Server) Run(ctx context.Context) error {
 	s.marks, s.allowed = map[string]known{}, map[*allowed]bool{}
 	if s.direct == nil {
-		s.direct = func(ctx context.Context, target netip.AddrPort) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "tcp", target.String())
-		}
+		s.direct = direct
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
