@@ -43,10 +43,14 @@ type Credential struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
 	// Name is what its owner calls a token, and the client of a session.
-	Name    string    `json:"name,omitempty"`
-	Scope   *Scope    `json:"scope,omitempty"`
-	Created time.Time `json:"createdAt"`
-	Expires time.Time `json:"expires"`
+	Name  string `json:"name,omitempty"`
+	Scope *Scope `json:"scope,omitempty"`
+	// Mint says that the token makes others and names members.
+	Mint bool `json:"mint,omitempty"`
+	// MintedBy is the token that made it, and with which it ends.
+	MintedBy string    `json:"mintedBy,omitempty"`
+	Created  time.Time `json:"createdAt"`
+	Expires  time.Time `json:"expires"`
 	// LastUsed is exact to a minute.
 	LastUsed *time.Time `json:"lastUsed,omitempty"`
 }
@@ -71,6 +75,9 @@ type NewToken struct {
 	Expires time.Time `json:"expires"`
 	// Scope narrows it; without one it may do what its owner may. Tokens of service accounts have the account's.
 	Scope *Scope `json:"scope,omitempty"`
+	// Mint lets it make service accounts, users who cannot sign in yet, and tokens that end with it and may no more, and name
+	// members. It takes a fresh session.
+	Mint bool `json:"mint,omitempty"`
 }
 
 // Me is the caller.

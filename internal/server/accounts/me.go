@@ -74,8 +74,11 @@ func (h *me) listCredentials(ctx context.Context, in *Paged) (*chain.Answer[rest
 // WithNewToken has a token to be made in its body.
 type WithNewToken struct{ Body rest.NewToken }
 
-func (in WithNewToken) wanted() access.NewToken {
-	wanted := access.NewToken{Name: in.Body.Name, Expires: in.Body.Expires}
+func (in WithNewToken) wanted(ctx context.Context) access.NewToken {
+	wanted := access.NewToken{Name: in.Body.Name, Expires: in.Body.Expires, Mint: in.Body.Mint, By: chain.Minter(ctx)}
+	if wanted.Mint {
+		chain.Of(ctx).Detail = map[string]string{"mint": "true"}
+	}
 	if scope := in.Body.Scope; scope != nil {
 		wanted.Scope = &access.Scope{Organization: scope.Organization, Role: scope.Role}
 	}
@@ -86,7 +89,7 @@ func (h *me) createToken(ctx context.Context, in *WithNewToken) (*chain.Answer[r
 	r := chain.Of(ctx)
 	r.Object = chain.Object{Kind: "Token", Name: in.Body.Name}
 	return chain.OnceSecret(ctx, func() (*chain.Answer[rest.Issued], error) {
-		issued, err := h.credentials.CreateToken(ctx, r.Identity, in.wanted())
+		issued, err := h.credentials.CreateToken(ctx, r.Identity, in.wanted(ctx))
 		r.Object.UID = issued.ID
 		return answer(issued, err, toIssued)
 	}, tokenMade)
@@ -116,6 +119,7 @@ func (h *me) revokeCredential(ctx context.Context, in *OfCredential) (*struct{},
 func toCredential(c access.CredentialInfo) rest.Credential {
 	made := rest.Credential{
 		Kind: string(c.Kind), ID: c.ID, Name: c.Name, Created: c.Created, Expires: c.Expires, LastUsed: someTime(c.LastUsed),
+		Mint: c.Mint, MintedBy: c.MintedBy,
 	}
 	if c.Scope != nil {
 		made.Scope = &rest.Scope{Organization: c.Scope.Organization, Role: c.Scope.Role}

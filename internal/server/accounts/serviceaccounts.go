@@ -43,8 +43,16 @@ func (h *serviceAccounts) mayAccounts(ctx context.Context, in chain.InOrganizati
 	return h.rights.RequireIn(ctx, in.Organization, verb, role.ServiceAccounts, name)
 }
 
-// mayMint is mayAccounts for what lets a program in, or lets it do more.
+// mayMint is mayAccounts for what a token that mints may do, too.
 func (h *serviceAccounts) mayMint(ctx context.Context, in chain.InOrganization, verb, name string) error {
+	if err := h.mayAccounts(ctx, in, verb, name); err != nil {
+		return err
+	}
+	return chain.RequireMint(ctx)
+}
+
+// mayRaise is mayAccounts for what lets a program do more, or make others, for as long as it has tokens.
+func (h *serviceAccounts) mayRaise(ctx context.Context, in chain.InOrganization, verb, name string) error {
 	if err := h.mayAccounts(ctx, in, verb, name); err != nil {
 		return err
 	}
@@ -104,7 +112,10 @@ type serviceAccountChangeInput struct {
 
 func (h *serviceAccounts) updateServiceAccount(ctx context.Context, in *serviceAccountChangeInput) (*chain.Answer[rest.ServiceAccount], error) {
 	may := h.mayAccounts
-	if to := in.Body; to.Role != nil || to.Disabled != nil && !*to.Disabled {
+	switch to := in.Body; {
+	case to.Role != nil:
+		may = h.mayRaise
+	case to.Disabled != nil && !*to.Disabled: // its tokens have ended
 		may = h.mayMint
 	}
 	if err := may(ctx, in.InOrganization, "update", in.ServiceAccount); err != nil {
@@ -155,11 +166,15 @@ type newServiceAccountTokenInput struct {
 }
 
 func (h *serviceAccounts) createServiceAccountToken(ctx context.Context, in *newServiceAccountTokenInput) (*chain.Answer[rest.Issued], error) {
-	if err := h.mayMint(ctx, in.InOrganization, "update", in.ServiceAccount); err != nil {
+	may := h.mayMint
+	if in.Body.Mint {
+		may = h.mayRaise
+	}
+	if err := may(ctx, in.InOrganization, "update", in.ServiceAccount); err != nil {
 		return nil, err
 	}
 	return chain.OnceSecret(ctx, func() (*chain.Answer[rest.Issued], error) {
-		issued, err := h.accounts.CreateToken(ctx, in.Organization, in.ServiceAccount, in.wanted())
+		issued, err := h.accounts.CreateToken(ctx, in.Organization, in.ServiceAccount, in.wanted(ctx))
 		return answer(issued, err, toIssued)
 	}, tokenMade)
 }

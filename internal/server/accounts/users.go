@@ -42,8 +42,16 @@ func (h *users) mayUsers(ctx context.Context, verb, name string) error {
 	return h.rights.Require(ctx, rights.Act{Verb: verb, Resource: role.Users, Name: name})
 }
 
-// mayMint is mayUsers for what lets a user in.
+// mayMint is mayUsers for a user who cannot sign in yet, and may nothing.
 func (h *users) mayMint(ctx context.Context, verb, name string) error {
+	if err := h.mayUsers(ctx, verb, name); err != nil {
+		return err
+	}
+	return chain.RequireMint(ctx)
+}
+
+// mayLetIn is mayUsers for what lets a user in, or do more.
+func (h *users) mayLetIn(ctx context.Context, verb, name string) error {
 	if err := h.mayUsers(ctx, verb, name); err != nil {
 		return err
 	}
@@ -61,7 +69,11 @@ func (h *users) listUsers(ctx context.Context, in *Paged) (*chain.Answer[rest.Pa
 type newUserInput struct{ Body rest.NewUser }
 
 func (h *users) createUser(ctx context.Context, in *newUserInput) (*chain.Answer[rest.User], error) {
-	if err := h.mayMint(ctx, "create", in.Body.Name); err != nil {
+	may := h.mayMint
+	if in.Body.Admin {
+		may = h.mayLetIn
+	}
+	if err := may(ctx, "create", in.Body.Name); err != nil {
 		return nil, err
 	}
 	return chain.Once(ctx, func() (*chain.Answer[rest.User], error) {
@@ -97,7 +109,7 @@ type userChangeInput struct {
 func (h *users) updateUser(ctx context.Context, in *userChangeInput) (*chain.Answer[rest.User], error) {
 	may := h.mayUsers
 	if to := in.Body; to.Admin != nil && *to.Admin || to.Disabled != nil && !*to.Disabled {
-		may = h.mayMint
+		may = h.mayLetIn
 	}
 	if err := may(ctx, "update", in.User); err != nil {
 		return nil, err
@@ -161,7 +173,7 @@ func (h *users) deleteUser(ctx context.Context, in *OfUser) (*struct{}, error) {
 }
 
 func (h *users) resetUser(ctx context.Context, in *OfUser) (*chain.Answer[rest.OneTime], error) {
-	if err := h.mayMint(ctx, "update", in.User); err != nil {
+	if err := h.mayLetIn(ctx, "update", in.User); err != nil {
 		return nil, err
 	}
 	once, err := h.passwords.Reset(ctx, in.User)

@@ -34,6 +34,7 @@ func accessErrors() []struct {
 		{access.ErrSetUp, http.StatusConflict, rest.CodeExists, ""},
 		{access.ErrLastAdmin, http.StatusConflict, rest.CodeConflict, ""},
 		{access.ErrNeedsSession, http.StatusForbidden, rest.CodeForbidden, ""},
+		{access.ErrNeedsMint, http.StatusForbidden, rest.CodeForbidden, ""},
 		{access.ErrProviderUser, http.StatusConflict, rest.CodeConflict, ""},
 		{access.ErrTooMany, http.StatusTooManyRequests, rest.CodeTooMany, ""},
 

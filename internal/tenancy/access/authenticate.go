@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -22,11 +23,14 @@ type credential struct {
 	// proved is when the user of a session proved who they are.
 	proved time.Time
 	scope  *Scope
+	mint   bool
+	// mintedBy is the token that made it.
+	mintedBy string
 }
 
 const credentialColumns = //nolint:gosec // names of columns
 `c.id, c.kind, c.hash, c.epoch, c.name, c.created, c.expires, c.last_used, c.idle,
-	c.proved, c.organization, c.role`
+	c.proved, c.organization, c.role, c.mint, c.minted_by`
 
 // Authenticate says whose a session or token is. ErrUnauthenticated is the answer to all that is not good; another
 // error says that the database could not tell. Nothing is remembered from one call to the next: what was revoked is
@@ -42,6 +46,12 @@ func (s *Credentials) Authenticate(ctx context.Context, bearer string) (Identity
 	}
 	if !parts.Is(c.hash) || c.kind != parts.Kind || !s.good(c, a) {
 		return Identity{}, ErrUnauthenticated
+	}
+	if c.mintedBy != "" {
+		// It is good as long as the token that made it, also where that rests: its provider has not said of late that the user is there.
+		if _, _, err := s.minter(ctx, s.db, c.mintedBy); err != nil {
+			return Identity{}, err
+		}
 	}
 	if now := s.clock(); now.Sub(c.lastUsed) >= usedAtMost {
 		if _, err := s.db.ExecContext(ctx, `UPDATE access_credentials SET last_used = $2 WHERE id = $1 AND last_used < $2`,
@@ -81,7 +91,7 @@ func identify(c credential, a account) Identity {
 	id := Identity{
 		Kind: a.kind, Name: a.name, DisplayName: a.displayName, Email: a.email, Groups: a.groups,
 		OwnerAdmin: a.administers(), Scope: c.scope, Provider: a.provider, Issuer: a.issuer,
-		Credential: Credential{Kind: credentialKind(c.kind), ID: c.id, Expires: c.expires},
+		Credential: Credential{Kind: credentialKind(c.kind), ID: c.id, Expires: c.expires, Mint: c.mint},
 		Generation: a.epoch,
 	}
 	if a.kind == ServiceAccount {
@@ -101,13 +111,16 @@ func scanCredential(row interface{ Scan(into ...any) error }) (credential, accou
 	var a account
 	var created, expires, lastUsed, idle, proved int64
 	var scope Scope
+	var mintedBy sql.NullString
 	into, done := fieldsOf(&a)
 	if err := row.Scan(append([]any{
 		&c.id, &c.kind, &c.hash, &c.epoch, &c.name, &created, &expires, &lastUsed, &idle, &proved, &scope.Organization, &scope.Role,
+		&c.mint, &mintedBy,
 	}, into...)...); err != nil {
 		return credential{}, account{}, found(err)
 	}
 	c.created, c.expires, c.lastUsed = database.FromTime(created), database.FromTime(expires), database.FromTime(lastUsed)
+	c.mintedBy = mintedBy.String
 	c.idle, c.proved = time.Duration(idle)*time.Microsecond, database.FromTime(proved)
 	if scope != (Scope{}) {
 		c.scope = &scope
@@ -118,7 +131,7 @@ func scanCredential(row interface{ Scan(into ...any) error }) (credential, accou
 func (c credential) info(a account) CredentialInfo {
 	id := identify(c, a)
 	info := CredentialInfo{
-		Credential: id.Credential, Account: a.name, Name: c.name, Scope: id.Scope, Created: c.created, LastUsed: c.lastUsed,
+		Credential: id.Credential, Account: a.name, Name: c.name, Scope: id.Scope, MintedBy: c.mintedBy, Created: c.created, LastUsed: c.lastUsed,
 	}
 	if c.idle > 0 {
 		info.IdleExpires = c.lastUsed.Add(c.idle)

@@ -22,6 +22,8 @@ type CredentialInfo struct {
 	// Name is what its owner calls a token, and the client of a session.
 	Name  string
 	Scope *Scope
+	// MintedBy is the token that made it, with which it ends; empty when a user did.
+	MintedBy string
 	// LastUsed is exact to a minute; zero is never. IdleExpires is when a session ends that is not used; zero is never.
 	Created, LastUsed, IdleExpires time.Time
 }
@@ -41,6 +43,10 @@ type NewToken struct {
 	Expires time.Time
 	// Scope narrows it; nil is everything that its owner may. The tokens of a service account have its scope.
 	Scope *Scope
+	// Mint says that the token makes others, none of which outlives it or may more, and names members. A token makes none that does.
+	Mint bool
+	// By is the token that makes this one, and with which it ends; empty when a user does.
+	By string
 	// proved is when the user of a session proved who they are; zero for tokens.
 	proved time.Time
 }
@@ -61,19 +67,20 @@ type Credentials struct {
 	config Config
 }
 
-// CreateToken creates an API token of the calling user. It takes a session to make one, so that a token that was stolen
-// makes no others, and one whose user signed in a short time ago. Errors: ErrNeedsSession, ErrNeedsFresh, ErrUnauthenticated,
-// *invalid.Error, ErrTooMany.
+// CreateToken creates an API token of the calling user. It takes a session whose user signed in a short time ago, so that what a
+// thief has makes no others, or a token that mints, which bounds what it makes. Errors: ErrNeedsSession, ErrNeedsFresh,
+// ErrNeedsMint, ErrUnauthenticated, *invalid.Error, ErrTooMany.
 func (s *Credentials) CreateToken(ctx context.Context, by Identity, wanted NewToken) (Issued, error) {
 	if err := s.checkToken(wanted); err != nil {
 		return Issued{}, err
 	}
+	wanted.By = ""
+	if by.Credential.Kind == Token {
+		wanted.By = by.Credential.ID
+	}
 	var out Issued
 	err := s.db.Do(ctx, "", func(tx *sql.Tx) error {
-		a, c, err := s.signedIn(ctx, tx, by)
-		if err == nil && !s.fresh(c) {
-			err = ErrNeedsFresh
-		}
+		a, err := s.maker(ctx, tx, by)
 		if err != nil {
 			return err
 		}
@@ -132,6 +139,9 @@ func (s *Credentials) owner(ctx context.Context, q querier, name string, epoch i
 func (s *Credentials) issue(
 	ctx context.Context, tx *sql.Tx, kind token.Kind, a account, wanted NewToken, idle time.Duration,
 ) (Issued, error) {
+	if err := s.bound(ctx, tx, a, wanted); err != nil {
+		return Issued{}, err
+	}
 	if err := s.makeRoom(ctx, tx, kind, a.name); err != nil {
 		return Issued{}, err
 	}
@@ -139,7 +149,7 @@ func (s *Credentials) issue(
 	c := credential{
 		id: made.ID, kind: kind, hash: made.Hash(), epoch: a.epoch, name: wanted.Name, created: s.now(),
 		expires: database.FromTime(database.Time(wanted.Expires)), idle: idle, scope: wanted.Scope,
-		proved: wanted.proved,
+		proved: wanted.proved, mint: wanted.Mint, mintedBy: wanted.By,
 	}
 	if kind == token.Session {
 		c.lastUsed = c.created // signing in is a use
@@ -149,10 +159,11 @@ func (s *Credentials) issue(
 		scope = *c.scope
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO access_credentials
-		(id, kind, hash, account, epoch, name, created, expires, idle, last_used, organization, role, proved)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		(id, kind, hash, account, epoch, name, created, expires, idle, last_used, organization, role, proved, mint, minted_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		c.id, c.kind, c.hash, a.name, c.epoch, c.name, database.Time(c.created), database.Time(c.expires),
-		c.idle.Microseconds(), database.Time(c.lastUsed), scope.Organization, scope.Role, database.Time(c.proved))
+		c.idle.Microseconds(), database.Time(c.lastUsed), scope.Organization, scope.Role, database.Time(c.proved),
+		c.mint, sql.NullString{String: c.mintedBy, Valid: c.mintedBy != ""})
 	if err != nil {
 		return Issued{}, fmt.Errorf("write it down: %w", err)
 	}

@@ -24,6 +24,8 @@ var (
 	ErrNeedsSession = errors.New("tokens cannot do this; sign in")
 	// ErrNeedsFresh says that the user of a session proved who they are longer ago than FreshFor.
 	ErrNeedsFresh = errors.New("you signed in too long ago for this; sign in again")
+	// ErrNeedsMint says that a token lets no other caller in.
+	ErrNeedsMint = errors.New("this token lets no other caller in; sign in, or use a token that may: kqueen token create NAME --mint")
 	// ErrProviderUser says that the identity provider decides about this user's password and name.
 	ErrProviderUser = errors.New("this user is proved by an identity provider, and has no password here")
 	// ErrTooMany says that a bound was reached.

@@ -73,6 +73,8 @@ type Credential struct {
 	// ID is public.
 	ID      string
 	Expires time.Time
+	// Mint says that it is a token that makes others, bounded by itself, and names members.
+	Mint bool
 }
 
 // roles are those that a scope may name, the highest first.

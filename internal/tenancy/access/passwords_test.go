@@ -17,7 +17,7 @@ func TestSignIn(t *testing.T) {
 		len(id.Groups) != 0 || !id.Admin || !id.OwnerAdmin || id.Scope != nil {
 		t.Errorf("got %+v", id)
 	}
-	if want := (Credential{Session, session.ID, c.Now().Add(24 * time.Hour)}); id.Credential != want {
+	if want := (Credential{Kind: Session, ID: session.ID, Expires: c.Now().Add(24 * time.Hour)}); id.Credential != want {
 		t.Errorf("got %+v, want %+v", id.Credential, want)
 	}
 	if !strings.HasPrefix(session.Token.Reveal(), "kqu_") || session.Name != "Firefox" || !session.IdleExpires.Equal(c.Now().Add(8*time.Hour)) {

@@ -84,7 +84,9 @@ func TestProvider(t *testing.T) {
 	wantError(t, "by password", err, ErrUnauthenticated)
 
 	// Fewer groups at the next sign-in are fewer at once, for what was made before too.
-	token := must[Issued](t)(s.Credentials.CreateToken(t.Context(), id, NewToken{Name: "ci", Expires: clock.Now().Add(300 * day)}))
+	token := must[Issued](t)(s.Credentials.CreateToken(t.Context(), id, NewToken{Name: "ci", Expires: clock.Now().Add(300 * day), Mint: true}))
+	must[ServiceAccountInfo](t)(s.ServiceAccounts.Create(t.Context(), "ci", "", Scope{"payments", "developer"}))
+	minted := must[Issued](t)(s.ServiceAccounts.CreateToken(t.Context(), "payments", "ci", NewToken{Name: "ci", Expires: clock.Now().Add(200 * day), By: token.ID}))
 	c.issuer.Claims["groups"] = []string{}
 	must[Issued](t)(c.signIn())
 	for _, text := range []string{issued.Token.Reveal(), token.Token.Reveal()} {
@@ -95,10 +97,12 @@ func TestProvider(t *testing.T) {
 	// The provider's word is believed for 30 days.
 	clock.pass(30*day - time.Second)
 	must[Identity](t)(s.Credentials.Authenticate(t.Context(), token.Token.Reveal()))
+	must[Identity](t)(s.Credentials.Authenticate(t.Context(), minted.Token.Reveal()))
 	clock.pass(time.Second)
-	wantDead(t, s, "after 30 days without a word", token.Token.Reveal())
+	wantDead(t, s, "after 30 days without a word", token.Token.Reveal(), minted.Token.Reveal())
 	must[Issued](t)(c.signIn())
 	must[Identity](t)(s.Credentials.Authenticate(t.Context(), token.Token.Reveal()))
+	must[Identity](t)(s.Credentials.Authenticate(t.Context(), minted.Token.Reveal()))
 }
 
 func wantRefused(t *testing.T, what string, err error, want string) {

@@ -108,8 +108,9 @@ func (s *ServiceAccounts) Delete(ctx context.Context, organization, name string)
 	return s.deleteAccount(ctx, ServiceAccount, ServiceAccountName(organization, name))
 }
 
-// CreateToken makes a token of a service account. It has the account's scope; wanted names none. Errors:
-// *invalid.Error, ErrNotFound (also when the account is disabled), ErrTooMany.
+// CreateToken makes a token of a service account. It has the account's scope; wanted names none, and the token that makes it
+// where one does. Errors: *invalid.Error, ErrNotFound (also when the account is disabled), ErrTooMany; with wanted.By also
+// ErrNeedsMint, ErrNeedsSession, ErrUnauthenticated.
 func (s *ServiceAccounts) CreateToken(ctx context.Context, organization, name string, wanted NewToken) (Issued, error) {
 	if wanted.Scope != nil {
 		return Issued{}, invalid.Want("scope", "it is that of the service account", "none")

@@ -45,10 +45,16 @@ func newListAccountTokensCommand(e *connection.Env) *cobra.Command {
 func newCreateAccountTokenCommand(e *connection.Env) *cobra.Command {
 	var lifetime time.Duration
 	var format string
+	var mint bool
 	cmd := &cobra.Command{
-		Use:               "create NAME TOKEN",
-		Short:             "Create a token of a service account and print it, once",
-		Long:              "Create a token of the service account NAME and print it. It is shown this one time. TOKEN\nsays what it is for.",
+		Use:   "create NAME TOKEN",
+		Short: "Create a token of a service account and print it, once",
+		Long: `Create a token of the service account NAME and print it. It is shown this one time. TOKEN
+says what it is for.
+
+With --mint a token of an account that is owner of its organization may create
+service accounts and tokens, and name members. What tokens it makes end with it at
+the latest, and at once when it is revoked.`,
 		Example:           "  kqueen serviceaccount token create ci deploy --lifetime 720h >token",
 		Args:              cobra.MatchAll(command.Names(2, -1), cobra.ExactArgs(2)),
 		ValidArgsFunction: completeAccounts(e),
@@ -60,7 +66,7 @@ func newCreateAccountTokenCommand(e *connection.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			issued, err := d.CreateServiceAccountToken(cmd.Context(), e.Organization(), args[0], rest.NewToken{Name: args[1], Expires: expiry(lifetime)})
+			issued, err := d.CreateServiceAccountToken(cmd.Context(), e.Organization(), args[0], rest.NewToken{Name: args[1], Expires: expiry(lifetime), Mint: mint})
 			if err != nil {
 				return fmt.Errorf("create a token of service account %s: %w", args[0], err)
 			}
@@ -69,6 +75,7 @@ func newCreateAccountTokenCommand(e *connection.Env) *cobra.Command {
 	}
 	cmd.Flags().DurationVar(&lifetime, "lifetime", 30*24*time.Hour, "how long it is good, at most a year")
 	_ = cmd.RegisterFlagCompletionFunc("lifetime", command.NoCompletion)
+	registerMint(cmd, &mint)
 	command.RegisterOutput(cmd, &format, "table", console.DataFormats)
 	return cmd
 }

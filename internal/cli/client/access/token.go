@@ -58,13 +58,19 @@ func newListTokensCommand(e *connection.Env) *cobra.Command {
 func newCreateTokenCommand(e *connection.Env) *cobra.Command {
 	var lifetime time.Duration
 	var role, format string
+	var mint bool
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create an API token and print it, once",
 		Long: `Make an API token and print it. It is shown this one time. NAME says what it is
 for. Without --role it may do what you may; with it, at most what that role may
-in the organization of --org.`,
-		Example:           "  kqueen token create ci --lifetime 720h --org blue --role developer >token",
+in the organization of --org.
+
+With --mint it may create service accounts, users and tokens, and name members, as
+far as its role goes. What tokens it makes end with it at the latest, and at once
+when it is revoked.`,
+		Example: `  kqueen token create ci --lifetime 720h --org blue --role developer >token
+  kqueen token create terraform --lifetime 24h --org blue --role owner --mint >token`,
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: command.NoCompletion,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,7 +81,7 @@ in the organization of --org.`,
 			if err != nil {
 				return err
 			}
-			wanted := rest.NewToken{Name: args[0], Expires: expiry(lifetime)}
+			wanted := rest.NewToken{Name: args[0], Expires: expiry(lifetime), Mint: mint}
 			if role != "" {
 				wanted.Scope = &rest.Scope{Organization: e.Organization(), Role: role}
 			}
@@ -89,6 +95,7 @@ in the organization of --org.`,
 	cmd.Flags().DurationVar(&lifetime, "lifetime", 30*24*time.Hour, "how long it is good, at most a year")
 	cmd.Flags().StringVar(&role, "role", "", "narrow it to a role in the organization of --org: owner, operator, developer or viewer")
 	_ = cmd.RegisterFlagCompletionFunc("role", command.OneOf("owner", "operator", "developer", "viewer"))
+	registerMint(cmd, &mint)
 	command.RegisterOutput(cmd, &format, "table", console.DataFormats)
 	return cmd
 }
@@ -116,6 +123,11 @@ func newRevokeTokenCommand(e *connection.Env) *cobra.Command {
 	}
 }
 
+// registerMint adds the flag --mint.
+func registerMint(cmd *cobra.Command, mint *bool) {
+	cmd.Flags().BoolVar(mint, "mint", false, "let it create accounts, and tokens that end with it, and name members")
+}
+
 // credentialRows are sessions and tokens in a table.
 func credentialRows(all []rest.Credential) [][]string {
 	rows := [][]string{{"ID", "KIND", "NAME", "SCOPE", "EXPIRES", "LAST USED"}}
@@ -125,7 +137,11 @@ func credentialRows(all []rest.Credential) [][]string {
 		if c.Scope != nil {
 			scope = c.Scope.Organization + "/" + c.Scope.Role
 		}
-		rows = append(rows, []string{c.ID, c.Kind, c.Name, scope, console.When(c.Expires), console.Elapsed(c.LastUsed)})
+		kind := c.Kind
+		if c.Mint {
+			kind += " (mints)"
+		}
+		rows = append(rows, []string{c.ID, kind, c.Name, scope, console.When(c.Expires), console.Elapsed(c.LastUsed)})
 	}
 	return rows
 }

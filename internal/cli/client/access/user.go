@@ -68,11 +68,15 @@ func userRows(users []rest.User) [][]string {
 
 func newCreateUserCommand(e *connection.Env) *cobra.Command {
 	user := rest.NewUser{}
+	var alone bool
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a user, and a token with which they choose a password",
 		Long: `Make a user of this installation, and print a one-time token with which they
-choose a password and sign in. Hand it to them by a way that others do not read.`,
+choose a password and sign in. Hand it to them by a way that others do not read.
+
+A program with a token that was created with --mint creates users with --no-token. An
+administrator who has signed in gets them one by "kqueen user reset".`,
 		Example:           "  kqueen user create alice --display-name 'Alice Lang' --email alice@example.com",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: command.NoCompletion,
@@ -86,12 +90,16 @@ choose a password and sign in. Hand it to them by a way that others do not read.
 				return fmt.Errorf("create user %s: %w", user.Name, err)
 			}
 			e.Say("user %s created", user.Name)
+			if alone {
+				return nil
+			}
 			return reset(cmd.Context(), e, d, user.Name)
 		},
 	}
 	cmd.Flags().StringVar(&user.DisplayName, "display-name", "", "name to show")
 	cmd.Flags().StringVar(&user.Email, "email", "", "address for mail")
 	cmd.Flags().BoolVar(&user.Admin, "admin", false, "administrator of the installation")
+	cmd.Flags().BoolVar(&alone, "no-token", false, "make no one-time token: the user cannot sign in yet")
 	return cmd
 }
 
