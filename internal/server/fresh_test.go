@@ -32,13 +32,13 @@ func lowest(from string) string {
 	return from
 }
 
-// TestMatrixOfFreshSessions asks every operation with a session that is not fresh, with a token and on the local socket: what
-// makes what lets a caller in wants a user who has just signed in, and nothing else does.
+// TestMatrixOfFreshSessions asks every operation with a session that is not fresh, with tokens and on the local socket: what
+// makes what lets a caller in wants a user who has just signed in, or of some of it a token that mints, and nothing else does.
 func TestMatrixOfFreshSessions(t *testing.T) {
 	h := newFixture(t)
 	things(t, h)
 	for _, who := range []string{"viewer", "developer", "operator", "owner", "admin"} {
-		h.tokens["token of "+who] = h.issue(t, who, "")
+		h.tokens["token of "+who], h.tokens["robot of "+who] = h.issue(t, who, ""), h.mint(t, who, "")
 	}
 	h.age(t)
 	known, n := matrix(), 10_000
@@ -67,6 +67,9 @@ func TestMatrixOfFreshSessions(t *testing.T) {
 			if a := ask("token of " + who); a.status != http.StatusForbidden {
 				t.Errorf("%s with a token of %s: %d %s", o.OperationID, who, a.status, a.body)
 			}
+			if a := ask("robot of " + who); (a.status >= http.StatusBadRequest) == r.mint || !r.mint && a.status != http.StatusForbidden {
+				t.Errorf("%s with a token of %s that mints: %d %s", o.OperationID, who, a.status, a.body)
+			}
 			if a := ask(local); !r.account && (a.status == http.StatusUnauthorized || a.status == http.StatusForbidden) {
 				t.Errorf("%s as the owner of the machine: %d %s", o.OperationID, a.status, a.body)
 			}
@@ -77,9 +80,10 @@ func TestMatrixOfFreshSessions(t *testing.T) {
 // TestFreshSession: of changes those need a fresh session that let a caller in, and signing in again makes one.
 func TestFreshSession(t *testing.T) {
 	h := newFixture(t)
+	h.green(t)
 	d := h.device(t)
 	h.age(t)
-	const patch = "PATCH"
+	const patch, organizations, green = "PATCH", "/api/v1/organizations", "/api/v1/organizations/green"
 	user := "/api/v1/users/" + someUser(t, h, 1)["user"]
 	account := "/api/v1/organizations/blue/serviceaccounts/" + someAccount(t, h, 1)["serviceAccount"]
 	for _, tc := range []struct {
@@ -89,10 +93,20 @@ func TestFreshSession(t *testing.T) {
 		{"admin", patch, user, `{"admin":true}`, 401}, {"admin", patch, user, `{"disabled":true}`, 200}, {"admin", patch, user, `{"disabled":false}`, 401},
 		{"admin", patch, user, `{"admin":false}`, 200}, {"admin", "DELETE", user, "", 204},
 		{"owner", patch, account, `{"role":"owner"}`, 401}, {"owner", patch, account, `{"disabled":true}`, 200}, {"owner", patch, account, `{"disabled":false}`, 401},
+		{"owner", "PUT", green + "/members/user:eve", `{"role":"viewer"}`, 401}, {"owner", "PUT", green + "/members/group:viewer", `{"role":"viewer"}`, 401},
+		{"owner", "PUT", green + "/members/user:viewer", `{"role":"developer"}`, 401}, {"owner", "PUT", green + "/members/user:viewer", `{"role":"viewer"}`, 200},
+		{"owner", patch, green, `{"spec":{"members":[{"user":"owner","role":"owner"},{"user":"viewer","role":"operator"}]}}`, 401},
+		{"owner", "PUT", green, `{"spec":{"members":[{"user":"owner","role":"owner"},{"user":"eve","role":"viewer"}]}}`, 401},
+		{"viewer", "PUT", green, `{"spec":{"members":[{"user":"owner","role":"owner"},{"user":"eve","role":"viewer"}]}}`, 403},
+		{"owner", patch, green, `{"spec":{"displayName":"Green"}}`, 200},
+		{"owner", "PUT", green, `{"spec":{"members":[{"user":"owner","role":"owner"}]}}`, 200},
+		{"owner", "PUT", green + "/members/user:viewer", `{"role":"viewer"}`, 401}, {"owner", "DELETE", green + "/members/user:viewer", "", 204},
+		{"admin", "POST", organizations + "?dryRun=true", `{"name":"grey","spec":{"members":[{"user":"eve","role":"viewer"}]}}`, 401},
+		{"admin", "POST", organizations + "?dryRun=true", `{"name":"grey","spec":{"displayName":"Grey"}}`, 201},
 		{"viewer", "POST", answers, fmt.Sprintf(`{"userCode":%q,"approve":true}`, d.UserCode), 401},
 		{"viewer", "POST", answers, fmt.Sprintf(`{"userCode":%q,"approve":false}`, d.UserCode), 204},
 	} {
-		headers := []string{}
+		headers := []string{"If-Match", "*"}
 		if tc.method == patch {
 			headers = append(headers, "Content-Type", "application/merge-patch+json")
 		}

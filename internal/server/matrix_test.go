@@ -44,6 +44,8 @@ type route struct {
 	account bool
 	// fresh says that it makes what lets a caller in, so that tokens may not, and users who have just signed in may.
 	fresh bool
+	// mint says of what is fresh that a token which mints may do it, too.
+	mint bool
 	// body is what is sent; %d is another number each time.
 	body string
 	// make makes what the request needs, and returns parameters of the path beside the usual ones.
@@ -63,7 +65,7 @@ func matrixOfRest() map[string]route {
 		"listEvents":         {from: "viewer"},
 		"listOperations":     {from: "viewer"},
 		"listMembers":        {from: "viewer"},
-		"setMember":          {from: "owner", body: `{"role":"viewer"}`},
+		"setMember":          {from: "owner", fresh: true, mint: true, body: `{"role":"viewer"}`},
 		"removeMember":       {from: "owner"},
 
 		"listAllProvisioners": {from: signedIn}, "listAllClusters": {from: signedIn}, "listAllNodePools": {from: signedIn}, "listAllMachines": {from: signedIn},
@@ -128,11 +130,11 @@ func matrixOfAccounts() map[string]route {
 		"getMe":            {from: signedIn},
 		"changePassword":   {from: signedIn, account: true, body: `{"old":"wrong %d","password":"correct horse battery staple"}`},
 		"listCredentials":  {from: signedIn, account: true},
-		"createToken":      {from: signedIn, account: true, fresh: true, body: newToken},
+		"createToken":      {from: signedIn, account: true, fresh: true, mint: true, body: newToken},
 		"revokeCredential": {from: signedIn, account: true},
 
 		"listUsers":  {from: adminOnly},
-		"createUser": {from: adminOnly, fresh: true, body: `{"name":"new-%d"}`},
+		"createUser": {from: adminOnly, fresh: true, mint: true, body: `{"name":"new-%d"}`},
 		"getUser":    {from: adminOnly, make: someUser},
 		"updateUser": {from: adminOnly, make: someUser, body: `{"displayName":"%d"}`},
 		"deleteUser": {from: adminOnly, make: someUser},
@@ -140,12 +142,12 @@ func matrixOfAccounts() map[string]route {
 		"revokeUser": {from: adminOnly, make: someUser},
 
 		"listServiceAccounts":       {from: "owner"},
-		"createServiceAccount":      {from: "owner", fresh: true, body: `{"name":"new-%d","role":"viewer"}`},
+		"createServiceAccount":      {from: "owner", fresh: true, mint: true, body: `{"name":"new-%d","role":"viewer"}`},
 		"getServiceAccount":         {from: "owner", make: someAccount},
 		"updateServiceAccount":      {from: "owner", make: someAccount, body: `{"disabled":true}`},
 		"deleteServiceAccount":      {from: "owner", make: someAccount},
 		"listServiceAccountTokens":  {from: "owner", make: someAccount},
-		"createServiceAccountToken": {from: "owner", fresh: true, make: someAccount, body: newToken},
+		"createServiceAccountToken": {from: "owner", fresh: true, mint: true, make: someAccount, body: newToken},
 		"revokeServiceAccountToken": {from: "owner", make: someAccount},
 	}
 }

@@ -92,7 +92,17 @@ func TestOnce(t *testing.T) {
 // issue returns a token of a caller's, narrowed to a role in blue unless that is empty.
 func (h *fixture) issue(t *testing.T, who, role string) string {
 	t.Helper()
-	wanted := access.NewToken{Name: "of " + who, Expires: time.Now().Add(time.Hour)}
+	return h.issued(t, who, role, access.NewToken{Name: "of " + who, Expires: time.Now().Add(time.Hour)})
+}
+
+// mint is issue for a token that makes others; it outlives those.
+func (h *fixture) mint(t *testing.T, who, role string) string {
+	t.Helper()
+	return h.issued(t, who, role, access.NewToken{Name: "robot of " + who, Expires: time.Now().Add(2 * time.Hour), Mint: true})
+}
+
+func (h *fixture) issued(t *testing.T, who, role string, wanted access.NewToken) string {
+	t.Helper()
 	if role != "" {
 		wanted.Scope = &access.Scope{Organization: "blue", Role: role}
 	}

@@ -158,8 +158,9 @@ func withoutMember(members []v1alpha1.Member, who v1alpha1.Member) []v1alpha1.Me
 	return slices.DeleteFunc(slices.Clone(members), func(m v1alpha1.Member) bool { return sameMember(m, who) })
 }
 
-// changeMembers writes what becomes of the members, as the caller. It reads and writes again when another caller has
-// written meanwhile, so that of changes at once none is lost.
+// changeMembers writes what becomes of the members, as the caller. Naming one, or giving one a higher role, takes a session that
+// is fresh, or a token that mints; taking a role away takes none: that must not be slower than a thief. It reads and writes again
+// when another caller has written meanwhile, so that of changes at once none is lost.
 func (h *members) changeMembers(ctx context.Context, in OfMember, change func([]v1alpha1.Member) []v1alpha1.Member) error {
 	if _, err := h.rights.Organization(ctx, in.Organization); err != nil {
 		return err
@@ -173,7 +174,13 @@ func (h *members) changeMembers(ctx context.Context, in OfMember, change func([]
 		if err != nil {
 			return err
 		}
-		err = h.writeMembers(ctx, o, have, change(have), in)
+		want := change(have)
+		if role.Raises(have, want) {
+			if err := chain.RequireMint(ctx); err != nil {
+				return err
+			}
+		}
+		err = h.writeMembers(ctx, o, have, want, in)
 		if try == memberTries || !apierrors.IsConflict(err) {
 			return problem.Explain(err)
 		}

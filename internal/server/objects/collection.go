@@ -53,14 +53,6 @@ func (c collection) may(ctx context.Context, verb, namespace string) error {
 	return c.rights.Require(ctx, rights.Act{Verb: verb, Resource: c.Plural, Namespace: namespace})
 }
 
-// requireFresh wants a caller who has signed in a short time ago for what others sign in by.
-func (c collection) requireFresh(ctx context.Context) error {
-	if c.Name != "IdentityProvider" {
-		return nil
-	}
-	return chain.RequireFresh(ctx)
-}
-
 type listOutput struct {
 	Link string `header:"Link" doc:"The next page, as RFC 8288 has it."`
 	Body rest.List
@@ -210,19 +202,11 @@ func (c collection) createObject(ctx context.Context, in *createInput) (*objectO
 	if err := c.may(ctx, "create", namespace); err != nil {
 		return nil, err
 	}
-	if err := c.requireFresh(ctx); err != nil {
-		return nil, err
-	}
 	wanted, err := c.schemas.input(c.kind, in.RawBody)
 	if err != nil {
 		return nil, err
 	}
 	chain.Of(ctx).Object.Name = wanted.Name
-	return chain.Once(ctx, func() (*objectOutput, error) { return c.create(ctx, namespace, wanted, in.DryRun) })
-}
-
-// create creates an object as the caller.
-func (c collection) create(ctx context.Context, namespace string, wanted rest.Input, dry bool) (*objectOutput, error) {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(c.gvk())
 	o.SetNamespace(namespace)
@@ -230,6 +214,14 @@ func (c collection) create(ctx context.Context, namespace string, wanted rest.In
 	if err := apply(wanted, o); err != nil {
 		return nil, problem.Explain(err)
 	}
+	if err := c.requireFresh(ctx, nil, o); err != nil {
+		return nil, err
+	}
+	return chain.Once(ctx, func() (*objectOutput, error) { return c.create(ctx, o, in.DryRun) })
+}
+
+// create creates an object as the caller.
+func (c collection) create(ctx context.Context, o *unstructured.Unstructured, dry bool) (*objectOutput, error) {
 	options := []client.CreateOption{client.FieldValidation(metav1.FieldValidationStrict)}
 	if dry {
 		options = append(options, client.DryRunAll)

@@ -23,9 +23,6 @@ func (c collection) replaceObject(ctx context.Context, in *replaceInput) (*objec
 // update writes what is said of an object, as the caller. That it is still what they have read is for the API server
 // to see.
 func (c collection) update(ctx context.Context, o *unstructured.Unstructured, said []byte, dry bool) (*objectOutput, error) {
-	if err := c.requireFresh(ctx); err != nil {
-		return nil, err
-	}
 	wanted, err := c.schemas.change(c.kind, said)
 	if err != nil {
 		return nil, err
@@ -33,6 +30,9 @@ func (c collection) update(ctx context.Context, o *unstructured.Unstructured, sa
 	before := o.DeepCopy()
 	if err := apply(wanted, o); err != nil {
 		return nil, problem.Explain(err)
+	}
+	if err := c.requireFresh(ctx, before, o); err != nil {
+		return nil, err
 	}
 	options := []client.UpdateOption{client.FieldValidation(metav1.FieldValidationStrict)}
 	if dry {

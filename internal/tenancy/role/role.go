@@ -77,6 +77,14 @@ func Group(organization string, r v1alpha1.Role) string {
 	return groupPrefix + "org:" + organization + ":" + string(r)
 }
 
+// Raises says whether members who are changed name a user or a group who was none of them, or give one a higher role. It is pure.
+func Raises(before, after []v1alpha1.Member) bool {
+	return slices.ContainsFunc(after, func(m v1alpha1.Member) bool {
+		return m.User != "" && rank(m.Role) < rank(Of(before, m.User, nil)) ||
+			m.Group != "" && rank(m.Role) < rank(Of(before, "", []string{m.Group}))
+	})
+}
+
 // Of returns the highest role that the members of an organization give to a user, and "" when they give none.
 func Of(members []v1alpha1.Member, user string, groups []string) v1alpha1.Role {
 	best := v1alpha1.Role("")

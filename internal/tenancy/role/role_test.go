@@ -69,6 +69,40 @@ func TestOf(t *testing.T) {
 	}
 }
 
+func TestRaises(t *testing.T) {
+	user := func(name string, r v1alpha1.Role) v1alpha1.Member { return v1alpha1.Member{User: name, Role: r} }
+	group := func(name string, r v1alpha1.Role) v1alpha1.Member { return v1alpha1.Member{Group: name, Role: r} }
+	const owner, operator, viewer = v1alpha1.RoleOwner, v1alpha1.RoleOperator, v1alpha1.RoleViewer
+	before := []v1alpha1.Member{user("alice", owner), user("bob", viewer), user("bob", operator), group("ops", operator)}
+	tests := map[string]struct {
+		after []v1alpha1.Member
+		want  bool
+	}{
+		"Same":          {before, false},
+		"None":          {nil, false},
+		"Removed":       {before[:1], false},
+		"Lowered":       {[]v1alpha1.Member{user("alice", viewer)}, false},
+		"Order":         {[]v1alpha1.Member{before[3], before[2], before[0]}, false},
+		"HighestCounts": {[]v1alpha1.Member{user("bob", operator)}, false},
+		"Twice":         {append(slices.Clone(before), user("alice", operator)), false},
+		"Raised":        {[]v1alpha1.Member{user("bob", owner)}, true},
+		"GroupRaised":   {[]v1alpha1.Member{group("ops", owner)}, true},
+		"Named":         {append(slices.Clone(before), user("eve", viewer)), true},
+		"GroupIsNoUser": {[]v1alpha1.Member{user("ops", viewer)}, true},
+		"UserIsNoGroup": {[]v1alpha1.Member{group("alice", viewer)}, true},
+		"Swapped":       {[]v1alpha1.Member{user("alice", owner), user("eve", viewer)}, true},
+		"RaisedTwice":   {[]v1alpha1.Member{user("bob", viewer), user("bob", owner)}, true},
+		"NoRole":        {[]v1alpha1.Member{user("eve", "admin")}, false}, // the schema refuses it
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Raises(before, tc.after); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
 // TestTable keeps what each role may do in a page that users read, and that is read when it changes.
 func TestTable(t *testing.T) {
 	const golden = "../../../docs/roles.md"

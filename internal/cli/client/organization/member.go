@@ -69,7 +69,10 @@ func newSetMemberCommand(e *connection.Env) *cobra.Command {
 		Aliases: []string{"add"},
 		Short:   "Add a user or a group to an organization, in a role",
 		Long: `Add a user or a group to an organization, in a role, whatever role they had. MEMBER
-is user:NAME or group:NAME; a NAME alone is a user.`,
+is user:NAME or group:NAME; a NAME alone is a user.
+
+A user has to have signed in within the last 15 minutes for it, unless it lowers a
+role; a program needs a token that was created with --mint.`,
 		Example: `  kqueen member set alice --role operator --org payments
   kqueen member set group:corp:payments-team --role developer --org payments`,
 		Args:              command.Names(1, -1),
