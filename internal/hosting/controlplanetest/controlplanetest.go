@@ -210,7 +210,8 @@ func build(ctx context.Context, root, path, version string) error {
 	named := "-X kqueen.io/kqueen/internal/cli/program.released=" + version
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", named, "-o", path + ".new"}
 	if os.Getenv(coverVariable) != "" {
-		args = append(args, "-cover", "-coverpkg=./internal/...")
+		// A program writes what of it ran only where its main package is among those that are covered.
+		args = append(args, "-cover", "-coverpkg=./internal/...,./cmd/kqueen")
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, "./cmd/kqueen")...)
 	cmd.Dir = root
