@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -46,7 +47,9 @@ type load struct {
 type outages struct {
 	longest time.Duration // from when the reader asked until it had an answer, at whatever try
 	failed  int           // reads
+	slow    int           // reads of those that had no answer in time
 	cut     int           // watches
+	why     error         // of the first read that failed
 }
 
 // load begins one. It goes on until ctx ends.
@@ -110,6 +113,12 @@ func (l *load) read(ctx context.Context) {
 	l.down = time.Time{}
 	if err != nil {
 		o.failed++
+		if o.why == nil {
+			o.why = err
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			o.slow++
+		}
 		l.down = since
 	}
 	l.outages[l.fault] = o

@@ -57,7 +57,7 @@ func TestSoak(t *testing.T) {
 		i.ok("cluster", "create", name, "--nodes", "1", "--wait", "--timeout", "5m")
 	}
 	s := &soak{
-		installation: i, t: t, random: rand.New(rand.NewPCG(seed, 0)), hangs: !short,
+		installation: i, t: t, random: rand.New(rand.NewPCG(seed, 0)), short: short,
 		soaked: i.workers("soaked"), bystander: i.workers("bystander"),
 	}
 	s.soaked.apply("workloads.yaml")
@@ -94,7 +94,7 @@ type soak struct {
 	*installation
 	t                 *testing.T
 	random            *rand.Rand
-	hangs             bool
+	short             bool // without hangs
 	soaked, bystander *workers
 	loads             []*load
 	faults            []*fault
@@ -159,7 +159,7 @@ func (s *soak) choose() *fault {
 		}
 		return &fault{victim: all[at]}
 	}
-	return &fault{victim: all[s.random.IntN(len(all))], hang: s.hangs && s.random.IntN(3) == 0}
+	return &fault{victim: all[s.random.IntN(len(all))], hang: !s.short && s.random.IntN(3) == 0}
 }
 
 func (s *soak) server() int {
