@@ -35,6 +35,10 @@ var damages = map[string]func(file string) error{
 	"Directory": func(file string) error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) },
 }
 
+// oneOfEach are a file that is lost and one that is damaged: whole installations need no more. TestOpenAPIOfDamaged opens
+// these files after all damages.
+var oneOfEach = []string{"Missing", "Garbage"}
+
 // damaged is an installation that has run, and of which files are damaged.
 type damaged struct {
 	Config
@@ -189,9 +193,9 @@ func settingsOf(t *testing.T, dir string) *settings {
 func TestDamageThatStalls(t *testing.T) {
 	d := newDamaged(t)
 	for _, file := range []string{"keys/door.json", "keys/audit.key"} {
-		for name, damage := range damages {
+		for _, name := range oneOfEach {
 			t.Run(filepath.Base(file)+name, func(t *testing.T) {
-				path := d.damage(t, file, damage)
+				path := d.damage(t, file, damages[name])
 				stop := d.start(t)
 				found := d.await(t, "that it is stalled", func(s *status.Status) bool { return s.Stalled })
 				if found.Ready || !says(found, path) || !says(found, "restore it from a backup") {
@@ -252,9 +256,9 @@ func (d *damaged) start(t *testing.T) (stop func()) {
 // with the right one back the API answers.
 func TestDamagedDatabase(t *testing.T) {
 	d := newDamaged(t)
-	for name, damage := range damages {
+	for _, name := range oneOfEach {
 		t.Run(name, func(t *testing.T) {
-			path := d.damage(t, databaseFile, damage)
+			path := d.damage(t, databaseFile, damages[name])
 			_, stop := run(t, d.Config)
 			found := d.await(t, "that it is ready", func(s *status.Status) bool { return s.Ready })
 			if !says(found, path) || !says(found, "restore it from a backup") {

@@ -17,7 +17,7 @@ import (
 // TestManyAtOnce makes and deletes clusters all at once. KQUEEN_E2E_CLUSTERS is how many; "make soak" takes 20.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
-	count := int(number(t, "KQUEEN_E2E_CLUSTERS", 8))
+	count := int(number(t, "KQUEEN_E2E_CLUSTERS", 4))
 	i := started(t)
 	before := holdings(t, i)
 	var names []string

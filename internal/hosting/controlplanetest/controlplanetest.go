@@ -207,7 +207,7 @@ func Upgrade(ctx context.Context, path, version string) error {
 
 // build builds beside the target and moves: a program that runs cannot be written.
 func build(ctx context.Context, root, path, version string) error {
-	named := "-X kqueen.io/kqueen/internal/cli/program.released=" + version
+	named := "-s -w -X kqueen.io/kqueen/internal/cli/program.released=" + version
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", named, "-o", path + ".new"}
 	if os.Getenv(coverVariable) != "" {
 		// A program writes what of it ran only where its main package is among those that are covered.
