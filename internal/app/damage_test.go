@@ -237,11 +237,7 @@ func (d *damaged) start(t *testing.T) (stop func()) {
 		}
 		ended <- nil
 	}
-	t.Cleanup(func() {
-		if err := Down(context.WithoutCancel(t.Context()), c.Engine, c.Dir, c.Log, func(stage.Step) {}); err != nil {
-			t.Error(err)
-		}
-	})
+	downAfter(t, c)
 	select {
 	case <-told:
 	case err := <-ended:

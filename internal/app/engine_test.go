@@ -5,6 +5,7 @@ package app
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	registrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -152,11 +154,7 @@ func run(t *testing.T, c Config) (*App, func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // the gateway goes on without KQueen
-		if err := Down(context.WithoutCancel(t.Context()), c.Engine, c.Dir, c.Log, func(stage.Step) {}); err != nil {
-			t.Error(err)
-		}
-	})
+	downAfter(t, c)
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, done := make(chan struct{}), make(chan error, 1)
 	go func() { done <- a.Run(ctx, func() { close(ready) }) }()
@@ -178,6 +176,20 @@ func run(t *testing.T, c Config) (*App, func() error) {
 		t.Fatal("it is not ready")
 	}
 	return a, stop
+}
+
+// downAfter ends what goes on without KQueen: the gateway, and that the plane, which other tests use too, asks its webhooks.
+func downAfter(t *testing.T, c Config) {
+	t.Helper()
+	admin := controlplanetest.Client(t)
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		webhooks := &registrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kqueen"}}
+		err := Down(ctx, c.Engine, c.Dir, c.Log, func(stage.Step) {})
+		if err = errors.Join(err, client.IgnoreNotFound(admin.Delete(ctx, webhooks))); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // lines keep a log.
