@@ -101,7 +101,7 @@ func (z sizes) worthShrinking(full bool, since time.Duration) bool {
 		return free > 0
 	case since < MaintainInterval || free < leastFree:
 		return false
-	case z.file >= z.quota/100*95: // the store gate lets nothing grow any more
+	case NearlyFull(z.file, z.quota): // the store gate lets nothing grow any more
 		return free >= z.quota/20
 	case z.used <= shortPause:
 		return free >= z.file/2
@@ -110,7 +110,11 @@ func (z sizes) worthShrinking(full bool, since time.Duration) bool {
 }
 
 // roomy says whether a member that was full has enough space not to be so again at once. It is pure.
-func (z sizes) roomy() bool { return z.file <= z.quota/100*95 }
+func (z sizes) roomy() bool { return !NearlyFull(z.file, z.quota) }
+
+// NearlyFull says whether so many bytes, of a file or in use, are nearly all that etcd may hold. From there on the store gate
+// lets nothing grow, and a file is written anew for little. It is pure.
+func NearlyFull(bytes, quota int64) bool { return bytes >= quota/100*95 }
 
 // compact forgets all but the last revision.
 func (s *Store) compact(ctx context.Context) error {

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
 // space is what is left of the store for all tenants together. An etcd whose file is full takes no write of any tenant, not even
@@ -59,8 +61,8 @@ func (l *Level) UnmarshalText(text []byte) error {
 
 const (
 	spaceInterval = time.Second
-	// scarceAt and lastAt are hundredths of what etcd may hold.
-	scarceAt, lastAt = 90, 95
+	// scarceAt is in hundredths of what etcd may hold.
+	scarceAt = 90
 	// slowBytesPerSecond, for eight minutes, is half of what is left when little is, of eight gigabytes.
 	slowBytesPerSecond = 800 << 10
 	slowBytesAtOnce    = 4 << 20
@@ -80,9 +82,9 @@ func levelOf(used, file, quota int64) Level {
 	switch percent := quota / 100; {
 	case percent <= 0: // not known
 		return Enough
-	case used >= percent*lastAt:
+	case datastore.NearlyFull(used, quota):
 		return Last
-	case used >= percent*scarceAt, file >= percent*lastAt:
+	case used >= percent*scarceAt, datastore.NearlyFull(file, quota):
 		return Scarce
 	}
 	return Enough
@@ -133,7 +135,7 @@ func (g *gate) lookAtSpace() {
 
 func (s *space) note(now Level, log *slog.Logger) {
 	if before := Level(s.left.Swap(int32(now))); before < now {
-		log.Error("the data store is nearly full, and what would grow is refused", "percent", map[Level]int{Scarce: scarceAt, Last: lastAt}[now])
+		log.Error("the data store is nearly full, and what would grow is refused", "left", now)
 	} else if now < before && now == Enough {
 		log.Info("the data store has space again")
 	}
