@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // lan is a bridge of this host to which machines are connected that are not KQueen's.
@@ -51,7 +52,8 @@ func (i *installation) lan() *lan {
 
 func (l *lan) unlink(name string) {
 	if link, err := netlink.LinkByName(name); err == nil {
-		if err := netlink.LinkDel(link); err != nil {
+		// The kernel removes what led into a network that is gone.
+		if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
 			l.t.Errorf("remove the link %s: %v", name, err)
 		}
 	}

@@ -2,6 +2,7 @@ package join
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/node"
@@ -170,7 +172,8 @@ func (l *Leaving) interfaces(context.Context) error {
 		return err
 	}
 	for _, link := range links {
-		if err := netlink.LinkDel(link); err != nil {
+		// The kernel removes those whose other end is in the network of a pod that ends.
+		if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
 			return fmt.Errorf("remove network interface %s: %w", link.Attrs().Name, err)
 		}
 	}
