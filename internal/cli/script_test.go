@@ -123,7 +123,11 @@ func TestScripts(t *testing.T) {
 	p.Dir = filepath.Join("testdata", "script")
 	p.UpdateScripts = *update
 	p.Cmds["server"] = there.command
-	p.Setup = func(env *testscript.Env) error { return setUp(there, config, env) }
+	commands := commandsFrom(t)
+	p.Setup = func(env *testscript.Env) error {
+		env.Setenv("PATH", commands+string(filepath.ListSeparator)+env.Getenv("PATH"))
+		return setUp(there, config, env)
+	}
 	testscript.Run(t, p)
 }
 
