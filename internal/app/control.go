@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"path/filepath"
@@ -201,7 +202,7 @@ func (a *App) addAPI(ctx context.Context, d *apiServer, plane *engine.Plane, mgr
 		}
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		if !awaitLooked(ctx, looked) {
+		if !awaitLooked(ctx, looked, a.Log) {
 			return nil
 		}
 		return a.serveAPI(ctx, d)
@@ -209,10 +210,11 @@ func (a *App) addAPI(ctx context.Context, d *apiServer, plane *engine.Plane, mgr
 }
 
 // awaitLooked waits until looked is closed, at most for as long as the API waits. It answers false when the context ends before.
-func awaitLooked(ctx context.Context, looked <-chan struct{}) bool {
+func awaitLooked(ctx context.Context, looked <-chan struct{}, log *slog.Logger) bool {
 	select {
 	case <-looked:
 	case <-time.After(unlooked):
+		log.Warn("the REST API answers before everything was looked at: what it says may be of an earlier life", "waited", unlooked)
 	case <-ctx.Done():
 		return false
 	}
@@ -257,11 +259,15 @@ func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.Wi
 		}
 	}
 	if len(names) > 0 {
-		if err := cluster.WaitAgreed(ctx, direct); err != nil {
+		agreed, err := cluster.WaitAgreed(ctx, direct)
+		if err != nil {
 			return err
 		}
+		if !agreed && ctx.Err() == nil {
+			a.Log.Warn("the start goes on without: a cluster is called ready whose control plane is not")
+		}
 	}
-	return awaitWorkers(ctx, direct, machines)
+	return awaitWorkers(ctx, direct, machines, a.Log)
 }
 
 // addReconcilers adds all but those of workers. What it returns tells when control planes were looked at.

@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"time"
 
@@ -93,8 +94,8 @@ func (a *App) addWorkers(ctx context.Context, mgr ctrl.Manager, here *local.Prov
 const workersUnlooked = 5 * time.Second
 
 // awaitWorkers waits until what is said of machines and pools is of this life: before, all nodes are as ready as they were when
-// the host stopped.
-func awaitWorkers(ctx context.Context, direct client.Reader, looks *operator.FirstLooks) error {
+// the host stopped. What it does not wait for any longer, it says in the log.
+func awaitWorkers(ctx context.Context, direct client.Reader, looks *operator.FirstLooks, log *slog.Logger) error {
 	machines := &v1alpha1.MachineList{}
 	if err := direct.List(ctx, machines); err != nil {
 		return fmt.Errorf("list machines: %w", err)
@@ -106,7 +107,15 @@ func awaitWorkers(ctx context.Context, direct client.Reader, looks *operator.Fir
 	bounded, cancel := context.WithTimeout(ctx, workersUnlooked)
 	defer cancel()
 	if err := looks.Wait(bounded, names); err != nil {
-		return ctx.Err()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		log.Warn("the start goes on without: what is said of some machines and of their pools may be of an earlier life", "waited", workersUnlooked, "error", err)
+		return nil
 	}
-	return nodepool.WaitAgreed(bounded, direct)
+	agreed, err := nodepool.WaitAgreed(bounded, direct)
+	if !agreed && err == nil && ctx.Err() == nil {
+		log.Warn("the start goes on without: a pool counts nodes as ready of which no machine says so", "waited", workersUnlooked)
+	}
+	return err
 }

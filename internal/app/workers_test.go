@@ -3,8 +3,11 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -54,7 +57,7 @@ func TestAwaitWorkers(t *testing.T) {
 	}))
 	done := make(chan error, 1)
 	go func() {
-		err := awaitWorkers(t.Context(), c, looks)
+		err := awaitWorkers(t.Context(), c, looks, slog.New(slog.DiscardHandler))
 		if err == nil && (!looked.Load() || !counted.Load()) {
 			err = errors.New("it did not wait for a look at the machine, or for the pool to count it")
 		}
@@ -77,7 +80,7 @@ type oneMachine struct{ client.Reader }
 
 func (oneMachine) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	if machines, ok := list.(*v1alpha1.MachineList); ok {
-		machines.Items = []v1alpha1.Machine{{}}
+		machines.Items = []v1alpha1.Machine{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "away"}}}
 	}
 	return nil
 }
@@ -85,14 +88,40 @@ func (oneMachine) List(_ context.Context, list client.ObjectList, _ ...client.Li
 // TestAwaitWorkersIsBounded: a machine that cannot be looked at keeps the rest from being served for a moment alone.
 func TestAwaitWorkersIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		if err := awaitWorkers(t.Context(), oneMachine{}, operator.NewFirstLooks(nil)); err != nil || time.Since(began) != workersUnlooked {
+		began, said := time.Now(), &bytes.Buffer{}
+		log := slog.New(slog.NewTextHandler(said, nil))
+		if err := awaitWorkers(t.Context(), oneMachine{}, operator.NewFirstLooks(nil), log); err != nil || time.Since(began) != workersUnlooked {
 			t.Errorf("it waits for %s and ends with %v, want %s", time.Since(began), err, workersUnlooked)
+		}
+		if !strings.Contains(said.String(), "level=WARN") || !strings.Contains(said.String(), "default/away") {
+			t.Errorf("the log does not say that a machine was not looked at: %q", said)
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := awaitWorkers(ended, oneMachine{}, operator.NewFirstLooks(nil)); !errors.Is(err, context.Canceled) {
-			t.Errorf("after its end: %v", err)
+		said.Reset()
+		if err := awaitWorkers(ended, oneMachine{}, operator.NewFirstLooks(nil), log); !errors.Is(err, context.Canceled) || said.Len() > 0 {
+			t.Errorf("after its end: %v, and it says %q", err, said)
+		}
+	})
+}
+
+// overcounted is an admin plane with a pool that counts a node, and no machine.
+type overcounted struct{ client.Reader }
+
+func (overcounted) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	if pools, ok := list.(*v1alpha1.NodePoolList); ok {
+		pools.Items = []v1alpha1.NodePool{{Status: v1alpha1.NodePoolStatus{ReadyReplicas: 1}}}
+	}
+	return nil
+}
+
+// TestAwaitWorkersSaysWhatItLeaves: a pool that still counts a node of an earlier life is in the log.
+func TestAwaitWorkersSaysWhatItLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		said := &bytes.Buffer{}
+		err := awaitWorkers(t.Context(), overcounted{}, operator.NewFirstLooks(nil), slog.New(slog.NewTextHandler(said, nil)))
+		if err != nil || !strings.Contains(said.String(), "a pool counts nodes as ready") {
+			t.Errorf("it ends with %v and says %q", err, said)
 		}
 	})
 }

@@ -159,11 +159,42 @@ func (w *workers) comeBack(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	begin := time.Now()
 	w.up()
 	w.ok("nodepool", "wait", "demo")
+	w.wantOfThisLife(t, begin)
 	w.kube("wait", "--for=condition=Ready", "pod", "-l", "app in (web, db, agent)", "--timeout=3m")
 	// What Kubernetes says of pods is at first what it said before everything stopped.
 	eventually(t, "everything is reached again", func(context.Context) error { return errors.Join(w.reach(), w.reachFromAPIServer()) })
+}
+
+// wantOfThisLife wants every node ready by the word of a kubelet that has begun since a moment, and every machine begun since:
+// what Kubernetes says of a node whose kubelet ended is that it is as ready as it was, for most of a minute.
+func (w *workers) wantOfThisLife(t *testing.T, begin time.Time) {
+	begin = begin.Truncate(time.Second) // as what Kubernetes says
+	said := w.kube("get", "nodes", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status} `+
+		`{.status.conditions[?(@.type=="Ready")].lastHeartbeatTime}{"\n"}{end}`)
+	nodes := 0
+	for line := range strings.Lines(said) {
+		nodes++
+		fields := strings.Fields(line)
+		if len(fields) != 3 || fields[1] != "True" {
+			t.Errorf("the pool is ready, and a node is not: %q", line)
+			continue
+		}
+		if at, err := time.Parse(time.RFC3339, fields[2]); err != nil || at.Before(begin) {
+			t.Errorf("the pool is ready, and the kubelet of a node has said nothing since %s: %q, %v", begin.Format(time.RFC3339), line, err)
+		}
+	}
+	machines := w.machines()
+	if nodes != len(machines) {
+		t.Errorf("%d nodes of %d machines", nodes, len(machines))
+	}
+	for _, m := range machines {
+		if m.Status.LifeBegan == nil || m.Status.LifeBegan.Time.Before(begin) {
+			t.Errorf("the pool is ready, and machine %s is of an earlier life: %v", m.Name, m.Status.LifeBegan)
+		}
+	}
 }
 
 // scale goes down, to nothing, and up again.

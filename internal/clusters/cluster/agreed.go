@@ -13,8 +13,8 @@ import (
 )
 
 // WaitAgreed waits until no status of a cluster speaks of an earlier life of KQueen: none is called ready whose control
-// plane is not.
-func WaitAgreed(ctx context.Context, direct client.Reader) error {
+// plane is not. It is bounded, and says whether that was reached.
+func WaitAgreed(ctx context.Context, direct client.Reader) (bool, error) {
 	return operator.WaitAgreed(ctx, func(ctx context.Context) (bool, error) { return agree(ctx, direct) })
 }
 

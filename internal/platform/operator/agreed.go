@@ -12,9 +12,9 @@ const (
 	agreeWithin = 10 * time.Second
 )
 
-// WaitAgreed waits until agree finds no status that speaks of an earlier life of KQueen, a bounded time. Once objects were looked
-// at, those that are made of them follow: agree compares the two.
-func WaitAgreed(ctx context.Context, agree func(context.Context) (bool, error)) error {
+// WaitAgreed waits until agree finds no status that speaks of an earlier life of KQueen, a bounded time, and says whether that
+// was reached. Once objects were looked at, those that are made of them follow: agree compares the two.
+func WaitAgreed(ctx context.Context, agree func(context.Context) (bool, error)) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, agreeWithin)
 	defer cancel()
 	again := time.NewTicker(agreeEvery)
@@ -22,15 +22,15 @@ func WaitAgreed(ctx context.Context, agree func(context.Context) (bool, error)) 
 	for {
 		agreed, err := agree(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return false, nil
 		}
 		if err != nil || agreed {
-			return err
+			return agreed && err == nil, err
 		}
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			return nil
+			return false, nil
 		}
 	}
 }

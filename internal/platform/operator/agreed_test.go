@@ -12,25 +12,26 @@ import (
 func TestWaitAgreed(t *testing.T) {
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {
-		agree func(ctx context.Context, look int) (bool, error)
-		took  time.Duration
-		err   error
+		agree  func(ctx context.Context, look int) (bool, error)
+		took   time.Duration
+		agreed bool
+		err    error
 	}{
-		"AtOnce": {func(context.Context, int) (bool, error) { return true, nil }, 0, nil},
-		"Later":  {func(_ context.Context, look int) (bool, error) { return look == 3, nil }, 2 * agreeEvery, nil},
-		"Never":  {func(context.Context, int) (bool, error) { return false, nil }, agreeWithin, nil},
-		"Broken": {func(context.Context, int) (bool, error) { return false, broken }, 0, broken},
-		"Silent": {func(ctx context.Context, _ int) (bool, error) { <-ctx.Done(); return false, ctx.Err() }, agreeWithin, nil},
+		"AtOnce": {func(context.Context, int) (bool, error) { return true, nil }, 0, true, nil},
+		"Later":  {func(_ context.Context, look int) (bool, error) { return look == 3, nil }, 2 * agreeEvery, true, nil},
+		"Never":  {func(context.Context, int) (bool, error) { return false, nil }, agreeWithin, false, nil},
+		"Broken": {func(context.Context, int) (bool, error) { return false, broken }, 0, false, broken},
+		"Silent": {func(ctx context.Context, _ int) (bool, error) { <-ctx.Done(); return false, ctx.Err() }, agreeWithin, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began, look := time.Now(), 0
-				err := WaitAgreed(t.Context(), func(ctx context.Context) (bool, error) {
+				agreed, err := WaitAgreed(t.Context(), func(ctx context.Context) (bool, error) {
 					look++
 					return tc.agree(ctx, look)
 				})
-				if took := time.Since(began); took != tc.took || !errors.Is(err, tc.err) {
-					t.Errorf("it took %s and ended with %v, want %s and %v", took, err, tc.took, tc.err)
+				if took := time.Since(began); took != tc.took || agreed != tc.agreed || !errors.Is(err, tc.err) {
+					t.Errorf("it took %s and ended with %t, %v, want %s and %t, %v", took, agreed, err, tc.took, tc.agreed, tc.err)
 				}
 			})
 		})

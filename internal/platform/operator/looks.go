@@ -44,25 +44,25 @@ func (f *FirstLooks) mark(name types.NamespacedName) {
 
 // Wait waits until the reconciler has looked at all. It may be called once.
 func (f *FirstLooks) Wait(ctx context.Context, names []types.NamespacedName) error {
-	missing := func() int {
+	missing := func() []types.NamespacedName {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		n := 0
+		var left []types.NamespacedName
 		for _, name := range names {
 			if !f.looked[name] {
-				n++
+				left = append(left, name)
 			}
 		}
-		if n == 0 {
+		if len(left) == 0 {
 			f.looked = nil
 		}
-		return n
+		return left
 	}
-	for n := missing(); n > 0; n = missing() {
+	for left := missing(); len(left) > 0; left = missing() {
 		select {
 		case <-f.changed:
 		case <-ctx.Done():
-			return fmt.Errorf("look at %d objects for the first time: %w", n, context.Cause(ctx))
+			return fmt.Errorf("look for the first time at %d objects, %s for one: %w", len(left), left[0], context.Cause(ctx))
 		}
 	}
 	return nil

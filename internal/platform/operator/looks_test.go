@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -22,8 +23,8 @@ func TestFirstLooks(t *testing.T) {
 	look(a)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := looks.Wait(ended, []types.NamespacedName{a, b}); !errors.Is(err, context.Canceled) {
-		t.Errorf("wait before all were looked at: %v, want that it goes on until its context ends", err)
+	if err := looks.Wait(ended, []types.NamespacedName{a, b}); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "at 1 objects, "+b.String()) {
+		t.Errorf("wait before all were looked at: %v, want that it goes on until its context ends, and names what is left", err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- looks.Wait(t.Context(), []types.NamespacedName{a, b}) }()
