@@ -44,7 +44,7 @@ var taken = map[string]string{
 	"admin.json/admin":                    "it is in the administrator's kubeconfig, which is written anew",
 	"admin.json/kqueen":                   "KQueen's clients follow the file",
 
-	"webhooks.json/client": "the API server is restarted with it",
+	"webhooks.json/client": "the API server reads it again for each connection",
 }
 
 // TestCredentialsOfAMinute: every credential of the engine that has a minute left is renewed by the next look, by the same
