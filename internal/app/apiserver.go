@@ -23,6 +23,7 @@ import (
 
 	apirest "kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
+	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/ciphers"
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/idempotency"
@@ -186,7 +187,7 @@ func (a *App) serveAPI(ctx context.Context, d *apiServer) error {
 // keep renews and sweeps.
 func (d *apiServer) keep(ctx context.Context, renewKeys, renewIssuer func() error) {
 	for {
-		wait := time.NewTimer(min(sweepInterval, max(time.Until(*d.due.Load()), time.Second)))
+		wait := time.NewTimer(min(pki.LookAgain(sweepInterval), max(time.Until(*d.due.Load()), time.Second)))
 		select {
 		case <-ctx.Done():
 			wait.Stop()

@@ -96,6 +96,7 @@ func (e *Engine) Up(ctx context.Context, h engine.Host) (*engine.Plane, error) {
 		return nil, err
 	}
 	e.host, e.binaries = h, binaries
+	kube.LookForCertificates(pki.LookAgain(kube.CertificateLook))
 	return e.up(ctx, h.Report)
 }
 
@@ -108,7 +109,7 @@ const maintainInterval = 5 * time.Minute
 
 // Keep implements [engine.Engine]. For an admin plane that is healthy, bringing it up renews what is due and changes nothing else.
 func (e *Engine) Keep(ctx context.Context, renewed func(context.Context, *engine.Plane) error) error {
-	tick, maintain := time.NewTicker(renewInterval), time.NewTicker(maintainInterval)
+	tick, maintain := time.NewTicker(pki.LookAgain(renewInterval)), time.NewTicker(maintainInterval)
 	defer tick.Stop()
 	defer maintain.Stop()
 	for {

@@ -186,7 +186,7 @@ func Kqueen(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("lock the test programs: %w", err)
 	}
 	path := filepath.Join(dir, "kqueen")
-	if err := build(ctx, root, path, "test"); err != nil {
+	if err := build(ctx, root, path, versioned("test")); err != nil {
 		return "", err
 	}
 	if err := os.Symlink("kqueen", filepath.Join(dir, "etcd")); err != nil && !os.IsExist(err) {
@@ -202,13 +202,25 @@ func Upgrade(ctx context.Context, path, version string) error {
 	if err != nil {
 		return err
 	}
-	return build(ctx, root, path, version)
+	return build(ctx, root, path, versioned(version))
 }
 
-// build builds beside the target and moves: a program that runs cannot be written.
-func build(ctx context.Context, root, path, version string) error {
-	named := "-s -w -X kqueen.io/kqueen/internal/cli/program.released=" + version
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", named, "-o", path + ".new"}
+// Brief builds a kqueen program at path whose certificates live for so long, and are renewed accordingly.
+func Brief(ctx context.Context, path string, life time.Duration) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	return build(ctx, root, path, versioned("brief")+" -X kqueen.io/kqueen/internal/hosting/pki.briefly="+life.String())
+}
+
+func versioned(version string) string {
+	return "-X kqueen.io/kqueen/internal/cli/program.released=" + version
+}
+
+// build builds with flags for the linker, beside the target, and moves: a program that runs cannot be written.
+func build(ctx context.Context, root, path, link string) error {
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w " + link, "-o", path + ".new"}
 	if os.Getenv(coverVariable) != "" {
 		// A program writes what of it ran only where its main package is among those that are covered.
 		args = append(args, "-cover", "-coverpkg=./internal/...,./cmd/kqueen")

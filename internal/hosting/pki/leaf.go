@@ -118,7 +118,8 @@ func (a *authority) sign(want Leaf, now time.Time) (certPEM, keyPEM []byte, err 
 		return nil, nil, err
 	}
 	template.Subject = pkix.Name{CommonName: want.CommonName, Organization: want.Organizations}
-	template.NotBefore, template.NotAfter = now.Add(-clockSkew), now.Add(want.Lifetime)
+	life, past := lifeOf(want.Lifetime, brief())
+	template.NotBefore, template.NotAfter = now.Add(-past), now.Add(life)
 	if template.NotAfter.After(a.cert.NotAfter) {
 		template.NotAfter = a.cert.NotAfter
 	}

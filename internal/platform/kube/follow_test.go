@@ -63,8 +63,11 @@ func (e *expiring) issue(t *testing.T, serial int64, life time.Duration, authori
 // connection that was open, which API servers refuse then.
 func TestFollowCertificate(t *testing.T) {
 	usual := transport.CertCallbackRefreshDuration
-	transport.CertCallbackRefreshDuration = 50 * time.Millisecond
-	t.Cleanup(func() { transport.CertCallbackRefreshDuration = usual })
+	if usual != kube.CertificateLook {
+		t.Errorf("the client library looks every %s, not every %s", usual, kube.CertificateLook)
+	}
+	kube.LookForCertificates(50 * time.Millisecond)
+	t.Cleanup(func() { kube.LookForCertificates(usual) })
 	authority := &expiring{}
 	authority.issue(t, 1, time.Hour, true)
 	trusted := x509.NewCertPool()
