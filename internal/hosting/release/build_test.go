@@ -56,6 +56,9 @@ func All() string { return gitVersion + " " + gitMajor + " " + gitMinor + " " + 
 // fakeModule is a module as kubernetes/vX.Y, with local replacements for upstream.
 func fakeModule(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("builds programs, which -short leaves out")
+	}
 	t.Setenv("GOPROXY", "off") // nothing of this needs a network
 	dir := t.TempDir()
 	var requires, replaces strings.Builder

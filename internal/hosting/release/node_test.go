@@ -18,6 +18,9 @@ import (
 // builds, of programs that only say who they are.
 func fakeNode(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("builds programs, which -short leaves out")
+	}
 	t.Setenv("GOPROXY", "off") // nothing of this needs a network
 	dir := t.TempDir()
 	mod := "module example.test/node\n\ngo 1.24\n\n"

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -44,6 +45,10 @@ type server struct {
 	lock    *os.File
 	process *os.Process
 	ended   chan struct{} // closed when the process is gone
+
+	mu   sync.Mutex
+	made int      // databases
+	free []string // those that no test has
 }
 
 // start starts a server, and first removes what killed test binaries have left.

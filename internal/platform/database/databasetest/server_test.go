@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/platform/database"
 )
 
 func TestMain(m *testing.M) { os.Exit(Run(m)) }
@@ -28,7 +30,7 @@ func TestStop(t *testing.T) {
 		t.Errorf("what was left is still there: %v", err)
 	}
 	sweep()
-	if err := s.administer(t.Context(), "CREATE DATABASE one"); err != nil {
+	if err := s.administer(t.Context(), "postgres", "CREATE DATABASE one"); err != nil {
 		t.Errorf("a server that runs was swept: %v", err)
 	}
 	pid := s.process.Pid
@@ -56,5 +58,35 @@ func TestEach(t *testing.T) {
 		if len(seen) != 2 {
 			t.Errorf("ran on %v, want both databases", seen)
 		}
+	}
+}
+
+// TestGivenBack: the next test that has a database finds nothing of the one before, and is not disturbed by it.
+func TestGivenBack(t *testing.T) {
+	var former string
+	t.Run("Before", func(t *testing.T) {
+		former = PostgreSQL(t)
+		db, err := database.Open(t.Context(), former) // and never closes it
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err == nil {
+			_, err = tx.ExecContext(t.Context(), "CREATE TABLE left_over (id INTEGER)")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(t.Context(), "CREATE TABLE other (id INTEGER)"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	address := PostgreSQL(t)
+	if address != former {
+		t.Errorf("got %s, want the one that was given back, %s", address, former)
+	}
+	var tables int
+	if err := Open(t, address).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM pg_tables WHERE tablename IN ('left_over', 'other')").Scan(&tables); err != nil || tables != 0 {
+		t.Errorf("%d tables are left, %v", tables, err)
 	}
 }
