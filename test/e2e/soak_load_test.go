@@ -235,9 +235,9 @@ func (l *load) relist(ctx context.Context, version string) string {
 	return got.ResourceVersion
 }
 
-// well says why a client would not be content.
-func (l *load) well(ctx context.Context) error {
-	if err := nodesReady(ctx, l.client); err != nil {
+// well says why a client would not be content. The containers of ended run no more.
+func (l *load) well(ctx context.Context, ended []string) error {
+	if err := errors.Join(nodesReady(ctx, l.client), podsReady(ctx, l.client, ended)); err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
 	}
 	l.mu.Lock()
