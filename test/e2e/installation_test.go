@@ -435,23 +435,30 @@ func eventually(t *testing.T, what string, see func(ctx context.Context) error) 
 	defer cancel()
 	again := time.NewTicker(look)
 	defer again.Stop()
+	var last error // of the last look that the deadline did not cut
 	for {
 		err := see(ctx)
 		if err == nil {
 			return
 		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			t.Fatalf("%s: not within %s: %v", what, patience, err)
+			t.Fatalf("%s: not within %s: %v", what, patience, last)
 		}
 	}
 }
 
-// logTail shows what the server said last.
+// logTail shows the last of what the server did not like. What it began would hide why the test failed from those who
+// see the end of a log alone.
 func (i *installation) logTail() {
 	data, err := os.ReadFile(filepath.Join(i.dir, "logs", "kqueen.log"))
-	if err == nil {
-		i.t.Logf("the end of the log of %s:\n%s", i.dir, data[max(0, len(data)-6<<10):])
+	if err != nil {
+		return
 	}
+	lines := slices.DeleteFunc(strings.Split(string(data), "\n"), func(line string) bool { return strings.Contains(line, `"level":"INFO"`) })
+	i.t.Logf("the end of the log of %s, without what is in order:\n%s", i.dir, strings.Join(lines[max(0, len(lines)-20):], "\n"))
 }
