@@ -65,8 +65,8 @@ conformance-tests: kubernetes ## Build upstream's conformance tests and their im
 	@go run $(GO_FLAGS) ./test/conformance -build
 
 .PHONY: conformance
-conformance: conformance-tests ## Run upstream's conformance tests, all that can run here, and write docs/conformance.md
-	@go run $(GO_FLAGS) ./test/conformance -page docs/conformance.md
+conformance: conformance-tests ## Run upstream's conformance tests, all that can run here, in a cluster of the Pod Security level LEVEL, and write docs/conformance.md
+	@go run $(GO_FLAGS) ./test/conformance -level $${LEVEL:-privileged} -page docs/conformance.md
 
 .PHONY: check
 check: packages lint ## Check form and run the tests that start no cluster, in minutes

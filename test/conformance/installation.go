@@ -25,8 +25,6 @@ import (
 const (
 	namespace   = v1alpha1.NamespacePrefix + "default"
 	clusterName = "conformance"
-	// podSecurity is what upstream's tests are written for: an API server that bounds no pods unless a namespace says so.
-	podSecurity = v1alpha1.PodSecurityPrivileged
 )
 
 // installation is a KQueen of the tests' own, with one cluster.
@@ -99,11 +97,11 @@ func (i *installation) ask(ctx context.Context, args ...string) ([]byte, error) 
 }
 
 // create makes the cluster, and its kubeconfig for the tests.
-func (i *installation) create(ctx context.Context, nodes int) error {
-	if err := i.kqueen(ctx, "organization", "update", "default", "--pod-security", podSecurity); err != nil {
+func (i *installation) create(ctx context.Context, nodes int, level string) error {
+	if err := i.kqueen(ctx, "organization", "update", "default", "--pod-security", level); err != nil {
 		return err
 	}
-	if err := i.kqueen(ctx, "cluster", "create", clusterName, "--nodes", strconv.Itoa(nodes), "--pod-security", podSecurity, "--wait"); err != nil {
+	if err := i.kqueen(ctx, "cluster", "create", clusterName, "--nodes", strconv.Itoa(nodes), "--pod-security", level, "--wait"); err != nil {
 		return err
 	}
 	data, err := i.ask(ctx, "cluster", "kubeconfig", clusterName)

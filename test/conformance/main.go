@@ -22,6 +22,7 @@ import (
 	"syscall"
 	"time"
 
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
 )
 
@@ -32,6 +33,7 @@ type options struct {
 	page    string
 	focus   string
 	phase   string // the one to run; empty: all
+	level   string // of Pod Security, of the cluster
 	procs   int
 	nodes   int
 	build   bool
@@ -40,13 +42,17 @@ type options struct {
 }
 
 func main() {
-	var o options
+	o := options{level: v1alpha1.PodSecurityPrivileged}
 	flag.StringVar(&o.program, "program", "bin/kqueen", "path of kqueen")
 	flag.StringVar(&o.source, "source", ".", "folder of KQueen's source")
 	flag.StringVar(&o.results, "results", "bin/conformance", "folder for logs and reports")
 	flag.StringVar(&o.page, "page", "", "page into which the results are written, such as docs/conformance.md")
 	flag.StringVar(&o.focus, "focus", "", "run only tests whose names match this regular expression")
 	flag.StringVar(&o.phase, "phase", "", "run only the parallel or the serial tests")
+	flag.Func("level", "Pod Security level of the cluster: privileged, which upstream's tests are written for, baseline or restricted (default privileged)", func(text string) error {
+		o.level = text
+		return checkLevel(text)
+	})
 	flag.IntVar(&o.procs, "procs", 8, "how many tests run at a time, of those that may")
 	flag.IntVar(&o.nodes, "nodes", 2, "nodes of the cluster")
 	flag.BoolVar(&o.build, "build", false, "build the tests and their images, where they are not built yet, and end")
@@ -83,7 +89,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r.Version, r.Nodes, r.Procs = suite.Version.String(), o.nodes, o.procs
+	r.Version, r.Nodes, r.Procs, r.Level = suite.Version.String(), o.nodes, o.procs, o.level
 	r.print(out)
 	if o.page != "" {
 		if err := r.writePage(o.page); err != nil {
@@ -101,10 +107,10 @@ func runAll(ctx context.Context, o options, suite release.Suite, out io.Writer) 
 	}
 	defer func() { err = errors.Join(err, i.remove(context.WithoutCancel(ctx))) }()
 	fmt.Fprintf(out, "  ✓ KQueen in %s\n", i.dir)
-	if err := i.create(ctx, o.nodes); err != nil {
+	if err := i.create(ctx, o.nodes, o.level); err != nil {
 		return ran{}, err
 	}
-	fmt.Fprintf(out, "  ✓ a cluster with %d nodes\n", o.nodes)
+	fmt.Fprintf(out, "  ✓ a cluster with %d nodes and the Pod Security level %s\n", o.nodes, o.level)
 	for _, p := range o.phases() {
 		run := ginkgoRun{phase: p, suite: suite, cluster: i, focus: o.focus, out: out}
 		if !o.prove {
@@ -128,6 +134,14 @@ func readAll(o options) (ran, error) {
 		all.add(p, some)
 	}
 	return all, nil
+}
+
+// checkLevel takes one of the levels of Pod Security.
+func checkLevel(text string) error {
+	if !slices.Contains(v1alpha1.PodSecurityLevels(), text) {
+		return fmt.Errorf("%q is none of %v", text, v1alpha1.PodSecurityLevels())
+	}
+	return nil
 }
 
 // phases are those that were chosen.

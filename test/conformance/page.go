@@ -9,18 +9,19 @@ import (
 	"time"
 )
 
-// Marks between which a page holds the result.
-const (
-	resultBegins = "<!-- What follows is written by the run. -->\n"
-	resultEnds   = "<!-- What is above was written by the run. -->\n"
-)
+// marks are the lines between which a page holds the result at a level.
+func marks(level string) (begins, ends string) {
+	return "<!-- What follows is written by the run at the level " + level + ". -->\n",
+		"<!-- What is above was written by the run at the level " + level + ". -->\n"
+}
 
-// writePage replaces the result in a page.
+// writePage replaces the result at its level in a page.
 func (r result) writePage(file string) error {
 	old, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}
+	resultBegins, resultEnds := marks(r.Level)
 	before, rest, begins := strings.Cut(string(old), resultBegins)
 	_, after, ends := strings.Cut(rest, resultEnds)
 	if !begins || !ends {
@@ -32,8 +33,8 @@ func (r result) writePage(file string) error {
 // page is the result as it stands in a page.
 func (r result) page() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nKubernetes %s, %d nodes on one machine, `make conformance` on %s, %.0f minutes with up to %d tests at a\ntime:\n\n",
-		r.Version, r.Nodes, r.Date.UTC().Format(time.DateOnly), r.Took.Minutes(), r.Procs)
+	fmt.Fprintf(&b, "\nKubernetes %s, %d nodes on one machine, `%s` on %s, %.0f minutes with up to %d tests at a\ntime:\n\n",
+		r.Version, r.Nodes, r.command(), r.Date.UTC().Format(time.DateOnly), r.Took.Minutes(), r.Procs)
 	fmt.Fprintf(&b, "| | |\n|---|---|\n| passed | %d |\n| failed | %d |\n| not runnable here | %d |\n\n", len(r.Passed), len(r.Failed), len(r.NotRunnable))
 	if len(r.Failed) > 0 {
 		b.WriteString("### Failed\n\n")
@@ -49,12 +50,23 @@ func (r result) page() string {
 		}
 		b.WriteString("\n")
 	}
+	if r.bounded() {
+		return b.String() // those that pass stand in the page once
+	}
 	b.WriteString("### Passed\n\n")
 	for _, s := range r.Passed {
 		fmt.Fprintf(&b, "- %s\n", escape(s.Name))
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// command is how a run at this level is had again.
+func (r result) command() string {
+	if r.bounded() {
+		return "make conformance LEVEL=" + r.Level
+	}
+	return "make conformance"
 }
 
 // escape keeps names from being read as Markdown.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/platform/text"
 )
 
@@ -100,6 +101,7 @@ func readReport(file string) (report, error) {
 type result struct {
 	Version      string
 	Nodes, Procs int
+	Level        string // of Pod Security
 	Date         time.Time
 	Took         time.Duration
 	Passed       []spec
@@ -147,12 +149,18 @@ func judge(all ran, missing map[string]string) (result, error) {
 	return r, errors.Join(errs...)
 }
 
-// err is what makes the command fail.
+// err is what makes the command fail. Upstream's tests expect an API server that bounds no pods; at another level, which
+// of them fail is what a run is for.
 func (r result) err() error {
-	if len(r.Failed) > 0 {
+	if len(r.Failed) > 0 && !r.bounded() {
 		return fmt.Errorf("%d tests failed", len(r.Failed))
 	}
 	return nil
+}
+
+// bounded says whether the API server bounded what pods may do where no namespace says so.
+func (r result) bounded() bool {
+	return r.Level == v1alpha1.PodSecurityBaseline || r.Level == v1alpha1.PodSecurityRestricted
 }
 
 func (r result) print(out io.Writer) {

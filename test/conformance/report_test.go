@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kqueen.io/kqueen/api/v1alpha1"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -106,6 +108,12 @@ func TestPage(t *testing.T) {
 		Passed:      []spec{{Name: "[sig-node] Pods should run [Conformance]"}},
 		Failed:      []spec{{Name: "[sig-node] Pods should_fail * [Conformance]", Message: "expected 1\nto equal 2"}},
 		NotRunnable: map[string]string{"[sig-node] Pods should pull [Conformance]": "there is no registry"},
+		Level:       v1alpha1.PodSecurityPrivileged,
+	}
+	bounded := r
+	bounded.Level = v1alpha1.PodSecurityBaseline
+	if r.err() == nil || bounded.err() != nil {
+		t.Errorf("a test that fails ends the command with %v and, at a level that upstream's tests do not expect, with %v", r.err(), bounded.err())
 	}
 	before, after := "# Conformance\n\nWords.\n\n", "\nMore words.\n"
 	page := filepath.Join(t.TempDir(), "page.md")
@@ -115,9 +123,11 @@ func TestPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(before + resultBegins + "what was there\n" + resultEnds + after)
-	for range 2 { // the second time replaces what the first has written
-		if err := r.writePage(page); err != nil {
+	begins, ends := marks(r.Level)
+	boundedBegins, boundedEnds := marks(bounded.Level)
+	write(before + begins + "what was there\n" + ends + "\nWords between.\n\n" + boundedBegins + boundedEnds + after)
+	for _, one := range []result{r, bounded, r, bounded} { // the second time replaces what the first has written
+		if err := one.writePage(page); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
@@ -46,7 +47,7 @@ func TestShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options{source: root, results: t.TempDir(), procs: 3, nodes: 2, focus: focusOf(short()), phase: "parallel"}
+	o := options{source: root, results: t.TempDir(), procs: 3, nodes: 2, level: v1alpha1.PodSecurityPrivileged, focus: focusOf(short()), phase: "parallel"}
 	if o.program, err = controlplanetest.Kqueen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
