@@ -1,14 +1,21 @@
 package hosted
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net"
+	"slices"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/provision"
+	"kqueen.io/kqueen/internal/hosting/pki"
 )
 
 // steps are a ControlPlane's conditions in words for users, in the order in which they come true.
@@ -66,4 +73,45 @@ func stepsOf(conditions []metav1.Condition) []v1alpha1.Step {
 		out = append(out, step)
 	}
 	return out
+}
+
+// Observe reads the ControlPlane.
+func (d *Driver) Observe(ctx context.Context, of provision.Target) (provision.Observed, error) {
+	ref := of.Ref
+	cp, err := get(ctx, d.Client, ref)
+	if err != nil {
+		return provision.Observed{}, err
+	}
+	observed := observe(cp)
+	if cp.Status.Endpoint == nil {
+		return observed, nil
+	}
+	// A kubeconfig with keys that the control plane does not take would be written over the one that is good.
+	if c := apimeta.FindStatusCondition(cp.Status.Conditions, v1alpha1.ConditionKeysReady); c != nil && slices.Contains(
+		[]string{v1alpha1.ReasonKeysMissing, v1alpha1.ReasonKeysForeign}, c.Reason) {
+		return provision.Observed{}, errors.New(c.Message)
+	}
+	keys := &corev1.Secret{}
+	if err := d.Secrets.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: cp.KeysSecret()}, keys); err != nil {
+		return provision.Observed{}, fmt.Errorf("read the keys of control plane %s: %w", ref.Name, err)
+	}
+	if cp.Status.Endpoint.NodeAddress != "" {
+		server := net.JoinHostPort(cp.Status.Endpoint.NodeAddress, strconv.Itoa(int(cp.Status.Endpoint.Port)))
+		observed.Join = &v1alpha1.JoinEndpoint{Server: server, CA: keys.Data["ca.crt"], ServerName: cp.Status.Endpoint.ServerName}
+	}
+	observed.Kubeconfig, err = adminKubeconfig(cp, keys.Data)
+	return observed, err
+}
+
+func adminKubeconfig(cp *v1alpha1.ControlPlane, keys map[string][]byte) ([]byte, error) {
+	return pki.Kubeconfig(pki.KubeconfigParams{
+		Cluster:       cp.Name,
+		Context:       cp.Name,
+		User:          cp.Name + "-admin",
+		Server:        "https://" + cp.Status.Endpoint.Gateway,
+		TLSServerName: cp.Status.Endpoint.ServerName,
+		CA:            keys["ca.crt"],
+		ClientCert:    keys["admin.crt"],
+		ClientKey:     keys["admin.key"],
+	})
 }
