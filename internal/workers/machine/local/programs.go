@@ -1,0 +1,49 @@
+//go:build linux
+
+package local
+
+import (
+	"errors"
+	"fmt"
+
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/invalid"
+	"kqueen.io/kqueen/internal/workers/machine"
+)
+
+// errNotBuilt says that no parts of nodes are in the store.
+var errNotBuilt = errors.New("the parts of nodes are not built")
+
+// awaitPrograms says how far the build of the programs of nodes is, what is damaged of those that are there, or that there
+// are none and no build is under way. It is pure.
+func awaitPrograms(step release.Step, building bool, damage error) (machine.Observed, error) {
+	if building {
+		return machine.Observed{State: machine.Preparing, Message: "waiting for the programs of nodes, which are being built: " + step.String()}, nil
+	}
+	if damage != nil {
+		return machine.Observed{}, fmt.Errorf("%w; make it anew with: kqueen release build", damage)
+	}
+	return machine.Observed{}, fmt.Errorf("%w: the programs of nodes (kubelet, containerd and others) are not on it; build them with: kqueen release build", machine.ErrUnsupported)
+}
+
+// binariesOf returns the programs of a version of Kubernetes. Those of nodes may not be among them yet.
+func (p *Provider) binariesOf(text string) (release.Binaries, error) {
+	version, err := release.ParseVersion(text)
+	if err != nil {
+		return release.Binaries{}, invalid.New("spec.version", "%v", err)
+	}
+	binaries, ok, err := p.Releases.Lookup(version)
+	if err == nil && !ok {
+		err = &invalid.Error{Field: "spec.version", Problem: "the programs of " + text + " are not on this machine; see: kqueen release list"}
+	}
+	return binaries, err
+}
+
+// parts are those with which the machine was made.
+func (p *Provider) parts(r record) (release.NodeParts, error) {
+	parts, ok, err := p.Releases.NodePartsAt(r.Parts)
+	if err == nil && !ok {
+		err = fmt.Errorf("the programs with which the machine was made are no longer in %s", r.Parts)
+	}
+	return parts, err
+}
