@@ -28,7 +28,7 @@ const importTable = `
 
 	# platform: small mechanisms that know nothing of KQueen's subjects; each can be tested alone. PLAIN ones import
 	# nothing, and every package may use them that has use for them.
-	NONE < platform/atomicfile, platform/ciphers, platform/invalid, platform/peer, platform/share, platform/stage, platform/text < PLAIN;
+	NONE < platform/atomicfile, platform/ciphers, platform/handover, platform/invalid, platform/peer, platform/share, platform/stage, platform/text < PLAIN;
 	platform/text < platform/health < PLAIN;
 	platform/invalid < platform/component < PLAIN;
 	NONE < platform/osthread, platform/relay, platform/spawn, platform/kube, platform/database;
@@ -135,7 +135,7 @@ const importTable = `
 	PLAIN < hosting/cis;
 	hosting/release < hosting/release/releasetest;
 	NONE < platform/suitetest;
-	platform/spawn < platform/supervise/programtest;
+	platform/spawn, platform/handover < platform/supervise/programtest;
 	hosting/runner, platform/suitetest, platform/supervise/programtest < hosting/runner/runnertest;
 	platform/supervise < platform/supervise/supervisetest;
 	platform/operator < platform/operator/operatortest;
@@ -277,6 +277,7 @@ var bannedCalls = []bannedCall{
 			"platform/atomicfile": "is there for that",
 			"hosting/release":     "moves folders",
 			"platform/supervise":  "turns over logs, which may be lost",
+			"hosting/egress":      "puts a socket in the place of another one, which ends with its process",
 		},
 	},
 	{call: "syscall.ForkExec", why: "processes are run by internal/platform/supervise"},

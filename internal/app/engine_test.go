@@ -31,6 +31,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/gateway"
 	"kqueen.io/kqueen/internal/platform/admission"
+	"kqueen.io/kqueen/internal/platform/handover"
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/stage"
 )
@@ -40,9 +41,10 @@ func TestMain(m *testing.M) {
 	if len(os.Args) < 2 || os.Args[1] != "gateway" {
 		os.Exit(controlplanetest.Run(m))
 	}
-	p := gateway.Process{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	p := gateway.Process{Leave: handover.Asked(), Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	flags := flag.NewFlagSet("gateway", flag.ExitOnError)
 	flags.StringVar(&p.Listen, "listen", "", "")
+	flags.StringVar(&p.Handover, "handover", "", "")
 	flags.StringVar(&p.Routes, "routes", "", "")
 	flags.StringVar(&p.Health, "health", "", "")
 	_ = flags.Parse(os.Args[2:])

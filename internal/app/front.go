@@ -24,14 +24,18 @@ import (
 // workloadGateway is the gateway's process. No control plane's UID and no workload of an engine is that.
 const workloadGateway = "gateway"
 
-// gatewayBuild is raised for a gateway that an upgrade has to replace: that ends all connections.
-const gatewayBuild = "gateway 1"
+// gatewayBuild is raised for a gateway that an upgrade has to replace. Its connections end by themselves then, within gatewayLeaves.
+const gatewayBuild = "gateway 2"
 
-// Its files and ports.
+// Its file, and the folder in which the port is passed on.
 const (
-	routesFile = "routes.json"
-	portHealth = "health"
+	routesFile     = "routes.json"
+	handoverFolder = "handover"
 )
+
+// gatewayLeaves is how long a gateway goes on with the connections that it has when another one has taken its place: watches end
+// within the hour by themselves.
+const gatewayLeaves = time.Hour
 
 // owns says whether a workload of the supervisor is the installation's own, and not a control plane or a machine.
 func owns(e engine.Engine, id string) bool { return id == workloadGateway || engine.Owns(e, id) }
@@ -39,7 +43,7 @@ func owns(e engine.Engine, id string) bool { return id == workloadGateway || eng
 // openFront finds the gateway's process, or a port for it. The process goes on when KQueen ends: clients reach their clusters
 // whatever becomes of KQueen.
 func (a *App) openFront(ctx context.Context) error {
-	place, err := a.supervisor.Reserve(ctx, workloadGateway, []string{portHealth})
+	place, err := a.supervisor.Reserve(ctx, workloadGateway, nil)
 	if err != nil {
 		return fmt.Errorf("reserve the gateway's directory: %w", err)
 	}
@@ -65,24 +69,25 @@ func (a *App) openFront(ctx context.Context) error {
 
 // serveFront has the gateway's process run, and waits until it does.
 func (a *App) serveFront(ctx context.Context) error {
-	place, err := a.supervisor.Reserve(ctx, workloadGateway, []string{portHealth})
+	listen := net.JoinHostPort(a.Listen.String(), strconv.Itoa(a.settings.GatewayPort))
+	healthPort := supervise.PortOf("health", gatewayBuild, listen)
+	place, err := a.supervisor.Reserve(ctx, workloadGateway, []string{healthPort})
 	if err != nil {
 		return fmt.Errorf("reserve the gateway's directory: %w", err)
 	}
-	health := net.JoinHostPort(place.Addr.String(), strconv.Itoa(place.Port[portHealth]))
+	health := net.JoinHostPort(place.Addr.String(), strconv.Itoa(place.Port[healthPort]))
 	p := gateway.Process{
-		Listen: net.JoinHostPort(a.Listen.String(), strconv.Itoa(a.settings.GatewayPort)),
-		Routes: filepath.Join(place.Dir, routesFile), Health: health,
+		Listen: listen, Handover: filepath.Join(place.Dir, handoverFolder), Routes: filepath.Join(place.Dir, routesFile), Health: health,
 	}
 	err = a.supervisor.Apply(ctx, supervise.Workload{ID: workloadGateway, Score: confine.ScoreKept, Components: []supervise.Component{{
 		Name:  workloadGateway,
 		Path:  a.Program,
 		Build: gatewayBuild,
 		Args:  append([]string{"gateway"}, p.Args()...),
-		Ports: []string{portHealth},
+		Ports: []string{healthPort},
 		Probe: &supervise.Probe{URL: "http://" + health + "/healthz"},
-		// Every client has to connect again, whenever it ends.
-		StopGrace: time.Second,
+		// Every client has to connect again, when it is stopped.
+		StopGrace: time.Second, HandsOver: gatewayLeaves,
 	}}})
 	if err != nil {
 		return fmt.Errorf("start the gateway: %w", err)

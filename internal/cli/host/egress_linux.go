@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"kqueen.io/kqueen/internal/hosting/egress"
+	"kqueen.io/kqueen/internal/platform/handover"
 	"kqueen.io/kqueen/internal/platform/healthz"
 )
 
@@ -27,9 +29,27 @@ func newEgressCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("open the egress proxy's port for health: %w", err)
 			}
-			group, ctx := errgroup.WithContext(cmd.Context())
-			group.Go(func() error { return healthz.Serve(ctx, l, nil, nil) })
-			group.Go(func() error { return s.Run(ctx) })
+			s.Leave = handover.Asked()
+			ctx, end := context.WithCancel(cmd.Context())
+			defer end()
+			group, ctx := errgroup.WithContext(ctx)
+			group.Go(func() error {
+				// It is closed by one that leaves: the port is free then for another one of the same build.
+				ctx, closed := context.WithCancel(ctx)
+				defer closed()
+				go func() {
+					select {
+					case <-s.Leave:
+						closed()
+					case <-ctx.Done():
+					}
+				}()
+				return healthz.Serve(ctx, l, nil, nil)
+			})
+			group.Go(func() error {
+				defer end()
+				return s.Run(ctx)
+			})
 			return group.Wait()
 		},
 	}

@@ -7,22 +7,27 @@ import (
 	"github.com/spf13/cobra"
 
 	"kqueen.io/kqueen/internal/hosting/gateway"
+	"kqueen.io/kqueen/internal/platform/handover"
 )
 
 // newGatewayCommand is the TLS front of all API servers. "kqueen up" starts it; users do not.
 func newGatewayCommand() *cobra.Command {
 	p := gateway.Process{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	cmd := &cobra.Command{
-		Use:    "gateway --listen ADDRESS:PORT --routes FILE --health ADDRESS:PORT",
+		Use:    "gateway --listen ADDRESS:PORT --handover DIR --routes FILE --health ADDRESS:PORT",
 		Short:  "Run the gateway",
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE:   func(cmd *cobra.Command, _ []string) error { return p.Run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p.Leave = handover.Asked()
+			return p.Run(cmd.Context())
+		},
 	}
 	cmd.Flags().StringVar(&p.Listen, "listen", "", "address and port on which clients connect")
+	cmd.Flags().StringVar(&p.Handover, "handover", "", "folder in which the port is passed from one gateway to the next")
 	cmd.Flags().StringVar(&p.Routes, "routes", "", "file with the routes, which is followed")
 	cmd.Flags().StringVar(&p.Health, "health", "", "address and port that answers GET /healthz")
-	for _, name := range []string{"listen", "routes", "health"} {
+	for _, name := range []string{"listen", "handover", "routes", "health"} {
 		_ = cmd.MarkFlagRequired(name)
 	}
 	return cmd

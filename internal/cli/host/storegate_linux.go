@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kqueen.io/kqueen/internal/hosting/storegate"
+	"kqueen.io/kqueen/internal/platform/handover"
 )
 
 // newStoreGateCommand is what stands before the data store of all control planes. "kqueen up" starts it; users do not.
@@ -17,13 +18,17 @@ func newStoreGateCommand() *cobra.Command {
 		Short:  "Run the gate of a data store",
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE:   func(cmd *cobra.Command, _ []string) error { return p.Run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p.Leave = handover.Asked()
+			return p.Run(cmd.Context())
+		},
 	}
 	for _, f := range []struct {
 		value       *string
 		name, usage string
 	}{
 		{&p.Listen, "listen", "address and port on which API servers connect"},
+		{&p.Handover, "handover", "folder in which the port is passed from one gate to the next"},
 		{&p.Store, "store", "address and port of the etcd"},
 		{&p.StoreCA, "store-ca", "file with the authority of the etcd's certificate"},
 		{&p.ClientCA, "client-ca", "file with the authority of API servers' certificates"},

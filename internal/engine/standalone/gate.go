@@ -23,6 +23,17 @@ const (
 	tenantsFile = "tenants.json"
 	usageFolder = "usage"
 	usageFile   = "usage.json"
+	// handoverFolder is where its port is passed on.
+	handoverFolder = "handover"
+)
+
+const (
+	// gateBuild is raised for a gate that an upgrade has to replace. API servers connect to the next one then.
+	gateBuild = "store gate 2"
+	// gateLeaves is longer than a gate takes to leave.
+	gateLeaves = time.Minute
+	// portHealth begins the names of ports at which egress and store gate say how they are.
+	portHealth = "health"
 )
 
 // gate runs what stands before etcd for all control planes but the admin plane. Without KQueen it goes on, as the API servers
@@ -37,7 +48,7 @@ func (u *bringUp) gate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("keys of the store gate: %w", err)
 	}
-	place, err := u.Supervisor.Reserve(ctx, WorkloadGate, []string{portClient, portHealth})
+	place, err := u.Supervisor.Reserve(ctx, WorkloadGate, []string{portClient, gateHealth(u.credentials.Keys, keys)})
 	if err != nil {
 		return fmt.Errorf("reserve the ports of the store gate: %w", err)
 	}
@@ -59,12 +70,17 @@ func (u *bringUp) gate(ctx context.Context) error {
 	return nil
 }
 
+// gateHealth is the port at which a gate with these authorities says how it is. It is pure.
+func gateHealth(store, keys pki.Bundle) string {
+	return supervise.PortOf(portHealth, gateBuild, string(store["ca.crt"]), string(keys["ca.crt"]))
+}
+
 // describeGate is pure. The gate is what tenants talk to: it can do as little to the host as they can, and connects to etcd
 // alone.
 func describeGate(program string, place supervise.Place, etcd netip.AddrPort, store, keys pki.Bundle) supervise.Workload {
-	file := func(name string) string { return filepath.Join(place.Dir, name) }
+	file, port := func(name string) string { return filepath.Join(place.Dir, name) }, gateHealth(store, keys)
 	p := storegate.Process{
-		Listen: loopback(place.Port[portClient]), Store: etcd.String(), Health: loopback(place.Port[portHealth]),
+		Listen: loopback(place.Port[portClient]), Handover: file(handoverFolder), Store: etcd.String(), Health: loopback(place.Port[port]),
 		StoreCA: file("store-ca.crt"), ClientCA: file("ca.crt"), Certificate: file("server.crt"), Key: file("server.key"), Tenants: file(tenantsFile),
 		Usage: filepath.Join(file(usageFolder), usageFile),
 	}
@@ -75,18 +91,17 @@ func describeGate(program string, place supervise.Place, etcd netip.AddrPort, st
 			"server.crt": {Data: keys["server.crt"]}, "server.key": {Data: keys["server.key"]},
 		},
 		Components: []supervise.Component{{
-			Name: WorkloadGate,
-			Path: program,
-			// It is raised for a gate that an upgrade has to replace: every API server has to connect again.
-			Build: "store gate 2",
+			Name:  WorkloadGate,
+			Path:  program,
+			Build: gateBuild,
 			Args:  append([]string{"store-gate"}, p.Args()...),
 			// The gate's own certificate is read again for each connection.
 			RestartOn: []string{"store-ca.crt", "ca.crt"},
-			Ports:     []string{portClient, portHealth},
-			Writes:    []string{file(usageFolder)},
+			Ports:     []string{portClient, port},
+			Writes:    []string{file(usageFolder), file(handoverFolder)},
 			Probe:     &supervise.Probe{URL: "http://" + p.Health + "/healthz"},
-			// Every API server has to connect again, whenever it ends.
-			StopGrace: time.Second,
+			// Every API server has to connect again, when it is stopped.
+			StopGrace: time.Second, HandsOver: gateLeaves,
 		}},
 	}
 }

@@ -19,8 +19,11 @@ import (
 	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
-// portHealth is that of the egress and of the store gate.
-const portHealth = "health"
+const (
+	// egressBuild is raised for an egress that an upgrade has to replace. What it carries ends by itself then, within egressLeaves.
+	egressBuild  = "egress 3"
+	egressLeaves = time.Hour
+)
 
 // adminNetwork is the addressing of the admin plane. No pod and no Service lives there but "kubernetes".
 var adminNetwork = v1alpha1.Network{PodCIDR: "10.254.0.0/16", ServiceCIDR: "10.255.0.0/24", DNSDomain: "cluster.local"}
@@ -92,22 +95,22 @@ func (u *bringUp) admin(ctx context.Context) error {
 // egress runs what carries the calls of tenants' API servers into their clusters. Without KQueen it goes on, as
 // the API servers do.
 func (u *bringUp) egress(ctx context.Context) error {
-	place, err := u.Supervisor.Reserve(ctx, WorkloadEgress, []string{portHealth})
+	port := supervise.PortOf(portHealth, egressBuild)
+	place, err := u.Supervisor.Reserve(ctx, WorkloadEgress, []string{port})
 	if err != nil {
 		return fmt.Errorf("reserve the directory of egress: %w", err)
 	}
-	health := net.JoinHostPort(place.Addr.String(), strconv.Itoa(place.Port[portHealth]))
+	health := net.JoinHostPort(place.Addr.String(), strconv.Itoa(place.Port[port]))
 	err = u.Supervisor.Apply(ctx, supervise.Workload{ID: WorkloadEgress, Score: confine.ScoreKept, Components: []supervise.Component{{
-		Name: "egress",
-		Path: u.Program,
-		// It is raised for an egress that an upgrade has to replace: that ends what it carries.
-		Build: "egress 2",
+		Name:  "egress",
+		Path:  u.Program,
+		Build: egressBuild,
 		// In one word: an egress of a KQueen that ran API servers as itself, and has sockets that no others can open, had two.
 		Args:  []string{"egress", "--workloads=" + filepath.Dir(place.Dir), "--health=" + health},
-		Ports: []string{portHealth},
+		Ports: []string{port},
 		Probe: &supervise.Probe{URL: "http://" + health + "/healthz"},
-		// Every client has to connect again, whenever it ends.
-		StopGrace: time.Second,
+		// Every client has to connect again, when it is stopped.
+		StopGrace: time.Second, HandsOver: egressLeaves,
 	}}})
 	if err != nil {
 		return fmt.Errorf("start egress: %w", err)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -36,18 +37,33 @@ const (
 type Dial func(ctx context.Context, target netip.AddrPort) (net.Conn, error)
 
 // Serve answers CONNECT on l with connections from dial until ctx ends; then it closes all and returns nil.
-func Serve(ctx context.Context, l net.Listener, dial Dial) error {
+func Serve(ctx context.Context, l net.Listener, dial Dial) error { return serve(ctx, ctx, l, dial) }
+
+// serve accepts nothing more when accepting, which ends with ctx at the latest, has ended, and goes on with what it carries: it
+// returns when the last connection has ended, or ctx.
+func serve(ctx, accepting context.Context, l net.Listener, dial Dial) error {
+	var carried sync.WaitGroup
 	server := &http.Server{
-		Handler:           connector{ctx, dial},
+		Handler:           connector{ctx, dial, &carried},
 		ReadHeaderTimeout: helloTimeout,
 		IdleTimeout:       helloTimeout,
 		MaxHeaderBytes:    maxHeader,
 	}
 	stop := relay.CloseWhenDone(ctx, server)
 	defer stop()
+	asked := make(chan struct{})
+	stay := context.AfterFunc(accepting, func() {
+		defer close(asked)
+		_ = server.Shutdown(ctx) // waits for those who are still being connected
+	})
 	if err := server.Serve(netutil.LimitListener(l, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
+		stay()
 		return fmt.Errorf("serve %s: %w", l.Addr(), err)
 	}
+	if !stay() {
+		<-asked
+	}
+	carried.Wait()
 	return nil
 }
 
@@ -55,9 +71,13 @@ func Serve(ctx context.Context, l net.Listener, dial Dial) error {
 type connector struct {
 	life context.Context
 	dial Dial
+	// carried counts requests until their connections have ended.
+	carried *sync.WaitGroup
 }
 
 func (c connector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.carried.Add(1)
+	defer c.carried.Done()
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
 	far, err := c.reach(ctx, r)

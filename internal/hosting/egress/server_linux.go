@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -30,7 +31,10 @@ const (
 type Server struct {
 	// Dir holds a directory for each workload.
 	Dir string
-	Log *slog.Logger
+	// Leave is closed when another process has taken this one's place: nothing more is accepted, and Run returns when nothing is
+	// carried any more. Nil for never.
+	Leave <-chan struct{}
+	Log   *slog.Logger
 
 	// direct connects from this host; nil for TCP.
 	direct Dial
@@ -45,16 +49,24 @@ type known struct {
 	Mark
 	changed time.Time
 	cancel  context.CancelFunc // of an entry that is served
+	ctx     context.Context    // then: ends with cancel
+	socket  os.FileInfo        // then: what was opened
 }
 
-// Run serves until ctx ends.
+// Run serves until ctx ends, or until the last connection has ended after it was told to leave.
 func (s *Server) Run(ctx context.Context) error {
 	s.marks, s.allowed = map[string]known{}, map[*allowed]bool{}
 	if s.direct == nil {
 		s.direct = direct
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	group, ctx := errgroup.WithContext(ctx)
+	accepting, leave := context.WithCancel(ctx)
+	defer leave()
+	entries, asked := &errgroup.Group{}, s.Leave
 	group.Go(func() error {
+		defer leave()
 		tick := time.NewTicker(interval)
 		defer tick.Stop()
 		var last time.Time
@@ -65,22 +77,32 @@ func (s *Server) Run(ctx context.Context) error {
 			}
 			if look%reread == 0 || info.ModTime().Add(settled).After(last) {
 				last = time.Now()
-				if err := s.look(ctx, group); err != nil {
+				if err := s.look(ctx, accepting, entries, look%reread == 0); err != nil {
 					return err
 				}
 			}
 			select {
 			case <-ctx.Done():
 				return nil
+			case <-asked:
+				s.Log.Info("another process accepts connections now; those that there are go on")
+				asked = nil
+				leave()
+				// Marks are followed until the last connection has ended: what is allowed no more is cut.
+				group.Go(func() error {
+					defer end()
+					return entries.Wait()
+				})
 			case <-tick.C:
 			}
 		}
 	})
-	return group.Wait()
+	err := group.Wait()
+	return errors.Join(err, entries.Wait())
 }
 
-// look brings what is served to what the marks say.
-func (s *Server) look(ctx context.Context, group *errgroup.Group) error {
+// look brings what is served to what the marks say. With all it looks whether its sockets are in their places, too.
+func (s *Server) look(ctx, accepting context.Context, entries *errgroup.Group, all bool) error {
 	dirs, err := os.ReadDir(s.Dir)
 	if err != nil {
 		return fmt.Errorf("look for clusters: %w", err)
@@ -93,11 +115,13 @@ func (s *Server) look(ctx context.Context, group *errgroup.Group) error {
 			continue
 		}
 		seen[name] = true
-		if err == nil && s.get(name).changed.Equal(info.ModTime()) {
+		k := s.get(name)
+		whole := !all || k.cancel == nil || accepting.Err() != nil || !k.lost(filepath.Join(s.Dir, name))
+		if err == nil && k.changed.Equal(info.ModTime()) && whole {
 			continue
 		}
 		if err == nil {
-			err = s.take(ctx, group, name, info.ModTime())
+			err = s.take(ctx, accepting, entries, name, info.ModTime())
 		}
 		if err != nil {
 			s.Log.Error("cannot serve an API server's entry; it is tried again", "workload", name, "error", err)
@@ -115,14 +139,21 @@ func (s *Server) look(ctx context.Context, group *errgroup.Group) error {
 }
 
 // take reads a mark that is new or has changed and serves it, if it is an entry. An entry that is served already stays
-// open: what is connected through it has nothing to do with what was added, and what is allowed no more is cut.
-func (s *Server) take(ctx context.Context, group *errgroup.Group, name string, changed time.Time) error {
+// open: what is connected through it has nothing to do with what was added, and what is allowed no more is cut. One that leaves opens
+// none.
+func (s *Server) take(ctx, accepting context.Context, entries *errgroup.Group, name string, changed time.Time) error {
 	dir, before := filepath.Join(s.Dir, name), s.get(name)
 	mark, err := readMark(dir)
-	if err == nil && before.serves(mark.Cluster) && !mark.exit() && there(filepath.Join(dir, Socket)) {
-		s.set(name, known{Mark: mark, changed: changed, cancel: before.cancel})
+	leaving := accepting.Err() != nil
+	if err == nil && before.serves(mark.Cluster) && !mark.exit() {
+		found := before
+		found.Mark, found.changed = mark, changed
+		if !leaving && before.lost(dir) {
+			found.socket, err = s.open(before.ctx, accepting, entries, name, mark.Cluster)
+		}
+		s.set(name, found)
 		s.cut(name, mark)
-		return nil
+		return err
 	}
 	before.stop()
 	var found known
@@ -130,23 +161,52 @@ func (s *Server) take(ctx context.Context, group *errgroup.Group, name string, c
 	if err != nil {
 		return err
 	}
-	if mark.exit() {
+	if mark.exit() || leaving {
 		found = known{Mark: mark, changed: changed}
 		return nil
 	}
-	l, err := Listen(dir)
+	ctx, cancel := context.WithCancel(ctx)
+	socket, err := s.open(ctx, accepting, entries, name, mark.Cluster)
 	if err != nil {
+		cancel()
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	found = known{Mark: mark, changed: changed, cancel: cancel}
-	group.Go(func() error {
-		if err := Serve(ctx, l, func(ctx context.Context, to netip.AddrPort) (net.Conn, error) { return s.dial(ctx, name, to) }); err != nil {
-			s.Log.Error("an API server's entry is closed", "cluster", mark.Cluster, "error", err)
+	found = known{Mark: mark, changed: changed, cancel: cancel, ctx: ctx, socket: socket}
+	return nil
+}
+
+// open puts a socket into the place of an entry, and serves it.
+func (s *Server) open(ctx, accepting context.Context, entries *errgroup.Group, name, cluster string) (os.FileInfo, error) {
+	dir := filepath.Join(s.Dir, name)
+	l, err := Listen(dir)
+	if err != nil {
+		return nil, err
+	}
+	socket, err := os.Lstat(filepath.Join(dir, Socket))
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	entries.Go(func() error {
+		if err := serve(ctx, accepting, l, func(ctx context.Context, to netip.AddrPort) (net.Conn, error) { return s.dial(ctx, name, to) }); err != nil {
+			s.Log.Error("an API server's entry is closed", "cluster", cluster, "error", err)
 		}
 		return nil
 	})
-	return nil
+	return socket, nil
+}
+
+// lost says whether an entry's socket is gone, or was replaced by one at which nothing listens: another egress has taken its place, and
+// ended before it could take all.
+func (k known) lost(dir string) bool {
+	now, err := os.Lstat(filepath.Join(dir, Socket))
+	if err != nil || os.SameFile(now, k.socket) {
+		return err != nil
+	}
+	conn, err := dialSocket(k.ctx, dir)
+	if err != nil {
+		return errors.Is(err, unix.ECONNREFUSED)
+	}
+	return conn.Close() != nil
 }
 
 func readMark(dir string) (Mark, error) {
@@ -159,11 +219,6 @@ func readMark(dir string) (Mark, error) {
 		return Mark{}, fmt.Errorf("read %s: %w", MarkFile, err)
 	}
 	return mark, nil
-}
-
-func there(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // serves says whether it is an entry of a cluster, and open.

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -52,9 +53,13 @@ func newHost(t *testing.T) *host {
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Dir: h.dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), direct: echo("outside")}
-	run(t, func(ctx context.Context) error { return s.Run(ctx) })
+	run(t, h.server(nil).Run)
 	return h
+}
+
+// server is one of the directory, that is told to leave by leave.
+func (h *host) server(leave <-chan struct{}) *Server {
+	return &Server{Dir: h.dir, Leave: leave, Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)), direct: echo("outside")}
 }
 
 // run runs something until the test ends.
@@ -296,4 +301,112 @@ func TestServerBadMark(t *testing.T) {
 	h.mark("plane-c", Mark{Cluster: "c", Ranges: pods}) // what makes the server look again
 	h.eventually("plane-a", "10.244.0.5:80", "connection refused")
 	h.eventually("plane-b", "10.244.0.5:80", "no machine")
+}
+
+// TestLeaves: when another process takes the place of an egress none of its sockets is missing for a moment, what it carries goes on,
+// and it ends with that.
+func TestLeaves(t *testing.T) {
+	h := &host{t, t.TempDir()}
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	leave, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- (&Server{Dir: h.dir, Leave: leave, Log: log}).Run(t.Context()) }()
+	entry := h.mark("entry", Mark{Cluster: "a", Ranges: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}})
+	h.exit("machine", "a", "machine of a")
+	h.eventually("entry", "10.244.0.5:80", "machine of a")
+	conn, _, err := dialThrough(t.Context(), entry, netip.MustParseAddrPort("10.244.0.5:80"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	carried := bufio.NewReader(conn)
+	if _, err := carried.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(filepath.Join(entry, Socket))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, (&Server{Dir: h.dir, Log: log}).Run)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		now, err := os.Stat(filepath.Join(entry, Socket))
+		if err != nil {
+			t.Fatalf("an API server finds no egress: %v", err)
+		}
+		if !os.SameFile(before, now) {
+			break
+		}
+		<-tick.C
+	}
+	close(leave)
+	for i := range 3 {
+		if _, err := h.call("entry", "10.244.0.5:80"); err != nil {
+			t.Errorf("call %d: %v", i, err)
+		}
+		if _, err := io.WriteString(conn, "still here\n"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := carried.ReadString('\n'); err != nil || got != "still here\n" {
+			t.Errorf("what was carried is cut: %q, %v", got, err)
+		}
+	}
+	select {
+	case err := <-ended:
+		t.Fatalf("it has ended before its last connection: %v", err)
+	default:
+	}
+	_ = conn.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLeavesTheListBehind: what is taken back is cut in one that leaves, too.
+func TestLeavesTheListBehind(t *testing.T) {
+	h, leave := &host{t, t.TempDir()}, make(chan struct{})
+	run(t, h.server(leave).Run)
+	mark := Mark{Cluster: "a", Ranges: pods, Allowed: []Destination{destination(t, "203.0.113.7:8443")}}
+	h.mark("entry", mark)
+	h.eventually("entry", "203.0.113.7:8443", "outside")
+	cut := h.open("entry", "203.0.113.7:8443")
+	close(leave)
+	h.eventually("entry", "203.0.113.7:8443", "connection refused")
+	mark.Allowed = nil
+	h.mark("entry", mark)
+	h.mark("other", Mark{Cluster: "b", Ranges: pods}) // what makes the server look again
+	if err := cut.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := cut.Read(make([]byte, 1)); n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("what is allowed no more is still connected: %d bytes, %v", n, err)
+	}
+	if _, err := os.Lstat(filepath.Join(h.dir, "other", Socket)); err == nil {
+		t.Error("one that leaves has opened a socket")
+	}
+}
+
+// TestTakesItsPlaceBack: an egress that is to be replaced has its sockets again when the other one ends before it has left, and cuts nothing.
+func TestTakesItsPlaceBack(t *testing.T) {
+	h := &host{t, t.TempDir()}
+	run(t, h.server(nil).Run)
+	entry := h.mark("entry", Mark{Cluster: "a", Ranges: pods, Allowed: []Destination{destination(t, "203.0.113.7:8443")}})
+	h.eventually("entry", "203.0.113.7:8443", "outside")
+	conn := h.open("entry", "203.0.113.7:8443")
+	other, err := Listen(entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.eventually("entry", "203.0.113.7:8443", "connection refused")
+	h.eventually("entry", "203.0.113.7:8443", "outside")
+	if _, err := io.WriteString(conn, "more"); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len("more"))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "more" {
+		t.Errorf("what was connected answers %q: %v", got, err)
+	}
 }

@@ -10,20 +10,23 @@ import (
 	"path/filepath"
 )
 
-// Listen opens the socket in dir, in place of one that an earlier life has left.
+// Listen opens the socket in dir, in place of one that is there: an earlier life has left it, or another process takes this one's
+// place. At no moment there is none.
 func Listen(dir string) (net.Listener, error) {
-	if err := os.Remove(filepath.Join(dir, Socket)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("remove what an earlier life has left: %w", err)
-	}
 	var l *net.UnixListener
 	err := within(dir, func(short string) error {
-		made, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: short})
-		l = made
+		made := short + "~"
+		if err := os.Remove(made); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		open, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: made})
+		l = open
 		if err != nil {
 			return err
 		}
+		l.SetUnlinkOnClose(false) // its short name means another directory by then
 		// An API server that runs under a user of its own has the group of the folder.
-		return os.Chmod(short, 0o660)
+		return errors.Join(os.Chmod(made, 0o660), os.Rename(made, short))
 	})
 	if err != nil {
 		if l != nil {
@@ -31,7 +34,6 @@ func Listen(dir string) (net.Listener, error) {
 		}
 		return nil, fmt.Errorf("listen at %s: %w", filepath.Join(dir, Socket), err)
 	}
-	l.SetUnlinkOnClose(false) // its short name means another directory by then
 	return l, nil
 }
 

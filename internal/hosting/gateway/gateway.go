@@ -182,16 +182,26 @@ func canonical(host string) string { return strings.ToLower(strings.TrimSuffix(h
 
 // Serve passes on what l accepts, until ctx ends; then it closes l and all of its connections, waits for its goroutines and returns nil.
 // It returns earlier, with an error, when l breaks. Serve may run on several listeners at once.
-func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
+func (g *Gateway) Serve(ctx context.Context, l net.Listener) error { return g.serve(ctx, ctx, l) }
+
+// serve closes l when accepting, which ends with ctx at the latest, has ended, and goes on with the connections that there are: it
+// returns when the last one has ended, or ctx.
+func (g *Gateway) serve(ctx, accepting context.Context, l net.Listener) error {
 	inner, cancel := context.WithCancel(ctx)
-	stop := relay.CloseWhenDone(inner, l)
+	defer cancel()
+	open, shut := context.WithCancel(accepting)
+	stop := relay.CloseWhenDone(open, l)
 	var conns sync.WaitGroup
 	err := g.accept(inner, l, &conns)
-	cancel()
+	left := accepting.Err() != nil
+	shut()
 	stop()
+	if !left {
+		cancel()
+	}
 	conns.Wait()
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // being told to end is not a failure
+	if left {
+		return nil
 	}
 	return err
 }

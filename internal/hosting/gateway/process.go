@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"kqueen.io/kqueen/internal/platform/handover"
 	"kqueen.io/kqueen/internal/platform/healthz"
 )
 
@@ -20,6 +21,11 @@ import (
 type Process struct {
 	// Listen is the address and the port of the gateway.
 	Listen string
+	// Handover is the folder in which it offers the port to the process that takes its place, and gets it from the one before it.
+	Handover string
+	// Leave is closed when another process has taken its place: it accepts nothing more, and ends with its last connection. Nil
+	// for never.
+	Leave <-chan struct{}
 	// Routes is the file of its [Table].
 	Routes string
 	// Health is where "GET /healthz" answers 200 while it runs, and "GET /metrics" what it has counted.
@@ -29,12 +35,12 @@ type Process struct {
 
 // Args are the process' arguments for the command line, which has a flag for each field.
 func (p Process) Args() []string {
-	return []string{"--listen", p.Listen, "--routes", p.Routes, "--health", p.Health}
+	return []string{"--listen", p.Listen, "--handover", p.Handover, "--routes", p.Routes, "--health", p.Health}
 }
 
-// Run passes connections on until ctx ends.
+// Run passes connections on until ctx ends, or until the last one has ended after it was told to leave.
 func (p Process) Run(ctx context.Context) error {
-	l, err := net.Listen("tcp", p.Listen)
+	l, _, err := handover.Listen(ctx, p.Handover, p.Listen)
 	if err != nil {
 		return fmt.Errorf("open the gateway's port: %w", err)
 	}
@@ -46,10 +52,31 @@ func (p Process) Run(ctx context.Context) error {
 	// With the routes that there are, before the first connection is accepted.
 	file := followed{gateway: g, path: p.Routes, log: p.Log}
 	file.look()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return g.Serve(ctx, l) })
+	accepting, leave := context.WithCancel(ctx)
+	defer leave()
 	group.Go(func() error {
-		return healthz.Serve(ctx, health, func(context.Context) { g.hosts() }, g.metrics.handler())
+		select {
+		case <-p.Leave:
+			p.Log.Info("another process accepts connections now; those that there are go on")
+			leave()
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	group.Go(func() error {
+		defer end()
+		return g.serve(ctx, accepting, l)
+	})
+	group.Go(func() error {
+		handover.Offer(accepting, p.Handover, l, func(err error) { p.Log.Error("no other process can take the place of this one now", "error", err) })
+		return nil
+	})
+	group.Go(func() error {
+		// It is closed by one that leaves: the port is free then for another one of the same build.
+		return healthz.Serve(accepting, health, func(context.Context) { g.hosts() }, g.metrics.handler())
 	})
 	group.Go(func() error { return file.follow(ctx) })
 	return group.Wait()

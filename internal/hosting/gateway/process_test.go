@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -98,7 +99,7 @@ func FuzzParseTable(f *testing.F) {
 // route that it has.
 func TestProcess(t *testing.T) {
 	dir := t.TempDir()
-	p := Process{Listen: freeAddress(t), Health: freeAddress(t), Routes: filepath.Join(dir, "routes.json"), Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	p := Process{Listen: freeAddress(t), Handover: filepath.Join(dir, "handover"), Health: freeAddress(t), Routes: filepath.Join(dir, "routes.json"), Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	table, err := OpenTable(p.Routes)
 	if err != nil {
 		t.Fatal(err)
@@ -152,6 +153,113 @@ func TestProcess(t *testing.T) {
 	eventually(t, func() error {
 		return counted(p.Health, outcomeNoHost, outcomePassed)
 	})
+}
+
+// TestProcessLeaves: when another process takes the place of a gateway no connection is refused and none is cut; the first one ends
+// with its last connection, and follows the routes until then.
+func TestProcessLeaves(t *testing.T) {
+	dir := t.TempDir()
+	first := Process{
+		Listen: freeAddress(t), Handover: filepath.Join(dir, "handover"), Health: freeAddress(t), Routes: filepath.Join(dir, "routes.json"),
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+	second := first
+	second.Health = freeAddress(t)
+	table, err := OpenTable(first.Routes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := netip.MustParseAddrPort(backend(t, echo).String())
+	if err := table.Replace(map[string]netip.AddrPort{"a.org.test": to, "b.org.test": to}); err != nil {
+		t.Fatal(err)
+	}
+	leave := make(chan struct{})
+	first.Leave = leave
+	ended := begin(t, first)
+	open, other := dial(t, first.Listen), dial(t, first.Listen)
+	mustExchange(t, open, helloOf(t, "a.org.test"))
+	mustExchange(t, other, helloOf(t, "b.org.test"))
+
+	stop, refused := make(chan struct{}), make(chan error, 1)
+	go func() { refused <- knock(first.Listen, stop) }()
+	begin(t, second)
+	eventually(t, func() error { return served(t, dir, 2) })
+	close(leave)
+	eventually(t, func() error { return served(t, dir, 1) })
+	eventually(t, func() error { // another one of the first one's build has its port then
+		l, err := net.Listen("tcp", first.Health) //nolint:noctx // it is in this process
+		if err != nil {
+			return err
+		}
+		return l.Close()
+	})
+	mustExchange(t, open, []byte("still here"))
+	mustExchange(t, dial(t, first.Listen), helloOf(t, "b.org.test"))
+	close(stop)
+	if err := <-refused; err != nil {
+		t.Errorf("a connection was refused: %v", err)
+	}
+	if err := table.Remove("b.org.test"); err != nil {
+		t.Fatal(err)
+	}
+	if got := rest(t, other); len(got) != 0 {
+		t.Errorf("got %q of a name that is gone, want the end", got)
+	}
+	select {
+	case err := <-ended:
+		t.Fatalf("it has ended before its last connection: %v", err)
+	default:
+	}
+	mustExchange(t, open, []byte("still here"))
+	_ = open.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// begin runs a process until the test ends, and returns when it is healthy.
+func begin(t *testing.T, p Process) (ended <-chan error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done, gone := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(gone)
+		done <- p.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-gone
+	})
+	eventually(t, func() error { return healthy(p.Health) })
+	return done
+}
+
+// knock connects again and again until it is stopped.
+func knock(address string, stop <-chan struct{}) error {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return nil
+		case <-tick.C:
+		}
+		conn, err := net.Dial("tcp", address) //nolint:noctx // it is in this process
+		if err != nil {
+			return err
+		}
+		_ = conn.Close()
+	}
+}
+
+// served looks that so many processes offer the port.
+func served(t *testing.T, dir string, want int) error {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "handover", "*"))
+	if err == nil && len(found) != want {
+		err = fmt.Errorf("%d processes offer the port, want %d", len(found), want)
+	}
+	return err
 }
 
 // counted looks that there was a connection of each outcome.

@@ -104,6 +104,32 @@ func (g *gate) serve(l net.Listener) error {
 	return g.server.Serve(l)
 }
 
+// leave accepts no connection any more, tells tenants to connect anew, and waits until requests are answered and streams have ended,
+// for so long at most.
+func (g *gate) leave(ctx context.Context, within time.Duration) {
+	done := make(chan struct{})
+	go func() {
+		g.server.GracefulStop()
+		close(done)
+	}()
+	patience := time.NewTimer(within)
+	defer patience.Stop()
+	select {
+	case <-done:
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+}
+
+// doubtAll has all tenants measured again in a minute.
+func (g *gate) doubtAll() {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for _, t := range g.tenants {
+		t.count.doubt(0)
+	}
+}
+
 // close cuts all connections.
 func (g *gate) close() {
 	g.end()

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"kqueen.io/kqueen/internal/platform/handover"
 	"kqueen.io/kqueen/internal/platform/healthz"
 )
 
@@ -23,6 +24,11 @@ import (
 type Process struct {
 	// Listen is the address and the port on which tenants connect.
 	Listen string
+	// Handover is the folder in which it offers the port to the process that takes its place, and gets it from the one before it.
+	Handover string
+	// Leave is closed when another process has taken its place: tenants are told to connect anew, requests under way are answered,
+	// and after a while watches are cut, which begin anew where they were. Nil for never.
+	Leave <-chan struct{}
 	// Store is host:port of the etcd.
 	Store string
 	// StoreCA is the file with the authority of etcd's certificate.
@@ -43,7 +49,7 @@ type Process struct {
 // Args are the process' arguments for the command line, which has a flag for each field.
 func (p Process) Args() []string {
 	return []string{
-		"--listen", p.Listen, "--store", p.Store, "--store-ca", p.StoreCA, "--client-ca", p.ClientCA,
+		"--listen", p.Listen, "--handover", p.Handover, "--store", p.Store, "--store-ca", p.StoreCA, "--client-ca", p.ClientCA,
 		"--certificate", p.Certificate, "--key-file", p.Key, "--tenants", p.Tenants, "--usage", p.Usage, "--health", p.Health,
 	}
 }
@@ -62,7 +68,7 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", p.Listen)
+	l, taken, err := handover.Listen(ctx, p.Handover, p.Listen)
 	if err != nil {
 		return fmt.Errorf("open the store gate's port: %w", err)
 	}
@@ -75,15 +81,47 @@ func (p Process) Run(ctx context.Context) error {
 	// With the tenants that there are, before the first connection is accepted.
 	file := followed{gate: g, path: p.Tenants, log: p.Log}
 	file.look()
+	if taken {
+		// The one before has taken writes while these were measured.
+		g.doubtAll()
+	}
+	return p.serve(ctx, g, file, l, health)
+}
+
+// leaveTimeout bounds how long a gate that leaves waits for what is under way. A watch does not end by itself.
+const leaveTimeout = 20 * time.Second
+
+func (p Process) serve(ctx context.Context, g *gate, file followed, l, health net.Listener) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	group, ctx := errgroup.WithContext(ctx)
+	staying, leave := context.WithCancel(ctx)
+	defer leave()
 	stop := context.AfterFunc(ctx, g.close)
 	defer stop()
+	group.Go(func() error {
+		defer end()
+		select {
+		case <-p.Leave:
+		case <-ctx.Done():
+			return nil
+		}
+		p.Log.Info("another process accepts connections now; what is under way is answered")
+		leave()
+		g.leave(ctx, leaveTimeout)
+		return nil
+	})
 	group.Go(func() error { return g.serve(l) })
 	group.Go(func() error {
-		return healthz.Serve(ctx, health, func(ctx context.Context) { g.alive(ctx, l.Addr().String()) }, nil)
+		handover.Offer(staying, p.Handover, l, func(err error) { p.Log.Error("no other process can take the place of this one now", "error", err) })
+		return nil
+	})
+	group.Go(func() error {
+		// It is closed by one that leaves: the port is free then for another one of the same build.
+		return healthz.Serve(staying, health, func(ctx context.Context) { g.alive(ctx, l.Addr().String()) }, nil)
 	})
 	group.Go(func() error { return file.follow(ctx) })
-	group.Go(func() error { return g.tell(ctx, p.Usage, p.Log) })
+	group.Go(func() error { return g.tell(staying, p.Usage, p.Log) })
 	return group.Wait()
 }
 

@@ -78,6 +78,18 @@ type Component struct {
 	Probe *Probe
 	// StopGrace is the time between SIGTERM and SIGKILL; 0 means 10 s.
 	StopGrace time.Duration
+	// HandsOver, when it is not 0, says that another process can take this one's place while it runs: one with another identity is
+	// started beside it and gets its ports from it (package handover), and when that one is ready this one is told to leave. It
+	// then has so long to end by itself.
+	HandsOver time.Duration `json:",omitempty"`
+}
+
+// handsOver is HandsOver, and where a process says how it is by that alone which it carries itself.
+func (c Component) handsOver() (within time.Duration, probe string) {
+	if c.HandsOver == 0 {
+		return 0, ""
+	}
+	return c.HandsOver, c.Probe.URL
 }
 
 // Predecessors are the components that must be ready before this one starts.

@@ -46,35 +46,48 @@ func silent(result error) bool {
 	return absent || ok && timeout.Timeout()
 }
 
+// gone says whether nothing listens where a process answers its probes that another one can replace. Such a process was told to leave,
+// by an earlier KQueen, and serves no more.
+func (p *proc) gone(result error) bool { return p.leaves > 0 && errors.Is(result, unix.ECONNREFUSED) }
+
 // listen takes note of the result of a probe, and gives a process up that has been silent for too long.
 func (k *keeper) listen(now time.Time, result error) {
-	if !silent(result) {
-		k.silence = silence{}
-		return
-	}
-	st, err := readStat(k.proc.pid)
-	if err != nil {
-		return // it is gone, and its end is on its way to us
-	}
-	wanted, disk := wantedBy(k.proc.pid)
-	if k.silence.since.IsZero() {
-		k.silence = silence{since: now, wanted: wanted}
-	}
-	k.silence.looks++
-	if disk {
-		k.silence.disk++
-	}
-	quiet := now.Sub(k.silence.since)
-	share := (wanted - k.silence.wanted).Seconds() / max(quiet.Seconds(), 1)
-	disk = 2*k.silence.disk > k.silence.looks
-	if quiet < k.s.conf.Timing.patience(st.stopped(), disk, share) {
+	quiet := k.silence.note(k, k.proc, now, result)
+	if quiet == 0 {
 		return
 	}
 	k.hung, k.hungAt = quiet, now
-	k.s.conf.Log.Warn("hangs and is ended", "workload", k.wl.id, "component", k.name, "pid", k.proc.pid,
-		"silent", quiet, "stopped", st.stopped(), "disk", disk, "processor", share)
 	// A Go program writes what its goroutines do into its log, and ends.
 	k.send(unix.SIGQUIT)
+}
+
+// note takes note of the result of a probe of p, and returns for how long it has been silent when that is too long.
+func (s *silence) note(k *keeper, p *proc, now time.Time, result error) (tooLong time.Duration) {
+	if !silent(result) && !p.gone(result) {
+		*s = silence{}
+		return 0
+	}
+	st, err := readStat(p.pid)
+	if err != nil {
+		return 0 // it is gone, and its end is on its way to us
+	}
+	wanted, disk := wantedBy(p.pid)
+	if s.since.IsZero() {
+		*s = silence{since: now, wanted: wanted}
+	}
+	s.looks++
+	if disk {
+		s.disk++
+	}
+	quiet := now.Sub(s.since)
+	share := (wanted - s.wanted).Seconds() / max(quiet.Seconds(), 1)
+	disk = 2*s.disk > s.looks
+	if quiet < k.s.conf.Timing.patience(st.stopped(), disk, share) {
+		return 0
+	}
+	k.s.conf.Log.Warn("hangs and is ended", "workload", k.wl.id, "component", k.name, "pid", p.pid,
+		"silent", quiet, "stopped", st.stopped(), "disk", disk, "processor", share)
+	return quiet
 }
 
 // endHung kills a process that hangs when it has had the time to say why.

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -53,6 +54,7 @@ type keeper struct {
 	rev      int // of the order last looked at
 	spec     string
 	proc     *proc
+	parting  parting      // whose place proc takes
 	state    health.State // of proc: Adopted, Starting, Ready or NotReady
 	termAt   time.Time    // SIGTERM was sent; the coming exit is wanted
 	killed   bool         // SIGKILL was sent
@@ -103,6 +105,7 @@ func (k *keeper) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			k.drop()
+			k.parting.drop()
 			k.s.turns.give(k)
 			return
 		case <-gone:
@@ -138,15 +141,16 @@ func (k *keeper) step(ctx context.Context) bool {
 	k.due = time.Now().Add(time.Hour)
 	k.queued = false
 	state, message := k.act(ctx, o)
+	k.parting.look(k, o)
 	// A start that takes very long must not hold up all others.
 	if !k.queued && (state != health.Starting || time.Since(k.proc.startedAt) > k.s.conf.Timing.FastStart) {
 		k.s.turns.give(k)
 	}
-	if o.kind == orderStop && k.proc == nil {
+	if o.kind == orderStop && k.proc == nil && len(k.parting) == 0 {
 		return k.retire(o)
 	}
 	k.rotate()
-	k.publish(state, message)
+	k.publish(state, cmp.Or(message, k.parting.String()))
 	return false
 }
 
@@ -174,7 +178,15 @@ func (k *keeper) act(ctx context.Context, o order) (health.State, string) {
 		return StateExited, "ended before it was described"
 	case k.proc == nil && o.kind == orderStop:
 		return health.Stopping, ""
+	case k.proc == nil && k.parting.back(o.spec) != nil:
+		k.parting.takeBack(k, k.parting.back(o.spec))
+		return k.tend(ctx, o)
 	case k.proc == nil:
+		return k.begin(ctx, o)
+	case k.proc.spec != o.spec && mayPart(k, o):
+		k.forgetProbe()
+		k.parting.add(k, k.proc)
+		k.proc = nil
 		return k.begin(ctx, o)
 	case o.kind == orderStop || k.proc.spec != o.spec || !k.termAt.IsZero():
 		return k.end(o.grace)
@@ -198,10 +210,12 @@ func (k *keeper) begin(ctx context.Context, o order) (health.State, string) {
 		k.queued = true
 		return health.Waiting, "for its turn to start"
 	}
-	if port := firstTaken(ctx, k.s.conf.Listen, o.ports); port != 0 {
+	// Ports of the process whose place this one takes are handed over.
+	if port := firstTaken(ctx, k.s.conf.Listen, o.ports); port != 0 && len(k.parting) == 0 {
 		return k.fail(health.ReasonPortTaken, fmt.Errorf("port %d is in use by another process of this host", port))
 	}
 	l := launch{path: o.comp.Path, args: o.comp.Args, log: k.log(), spec: o.spec}
+	l.leaves, l.probe = o.comp.handsOver()
 	l.within, l.dir = k.wl.within(o.comp)
 	l.env = k.s.environ(l.dir, k.wl.id, k.name, o)
 	err := o.confine(&l)

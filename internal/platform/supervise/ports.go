@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -21,6 +22,13 @@ import (
 
 	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
+
+// PortOf names a port that each identity of a component has for itself, of what makes up that identity: of a component that hands over
+// two run at the same time, and each has to answer its own probe.
+func PortOf(name string, identity ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(identity, "\x00")))
+	return fmt.Sprintf("%s-%x", name, sum[:4])
+}
 
 // portBook knows all reserved ports of the supervisor. The files are the truth, it is their image. Callers keep two
 // calls for one id apart.

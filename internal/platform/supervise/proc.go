@@ -18,7 +18,9 @@ type proc struct {
 	pid       int
 	start     uint64 // clock ticks after boot, field 22 of /proc/<pid>/stat; with pid its identity
 	startedAt time.Time
-	spec      string // identity of what it runs, from its marks
+	spec      string        // identity of what it runs, from its marks
+	leaves    time.Duration // how long it may take to leave when another one takes its place; 0: none can
+	probe     string        // then: where it says how it is
 
 	file *os.File      // the pidfd, in Go's poller
 	done chan struct{} // closed when the process is gone or the handle was released
@@ -38,6 +40,8 @@ type launch struct {
 	path, dir, log string
 	args, env      []string // args without argv[0]; env complete, with the marks
 	spec           string
+	leaves         time.Duration
+	probe          string
 	within         string // the socket of what starts it; empty: we do
 	confined       *confine.Program
 	user           int // under which a confined program runs
@@ -67,7 +71,7 @@ func start(l launch) (*proc, error) {
 	if err != nil {
 		return nil, errors.Join(err, killBy(fd), unix.Close(fd))
 	}
-	p, err := watch(fd, &proc{pid: pid, start: st.start, spec: l.spec})
+	p, err := watch(fd, &proc{pid: pid, start: st.start, spec: l.spec, leaves: l.leaves, probe: l.probe})
 	if err != nil {
 		return nil, errors.Join(err, unix.Kill(pid, unix.SIGKILL))
 	}
@@ -99,7 +103,7 @@ func adopt(f found) (*proc, error) {
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
-	return watch(fd, &proc{pid: f.pid, start: f.start, spec: f.spec})
+	return watch(fd, &proc{pid: f.pid, start: f.start, spec: f.spec, leaves: f.leaves, probe: f.probe})
 }
 
 // watch takes over fd and waits for the end in Go's poller: no thread, no timer.

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,18 +22,27 @@ const (
 	markWorkload  = "KQUEEN_WORKLOAD"
 	markComponent = "KQUEEN_COMPONENT"
 	markSpec      = "KQUEEN_SPEC"
+	// markLeaves is there for those alone that can be replaced while they run.
+	markLeaves = "KQUEEN_LEAVES"
 )
 
 // marks tell whose a process is. Children of a component inherit them.
 type marks struct {
 	instance, workload, component, spec string
+	// leaves is Component.HandsOver, as the process was started, and probe the URL where it says how it is.
+	leaves time.Duration
+	probe  string
 }
 
 func (m marks) environ() []string {
-	return []string{
+	all := []string{
 		markInstance + "=" + m.instance, markWorkload + "=" + m.workload,
 		markComponent + "=" + m.component, markSpec + "=" + m.spec,
 	}
+	if m.leaves > 0 {
+		all = append(all, markLeaves+"="+m.leaves.String()+" "+m.probe)
+	}
+	return all
 }
 
 // instanceOf names a supervisor by its directory.
@@ -58,6 +68,10 @@ func parseMarks(environ []byte) (m marks, ok bool) {
 			m.component = value
 		case markSpec:
 			m.spec = value
+		case markLeaves:
+			within, probe, _ := strings.Cut(value, " ")
+			m.probe = probe
+			m.leaves, _ = time.ParseDuration(within) // one that is none cannot be replaced
 		}
 	}
 	ok = m.instance != "" && m.spec != "" &&
@@ -147,6 +161,12 @@ func locate(pid, uid int) (candidate, bool) {
 		c.space, err = os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
 	}
 	return c, err == nil && (at.inside() || at.outside())
+}
+
+// oldestFirst sorts processes by when they began.
+func oldestFirst(all []found) []found {
+	slices.SortFunc(all, func(a, b found) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.pid, b.pid)) })
+	return all
 }
 
 // scanAll is scan for a new supervisor: it waits, 100 ms at most, for processes in the midst of exec. Programs that

@@ -69,49 +69,6 @@ func New(conf Config) (*Supervisor, error) {
 	return s, nil
 }
 
-// adoptAll takes over every component that runs. Of two processes of one component, which only a fault can make, the
-// older one stays.
-func (s *Supervisor) adoptAll(ctx context.Context) error {
-	all, err := scanAll(ctx, s.instance)
-	if err != nil {
-		return err
-	}
-	all = s.users.ours(all)
-	slices.SortFunc(all, func(a, b found) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.pid, b.pid)) })
-	for _, f := range all {
-		if !f.leader { // a child of a component; Stop and Remove sweep it
-			continue
-		}
-		if err := s.adoptOne(ctx, f); err != nil && !isGone(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Supervisor) adoptOne(ctx context.Context, f found) error {
-	log := s.conf.Log.With("workload", f.workload, "component", f.component, "pid", f.pid)
-	wl := s.workload(f.workload)
-	wl.mu.Lock()
-	defer wl.mu.Unlock()
-	if wl.keepers[f.component] != nil {
-		log.Warn("killing the second process of a component")
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		return kill(ctx, f)
-	}
-	p, err := adopt(f)
-	if err != nil {
-		return err
-	}
-	log.Info("adopted")
-	k := newKeeper(s, wl, f.component)
-	k.hold(p, StateAdopted)
-	k.status = ComponentStatus{PID: p.pid, Component: health.Component{Name: k.name, State: StateAdopted, StartedAt: p.startedAt}}
-	k.ran, k.start = p.spec, p.start
-	return s.spawn(wl, k)
-}
-
 // isGone reports an error that only says the process ended meanwhile.
 func isGone(err error) bool {
 	return errors.Is(err, unix.ESRCH) || errors.Is(err, fs.ErrNotExist)
@@ -176,7 +133,9 @@ func (s *Supervisor) spawn(wl *workload, k *keeper) error {
 func (s *Supervisor) environ(home, workload, component string, o order) []string {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + home}
 	env = append(env, o.comp.Env...)
-	return append(env, marks{instance: s.instance, workload: workload, component: component, spec: o.spec}.environ()...)
+	is := marks{instance: s.instance, workload: workload, component: component, spec: o.spec}
+	is.leaves, is.probe = o.comp.handsOver()
+	return append(env, is.environ()...)
 }
 
 // Close stops supervising and leaves all processes running, for the next supervisor of the directory. It waits for

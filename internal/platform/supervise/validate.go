@@ -108,7 +108,10 @@ func (w Workload) checkComponent(c Component) error {
 	if err := w.checkWithin(field("within"), c); err != nil {
 		return err
 	}
-	return checkProbe(field("probe"), c.Probe)
+	if err := checkProbe(field("probe"), c.Probe); err != nil {
+		return err
+	}
+	return c.checkHandsOver(field("handsOver"))
 }
 
 // checkConfined refuses what a confined workload cannot have: folders that its user cannot enter, and namespaces, which
@@ -175,6 +178,18 @@ func checkProbe(field string, p *Probe) error {
 	}
 	if p.Socket != "" && (!path.IsAbs(p.Socket) || u.Scheme != "http" || p.CAFile+p.CertFile != "") {
 		return invalid.New(field+".socket", "%q is not an absolute path, or the probe uses TLS; want a path and a URL of http", p.Socket)
+	}
+	return nil
+}
+
+// checkHandsOver: it is by a probe that it is known when another process may take the place, and whether one that is to leave hangs.
+// That one is asked without any files.
+func (c Component) checkHandsOver(field string) error {
+	if c.HandsOver == 0 {
+		return nil
+	}
+	if c.HandsOver < 0 || c.Within != "" || c.Probe == nil || c.Probe.Socket != "" || !strings.HasPrefix(c.Probe.URL, "http://") {
+		return invalid.New(field, "%v is not for this component; want a time of one that runs within no other and has a probe by http", c.HandsOver)
 	}
 	return nil
 }

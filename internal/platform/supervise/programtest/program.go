@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"kqueen.io/kqueen/internal/platform/handover"
 )
 
 const programMark = "RUNNERTEST_PROGRAM"
@@ -32,6 +35,7 @@ const programMark = "RUNNERTEST_PROGRAM"
 //	-toil              and keeps a processor busy meanwhile
 //	-holds FILE=TEXT   readyz says 503 unless FILE holds TEXT; may be given several times
 //	-differs FILE=TEXT readyz says 503 unless FILE is there and holds something else
+//	-leave FILE        asked to leave it says so in the file "asked", answers nothing more, and ends once FILE exists
 //	-ignore-term       SIGTERM does nothing
 //	-print TEXT        written to the log at the start
 //	-flood N           so many KiB more written to the log
@@ -69,7 +73,7 @@ func Path() string {
 
 type behaviour struct {
 	serve, tls, unready, hang, print, touch string
-	grpc, without, starts                   string
+	grpc, without, starts, leave            string
 	delay                                   time.Duration
 	ignoreTerm, child, toil, init           bool
 	exit, crash, flood                      int
@@ -92,6 +96,7 @@ func program(args []string) error {
 	fs.Func("holds", "", func(s string) error { b.holds = append(b.holds, s); return nil })
 	fs.Func("differs", "", func(s string) error { b.differs = append(b.differs, s); return nil })
 	fs.BoolVar(&b.ignoreTerm, "ignore-term", false, "")
+	fs.StringVar(&b.leave, "leave", "", "")
 	fs.BoolVar(&b.child, "child", false, "")
 	fs.StringVar(&b.starts, "starts", "", "")
 	fs.BoolVar(&b.init, "init", false, "")
@@ -109,13 +114,22 @@ func program(args []string) error {
 	if b.ignoreTerm {
 		signal.Ignore(syscall.SIGTERM)
 	}
+	var asked <-chan struct{}
+	if b.leave != "" {
+		asked = handover.Asked()
+	}
 	if err := b.atStart(); err != nil {
 		return err
 	}
+	var l net.Listener
 	if b.serve != "" {
-		if err := b.listen(); err != nil {
+		var err error
+		if l, err = b.listen(); err != nil {
 			return err
 		}
+	}
+	if b.leave != "" {
+		go b.leaveWhenAsked(asked, l, term)
 	}
 	if b.grpc != "" {
 		if err := b.offer(); err != nil {
@@ -124,6 +138,26 @@ func program(args []string) error {
 	}
 	<-term
 	return nil
+}
+
+// leaveWhenAsked ends the program some time after it was asked.
+func (b behaviour) leaveWhenAsked(asked <-chan struct{}, l io.Closer, end chan<- os.Signal) {
+	<-asked
+	if err := l.Close(); err != nil {
+		return
+	}
+	if _, err := addLine("asked"); err != nil {
+		return
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(b.leave); err == nil {
+			end <- syscall.SIGTERM
+			return
+		}
+		<-tick.C
+	}
 }
 
 func (b behaviour) atStart() error {
@@ -194,15 +228,15 @@ func addLine(file string) (int, error) {
 	return strings.Count(string(all), "\n"), err
 }
 
-func (b behaviour) listen() error {
+func (b behaviour) listen() (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", b.serve)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if b.tls != "" {
 		pair, err := tls.LoadX509KeyPair(filepath.Join(b.tls, "tls.crt"), filepath.Join(b.tls, "tls.key"))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 	}
@@ -215,7 +249,7 @@ func (b behaviour) listen() error {
 		}
 	})
 	go func() { _ = (&http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}).Serve(l) }()
-	return nil
+	return l, nil
 }
 
 // stall returns when the program may answer.
