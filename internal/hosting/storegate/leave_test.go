@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"kqueen.io/kqueen/internal/hosting/pki"
@@ -58,7 +60,8 @@ func begin(t *testing.T, p Process) (ended <-chan error) {
 	return done
 }
 
-// TestLeave: when another process takes the place of a gate no write of a tenant fails, and its watch misses none.
+// TestLeave: when another process takes the place of a gate no write of a tenant fails. Its watches go on, and so they do where they were when
+// the gate that leaves cuts what does not end by itself: their client sees each change once, and not that there is another gate.
 func TestLeave(t *testing.T) {
 	r, ctx := newRig(t), deadline(t)
 	first := process(t, t.TempDir(), r.keys)
@@ -74,57 +77,88 @@ func TestLeave(t *testing.T) {
 	}
 	second.Health = net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
 	leave := make(chan struct{})
-	first.Leave = leave
+	first.Leave, first.LeaveTimeout = leave, time.Second
 	ended := begin(t, first)
 
-	c := dial(t, first.Listen, r.keys, r.keys, k.User())
-	key := k.Prefix() + "x"
-	watching := c.Watch(clientv3.WithRequireLeader(ctx), key, clientv3.WithCreatedNotify())
-	if made := <-watching; made.Err() != nil || !made.Created {
-		t.Fatalf("watch: %v", made.Err())
-	}
-	seen := make(chan int, 1)
-	go func() {
-		n := 0
-		for answer := range watching {
-			n += len(answer.Events)
-			if len(answer.Events) > 0 && string(answer.Events[len(answer.Events)-1].Kv.Value) == "last" {
-				break
-			}
-		}
-		seen <- n
-	}()
-	written := 0
-	write := func(value string) {
+	// An API server has a connection for each resource: one that is written to, and one that is only watched.
+	c, key := dial(t, first.Listen, r.keys, r.keys, k.User()), k.Prefix()+"x"
+	busy, idle := watch(ctx, t, c, key), watch(ctx, t, dial(t, first.Listen, r.keys, r.keys, k.User()), k.Prefix()+"idle")
+	var written []string
+	write := func(key, value string) {
 		t.Helper()
 		if _, err := c.Put(ctx, key, value); err != nil {
-			t.Errorf("write %d: %v", written, err)
+			t.Errorf("write %s: %v", value, err)
 		}
-		written++
+	}
+	count := func() {
+		t.Helper()
+		written = append(written, strconv.Itoa(len(written)))
+		write(key, written[len(written)-1])
 	}
 	for range 20 {
-		write("x")
+		count()
 	}
 	begin(t, second)
 	close(leave)
-	until := time.After(500 * time.Millisecond)
+	left := time.Now()
 	for over := false; !over; {
-		write("x")
+		count()
 		select {
-		case <-until:
-			over = true
+		case err := <-ended:
+			if over = true; err != nil {
+				t.Error(err)
+			}
 		default:
 		}
 	}
-	select {
-	case err := <-ended:
-		t.Errorf("it has ended with a watch: %v", err)
-	default:
+	if after := time.Since(left); after < first.LeaveTimeout {
+		t.Errorf("it has ended with two watches after %s, want %s", after, first.LeaveTimeout)
 	}
-	write("last")
-	if got := <-seen; got != written {
-		t.Errorf("the watch saw %d of %d writes", got, written)
+	for range 20 {
+		count()
 	}
+	write(key, last)
+	write(k.Prefix()+"idle", last)
+	if d := cmp.Diff(append(written, last), <-busy); d != "" {
+		t.Errorf("the watch of what is written: -want +got\n%s", d)
+	}
+	if d := cmp.Diff([]string{last}, <-idle); d != "" {
+		t.Errorf("the watch of what is not: -want +got\n%s", d)
+	}
+}
+
+// last is the value with which a watch has seen enough.
+const last = "last"
+
+// watch returns what a watch sees, when that is all, or when it has ended.
+func watch(ctx context.Context, t *testing.T, c *clientv3.Client, key string) <-chan []string {
+	t.Helper()
+	now, err := c.Get(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// From a revision on, as API servers do: without one a watch may begin anew with the last change before it.
+	watching := c.Watch(clientv3.WithRequireLeader(ctx), key, clientv3.WithCreatedNotify(), clientv3.WithRev(now.Header.Revision+1))
+	if made := <-watching; made.Err() != nil || !made.Created {
+		t.Fatalf("watch: %v", made.Err())
+	}
+	all := make(chan []string, 1)
+	go func() {
+		var seen []string
+		defer func() { all <- seen }()
+		for answer := range watching {
+			if err := answer.Err(); err != nil {
+				seen = append(seen, err.Error())
+			}
+			for _, e := range answer.Events {
+				seen = append(seen, string(e.Kv.Value))
+			}
+			if slices.Contains(seen, last) {
+				return
+			}
+		}
+	}()
+	return all
 }
 
 // TestDoubtAfterTakingOver: what was written by way of the gate before is measured once more.

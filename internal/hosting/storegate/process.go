@@ -1,6 +1,7 @@
 package storegate
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -20,7 +21,7 @@ import (
 )
 
 // Process is a gate that runs without KQueen: its tenants are in a file, so that no restart, crash or hang of KQueen keeps an
-// API server from its data. All fields are required.
+// API server from its data. All fields without a default are required.
 type Process struct {
 	// Listen is the address and the port on which tenants connect.
 	Listen string
@@ -29,6 +30,8 @@ type Process struct {
 	// Leave is closed when another process has taken its place: tenants are told to connect anew, requests under way are answered,
 	// and after a while watches are cut, which begin anew where they were. Nil for never.
 	Leave <-chan struct{}
+	// LeaveTimeout bounds how long that goes on: a watch does not end by itself. Zero means 20 seconds.
+	LeaveTimeout time.Duration
 	// Store is host:port of the etcd.
 	Store string
 	// StoreCA is the file with the authority of etcd's certificate.
@@ -88,8 +91,7 @@ func (p Process) Run(ctx context.Context) error {
 	return p.serve(ctx, g, file, l, health)
 }
 
-// leaveTimeout bounds how long a gate that leaves waits for what is under way. A watch does not end by itself.
-const leaveTimeout = 20 * time.Second
+const defaultLeaveTimeout = 20 * time.Second
 
 func (p Process) serve(ctx context.Context, g *gate, file followed, l, health net.Listener) error {
 	ctx, end := context.WithCancel(ctx)
@@ -108,7 +110,7 @@ func (p Process) serve(ctx context.Context, g *gate, file followed, l, health ne
 		}
 		p.Log.Info("another process accepts connections now; what is under way is answered")
 		leave()
-		g.leave(ctx, leaveTimeout)
+		g.leave(ctx, cmp.Or(p.LeaveTimeout, defaultLeaveTimeout))
 		return nil
 	})
 	group.Go(func() error { return g.serve(l) })
