@@ -94,6 +94,9 @@ func ServerArgs(c ServerConfig) ([]string, error) {
 		// has expired; periodic compaction takes up to 2.1 times the retention for that.
 		"--auto-compaction-mode=periodic",
 		"--auto-compaction-retention=4m",
+		// A client that has to connect anew goes on with a watch where it knows that it was. Of one that sees no change that is long
+		// ago, and forgotten: API servers then end the watches of their own clients. They ask to be told how far it is, now and then.
+		"--watch-progress-notify-interval=1m",
 		"--quota-backend-bytes=" + strconv.FormatInt(quota, 10),
 		// Off by default, but without them a flipped bit in the database is served to the tenants.
 		"--feature-gates=InitialCorruptCheck=true,CompactHashCheck=true",

@@ -140,7 +140,7 @@ func TestServerArgs(t *testing.T) {
 		"--cert-file=/s.crt", "--key-file=/s.key", "--client-cert-auth=true", "--trusted-ca-file=/clients.crt",
 		"--peer-cert-file=/p.crt", "--peer-key-file=/p.key", "--peer-client-cert-auth=true", "--peer-trusted-ca-file=/peers.crt",
 		"--tls-min-version=TLS1.3",
-		"--auto-compaction-mode=periodic", "--auto-compaction-retention=4m", "--quota-backend-bytes=8589934592",
+		"--auto-compaction-mode=periodic", "--auto-compaction-retention=4m", "--watch-progress-notify-interval=1m", "--quota-backend-bytes=8589934592",
 		"--feature-gates=InitialCorruptCheck=true,CompactHashCheck=true", "--enable-grpc-gateway=false",
 		"--logger=zap", "--log-level=warn", "--log-outputs=stderr",
 		"--listen-client-http-urls=https://127.0.0.1:2381",
