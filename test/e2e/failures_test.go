@@ -16,13 +16,14 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// TestFailures kills the API server of a tenant, then everything at once, fills the disk, and then takes files away. TestSoak kills what
-// else there is.
+// TestFailures kills the API server of a tenant, replaces what stands between it and its clients, kills everything at once, fills the disk,
+// and then takes files away. TestSoak kills what else there is.
 func TestFailures(t *testing.T) {
 	i, ownDisk := onOwnDisk(t)
 	i.up()
 	i.ok("cluster", "create", "demo", "--wait", "--timeout", "5m")
 	t.Run("APIServer", func(t *testing.T) { killAPIServer(t, i) })
+	t.Run("Upgrade", func(t *testing.T) { replaceFronts(t, i) })
 	t.Run("Power", func(t *testing.T) { killAll(t, i) })
 	t.Run("FullDisk", func(t *testing.T) {
 		if !ownDisk {

@@ -414,7 +414,7 @@ func (i *installation) tenant(organization, cluster string) *rest.Config {
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	config.Timeout = 20 * time.Second
+	config.Timeout = 20 * time.Second // after which a watch ends, too
 	config.QPS = -1
 	return config
 }
