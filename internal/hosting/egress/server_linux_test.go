@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -389,7 +390,9 @@ func TestLeavesTheListBehind(t *testing.T) {
 // TestTakesItsPlaceBack: an egress that is to be replaced has its sockets again when the other one ends before it has left, and cuts nothing.
 func TestTakesItsPlaceBack(t *testing.T) {
 	h := &host{t, t.TempDir()}
-	run(t, h.server(nil).Run)
+	s := h.server(nil)
+	s.interval = 10 * time.Millisecond
+	run(t, s.Run)
 	entry := h.mark("entry", Mark{Cluster: "a", Ranges: pods, Allowed: []Destination{destination(t, "203.0.113.7:8443")}})
 	h.eventually("entry", "203.0.113.7:8443", "outside")
 	conn := h.open("entry", "203.0.113.7:8443")
@@ -400,13 +403,36 @@ func TestTakesItsPlaceBack(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
-	h.eventually("entry", "203.0.113.7:8443", "connection refused")
-	h.eventually("entry", "203.0.113.7:8443", "outside")
+	h.eventually("entry", "203.0.113.7:8443", "outside") // which the other one never answers
 	if _, err := io.WriteString(conn, "more"); err != nil {
 		t.Fatal(err)
 	}
 	got := make([]byte, len("more"))
 	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "more" {
 		t.Errorf("what was connected answers %q: %v", got, err)
+	}
+}
+
+// TestServerSaysWhatItRefuses: what the kernel's routes forbid is in the log, as is what the mark forbids.
+func TestServerSaysWhatItRefuses(t *testing.T) {
+	h, said := &host{t, t.TempDir()}, &bytes.Buffer{}
+	s := h.server(nil)
+	s.Log, s.interval = slog.New(slog.NewTextHandler(said, nil)), 10*time.Millisecond
+	s.direct = func(_ context.Context, target netip.AddrPort) (net.Conn, error) {
+		return nil, &refusedError{target.String(), "it leads to the host"}
+	}
+	stop := run(t, s.Run)
+	h.mark("entry", Mark{
+		Cluster: "a", Ranges: pods, Allowed: []Destination{destination(t, "198.51.100.7:443")}, Kubelets: []netip.Addr{netip.MustParseAddr("240.0.0.1")},
+	})
+	targets := []string{"198.51.100.7:443", "240.0.0.1:10250", "198.51.100.8:443"} // allowed, a kubelet, and neither
+	for _, target := range targets {
+		h.eventually("entry", target, "are refused")
+	}
+	stop()
+	for _, target := range targets {
+		if want := "calls from this API server to " + target + " are refused"; !strings.Contains(said.String(), want) {
+			t.Errorf("the log does not say that %s:\n%s", want, said)
+		}
 	}
 }
