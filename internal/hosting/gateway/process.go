@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
-	"os"
-	"time"
+	"net/netip"
 
 	"golang.org/x/sync/errgroup"
 
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/handover"
 	"kqueen.io/kqueen/internal/platform/healthz"
 )
@@ -50,8 +49,8 @@ func (p Process) Run(ctx context.Context) error {
 	}
 	g := New(Config{Log: p.Log})
 	// With the routes that there are, before the first connection is accepted.
-	file := followed{gateway: g, path: p.Routes, log: p.Log}
-	file.look()
+	file := follow(g, p.Routes, p.Log)
+	file.Look()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	group, ctx := errgroup.WithContext(ctx)
@@ -78,66 +77,34 @@ func (p Process) Run(ctx context.Context) error {
 		// It is closed by one that leaves: the port is free then for another one of the same build.
 		return healthz.Serve(accepting, health, func(context.Context) { g.hosts() }, g.metrics.handler())
 	})
-	group.Go(func() error { return file.follow(ctx) })
+	group.Go(func() error { return file.Run(ctx) })
 	return group.Wait()
 }
 
-// lookInterval is the time between two looks at the file: a call to the kernel while nothing has changed.
-const lookInterval = 100 * time.Millisecond
-
-// followed is a file whose routes a gateway has.
-type followed struct {
-	gateway *Gateway
-	path    string
-	log     *slog.Logger
-	last    os.FileInfo
-}
-
-func (f *followed) follow(ctx context.Context) error {
-	tick := time.NewTicker(lookInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			f.look()
-		}
+// follow has a gateway have the routes of a file. Without one, or with one that cannot be read, the routes stay as they are.
+func follow(g *Gateway, file string, log *slog.Logger) *atomicfile.Follower {
+	return &atomicfile.Follower{
+		Path: file,
+		Take: func(data []byte) error {
+			routes, err := parseTable(data)
+			if err != nil {
+				return err
+			}
+			return g.take(routes)
+		},
+		Failed: func(err error) { log.Error("routes stay as they are", "error", err) },
 	}
 }
 
-// look brings the gateway to what the file says when it is another one than last time: each is written anew. Without a
-// file, or with one that cannot be read, the routes stay as they are.
-func (f *followed) look() {
-	info, err := os.Stat(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if err == nil && f.last != nil && os.SameFile(info, f.last) && info.ModTime().Equal(f.last.ModTime()) {
-		return
-	}
-	if err == nil {
-		// Said once of each file: it does not become better by itself.
-		f.last = info
-		err = f.take()
-	}
-	if err != nil {
-		f.log.Error("routes stay as they are", "error", err)
-	}
-}
-
-func (f *followed) take() error {
-	routes, err := readTable(f.path)
-	if err != nil {
-		return err
-	}
-	for _, host := range f.gateway.hosts() {
+// take brings a gateway to exactly these routes, by host.
+func (g *Gateway) take(routes map[string]netip.AddrPort) error {
+	for _, host := range g.hosts() {
 		if _, stays := routes[host]; !stays {
-			f.gateway.RemoveRoute(host)
+			g.RemoveRoute(host)
 		}
 	}
 	for host, backend := range routes {
-		if err := f.gateway.SetRoute(host, backend); err != nil {
+		if err := g.SetRoute(host, backend); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func TestRoutesFollowStatuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	process := &followed{gateway: g, path: file, log: slog.New(slog.DiscardHandler)}
+	process := follow(g, file, slog.New(slog.DiscardHandler))
 	routes := &Routes{Table: table, Client: c, Name: func(of types.NamespacedName) string { return of.Name + ".org.test" }}
 	cp := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.36.3"}}
 	if err := c.Create(t.Context(), cp); err != nil {
@@ -72,7 +72,7 @@ func TestRoutesFollowStatuses(t *testing.T) {
 		if _, err := routes.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(cp)}); err != nil {
 			t.Fatal(err)
 		}
-		process.look()
+		process.Look()
 	}
 	serve := func(endpoint *v1alpha1.ControlPlaneEndpoint) {
 		t.Helper()
@@ -113,7 +113,7 @@ func TestRoutesFollowStatuses(t *testing.T) {
 		if err := routes.Restore(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		process.look()
+		process.Look()
 		if d := cmp.Diff([]string{"a.org.test"}, g.hosts()); d != "" {
 			t.Errorf("routes after a start: -want +got\n%s", d)
 		}

@@ -238,7 +238,7 @@ func TestRemoved(t *testing.T) {
 	if err := r.table.Remove(gone.UID()); err != nil {
 		t.Fatal(err)
 	}
-	r.file.look()
+	r.file.Look()
 	for range watching {
 		continue // it ends when the watch does
 	}

@@ -23,6 +23,7 @@ import (
 
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
 
 const asEtcd = "KQUEEN_TEST_ETCD"
@@ -139,7 +140,7 @@ type rig struct {
 	address string
 	keys    pki.Bundle
 	table   *Table
-	file    followed
+	file    *atomicfile.Follower
 }
 
 func newRig(t testing.TB) *rig {
@@ -172,7 +173,7 @@ func newRig(t testing.TB) *rig {
 	if r.table, err = OpenTable(filepath.Join(t.TempDir(), "tenants.json")); err != nil {
 		t.Fatal(err)
 	}
-	r.file = followed{gate: r.gate, path: r.table.file, log: slog.New(slog.DiscardHandler)}
+	r.file = follow(r.gate, r.table.file, slog.New(slog.DiscardHandler))
 	ended := make(chan error, 1)
 	go func() { ended <- r.gate.serve(l) }()
 	t.Cleanup(func() {
@@ -218,7 +219,7 @@ func (r *rig) letIn(t testing.TB, k datastore.Keyspace, group string, quota int6
 	if err := r.table.Set(k.UID(), Tenant{Group: group, Certificate: certificate, Key: key}, limit); err != nil {
 		t.Fatal(err)
 	}
-	r.file.look()
+	r.file.Look()
 }
 
 func keyspace(t testing.TB, uid string) datastore.Keyspace {

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -16,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/handover"
 	"kqueen.io/kqueen/internal/platform/healthz"
 )
@@ -82,8 +82,8 @@ func (p Process) Run(ctx context.Context) error {
 	own := &ownCertificate{certificate: p.Certificate, key: p.Key}
 	g := newGate(ctx, config{store: p.Store, storeAuthority: storeCA, clients: clients, certificate: own.get, self: self, log: p.Log})
 	// With the tenants that there are, before the first connection is accepted.
-	file := followed{gate: g, path: p.Tenants, log: p.Log}
-	file.look()
+	file := follow(g, p.Tenants, p.Log)
+	file.Look()
 	if taken {
 		// The one before has taken writes while these were measured.
 		g.doubtAll()
@@ -93,7 +93,7 @@ func (p Process) Run(ctx context.Context) error {
 
 const defaultLeaveTimeout = 20 * time.Second
 
-func (p Process) serve(ctx context.Context, g *gate, file followed, l, health net.Listener) error {
+func (p Process) serve(ctx context.Context, g *gate, file *atomicfile.Follower, l, health net.Listener) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	group, ctx := errgroup.WithContext(ctx)
@@ -122,7 +122,7 @@ func (p Process) serve(ctx context.Context, g *gate, file followed, l, health ne
 		// It is closed by one that leaves: the port is free then for another one of the same build.
 		return healthz.Serve(staying, health, func(ctx context.Context) { g.alive(ctx, l.Addr().String()) }, nil)
 	})
-	group.Go(func() error { return file.follow(ctx) })
+	group.Go(func() error { return file.Run(ctx) })
 	group.Go(func() error { return g.tell(staying, p.Usage, p.Log) })
 	return group.Wait()
 }
@@ -160,58 +160,17 @@ func (c *ownCertificate) get() (*tls.Certificate, error) {
 	return c.last, nil
 }
 
-// lookInterval is the time between two looks at the file: a call to the kernel while nothing has changed.
-const lookInterval = 100 * time.Millisecond
-
-// followed is a file whose tenants a gate has.
-type followed struct {
-	gate *gate
-	path string
-	log  *slog.Logger
-	last os.FileInfo
-}
-
-func (f *followed) follow(ctx context.Context) error {
-	tick := time.NewTicker(lookInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			f.look()
-		}
+// follow has a gate have the tenants of a file. Without one, or with one that cannot be read, the tenants stay as they are.
+func follow(g *gate, file string, log *slog.Logger) *atomicfile.Follower {
+	return &atomicfile.Follower{
+		Path: file,
+		Take: func(data []byte) error {
+			_, says, err := parseTable(data)
+			if err != nil {
+				return err
+			}
+			return g.take(says)
+		},
+		Failed: func(err error) { log.Error("tenants of the store gate stay as they are", "error", err) },
 	}
-}
-
-// look brings the gate to what the file says when it is another one than last time: each is written anew. Without a file, or
-// with one that cannot be read, the tenants stay as they are.
-func (f *followed) look() {
-	info, err := os.Stat(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if err == nil && f.last != nil && os.SameFile(info, f.last) && info.ModTime().Equal(f.last.ModTime()) {
-		return
-	}
-	if err == nil {
-		// Said once of each file: it does not become better by itself.
-		f.last = info
-		err = f.take()
-	}
-	if err != nil {
-		f.log.Error("tenants of the store gate stay as they are", "error", err)
-	}
-}
-
-func (f *followed) take() error {
-	data, err := os.ReadFile(f.path)
-	if err != nil {
-		return err
-	}
-	_, says, err := parseTable(data)
-	if err != nil {
-		return err
-	}
-	return f.gate.take(says)
 }

@@ -46,7 +46,7 @@ func TestQuota(t *testing.T) {
 	if err := r.table.Remove(b.UID()); err != nil {
 		t.Fatal(err)
 	}
-	r.file.look()
+	r.file.Look()
 	// It was there before the gate counted.
 	if _, err := direct(t, b).Put(ctx, b.Prefix()+"before", strings.Repeat("x", 96<<10)); err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestFailsClosed(t *testing.T) {
 	if err := r.table.Remove("aaaaaaaa-6303"); err != nil {
 		t.Fatal(err)
 	}
-	r.file.look()
+	r.file.Look()
 	if _, err := r.as(t, a).Put(ctx, a.Prefix()+"x", "x"); err != nil {
 		t.Errorf("once it is known: %v", err)
 	}

@@ -1,5 +1,5 @@
 // Package atomicfile replaces files so that a reader, a crash or a loss of power finds the old file or the new one,
-// never a part of one; once a call has returned, the new one stays.
+// never a part of one; once a call has returned, the new one stays. A process that does what such a file says follows it with a [Follower].
 //
 // It hides the order that this takes: write beside the file, sync it, rename it, sync the folder. Any package that
 // writes a file that must last may import it. github.com/google/renameio does less (it does not sync the folder, and
