@@ -87,7 +87,7 @@ func (a *App) serveFront(ctx context.Context) error {
 		Ports: []string{healthPort},
 		Probe: &supervise.Probe{URL: "http://" + health + "/healthz"},
 		// Every client has to connect again, when it is stopped.
-		StopGrace: time.Second, HandsOver: gatewayLeaves,
+		StopGrace: time.Second, HandsOver: gatewayLeaves, Hands: listen,
 	}}})
 	if err != nil {
 		return fmt.Errorf("start the gateway: %w", err)

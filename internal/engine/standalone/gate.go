@@ -101,7 +101,7 @@ func describeGate(program string, place supervise.Place, etcd netip.AddrPort, st
 			Writes:    []string{file(usageFolder), file(handoverFolder)},
 			Probe:     &supervise.Probe{URL: "http://" + p.Health + "/healthz"},
 			// Every API server has to connect again, when it is stopped.
-			StopGrace: time.Second, HandsOver: gateLeaves,
+			StopGrace: time.Second, HandsOver: gateLeaves, Hands: p.Listen,
 		}},
 	}
 }

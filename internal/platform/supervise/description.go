@@ -82,14 +82,17 @@ type Component struct {
 	// started beside it and gets its ports from it (package handover), and when that one is ready this one is told to leave. It
 	// then has so long to end by itself.
 	HandsOver time.Duration `json:",omitempty"`
+	// Hands says then what is handed over: the address at which it listens. Two of which one listens at another address may want the
+	// same port, which the old one would keep until the new one is ready, and that never is: the old one is ended first.
+	Hands string `json:",omitempty"`
 }
 
-// handsOver is HandsOver, and where a process says how it is by that alone which it carries itself.
-func (c Component) handsOver() (within time.Duration, probe string) {
+// handsOver is what a process carries itself of that.
+func (c Component) handsOver() handing {
 	if c.HandsOver == 0 {
-		return 0, ""
+		return handing{}
 	}
-	return c.HandsOver, c.Probe.URL
+	return handing{leaves: c.HandsOver, probe: c.Probe.URL, hands: c.Hands}
 }
 
 // Predecessors are the components that must be ready before this one starts.

@@ -52,7 +52,7 @@ func (p *proc) gone(result error) bool { return p.leaves > 0 && errors.Is(result
 
 // listen takes note of the result of a probe, and gives a process up that has been silent for too long.
 func (k *keeper) listen(now time.Time, result error) {
-	quiet := k.silence.note(k, k.proc, now, result)
+	quiet := k.silence.note(k, k.proc, now, silent(result) || k.proc.gone(result))
 	if quiet == 0 {
 		return
 	}
@@ -61,9 +61,9 @@ func (k *keeper) listen(now time.Time, result error) {
 	k.send(unix.SIGQUIT)
 }
 
-// note takes note of the result of a probe of p, and returns for how long it has been silent when that is too long.
-func (s *silence) note(k *keeper, p *proc, now time.Time, result error) (tooLong time.Duration) {
-	if !silent(result) && !p.gone(result) {
+// note takes note of whether a probe of p had no answer, and returns for how long it has been silent when that is too long.
+func (s *silence) note(k *keeper, p *proc, now time.Time, unanswered bool) (tooLong time.Duration) {
+	if !unanswered {
 		*s = silence{}
 		return 0
 	}

@@ -29,7 +29,13 @@ type leaver struct {
 
 // mayPart says whether another process can take the place of a keeper's while that runs. One that hangs gives nothing to another.
 func mayPart(k *keeper, o order) bool {
-	return o.kind == orderRun && o.comp.HandsOver > 0 && k.proc.leaves > 0 && k.termAt.IsZero() && k.hung == 0 && k.parting.back(o.spec) == nil
+	return o.kind == orderRun && k.proc.beside(o.comp.handsOver()) && k.termAt.IsZero() && k.hung == 0 && k.parting.back(o.spec) == nil
+}
+
+// beside says whether a process can run beside the one that it takes the place of: either knows how, and neither wants a port of the
+// other one that it does not get. It is pure.
+func (h handing) beside(next handing) bool {
+	return h.leaves > 0 && next.leaves > 0 && h.hands == next.hands && h.probe != next.probe
 }
 
 // add has a process leave as soon as there is another one, and its keeper look when it has ended.
@@ -51,7 +57,7 @@ func (l *leaver) ask(k *keeper, now time.Time) {
 	select {
 	case err := <-l.answer:
 		l.answer, l.nextProbe = nil, now.Add(t.ProbeReady)
-		if quiet := l.silence.note(k, l.proc, now, err); quiet > 0 {
+		if quiet := l.silence.note(k, l.proc, now, silent(err)); quiet > 0 {
 			l.until = now.Add(t.HangGrace) // then it is killed
 			l.tell(k, unix.SIGQUIT)
 			return

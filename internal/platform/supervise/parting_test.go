@@ -161,7 +161,7 @@ func TestHandsOverAndBackAgain(t *testing.T) {
 // TestOneThatHasLeftIsNotKept: a KQueen that finds, of the two, only the one that has left, and wants that, starts it anew.
 func TestOneThatHasLeftIsNotKept(t *testing.T) {
 	t.Parallel()
-	conf := hasty(t)
+	conf := config(t.TempDir()) // on a busy host an answer may be late: none is for long
 	conf.Timing.HangIdle, conf.Timing.HangBusy = 100*time.Millisecond, 100*time.Millisecond
 	r := open(t, conf)
 	w := generation(t, r, 1, time.Hour)
@@ -179,6 +179,35 @@ func TestOneThatHasLeftIsNotKept(t *testing.T) {
 	r = open(t, conf)
 	apply(t, r, w)
 	alone(t, r, untilRestarted(t, r, first).PID)
+}
+
+// TestOneThatHasLeftGoesOn: a KQueen that finds one that has left, and knows of one in its place that is not ready, lets it carry what it
+// carries, however long that takes: it keeps no port.
+func TestOneThatHasLeftGoesOn(t *testing.T) {
+	t.Parallel()
+	conf := config(t.TempDir()) // on a busy host an answer may be late: none is for long
+	conf.Timing.HangIdle, conf.Timing.HangBusy = 100*time.Millisecond, 100*time.Millisecond
+	r := open(t, conf)
+	apply(t, r, generation(t, r, 1, time.Hour))
+	first := awaitState(t, r, "a", "api", health.Ready)
+	apply(t, r, generation(t, r, 2, time.Hour))
+	second := untilRestarted(t, r, first)
+	await(t, r, "a", func(Status) bool { return asked(t, conf) == 1 })
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(second.PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	r = open(t, conf)
+	apply(t, r, generation(t, r, 3, time.Hour, "-exit", "7"))
+	await(t, r, "a", func(s Status) bool {
+		c, _ := s.Component("api")
+		return c.Restarts > 20 // each after 40 ms
+	})
+	if got := leaders(t, r, "a"); !slices.Contains(got, first.PID) {
+		t.Errorf("%d has left, and was ended; running are %v", first.PID, got)
+	}
 }
 
 // TestHandsOverOfOneThatHangs: one that hangs keeps its port from none: it is ended, whichever KQueen has started it.
@@ -261,24 +290,37 @@ func TestHandsOverInTime(t *testing.T) {
 	}
 }
 
-// TestHandsNothingOver: one that was started without goes before the next one comes, as ever.
+// TestHandsNothingOver: where one was started without, or wants a port that the other one keeps, that goes before it comes, as ever.
 func TestHandsNothingOver(t *testing.T) {
-	t.Parallel()
-	conf := config(t.TempDir())
-	r := open(t, conf)
-	apply(t, r, generation(t, r, 1, 0))
-	before := awaitState(t, r, "a", "api", health.Ready)
-	apply(t, r, generation(t, r, 2, time.Hour))
-	after := untilRestarted(t, r, before)
-	alone(t, r, after.PID)
-	if asked(t, conf) > 0 {
-		t.Error("it was asked to leave, and not told to end")
+	for name, tc := range map[string]struct {
+		within time.Duration // of the first one
+		n      int           // of the second one
+		hands  string        // by the second one
+	}{
+		"started without":         {within: 0, n: 2},
+		"listens elsewhere":       {within: time.Hour, n: 2, hands: "0.0.0.0:6443"},
+		"answers its probe there": {within: time.Hour, n: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conf := config(t.TempDir())
+			r := open(t, conf)
+			apply(t, r, generation(t, r, 1, tc.within))
+			before := awaitState(t, r, "a", "api", health.Ready)
+			w := generation(t, r, tc.n, time.Hour, "-print", "the second one")
+			w.Components[0].Hands = tc.hands
+			apply(t, r, w)
+			alone(t, r, untilRestarted(t, r, before).PID)
+			if asked(t, conf) > 0 {
+				t.Error("it was asked to leave, and not told to end")
+			}
+		})
 	}
 }
 
 func TestHandedOver(t *testing.T) {
 	of := func(pid int, spec string, leaves time.Duration) found {
-		return found{marks: marks{spec: spec, leaves: leaves}, pid: pid}
+		return found{marks: marks{spec: spec, handing: handing{leaves: leaves}}, pid: pid}
 	}
 	pids := func(all []found) (out []int) {
 		for _, f := range all {

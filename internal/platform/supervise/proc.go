@@ -18,9 +18,8 @@ type proc struct {
 	pid       int
 	start     uint64 // clock ticks after boot, field 22 of /proc/<pid>/stat; with pid its identity
 	startedAt time.Time
-	spec      string        // identity of what it runs, from its marks
-	leaves    time.Duration // how long it may take to leave when another one takes its place; 0: none can
-	probe     string        // then: where it says how it is
+	spec      string // identity of what it runs, from its marks
+	handing
 
 	file *os.File      // the pidfd, in Go's poller
 	done chan struct{} // closed when the process is gone or the handle was released
@@ -40,11 +39,10 @@ type launch struct {
 	path, dir, log string
 	args, env      []string // args without argv[0]; env complete, with the marks
 	spec           string
-	leaves         time.Duration
-	probe          string
-	within         string // the socket of what starts it; empty: we do
-	confined       *confine.Program
-	user           int // under which a confined program runs
+	handing
+	within   string // the socket of what starts it; empty: we do
+	confined *confine.Program
+	user     int // under which a confined program runs
 }
 
 // start runs a program in its own session, so that no terminal's signals and no hangup of KQueen's session reach it. It
@@ -71,7 +69,7 @@ func start(l launch) (*proc, error) {
 	if err != nil {
 		return nil, errors.Join(err, killBy(fd), unix.Close(fd))
 	}
-	p, err := watch(fd, &proc{pid: pid, start: st.start, spec: l.spec, leaves: l.leaves, probe: l.probe})
+	p, err := watch(fd, &proc{pid: pid, start: st.start, spec: l.spec, handing: l.handing})
 	if err != nil {
 		return nil, errors.Join(err, unix.Kill(pid, unix.SIGKILL))
 	}
@@ -103,7 +101,7 @@ func adopt(f found) (*proc, error) {
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
-	return watch(fd, &proc{pid: f.pid, start: f.start, spec: f.spec, leaves: f.leaves, probe: f.probe})
+	return watch(fd, &proc{pid: f.pid, start: f.start, spec: f.spec, handing: f.handing})
 }
 
 // watch takes over fd and waits for the end in Go's poller: no thread, no timer.

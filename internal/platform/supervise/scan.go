@@ -29,9 +29,14 @@ const (
 // marks tell whose a process is. Children of a component inherit them.
 type marks struct {
 	instance, workload, component, spec string
-	// leaves is Component.HandsOver, as the process was started, and probe the URL where it says how it is.
-	leaves time.Duration
-	probe  string
+	handing
+}
+
+// handing is what a process says of how another one takes its place.
+type handing struct {
+	leaves time.Duration // within that time it leaves then; 0: none can
+	probe  string        // the URL where it says how it is
+	hands  string        // see Component.Hands
 }
 
 func (m marks) environ() []string {
@@ -40,7 +45,7 @@ func (m marks) environ() []string {
 		markComponent + "=" + m.component, markSpec + "=" + m.spec,
 	}
 	if m.leaves > 0 {
-		all = append(all, markLeaves+"="+m.leaves.String()+" "+m.probe)
+		all = append(all, markLeaves+"="+m.leaves.String()+" "+m.probe+" "+m.hands)
 	}
 	return all
 }
@@ -69,8 +74,8 @@ func parseMarks(environ []byte) (m marks, ok bool) {
 		case markSpec:
 			m.spec = value
 		case markLeaves:
-			within, probe, _ := strings.Cut(value, " ")
-			m.probe = probe
+			within, rest, _ := strings.Cut(value, " ")
+			m.probe, m.hands, _ = strings.Cut(rest, " ")
 			m.leaves, _ = time.ParseDuration(within) // one that is none cannot be replaced
 		}
 	}

@@ -134,7 +134,7 @@ func (s *Supervisor) environ(home, workload, component string, o order) []string
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + home}
 	env = append(env, o.comp.Env...)
 	is := marks{instance: s.instance, workload: workload, component: component, spec: o.spec}
-	is.leaves, is.probe = o.comp.handsOver()
+	is.handing = o.comp.handsOver()
 	return append(env, is.environ()...)
 }
 
