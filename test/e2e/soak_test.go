@@ -57,7 +57,9 @@ func TestSoak(t *testing.T) {
 		soaked: i.workers("soaked"), bystander: i.workers("bystander"),
 	}
 	s.soaked.apply("workloads.yaml")
-	s.soaked.kube("rollout", "status", "deployment/web", "--timeout=3m")
+	for _, of := range []string{"deployment/web", "statefulset/db"} {
+		s.soaked.kube("rollout", "status", of, "--timeout=3m")
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	for _, cluster := range []string{"soaked", "bystander"} {
