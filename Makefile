@@ -71,13 +71,13 @@ conformance: conformance-tests ## Run upstream's conformance tests, all that can
 .PHONY: check
 check: packages lint ## Check form and run the tests that start no cluster, in minutes
 	@echo "Testing what needs no cluster"
-	$(call SECONDS_OF,go test -trimpath -short -shuffle=on ./...,tests that start no cluster)
+	@# What vet finds, lint has found before. Linking takes half the time without what debuggers need.
+	$(call SECONDS_OF,go test -trimpath -short -vet=off -ldflags "-s -w" -shuffle=on -p 3 ./...,tests that start no cluster)
 
 .PHONY: test
 test: packages lint clients kubernetes conformance-tests test-node ## Check form, build for all platforms and run all tests
 	@echo "Testing"
 	@# The longest first, so that the others run beside it; one more than there are processors, because tests wait a lot.
-	@# Linking takes half the time without what debuggers need. What vet finds, lint has found before.
 	$(call SECONDS_OF,CGO_ENABLED=1 go test -trimpath -race -vet=off -ldflags "-s -w" -shuffle=on -p 3 -timeout 40m ./test/... ./...,all tests)
 
 .PHONY: cover
