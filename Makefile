@@ -52,8 +52,8 @@ kubernetes: programs ## Build upstream Kubernetes and the parts of nodes where t
 .PHONY: clients
 clients: ## Build the command line for macOS and Windows
 	@echo "Building clients for other platforms (the first time takes minutes)"
-	$(call SECONDS_OF,GOOS=darwin GOARCH=arm64 go build $(GO_FLAGS) -o $(BIN)/kqueen-darwin-arm64 ./cmd/kqueen,$(BIN)/kqueen-darwin-arm64)
-	$(call SECONDS_OF,GOOS=windows GOARCH=amd64 go build $(GO_FLAGS) -o $(BIN)/kqueen-windows-amd64.exe ./cmd/kqueen,$(BIN)/kqueen-windows-amd64.exe)
+	$(call SECONDS_OF,GOOS=darwin GOARCH=arm64 go build $(GO_FLAGS) -ldflags "$(LDFLAGS)" -o $(BIN)/kqueen-darwin-arm64 ./cmd/kqueen,$(BIN)/kqueen-darwin-arm64)
+	$(call SECONDS_OF,GOOS=windows GOARCH=amd64 go build $(GO_FLAGS) -ldflags "$(LDFLAGS)" -o $(BIN)/kqueen-windows-amd64.exe ./cmd/kqueen,$(BIN)/kqueen-windows-amd64.exe)
 
 .PHONY: packages
 packages: ## Install the Debian packages that tests and development need
