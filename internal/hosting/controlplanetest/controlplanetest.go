@@ -218,9 +218,17 @@ func versioned(version string) string {
 	return "-X kqueen.io/kqueen/internal/cli/program.released=" + version
 }
 
-// build builds with flags for the linker, beside the target, and moves: a program that runs cannot be written.
+// build builds with flags for the linker, beside the target, and moves: a program that runs cannot be written. The go
+// command links only what is not up to date, for which the former program has to be there.
 func build(ctx context.Context, root, path, link string) error {
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w " + link, "-o", path + ".new"}
+	fresh := path + ".new"
+	if err := os.Remove(fresh); err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("remove what an earlier build has left: %w", err)
+	}
+	if err := os.Link(path, fresh); err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("show the go command the former kqueen: %w", err)
+	}
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w " + link, "-o", fresh}
 	if os.Getenv(coverVariable) != "" {
 		// A program writes what of it ran only where its main package is among those that are covered.
 		args = append(args, "-cover", "-coverpkg=./internal/...,./cmd/kqueen")
@@ -231,8 +239,12 @@ func build(ctx context.Context, root, path, link string) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build kqueen: %w: %s", err, strings.TrimSpace(string(out)))
 	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := os.Rename(fresh, path); err != nil {
 		return fmt.Errorf("move kqueen into place: %w", err)
+	}
+	// Nothing is moved where both are the same file.
+	if err := os.Remove(fresh); err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("remove the second name of kqueen: %w", err)
 	}
 	return nil
 }
