@@ -129,3 +129,15 @@ func TestWatchBegins(t *testing.T) {
 		t.Errorf("it begins with %q, want %q", got, want)
 	}
 }
+
+// TestAnOutageIsNoRefusal: a caller whose credential cannot be looked up is not asked to sign in again.
+func TestAnOutageIsNoRefusal(t *testing.T) {
+	h := newFixture(t)
+	if err := h.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a := h.do(t.Context(), t, "viewer", "GET", "/api/v1/organizations/blue/clusters", "")
+	if p := a.problem(t); a.status != http.StatusServiceUnavailable || p.Code != rest.CodeUnavailable || !p.Retryable || a.header.Get("WWW-Authenticate") != "" {
+		t.Errorf("the caller is told %d %+v, and to come with %q", a.status, p, a.header.Get("WWW-Authenticate"))
+	}
+}

@@ -1,7 +1,6 @@
 package chain
 
 import (
-	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -32,11 +31,11 @@ func (c *Chain) identify(ctx huma.Context, next func(huma.Context)) {
 	}
 	if err := c.Identities.Authenticate(ctx.Context(), known, bearerOf(r)); err != nil {
 		known.Failure = err
-		p := problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "sign in, or send a valid token: Authorization: Bearer …")
-		if !errors.Is(err, access.ErrUnauthenticated) {
-			p = problem.Of(err)
+		p := problem.Of(err)
+		if problem.Refuses(err) {
+			p = problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "sign in, or send a valid token: Authorization: Bearer …")
+			ctx.SetHeader("WWW-Authenticate", `Bearer realm="kqueen"`)
 		}
-		ctx.SetHeader("WWW-Authenticate", `Bearer realm="kqueen"`)
 		if e, ok := entryOf(ctx); ok {
 			c.Recorder.Refused(ctx.Context(), e, p.Status)
 		}

@@ -2,7 +2,6 @@ package chain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/server/problem"
 	"kqueen.io/kqueen/internal/server/socket"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/identityprovider"
@@ -31,7 +31,7 @@ type Identities struct {
 
 // Authenticate finds out who makes a request: on the local socket the owner, whom the kernel names, and else the account
 // whose session or token the secret is. Where only some kinds of credentials are taken, they are named. The request is
-// as it was when the caller is not known. Errors: access.ErrUnauthenticated.
+// as it was when the caller is not known. Errors: access.ErrUnauthenticated; another one says that this could not be found out.
 func (i *Identities) Authenticate(ctx context.Context, r *Request, secret string, only ...access.CredentialKind) error {
 	if _, local := socket.PeerOf(ctx); local {
 		r.Identity = access.Identity{Kind: OwnerKind, Name: OwnerName, Admin: true, Credential: access.Credential{Kind: "socket"}}
@@ -49,8 +49,16 @@ func (i *Identities) Authenticate(ctx context.Context, r *Request, secret string
 	return nil
 }
 
-// whoIs returns who a bearer is and what that makes them in each organization.
+// whoIs returns who a bearer is and what that makes them in each organization. An error is a refusal, or problem.Unasked.
 func (i *Identities) whoIs(ctx context.Context, bearer string) (access.Identity, Caller, error) {
+	identity, caller, err := i.find(ctx, bearer)
+	if err != nil && !problem.Refuses(err) {
+		err = problem.Unasked(err)
+	}
+	return identity, caller, err
+}
+
+func (i *Identities) find(ctx context.Context, bearer string) (access.Identity, Caller, error) {
 	identity, err := i.credentials.Authenticate(ctx, bearer)
 	if err != nil {
 		return access.Identity{}, Caller{}, fmt.Errorf("identify the caller: %w", err)
@@ -157,7 +165,8 @@ func narrowed(identity access.Identity, organization string, r v1alpha1.Role) v1
 	return role.Lower(to, r)
 }
 
-// recheck says whether the caller is still who they were, and still in the same groups.
+// recheck says whether the caller is still who they were, and still in the same groups. An error that is no refusal
+// (problem.Refuses) says that this could not be found out.
 func (i *Identities) recheck(ctx context.Context) error {
 	r := Of(ctx)
 	if r.Identity.Kind == OwnerKind { // the connection is still that user's
@@ -168,7 +177,7 @@ func (i *Identities) recheck(ctx context.Context) error {
 		return err
 	}
 	if now.Admin != r.Caller.Admin || !maps.Equal(now.Roles, r.Caller.Roles) {
-		return errors.New("the caller's roles have changed")
+		return problem.Forbidden()
 	}
 	return nil
 }

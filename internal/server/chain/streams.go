@@ -72,7 +72,8 @@ func (s *Streams) Open() int {
 	return s.all
 }
 
-// Recheck says whether the caller of a stream is still who they were when it began, with the same roles.
+// Recheck says whether the caller of a stream is still who they were when it began, with the same roles. An error that is
+// no refusal (problem.Refuses) says that this could not be found out.
 func (s *Streams) Recheck(ctx context.Context) error { return s.who.recheck(ctx) }
 
 // Closing is closed when streams have to end.

@@ -2,7 +2,6 @@ package objects
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/problem"
 	"kqueen.io/kqueen/internal/server/rights"
 )
 
@@ -141,7 +141,7 @@ func (c collection) within(r reach) func(context.Context) error {
 		next += len(turn)
 		kept, err := c.allowed(ctx, "watch", turn)
 		if err == nil && len(kept) < len(turn) {
-			err = errors.New("the caller may not see all of it any more")
+			err = problem.Forbidden()
 		}
 		return err
 	}

@@ -16,9 +16,6 @@ import (
 	"kqueen.io/kqueen/internal/server/problem"
 )
 
-// recheck is the time between two looks at whether the caller may still see what is sent.
-const recheck = 5 * time.Second
-
 // view is what a caller follows, and how they see it.
 type view struct {
 	// source is watched for list with options.
@@ -54,15 +51,24 @@ func (f feed) follow(ctx context.Context, w http.ResponseWriter, v *view) error 
 		return problem.Explain(err)
 	}
 	defer source.Stop()
-	return f.stream(ctx, newSSE(w), source, v)
+	return f.stream(ctx, newSSE(w), source, v, &leave{given: time.Now(), ask: func(ctx context.Context) error {
+		if err := f.streams.Recheck(ctx); err != nil {
+			return err
+		}
+		return v.still(ctx)
+	}})
 }
 
-func (f feed) stream(ctx context.Context, out *sse, source watch.Interface, v *view) error {
+func (f feed) stream(ctx context.Context, out *sse, source watch.Interface, v *view, l *leave) error {
 	out.begin()
-	beat, check := time.NewTicker(chain.Heartbeat), time.NewTicker(recheck)
+	beat, check := time.NewTicker(chain.Heartbeat), time.NewTimer(l.again())
 	defer beat.Stop()
 	defer check.Stop()
 	for {
+		events := source.ResultChan()
+		if l.held {
+			events = nil
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -73,10 +79,11 @@ func (f feed) stream(ctx context.Context, out *sse, source watch.Interface, v *v
 				return nil // the caller has gone away
 			}
 		case <-check.C:
-			if f.streams.Recheck(ctx) != nil || v.still(ctx) != nil {
-				return out.fail(problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "you are not allowed to see this any more"))
+			if end := l.renew(ctx); end != nil {
+				return out.fail(end)
 			}
-		case event, ok := <-source.ResultChan():
+			check.Reset(l.again())
+		case event, ok := <-events:
 			if !ok {
 				return nil
 			}

@@ -53,7 +53,8 @@ func Forbidden() *Problem {
 // request is handed on; what went wrong inside is not. It is nil for nil.
 func Explain(err error) error {
 	var known *Problem
-	if err == nil || errors.As(err, &known) {
+	var explained *hidden
+	if err == nil || errors.As(err, &known) || errors.As(err, &explained) {
 		return err
 	}
 	if errors.Is(err, password.ErrBusy) {
@@ -105,6 +106,21 @@ func (h *hidden) Unwrap() error { return h.cause }
 
 func internal(err error) error {
 	return &hidden{New(http.StatusInternalServerError, rest.CodeInternal, inside), err}
+}
+
+// Unasked is the answer to a caller of whom it could not be found out whether they may: an outage, whatever it is, and no refusal.
+func Unasked(cause error) error {
+	return &hidden{New(http.StatusServiceUnavailable, rest.CodeUnavailable, "whether you may do that cannot be found out now; repeat it in a moment"), cause}
+}
+
+// Refuses says whether an error, which may be one of accounts, tells a caller that they may not, or are not known: others say that
+// this was not found out.
+func Refuses(err error) bool {
+	if err == nil {
+		return false
+	}
+	status := Of(ExplainAccess(err)).Status
+	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
 // Of is Explain for those who need a problem.

@@ -32,7 +32,7 @@ func New(own client.Client, cache client.Reader, now func() time.Time) *Rights {
 // Act is what a caller wants to do, as RBAC has it. An empty Group is KQueen's own.
 type Act struct{ Group, Verb, Resource, Subresource, Namespace, Name string }
 
-// Allows says whether the caller may.
+// Allows says whether the caller may. An error says that this could not be found out, and is never a refusal.
 func (r *Rights) Allows(ctx context.Context, a Act) (bool, error) {
 	if a.Group == "" {
 		a.Group = v1alpha1.GroupVersion.Group
@@ -41,7 +41,10 @@ func (r *Rights) Allows(ctx context.Context, a Act) (bool, error) {
 	allowed, err := r.authority.May(ctx, known.Caller.As(known.ID), authorizationv1.ResourceAttributes{
 		Group: a.Group, Resource: a.Resource, Subresource: a.Subresource, Verb: a.Verb, Namespace: a.Namespace, Name: a.Name,
 	})
-	return allowed, problem.Explain(err)
+	if err != nil {
+		return false, problem.Unasked(err)
+	}
+	return allowed, nil
 }
 
 // Require returns a problem when the caller may not.
