@@ -107,6 +107,10 @@ func prepare(ctx context.Context, dir string) error {
 }
 
 func copyFile(from, to string, mode os.FileMode) error {
+	// A process that another test starts meanwhile would have the new file open for a moment, and no program runs then that is open for
+	// writing (ETXTBSY).
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	in, err := os.Open(from)
 	if err != nil {
 		return err
