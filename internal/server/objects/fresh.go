@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/server/chain"
@@ -41,8 +42,11 @@ func membersIn(o *unstructured.Unstructured) []v1alpha1.Member {
 	var members []v1alpha1.Member
 	for _, item := range list {
 		fields, _ := item.(map[string]any)
-		text := func(name string) string { s, _ := fields[name].(string); return s }
-		members = append(members, v1alpha1.Member{User: text("user"), Group: text("group"), Role: v1alpha1.Role(text("role"))})
+		m := v1alpha1.Member{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &m); err != nil {
+			m = v1alpha1.Member{}
+		}
+		members = append(members, m)
 	}
 	return members
 }

@@ -23,7 +23,7 @@ func TestMembersIn(t *testing.T) {
 		"NoSpec":  {&unstructured.Unstructured{}, nil},
 		"None":    {of(map[string]any{"members": nil, "quota": "many"}), nil},
 		"Members": {of(map[string]any{"members": []any{user, map[string]any{"group": "ops", "role": "viewer"}}, "quota": 5}), []v1alpha1.Member{{User: "alice", Role: "owner"}, {Group: "ops", Role: "viewer"}}},
-		"Forms":   {of(map[string]any{"members": []any{"alice", map[string]any{"user": 5}}}), []v1alpha1.Member{{}, {}}},
+		"Forms":   {of(map[string]any{"members": []any{"alice", map[string]any{"user": "eve", "role": 5}}}), []v1alpha1.Member{{}, {}}},
 		"NoList":  {of(map[string]any{"members": user}), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
