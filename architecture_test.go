@@ -31,7 +31,7 @@ const importTable = `
 	NONE < platform/atomicfile, platform/ciphers, platform/handover, platform/invalid, platform/peer, platform/share, platform/stage, platform/text < PLAIN;
 	platform/text < platform/health < PLAIN;
 	platform/invalid < platform/component < PLAIN;
-	NONE < platform/osthread, platform/relay, platform/spawn, platform/kube, platform/database;
+	NONE < platform/osthread, platform/relay, platform/spawn, platform/links, platform/kube, platform/database;
 	platform/relay < platform/healthz;
 	platform/database, PLAIN < platform/idempotency;
 	API < platform/operator, platform/admission;
@@ -61,10 +61,10 @@ const importTable = `
 	# that join.
 	API, PLAIN < workers/addons, workers/machine;
 	workers/machine, hosting/release, platform/supervise < workers/node;
-	platform/osthread, platform/spawn, platform/healthz, hosting/egress, workers/node < workers/machine/local/guest;
+	platform/osthread, platform/spawn, platform/links, platform/healthz, hosting/egress, workers/node < workers/machine/local/guest;
 	workers/machine/local/guest < workers/machine/local;
 	workers/machine, hosting/release < workers/machine/manual;
-	workers/node, PLAIN < workers/join;
+	workers/node, platform/links, PLAIN < workers/join;
 	workers/addons, workers/machine, hosting/release, platform/kube < workers/prepare;
 
 	API, PLAIN, platform/kube, platform/operator, tenancy/role, workers/addons, workers/machine,
@@ -154,7 +154,7 @@ var testImports = map[string]map[string]string{
 	"clusters/cluster":  {"clusters/provision/hosted": "the reconciler is tested with a real driver, not with a fake alone"},
 	"hosting/storegate": {"hosting/pki": "its etcd, its tenants and the gate have the certificates that they have in an installation"},
 	"workers/addons":    {"platform/kube": "what it says is applied to a real API server as it is in a cluster"},
-	"test/e2e":          {"platform/confine": "knows the users of programs by their range"},
+	"test/e2e":          {"platform/confine": "knows the users of programs by their range", "platform/links": "has machines of its own, with links of this host"},
 
 	"hosting/controlplane": {
 		"hosting/runner/process": "runs that API server",

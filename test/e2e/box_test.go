@@ -19,7 +19,8 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/platform/links"
 )
 
 // lan is a bridge of this host to which machines are connected that are not KQueen's.
@@ -51,11 +52,8 @@ func (i *installation) lan() *lan {
 }
 
 func (l *lan) unlink(name string) {
-	if link, err := netlink.LinkByName(name); err == nil {
-		// The kernel removes what led into a network that is gone.
-		if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
-			l.t.Errorf("remove the link %s: %v", name, err)
-		}
+	if err := links.Remove(links.Here(), name); err != nil {
+		l.t.Error(err)
 	}
 }
 

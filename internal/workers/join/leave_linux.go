@@ -2,16 +2,13 @@ package join
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
-
+	"kqueen.io/kqueen/internal/platform/links"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/node"
 )
@@ -71,12 +68,12 @@ func (l *Leaving) Goes(ctx context.Context) ([]string, error) {
 	}
 	add("programs", node.ComponentContainerd, node.ComponentKubelet, node.ComponentProxy)
 	add("rules", "those of kube-proxy in the packet filter")
-	links, err := l.Record.Before.links()
+	since, err := l.Record.Before.links()
 	if err != nil {
 		return nil, err
 	}
 	var names []string
-	for _, link := range links {
+	for _, link := range since {
 		names = append(names, link.Attrs().Name)
 	}
 	add("network interfaces", names...)
@@ -167,14 +164,13 @@ func retry(ctx context.Context, try func() error) error {
 
 // interfaces removes those of the cluster's network, and what else was set for it.
 func (l *Leaving) interfaces(context.Context) error {
-	links, err := l.Record.Before.links()
+	since, err := l.Record.Before.links()
 	if err != nil {
 		return err
 	}
-	for _, link := range links {
-		// The kernel removes those whose other end is in the network of a pod that ends.
-		if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
-			return fmt.Errorf("remove network interface %s: %w", link.Attrs().Name, err)
+	for _, link := range since {
+		if err := links.Remove(links.Here(), link.Attrs().Name); err != nil {
+			return err
 		}
 	}
 	return node.RestoreKernel(l.Record.Before.Kernel)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kqueen.io/kqueen/internal/platform/atomicfile"
+	"kqueen.io/kqueen/internal/platform/links"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/machine/local/guest"
@@ -129,5 +130,5 @@ func leaveHost(ctx context.Context, id types.UID) error {
 	if err := node.RemoveCgroups(cgroupOf(id)); err != nil {
 		return err
 	}
-	return guest.RemoveLink(linkOf(id))
+	return links.Remove(links.Here(), linkOf(id))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"kqueen.io/kqueen/internal/platform/links"
 	"kqueen.io/kqueen/internal/platform/osthread"
 	"kqueen.io/kqueen/internal/workers/node"
 )
@@ -96,11 +97,7 @@ func (n *networks) makeBridge(w Network) (netlink.Link, error) {
 }
 
 func (n *networks) makeLink(w Network, bridge netlink.Link) error {
-	old, err := n.host.LinkByName(w.Link)
-	if err == nil {
-		err = n.host.LinkDel(old)
-	}
-	if _, missing := errors.AsType[netlink.LinkNotFoundError](err); err != nil && !missing && !errors.Is(err, unix.ENODEV) {
+	if err := links.Remove(n.host, w.Link); err != nil {
 		return fmt.Errorf("remove what an earlier life has left: %w", err)
 	}
 	attrs := netlink.NewLinkAttrs()
@@ -216,21 +213,5 @@ func RemoveBridge(name string) error {
 	if err := unguard(name); err != nil {
 		return fmt.Errorf("remove the guard of bridge %s: %w", name, err)
 	}
-	return RemoveLink(name)
-}
-
-// RemoveLink removes a link from the host's network, which is that of the caller. Nothing is no error. The kernel removes
-// the host's end of a machine that has ended too, but some time after its last process, which on a busy host is seconds.
-func RemoveLink(name string) error {
-	link, err := netlink.LinkByName(name)
-	if err == nil {
-		err = netlink.LinkDel(link)
-	}
-	if _, missing := errors.AsType[netlink.LinkNotFoundError](err); missing || errors.Is(err, unix.ENODEV) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("remove link %s: %w", name, err)
-	}
-	return nil
+	return links.Remove(links.Here(), name)
 }
