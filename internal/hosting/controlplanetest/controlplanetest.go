@@ -46,6 +46,10 @@ type plane struct {
 	caller WebhookCaller
 	dir    string // what the API server is configured by
 	err    error
+
+	connect sync.Once
+	client  client.WithWatch
+	refused error
 }
 
 var shared plane
@@ -95,28 +99,34 @@ func User(t *testing.T, name string) *rest.Config {
 	return user.Config()
 }
 
-// Client returns an uncached client of the plane.
+// Client returns an uncached client of the plane, the same for all tests: a new one asks the plane for all that it has.
 func Client(t *testing.T) client.WithWatch {
 	t.Helper()
-	ctrl.SetLogger(logr.FromSlogHandler(slog.DiscardHandler)) // without one, controller-runtime prints a stack trace
-	c, err := client.NewWithWatch(Config(t), client.Options{Scheme: Scheme(t)})
-	if err != nil {
-		t.Fatalf("connect to the test plane: %v", err)
+	config, scheme := Config(t), Scheme(t)
+	shared.connect.Do(func() {
+		ctrl.SetLogger(logr.FromSlogHandler(slog.DiscardHandler)) // without one, controller-runtime prints a stack trace
+		shared.client, shared.refused = client.NewWithWatch(config, client.Options{Scheme: scheme})
+	})
+	if shared.refused != nil {
+		t.Fatalf("connect to the test plane: %v", shared.refused)
 	}
-	return c
+	return shared.client
 }
 
-// Scheme knows the built-in kinds and KQueen's.
+// Scheme knows the built-in kinds and KQueen's. It is the same for all tests, which add nothing to it.
 func Scheme(t *testing.T) *k8sruntime.Scheme {
 	t.Helper()
-	scheme := k8sruntime.NewScheme()
-	for _, add := range []func(*k8sruntime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatalf("make a scheme: %v", err)
-		}
+	scheme, err := allKinds()
+	if err != nil {
+		t.Fatalf("make a scheme: %v", err)
 	}
 	return scheme
 }
+
+var allKinds = sync.OnceValues(func() (*k8sruntime.Scheme, error) {
+	scheme := k8sruntime.NewScheme()
+	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
+})
 
 // Namespace makes a namespace of its own for a test. It is not deleted: the plane goes with the test binary.
 func Namespace(t *testing.T, c client.Client) string {
