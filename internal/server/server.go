@@ -94,9 +94,10 @@ func New(c Config) (*Server, error) {
 		Flows: flows, Sessions: c.Access.Credentials, Codes: c.Access.Codes, ProviderSignIns: c.Access.Providers, Providers: providers,
 		Identities: before.Identities, Recorder: before.Recorder, Key: c.Key, Now: c.Now,
 	})
-	if err := errors.Join(err, reference.Register(mux, s.api.OpenAPI())); err != nil {
+	if err != nil {
 		return nil, err
 	}
+	reference.Register(mux, s.api.OpenAPI())
 	mux.Handle(IssuerPath+"/", http.StripPrefix(IssuerPath, c.Issuer.Handler()))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { chain.WriteProblem(w, r, problem.NotFound()) })
 	return s, nil

@@ -12,10 +12,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/problem"
 )
 
 //go:embed page.html
@@ -27,23 +29,23 @@ var referenceStyle []byte
 // referencePolicy lets browsers take the page's own style, and nothing else from anywhere.
 const referencePolicy = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// Register serves the reference of a document, which is whole by now, at /docs.
-func Register(mux *http.ServeMux, api *huma.OpenAPI) error {
-	page, err := reference(api)
-	if err != nil {
-		return err
+// Register serves the reference of a document, which is whole by now, at /docs. The page is made when the first reader asks.
+func Register(mux *http.ServeMux, api *huma.OpenAPI) {
+	made := sync.OnceValues(func() ([]byte, error) { return reference(api) })
+	serve := func(w http.ResponseWriter, kind string, data []byte) {
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Content-Security-Policy", referencePolicy)
+		_, _ = w.Write(data)
 	}
-	for path, content := range map[string]struct {
-		kind string
-		data []byte
-	}{"/docs": {"text/html; charset=utf-8", page}, "/docs/style.css": {"text/css; charset=utf-8", referenceStyle}} {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", content.kind)
-			w.Header().Set("Content-Security-Policy", referencePolicy)
-			_, _ = w.Write(content.data)
-		})
-	}
-	return nil
+	mux.HandleFunc("GET /docs", func(w http.ResponseWriter, r *http.Request) {
+		page, err := made()
+		if err != nil {
+			chain.WriteProblem(w, r, problem.Of(err))
+			return
+		}
+		serve(w, "text/html; charset=utf-8", page)
+	})
+	mux.HandleFunc("GET /docs/style.css", func(w http.ResponseWriter, _ *http.Request) { serve(w, "text/css; charset=utf-8", referenceStyle) })
 }
 
 type referenceDocument struct {
