@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"flag"
 	"fmt"
 	"math/big"
 	"net"
@@ -23,6 +24,7 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"go.uber.org/zap"
 
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
@@ -30,6 +32,7 @@ const asEtcd = "KQUEEN_TEST_ETCD"
 
 // env is the one etcd of this test process, started by TestMain with ServerArgs and secured.
 var env struct {
+	program  string
 	endpoint string
 	ca       *authority
 	store    *datastore.Store
@@ -40,6 +43,7 @@ func TestMain(m *testing.M) {
 		etcdmain.Main(os.Args)
 		return
 	}
+	flag.Parse()
 	os.Exit(runTests(m))
 }
 
@@ -50,6 +54,10 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	if env.program, err = program(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	stop, err := startEtcd(ctx, dir)
@@ -59,6 +67,16 @@ func runTests(m *testing.M) int {
 	}
 	defer stop()
 	return m.Run()
+}
+
+// program is an etcd: the one that KQueen is, in which no race detector looks at upstream's code; with -short, where nothing
+// is built, this test binary.
+func program(ctx context.Context) (string, error) {
+	if testing.Short() {
+		return os.Args[0], nil
+	}
+	kqueen, err := controlplanetest.Kqueen(ctx)
+	return filepath.Join(filepath.Dir(kqueen), "etcd"), err
 }
 
 func startEtcd(ctx context.Context, dir string) (stop func(), err error) {
@@ -92,7 +110,7 @@ func startEtcd(ctx context.Context, dir string) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(os.Args[0], args...) // it lives as long as the tests do, not as long as ctx
+	cmd := exec.Command(env.program, args...) // it lives as long as the tests do, not as long as ctx
 	cmd.Env = append(os.Environ(), asEtcd+"=1")
 	log, err := os.Create(filepath.Join(dir, "etcd.log"))
 	if err != nil {

@@ -149,7 +149,7 @@ func TestServerArgs(t *testing.T) {
 		t.Errorf("-want +got\n%s", d)
 	}
 	// Every flag and gate is one of the real server's. (The etcd of these tests runs with them too.)
-	cmd := exec.CommandContext(deadline(t), os.Args[0], "--help")
+	cmd := exec.CommandContext(deadline(t), env.program, "--help")
 	cmd.Env = append(os.Environ(), asEtcd+"=1")
 	help, err := cmd.CombinedOutput()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -21,6 +22,7 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"go.uber.org/zap"
 
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
@@ -32,6 +34,7 @@ const asEtcd = "KQUEEN_TEST_ETCD"
 var env server
 
 type server struct {
+	program string
 	address string // host:port
 	metrics string // URL
 	keys    pki.Bundle
@@ -43,6 +46,7 @@ func TestMain(m *testing.M) {
 		etcdmain.Main(os.Args)
 		return
 	}
+	flag.Parse()
 	os.Exit(runTests(m))
 }
 
@@ -53,6 +57,10 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	if env.program, err = program(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	stop, err := env.start(ctx, dir, 0)
@@ -62,6 +70,16 @@ func runTests(m *testing.M) int {
 	}
 	defer stop()
 	return m.Run()
+}
+
+// program is an etcd: the one that KQueen is, in which no race detector looks at upstream's code; with -short, where nothing
+// is built, this test binary.
+func program(ctx context.Context) (string, error) {
+	if testing.Short() {
+		return os.Args[0], nil
+	}
+	kqueen, err := controlplanetest.Kqueen(ctx)
+	return filepath.Join(filepath.Dir(kqueen), "etcd"), err
 }
 
 // start runs an etcd that holds so many bytes, or as many as those of installations.
@@ -91,7 +109,7 @@ func (s *server) start(ctx context.Context, dir string, quota int64) (stop func(
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(os.Args[0], args...) // it lives as long as the tests do, not as long as ctx
+	cmd := exec.Command(s.program, args...) // it lives as long as the tests do, not as long as ctx
 	cmd.Env = append(os.Environ(), asEtcd+"=1")
 	log, err := os.Create(file("etcd.log"))
 	if err != nil {
