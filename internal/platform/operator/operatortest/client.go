@@ -21,25 +21,25 @@ func (i *Injector) Client(c client.WithWatch) client.WithWatch {
 			return i.Read(name(list, "List"), func() error { return c.List(ctx, list, opts...) })
 		},
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-			return i.write(call{name(obj, "Create"), acting}, func() error { return c.Create(ctx, obj, opts...) })
+			return i.write(call{name: name(obj, "Create"), faults: acting}, func() error { return c.Create(ctx, obj, opts...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-			return i.write(call{name(obj, "Delete"), writing}, func() error { return c.Delete(ctx, obj, opts...) })
+			return i.write(call{name: name(obj, "Delete"), faults: writing}, func() error { return c.Delete(ctx, obj, opts...) })
 		},
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
-			return i.write(call{name(obj, "Update"), writing}, func() error { return c.Update(ctx, obj, opts...) })
+			return i.write(call{name: name(obj, "Update"), faults: writing}, func() error { return c.Update(ctx, obj, opts...) })
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			return i.write(call{name(obj, "Patch"), writing}, func() error { return c.Patch(ctx, obj, patch, opts...) })
+			return i.write(call{name: name(obj, "Patch"), faults: writing}, func() error { return c.Patch(ctx, obj, patch, opts...) })
 		},
 		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, obj, made client.Object, opts ...client.SubResourceCreateOption) error {
-			return i.write(call{name(obj, title(sub)+"Create"), acting}, func() error { return c.SubResource(sub).Create(ctx, obj, made, opts...) })
+			return i.write(call{name: name(obj, title(sub)+"Create"), faults: acting}, func() error { return c.SubResource(sub).Create(ctx, obj, made, opts...) })
 		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
-			return i.write(call{name(obj, title(sub)+"Update"), writing}, func() error { return c.SubResource(sub).Update(ctx, obj, opts...) })
+			return i.write(call{name: name(obj, title(sub)+"Update"), faults: writing}, func() error { return c.SubResource(sub).Update(ctx, obj, opts...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-			return i.write(call{name(obj, title(sub)+"Patch"), writing}, func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
+			return i.write(call{name: name(obj, title(sub)+"Patch"), faults: writing}, func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
 		},
 	})
 }

@@ -48,6 +48,29 @@ type crash struct{ call string }
 type call struct {
 	name   string
 	faults []Fault
+	first  bool // of a run of the reconciler
+}
+
+// reads says that a call has no effects.
+func (c call) reads() bool { return !slices.Contains(c.faults, CrashAfter) }
+
+// strike is a fault at a call.
+type strike struct {
+	at    int
+	fault Fault
+}
+
+// earliest returns the first strike that is the same as s for all that outlives the process: a crash after a call is one before
+// the next, and a crash before a call is one before the reads that led to it. Between two runs of the reconciler the outside
+// moves. It is pure.
+func (s strike) earliest(calls []call) strike {
+	if next := s.at + 1; s.fault == CrashAfter && next < len(calls) && !calls[next].first {
+		s = strike{next, CrashBefore}
+	}
+	for s.fault == CrashBefore && !calls[s.at].first && calls[s.at-1].reads() {
+		s.at--
+	}
+	return s
 }
 
 // Injector counts the calls of a reconciler and breaks one of them; the zero value breaks none. It is safe for concurrent use,
@@ -58,6 +81,7 @@ type Injector struct {
 	at     int // the call to break; -1 for none
 	fault  Fault
 	fired  bool
+	begun  bool // the reconciler runs, and has made no call yet
 	dead   bool // the process has crashed: nothing that it still tries has an effect
 	writes int  // writes through Client that were performed
 }
@@ -66,17 +90,17 @@ func newInjector(at int, fault Fault) *Injector { return &Injector{at: at, fault
 
 // Call counts, and maybe breaks, a call with effects on a collaborator.
 func (i *Injector) Call(name string, do func() error) error {
-	return i.do(call{name, acting}, do)
+	return i.do(call{name: name, faults: acting}, do)
 }
 
 // Read is Call for a call without effects.
 func (i *Injector) Read(name string, do func() error) error {
-	return i.do(call{name, reading}, do)
+	return i.do(call{name: name, faults: reading}, do)
 }
 
 // Certain is Call for a call that cannot fail: the process can only die around it.
 func (i *Injector) Certain(name string, do func()) {
-	_ = i.do(call{name, certain}, func() error { do(); return nil })
+	_ = i.do(call{name: name, faults: certain}, func() error { do(); return nil })
 }
 
 // Value is Call with a result. It is the zero value when the call is broken.
@@ -128,6 +152,7 @@ func (i *Injector) begin(c call) Fault {
 	if i.dead {
 		panic(crash{c.name}) // a deferred call of a process that is no more
 	}
+	c.first, i.begun = i.begun, false
 	i.calls = append(i.calls, c)
 	if i.fired || i.at != len(i.calls)-1 {
 		return ""
@@ -141,6 +166,13 @@ func (i *Injector) crash(c call) {
 	i.dead = true
 	i.mu.Unlock()
 	panic(crash{c.name})
+}
+
+// begins notes that the reconciler begins to run.
+func (i *Injector) begins() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.begun = true
 }
 
 // revive begins the life of a new process.
