@@ -118,6 +118,9 @@ func (a *App) assemble(ctx context.Context, d *apiServer, config *rest.Config, m
 	if err != nil {
 		return fmt.Errorf("key of the cursors: %w", err)
 	}
+	if config, err = kube.WhenReady(config); err != nil {
+		return err
+	}
 	callers, err := kube.Impersonating(config, mgr.GetScheme())
 	if err != nil {
 		return err
