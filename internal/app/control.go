@@ -5,7 +5,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/netip"
 	"path/filepath"
@@ -178,9 +177,6 @@ func (a *App) sweep(ctx context.Context, direct client.Reader, machines machine.
 	})
 }
 
-// unlooked bounds how long the REST API waits for what it says to be of this life.
-const unlooked = 10 * time.Second
-
 // addAPI adds the REST API. It answers as soon as the caches are filled and looked is closed: until then a status speaks of an
 // earlier life, and a caller that waits for a cluster would be told at once that it is ready. One object that cannot be
 // looked at does not keep the API from answering for long.
@@ -209,18 +205,6 @@ func (a *App) addAPI(ctx context.Context, d *apiServer, plane *engine.Plane, mgr
 	}))
 }
 
-// awaitLooked waits until looked is closed, at most for as long as the API waits. It answers false when the context ends before.
-func awaitLooked(ctx context.Context, looked <-chan struct{}, log *slog.Logger) bool {
-	select {
-	case <-looked:
-	case <-time.After(unlooked):
-		log.Warn("the REST API answers before everything was looked at: what it says may be of an earlier life", "waited", unlooked)
-	case <-ctx.Done():
-		return false
-	}
-	return true
-}
-
 func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager, error) {
 	return ctrl.NewManager(config, ctrl.Options{
 		Scheme:  scheme,
@@ -232,42 +216,6 @@ func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager
 		// Tests start several installations in one process; the names need to be unique in each alone.
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
 	})
-}
-
-// awaitReady waits until the caches are filled, the first provisioner and organization are ready and what
-// is said of clusters and machines is true, so that a user who is told "ready" can create and trust.
-func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.WithWatch, looks []*operator.FirstLooks, machines *operator.FirstLooks) error {
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		return fmt.Errorf("wait for the caches: %w", context.Cause(ctx))
-	}
-	for _, list := range []client.ObjectList{&v1alpha1.ProvisionerList{}, &v1alpha1.OrganizationList{}, &v1alpha1.ReleaseList{}, &v1alpha1.DataStoreList{}} {
-		if err := operator.WaitLooked(ctx, direct, list); err != nil {
-			return err
-		}
-	}
-	planes := &v1alpha1.ControlPlaneList{}
-	if err := direct.List(ctx, planes); err != nil {
-		return fmt.Errorf("list control planes: %w", err)
-	}
-	var names []types.NamespacedName
-	for i := range planes.Items {
-		names = append(names, client.ObjectKeyFromObject(&planes.Items[i]))
-	}
-	for _, l := range looks {
-		if err := l.Wait(ctx, names); err != nil {
-			return err
-		}
-	}
-	if len(names) > 0 {
-		agreed, err := cluster.WaitAgreed(ctx, direct)
-		if err != nil {
-			return err
-		}
-		if !agreed && ctx.Err() == nil {
-			a.Log.Warn("the start goes on without: a cluster is called ready whose control plane is not")
-		}
-	}
-	return awaitWorkers(ctx, direct, machines, a.Log)
 }
 
 // addReconcilers adds all but those of workers. What it returns tells when control planes were looked at.

@@ -5,12 +5,9 @@ package app
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/netip"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -87,35 +84,4 @@ func (a *App) addWorkers(ctx context.Context, mgr ctrl.Manager, here *local.Prov
 		v1alpha1.ProviderLocal:  here,
 		v1alpha1.ProviderManual: manual.New(manual.Config{Reachable: advertiseAddress(a.Listen) != machine.NoAddress()}),
 	}, a.notices.machines)
-}
-
-// workersUnlooked bounds how long a start waits for what is said of machines and pools: a machine whose cluster does not answer
-// keeps nothing else from being served.
-const workersUnlooked = 5 * time.Second
-
-// awaitWorkers waits until what is said of machines and pools is of this life: before, all nodes are as ready as they were when
-// the host stopped. What it does not wait for any longer, it says in the log.
-func awaitWorkers(ctx context.Context, direct client.Reader, looks *operator.FirstLooks, log *slog.Logger) error {
-	machines := &v1alpha1.MachineList{}
-	if err := direct.List(ctx, machines); err != nil {
-		return fmt.Errorf("list machines: %w", err)
-	}
-	var names []types.NamespacedName
-	for i := range machines.Items {
-		names = append(names, client.ObjectKeyFromObject(&machines.Items[i]))
-	}
-	bounded, cancel := context.WithTimeout(ctx, workersUnlooked)
-	defer cancel()
-	if err := looks.Wait(bounded, names); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		log.Warn("the start goes on without: what is said of some machines and of their pools may be of an earlier life", "waited", workersUnlooked, "error", err)
-		return nil
-	}
-	agreed, err := nodepool.WaitAgreed(bounded, direct)
-	if !agreed && err == nil && ctx.Err() == nil {
-		log.Warn("the start goes on without: a pool counts nodes as ready of which no machine says so", "waited", workersUnlooked)
-	}
-	return err
 }

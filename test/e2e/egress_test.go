@@ -17,7 +17,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -34,9 +33,7 @@ import (
 // callAllowed: what an administrator of the installation allows to an organization its API servers call, at that port, and no other
 // organization's do; and no more when that is taken back. Nothing is restarted for it.
 func callAllowed(t *testing.T, i *installation, a, b *party) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root makes a host beside this one")
-	}
+	needRoot(t)
 	hook := newOutsideHook(t, i.lan())
 	mine, other := clientset(t, a.config), clientset(t, b.config)
 	before := i.supervised(func(workloadStatus, componentStatus) bool { return true })

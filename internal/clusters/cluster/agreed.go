@@ -13,7 +13,7 @@ import (
 )
 
 // WaitAgreed waits until no status of a cluster speaks of an earlier life of KQueen: none is called ready whose control
-// plane is not. It is bounded, and says whether that was reached.
+// plane is not. It says whether that was reached before ctx ended.
 func WaitAgreed(ctx context.Context, direct client.Reader) (bool, error) {
 	return operator.WaitAgreed(ctx, func(ctx context.Context) (bool, error) { return agree(ctx, direct) })
 }

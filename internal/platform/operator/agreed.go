@@ -5,18 +5,12 @@ import (
 	"time"
 )
 
-const (
-	// agreeEvery is the time between two looks at whether statuses agree.
-	agreeEvery = 20 * time.Millisecond
-	// agreeWithin bounds the wait: what cannot be looked at keeps nothing else from being served.
-	agreeWithin = 10 * time.Second
-)
+// agreeEvery is the time between two looks at whether statuses agree.
+const agreeEvery = 20 * time.Millisecond
 
-// WaitAgreed waits until agree finds no status that speaks of an earlier life of KQueen, a bounded time, and says whether that
-// was reached. Once objects were looked at, those that are made of them follow: agree compares the two.
+// WaitAgreed waits until agree finds no status that speaks of an earlier life of KQueen, and says whether that was reached before
+// ctx ended, which bounds it. Once objects were looked at, those that are made of them follow: agree compares the two.
 func WaitAgreed(ctx context.Context, agree func(context.Context) (bool, error)) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, agreeWithin)
-	defer cancel()
 	again := time.NewTicker(agreeEvery)
 	defer again.Stop()
 	for {

@@ -13,7 +13,7 @@ import (
 )
 
 // WaitAgreed waits until no status of a pool speaks of an earlier life of KQueen: none counts more ready nodes than it has
-// machines whose nodes are ready. Ask it when the machines were looked at. It is bounded, and says whether that was reached.
+// machines whose nodes are ready. Ask it when the machines were looked at. It says whether that was reached before ctx ended.
 func WaitAgreed(ctx context.Context, direct client.Reader) (bool, error) {
 	return operator.WaitAgreed(ctx, func(ctx context.Context) (bool, error) {
 		pools, machines := &v1alpha1.NodePoolList{}, &v1alpha1.MachineList{}

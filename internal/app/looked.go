@@ -1,0 +1,107 @@
+//go:build linux
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/cluster"
+	"kqueen.io/kqueen/internal/platform/operator"
+	"kqueen.io/kqueen/internal/workers/nodepool"
+)
+
+// What a start waits for, so that what is said is of this life of KQueen, and for how long: one object that cannot be looked at
+// keeps nothing else from being served. Where it waits no longer, the log says for what.
+const (
+	// unlooked is for all, by the REST API.
+	unlooked = 10 * time.Second
+	// planesUnagreed is for clusters, once their control planes were looked at.
+	planesUnagreed = 10 * time.Second
+	// workersUnlooked is for machines and pools: a machine is looked at by its cluster, which may not answer.
+	workersUnlooked = 5 * time.Second
+)
+
+// awaitLooked waits until looked is closed, at most for as long as the API waits. It answers false when the context ends before.
+func awaitLooked(ctx context.Context, looked <-chan struct{}, log *slog.Logger) bool {
+	select {
+	case <-looked:
+	case <-time.After(unlooked):
+		log.Warn("the REST API answers before everything was looked at: what it says may be of an earlier life", "waited", unlooked)
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// awaitReady waits until the caches are filled, the first provisioner and organization are ready and what
+// is said of clusters and machines is true, so that a user who is told "ready" can create and trust.
+func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.WithWatch, looks []*operator.FirstLooks, machines *operator.FirstLooks) error {
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		return fmt.Errorf("wait for the caches: %w", context.Cause(ctx))
+	}
+	for _, list := range []client.ObjectList{&v1alpha1.ProvisionerList{}, &v1alpha1.OrganizationList{}, &v1alpha1.ReleaseList{}, &v1alpha1.DataStoreList{}} {
+		if err := operator.WaitLooked(ctx, direct, list); err != nil {
+			return err
+		}
+	}
+	planes := &v1alpha1.ControlPlaneList{}
+	if err := direct.List(ctx, planes); err != nil {
+		return fmt.Errorf("list control planes: %w", err)
+	}
+	var names []types.NamespacedName
+	for i := range planes.Items {
+		names = append(names, client.ObjectKeyFromObject(&planes.Items[i]))
+	}
+	for _, l := range looks {
+		if err := l.Wait(ctx, names); err != nil {
+			return err
+		}
+	}
+	if len(names) > 0 {
+		bounded, cancel := context.WithTimeout(ctx, planesUnagreed)
+		defer cancel()
+		agreed, err := cluster.WaitAgreed(bounded, direct)
+		if err != nil {
+			return err
+		}
+		if !agreed && ctx.Err() == nil {
+			a.Log.Warn("the start goes on without: a cluster is called ready whose control plane is not", "waited", planesUnagreed)
+		}
+	}
+	return awaitWorkers(ctx, direct, machines, a.Log)
+}
+
+// awaitWorkers waits until what is said of machines and pools is of this life: before, all nodes are as ready as they were when
+// the host stopped. What it does not wait for any longer, it says in the log.
+func awaitWorkers(ctx context.Context, direct client.Reader, looks *operator.FirstLooks, log *slog.Logger) error {
+	machines := &v1alpha1.MachineList{}
+	if err := direct.List(ctx, machines); err != nil {
+		return fmt.Errorf("list machines: %w", err)
+	}
+	var names []types.NamespacedName
+	for i := range machines.Items {
+		names = append(names, client.ObjectKeyFromObject(&machines.Items[i]))
+	}
+	bounded, cancel := context.WithTimeout(ctx, workersUnlooked)
+	defer cancel()
+	if err := looks.Wait(bounded, names); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		log.Warn("the start goes on without: what is said of some machines and of their pools may be of an earlier life", "waited", workersUnlooked, "error", err)
+		return nil
+	}
+	agreed, err := nodepool.WaitAgreed(bounded, direct)
+	if !agreed && err == nil && ctx.Err() == nil {
+		log.Warn("the start goes on without: a pool counts nodes as ready of which no machine says so", "waited", workersUnlooked)
+	}
+	return err
+}
