@@ -79,7 +79,8 @@ test: packages lint clients kubernetes conformance-tests test-node ## Check form
 	@echo "Testing"
 	@# The longest first, so that the others run beside it; one more than there are processors, because tests wait a lot.
 	@# As in check; and SQLite, which is C made Go with memory of its own, takes five times as long under the race detector.
-	$(call SECONDS_OF,CGO_ENABLED=1 go test -trimpath -race -gcflags=modernc.org/...=-race=false -vet=off -ldflags "-s -w" -shuffle=on -p 3 -timeout 40m ./test/... ./...,all tests)
+	@# There is more memory than processor time: garbage is collected half as often.
+	$(call SECONDS_OF,GOGC=200 CGO_ENABLED=1 go test -trimpath -race -gcflags=modernc.org/...=-race=false -vet=off -ldflags "-s -w" -shuffle=on -p 3 -timeout 40m ./test/... ./...,all tests)
 
 .PHONY: cover
 cover: kubernetes ## Show how much of internal/ all tests together run, end-to-end tests included
