@@ -14,7 +14,7 @@ import (
 func newStoreGateCommand() *cobra.Command {
 	p := storegate.Process{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	cmd := &cobra.Command{
-		Use:    "store-gate --listen ADDRESS:PORT --store ADDRESS:PORT --tenants FILE ...",
+		Use:    "store-gate --listen ADDRESS:PORT --store HOST:PORT,... --tenants FILE ...",
 		Short:  "Run the gate of a data store",
 		Hidden: true,
 		Args:   cobra.NoArgs,
@@ -29,7 +29,6 @@ func newStoreGateCommand() *cobra.Command {
 	}{
 		{&p.Listen, "listen", "address and port on which API servers connect"},
 		{&p.Handover, "handover", "folder in which the port is passed from one gate to the next"},
-		{&p.Store, "store", "address and port of the etcd"},
 		{&p.StoreCA, "store-ca", "file with the authority of the etcd's certificate"},
 		{&p.ClientCA, "client-ca", "file with the authority of API servers' certificates"},
 		{&p.Certificate, "certificate", "file with the certificate that is presented to API servers"},
@@ -41,5 +40,7 @@ func newStoreGateCommand() *cobra.Command {
 		cmd.Flags().StringVar(f.value, f.name, "", f.usage)
 		_ = cmd.MarkFlagRequired(f.name)
 	}
+	cmd.Flags().StringSliceVar(&p.Store, "store", nil, "host and port of each member of the etcd")
+	_ = cmd.MarkFlagRequired("store")
 	return cmd
 }

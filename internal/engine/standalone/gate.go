@@ -80,7 +80,7 @@ func gateHealth(store, keys pki.Bundle) string {
 func describeGate(program string, place supervise.Place, etcd netip.AddrPort, store, keys pki.Bundle) supervise.Workload {
 	file, port := func(name string) string { return filepath.Join(place.Dir, name) }, gateHealth(store, keys)
 	p := storegate.Process{
-		Listen: loopback(place.Port[portClient]), Handover: file(handoverFolder), Store: etcd.String(), Health: loopback(place.Port[port]),
+		Listen: loopback(place.Port[portClient]), Handover: file(handoverFolder), Store: []string{etcd.String()}, Health: loopback(place.Port[port]),
 		StoreCA: file("store-ca.crt"), ClientCA: file("ca.crt"), Certificate: file("server.crt"), Key: file("server.key"), Tenants: file(tenantsFile),
 		Usage: filepath.Join(file(usageFolder), usageFile),
 	}

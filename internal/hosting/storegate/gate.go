@@ -32,8 +32,8 @@ import (
 
 // config says what a gate stands before, and for whom.
 type config struct {
-	// store is host:port of the etcd, whose certificate storeAuthority has signed.
-	store          string
+	// store are host:port of the etcd's members, whose certificates storeAuthority has signed.
+	store          []string
 	storeAuthority *x509.CertPool
 	// clients is the authority of the tenants' certificates, and certificate is what the gate presents to them.
 	clients     *x509.CertPool

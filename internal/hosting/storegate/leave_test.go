@@ -34,7 +34,7 @@ func process(t *testing.T, dir string, keys pki.Bundle) Process {
 	}
 	file, at := func(name string) string { return filepath.Join(dir, name) }, func(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 	return Process{
-		Listen: at(ports[0]), Health: at(ports[1]), Handover: file("handover"), Store: env.address, StoreCA: file("store-ca.crt"), ClientCA: file("ca.crt"),
+		Listen: at(ports[0]), Health: at(ports[1]), Handover: file("handover"), Store: []string{env.address}, StoreCA: file("store-ca.crt"), ClientCA: file("ca.crt"),
 		Certificate: file("server.crt"), Key: file("server.key"), Tenants: file("tenants.json"), Usage: file("usage/usage.json"),
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}

@@ -185,7 +185,7 @@ func newRig(t testing.TB) *rig {
 	}
 	r := &rig{address: l.Addr().String(), keys: keys}
 	r.gate = newGate(t.Context(), config{
-		store: env.address, storeAuthority: pool(env.keys["ca.crt"]), clients: pool(keys["ca.crt"]),
+		store: []string{env.address}, storeAuthority: pool(env.keys["ca.crt"]), clients: pool(keys["ca.crt"]),
 		certificate: func() (*tls.Certificate, error) { return &own, nil }, self: self, log: slog.New(slog.DiscardHandler),
 	})
 	if r.table, err = OpenTable(filepath.Join(t.TempDir(), "tenants.json")); err != nil {

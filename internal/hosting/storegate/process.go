@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,8 +33,8 @@ type Process struct {
 	Leave <-chan struct{}
 	// LeaveTimeout bounds how long that goes on: a watch does not end by itself. Zero means 20 seconds.
 	LeaveTimeout time.Duration
-	// Store is host:port of the etcd.
-	Store string
+	// Store are host:port of the etcd's members. A host may be a name, which is looked up whenever a connection is made.
+	Store []string
 	// StoreCA is the file with the authority of etcd's certificate.
 	StoreCA string
 	// ClientCA is the file with the authority of the tenants' certificates. It must not be one that etcd trusts.
@@ -52,7 +53,7 @@ type Process struct {
 // Args are the process' arguments for the command line, which has a flag for each field.
 func (p Process) Args() []string {
 	return []string{
-		"--listen", p.Listen, "--handover", p.Handover, "--store", p.Store, "--store-ca", p.StoreCA, "--client-ca", p.ClientCA,
+		"--listen", p.Listen, "--handover", p.Handover, "--store", strings.Join(p.Store, ","), "--store-ca", p.StoreCA, "--client-ca", p.ClientCA,
 		"--certificate", p.Certificate, "--key-file", p.Key, "--tenants", p.Tenants, "--usage", p.Usage, "--health", p.Health,
 	}
 }

@@ -226,7 +226,7 @@ func TestProcess(t *testing.T) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	process := Process{
 		Listen: net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0])), Health: net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[1])),
-		Store: env.address, StoreCA: file("store-ca.crt"), ClientCA: file("ca.crt"), Certificate: file("server.crt"), Key: file("server.key"),
+		Store: []string{env.address}, StoreCA: file("store-ca.crt"), ClientCA: file("ca.crt"), Certificate: file("server.crt"), Key: file("server.key"),
 		Tenants: r.table.file, Usage: file("usage.json"), Log: slog.New(slog.DiscardHandler),
 	}
 	run := func() (stop func()) {

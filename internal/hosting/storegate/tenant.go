@@ -19,6 +19,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
 	"google.golang.org/grpc/status"
 
 	"kqueen.io/kqueen/internal/hosting/datastore"
@@ -69,9 +71,24 @@ type shared struct {
 
 // store is the etcd behind the gate.
 type store struct {
-	address   string
+	// addresses are host:port of its members. One is spoken to at a time, the first that answers.
+	addresses []string
 	authority *x509.CertPool
 }
+
+// members has a connection find the members, each of which proves that it is the one of that name.
+func (s store) members() resolver.Builder {
+	all := manual.NewBuilderWithScheme(storeScheme)
+	var state resolver.State
+	for _, a := range s.addresses {
+		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: a, ServerName: a}}})
+	}
+	all.InitialState(state)
+	return all
+}
+
+// storeScheme is that of the one target of connections to a store.
+const storeScheme = "store"
 
 // newTenant makes no call yet.
 func newTenant(ctx context.Context, s store, k datastore.Keyspace, g *group, with shared, log *slog.Logger) (*tenant, error) {
@@ -80,7 +97,7 @@ func newTenant(ctx context.Context, s store, k datastore.Keyspace, g *group, wit
 		bytes: rate.NewLimiter(bytesPerSecond, bytesAtOnce), leases: rate.NewLimiter(leasesPerSecond, leasesAtOnce),
 		lists: semaphore.NewWeighted(listsAtOnce),
 	}
-	conn, err := grpc.NewClient("passthrough:///"+s.address,
+	conn, err := grpc.NewClient(storeScheme+":///members", grpc.WithResolvers(s.members()),
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
 			MinVersion: tls.VersionTLS13, RootCAs: s.authority,
 			// A certificate that was renewed is presented by the next connection.
