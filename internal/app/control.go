@@ -220,7 +220,7 @@ func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager
 
 // addReconcilers adds all but those of workers. What it returns tells when control planes were looked at.
 func (a *App) addReconcilers(
-	ctx context.Context, mgr ctrl.Manager, d *apiServer, gates map[string]*controlplane.Gate, drivers map[string]provision.Driver,
+	ctx context.Context, mgr ctrl.Manager, d *apiServer, gates controlplane.Gates, drivers map[string]provision.Driver,
 ) ([]*operator.FirstLooks, error) {
 	endings, err := d.endings(ctx, a)
 	if err != nil {
@@ -259,13 +259,13 @@ func (a *App) addReconcilers(
 }
 
 // storeGates are what stands before the engine's data store, and an error when its file was damaged.
-func storeGates(store *engine.Store) (map[string]*controlplane.Gate, error) {
+func storeGates(store *engine.Store) (controlplane.FixedGates, error) {
 	if store == nil || store.Gate == nil {
 		return nil, nil
 	}
 	tenants, damaged := storegate.OpenTable(store.Gate.Tenants)
 	usage := func() (storegate.Usage, error) { return storegate.ReadUsage(store.Gate.Usage) }
-	return map[string]*controlplane.Gate{engine.StoreName: controlplane.NewGate(store.Gate.Endpoint, store.Gate.Keys, tenants, usage)}, damaged
+	return controlplane.FixedGates{engine.StoreName: controlplane.NewGate(store.Gate.Endpoint, store.Gate.Keys, tenants, usage)}, damaged
 }
 
 // endingsFile has what NewEndings knew last, in the data directory.

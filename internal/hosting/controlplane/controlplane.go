@@ -31,16 +31,15 @@ type Tenants interface {
 	Forget(name string)
 }
 
-// Config is what the reconciler of ControlPlane is made of. All fields but Gates, Recorder, EgressAllowed, EgressClosed, Issuer, Ended,
+// Config is what the reconciler of ControlPlane is made of. All fields but Recorder, EgressAllowed, EgressClosed, Issuer, Ended,
 // Tenants and Sizes are required.
 type Config struct {
 	// Client of the admin plane.
 	Client client.Client
 	// Secrets reads Secrets of the admin plane, without a cache: keys are not kept in memory.
-	Secrets client.Reader
-	Stores  Stores
-	// Gates are what stands before data stores, by the name of the DataStore. API servers call the others directly.
-	Gates    map[string]*Gate
+	Secrets  client.Reader
+	Stores   Stores
+	Gates    Gates
 	Releases Releases
 	Runner   runner.Runner
 	// Ask asks the API server that a kubeconfig names for a path and returns the HTTP status.

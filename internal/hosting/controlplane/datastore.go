@@ -22,11 +22,11 @@ const storeCheckInterval = 30 * time.Second
 // dataStoreReconciler connects to the etcds that hold the keyspaces.
 type dataStoreReconciler struct {
 	stores *DataStores
-	gates  map[string]*Gate
+	gates  Gates
 }
 
 // NewDataStoreReconciler returns the reconciler of DataStore. gates are those of [Config].
-func NewDataStoreReconciler(c client.Client, stores *DataStores, gates map[string]*Gate, recorder events.EventRecorder) *operator.Reconciler[*v1alpha1.DataStore] {
+func NewDataStoreReconciler(c client.Client, stores *DataStores, gates Gates, recorder events.EventRecorder) *operator.Reconciler[*v1alpha1.DataStore] {
 	r := &dataStoreReconciler{stores, gates}
 	return operator.New(operator.Config[*v1alpha1.DataStore]{
 		Client:    c,
@@ -105,6 +105,8 @@ func storeOutcome(err error) operator.Outcome {
 	var credentials *CredentialsError
 	var version *datastore.VersionError
 	switch {
+	case errors.Is(err, ErrGateNotReady):
+		return operator.Retry(v1alpha1.ReasonDataStoreUnavailable, err)
 	case errors.Is(err, ErrStoreNotFound):
 		return operator.Retry(v1alpha1.ReasonDataStoreNotFound, err)
 	case errors.As(err, &credentials):

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,6 +29,27 @@ type Gate struct {
 	Usage func() (storegate.Usage, error)
 }
 
+// ErrGateNotReady says that a gate is to stand before a data store, and does not yet. What needs the store waits for it: calls that went past
+// the gate would see other tenants' leases, and their writes would not be counted.
+var ErrGateNotReady = errors.New("the gate before the data store is not ready yet")
+
+// Gates are what stands before data stores. They may come later than the control planes that need them.
+type Gates interface {
+	// Of returns the gate before the DataStore of a name. It is nil where API servers call the store directly.
+	Of(dataStore string) (*Gate, error)
+	// Ready are those that stand now, by the names of their DataStores.
+	Ready() map[string]*Gate
+}
+
+// FixedGates stand before anything asks for them.
+type FixedGates map[string]*Gate
+
+// Of implements [Gates].
+func (g FixedGates) Of(dataStore string) (*Gate, error) { return g[dataStore], nil }
+
+// Ready implements [Gates].
+func (g FixedGates) Ready() map[string]*Gate { return g }
+
 // NewGate returns the gate at an endpoint. keys have its authority as "ca".
 func NewGate(endpoint string, keys pki.Bundle, tenants GateTenants, usage func() (storegate.Usage, error)) *Gate {
 	return &Gate{Endpoint: endpoint, CA: keys["ca.crt"], Signers: keys.Signer("ca", storeAuthority), Tenants: tenants, Usage: usage}
@@ -42,27 +64,29 @@ type GateTenants interface {
 }
 
 // clientSigners is what signs the certificate with which an API server is known to its store, or to the gate before it.
-func (r *reconciler) clientSigners(cp *v1alpha1.ControlPlane, store *Store) pki.Bundle {
-	if gate := r.Gates[cp.Spec.DataStore]; gate != nil {
-		return gate.Signers
+func (r *reconciler) clientSigners(cp *v1alpha1.ControlPlane, store *Store) (pki.Bundle, error) {
+	gate, err := r.Gates.Of(cp.Spec.DataStore)
+	if err != nil || gate == nil {
+		return store.Signers, err
 	}
-	return store.Signers
+	return gate.Signers, nil
 }
 
 // storeAccess is where an API server finds its keyspace.
-func (r *reconciler) storeAccess(cp *v1alpha1.ControlPlane, store *Store, keyspace datastore.Keyspace) StoreAccess {
-	if gate := r.Gates[cp.Spec.DataStore]; gate != nil {
-		return StoreAccess{Endpoints: []string{gate.Endpoint}, CA: gate.CA, Keyspace: keyspace}
+func (r *reconciler) storeAccess(cp *v1alpha1.ControlPlane, store *Store, keyspace datastore.Keyspace) (StoreAccess, error) {
+	gate, err := r.Gates.Of(cp.Spec.DataStore)
+	if err != nil || gate == nil {
+		return StoreAccess{Endpoints: store.Endpoints, CA: store.CA, Keyspace: keyspace}, err
 	}
-	return StoreAccess{Endpoints: store.Endpoints, CA: store.CA, Keyspace: keyspace}
+	return StoreAccess{Endpoints: []string{gate.Endpoint}, CA: gate.CA, Keyspace: keyspace}, nil
 }
 
 // letThrough has the gate, where there is one, call the store as this control plane and under its organization's quota. It
 // returns in how long that is to be renewed; zero for never.
 func (r *reconciler) letThrough(ctx context.Context, cp *v1alpha1.ControlPlane, store *Store, keyspace datastore.Keyspace) (time.Duration, error) {
-	gate := r.Gates[cp.Spec.DataStore]
-	if gate == nil {
-		return 0, nil
+	gate, err := r.Gates.Of(cp.Spec.DataStore)
+	if err != nil || gate == nil {
+		return 0, err
 	}
 	set, err := pki.StoreUser(storeAuthority, keyspace.User())
 	if err != nil {
@@ -91,10 +115,11 @@ func (r *reconciler) letThrough(ctx context.Context, cp *v1alpha1.ControlPlane, 
 // shutOut has the gate, where there is one, forget a control plane, before its user is gone: until then what it holds can be
 // counted, and the quota of its organization is known.
 func (r *reconciler) shutOut(cp *v1alpha1.ControlPlane, keyspace datastore.Keyspace) error {
-	if gate := r.Gates[cp.Spec.DataStore]; gate != nil {
-		return gate.Tenants.Remove(keyspace.UID())
+	gate, err := r.Gates.Of(cp.Spec.DataStore)
+	if err != nil || gate == nil {
+		return err
 	}
-	return nil
+	return gate.Tenants.Remove(keyspace.UID())
 }
 
 func quotaBytes(q *resource.Quantity) *int64 {
@@ -105,24 +130,21 @@ func quotaBytes(q *resource.Quantity) *int64 {
 	return &n
 }
 
-// setupGateQuotas has gates follow the quotas of organizations.
+// setupGateQuotas has gates follow the quotas of organizations. One that comes later hears of them with its tenants.
 func setupGateQuotas(mgr ctrl.Manager, c Config) error {
-	if len(c.Gates) == 0 {
-		return nil
-	}
 	return ctrl.NewControllerManagedBy(mgr).Named("store-quota").For(&v1alpha1.Organization{}).Complete(reconcile.Func(
 		func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 			return reconcile.Result{}, followQuota(ctx, c.Client, c.Gates, req.Name)
 		}))
 }
 
-func followQuota(ctx context.Context, c client.Reader, gates map[string]*Gate, organization string) error {
+func followQuota(ctx context.Context, c client.Reader, gates Gates, organization string) error {
 	namespace := v1alpha1.NamespacePrefix + organization
 	quota, err := storeQuota(ctx, c, namespace)
 	if err != nil {
 		return err
 	}
-	for _, gate := range gates {
+	for _, gate := range gates.Ready() {
 		if err := gate.Tenants.SetQuota(namespace, quotaBytes(quota)); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"slices"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
 )
 
@@ -75,6 +77,27 @@ func TestGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	follow(map[string]int64{})
+}
+
+// comingGates are those that do not stand yet.
+type comingGates struct{ FixedGates }
+
+func (comingGates) Of(string) (*Gate, error) { return nil, ErrGateNotReady }
+
+// TestGateThatComesLater: until a gate stands nothing of a control plane calls the store past it, and none goes without being shut out.
+func TestGateThatComesLater(t *testing.T) {
+	r, cp, k := &reconciler{Config{Gates: comingGates{}}}, &v1alpha1.ControlPlane{}, datastore.AdminKeyspace()
+	store := &Store{Endpoints: []string{"https://127.0.0.1:1"}}
+	for name, try := range map[string]func() error{
+		"its keys":       func() error { _, err := r.clientSigners(cp, store); return err },
+		"its components": func() error { _, err := r.storeAccess(cp, store, k); return err },
+		"its keyspace":   func() error { _, err := r.letThrough(t.Context(), cp, store, k); return err },
+		"its removal":    func() error { return r.shutOut(cp, k) },
+	} {
+		if err := try(); !errors.Is(err, ErrGateNotReady) {
+			t.Errorf("%s: %v, want that the gate is awaited", name, err)
+		}
+	}
 }
 
 // signed is who a client certificate is for, when that authority has signed it.

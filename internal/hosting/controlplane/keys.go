@@ -44,7 +44,11 @@ func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	if refused := distrust(cp, secret.ResourceVersion != "", rootsOf(set, have, encryption)); refused != nil {
 		return *refused
 	}
-	got, changes, err := pki.Issue(have, set, r.clientSigners(cp, store), r.Now())
+	signers, err := r.clientSigners(cp, store)
+	if err != nil {
+		return storeOutcome(err)
+	}
+	got, changes, err := pki.Issue(have, set, signers, r.Now())
 	if broken, ok := errors.AsType[*pki.TrustError](err); ok {
 		return operator.Stalled(v1alpha1.ReasonKeysUnusable, "%v", broken)
 	}

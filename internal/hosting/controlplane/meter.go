@@ -33,7 +33,7 @@ const (
 type Meter struct {
 	client client.Reader
 	stores Stores
-	gates  map[string]*Gate
+	gates  Gates
 	notify func(types.UID)
 	log    *slog.Logger
 	now    func() time.Time
@@ -54,7 +54,7 @@ type reading struct {
 
 // NewMeter returns a Meter. c reads control planes and organizations from a cache; notify has the control plane of a UID
 // reconciled again, and does not block.
-func NewMeter(c client.Reader, stores Stores, gates map[string]*Gate, notify func(types.UID), log *slog.Logger, now func() time.Time) *Meter {
+func NewMeter(c client.Reader, stores Stores, gates Gates, notify func(types.UID), log *slog.Logger, now func() time.Time) *Meter {
 	return &Meter{client: c, stores: stores, gates: gates, notify: notify, log: log, now: now, taken: map[types.UID]reading{}}
 }
 
@@ -125,7 +125,7 @@ func (m *Meter) Step(ctx context.Context) (time.Duration, error) {
 // askGates takes what gates have counted. One that has not counted a control plane yet is asked again.
 func (m *Meter) askGates(all []v1alpha1.ControlPlane) error {
 	var problems error
-	for name, gate := range m.gates {
+	for name, gate := range m.gates.Ready() {
 		told, err := gate.Usage()
 		if err != nil {
 			problems = errors.Join(problems, err)
@@ -180,7 +180,7 @@ func (r reading) next(bytes int64, err error, began, ended time.Time) reading {
 func (m *Meter) due(all []v1alpha1.ControlPlane) *v1alpha1.ControlPlane {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	there := map[types.UID]reading{}
+	there, gates := map[types.UID]reading{}, m.gates.Ready()
 	var next *v1alpha1.ControlPlane
 	for i := range all {
 		cp := &all[i]
@@ -188,7 +188,7 @@ func (m *Meter) due(all []v1alpha1.ControlPlane) *v1alpha1.ControlPlane {
 		if known {
 			there[cp.UID] = r
 		}
-		if !measurable(cp) || m.gates[cp.Spec.DataStore] != nil || known && m.now().Sub(r.at) < meterInterval {
+		if !measurable(cp) || gates[cp.Spec.DataStore] != nil || known && m.now().Sub(r.at) < meterInterval {
 			continue
 		}
 		if next == nil || r.at.Before(m.taken[next.UID].at) {

@@ -75,7 +75,7 @@ func inOrganization(t *testing.T) (p *plane, m *Meter, notified *[]types.UID) {
 	p = newPlaneIn(t, o.OwnedNamespace())
 	notified = &[]types.UID{}
 	stores := storeLines{lines{p.outside, &operatortest.Injector{}}}
-	m = NewMeter(inNamespace{c, o.OwnedNamespace()}, stores, nil, func(uid types.UID) { *notified = append(*notified, uid) }, slog.New(slog.DiscardHandler), func() time.Time { return p.now })
+	m = NewMeter(inNamespace{c, o.OwnedNamespace()}, stores, FixedGates{}, func(uid types.UID) { *notified = append(*notified, uid) }, slog.New(slog.DiscardHandler), func() time.Time { return p.now })
 	p.sizes = m
 	operatortest.Converge(t, p.world())
 	return p, m, notified

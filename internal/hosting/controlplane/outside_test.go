@@ -320,12 +320,12 @@ func (l lines) counted() (storegate.Usage, error) {
 }
 
 // gates are those before the data stores.
-func (l lines) gates() map[string]*Gate {
+func (l lines) gates() FixedGates {
 	keys, err := gateSigner()
 	if err != nil {
 		return nil
 	}
-	return map[string]*Gate{"default": NewGate("https://127.0.0.1:2380", keys, gateLines{l}, l.counted)}
+	return FixedGates{"default": NewGate("https://127.0.0.1:2380", keys, gateLines{l}, l.counted)}
 }
 
 var (

@@ -186,7 +186,7 @@ func TestDataStore(t *testing.T) {
 	}
 	stores := NewDataStores(c, c)
 	// Through a cache that has not heard of the control plane yet.
-	r := NewDataStoreReconciler(operatortest.Stale(c, &v1alpha1.ControlPlane{}), stores, nil, nil)
+	r := NewDataStoreReconciler(operatortest.Stale(c, &v1alpha1.ControlPlane{}), stores, FixedGates{}, nil)
 	key := client.ObjectKeyFromObject(ds)
 	run(t, r, c, key, ds)
 	expect(t, "False CredentialsInvalid: spec.credentialsRef: there is no Secret "+namespace+"/root", said(ds, v1alpha1.ConditionConnected))

@@ -82,6 +82,10 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 	if err != nil {
 		return Description{}, err
 	}
+	access, err := r.storeAccess(cp, store, keyspace)
+	if err != nil {
+		return Description{}, err
+	}
 	secret, err := r.keys(ctx, cp)
 	if err != nil {
 		return Description{}, err
@@ -106,7 +110,7 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 		AdvertiseAddress: r.AdvertiseAddress,
 		Keys:             keys,
 		EncryptionKey:    encryption,
-		Store:            r.storeAccess(cp, store, keyspace),
+		Store:            access,
 		Issuer:           r.issuerFor(cp),
 		Size:             cp.Spec.Size,
 		PodSecurity:      cp.Spec.PodSecurity,

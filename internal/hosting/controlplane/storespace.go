@@ -14,7 +14,7 @@ import (
 // noteSpace puts into the status how much is left of a data store, as its gate acts on it. That is no phase of its own: a store
 // that is nearly full works, and must not look as if it did not. What a gate does not tell stays as it was said.
 func (r *dataStoreReconciler) noteSpace(ctx context.Context, ds *v1alpha1.DataStore) {
-	gate := r.gates[ds.Name]
+	gate := r.gates.Ready()[ds.Name]
 	if gate == nil {
 		return
 	}

@@ -17,7 +17,7 @@ func TestSpace(t *testing.T) {
 	ds := &v1alpha1.DataStore{ObjectMeta: metav1.ObjectMeta{Name: "default", Generation: 3}}
 	told, failed := storegate.Usage{}, error(nil)
 	gate := &Gate{Usage: func() (storegate.Usage, error) { return told, failed }}
-	r := &dataStoreReconciler{gates: map[string]*Gate{"default": gate}}
+	r := &dataStoreReconciler{gates: FixedGates{"default": gate}}
 	for _, step := range []struct {
 		left   storegate.Level
 		err    error
