@@ -47,6 +47,8 @@ const importTable = `
 	hosting/datastore, platform/healthz, PLAIN < hosting/storegate;
 	# A runner of processes says in the supervisor's terms what is described; no reconciler knows either.
 	hosting/runner, hosting/release, platform/supervise < hosting/runner/process;
+	# The same for the gates of data stores.
+	hosting/pki, hosting/storegate, platform/supervise < hosting/gatekeeper;
 
 	# tenancy: tokens, passwords and identity providers know nothing of the users that have them; what is kept
 	# in SQL has tables of its own.
@@ -82,7 +84,7 @@ const importTable = `
 
 	# The face of the admin plane. That of one machine is described as a tenant's control plane is.
 	MECHANISMS, platform/admission, platform/supervise < engine;
-	engine, hosting/controlplane < engine/standalone;
+	engine, hosting/controlplane, hosting/gatekeeper < engine/standalone;
 
 	# The one way in by HTTP.
 	API < server/socket;
@@ -98,7 +100,7 @@ const importTable = `
 	server/reference, server/objects, server/secrets, server/auditlog, server/pages < server;
 
 	# The one place that wires, and the command line above it.
-	clusters/cluster, clusters/provision/all, engine, hosting/controlplane, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
+	clusters/cluster, clusters/provision/all, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
 
 	# The command line. What commands share knows no kind of object; commands meet in the root command alone.

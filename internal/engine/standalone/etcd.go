@@ -31,8 +31,8 @@ const (
 	adminStoreFolder = "etcd-admin"
 )
 
-// storeLimits are those of etcd and of its gate: all control planes wait for them, and they must not be ended for the memory
-// that tenants have them take.
+// storeLimits are those of etcd: all control planes wait for it, and it must not be ended for the memory that tenants have it
+// take.
 var storeLimits = confine.Limits{Weight: 1000, Tasks: 4096}
 
 // etcd is one that the engine runs.
