@@ -34,7 +34,6 @@ import (
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/release"
-	"kqueen.io/kqueen/internal/hosting/storegate"
 	"kqueen.io/kqueen/internal/platform/admission"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/kube"
@@ -108,10 +107,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	drivers := all.Drivers(all.Config{Hosted: hosted.Config{
 		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Taken: func() ([]hosted.Taken, error) { return takenRanges(a.Listen, a.MachineNetwork) },
 	}})
-	gates, err := storeGates(plane.Store)
-	if err != nil {
-		a.Log.Error("the tenants of the store gate are written anew", "error", err)
-	}
+	gates := newGates(a, plane.Store)
 	looks, err := a.addReconcilers(ctx, mgr, d, gates, drivers)
 	if err != nil {
 		return fmt.Errorf("add reconcilers: %w", err)
@@ -120,7 +116,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	if err != nil {
 		return fmt.Errorf("add the reconcilers of workers: %w", err)
 	}
-	if err := a.sweep(ctx, direct, machines); err != nil {
+	if err := a.sweep(ctx, direct, machines, gates); err != nil {
 		return fmt.Errorf("sweep orphans: %w", err)
 	}
 	limits := organization.NewLimits(mgr.GetClient(), time.Now)
@@ -163,8 +159,11 @@ func (a *App) admit(ctx context.Context, direct client.Client, caller *admission
 }
 
 // sweep removes what runs here for objects that are gone.
-func (a *App) sweep(ctx context.Context, direct client.Reader, machines machine.Provider) error {
+func (a *App) sweep(ctx context.Context, direct client.Reader, machines machine.Provider, gates *gates) error {
 	running, err := a.supervisor.List(ctx)
+	if err == nil {
+		err = gates.sweep(ctx, direct, running)
+	}
 	if err != nil {
 		return err
 	}
@@ -256,16 +255,6 @@ func (a *App) addReconcilers(
 		return nil, err
 	}
 	return []*operator.FirstLooks{planes, routes}, nil
-}
-
-// storeGates are what stands before the engine's data store, and an error when its file was damaged.
-func storeGates(store *engine.Store) (controlplane.FixedGates, error) {
-	if store == nil || store.Gate == nil {
-		return nil, nil
-	}
-	tenants, damaged := storegate.OpenTable(store.Gate.Tenants)
-	usage := func() (storegate.Usage, error) { return storegate.ReadUsage(store.Gate.Usage) }
-	return controlplane.FixedGates{engine.StoreName: controlplane.NewGate(store.Gate.Endpoint, store.Gate.Keys, tenants, usage)}, damaged
 }
 
 // endingsFile has what NewEndings knew last, in the data directory.

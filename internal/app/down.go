@@ -68,6 +68,9 @@ func stopAll(ctx context.Context, e engine.Engine, r *supervise.Supervisor, repo
 		{fmt.Sprintf("Stop %d machines", len(machines)), machines.Has},
 		{fmt.Sprintf("Stop %d control planes", tenants), func(id string) bool { return !owns(e, id) && !machines.Has(id) }},
 	}
+	if slices.ContainsFunc(ids, isGate) {
+		phases = append(phases, phase{"Stop the gates of other data stores", isGate})
+	}
 	for _, own := range append([]engine.Workload{{ID: workloadGateway, Title: "the gateway"}}, e.Workloads()...) {
 		phases = append(phases, phase{"Stop " + own.Title, func(id string) bool { return id == own.ID }})
 	}

@@ -38,7 +38,9 @@ const (
 const gatewayLeaves = time.Hour
 
 // owns says whether a workload of the supervisor is the installation's own, and not a control plane or a machine.
-func owns(e engine.Engine, id string) bool { return id == workloadGateway || engine.Owns(e, id) }
+func owns(e engine.Engine, id string) bool {
+	return id == workloadGateway || isGate(id) || engine.Owns(e, id)
+}
 
 // openFront finds the gateway's process, or a port for it. The process goes on when KQueen ends: clients reach their clusters
 // whatever becomes of KQueen.

@@ -56,6 +56,9 @@ func (r *dataStoreReconciler) connect(ctx context.Context, ds *v1alpha1.DataStor
 	if len(maintained.Shrunk) > 0 || len(maintained.Lifted) > 0 {
 		logger.Info("etcd maintained", "shrunk", maintained.Shrunk, "freedBytes", maintained.Freed, "writesAgain", maintained.Lifted)
 	}
+	if err := r.gates.Tend(ctx, store); err != nil {
+		return operator.Retry(v1alpha1.ReasonUnreachable, err)
+	}
 	health, err := store.Health(ctx)
 	if err != nil {
 		return storeOutcome(err)
@@ -93,6 +96,9 @@ func (r *dataStoreReconciler) disconnect(ctx context.Context, ds *v1alpha1.DataS
 	}
 	if users > 0 {
 		return operator.Wait(v1alpha1.ReasonKeyspacesRemain, fmt.Sprintf("control planes that still have a keyspace here: %d; delete them first", users), storeCheckInterval)
+	}
+	if err := r.gates.Remove(ctx, ds.UID); err != nil {
+		return operator.Retry(v1alpha1.ReasonUnreachable, err)
 	}
 	if err := r.stores.Forget(ds.UID); err != nil {
 		return operator.Retry(v1alpha1.ReasonUnreachable, fmt.Errorf("close the connection: %w", err))

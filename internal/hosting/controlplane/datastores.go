@@ -39,6 +39,9 @@ type Keyspaces interface {
 // Store is an open data store.
 type Store struct {
 	Keyspaces
+	// Name and UID are those of its DataStore.
+	Name string
+	UID  types.UID
 	// Endpoints are the client URLs.
 	Endpoints []string
 	// Signers holds the authority of tenants' client certificates under the name storeAuthority.
@@ -108,6 +111,7 @@ func (d *DataStores) Open(ctx context.Context, name string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to data store %s: %w", name, err)
 	}
+	made.store.Name, made.store.UID = ds.Name, ds.UID
 	slot.conn = made
 	return made.store, nil
 }

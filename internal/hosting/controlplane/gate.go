@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -35,17 +36,28 @@ var ErrGateNotReady = errors.New("the gate before the data store is not ready ye
 
 // Gates are what stands before data stores. They may come later than the control planes that need them.
 type Gates interface {
-	// Of returns the gate before the DataStore of a name. It is nil where API servers call the store directly.
-	Of(dataStore string) (*Gate, error)
+	// Of returns the gate before a data store, of which one is begun when there is none; until that answers the error is
+	// [ErrGateNotReady]. It is nil where API servers call the store directly.
+	Of(ctx context.Context, store *Store) (*Gate, error)
+	// Tend begins the gate of a data store, or brings it to what the store is now.
+	Tend(ctx context.Context, store *Store) error
+	// Remove ends the gate of a DataStore that goes. It is idempotent.
+	Remove(ctx context.Context, dataStore types.UID) error
 	// Ready are those that stand now, by the names of their DataStores.
 	Ready() map[string]*Gate
 }
 
-// FixedGates stand before anything asks for them.
+// FixedGates stand before anything asks for them, by the names of their DataStores.
 type FixedGates map[string]*Gate
 
 // Of implements [Gates].
-func (g FixedGates) Of(dataStore string) (*Gate, error) { return g[dataStore], nil }
+func (g FixedGates) Of(_ context.Context, store *Store) (*Gate, error) { return g[store.Name], nil }
+
+// Tend implements [Gates].
+func (FixedGates) Tend(context.Context, *Store) error { return nil }
+
+// Remove implements [Gates].
+func (FixedGates) Remove(context.Context, types.UID) error { return nil }
 
 // Ready implements [Gates].
 func (g FixedGates) Ready() map[string]*Gate { return g }
@@ -64,8 +76,8 @@ type GateTenants interface {
 }
 
 // clientSigners is what signs the certificate with which an API server is known to its store, or to the gate before it.
-func (r *reconciler) clientSigners(cp *v1alpha1.ControlPlane, store *Store) (pki.Bundle, error) {
-	gate, err := r.Gates.Of(cp.Spec.DataStore)
+func (r *reconciler) clientSigners(ctx context.Context, store *Store) (pki.Bundle, error) {
+	gate, err := r.Gates.Of(ctx, store)
 	if err != nil || gate == nil {
 		return store.Signers, err
 	}
@@ -73,8 +85,8 @@ func (r *reconciler) clientSigners(cp *v1alpha1.ControlPlane, store *Store) (pki
 }
 
 // storeAccess is where an API server finds its keyspace.
-func (r *reconciler) storeAccess(cp *v1alpha1.ControlPlane, store *Store, keyspace datastore.Keyspace) (StoreAccess, error) {
-	gate, err := r.Gates.Of(cp.Spec.DataStore)
+func (r *reconciler) storeAccess(ctx context.Context, store *Store, keyspace datastore.Keyspace) (StoreAccess, error) {
+	gate, err := r.Gates.Of(ctx, store)
 	if err != nil || gate == nil {
 		return StoreAccess{Endpoints: store.Endpoints, CA: store.CA, Keyspace: keyspace}, err
 	}
@@ -84,7 +96,7 @@ func (r *reconciler) storeAccess(cp *v1alpha1.ControlPlane, store *Store, keyspa
 // letThrough has the gate, where there is one, call the store as this control plane and under its organization's quota. It
 // returns in how long that is to be renewed; zero for never.
 func (r *reconciler) letThrough(ctx context.Context, cp *v1alpha1.ControlPlane, store *Store, keyspace datastore.Keyspace) (time.Duration, error) {
-	gate, err := r.Gates.Of(cp.Spec.DataStore)
+	gate, err := r.Gates.Of(ctx, store)
 	if err != nil || gate == nil {
 		return 0, err
 	}
@@ -114,8 +126,8 @@ func (r *reconciler) letThrough(ctx context.Context, cp *v1alpha1.ControlPlane, 
 
 // shutOut has the gate, where there is one, forget a control plane, before its user is gone: until then what it holds can be
 // counted, and the quota of its organization is known.
-func (r *reconciler) shutOut(cp *v1alpha1.ControlPlane, keyspace datastore.Keyspace) error {
-	gate, err := r.Gates.Of(cp.Spec.DataStore)
+func (r *reconciler) shutOut(ctx context.Context, store *Store, keyspace datastore.Keyspace) error {
+	gate, err := r.Gates.Of(ctx, store)
 	if err != nil || gate == nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"bytes"
+	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -82,17 +83,17 @@ func TestGate(t *testing.T) {
 // comingGates are those that do not stand yet.
 type comingGates struct{ FixedGates }
 
-func (comingGates) Of(string) (*Gate, error) { return nil, ErrGateNotReady }
+func (comingGates) Of(context.Context, *Store) (*Gate, error) { return nil, ErrGateNotReady }
 
 // TestGateThatComesLater: until a gate stands nothing of a control plane calls the store past it, and none goes without being shut out.
 func TestGateThatComesLater(t *testing.T) {
 	r, cp, k := &reconciler{Config{Gates: comingGates{}}}, &v1alpha1.ControlPlane{}, datastore.AdminKeyspace()
 	store := &Store{Endpoints: []string{"https://127.0.0.1:1"}}
 	for name, try := range map[string]func() error{
-		"its keys":       func() error { _, err := r.clientSigners(cp, store); return err },
-		"its components": func() error { _, err := r.storeAccess(cp, store, k); return err },
+		"its keys":       func() error { _, err := r.clientSigners(t.Context(), store); return err },
+		"its components": func() error { _, err := r.storeAccess(t.Context(), store, k); return err },
 		"its keyspace":   func() error { _, err := r.letThrough(t.Context(), cp, store, k); return err },
-		"its removal":    func() error { return r.shutOut(cp, k) },
+		"its removal":    func() error { return r.shutOut(t.Context(), store, k) },
 	} {
 		if err := try(); !errors.Is(err, ErrGateNotReady) {
 			t.Errorf("%s: %v, want that the gate is awaited", name, err)

@@ -44,7 +44,7 @@ func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	if refused := distrust(cp, secret.ResourceVersion != "", rootsOf(set, have, encryption)); refused != nil {
 		return *refused
 	}
-	signers, err := r.clientSigners(cp, store)
+	signers, err := r.clientSigners(ctx, store)
 	if err != nil {
 		return storeOutcome(err)
 	}

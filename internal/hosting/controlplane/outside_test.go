@@ -193,7 +193,7 @@ func (s storeLines) Open(_ context.Context, name string) (*Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Store{Keyspaces: keyspaceLines(s), Endpoints: []string{"https://127.0.0.1:2379"}, Signers: authority.Signer("ca", storeAuthority), CA: authority["ca.crt"]}, nil
+		return &Store{Keyspaces: keyspaceLines(s), Name: name, Endpoints: []string{"https://127.0.0.1:2379"}, Signers: authority.Signer("ca", storeAuthority), CA: authority["ca.crt"]}, nil
 	})
 }
 

@@ -82,7 +82,7 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 	if err != nil {
 		return Description{}, err
 	}
-	access, err := r.storeAccess(cp, store, keyspace)
+	access, err := r.storeAccess(ctx, store, keyspace)
 	if err != nil {
 		return Description{}, err
 	}

@@ -38,6 +38,9 @@ const (
 	// leaves is longer than a gate takes to leave.
 	leaves = time.Minute
 
+	// look is the time between two looks at a gate that is awaited.
+	look = 50 * time.Millisecond
+
 	component = "store-gate"
 	// portClient is where API servers connect, and portHealth begins the names of ports at which gates say how they are.
 	portClient = "client"
@@ -61,6 +64,8 @@ type Keeper struct {
 	Supervisor Supervisor
 	// Program is kqueen.
 	Program string
+	// Patience is how long Ready waits for a gate: to a KQueen that has just started, one that runs says so after a moment.
+	Patience time.Duration
 }
 
 // Store is what a gate stands before.
@@ -120,11 +125,26 @@ func (k *Keeper) Run(ctx context.Context, s Store) (Gate, error) {
 
 // Ready says whether the gate of a workload answers.
 func (k *Keeper) Ready(ctx context.Context, workload string) (bool, error) {
-	status, err := k.Supervisor.Status(ctx, workload)
-	if err != nil {
-		return false, fmt.Errorf("look at the store gate: %w", err)
+	late := time.NewTimer(k.Patience)
+	defer late.Stop()
+	again := time.NewTicker(look)
+	defer again.Stop()
+	for {
+		status, err := k.Supervisor.Status(ctx, workload)
+		if err != nil {
+			return false, fmt.Errorf("look at the store gate: %w", err)
+		}
+		if status.Health().Ready() {
+			return true, nil
+		}
+		select {
+		case <-again.C:
+		case <-late.C:
+			return false, nil
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
 	}
-	return status.Health().Ready(), nil
 }
 
 // Remove ends the gate of a workload and forgets it. It is idempotent.
