@@ -33,7 +33,6 @@ type Keyspaces interface {
 	Remove(ctx context.Context, k datastore.Keyspace) error
 	Health(ctx context.Context) (datastore.Health, error)
 	Maintain(ctx context.Context) (datastore.Maintenance, error)
-	Usage(ctx context.Context, k datastore.Keyspace) (datastore.Usage, error)
 }
 
 // Store is an open data store.

@@ -13,26 +13,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
 const (
-	// meterInterval is the time between two measurements of the same control plane, at least.
-	meterInterval = 5 * time.Minute
-	// meterFirst is the time until a control plane of which nothing is known is measured, at most.
-	meterFirst = 15 * time.Second
-	// meterRest is how much longer than a measurement the rest after it is: however much tenants hold, data stores are
-	// measured for no more than a hundredth of the time.
-	meterRest = 99
-	// unmeasuredAfter is how long measuring may fail until what is known counts for nothing.
+	// meterInterval is the time between two looks at what the gates have counted.
+	meterInterval = 15 * time.Second
+	// unmeasuredAfter is how long a gate may not tell what a control plane holds until what is known counts for nothing.
 	unmeasuredAfter = time.Hour
 )
 
-// Meter knows what control planes hold in data stores: the gate of a store tells it, and in a store without one they are measured
-// one after the other. It is safe for concurrent use.
+// Meter knows what control planes hold in data stores, as the gates of these have counted it. It is safe for concurrent use.
 type Meter struct {
 	client client.Reader
-	stores Stores
 	gates  Gates
 	notify func(types.UID)
 	log    *slog.Logger
@@ -40,25 +32,23 @@ type Meter struct {
 
 	mu    sync.Mutex
 	taken map[types.UID]reading
-	next  time.Time // when one may be measured again
 }
 
-// reading is what was measured of a control plane.
+// reading is what a gate has told of a control plane.
 type reading struct {
-	bytes int64
-	at    time.Time // also of a measurement that failed, and bytes are then those of the one before
-	// good is when the last one that did not fail was, or when the first one was begun.
+	bytes int64 // of one that failed those of the one before
+	// good is when the last one that did not fail was, or when the first one was.
 	good   time.Time
 	failed bool
 }
 
 // NewMeter returns a Meter. c reads control planes and organizations from a cache; notify has the control plane of a UID
 // reconciled again, and does not block.
-func NewMeter(c client.Reader, stores Stores, gates Gates, notify func(types.UID), log *slog.Logger, now func() time.Time) *Meter {
-	return &Meter{client: c, stores: stores, gates: gates, notify: notify, log: log, now: now, taken: map[types.UID]reading{}}
+func NewMeter(c client.Reader, gates Gates, notify func(types.UID), log *slog.Logger, now func() time.Time) *Meter {
+	return &Meter{client: c, gates: gates, notify: notify, log: log, now: now, taken: map[types.UID]reading{}}
 }
 
-// StoreBytes is what a control plane held when it was last measured in this life of the program.
+// StoreBytes is what a control plane held when its gate told it last in this life of the program.
 func (m *Meter) StoreBytes(uid types.UID) (int64, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +56,7 @@ func (m *Meter) StoreBytes(uid types.UID) (int64, bool) {
 	return r.bytes, ok && r.bytes > 0
 }
 
-// Unmeasured says that measuring a control plane has failed for too long.
+// Unmeasured says that it has not been known for too long what a control plane holds.
 func (m *Meter) Unmeasured(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,69 +64,63 @@ func (m *Meter) Unmeasured(uid types.UID) bool {
 	return r.failed && m.now().Sub(r.good) > unmeasuredAfter
 }
 
-// Run measures until ctx ends.
+// Run asks the gates until ctx ends.
 func (m *Meter) Run(ctx context.Context) error {
+	tick := time.NewTicker(meterInterval)
+	defer tick.Stop()
 	for {
-		rest, err := m.Step(ctx)
-		if err != nil && ctx.Err() == nil {
-			m.log.Warn("a control plane's data is not measured; it is tried again", "error", err)
+		if err := m.Step(ctx); err != nil && ctx.Err() == nil {
+			m.log.Warn("what control planes hold is not known of all; gates are asked again", "error", err)
 		}
-		next := time.NewTimer(rest)
 		select {
 		case <-ctx.Done():
-			next.Stop()
 			return nil
-		case <-next.C:
+		case <-tick.C:
 		}
 	}
 }
 
-// Step asks the gates, measures the control plane whose turn it is, if it is any's, and says when the next step is due.
-func (m *Meter) Step(ctx context.Context) (time.Duration, error) {
+// Step asks the gates once.
+func (m *Meter) Step(ctx context.Context) error {
 	list := &v1alpha1.ControlPlaneList{}
 	if err := m.client.List(ctx, list); err != nil {
-		return meterFirst, fmt.Errorf("list control planes: %w", err)
+		return fmt.Errorf("list control planes: %w", err)
 	}
 	if err := m.notifyChanged(ctx, list.Items); err != nil {
-		return meterFirst, err
+		return err
 	}
-	asked := m.askGates(list.Items)
-	cp := m.due(list.Items)
-	if cp == nil || m.now().Before(m.next) {
-		return meterFirst, asked
-	}
-	began := m.now()
-	bytes, err := m.measure(ctx, cp)
-	spent := m.now().Sub(began)
-	m.mu.Lock()
-	m.taken[cp.UID] = m.taken[cp.UID].next(bytes, err, began, m.now())
-	m.mu.Unlock()
-	if err != nil {
-		return max(spent, time.Second), errors.Join(asked, fmt.Errorf("measure control plane %s/%s: %w", cp.Namespace, cp.Name, err))
-	}
-	if noted(cp.Status.StoreBytes, bytes) != cp.Status.StoreBytes {
-		m.notify(cp.UID)
-	}
-	rest := meterRest * spent
-	m.next = m.now().Add(rest)
-	return min(rest, meterFirst), asked
+	return m.askGates(list.Items)
 }
 
-// askGates takes what gates have counted. One that has not counted a control plane yet is asked again.
+// askGates takes what gates have counted, and forgets what is gone. One that has not counted a control plane yet, or does not stand, is asked
+// again.
 func (m *Meter) askGates(all []v1alpha1.ControlPlane) error {
 	var problems error
+	told := map[string]map[string]int64{} // by DataStore and UID
 	for name, gate := range m.gates.Ready() {
-		told, err := gate.Usage()
-		if err != nil {
-			problems = errors.Join(problems, err)
-		}
-		for i := range all {
-			if cp := &all[i]; cp.Spec.DataStore == name && measurable(cp) {
-				problems = errors.Join(problems, m.take(cp, told.Bytes))
-			}
+		usage, err := gate.Usage()
+		problems, told[name] = errors.Join(problems, err), usage.Bytes
+	}
+	m.forget(all)
+	for i := range all {
+		if cp := &all[i]; measurable(cp) {
+			problems = errors.Join(problems, m.take(cp, told[cp.Spec.DataStore]))
 		}
 	}
 	return problems
+}
+
+// forget leaves what is known of control planes that there are.
+func (m *Meter) forget(all []v1alpha1.ControlPlane) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	there := map[types.UID]reading{}
+	for i := range all {
+		if r, known := m.taken[all[i].UID]; known {
+			there[all[i].UID] = r
+		}
+	}
+	m.taken = there
 }
 
 var errNotCounted = errors.New("the store gate has not counted it for an hour; its log says why")
@@ -148,7 +132,7 @@ func (m *Meter) take(cp *v1alpha1.ControlPlane, held map[string]int64) error {
 		err = errNotCounted
 	}
 	m.mu.Lock()
-	m.taken[cp.UID] = m.taken[cp.UID].next(bytes, err, m.now(), m.now())
+	m.taken[cp.UID] = m.taken[cp.UID].next(bytes, err, m.now())
 	m.mu.Unlock()
 	switch {
 	case known && noted(cp.Status.StoreBytes, bytes) != cp.Status.StoreBytes:
@@ -164,52 +148,16 @@ func measurable(cp *v1alpha1.ControlPlane) bool {
 	return apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionStoreReady) && cp.DeletionTimestamp.IsZero()
 }
 
-// next is the reading after a measurement. It is pure.
-func (r reading) next(bytes int64, err error, began, ended time.Time) reading {
-	r.at, r.failed = ended, err != nil
-	if r.good.IsZero() {
-		r.good = began
+// next is the reading after another one. It is pure.
+func (r reading) next(bytes int64, err error, now time.Time) reading {
+	r.failed = err != nil
+	if r.good.IsZero() || err == nil {
+		r.good = now
 	}
 	if err == nil {
-		r.bytes, r.good = bytes, ended
+		r.bytes = bytes
 	}
 	return r
-}
-
-// due returns the control plane that waits longest, of those that no gate tells of, and forgets those that are gone.
-func (m *Meter) due(all []v1alpha1.ControlPlane) *v1alpha1.ControlPlane {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	there, gates := map[types.UID]reading{}, m.gates.Ready()
-	var next *v1alpha1.ControlPlane
-	for i := range all {
-		cp := &all[i]
-		r, known := m.taken[cp.UID]
-		if known {
-			there[cp.UID] = r
-		}
-		if !measurable(cp) || gates[cp.Spec.DataStore] != nil || known && m.now().Sub(r.at) < meterInterval {
-			continue
-		}
-		if next == nil || r.at.Before(m.taken[next.UID].at) {
-			next = cp
-		}
-	}
-	m.taken = there
-	return next
-}
-
-func (m *Meter) measure(ctx context.Context, cp *v1alpha1.ControlPlane) (int64, error) {
-	store, err := m.stores.Open(ctx, cp.Spec.DataStore)
-	if err != nil {
-		return 0, err
-	}
-	keyspace, err := datastore.NewKeyspace(string(cp.UID))
-	if err != nil {
-		return 0, err
-	}
-	usage, err := store.Usage(ctx, keyspace)
-	return usage.Bytes, err
 }
 
 // notifyChanged has those control planes looked at that say something else of their organization's quota than is so: what

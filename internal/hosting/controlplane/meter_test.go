@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/hosting/storegate"
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
 )
 
@@ -74,8 +76,8 @@ func inOrganization(t *testing.T) (p *plane, m *Meter, notified *[]types.UID) {
 	}
 	p = newPlaneIn(t, o.OwnedNamespace())
 	notified = &[]types.UID{}
-	stores := storeLines{lines{p.outside, &operatortest.Injector{}}}
-	m = NewMeter(inNamespace{c, o.OwnedNamespace()}, stores, FixedGates{}, func(uid types.UID) { *notified = append(*notified, uid) }, slog.New(slog.DiscardHandler), func() time.Time { return p.now })
+	gates := lines{p.outside, &operatortest.Injector{}}.gates()
+	m = NewMeter(inNamespace{c, o.OwnedNamespace()}, gates, func(uid types.UID) { *notified = append(*notified, uid) }, slog.New(slog.DiscardHandler), func() time.Time { return p.now })
 	p.sizes = m
 	operatortest.Converge(t, p.world())
 	return p, m, notified
@@ -91,7 +93,7 @@ func (r inNamespace) List(ctx context.Context, list client.ObjectList, options .
 	return r.Reader.List(ctx, list, append(options, client.InNamespace(r.namespace))...)
 }
 
-// hold has the plane hold bytes, and measures.
+// hold has the plane hold bytes, and its gate tell it.
 func (p *plane) hold(t *testing.T, m *Meter, bytes int64) {
 	t.Helper()
 	keyspace, err := datastore.NewKeyspace(p.uid)
@@ -99,7 +101,7 @@ func (p *plane) hold(t *testing.T, m *Meter, bytes int64) {
 		t.Fatal(err)
 	}
 	p.bytes = map[datastore.Keyspace]int64{keyspace: bytes}
-	if _, err := m.Step(t.Context()); err != nil {
+	if err := m.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -147,11 +149,6 @@ func TestStoreQuota(t *testing.T) {
 		t.Errorf("it holds %d bytes, want 2 MiB", cp.Status.StoreBytes)
 	}
 	*notified = nil
-	p.hold(t, m, 1) // it is not its turn yet
-	if cp, err := p.get(t.Context()); err != nil || len(*notified) > 0 || cp.Status.StoreBytes != 2<<20 {
-		t.Errorf("measured again at once: %v, %d bytes (%v)", *notified, cp.Status.StoreBytes, err)
-	}
-	p.now = p.now.Add(meterInterval)
 	p.hold(t, m, 1<<19)
 	if len(*notified) != 1 {
 		t.Errorf("notified are %v, want one", *notified)
@@ -161,7 +158,7 @@ func TestStoreQuota(t *testing.T) {
 	}
 }
 
-// TestStoreQuotaChanges: who changes the quota need not wait for the next measurement.
+// TestStoreQuotaChanges: who changes the quota need not wait until something is held.
 func TestStoreQuotaChanges(t *testing.T) {
 	p, m, notified := inOrganization(t)
 	p.hold(t, m, 1<<19)
@@ -175,92 +172,73 @@ func TestStoreQuotaChanges(t *testing.T) {
 	if err := p.client.Update(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Step(t.Context()); err != nil || len(*notified) != 1 {
+	if err := m.Step(t.Context()); err != nil || len(*notified) != 1 {
 		t.Errorf("notified are %v (%v), want one", *notified, err)
 	}
 	p.says(t, v1alpha1.ReasonStoreQuotaExceeded)
 }
 
-// TestMeterRests: what cannot be measured is not tried again at once, and keeps what is known.
-func TestMeterRests(t *testing.T) {
-	p, m, _ := inOrganization(t)
-	p.hold(t, m, 700)
-	p.now = p.now.Add(meterInterval)
-	m.stores = noStores{}
-	rest, err := m.Step(t.Context())
-	if err == nil || rest < time.Second {
-		t.Errorf("rests %s after %v", rest, err)
-	}
-	if bytes, ok := m.StoreBytes(types.UID(p.uid)); bytes != 700 || !ok {
-		t.Errorf("%d bytes, %t; want what was measured last", bytes, ok)
-	}
-	if rest, err := m.Step(t.Context()); err != nil || rest != meterFirst {
-		t.Errorf("it is tried again at once: %s, %v", rest, err)
-	}
-}
-
-// TestStoreUnmeasured: what could not be measured for an hour counts for nothing: the control plane says so, and Limits refuse
-// the organization a further cluster.
+// TestStoreUnmeasured: what was not known for an hour counts for nothing: the control plane says so, and Limits refuse
+// the organization a further cluster. Until then it is what it was.
 func TestStoreUnmeasured(t *testing.T) {
-	p, m, notified := inOrganization(t)
-	p.hold(t, m, 700)
-	stores := m.stores
-	m.stores = noStores{}
-	for _, later := range []time.Duration{unmeasuredAfter, meterInterval} {
-		if m.Unmeasured(types.UID(p.uid)) {
-			t.Fatal("what was measured within the hour is not known")
-		}
-		p.now = p.now.Add(later)
-		if _, err := m.Step(t.Context()); err == nil {
-			t.Fatal("it was measured")
-		}
+	for name, silent := range map[string]FixedGates{
+		"a gate that tells nothing": {"default": {Usage: func() (storegate.Usage, error) { return storegate.Usage{}, errors.New("no file") }}},
+		"no gate":                   {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, m, notified := inOrganization(t)
+			p.hold(t, m, 700)
+			gates := m.gates
+			m.gates = silent
+			p.now = p.now.Add(unmeasuredAfter)
+			_ = m.Step(t.Context())
+			if bytes, ok := m.StoreBytes(types.UID(p.uid)); bytes != 700 || !ok || m.Unmeasured(types.UID(p.uid)) {
+				t.Fatalf("%d bytes, %t; want what was known within the hour", bytes, ok)
+			}
+			*notified = nil
+			p.now = p.now.Add(time.Second)
+			if err := m.Step(t.Context()); err == nil {
+				t.Fatal("it is known")
+			}
+			if !slices.Equal(*notified, []types.UID{types.UID(p.uid)}) {
+				t.Errorf("notified are %v, want %s once", *notified, p.uid)
+			}
+			p.says(t, v1alpha1.ReasonStoreUnmeasured)
+			m.gates = gates
+			p.hold(t, m, 700)
+			p.says(t, v1alpha1.ReasonStoreWithinQuota)
+		})
 	}
-	*notified = nil
-	if _, err := m.Step(t.Context()); err != nil || !slices.Equal(*notified, []types.UID{types.UID(p.uid)}) {
-		t.Errorf("notified are %v (%v), want %s once", *notified, err, p.uid)
-	}
-	p.says(t, v1alpha1.ReasonStoreUnmeasured)
-	m.stores = stores
-	p.now = p.now.Add(meterInterval)
-	p.hold(t, m, 700)
-	p.says(t, v1alpha1.ReasonStoreWithinQuota)
 }
 
-// TestStoreUnmeasuredBesideExceeded: what was too much before it could not be measured any more is no reason not to say that, and
+// TestStoreUnmeasuredBesideExceeded: what was too much before it was not known any more is no reason not to say that, and
 // the organization gets no further cluster for either.
 func TestStoreUnmeasuredBesideExceeded(t *testing.T) {
 	p, m, notified := inOrganization(t)
 	p.hold(t, m, 2<<20)
 	p.says(t, v1alpha1.ReasonStoreQuotaExceeded)
-	stores := m.stores
-	m.stores = noStores{}
+	gates := m.gates
+	m.gates = FixedGates{}
 	p.now = p.now.Add(unmeasuredAfter + meterInterval)
-	if _, err := m.Step(t.Context()); err == nil {
-		t.Fatal("it was measured")
-	}
 	*notified = nil
-	if _, err := m.Step(t.Context()); err != nil || len(*notified) != 1 {
+	if err := m.Step(t.Context()); err == nil {
+		t.Fatal("it is known")
+	}
+	if err := m.Step(t.Context()); err == nil || len(*notified) != 1 {
 		t.Errorf("notified are %v (%v), want one", *notified, err)
 	}
 	p.measured(t, v1alpha1.ReasonStoreUnmeasured)
 	p.says(t, v1alpha1.ReasonStoreQuotaExceeded)
-	m.stores = stores
-	p.now = p.now.Add(meterInterval)
+	m.gates = gates
 	p.hold(t, m, 2<<20)
 	p.measured(t, v1alpha1.ReasonStoreMeasured)
 	p.says(t, v1alpha1.ReasonStoreQuotaExceeded)
 }
 
-type noStores struct{}
-
-func (noStores) Open(context.Context, string) (*Store, error) { return nil, ErrStoreNotFound }
-
-// TestStoreQuotaByGate: what a gate has counted is known at once, without a measurement, and counts for nothing when the gate
+// TestStoreQuotaByGate: what a gate has counted is known at once, and counts for nothing when the gate
 // has told nothing for an hour.
 func TestStoreQuotaByGate(t *testing.T) {
 	p, m, notified := inOrganization(t)
-	m.stores = noStores{} // nothing is measured
-	m.gates = lines{p.outside, &operatortest.Injector{}}.gates()
 	for _, step := range []struct {
 		bytes  int64
 		reason string
@@ -275,11 +253,11 @@ func TestStoreQuotaByGate(t *testing.T) {
 		}
 	}
 	p.bytes = nil
-	if _, err := m.Step(t.Context()); err != nil {
+	if err := m.Step(t.Context()); err != nil {
 		t.Errorf("a gate that has just begun: %v", err)
 	}
 	p.now = p.now.Add(unmeasuredAfter + time.Second)
-	if _, err := m.Step(t.Context()); err == nil || !m.Unmeasured(types.UID(p.uid)) {
+	if err := m.Step(t.Context()); err == nil || !m.Unmeasured(types.UID(p.uid)) {
 		t.Errorf("a gate that tells nothing: %v", err)
 	}
 	p.says(t, v1alpha1.ReasonStoreUnmeasured)

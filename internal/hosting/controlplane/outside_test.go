@@ -233,12 +233,6 @@ func (k keyspaceLines) Remove(_ context.Context, space datastore.Keyspace) error
 	})
 }
 
-func (k keyspaceLines) Usage(_ context.Context, space datastore.Keyspace) (datastore.Usage, error) {
-	return operatortest.ReadValue(k.inj, "keyspaces.Usage", func() (datastore.Usage, error) {
-		return datastore.Usage{Keys: 1, Bytes: k.bytes[space]}, nil
-	})
-}
-
 func (k keyspaceLines) Maintain(context.Context) (datastore.Maintenance, error) {
 	return datastore.Maintenance{}, nil
 }

@@ -37,7 +37,7 @@ type Watches struct {
 func Setup(ctx context.Context, mgr ctrl.Manager, c Config, from Watches, log *slog.Logger) (*operator.FirstLooks, error) {
 	c.Client, c.Secrets, c.Recorder, c.Now = mgr.GetClient(), mgr.GetAPIReader(), operator.Recorder(mgr), time.Now
 	stores := NewDataStores(c.Client, c.Secrets)
-	meter := NewMeter(c.Client, stores, c.Gates, func(uid types.UID) { from.Components.Send(string(uid)) }, log, c.Now)
+	meter := NewMeter(c.Client, c.Gates, func(uid types.UID) { from.Components.Send(string(uid)) }, log, c.Now)
 	c.Stores, c.Sizes = stores, meter
 	if err := mgr.Add(manager.RunnableFunc(meter.Run)); err != nil {
 		return nil, err
