@@ -233,6 +233,7 @@ func (a *App) socket() *status.Socket {
 		Ready: a.serving.Load, Stalled: func() bool { return a.problems.has(partStart) }, Problems: a.problems.list,
 		Supervisor: a.supervisor,
 		Owns:       func(id string) bool { return owns(a.Engine, id) },
+		Gate:       gateOf,
 		Admin: func() client.Reader {
 			if admin := a.admin.Load(); admin != nil {
 				return *admin

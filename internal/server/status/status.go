@@ -25,6 +25,7 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -158,6 +159,8 @@ type Socket struct {
 	Problems       func() []string
 	// Owns says whether a workload is the engine's own.
 	Owns func(id string) bool
+	// Gate is the workload of what stands before a DataStore that is not the engine's.
+	Gate func(dataStore types.UID) string
 	// Admin reads the admin plane; nil until its API server is healthy.
 	Admin func() client.Reader
 	// Tokens are nil until the REST API is ready.
@@ -235,20 +238,25 @@ func (s *Socket) status(ctx context.Context) (*Status, error) {
 	return found, nil
 }
 
-// workloadNames are namespace/name by UID; empty until the admin plane is ready.
+// workloadNames are namespace/name by workload, and store-gate/name of those that stand before data stores; empty until the admin plane is
+// ready.
 func (s *Socket) workloadNames(ctx context.Context) map[string]string {
 	names := map[string]string{}
 	admin := s.Admin()
 	if admin == nil {
 		return names
 	}
-	for _, list := range []client.ObjectList{&v1alpha1.ControlPlaneList{}, &v1alpha1.MachineList{}} {
+	for _, list := range []client.ObjectList{&v1alpha1.ControlPlaneList{}, &v1alpha1.MachineList{}, &v1alpha1.DataStoreList{}} {
 		if err := admin.List(ctx, list); err != nil {
 			s.Log.Warn("list objects for the status", "list", fmt.Sprintf("%T", list), "error", err)
 		}
 		_ = apimeta.EachListItem(list, func(o runtime.Object) error {
 			obj := o.(client.Object)
-			names[string(obj.GetUID())] = obj.GetNamespace() + "/" + obj.GetName()
+			if _, ok := obj.(*v1alpha1.DataStore); ok {
+				names[s.Gate(obj.GetUID())] = "store-gate/" + obj.GetName()
+			} else {
+				names[string(obj.GetUID())] = obj.GetNamespace() + "/" + obj.GetName()
+			}
 			return nil
 		})
 	}
