@@ -99,6 +99,7 @@ func TestListeners(t *testing.T) {
 	t.Run("Benchmark", func(t *testing.T) { meetsCIS(t, i, "demo") })
 	t.Run("Events", func(t *testing.T) { boundsEvents(t, clientset(t, i.tenant("default", "demo"))) })
 	t.Run("AuditLog", func(t *testing.T) { auditsItself(t, i, "demo") })
+	t.Run("SecondStore", func(t *testing.T) { overSecondStore(t, i) })
 }
 
 func (l listener) asksWhoCalls(t *testing.T) {
