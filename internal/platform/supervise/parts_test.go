@@ -11,11 +11,13 @@ import (
 	"encoding/pem"
 	"io"
 	"log"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -222,6 +224,47 @@ func TestPortsRunOut(t *testing.T) {
 	}
 	if _, err := r.Reserve(t.Context(), "b", []string{"1", "2"}); err != nil {
 		t.Errorf("the refused call must hold nothing: %v", err)
+	}
+}
+
+// TestPortsOfAnotherSupervisor: what one has reserved no other one of the host gets, though no program listens there yet.
+func TestPortsOfAnotherSupervisor(t *testing.T) {
+	conf := config(t.TempDir())
+	conf.Ports = PortRange{First: 20000, Last: 20003}
+	other := conf
+	other.Dir = t.TempDir()
+	one, two := open(t, conf), open(t, other)
+	first, err := one.Reserve(t.Context(), "a", []string{"1", "2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := two.Reserve(t.Context(), "a", []string{"1", "2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Sorted(maps.Values(first.Port))
+	if got = append(got, slices.Collect(maps.Values(second.Port))...); len(slices.Compact(slices.Sorted(slices.Values(got)))) != 4 {
+		t.Errorf("two supervisors reserved %v", got)
+	}
+	if _, err := two.Reserve(t.Context(), "b", []string{"1"}); err == nil {
+		t.Error("a fifth port of four was found")
+	}
+	// What is given back, or was of one that is closed and reserves again, is free.
+	if _, err := one.Remove(t.Context(), "a", 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := two.Reserve(t.Context(), "b", []string{"1", "2"}); err != nil {
+		t.Errorf("after the first has given its ports back: %v", err)
+	}
+	if err := two.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.Reserve(t.Context(), "c", []string{"1"}); err != nil {
+		t.Errorf("after the second was closed: %v", err)
+	}
+	again := open(t, other)
+	if place, err := again.Reserve(t.Context(), "b", []string{"1", "2"}); err != nil || len(place.Port) != 2 {
+		t.Errorf("a supervisor that comes back has %v, %v", place.Port, err)
 	}
 }
 

@@ -39,15 +39,15 @@ type portBook struct {
 	mu    sync.Mutex
 	byID  map[string]map[string]int
 	bad   map[string]error // workloads whose reservation cannot be read
-	taken map[int]bool
+	taken claims
 	next  int // where the search goes on, so that a freed port rests for long
 }
 
 // loadPorts reads the reservations of all workloads. A damaged one, which atomic writes do not make, fails the Reserve
 // of its workload and nothing else.
-func loadPorts(conf Config) (*portBook, error) {
+func loadPorts(ctx context.Context, conf Config) (*portBook, error) {
 	b := &portBook{addr: conf.Listen, ports: conf.Ports,
-		byID: map[string]map[string]int{}, bad: map[string]error{}, taken: map[int]bool{}}
+		byID: map[string]map[string]int{}, bad: map[string]error{}, taken: claims{conf.Listen, map[int]net.Listener{}}}
 	// Runners of different directories on one host share the range without knowing each other: they begin at different
 	// places.
 	sum := sha256.Sum256([]byte(conf.Dir))
@@ -65,7 +65,7 @@ func loadPorts(conf Config) (*portBook, error) {
 		}
 		b.byID[e.Name()] = held
 		for _, p := range held {
-			b.taken[p] = true
+			b.taken.keep(ctx, p)
 		}
 	}
 	return b, nil
@@ -96,7 +96,7 @@ func (b *portBook) reserve(ctx context.Context, id, dir string, names []string) 
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for _, p := range added {
-			delete(b.taken, p)
+			b.taken.drop(p)
 		}
 		return nil, fmt.Errorf("save ports: %w", err)
 	}
@@ -125,16 +125,17 @@ func (b *portBook) allocate(ctx context.Context, id string, names []string) (all
 		p, err := b.find(ctx)
 		if err != nil {
 			for _, p := range added {
-				delete(b.taken, p)
+				b.taken.drop(p)
 			}
 			return nil, nil, fmt.Errorf("reserve port %s: %w", name, err)
 		}
-		all[name], b.taken[p] = p, true
+		all[name] = p
 		added = append(added, p)
 	}
 	return all, added, nil
 }
 
+// find returns a port that it has claimed.
 func (b *portBook) find(ctx context.Context) (int, error) {
 	for range int(b.ports.Last) - int(b.ports.First) + 1 {
 		p := b.next
@@ -142,9 +143,13 @@ func (b *portBook) find(ctx context.Context) (int, error) {
 		if b.next > int(b.ports.Last) {
 			b.next = int(b.ports.First)
 		}
-		if !b.taken[p] && portFree(ctx, b.addr, p) {
+		if b.taken.has(p) || !b.taken.take(ctx, p) {
+			continue
+		}
+		if portFree(ctx, b.addr, p) {
 			return p, nil
 		}
+		b.taken.drop(p)
 	}
 	return 0, fmt.Errorf("no free port in %d-%d on %s", b.ports.First, b.ports.Last, b.addr)
 }
@@ -160,10 +165,17 @@ func (b *portBook) release(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range b.byID[id] {
-		delete(b.taken, p)
+		b.taken.drop(p)
 	}
 	delete(b.byID, id)
 	delete(b.bad, id)
+}
+
+// close gives up all claims.
+func (b *portBook) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.taken.dropAll()
 }
 
 // firstTaken returns the first of the ports that a program listens on, or 0.

@@ -57,7 +57,7 @@ func New(conf Config) (*Supervisor, error) {
 		cancel()
 		return nil, err
 	}
-	if s.ports, err = loadPorts(conf); err != nil {
+	if s.ports, err = loadPorts(ctx, conf); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if s.users, err = loadUsers(conf); err != nil {
@@ -151,6 +151,9 @@ func (s *Supervisor) Close() error {
 	s.cancel()
 	s.keepers.Wait()
 	s.changes.Wait()
+	if s.ports != nil {
+		s.ports.close()
+	}
 	// Last: the process that gets the lock may adopt, so no other may be supervising.
 	return s.lock.Close()
 }
