@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/datastore"
@@ -34,6 +35,10 @@ const (
 // storeLimits are those of etcd: all control planes wait for it, and it must not be ended for the memory that tenants have it
 // take.
 var storeLimits = confine.Limits{Weight: 1000, Tasks: 4096}
+
+// storeGrace is how long etcd may take to end. Asked to, it closes its port and waits seven seconds for watches, which API servers
+// never end; what it has acknowledged is on the disk.
+const storeGrace = time.Second
 
 // etcd is one that the engine runs.
 type etcd struct {
@@ -149,12 +154,13 @@ func (u *bringUp) describeStore(e *etcd, place supervise.Place) (supervise.Workl
 	return supervise.Workload{
 		ID: e.workload, Files: files, Confined: true, Limits: storeLimits, Score: confine.ScoreKept,
 		Components: []supervise.Component{{
-			Name:   "etcd",
-			Path:   u.Program,
-			Build:  datastore.Build(),
-			Args:   append([]string{"etcd"}, args...),
-			Ports:  []string{portClient, portPeer, portHTTP},
-			Writes: []string{data},
+			Name:      "etcd",
+			Path:      u.Program,
+			Build:     datastore.Build(),
+			Args:      append([]string{"etcd"}, args...),
+			Ports:     []string{portClient, portPeer, portHTTP},
+			Writes:    []string{data},
+			StopGrace: storeGrace,
 			Probe: &supervise.Probe{
 				URL:    endpoint(place.Port[portHTTP]) + "/readyz",
 				CAFile: "ca.crt", CertFile: "server.crt", KeyFile: "server.key",
