@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/tenancy/access/password"
@@ -65,9 +66,17 @@ func Explain(err error) error {
 		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 			return New(http.StatusServiceUnavailable, rest.CodeUnavailable, "the admin plane did not answer in time")
 		}
+		if unanswered(err) {
+			return &hidden{New(http.StatusServiceUnavailable, rest.CodeUnavailable, "what this needs does not answer now; repeat it in a moment"), err}
+		}
 		return internal(err)
 	}
 	return ofPlane(err, status.Status())
+}
+
+// unanswered says whether a request of KQueen's own ended without an answer, as those do that are under way when a program restarts.
+func unanswered(err error) bool {
+	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err)
 }
 
 // ofPlane is the problem that the API server's answer stands for.

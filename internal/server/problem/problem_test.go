@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"syscall"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +32,9 @@ func TestRefuses(t *testing.T) {
 		"ByThePlane":    {forbidden, true, http.StatusForbidden},
 		"NotFound":      {NotFound(), false, http.StatusNotFound},
 		"Silent":        {context.DeadlineExceeded, false, http.StatusServiceUnavailable},
+		"Refused":       {fmt.Errorf("read: %w", &url.Error{Op: "Get", URL: "https://127.0.0.1:1", Err: syscall.ECONNREFUSED}), false, http.StatusServiceUnavailable},
+		"Reset":         {fmt.Errorf("read: %w", &net.OpError{Op: "read", Err: syscall.ECONNRESET}), false, http.StatusServiceUnavailable},
+		"Cut":           {fmt.Errorf("read: %w", &url.Error{Op: "Get", URL: "https://127.0.0.1:1", Err: io.EOF}), false, http.StatusServiceUnavailable},
 		"Broken":        {errors.New("broken"), false, http.StatusInternalServerError},
 		"Unasked":       {Unasked(errors.New("broken")), false, http.StatusServiceUnavailable},
 		"KQueenRefused": {fmt.Errorf("ask: %w", Unasked(forbidden)), false, http.StatusServiceUnavailable},
