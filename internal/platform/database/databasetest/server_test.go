@@ -47,6 +47,9 @@ func TestStop(t *testing.T) {
 
 // TestEach: both databases are empty, and PostgreSQL's are not the same one.
 func TestEach(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short leaves PostgreSQL out")
+	}
 	for range 2 {
 		seen := map[string]bool{}
 		EachAddress(t, func(t *testing.T, address string) {
