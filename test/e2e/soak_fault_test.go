@@ -95,7 +95,9 @@ func (s *soak) fault(f *fault) {
 	begin := time.Now()
 	switch {
 	case f.hang:
-		f.ended = s.stop(f.victim)
+		if f.ended = s.stop(f.victim); !f.ended {
+			f.ends = nil // a machine goes on, and what runs on it
+		}
 	default:
 		kill(s.t, f.victim.pid)
 	}
