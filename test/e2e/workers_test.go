@@ -82,7 +82,7 @@ func (i *installation) workers(cluster string) *workers {
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("only root makes machines on this host")
+		t.Skip("only root makes machines, and networks beside that of this host")
 	}
 }
 
