@@ -35,7 +35,7 @@ func (v victim) String() string {
 type fault struct {
 	victim    victim
 	hang      bool
-	ended     bool          // a program that was stopped was ended by its supervisor
+	ended     bool          // the victim was, by the fault or by its supervisor
 	ends      []string      // containers that end with the machine that is hit
 	healed    time.Duration // until everything was well
 	restarted []string      // programs and containers that have nothing to do with it
@@ -88,18 +88,19 @@ func (s *soak) fault(f *fault) {
 	for _, l := range s.loads {
 		l.begin(len(s.faults) - 1)
 	}
-	if f.victim.component == "machine" {
-		f.ends = s.soaked.containers()
-	}
-	programs, containers := s.others(f), s.containers(f)
+	programs, containers, soaked := s.others(f), s.bystander.containers(), s.soaked.containers()
 	begin := time.Now()
 	switch {
 	case f.hang:
-		if f.ended = s.stop(f.victim); !f.ended {
-			f.ends = nil // a machine goes on, and what runs on it
-		}
+		f.ended = s.stop(f.victim)
 	default:
 		kill(s.t, f.victim.pid)
+		f.ended = true
+	}
+	if f.ended && f.victim.component == "machine" {
+		f.ends = soaked
+	} else {
+		containers = append(containers, soaked...)
 	}
 	if f.victim.component == "" {
 		<-time.After(time.Duration(s.random.Int64N(int64(5 * time.Second))))
@@ -107,7 +108,7 @@ func (s *soak) fault(f *fault) {
 	}
 	eventually(s.t, "everything is well after "+f.String(), func(ctx context.Context) error { return s.well(ctx, f) })
 	f.healed = time.Since(begin)
-	f.restarted = append(missing(programs, s.others(f)), missing(containers, s.containers(f))...)
+	f.restarted = append(missing(programs, s.others(f)), missing(containers, append(s.bystander.containers(), s.soaked.containers()...))...)
 	f.orphans = s.orphans()
 	s.t.Logf("%3d %-45s well after %5.1fs, restarted %v, orphans %v", len(s.faults), f, f.healed.Seconds(), f.restarted, f.orphans)
 }
@@ -130,15 +131,6 @@ func (s *soak) others(f *fault) []string {
 	return s.supervised(func(w workloadStatus, c componentStatus) bool {
 		return c.PID != f.victim.pid && (f.victim.component != "machine" || w.Name != f.victim.workload)
 	})
-}
-
-// containers are those of pods that a fault leaves alone.
-func (s *soak) containers(f *fault) []string {
-	all := s.bystander.containers()
-	if f.victim.component != "machine" {
-		all = append(all, s.soaked.containers()...)
-	}
-	return all
 }
 
 // missing are those that were there and are not any more.

@@ -111,7 +111,7 @@ func (s *soak) well(ctx context.Context, f *fault) error {
 	}
 	for _, w := range now.Workloads {
 		for _, c := range w.Components {
-			if c.State != "Ready" || c.PID == f.victim.pid && (f.ended || !f.hang) {
+			if c.State != "Ready" || c.PID == f.victim.pid && f.ended {
 				return fmt.Errorf("%s of %s is %s as process %d", c.Name, w.Name, c.State, c.PID)
 			}
 		}
