@@ -95,6 +95,14 @@ soak: kubernetes ## Kill and stop programs under load for FOR=30m, then run the 
 	KQUEEN_E2E_SEEDS=$${SEEDS:-50} KQUEEN_E2E_CLUSTERS=20 KQUEEN_E2E_FLOOD=10000 go test -trimpath -v -timeout 2h ./test/e2e -run 'TestCrashes|TestManyAtOnce|TestMember$$'
 	KQUEEN_FAULTS=all go test -trimpath -timeout 2h ./internal/... -run UnderFaults
 
+.PHONY: upgrade
+upgrade: kubernetes ## Upgrade an installation of the KQueen of a commit, FROM=..., to this one, under clients
+	@test -n "$(FROM)" || { echo 'say from which commit: make upgrade FROM=...' >&2; exit 1; }
+	@rm -rf $(BIN)/before && git worktree prune && git worktree add --quiet --detach $(BIN)/before $(FROM)
+	cd $(BIN)/before && go build $(GO_FLAGS) -o kqueen ./cmd/kqueen
+	KQUEEN_E2E_FROM=$(abspath $(BIN)/before)/kqueen go test -trimpath -v -timeout 30m ./test/e2e -run 'TestUpgradeFrom$$'
+	@git worktree remove --force $(BIN)/before
+
 .PHONY: test-node
 test-node: packages $(TOOLS)/golangci-lint ## Check form and test what becomes images for nodes
 	@for m in node node/coredns node/flannel; do (cd $$m && "$(abspath $(TOOLS))/golangci-lint" run ./...); done
