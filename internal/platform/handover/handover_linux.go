@@ -39,6 +39,8 @@ const (
 	// patience bounds each step of passing a socket on.
 	patience = 5 * time.Second
 	suffix   = ".sock"
+	// unready ends the name of a socket that does not listen yet: one that is asked then refuses, as those of dead processes do.
+	unready = ".new"
 )
 
 // Listen takes the port at address over from a process that offers it in folder, or opens it where none does. taken says which.
@@ -144,13 +146,10 @@ func offerOnce(ctx context.Context, folder string, l net.Listener) error {
 		return err
 	}
 	name := rand.Text() + suffix
-	at, err := within(folder, func(short string) (*net.UnixListener, error) {
-		return net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(short, name)})
-	})
+	at, err := listenAs(folder, name)
 	if err != nil {
 		return err
 	}
-	at.SetUnlinkOnClose(false) // its short name means another folder by then
 	defer func() { _ = os.Remove(filepath.Join(folder, name)) }()
 	defer context.AfterFunc(ctx, func() { _ = at.Close() })()
 	for {
@@ -162,6 +161,33 @@ func offerOnce(ctx context.Context, folder string, l net.Listener) error {
 			return errors.Join(err, at.Close())
 		}
 		give(conn, port)
+	}
+}
+
+// listenAs opens a socket that listens from when its name is there.
+func listenAs(folder, name string) (*net.UnixListener, error) {
+	sweep(folder)
+	at, err := within(folder, func(short string) (*net.UnixListener, error) {
+		return net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(short, name+unready)})
+	})
+	if err != nil {
+		return nil, err
+	}
+	at.SetUnlinkOnClose(false) // its short name means another folder by then
+	if err := os.Rename(filepath.Join(folder, name+unready), filepath.Join(folder, name)); err != nil {
+		return nil, errors.Join(err, at.Close(), os.Remove(filepath.Join(folder, name+unready)))
+	}
+	return at, nil
+}
+
+// sweep removes what processes left that were killed before their sockets listened.
+func sweep(folder string) {
+	entries, _ := os.ReadDir(folder) // one that cannot be read is told by what comes next
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && strings.HasSuffix(e.Name(), unready) && time.Since(info.ModTime()) > time.Minute {
+			_ = os.Remove(filepath.Join(folder, e.Name()))
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func offer(t *testing.T, folder string, l net.Listener) (stop func()) {
 		<-ended
 	}
 	t.Cleanup(stop)
-	tick := time.NewTicker(time.Millisecond)
+	tick := time.NewTicker(time.Microsecond)
 	defer tick.Stop()
 	for sockets(t, folder) == before {
 		<-tick.C
@@ -100,6 +100,38 @@ func TestHandover(t *testing.T) {
 	third := listen(t, folder, address, true)
 	if third.Addr().String() != address {
 		t.Errorf("the third one listens on %s, want %s", third.Addr(), address)
+	}
+}
+
+// TestOfferedAtOnce: a process that asks as soon as there is a name gets the port, however little the one that offers it has done since.
+func TestOfferedAtOnce(t *testing.T) {
+	folder := t.TempDir()
+	first := listen(t, folder, "127.0.0.1:0", false)
+	for range 300 {
+		stop := offer(t, folder, first)
+		if err := listen(t, folder, first.Addr().String(), true).Close(); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+	}
+}
+
+// TestSweep: what is left of a process that was killed before it listened goes, and what does not listen yet stays.
+func TestSweep(t *testing.T) {
+	folder := t.TempDir()
+	old, fresh := filepath.Join(folder, "old"+suffix+unready), filepath.Join(folder, "fresh"+suffix+unready)
+	for _, path := range []string{old, fresh} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	listen(t, folder, "127.0.0.1:0", false)
+	sweep(folder)
+	if left, _ := filepath.Glob(filepath.Join(folder, "*")); len(left) != 1 || left[0] != fresh {
+		t.Errorf("left are %v", left)
 	}
 }
 
