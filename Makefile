@@ -75,7 +75,7 @@ check: packages lint ## Check form and run the tests that start no cluster, in m
 	$(call SECONDS_OF,go test -trimpath -short -vet=off -ldflags "-s -w" -shuffle=on -p 3 ./...,tests that start no cluster)
 
 .PHONY: test
-test: packages lint clients kubernetes conformance-tests test-node ## Check form, build for all platforms and run all tests
+test: packages lint kubernetes conformance-tests test-node ## Check form and run all tests
 	@echo "Testing"
 	@# The longest first, so that the others run beside it; one more than there are processors, because tests wait a lot.
 	@# As in check; and SQLite, which is C made Go with memory of its own, takes five times as long under the race detector.

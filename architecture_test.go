@@ -113,7 +113,7 @@ const importTable = `
 	cli/progress < cli/verbs;
 	cli/verbs, cli/describe, cli/clusteraccess < COMMANDS;
 	COMMANDS < cli/client/activity, cli/client/audit, cli/client/organization, cli/client/provisioner, cli/client/release;
-	COMMANDS, tenancy/access/token, tenancy/identityprovider < cli/client/access;
+	COMMANDS, tenancy/access/token < cli/client/access;
 	COMMANDS, hosting/pki < cli/client/cluster;
 	COMMANDS, workers/machine < cli/client/nodes;
 	app, cli/connection < cli/here;
@@ -285,6 +285,7 @@ var bannedCalls = []bannedCall{
 			"hosting/release":     "moves folders",
 			"platform/supervise":  "turns over logs, which may be lost",
 			"hosting/egress":      "puts a socket in the place of another one, which ends with its process",
+			"platform/handover":   "names a socket, which ends with its process",
 		},
 	},
 	{call: "syscall.ForkExec", why: "processes are run by internal/platform/supervise"},

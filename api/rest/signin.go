@@ -1,6 +1,9 @@
 package rest
 
-import "time"
+import (
+	"net/url"
+	"time"
+)
 
 // NewDevice begins to sign in a device that has no browser (RFC 8628).
 type NewDevice struct {
@@ -56,6 +59,9 @@ type Provider struct {
 	Name        string `json:"name"`
 	DisplayName string `json:"displayName,omitempty"`
 }
+
+// CallbackPath is where browsers come back to from an identity provider.
+func CallbackPath(provider string) string { return "/signin/" + url.PathEscape(provider) + "/callback" }
 
 // ClientSecret is the secret of an identity provider's client.
 type ClientSecret struct {

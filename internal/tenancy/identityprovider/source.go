@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/tenancy/access/oidc"
 	"kqueen.io/kqueen/internal/tenancy/access/token"
@@ -27,9 +27,6 @@ var (
 
 // maxClientSecret is how long a client's secret may be, in bytes.
 const maxClientSecret = 4096
-
-// CallbackPath is where browsers come back to from a provider.
-func CallbackPath(provider string) string { return "/signin/" + url.PathEscape(provider) + "/callback" }
 
 // Source hands out providers.
 type Source struct {
@@ -146,6 +143,6 @@ func describe(p *v1alpha1.IdentityProvider, secret token.Secret, base string) oi
 	return oidc.Provider{
 		Name: p.Name, DisplayName: p.Spec.DisplayName, Issuer: p.Spec.Issuer, ClientID: p.Spec.ClientID, ClientSecret: secret,
 		CA: p.Spec.CABundle, Scopes: p.Spec.Scopes, UsernameClaim: p.Spec.UsernameClaim, GroupsClaim: p.Spec.GroupsClaim,
-		AdminGroups: p.Spec.AdminGroups, RedirectURL: base + CallbackPath(p.Name),
+		AdminGroups: p.Spec.AdminGroups, RedirectURL: base + rest.CallbackPath(p.Name),
 	}
 }

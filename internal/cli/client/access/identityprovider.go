@@ -17,7 +17,6 @@ import (
 	"kqueen.io/kqueen/internal/cli/kinds"
 	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/cli/verbs"
-	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 )
 
 // NewIdentityProviderCommand returns `identityprovider` and what is under it.
@@ -134,7 +133,7 @@ func createProvider(ctx context.Context, e *connection.Env, p *v1alpha1.Identity
 	if err != nil {
 		return fmt.Errorf("create identityprovider %s: %w", p.Name, err)
 	}
-	e.Say("identityprovider %s created; browsers come back to https://ADDRESS%s", p.Name, identityprovider.CallbackPath(p.Name))
+	e.Say("identityprovider %s created; browsers come back to https://ADDRESS%s", p.Name, rest.CallbackPath(p.Name))
 	if !p.Spec.PublicClient {
 		e.Say("set the client's secret with: %s <FILE", e.Command("identityprovider secret "+p.Name))
 	}
