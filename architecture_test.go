@@ -154,11 +154,13 @@ const importTable = `
 // testImports are the packages that the tests of a package may import beside those that importTable allows.
 var testImports = map[string]map[string]string{
 	"clusters/cluster":  {"clusters/provision/hosted": "the reconciler is tested with a real driver, not with a fake alone"},
+	"hosting/egress":    {"platform/osthread": "makes a network for one thread alone"},
 	"hosting/storegate": {"hosting/pki": "its etcd, its tenants and the gate have the certificates that they have in an installation"},
 	"workers/addons":    {"platform/kube": "what it says is applied to a real API server as it is in a cluster"},
 	"test/e2e": {
 		"platform/confine":  "knows the users of programs by their range",
 		"platform/links":    "has machines of its own, with links of this host",
+		"platform/osthread": "enters networks and mounts disks for one thread alone",
 		"hosting/datastore": "runs an etcd of an operator's own",
 		"hosting/pki":       "with keys for it",
 	},

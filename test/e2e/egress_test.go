@@ -17,7 +17,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,6 +27,8 @@ import (
 	"golang.org/x/sys/unix"
 	reviewv1 "k8s.io/api/admission/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"kqueen.io/kqueen/internal/platform/osthread"
 )
 
 // callAllowed: what an administrator of the installation allows to an organization its API servers call, at that port, and no other
@@ -132,15 +133,14 @@ func beside(t *testing.T, b *box) [2]net.Listener {
 	}
 	var opened [2]net.Listener
 	thread, moved, ended := make(chan int, 1), make(chan error, 1), make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends here, and no other goroutine gets its network
+	osthread.Spend(func() {
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		thread <- unix.Gettid()
 		if err = errors.Join(err, <-moved); err == nil {
 			opened, err = b.listen()
 		}
 		ended <- err
-	}()
+	})
 	moved <- netlink.LinkSetNsPid(peer, <-thread)
 	if err := <-ended; err != nil {
 		t.Fatal(err)

@@ -5,10 +5,11 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/platform/osthread"
 )
 
 // testSmallDisk starts KQueen on a disk of 64 MiB.
@@ -22,15 +23,14 @@ func testSmallDisk(t *testing.T) {
 	}
 	var said result
 	ended := make(chan error, 1)
-	go func() {
-		// Never unlocked: the thread ends with this goroutine, and with it the namespace and the disk in it.
-		runtime.LockOSThread()
+	// With the thread end the namespace and the disk in it.
+	osthread.Spend(func() {
 		err := mountSmall(i.dir)
 		if err == nil {
 			said = i.kqueen("up")
 		}
 		ended <- err
-	}()
+	})
 	if err := <-ended; err != nil {
 		t.Skipf("a small disk has to be mounted, and this machine does not allow that to its root (a container without CAP_SYS_ADMIN): %v", err)
 	}

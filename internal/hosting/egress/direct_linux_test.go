@@ -6,12 +6,13 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/platform/osthread"
 )
 
 // TestDirectLeavesTheHost: a range that is routed to this host is on none of its interfaces, and leads to it all the same.
@@ -20,10 +21,7 @@ func TestDirectLeavesTheHost(t *testing.T) {
 		t.Skip("only root makes a network of its own")
 	}
 	failed := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends here, and no other goroutine gets its network
-		failed <- refusesRouted(t.Context())
-	}()
+	osthread.Spend(func() { failed <- refusesRouted(t.Context()) })
 	if err := <-failed; err != nil {
 		t.Fatal(err)
 	}
