@@ -30,16 +30,11 @@ import (
 func overSecondStore(t *testing.T, i *installation) {
 	c, ds := i.admin(), i.secondStore(t)
 	gate := "store-gate/" + ds.Name
-	makeObject(t, c, &v1alpha1.Provisioner{
-		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "over-second"},
-		Spec:       v1alpha1.ProvisionerSpec{Driver: "hosted", Parameters: &apiextensionsv1.JSON{Raw: []byte(`{"dataStore":"second"}`)}},
-	})
+	i.overSecond(t)
 	i.ok("cluster", "create", "elsewhere", "--provisioner", "over-second", "--wait", "--timeout", patience.String())
 	runs := i.pid(gate, "store-gate")
-	args := argumentsOf(t, i.pid("org-default/elsewhere", "kube-apiserver"))
-	listens := valueOf(argumentsOf(t, runs), "--listen")
-	if got := valueOf(args, "--etcd-servers"); listens == "" || got != "https://"+listens {
-		t.Errorf("the API server calls %s, and the gate listens at %s", got, listens)
+	if err := i.callsGate(t.Context(), t, "elsewhere", gate); err != nil {
+		t.Error(err)
 	}
 	if got := valueOf(argumentsOf(t, runs), "--store"); "https://"+got != ds.Spec.Endpoints[0] {
 		t.Errorf("the gate calls %s, and the etcd is at %s", got, ds.Spec.Endpoints[0])
@@ -64,6 +59,32 @@ func overSecondStore(t *testing.T, i *installation) {
 	if pid := i.pidOf(gate, "store-gate"); pid != 0 {
 		t.Errorf("the gate runs on as %d", pid)
 	}
+}
+
+// overSecond makes the provisioner of clusters over the DataStore "second".
+func (i *installation) overSecond(t *testing.T) {
+	t.Helper()
+	makeObject(t, i.admin(), &v1alpha1.Provisioner{
+		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "over-second"},
+		Spec:       v1alpha1.ProvisionerSpec{Driver: "hosted", Parameters: &apiextensionsv1.JSON{Raw: []byte(`{"dataStore":"second"}`)}},
+	})
+}
+
+// callsGate says why a cluster's API server does not call a gate.
+func (i *installation) callsGate(ctx context.Context, t *testing.T, cluster, gate string) error {
+	cp := &v1alpha1.ControlPlane{}
+	if err := i.admin().Get(ctx, client.ObjectKey{Namespace: "org-default", Name: cluster}, cp); err != nil {
+		return err
+	}
+	server, runs := i.pidOf("org-default/"+cluster, "kube-apiserver"), i.pidOf(gate, "store-gate")
+	if server == 0 || runs == 0 {
+		return errors.New("one of them does not run")
+	}
+	calls, listens := valueOf(argumentsOf(t, server), "--etcd-servers"), valueOf(argumentsOf(t, runs), "--listen")
+	if calls != "https://"+listens {
+		return fmt.Errorf("it calls %s, and the gate listens at %s", calls, listens)
+	}
+	return nil
 }
 
 // secondStore starts an etcd beside the installation and makes the DataStore "second" of it.
