@@ -50,6 +50,7 @@ type gates struct {
 
 	mu      sync.Mutex // held while one is begun: another caller would only begin it again
 	running map[types.UID]*runningGate
+	removed map[types.UID]bool
 }
 
 // runningGate is one that runs here, and what it was begun with.
@@ -65,7 +66,7 @@ type runningGate struct {
 func newGates(a *App, store *engine.Store) *gates {
 	g := &gates{
 		keeper: &gatekeeper.Keeper{Supervisor: a.supervisor, Program: a.Program, Patience: gatePatience}, keys: filepath.Join(a.Dir, "keys"), log: a.Log,
-		running: map[types.UID]*runningGate{},
+		running: map[types.UID]*runningGate{}, removed: map[types.UID]bool{},
 	}
 	if store == nil || store.Gate == nil {
 		return g
@@ -128,6 +129,9 @@ func (g *gates) Tend(ctx context.Context, store *controlplane.Store) error {
 
 // begin is called with the lock held. One that runs goes on, or another one takes its place.
 func (g *gates) begin(ctx context.Context, store *controlplane.Store) (*runningGate, error) {
+	if g.removed[store.UID] {
+		return nil, fmt.Errorf("%q: %w", store.Name, controlplane.ErrStoreNotFound)
+	}
 	members, err := gatekeeper.Members(store.Endpoints)
 	if err != nil {
 		return nil, err
@@ -180,6 +184,7 @@ func (g *gates) file(dataStore types.UID) string {
 func (g *gates) Remove(ctx context.Context, dataStore types.UID) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.removed[dataStore] = true
 	if err := g.keeper.Remove(ctx, gateOf(dataStore)); err != nil {
 		return err
 	}

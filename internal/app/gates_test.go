@@ -62,7 +62,7 @@ func TestGates(t *testing.T) {
 	engines := &controlplane.Gate{Endpoint: "https://127.0.0.1:2380"}
 	g := &gates{
 		own: controlplane.FixedGates{"default": engines}, keeper: &gatekeeper.Keeper{Supervisor: h, Program: "/kqueen"}, keys: t.TempDir(),
-		log: slog.New(slog.DiscardHandler), running: map[types.UID]*runningGate{},
+		log: slog.New(slog.DiscardHandler), running: map[types.UID]*runningGate{}, removed: map[types.UID]bool{},
 	}
 	if got, err := g.Of(ctx, &controlplane.Store{Name: "default", UID: "u-1"}); got != engines || err != nil || len(h.applied) > 0 {
 		t.Errorf("the engine's store has the gate %v (%v), and %v run", got, err, h.applied)
@@ -90,6 +90,12 @@ func TestGates(t *testing.T) {
 	}
 	if err := g.Remove(ctx, second.UID); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := g.Of(ctx, second); !errors.Is(err, controlplane.ErrStoreNotFound) {
+		t.Errorf("a caller that has not heard that it is gone: %v", err)
+	}
+	if err := g.Tend(ctx, second); !errors.Is(err, controlplane.ErrStoreNotFound) {
+		t.Errorf("a look at it from before it went: %v", err)
 	}
 	if files, err := filepath.Glob(filepath.Join(g.keys, "*")); err != nil || len(files)+len(h.applied) > 0 || len(g.Ready()) != 1 {
 		t.Errorf("left are %v and %v (%v)", files, h.applied, err)

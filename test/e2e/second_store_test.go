@@ -48,8 +48,13 @@ func overSecondStore(t *testing.T, i *installation) {
 		t.Fatal(err)
 	}
 	eventually(t, "the gate goes with its DataStore", func(ctx context.Context) error {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(ds), &v1alpha1.DataStore{}); !apierrors.IsNotFound(err) {
-			return errors.Join(errors.New("the DataStore is there"), err)
+		seen := &v1alpha1.DataStore{}
+		err := c.Get(ctx, client.ObjectKeyFromObject(ds), seen)
+		if err == nil {
+			return fmt.Errorf("the DataStore is there: %+v", seen.Status.Conditions)
+		}
+		if !apierrors.IsNotFound(err) {
+			return err
 		}
 		if left := slices.DeleteFunc(files(t, i.dir), func(file string) bool { return !strings.Contains(file, string(ds.UID)) }); len(left) > 0 {
 			return fmt.Errorf("left are %v", left)

@@ -97,11 +97,11 @@ func (r *dataStoreReconciler) disconnect(ctx context.Context, ds *v1alpha1.DataS
 	if users > 0 {
 		return operator.Wait(v1alpha1.ReasonKeyspacesRemain, fmt.Sprintf("control planes that still have a keyspace here: %d; delete them first", users), storeCheckInterval)
 	}
-	if err := r.gates.Remove(ctx, ds.UID); err != nil {
-		return operator.Retry(v1alpha1.ReasonUnreachable, err)
-	}
 	if err := r.stores.Forget(ds.UID); err != nil {
 		return operator.Retry(v1alpha1.ReasonUnreachable, fmt.Errorf("close the connection: %w", err))
+	}
+	if err := r.gates.Remove(ctx, ds.UID); err != nil {
+		return operator.Retry(v1alpha1.ReasonUnreachable, err)
 	}
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }

@@ -63,8 +63,9 @@ type DataStores struct {
 
 // slot is the place of one data store's connection.
 type slot struct {
-	mu   sync.Mutex
-	conn *connection // nil while there is none
+	mu     sync.Mutex
+	conn   *connection // nil while there is none
+	closed bool        // for good
 }
 
 // connection is an open store and what it was opened from.
@@ -99,6 +100,9 @@ func (d *DataStores) Open(ctx context.Context, name string) (*Store, error) {
 	// Opening happens under the slot's lock: another reconcile that wants this store would only open it again.
 	slot.mu.Lock()
 	defer slot.mu.Unlock()
+	if slot.closed {
+		return nil, fmt.Errorf("%q: %w", name, ErrStoreNotFound)
+	}
 	if have := slot.conn; have != nil && slices.Equal(have.endpoints, ds.Spec.Endpoints) && maps.EqualFunc(have.credentials, secret, bytes.Equal) {
 		return have.store, nil
 	}
@@ -134,14 +138,13 @@ func (s *slot) close() error {
 	return conn.close()
 }
 
-// Forget closes the connection to a data store that is gone.
+// Forget closes the connection to a data store that goes. The slot stays: a caller whose cache still has the DataStore would open a
+// connection that no caller closes.
 func (d *DataStores) Forget(uid types.UID) error {
 	slot := d.slot(uid)
-	d.mu.Lock()
-	delete(d.slots, uid)
-	d.mu.Unlock()
 	slot.mu.Lock()
 	defer slot.mu.Unlock()
+	slot.closed = true
 	return slot.close()
 }
 

@@ -37,11 +37,11 @@ var ErrGateNotReady = errors.New("the gate before the data store is not ready ye
 // Gates are what stands before data stores. They may come later than the control planes that need them.
 type Gates interface {
 	// Of returns the gate before a data store, of which one is begun when there is none; until that answers the error is
-	// [ErrGateNotReady]. It is nil where API servers call the store directly.
+	// [ErrGateNotReady], and after Remove [ErrStoreNotFound]. It is nil where API servers call the store directly.
 	Of(ctx context.Context, store *Store) (*Gate, error)
 	// Tend begins the gate of a data store, or brings it to what the store is now.
 	Tend(ctx context.Context, store *Store) error
-	// Remove ends the gate of a DataStore that goes. It is idempotent.
+	// Remove ends the gate of a DataStore that goes, for good: a caller whose cache still has the DataStore begins no other. It is idempotent.
 	Remove(ctx context.Context, dataStore types.UID) error
 	// Ready are those that stand now, by the names of their DataStores.
 	Ready() map[string]*Gate

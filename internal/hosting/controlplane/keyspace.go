@@ -36,7 +36,7 @@ func (r *reconciler) removeKeyspace(ctx context.Context, cp *v1alpha1.ControlPla
 	if err != nil {
 		return storeOutcome(err)
 	}
-	if err := r.shutOut(ctx, store, keyspace); err != nil {
+	if err := r.shutOut(ctx, store, keyspace); err != nil && !errors.Is(err, ErrStoreNotFound) {
 		return operator.Retry(v1alpha1.ReasonKeyspaceRemaining, err)
 	}
 	if err := store.Remove(ctx, keyspace); err != nil {

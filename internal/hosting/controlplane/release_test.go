@@ -218,4 +218,22 @@ func TestDataStore(t *testing.T) {
 	if err := c.Get(t.Context(), key, ds); !apierrors.IsNotFound(err) {
 		t.Errorf("no control plane uses it and it is still there: %v", err)
 	}
+	stores.client = lateCache{c, ds.DeepCopy()}
+	if _, err := stores.Open(t.Context(), ds.Name); !errors.Is(err, ErrStoreNotFound) {
+		t.Errorf("a look at it from before it went: %v", err)
+	}
+}
+
+// lateCache has not heard that a DataStore is gone.
+type lateCache struct {
+	client.Client
+	gone *v1alpha1.DataStore
+}
+
+func (l lateCache) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if into, ok := o.(*v1alpha1.DataStore); ok && key.Name == l.gone.Name {
+		l.gone.DeepCopyInto(into)
+		return nil
+	}
+	return l.Client.Get(ctx, key, o, opts...)
 }
