@@ -130,7 +130,8 @@ const importTable = `
 	workers/machine < docs/examples/rack;
 	hosting/release < kubernetes/build;
 	hosting/release, PLAIN < kubernetes/generate;
-	app < bench, test/conformance;
+	NONE < platform/freeport;
+	app, platform/freeport < bench, test/conformance;
 
 	# Packages for tests. Only tests and each other may import them.
 	hosting/release, hosting/pki, API < hosting/controlplanetest;
@@ -148,15 +149,19 @@ const importTable = `
 	NONE < tenancy/access/oidc/oidctest;
 	api/rest < cli/clitest;
 	NONE < server/socket/sockettest;
-	API < test/e2e;
+	API, platform/freeport < test/e2e;
 `
 
 // testImports are the packages that the tests of a package may import beside those that importTable allows.
 var testImports = map[string]map[string]string{
 	"clusters/cluster":  {"clusters/provision/hosted": "the reconciler is tested with a real driver, not with a fake alone"},
 	"hosting/egress":    {"platform/osthread": "makes a network for one thread alone"},
-	"hosting/storegate": {"hosting/pki": "its etcd, its tenants and the gate have the certificates that they have in an installation"},
-	"workers/addons":    {"platform/kube": "what it says is applied to a real API server as it is in a cluster"},
+	"hosting/datastore": {"platform/freeport": "starts an etcd"},
+	"hosting/storegate": {
+		"hosting/pki":       "its etcd, its tenants and the gate have the certificates that they have in an installation",
+		"platform/freeport": "starts etcds and gates",
+	},
+	"workers/addons": {"platform/kube": "what it says is applied to a real API server as it is in a cluster"},
 	"test/e2e": {
 		"platform/confine":  "knows the users of programs by their range",
 		"platform/links":    "has machines of its own, with links of this host",

@@ -19,6 +19,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/runner"
 	"kqueen.io/kqueen/internal/hosting/runner/process"
+	"kqueen.io/kqueen/internal/platform/freeport"
 	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
@@ -93,7 +94,7 @@ func adminCaller(keys pki.Bundle) (*http.Client, error) {
 
 func bareWorkload(inst *installation, keyspace datastore.Keyspace, dir string) (supervise.Workload, pki.Bundle, int, error) {
 	fail := func(err error) (supervise.Workload, pki.Bundle, int, error) { return supervise.Workload{}, nil, 0, err }
-	port, err := freePort()
+	port, err := freeport.Take()
 	if err != nil {
 		return fail(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/freeport"
 )
 
 // hand is a cluster that is made step by step with the programs that KQueen uses: what "kubeadm init" does, as
@@ -46,7 +47,7 @@ func byHand(ctx context.Context, inst *installation, parts release.NodeParts) (t
 	if err != nil {
 		return 0, err
 	}
-	port, err := freePort()
+	port, err := freeport.Take()
 	if err != nil {
 		return 0, err
 	}
@@ -131,11 +132,11 @@ networking: {podSubnet: 10.244.0.0/16, serviceSubnet: 10.96.0.0/16}
 }
 
 func (h *hand) etcd() (*exec.Cmd, error) {
-	client, err := freePort()
+	client, err := freeport.Take()
 	if err != nil {
 		return nil, err
 	}
-	peer, err := freePort()
+	peer, err := freeport.Take()
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"kqueen.io/kqueen/internal/app"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/freeport"
 	"kqueen.io/kqueen/internal/platform/kube"
 )
 
@@ -51,11 +51,11 @@ func start(ctx context.Context, program string) (*installation, error) {
 
 func (i *installation) begin(ctx context.Context) error {
 	// Others, who take the ports that are well known, may come while kqueen does not run.
-	gateway, err := freePort()
+	gateway, err := freeport.Take()
 	if err != nil {
 		return err
 	}
-	api, err := freePort()
+	api, err := freeport.Take()
 	if err != nil {
 		return err
 	}
@@ -133,12 +133,4 @@ func (i *installation) create(ctx context.Context, name string) error {
 func (i *installation) deleteAll(ctx context.Context, names []string) error {
 	args := append([]string{"cluster", "delete", "--yes"}, names...)
 	return i.kqueen(ctx, args...)
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }

@@ -19,6 +19,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/app"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/freeport"
 	"kqueen.io/kqueen/internal/platform/kube"
 )
 
@@ -63,7 +64,7 @@ func (i *installation) begin(ctx context.Context, suite release.Suite) error {
 		return fmt.Errorf("release %s is not built; run: make kubernetes", suite.Version)
 	}
 	i.kubectl = binaries.Path("kubectl")
-	port, err := freePort()
+	port, err := freeport.Take()
 	if err != nil {
 		return err
 	}
@@ -153,12 +154,4 @@ func (i *installation) remove(ctx context.Context) error {
 		err = i.kqueen(ctx, "reset", "--yes")
 	}
 	return errors.Join(err, os.RemoveAll(i.base))
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }

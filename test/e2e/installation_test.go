@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +40,7 @@ import (
 
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/platform/database/databasetest"
+	"kqueen.io/kqueen/internal/platform/freeport"
 )
 
 const (
@@ -205,26 +205,16 @@ func ports(t *testing.T) []string {
 	}
 }
 
-// given are the ports and networks that this test binary has given out.
+// given are the networks that this test binary has given out.
 var given sync.Map
 
-// freePort is between the runner's ports and those that the kernel gives away.
 func freePort(t *testing.T) int {
 	t.Helper()
-	for range 1000 {
-		port := 30000 + rand.IntN(2700)
-		if _, taken := given.LoadOrStore(port, true); taken {
-			continue
-		}
-		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
-			return port
-		}
+	port, err := freeport.Take()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no free port")
-	return 0
+	return port
 }
 
 // freeNetwork numbers a network of which no other test of this binary has the first six bits.

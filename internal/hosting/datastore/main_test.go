@@ -26,6 +26,7 @@ import (
 
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/platform/freeport"
 )
 
 const asEtcd = "KQUEEN_TEST_ETCD"
@@ -144,12 +145,11 @@ func startEtcd(ctx context.Context, dir string) (stop func(), err error) {
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		port, err := freeport.Take()
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = l.Close() }()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		ports = append(ports, port)
 	}
 	return ports, nil
 }

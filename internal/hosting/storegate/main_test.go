@@ -26,6 +26,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
+	"kqueen.io/kqueen/internal/platform/freeport"
 )
 
 const asEtcd = "KQUEEN_TEST_ETCD"
@@ -142,12 +143,11 @@ func (s *server) start(ctx context.Context, dir string, quota int64) (stop func(
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		port, err := freeport.Take()
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = l.Close() }()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		ports = append(ports, port)
 	}
 	return ports, nil
 }
