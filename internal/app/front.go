@@ -25,7 +25,10 @@ import (
 const workloadGateway = "gateway"
 
 // gatewayBuild is raised for a gateway that an upgrade has to replace. Its connections end by themselves then, within gatewayLeaves.
-const gatewayBuild = "gateway 2"
+const gatewayBuild = "gateway 3"
+
+// gatewayLimits: all clients of all control planes wait for it.
+var gatewayLimits = confine.Limits{Weight: 1000}
 
 // Its file, and the folder in which the port is passed on.
 const (
@@ -81,7 +84,7 @@ func (a *App) serveFront(ctx context.Context) error {
 	p := gateway.Process{
 		Listen: listen, Handover: filepath.Join(place.Dir, handoverFolder), Routes: filepath.Join(place.Dir, routesFile), Health: health,
 	}
-	err = a.supervisor.Apply(ctx, supervise.Workload{ID: workloadGateway, Score: confine.ScoreKept, Components: []supervise.Component{{
+	err = a.supervisor.Apply(ctx, supervise.Workload{ID: workloadGateway, Limits: gatewayLimits, Score: confine.ScoreKept, Components: []supervise.Component{{
 		Name:  workloadGateway,
 		Path:  a.Program,
 		Build: gatewayBuild,

@@ -25,6 +25,9 @@ const (
 	egressLeaves = time.Hour
 )
 
+// egressLimits: the API servers of all control planes wait for it.
+var egressLimits = confine.Limits{Weight: 1000}
+
 // adminNetwork is the addressing of the admin plane. No pod and no Service lives there but "kubernetes".
 var adminNetwork = v1alpha1.Network{PodCIDR: "10.254.0.0/16", ServiceCIDR: "10.255.0.0/24", DNSDomain: "cluster.local"}
 
@@ -101,7 +104,7 @@ func (u *bringUp) egress(ctx context.Context) error {
 		return fmt.Errorf("reserve the directory of egress: %w", err)
 	}
 	health := net.JoinHostPort(place.Addr.String(), strconv.Itoa(place.Port[port]))
-	err = u.Supervisor.Apply(ctx, supervise.Workload{ID: WorkloadEgress, Score: confine.ScoreKept, Components: []supervise.Component{{
+	err = u.Supervisor.Apply(ctx, supervise.Workload{ID: WorkloadEgress, Limits: egressLimits, Score: confine.ScoreKept, Components: []supervise.Component{{
 		Name:  "egress",
 		Path:  u.Program,
 		Build: egressBuild,

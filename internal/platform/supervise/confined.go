@@ -21,12 +21,6 @@ import (
 // ConfinementComplete is Status.Confinement where all is in effect that Workload.Confined means.
 const ConfinementComplete = "complete"
 
-// confinement is what an order confines a component to.
-type confinement struct {
-	user   int
-	limits confine.Limits
-}
-
 // confine has the orders of a workload run confined, where the host lets us. The caller may change the workload.
 func (s *Supervisor) confine(wl *workload, w Workload, orders map[string]order) (files map[string]File, err error) {
 	say := func(text string) {
@@ -36,6 +30,9 @@ func (s *Supervisor) confine(wl *workload, w Workload, orders map[string]order) 
 	}
 	if !w.Confined {
 		say("")
+		if w.Limits != (confine.Limits{}) && s.users.unable() == "" {
+			limit(orders, w.Limits)
+		}
 		return w.Files, nil
 	}
 	if reason := s.users.unable(); reason != "" {
@@ -46,8 +43,9 @@ func (s *Supervisor) confine(wl *workload, w Workload, orders map[string]order) 
 	if err != nil {
 		return nil, err
 	}
+	limit(orders, w.Limits)
 	for name, o := range orders {
-		o.confined, o.spec = &confinement{user, w.Limits}, confinedSpec(o.spec, user)
+		o.user, o.spec = user, confinedSpec(o.spec, user)
 		if o.byPath != "" {
 			o.byPath = confinedSpec(o.byPath, user)
 		}
@@ -61,6 +59,14 @@ func (s *Supervisor) confine(wl *workload, w Workload, orders map[string]order) 
 		files[name] = f
 	}
 	return files, nil
+}
+
+// limit has the programs of orders run with limits.
+func limit(orders map[string]order, l confine.Limits) {
+	for name, o := range orders {
+		o.limits = &l
+		orders[name] = o
+	}
 }
 
 // wallIn limits the connections of a workload's user, before its programs start. A failure keeps none from running; the
@@ -107,7 +113,7 @@ func confinedSpec(spec string, user int) string {
 
 // confine prepares a start as ordered.
 func (o order) confine(l *launch) error {
-	if o.confined == nil {
+	if o.user == 0 {
 		return nil
 	}
 	if err := confine.Share(l.path); err != nil {
@@ -115,11 +121,11 @@ func (o order) confine(l *launch) error {
 	}
 	writes := o.comp.writes(l.dir)
 	for _, folder := range writes {
-		if err := confine.Give(folder, o.confined.user); err != nil {
+		if err := confine.Give(folder, o.user); err != nil {
 			return err
 		}
 	}
-	l.user = o.confined.user
+	l.user = o.user
 	l.confined = &confine.Program{Path: l.path, Dir: l.dir, Writes: writes}
 	return nil
 }
@@ -171,8 +177,11 @@ func (k *keeper) settle(o order) {
 	if o.score != 0 {
 		err = confine.Score(k.proc.pid, o.score)
 	}
-	if o.confined != nil {
-		err = errors.Join(err, confine.Bound(k.proc.pid), k.s.group(k.wl.id).Hold(k.proc.pid, o.confined.limits))
+	if o.user != 0 {
+		err = errors.Join(err, confine.Bound(k.proc.pid))
+	}
+	if o.limits != nil {
+		err = errors.Join(err, k.s.group(k.wl.id).Hold(k.proc.pid, *o.limits))
 	}
 	text := ""
 	if err != nil {

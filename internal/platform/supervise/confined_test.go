@@ -144,6 +144,28 @@ func TestConfinedProgram(t *testing.T) {
 	}
 }
 
+// TestLimitsWithoutConfinement: a program that runs as KQueen does has limits, too, also one that runs already.
+func TestLimitsWithoutConfinement(t *testing.T) {
+	t.Parallel()
+	r := open(t, config(t.TempDir()))
+	w := confinedServer(t, r, "a")
+	w.Confined, w.Limits = false, confine.Limits{}
+	apply(t, r, w)
+	pid := await(t, r, "a", Status.Ready).Components[0].PID
+	if got := limitsOf(t, pid); len(got) > 0 {
+		t.Errorf("without limits it has %v", got)
+	}
+	w.Limits.Weight = 1000
+	apply(t, r, w)
+	s := await(t, r, "a", func(s Status) bool { return s.Ready() && len(limitsOf(t, s.Components[0].PID)) == 3 })
+	if got := limitsOf(t, pid); got["cpu.shares"] != "10240" && got["cpu.weight"] != "1000" {
+		t.Errorf("it has %v", got)
+	}
+	if s.Components[0].PID != pid || s.Confinement != "" {
+		t.Errorf("limits have restarted the program, or confined it: %v", s)
+	}
+}
+
 // TestConfinedIsFoundAgain: another KQueen finds a program of another user, and does not start it again. A program that was
 // not confined is restarted once.
 func TestConfinedIsFoundAgain(t *testing.T) {

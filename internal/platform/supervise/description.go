@@ -29,7 +29,8 @@ type Workload struct {
 	// Reach are the addresses to which the programs of a confined workload may open connections, beside the workload's own
 	// ports on this host; nil: all. A change takes effect at once and restarts none.
 	Reach []netip.AddrPort
-	// Limits are for all programs of a confined workload together. A change takes effect at once and restarts none.
+	// Limits are for all programs of the workload together, where the host lets us set them. Those of a confined workload are in a group of
+	// their own also without any. A change takes effect at once and restarts none.
 	Limits confine.Limits
 	// Score says which programs the kernel ends first when memory runs out: one of confine's. It takes effect at once.
 	Score int

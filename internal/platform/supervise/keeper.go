@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kqueen.io/kqueen/internal/platform/confine"
 	"kqueen.io/kqueen/internal/platform/health"
 )
 
@@ -23,8 +24,9 @@ type order struct {
 	ports  []int         // the ports it binds
 	grace  time.Duration // between SIGTERM and SIGKILL
 
-	confined *confinement // nil: it runs as we do
-	score    int          // see Workload.Score
+	user   int             // under which it runs confined; 0: it runs as we do
+	limits *confine.Limits // nil: none
+	score  int             // see Workload.Score
 }
 
 type orderKind int
