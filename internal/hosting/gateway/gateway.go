@@ -17,10 +17,13 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"kqueen.io/kqueen/internal/platform/peer"
 	"kqueen.io/kqueen/internal/platform/relay"
@@ -34,6 +37,8 @@ const (
 	DefaultMaxConnsPerAddress        = 2_000
 	DefaultMaxConnsPerHost           = 1_000
 	DefaultMaxConnsPerHostAndAddress = 500
+	// DefaultBytesPerHost is for each processor of the host.
+	DefaultBytesPerHost = 32 << 20
 )
 
 // Config limits what a connection may cost. Zero values mean the defaults.
@@ -53,6 +58,9 @@ type Config struct {
 	// MaxConnsPerHostAndAddress limits those of one address to one name. Beyond it, and beyond MaxConnsPerAddress, the
 	// connection of that address that has been silent for longest gives way to the next one.
 	MaxConnsPerHostAndAddress int
+	// BytesPerHost is how many bytes a second the connections of one name carry for long, in both directions together, and how many at
+	// once. What is too fast waits, so that watches of a tenant that writes large objects leave processor time to the others.
+	BytesPerHost int
 
 	minSilence time.Duration // of a connection that gives way
 }
@@ -72,8 +80,14 @@ type Gateway struct {
 
 // route is where the connections of a name go. It dies with RemoveRoute: a later one of the same name is another route.
 type route struct {
-	backend netip.AddrPort
+	destination
 	limiter *limiter
+}
+
+// destination is where connections go, and how many bytes a second all of them together.
+type destination struct {
+	backend netip.AddrPort
+	bytes   *rate.Limiter
 }
 
 // link is one connection on its way.
@@ -107,6 +121,7 @@ func New(c Config) *Gateway {
 		{&c.MaxConnsPerAddress, DefaultMaxConnsPerAddress},
 		{&c.MaxConnsPerHost, DefaultMaxConnsPerHost},
 		{&c.MaxConnsPerHostAndAddress, DefaultMaxConnsPerHostAndAddress},
+		{&c.BytesPerHost, DefaultBytesPerHost * runtime.NumCPU()},
 	} {
 		if *limit.value <= 0 {
 			*limit.value = limit.natural
@@ -131,7 +146,8 @@ func (g *Gateway) SetRoute(host string, backend netip.AddrPort) error {
 		r.backend = backend
 		return nil
 	}
-	g.routes[name] = &route{backend: backend, limiter: g.newLimiter(g.c.MaxConnsPerHost, g.c.MaxConnsPerHostAndAddress)}
+	bytes := rate.NewLimiter(rate.Limit(g.c.BytesPerHost), g.c.BytesPerHost)
+	g.routes[name] = &route{destination{backend, bytes}, g.newLimiter(g.c.MaxConnsPerHost, g.c.MaxConnsPerHostAndAddress)}
 	return nil
 }
 
@@ -149,15 +165,15 @@ func (g *Gateway) RemoveRoute(host string) {
 }
 
 // join counts a connection to its host; leave must be called when it ends. From here on RemoveRoute cuts it, even while its backend is being dialled.
-func (g *Gateway) join(host string, l *link) (backend netip.AddrPort, leave func(), err error) {
+func (g *Gateway) join(host string, l *link) (to destination, leave func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r, ok := g.routes[canonical(host)]
 	if !ok {
-		return netip.AddrPort{}, nil, errNoRoute
+		return destination{}, nil, errNoRoute
 	}
 	leave, err = r.limiter.enter(l)
-	return r.backend, leave, err
+	return r.destination, leave, err
 }
 
 // check says what is wrong with a route.

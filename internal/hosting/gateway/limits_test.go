@@ -37,6 +37,27 @@ func TestRemoveRouteCutsItsConnectionsOnly(t *testing.T) {
 	mustExchange(t, dial(t, addr), helloOf(t, "a.org.test"))
 }
 
+// TestOneNameCannotUseUpTheOthersBytes: what a name carries too fast waits, also over a second connection, and another name's does not.
+func TestOneNameCannotUseUpTheOthersBytes(t *testing.T) {
+	const bytes = 128 << 10
+	g, addr := start(t, Config{BytesPerHost: bytes})
+	to := backend(t, func(c *net.TCPConn) { _, _ = c.Write(make([]byte, 64*bytes)) })
+	setRoute(t, g, "a.org.test", to)
+	setRoute(t, g, "b.org.test", backend(t, echo))
+	came := 0
+	for range 2 {
+		c := say(t, addr, helloOf(t, "a.org.test"))
+		_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+		n, _ := io.Copy(io.Discard, c)
+		came += int(n)
+	}
+	// What it may at once, what it may in that second, and one step more over each connection.
+	if most := 4 * bytes; came < bytes || came > most {
+		t.Errorf("%d bytes came, want at least %d and at most %d", came, bytes, most)
+	}
+	mustExchange(t, dial(t, addr), helloOf(t, "b.org.test"))
+}
+
 func TestNewBackendKeepsOpenConnections(t *testing.T) {
 	g, addr := start(t, Config{})
 	setRoute(t, g, "a.org.test", backend(t, echo))

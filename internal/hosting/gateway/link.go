@@ -39,7 +39,7 @@ func (g *Gateway) handle(ctx context.Context, l *link) {
 	}
 	_ = client.SetReadDeadline(time.Time{})
 
-	backend, leave, err := g.join(host, l)
+	to, leave, err := g.join(host, l)
 	if err != nil {
 		log.DebugContext(ctx, "refused", "host", host, "err", err)
 		alert, outcome := said(err)
@@ -49,9 +49,9 @@ func (g *Gateway) handle(ctx context.Context, l *link) {
 	}
 	defer leave()
 
-	server, err := g.dial(ctx, backend.String(), hello)
+	server, err := g.dial(ctx, to.backend.String(), hello)
 	if err != nil {
-		log.WarnContext(ctx, "API server does not answer", "host", host, "backend", backend, "err", err)
+		log.WarnContext(ctx, "API server does not answer", "host", host, "backend", to.backend, "err", err)
 		g.metrics.count(outcomeNoBackend)
 		refuse(client, alertInternalError)
 		return
@@ -66,7 +66,7 @@ func (g *Gateway) handle(ctx context.Context, l *link) {
 		}
 	})
 	defer silent.Stop()
-	relay.Both(ctx, client, server)
+	relay.Paced(ctx, client, server, to.bytes.WaitN)
 }
 
 // dial connects to an API server and hands it the hello, both within DialTimeout.

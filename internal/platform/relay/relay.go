@@ -6,6 +6,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -14,7 +15,13 @@ import (
 // Both carries what comes from each connection to the other one and closes both before it returns: when both
 // sides have ended, when one breaks, or when ctx ends. A side that ends is told on, while the other direction
 // goes on. Between sockets the kernel moves the bytes, so neither should be wrapped without need.
-func Both(ctx context.Context, a, b net.Conn) {
+func Both(ctx context.Context, a, b net.Conn) { Paced(ctx, a, b, nil) }
+
+// Pace is called after so many bytes were carried, and returns when more may be.
+type Pace func(ctx context.Context, bytes int) error
+
+// Paced is Both at a pace, for both directions together.
+func Paced(ctx context.Context, a, b net.Conn, pace Pace) {
 	ctx, cut := context.WithCancel(ctx)
 	stopA, stopB := CloseWhenDone(ctx, a), CloseWhenDone(ctx, b)
 	defer func() {
@@ -23,20 +30,42 @@ func Both(ctx context.Context, a, b net.Conn) {
 		stopB()
 	}()
 	var back sync.WaitGroup
-	back.Go(func() { pass(a, b, cut) })
-	pass(b, a, cut)
+	back.Go(func() { pass(ctx, a, b, pace, cut) })
+	pass(ctx, b, a, pace, cut)
 	back.Wait()
 }
 
 // pass copies until from ends and tells to that nothing more comes. A broken connection cuts both directions.
-func pass(to, from net.Conn, cut context.CancelFunc) {
-	if _, err := io.Copy(to, from); err != nil {
+func pass(ctx context.Context, to, from net.Conn, pace Pace, cut context.CancelFunc) {
+	if err := copyAll(ctx, to, from, pace); err != nil {
 		cut()
 		return
 	}
 	half, ok := to.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
 		cut()
+	}
+}
+
+// paceStep is how many bytes go before the pace is asked: less costs calls, more is carried at once by each of many connections.
+const paceStep = 64 << 10
+
+func copyAll(ctx context.Context, to, from net.Conn, pace Pace) error {
+	if pace == nil {
+		_, err := io.Copy(to, from)
+		return err
+	}
+	for {
+		n, err := io.CopyN(to, from, paceStep)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = pace(ctx, int(n))
+		}
+		if err != nil {
+			return err
+		}
 	}
 }
 
