@@ -34,7 +34,7 @@ const (
 
 const (
 	// build is raised for a gate that an upgrade has to replace. API servers connect to the next one then.
-	build = "store gate 2"
+	build = "store gate 3"
 	// leaves is longer than a gate takes to leave.
 	leaves = time.Minute
 

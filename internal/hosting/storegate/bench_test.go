@@ -1,9 +1,13 @@
 package storegate
 
 import (
+	"context"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -52,4 +56,49 @@ func BenchmarkGate(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkBeside is what a tenant's calls take alone, and while another one makes 16 writes of 384 KiB at a time through the same gate.
+func BenchmarkBeside(b *testing.B) {
+	r := newRig(b)
+	own, other := r.tenant(b, "aaaaaaaa-9101", "org-a", 1<<40), r.tenant(b, "aaaaaaaa-9102", "org-b", 1<<40)
+	c, key := r.as(b, own), own.Prefix()+"own"
+	if _, err := c.Put(b.Context(), key, "x"); err != nil {
+		b.Fatal(err)
+	}
+	measure := func(b *testing.B) {
+		for name, call := range map[string]func() error{
+			"get":    func() error { _, err := c.Get(b.Context(), key); return err },
+			"update": func() error { _, err := c.Put(b.Context(), key, "y"); return err },
+		} {
+			b.Run(name, func(b *testing.B) {
+				var all []time.Duration
+				for b.Loop() {
+					begin := time.Now()
+					if err := call(); err != nil {
+						b.Fatal(err)
+					}
+					all = append(all, time.Since(begin))
+				}
+				slices.Sort(all)
+				b.ReportMetric(float64(all[len(all)*99/100].Microseconds())/1000, "p99-ms")
+			})
+		}
+	}
+	b.Run("alone", measure)
+	b.Run("beside", func(b *testing.B) {
+		ctx, stop := context.WithCancel(b.Context())
+		var writers sync.WaitGroup
+		for n := range 16 {
+			writers.Go(func() {
+				w, key := r.as(b, other), other.Prefix()+strconv.Itoa(n)
+				for ctx.Err() == nil {
+					_, _ = w.Put(ctx, key, strings.Repeat("x", 384<<10))
+				}
+			})
+		}
+		measure(b)
+		stop()
+		writers.Wait()
+	})
 }

@@ -41,6 +41,10 @@ const (
 	longestLease = 3 * 60 * 60
 	// listsAtOnce is how many reads of many keys are answered at the same time: each answer is in memory as a whole.
 	listsAtOnce = 16
+	// writingAtOnce bounds the bytes of a tenant's writes that are under way: etcd syncs to the disk together what comes together, and the
+	// reads of all tenants wait for that (BenchmarkBeside: a p99 of 9.9 ms without a bound, 4.6 with one of 1 MiB, 3.7 with this one). A write that is
+	// larger goes alone.
+	writingAtOnce = 256 << 10
 	// paceTimeout is how long a write waits for its turn before it is refused.
 	paceTimeout = 10 * time.Second
 )
@@ -55,8 +59,9 @@ type tenant struct {
 	count      *counter
 	shared
 	bytes, leases *rate.Limiter
-	lists         *semaphore.Weighted
-	log           *slog.Logger
+	// lists and writing bound what is under way.
+	lists, writing *semaphore.Weighted
+	log            *slog.Logger
 	// life ends with the tenant.
 	life context.Context
 	end  context.CancelFunc
@@ -95,7 +100,7 @@ func newTenant(ctx context.Context, s store, k datastore.Keyspace, g *group, wit
 	t := &tenant{
 		uid: k.UID(), scope: newScope(k), group: g, count: newCounter(), shared: with, log: log.With("tenant", k.UID()),
 		bytes: rate.NewLimiter(bytesPerSecond, bytesAtOnce), leases: rate.NewLimiter(leasesPerSecond, leasesAtOnce),
-		lists: semaphore.NewWeighted(listsAtOnce),
+		lists: semaphore.NewWeighted(listsAtOnce), writing: semaphore.NewWeighted(writingAtOnce),
 	}
 	conn, err := grpc.NewClient(storeScheme+":///members", grpc.WithResolvers(s.members()),
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{

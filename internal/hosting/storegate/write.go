@@ -59,6 +59,11 @@ func (t *tenant) write(ctx context.Context, as *pb.TxnRequest, method string, re
 	if err := t.pace(ctx, most); err != nil {
 		return err
 	}
+	place := min(max(most, leastBytes), writingAtOnce)
+	if err := t.writing.Acquire(ctx, place); err != nil {
+		return err
+	}
+	defer t.writing.Release(place)
 	look := func(ctx context.Context) (growth, error) { return t.look(ctx, as) }
 	if err := t.space.admit(ctx, most, look); err != nil {
 		return err
