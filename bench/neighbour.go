@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"kqueen.io/kqueen/internal/platform/confine"
 )
 
 // neighbourResult is what calls of a tenant take, in seconds, alone and beside one that does what it can.
@@ -36,8 +38,8 @@ const (
 	neighbourBeat = 50 * time.Millisecond
 )
 
-// neighbour measures a tenant, alone and beside another one, for a time each. The other one's clients are elsewhere, were
-// it real: here they are a process of the lowest priority.
+// neighbour measures a tenant, alone and beside another one, for a time each. The other one's clients are elsewhere, were they real: here they
+// are a process that gets what is left of the processors.
 func neighbour(ctx context.Context, inst *installation, long time.Duration) (r neighbourResult, err error) {
 	names := []string{"bystander", "hostile"}
 	kubeconfigs := map[string]string{}
@@ -74,7 +76,7 @@ func neighbour(ctx context.Context, inst *installation, long time.Duration) (r n
 		return r, err
 	}
 	r.Beside, r.Failed, err = bystand(ctx, maps, object, long)
-	return r, errors.Join(err, stop(), inst.deleteAll(ctx, names))
+	return r, errors.Join(err, stop(ctx), inst.deleteAll(ctx, names))
 }
 
 func configMaps(kubeconfig string) (corev1client.ConfigMapInterface, error) {
@@ -119,24 +121,30 @@ func bystand(ctx context.Context, maps corev1client.ConfigMapInterface, object *
 }
 
 // attack starts this program once more, to do what a tenant can.
-func attack(ctx context.Context, kubeconfig string) (stop func() error, err error) {
+func attack(ctx context.Context, kubeconfig string) (stop func(context.Context) error, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, "nice", "-n", "19", self, "-attack", kubeconfig)
+	cmd := exec.CommandContext(ctx, self, "-attack", kubeconfig)
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return func() error {
-		if err := cmd.Process.Kill(); err != nil {
-			return err
-		}
-		_ = cmd.Wait() // it was killed
-		return nil
-	}, nil
+	group := confine.NewGroup(fmt.Sprintf("bench-%d", cmd.Process.Pid))
+	stop = func(ctx context.Context) error {
+		killed := cmd.Process.Kill()
+		_ = cmd.Wait()
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		return errors.Join(killed, group.Release(ctx))
+	}
+	// A nice value counts only beside processes of the same session.
+	if err := group.Hold(cmd.Process.Pid, confine.Limits{Idle: true}); err != nil {
+		return nil, errors.Join(err, stop(ctx))
+	}
+	return stop, nil
 }
 
 // What the hostile tenant does at once.

@@ -19,6 +19,7 @@ type Limits struct {
 	Memory int64 // bytes; 0: as much as there is
 	Weight int   // share of the processors while all are busy, 1 to 10000; 0: 100, which is what a usual process has
 	Tasks  int   // processes and threads; 0: as many as the host takes
+	Idle   bool  // only what no other process wants of the processors, whatever Weight says
 }
 
 // Group is a cgroup for programs that belong together, named so that it is KQueen's alone. It lies beside the others of
@@ -54,14 +55,14 @@ func (l Limits) settings(v2 bool) []setting {
 	}
 	weight = min(weight, 10000)
 	tasks := setting{"pids", "pids.max", most(int64(l.Tasks), "max")}
+	memory, processors := setting{"memory", "memory.limit_in_bytes", most(l.Memory, "-1")}, setting{"cpu", "cpu.shares", strconv.Itoa(max(2, weight*1024/100))}
 	if v2 {
-		return []setting{{"memory", "memory.max", most(l.Memory, "max")}, {"cpu", "cpu.weight", strconv.Itoa(weight)}, tasks}
+		memory, processors = setting{"memory", "memory.max", most(l.Memory, "max")}, setting{"cpu", "cpu.weight", strconv.Itoa(weight)}
 	}
-	return []setting{
-		{"memory", "memory.limit_in_bytes", most(l.Memory, "-1")},
-		{"cpu", "cpu.shares", strconv.Itoa(max(2, weight*1024/100))},
-		tasks,
+	if l.Idle {
+		processors = setting{"cpu", "cpu.idle", "1"}
 	}
+	return []setting{memory, processors, tasks}
 }
 
 // dir is the group's folder of a controller.
