@@ -7,7 +7,10 @@ SHELL       := /bin/bash
 # One set of flags everywhere: another set would fill the build cache a second time.
 export CGO_ENABLED ?= 0
 GO_FLAGS    := -trimpath -buildvcs=false
-VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# The file VERSION has the next release. Until it is one, the commit goes along as SemVer's build metadata.
+NEXT        := $(shell cat VERSION)
+COMMIT      := $(shell git describe --always --dirty=.dirty --exclude='*' 2>/dev/null)
+VERSION     ?= v$(NEXT)$(if $(findstring -,$(NEXT)),$(COMMIT:%=+%))
 LDFLAGS     := -s -w -X kqueen.io/kqueen/internal/cli/program.released=$(VERSION)
 BIN         := bin
 TOOLS       := $(BIN)/tools
@@ -65,8 +68,8 @@ conformance-tests: kubernetes ## Build upstream's conformance tests and their im
 	@go run $(GO_FLAGS) ./test/conformance -build
 
 .PHONY: conformance
-conformance: conformance-tests ## Run upstream's conformance tests, all that can run here, in a cluster of the Pod Security level LEVEL, and write docs/conformance.md
-	@go run $(GO_FLAGS) ./test/conformance -level $${LEVEL:-privileged} -page docs/conformance.md
+conformance: conformance-tests ## Run upstream's conformance tests, all that can run here, in a cluster of the Pod Security level LEVEL, and write docs/development/conformance.md
+	@go run $(GO_FLAGS) ./test/conformance -level $${LEVEL:-privileged} -page docs/development/conformance.md
 
 .PHONY: check
 check: packages lint ## Check form and run the tests that start no cluster, in minutes
@@ -90,7 +93,7 @@ cover: kubernetes ## Show how much of internal/ all tests together run, end-to-e
 
 .PHONY: soak
 soak: kubernetes ## Kill and stop programs under load for FOR=30m, then run the long forms of tests: crashes, floods, clusters at once, a fault at every call
-	@echo "Soaking; docs/soak.md says what this does"
+	@echo "Soaking; docs/development/soak.md says what this does"
 	KQUEEN_E2E_SOAK=$${FOR:-30m} go test -trimpath -v -timeout 24h ./test/e2e -run 'TestSoak$$'
 	KQUEEN_E2E_SEEDS=$${SEEDS:-50} KQUEEN_E2E_CLUSTERS=20 KQUEEN_E2E_FLOOD=10000 go test -trimpath -v -timeout 2h ./test/e2e -run 'TestCrashes|TestManyAtOnce|TestMember$$'
 	KQUEEN_FAULTS=all go test -trimpath -timeout 2h ./internal/... -run UnderFaults
@@ -99,9 +102,9 @@ soak: kubernetes ## Kill and stop programs under load for FOR=30m, then run the 
 upgrade: kubernetes ## Upgrade an installation of the KQueen of a commit, FROM=..., to this one, under clients
 	@test -n "$(FROM)" || { echo 'say from which commit: make upgrade FROM=...' >&2; exit 1; }
 	@rm -rf $(BIN)/before && git worktree prune && git worktree add --quiet --detach $(BIN)/before $(FROM)
-	cd $(BIN)/before && go build $(GO_FLAGS) -o kqueen ./cmd/kqueen
+	@trap 'git worktree remove --force $(BIN)/before' EXIT; set -x; \
+	(cd $(BIN)/before && go build $(GO_FLAGS) -o kqueen ./cmd/kqueen); \
 	KQUEEN_E2E_FROM=$(abspath $(BIN)/before)/kqueen go test -trimpath -v -timeout 30m ./test/e2e -run 'TestUpgradeFrom$$'
-	@git worktree remove --force $(BIN)/before
 
 .PHONY: test-node
 test-node: packages $(TOOLS)/golangci-lint ## Check form and test what becomes images for nodes
@@ -109,9 +112,11 @@ test-node: packages $(TOOLS)/golangci-lint ## Check form and test what becomes i
 	$(call SECONDS_OF,cd node && CGO_ENABLED=1 go test -trimpath -race ./images ./pause && cd flannel && CGO_ENABLED=1 go test -trimpath -race .,tests of node)
 
 .PHONY: generate
-generate: $(TOOLS)/controller-gen ## Write everything that is generated from the Go types
+generate: $(TOOLS)/controller-gen ## Write everything that is generated from the Go types and the commands
 	@cd api/v1alpha1 && ../../$(TOOLS)/controller-gen object paths=. crd:crdVersions=v1 output:crd:artifacts:config=../crds
 	@go run $(GO_FLAGS) ./docs/generate
+	@# What needs the whole command line is written by its test, so that no further program links all of it.
+	@go test -trimpath -vet=off -ldflags "-s -w" ./internal/cli -run 'TestReference$$' -update
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint ## Check form: vet, linters

@@ -10,17 +10,17 @@ import (
 	"testing"
 )
 
-// TestSecurityPage: whatever docs/security.md claims below its introduction names the tests that show it, which there are, or says
+// TestSecurityPage: whatever docs/operations/security.md claims below its introduction names the tests that show it, which there are, or says
 // that it is not tested.
 func TestSecurityPage(t *testing.T) {
-	page, err := os.ReadFile("docs/security.md")
+	page, err := os.ReadFile("docs/operations/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	tests := testsByName(t)
 	for _, c := range claimsOf(string(page)) {
 		for _, problem := range c.problems(tests) {
-			t.Errorf("docs/security.md:%d: %s", c.line, problem)
+			t.Errorf("docs/operations/security.md:%d: %s", c.line, problem)
 		}
 	}
 }

@@ -31,7 +31,7 @@ const importTable = `
 	NONE < platform/atomicfile, platform/ciphers, platform/handover, platform/invalid, platform/peer, platform/share, platform/stage, platform/text < PLAIN;
 	platform/text < platform/health < PLAIN;
 	platform/invalid < platform/component < PLAIN;
-	NONE < platform/osthread, platform/relay, platform/spawn, platform/links, platform/kube, platform/database;
+	NONE < platform/osthread, platform/relay, platform/spawn, platform/links, platform/kube, platform/database, platform/hostcheck, platform/logfile, platform/redact;
 	platform/relay < platform/healthz;
 	platform/database, PLAIN < platform/idempotency;
 	API < platform/operator, platform/admission;
@@ -64,7 +64,7 @@ const importTable = `
 	API, PLAIN < workers/addons, workers/machine;
 	workers/machine, hosting/release, platform/supervise < workers/node;
 	platform/osthread, platform/spawn, platform/links, platform/healthz, hosting/egress, workers/node < workers/machine/local/guest;
-	workers/machine/local/guest < workers/machine/local;
+	workers/machine/local/guest, platform/hostcheck < workers/machine/local;
 	workers/machine, hosting/release < workers/machine/manual;
 	workers/node, platform/links, PLAIN < workers/join;
 	workers/addons, workers/machine, hosting/release, platform/kube < workers/prepare;
@@ -83,7 +83,8 @@ const importTable = `
 	MECHANISMS, tenancy/access/oidc < tenancy/identityprovider;
 
 	# The face of the admin plane. That of one machine is described as a tenant's control plane is.
-	MECHANISMS, platform/admission, platform/supervise < engine;
+	API < engine/conversion;
+	MECHANISMS, platform/admission, platform/supervise, engine/conversion < engine;
 	engine, hosting/controlplane, hosting/gatekeeper < engine/standalone;
 
 	# The one way in by HTTP.
@@ -91,13 +92,16 @@ const importTable = `
 	server/socket, platform/supervise, tenancy/access, tenancy/audit < server/status;
 	MECHANISMS, tenancy/access, tenancy/organization < server/problem;
 	server/problem, server/socket, tenancy/access, tenancy/audit, tenancy/identityprovider, platform/idempotency < server/chain;
-	server/chain < server/reference, server/rights;
+	server/chain < server/reference, server/rights, server/kubeapi;
+	# The documentation is in the program, which serves it.
+	NONE < docs;
+	docs, server/reference < server/site;
 	NONE < server/body;
 	server/rights, server/body < server/objects;
 	server/rights < server/accounts, server/auditlog;
 	server/rights, tenancy/issuer < server/secrets;
 	server/accounts < server/pages;
-	server/reference, server/objects, server/secrets, server/auditlog, server/pages < server;
+	server/site, server/kubeapi, server/objects, server/secrets, server/auditlog, server/pages < server;
 
 	# The one place that wires, and the command line above it.
 	clusters/cluster, clusters/provision/all, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
@@ -118,7 +122,7 @@ const importTable = `
 	COMMANDS, workers/machine < cli/client/nodes;
 	app, cli/connection < cli/here;
 	cli/console, PLAIN < cli/daemon;
-	cli/here, cli/daemon, cli/command, engine/standalone < cli/host;
+	cli/here, cli/daemon, cli/command, cli/clusteraccess, engine/standalone, platform/logfile, platform/redact < cli/host;
 	cli/here, cli/daemon, cli/command, cli/progress, workers/join < cli/node;
 	cli/client/access, cli/client/activity, cli/client/audit, cli/client/cluster, cli/client/nodes, cli/client/organization,
 	cli/client/provisioner, cli/client/release, cli/host, cli/node < cli < cmd/kqueen;
@@ -148,8 +152,10 @@ const importTable = `
 	workers/machine, platform/suitetest < workers/machine/machinetest;
 	NONE < tenancy/access/oidc/oidctest;
 	api/rest < cli/clitest;
+	NONE < cli/manual;
 	NONE < server/socket/sockettest;
-	API, platform/freeport < test/e2e;
+	docs < test/pages;
+	docs, API, platform/freeport < test/e2e;
 `
 
 // testImports are the packages that the tests of a package may import beside those that importTable allows.
@@ -193,7 +199,9 @@ var testPackages = []string{
 	"platform/database/databasetest",
 	"tenancy/access/oidc/oidctest",
 	"cli/clitest",
+	"cli/manual",
 	"server/socket/sockettest",
+	"test/pages",
 	"test/e2e",
 }
 
@@ -219,7 +227,7 @@ var guards = []guard{
 		allowed: map[string]string{
 			"hosting/release":     "runs the go command to build Kubernetes",
 			"cli/daemon":          "starts this program in the background",
-			"cli/host":            "builds what nodes run in the background",
+			"cli/host":            "builds what nodes run in the background, and calls systemctl",
 			"cli/client/access":   "starts the user's browser",
 			"kubernetes/generate": "runs the go command to read upstream's go.mod",
 			"bench":               "starts the programs that it measures",
@@ -291,6 +299,7 @@ var bannedCalls = []bannedCall{
 			"platform/atomicfile": "is there for that",
 			"hosting/release":     "moves folders",
 			"platform/supervise":  "turns over logs, which may be lost",
+			"cli/daemon":          "moves logs aside, which may be lost",
 			"hosting/egress":      "puts a socket in the place of another one, which ends with its process",
 			"platform/handover":   "names a socket, which ends with its process",
 		},

@@ -45,6 +45,9 @@ var bannedWords = []bannedWord{
 	{words("bites?"), "say takes effect"},
 	{words("next try", "next tries"), "say next retry"},
 	{words("ways? into clusters?"), "say egress"},
+	{words("nothing of that name", "is not for you"), "say not found, or access denied"},
+	{words("stands? before (the )?names?"), "say prefixes names"},
+	{words("say yes only"), "say approve only if you started this"},
 }
 
 // allowedPhrases have a banned word in a sense in which it is not one of ours.
@@ -99,7 +102,7 @@ func TestMethods(t *testing.T) { report(t, checkMethods(readSource(t), wideTypes
 // yet are in it: what was released stays as it was.
 func readDocuments(top fs.FS) (map[string]string, error) {
 	out := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "bench/*.md", "internal/server/*/*.html", "internal/server/*/*/*.html"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "docs/*/*/*.md", "bench/*.md", "internal/server/*/*.html", "internal/server/*/*/*.html"} {
 		names, err := fs.Glob(top, pattern)
 		if err != nil {
 			return nil, err

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/server/status"
 )
 
 const (
@@ -36,15 +35,7 @@ const (
 // quietly makes something while kqueen does not run, which would begin to work on it. The API server does not ask it whether objects may
 // be made, either, and it says again that it wants to be asked when it starts.
 func (i *installation) quietly(ctx context.Context, make func() error) error {
-	found, err := status.Read(ctx, i.dir)
-	if err != nil {
-		return err
-	}
-	server, err := os.FindProcess(found.PID)
-	if err != nil {
-		return err
-	}
-	if err := server.Kill(); err != nil {
+	if err := i.halt(ctx); err != nil {
 		return err
 	}
 	hook := &unstructured.Unstructured{}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -86,15 +85,7 @@ const managerSettles = 10 * time.Second
 
 // restarted ends kqueen, not what it runs, starts it again and looks at it once it has come to rest.
 func restarted(ctx context.Context, inst *installation) (*status.Status, error) {
-	found, err := status.Read(ctx, inst.dir)
-	if err != nil {
-		return nil, err
-	}
-	server, err := os.FindProcess(found.PID)
-	if err != nil {
-		return nil, err
-	}
-	if err := server.Kill(); err != nil {
+	if err := inst.halt(ctx); err != nil {
 		return nil, err
 	}
 	// The next one waits for the lock of the one that is being killed.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/freeport"
 	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/server/status"
 )
 
 const namespace = v1alpha1.NamespacePrefix + "default"
@@ -118,6 +120,32 @@ func (i *installation) remove(ctx context.Context) error {
 		err = i.kqueen(ctx, "reset", "--yes")
 	}
 	return errors.Join(err, os.RemoveAll(i.dir))
+}
+
+// halt kills kqueen, and its keeper first, which would start it again. What it runs goes on.
+func (i *installation) halt(ctx context.Context) error {
+	found, err := status.Read(ctx, i.dir)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(i.dir, "keeper.lock"))
+	if err != nil {
+		return err
+	}
+	keeper, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return fmt.Errorf("read the keeper's process: %w", err)
+	}
+	for _, pid := range []int{keeper, found.PID} {
+		process, err := os.FindProcess(pid)
+		if err != nil {
+			return err
+		}
+		if err := process.Kill(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // version is the newest that the installation offers.

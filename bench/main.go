@@ -35,7 +35,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 5, "how many clusters with nodes are created one after the other; 0 when it does not run as root")
 	flag.IntVar(&o.clusters, "clusters", 2000, "how many clusters there are when the REST API is measured; 0 leaves that out")
 	flag.IntVar(&o.requests, "requests", 1000, "how often each call of the REST API is made")
-	flag.DurationVar(&o.neighbour, "neighbour", 20*time.Second, "how long a tenant is measured alone, and then beside a hostile one; 0 leaves that out")
+	flag.DurationVar(&o.neighbour, "neighbour", 20*time.Second, "how long a tenant is measured alone, and then beside a hostile one; 0 leaves that out, as it has to be without root and cgroups")
 	flag.StringVar(&o.only, "only", "", `"api" measures the REST API, and "neighbour" a tenant beside a hostile one, and nothing else`)
 	flag.StringVar(&o.attack, "attack", "", "be the hostile tenant that this kubeconfig is of; for this program itself")
 	flag.DurationVar(&o.idle, "idle", 30*time.Second, "how long idle processor time is measured")

@@ -73,7 +73,7 @@ type Request struct {
 	// Path begins with a slash and is already escaped: "/api/v1/clusters".
 	Path  string
 	Query url.Values
-	// Body is sent as JSON; nil for none.
+	// Body is sent as JSON, and url.Values as a form; nil for none.
 	Body any
 	// Header is sent beside what every call sends, and before it where both say something.
 	Header http.Header
@@ -85,12 +85,9 @@ type Request struct {
 // A call that may be made twice (GET, HEAD, PUT, DELETE) is tried up to four times, when the connection fails
 // or the server says, by 429 or 503 with Retry-After, when to come again. ctx bounds all of it.
 func (c *Client) Call(ctx context.Context, r Request, out any) error {
-	var body []byte
-	if r.Body != nil {
-		var err error
-		if body, err = json.Marshal(r.Body); err != nil {
-			return fmt.Errorf("encode the request: %w", err)
-		}
+	body, err := encode(r.Body)
+	if err != nil {
+		return fmt.Errorf("encode the request: %w", err)
 	}
 	for try := 1; ; try++ {
 		answer, err := c.once(ctx, r, body)
@@ -105,6 +102,17 @@ func (c *Client) Call(ctx context.Context, r Request, out any) error {
 			return fmt.Errorf("%s %s: wait to try again: %w", r.Method, r.Path, err)
 		}
 	}
+}
+
+// encode returns what is sent; nothing for nil.
+func encode(body any) ([]byte, error) {
+	switch b := body.(type) {
+	case nil:
+		return nil, nil
+	case url.Values:
+		return []byte(b.Encode()), nil
+	}
+	return json.Marshal(body)
 }
 
 // answer is what came back, whole.
@@ -167,7 +175,9 @@ func (c *Client) request(ctx context.Context, r Request, body []byte) (*http.Req
 	req.Header.Set("Accept", "application/json, "+mediaProblem)
 	req.Header.Set("User-Agent", c.config.UserAgent)
 	req.Header.Set(headerRequest, rand.Text())
-	if r.Body != nil {
+	if _, form := r.Body.(url.Values); form {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	} else if r.Body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for name, values := range r.Header {

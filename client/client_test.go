@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kqueen.io/kqueen/api/rest"
 )
 
 func newClient(t *testing.T, c Config) *Client {
@@ -220,5 +222,20 @@ func TestRetryAfter(t *testing.T) {
 		if got := fmt.Sprint(after, again); got != want {
 			t.Errorf("%q: want %s, got %s", value, want, got)
 		}
+	}
+}
+
+// TestApplyObject: an apply is a PATCH of its own media type, which is not sent again.
+func TestApplyObject(t *testing.T) {
+	d := answering(t, Config{}, says(http.StatusOK, "", `{"kind":"Cluster","name":"demo"}`))
+	in := Collection{Kind: "Cluster", Organization: "blue"}
+	got, err := d.ApplyObject(t.Context(), in, "demo", rest.Input{Name: "demo", Labels: map[string]string{"a": "b"}}, Apply{Manager: "me", Force: true, DryRun: true})
+	if err != nil || got.Name != "demo" {
+		t.Fatalf("%v, %v", got, err)
+	}
+	r := d.seen[0]
+	if at := r.Method + " " + r.URL.String(); at != "PATCH /api/v1/organizations/blue/clusters/demo?dryRun=true&fieldManager=me&force=true" ||
+		r.Header.Get("Content-Type") != rest.MediaApply || r.Header.Get("If-Match") != "" || d.bodies[0] != `{"labels":{"a":"b"}}` {
+		t.Errorf("%s %v: %s", at, r.Header, d.bodies[0])
 	}
 }

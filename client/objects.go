@@ -129,6 +129,37 @@ func (c *Client) ReplaceObject(ctx context.Context, in Collection, name string, 
 	return out, c.ofObjects(ctx, in, rest.VerbReplace, name, Request{Query: change.query(), Body: wanted, Header: change.header()}, out)
 }
 
+// Apply says how an object is applied.
+type Apply struct {
+	// Manager is who manages the fields from then on; required.
+	Manager string
+	// Force takes over fields that other managers have set to other values. Without it that is a problem with the code
+	// [rest.CodeFieldConflict].
+	Force bool
+	// DryRun checks everything and does nothing.
+	DryRun bool
+}
+
+func (a Apply) query() url.Values {
+	query := url.Values{"fieldManager": {a.Manager}}
+	for name, set := range map[string]bool{"force": a.Force, "dryRun": a.DryRun} {
+		if set {
+			query.Set(name, "true")
+		}
+	}
+	return query
+}
+
+// ApplyObject creates an object, or merges what wanted says into the one that exists, by server-side apply, and returns it
+// as it is then (operations updateCluster and the like). The name of wanted is not heeded. Fields that the manager said before
+// and does not say any more go; those of other managers stay.
+func (c *Client) ApplyObject(ctx context.Context, in Collection, name string, wanted rest.Input, a Apply) (*rest.Object, error) {
+	wanted.Name = ""
+	out := &rest.Object{}
+	header := http.Header{"Content-Type": {rest.MediaApply}}
+	return out, c.ofObjects(ctx, in, rest.VerbUpdate, name, Request{Query: a.query(), Body: wanted, Header: header}, out)
+}
+
 // DeleteObject begins to delete an object (operations deleteCluster and the like). It goes when all that was made for it
 // is gone.
 func (c *Client) DeleteObject(ctx context.Context, in Collection, name string, change Change) error {

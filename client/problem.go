@@ -32,6 +32,11 @@ func problemOf(status int, header http.Header, body []byte) *Problem {
 	media, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
 	switch {
 	case media == mediaProblem && json.Unmarshal(body, p) == nil:
+	case media == "application/json":
+		var said rest.OAuthError // an error of the device flow
+		if json.Unmarshal(body, &said) == nil {
+			p = &Problem{Code: said.Code, Detail: said.Description}
+		}
 	case media == "text/plain":
 		p = &Problem{Detail: cut(string(body), longestPlain)}
 	default:

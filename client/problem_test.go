@@ -45,6 +45,8 @@ func TestProblemInWords(t *testing.T) {
 		"NotJSON":      {500, mediaProblem, `{"detail"`, "the server answers 500 Internal Server Error (request r-1)"},
 		"OtherForm":    {500, mediaProblem, `{"detail":5}`, "the server answers 500 Internal Server Error (request r-1)"},
 		"Text":         {400, "text/plain; charset=utf-8", "Client sent an HTTP request\n", "Client sent an HTTP request"},
+		"OAuth":        {400, "application/json", `{"error":"access_denied","error_description":"the user denied it"}`, "the user denied it"},
+		"OtherJSON":    {400, "application/json", `[]`, "the server answers 400 Bad Request"},
 		"Page":         {502, "text/html", "<html>", "the server answers 502 Bad Gateway (request r-1)"},
 		"NoType":       {418, "", "x", "the server answers 418 I'm a teapot"},
 		"TerminalCode": {400, mediaProblem, `{"detail":"a\u001b[31mb\nc\u202ed"}`, "a[31mb cd"},

@@ -2,20 +2,24 @@ package client
 
 import (
 	"context"
+	"net/url"
 
 	"kqueen.io/kqueen/api/rest"
 )
 
-// StartDevice begins to sign in a device that has no browser (operation startDevice). The caller need not be signed in.
-func (c *Client) StartDevice(ctx context.Context, in rest.NewDevice) (*rest.Device, error) {
-	return called[rest.Device](ctx, c, "startDevice", nil, in)
+// StartDevice begins to sign in a device that has no browser and calls itself so (operation startDevice). The caller need not be
+// signed in.
+func (c *Client) StartDevice(ctx context.Context, name string) (*rest.DeviceAuthorization, error) {
+	return called[rest.DeviceAuthorization](ctx, c, "startDevice", nil, url.Values{"client_id": {name}})
 }
 
 // PollDevice asks whether the user has answered (operation pollDevice). Until then the error is a *[Problem] whose
-// code is [rest.CodeAuthorizationPending], or [rest.CodeSlowDown]: wait five seconds more from then on. The caller need not
+// code is [rest.OAuthAuthorizationPending], or [rest.OAuthSlowDown]: wait five seconds more from then on. The caller need not
 // be signed in.
-func (c *Client) PollDevice(ctx context.Context, deviceCode string) (*rest.Issued, error) {
-	return called[rest.Issued](ctx, c, "pollDevice", nil, rest.DevicePoll{DeviceCode: deviceCode})
+func (c *Client) PollDevice(ctx context.Context, name, deviceCode string) (*rest.AccessToken, error) {
+	return called[rest.AccessToken](ctx, c, "pollDevice", nil, url.Values{
+		"client_id": {name}, "grant_type": {rest.DeviceGrant}, "device_code": {deviceCode},
+	})
 }
 
 // GetDevice returns what a device asks for that shows a code (operation getDevice).

@@ -7,15 +7,24 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"strconv"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
 //go:embed *.yaml
 var files embed.FS
 
-// All returns every definition, in the order of the file names.
+// Schema numbers how objects are stored. It grows with each change that an object of before has to be converted for, and the
+// conversion (internal/engine/conversion) with it. Definitions without [SchemaAnnotation] are of schema 1.
+const Schema = 2
+
+// SchemaAnnotation on a definition is the schema of all objects of its kind.
+const SchemaAnnotation = "kqueen.io/schema"
+
+// All returns every definition, in the order of the file names. Each says of which schema it is.
 func All() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
@@ -31,6 +40,7 @@ func All() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		if err := yaml.UnmarshalStrict(data, crd); err != nil {
 			return nil, fmt.Errorf("decode %s: %w", name, err)
 		}
+		metav1.SetMetaDataAnnotation(&crd.ObjectMeta, SchemaAnnotation, strconv.Itoa(Schema))
 		all = append(all, crd)
 	}
 	return all, nil

@@ -34,7 +34,7 @@ type ChangePassword struct {
 // OneTime is a token that one user can use once.
 type OneTime struct {
 	Token   string    `json:"token" format:"password"`
-	Expires time.Time `json:"expires"`
+	Expires time.Time `json:"expiresAt"`
 }
 
 // Credential is a session or a token. Its secret is not in it.
@@ -50,9 +50,9 @@ type Credential struct {
 	// MintedBy is the token that made it, and with which it ends.
 	MintedBy string    `json:"mintedBy,omitempty"`
 	Created  time.Time `json:"createdAt"`
-	Expires  time.Time `json:"expires"`
+	Expires  time.Time `json:"expiresAt"`
 	// LastUsed is exact to a minute.
-	LastUsed *time.Time `json:"lastUsed,omitempty"`
+	LastUsed *time.Time `json:"lastUsedAt,omitempty"`
 }
 
 // Scope is a role in one organization, to which a token is narrowed.
@@ -72,7 +72,7 @@ type NewToken struct {
 	// Name says what it is for.
 	Name string `json:"name" minLength:"1" maxLength:"100"`
 	// Expires is at most a year away.
-	Expires time.Time `json:"expires"`
+	Expires time.Time `json:"expiresAt"`
 	// Scope narrows it; without one it may do what its owner may. Tokens of service accounts have the account's.
 	Scope *Scope `json:"scope,omitempty"`
 	// Mint lets it make service accounts, users who cannot sign in yet, and tokens that end with it and may no more, and name
@@ -96,7 +96,7 @@ type Me struct {
 	Credential struct {
 		Kind    string    `json:"kind"`
 		ID      string    `json:"id"`
-		Expires time.Time `json:"expires"`
+		Expires time.Time `json:"expiresAt"`
 	} `json:"credential"`
 }
 

@@ -16,7 +16,7 @@ type AuditRecord struct {
 	// Source is the client's address.
 	Source    string `json:"source,omitempty"`
 	UserAgent string `json:"userAgent,omitempty"`
-	RequestID string `json:"requestID,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
 	// Outcome is succeeded, denied, failed, or unknown: the server stopped before it recorded how the action ended.
 	Outcome string `json:"outcome"`
 	Status  int    `json:"status,omitempty"`

@@ -13,7 +13,7 @@ type CredentialRequest struct {
 // ClusterCredential is a bearer token for one cluster.
 type ClusterCredential struct {
 	Token   string    `json:"token" format:"password"`
-	Expires time.Time `json:"expires"`
+	Expires time.Time `json:"expiresAt"`
 	Access  string    `json:"access"`
 }
 

@@ -4,9 +4,9 @@ import "time"
 
 // ObjectEvent is something that happened to an object, in the words of its controller. Events are kept for an hour.
 type ObjectEvent struct {
-	// Time is when it was last seen, and FirstTime when first.
-	Time      time.Time `json:"time"`
-	FirstTime time.Time `json:"firstTime"`
+	// LastSeenAt is when it was last seen, and FirstSeenAt when first.
+	LastSeenAt  time.Time `json:"lastSeenAt"`
+	FirstSeenAt time.Time `json:"firstSeenAt"`
 	// Type is Normal or Warning.
 	Type string `json:"type"`
 	// Reason is a word for programs.

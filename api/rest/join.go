@@ -12,7 +12,7 @@ type JoinToken struct {
 	Server string `json:"server"`
 	// Token is a bootstrap token of Kubernetes. It joins this one machine, once, and before Expires.
 	Token   string    `json:"token" format:"password"`
-	Expires time.Time `json:"expires"`
+	Expires time.Time `json:"expiresAt"`
 	// CACertHashes are those of the public keys that may sign the server's certificate: "sha256:" and hexadecimal digits.
 	CACertHashes []string `json:"caCertHashes"`
 }

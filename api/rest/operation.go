@@ -9,15 +9,15 @@ type Operation struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Action is what is done: create, update, upgrade, scale or delete.
 	Action string `json:"action"`
-	// State is running, retrying (a step failed and is tried again) or stalled (a user has to act).
+	// State is Running, Retrying (a step failed and is tried again) or Stalled (a user has to act).
 	State string `json:"state"`
 	// Reason is a word for programs, of the object's conditions; Message says what is waited for.
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
-	// Since is when the work began or, when it is stalled, when it stopped; absent until its controller has begun.
-	Since *time.Time `json:"since,omitempty"`
-	// NextTry is when a step that failed is tried again.
-	NextTry *time.Time `json:"nextTry,omitempty"`
+	// LastTransitionAt is when the work began or, when it is stalled, when it stopped; absent until its controller has begun.
+	LastTransitionAt *time.Time `json:"lastTransitionAt,omitempty"`
+	// NextRetryAt is when a step that failed is tried again.
+	NextRetryAt *time.Time `json:"nextRetryAt,omitempty"`
 	// Progress is how far it is, where that can be counted.
 	Progress *Progress `json:"progress,omitempty"`
 }
@@ -39,7 +39,7 @@ const (
 
 // States of operations.
 const (
-	StateRunning  = "running"
-	StateRetrying = "retrying"
-	StateStalled  = "stalled"
+	StateRunning  = "Running"
+	StateRetrying = "Retrying"
+	StateStalled  = "Stalled"
 )

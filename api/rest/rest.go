@@ -14,12 +14,19 @@ import (
 // Prefix begins every path of this version.
 const Prefix = "/api/v1"
 
+// KubernetesPath begins the paths of the Kubernetes API of the admin plane, as far as users reach it.
+const KubernetesPath = "/kubernetes"
+
 // LocalSocket is the name of the socket, in the data directory of an installation, on which the owner of the machine calls
 // the API. As the server of a client it is "unix://" and the path.
 const LocalSocket = "api.sock"
 
 // LocalHost is the host that requests name on the local socket of an installation. No other name is taken there.
 const LocalHost = "kqueen"
+
+// MediaApply is the media type of a PATCH that is a server-side apply: an [Input] without a name, of which any part may be
+// left out.
+const MediaApply = "application/apply-patch+json"
 
 // Object is an object of one of KQueen's kinds: a cluster, a node pool, an organization. Its spec is the desired state,
 // its status the observed one.
@@ -116,6 +123,7 @@ const (
 	CodeNotFound         = "not-found"         // 404, also for objects that the caller may not see
 	CodeExists           = "already-exists"    // 409
 	CodeConflict         = "conflict"          // 409: it changed meanwhile
+	CodeFieldConflict    = "field-conflict"    // 409: other managers have set fields that are applied
 	CodeDone             = "already-done"      // 409: by the first request with this Idempotency-Key
 	CodeGone             = "gone"              // 410: the revision is too old to go on from; list again
 	CodeChanged          = "changed"           // 412: If-Match does not match
@@ -126,12 +134,8 @@ const (
 	CodeUnavailable      = "unavailable"       // 503
 	CodeUnsupportedMedia = "unsupported-media" // 415
 
-	CodeNeedsFresh           = "needs-fresh-session"   // 401: the user signed in too long ago for that
-	CodeAuthorizationPending = "authorization-pending" // 409: the user has not answered yet
-	CodeSlowDown             = "slow-down"             // 429: the device polls too often; five seconds more from now on
-	CodeExpired              = "expired"               // 410: the user did not answer in time
-	CodeDenied               = "denied"                // 403: the user said no
-	CodeInvalidGrant         = "invalid-grant"         // 401: the code is not good, whatever the cause
+	CodeNeedsFresh   = "needs-fresh-session" // 401: the user signed in too long ago for that
+	CodeInvalidGrant = "invalid-grant"       // 401: the code is not known, was used or has expired
 )
 
 // Event is one event of a watch, as server-sent events: its name is Type, its id the revision from which a watch goes

@@ -61,6 +61,7 @@ const (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=kc,categories=kqueen
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Provisioner",type=string,JSONPath=`.spec.provisionerRef.name`
 // +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=`.status.endpoint`,priority=1
@@ -79,7 +80,7 @@ type Cluster struct {
 // ClusterSpec is the desired state of a cluster.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.podSecurity) || has(self.podSecurity)",message="podSecurity cannot be left out once it was said; say privileged, baseline or restricted"
-// +kubebuilder:validation:XValidation:rule="!has(self.cni) || self.cni != 'flannel' || !has(self.network) || !has(self.network.podCIDR) || !isCIDR(self.network.podCIDR) || cidr(self.network.podCIDR).ip().family() == 4",message="cni flannel needs an IPv4 range of pods in network.podCIDR, such as 10.244.0.0/16"
+// +kubebuilder:validation:XValidation:rule="!has(self.cni) || self.cni != 'Flannel' || !has(self.network) || !has(self.network.podCIDR) || !isCIDR(self.network.podCIDR) || cidr(self.network.podCIDR).ip().family() == 4",message="cni Flannel needs an IPv4 range of pods in network.podCIDR, such as 10.244.0.0/16"
 type ClusterSpec struct {
 	// ProvisionerRef names the Provisioner that creates the cluster.
 	// +optional
@@ -93,12 +94,12 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Network Network `json:"network,omitempty"`
-	// CNI is what makes the network of the pods: routes (between machines that KQueen creates itself), flannel (VXLAN
-	// between machines that reach each other, for IPv4) or none (you bring your own; nodes become ready when it
+	// CNI is what makes the network of the pods: Routes (between machines that KQueen creates itself), Flannel (VXLAN
+	// between machines that reach each other, for IPv4) or None (you bring your own; nodes become ready when it
 	// runs). It cannot be changed later.
 	// +optional
-	// +kubebuilder:default=routes
-	// +kubebuilder:validation:Enum=routes;flannel;none
+	// +kubebuilder:default=Routes
+	// +kubebuilder:validation:Enum=Routes;Flannel;None
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cni cannot be changed; create a new cluster instead"
 	CNI string `json:"cni,omitempty"`
 	// PodSecurity is the level of Kubernetes' Pod Security Standards that the API server holds pods to, in all namespaces but
@@ -109,12 +110,12 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=privileged;baseline;restricted
 	PodSecurity string `json:"podSecurity,omitempty"`
-	// AuditLog is what the cluster's API server writes down of what its callers do: metadata (who did what to which object,
-	// when, and what became of it), full (the bodies of changes too, but for those with secrets) or none. A change restarts
-	// the API server. It is for clusters whose control plane KQueen hosts.
+	// AuditLog is what the cluster's API server writes down of what its callers do, by the levels of Kubernetes' audit policy:
+	// Metadata (who did what to which object, when, and what became of it), RequestResponse (the bodies of changes too, but
+	// for those with secrets) or None. A change restarts the API server. It is for clusters whose control plane KQueen hosts.
 	// +optional
-	// +kubebuilder:default=metadata
-	// +kubebuilder:validation:Enum=none;metadata;full
+	// +kubebuilder:default=Metadata
+	// +kubebuilder:validation:Enum=None;Metadata;RequestResponse
 	AuditLog string `json:"auditLog,omitempty"`
 	// Parameters are settings for this one cluster that only its driver knows.
 	// +optional
@@ -197,21 +198,21 @@ type ClusterStatus struct {
 // Values of spec.auditLog.
 const (
 	// AuditNone writes nothing down.
-	AuditNone = "none"
+	AuditNone = "None"
 	// AuditMetadata is without bodies.
-	AuditMetadata = "metadata"
-	// AuditFull has the bodies of changes.
-	AuditFull = "full"
+	AuditMetadata = "Metadata"
+	// AuditRequestResponse has the bodies of changes.
+	AuditRequestResponse = "RequestResponse"
 )
 
 // Values of spec.cni. [CNIs] lists them.
 const (
 	// CNIRoutes is routes between the machines that KQueen creates itself.
-	CNIRoutes = "routes"
+	CNIRoutes = "Routes"
 	// CNIFlannel is flannel with VXLAN, which KQueen puts into the cluster.
-	CNIFlannel = "flannel"
+	CNIFlannel = "Flannel"
 	// CNINone is for users who bring their own.
-	CNINone = "none"
+	CNINone = "None"
 )
 
 // CNIs are the values of spec.cni, the default first.

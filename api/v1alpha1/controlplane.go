@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Conditions of a ControlPlane, beside those of every kind, in the order in which they come true.
 const (
@@ -88,9 +91,10 @@ const (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=cp,categories=kqueen
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Port",type=integer,JSONPath=`.status.endpoint.port`
-// +kubebuilder:printcolumn:name="Store",type=string,JSONPath=`.spec.dataStore`,priority=1
+// +kubebuilder:printcolumn:name="Store",type=string,JSONPath=`.spec.dataStoreName`,priority=1
 // +kubebuilder:printcolumn:name="Host",type=string,JSONPath=`.status.endpoint.serverName`,priority=1
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -110,12 +114,12 @@ type ControlPlaneSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
 	Version string `json:"version"`
-	// DataStore names the DataStore that holds the keyspace. It cannot be changed yet.
+	// DataStoreName names the DataStore that holds the keyspace. It cannot be changed yet.
 	// +optional
 	// +kubebuilder:default=default
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="dataStore cannot be changed"
-	DataStore string `json:"dataStore,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="dataStoreName cannot be changed"
+	DataStoreName string `json:"dataStoreName,omitempty"`
 	// Network is the cluster's addressing.
 	// +optional
 	// +kubebuilder:default={}
@@ -130,10 +134,10 @@ type ControlPlaneSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=privileged;baseline;restricted
 	PodSecurity string `json:"podSecurity,omitempty"`
-	// AuditLog is what the API server writes down of what its callers do: metadata, full (with the bodies of changes) or none.
+	// AuditLog is what the API server writes down of what its callers do: Metadata, RequestResponse (with the bodies of changes) or None.
 	// +optional
-	// +kubebuilder:default=metadata
-	// +kubebuilder:validation:Enum=none;metadata;full
+	// +kubebuilder:default=Metadata
+	// +kubebuilder:validation:Enum=None;Metadata;RequestResponse
 	AuditLog string `json:"auditLog,omitempty"`
 }
 
@@ -168,19 +172,27 @@ type ControlPlaneStatus struct {
 	// of files, no capabilities, a filter of system calls and limits of their own, or what of that is missing and why.
 	// +optional
 	Confinement string `json:"confinement,omitempty"`
-	// StoreBytes is how many bytes of keys and values the control plane holds in its data store, without old revisions.
-	// It is as it was when they were last counted, and follows changes of a twentieth, but at least 64 KiB.
+	// StoreUsed is how many bytes of keys and values the control plane holds in its data store, without old revisions.
+	// It is as it was when they were last counted, and follows changes of a twentieth, but at least 64Ki.
 	// +optional
-	StoreBytes int64 `json:"storeBytes,omitempty"`
-	// RenewAt is when the first certificate is due for renewal.
+	StoreUsed *resource.Quantity `json:"storeUsed,omitempty"`
+	// RenewalTime is when the first certificate is due for renewal.
 	// +optional
-	RenewAt *metav1.Time `json:"renewAt,omitempty"`
+	RenewalTime *metav1.Time `json:"renewalTime,omitempty"`
 	// Trust are the keys that everything in the control plane hangs on: its authorities, and what signs its tokens and
 	// encrypts its Secrets. They are made once; one that is lost or changed later stalls the control plane and is not made again.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Trust []TrustRoot `json:"trust,omitempty"`
+}
+
+// StoreBytes is StoreUsed as a number; 0 where it is not known.
+func (s *ControlPlaneStatus) StoreBytes() int64 {
+	if s.StoreUsed == nil {
+		return 0
+	}
+	return s.StoreUsed.Value()
 }
 
 // TrustRoot tells a key from all others, and nothing else of it.

@@ -3,7 +3,6 @@ package v1alpha1
 import (
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -14,15 +13,31 @@ func (s *NodePoolSpec) Default() {
 		s.Template.Provider = ProviderLocal
 	}
 	s.Template.Drain.Default()
-	setDefault(&s.Health.UnreadyTimeout, metav1.Duration{Duration: 5 * time.Minute})
-	setDefault(&s.Health.StartupTimeout, metav1.Duration{Duration: 15 * time.Minute})
+	setDefault(&s.Health.UnreadyTimeoutSeconds, 300)
+	setDefault(&s.Health.StartupTimeoutSeconds, 900)
 	setDefault(&s.Health.MaxUnhealthy, intstr.FromString("40%"))
 	setDefault(&s.Rollout.MaxSurge, intstr.FromInt32(1))
 	setDefault(&s.Rollout.MaxUnavailable, intstr.FromInt32(0))
 }
 
 // Default fills in what is not said.
-func (d *DrainPolicy) Default() { setDefault(&d.Timeout, metav1.Duration{Duration: 10 * time.Minute}) }
+func (d *DrainPolicy) Default() { setDefault(&d.TimeoutSeconds, 600) }
+
+// Timeout is TimeoutSeconds as a duration; 0 for one that is not said.
+func (d *DrainPolicy) Timeout() time.Duration { return ofSeconds(d.TimeoutSeconds) }
+
+// UnreadyTimeout is UnreadyTimeoutSeconds as a duration; 0 for one that is not said.
+func (p *HealthPolicy) UnreadyTimeout() time.Duration { return ofSeconds(p.UnreadyTimeoutSeconds) }
+
+// StartupTimeout is StartupTimeoutSeconds as a duration; 0 for one that is not said.
+func (p *HealthPolicy) StartupTimeout() time.Duration { return ofSeconds(p.StartupTimeoutSeconds) }
+
+func ofSeconds(seconds *int32) time.Duration {
+	if seconds == nil {
+		return 0
+	}
+	return time.Duration(*seconds) * time.Second
+}
 
 func setDefault[T any](field **T, value T) {
 	if *field == nil {

@@ -2,7 +2,7 @@
 // known of it, as Kubernetes custom resources of the group kqueen.io.
 //
 // It is the public face of the project. Custom resource definitions and the
-// pages in docs/kinds are generated from here. It imports nothing of KQueen;
+// pages in docs/reference/kinds are generated from here. It imports nothing of KQueen;
 // every package may import it.
 //
 // +kubebuilder:object:generate=true
@@ -17,7 +17,7 @@ import (
 
 // "make generate" does the same, and builds controller-gen first where it is not built.
 //go:generate ../../bin/tools/controller-gen object paths=. crd:crdVersions=v1 output:crd:artifacts:config=../crds
-//go:generate go run -trimpath -buildvcs=false ../../docs/generate -crds ../crds -types . -out ../../docs/kinds
+//go:generate go run -trimpath -buildvcs=false ../../docs/generate -crds ../crds -types . -out ../../docs/reference/kinds
 
 // GroupVersion is the API group and version of all kinds of this package.
 var GroupVersion = schema.GroupVersion{Group: "kqueen.io", Version: "v1alpha1"}

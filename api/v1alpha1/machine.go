@@ -50,7 +50,7 @@ const (
 	ReasonNodeForeign = "NodeForeign"
 	// ReasonDraining: pods are leaving the node; the message names what keeps them.
 	ReasonDraining = "Draining"
-	// ReasonDrainTimedOut: spec.drain.timeout has passed; the message names what goes with the machine.
+	// ReasonDrainTimedOut: spec.drain.timeoutSeconds have passed; the message names what goes with the machine.
 	ReasonDrainTimedOut = "DrainTimedOut"
 	// ReasonDrained: no pod that can leave is on the node.
 	ReasonDrained = "Drained"
@@ -65,6 +65,7 @@ const (
 // +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterName`
 // +kubebuilder:printcolumn:name="Pool",type=string,JSONPath=`.metadata.labels.kqueen\.io/nodepool`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Address",type=string,JSONPath=`.status.address`
 // +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.provider`,priority=1
@@ -155,16 +156,19 @@ type MachineStatus struct {
 	// Version of Kubernetes that the node reports.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// LifeBegan is when the machine began to run, or, while it does not, when it ended. What its node said before is of an
+	// Unschedulable says that the node takes no new pods, because a user has cordoned or drained it.
+	// +optional
+	Unschedulable bool `json:"unschedulable,omitempty"`
+	// LifeTransitionTime is when the machine began to run, or, while it does not, when it ended. What its node said before is of an
 	// earlier life. Absent where it is not known.
 	// +optional
-	LifeBegan *metav1.Time `json:"lifeBegan,omitempty"`
-	// JoinedAt is when the node was first seen ready.
+	LifeTransitionTime *metav1.Time `json:"lifeTransitionTime,omitempty"`
+	// JoinTime is when the node was first seen ready.
 	// +optional
-	JoinedAt *metav1.Time `json:"joinedAt,omitempty"`
-	// DrainBegan is when pods were first asked to leave.
+	JoinTime *metav1.Time `json:"joinTime,omitempty"`
+	// DrainStartTime is when pods were first asked to leave.
 	// +optional
-	DrainBegan *metav1.Time `json:"drainBegan,omitempty"`
+	DrainStartTime *metav1.Time `json:"drainStartTime,omitempty"`
 }
 
 // +kubebuilder:object:root=true

@@ -70,8 +70,8 @@ const (
 	LabelProxy = "kqueen.io/kube-proxy"
 	// ProxyMachine is kube-proxy as a program of the machine, beside the kubelet.
 	ProxyMachine = "machine"
-	// AnnotationCNI on a managed cluster's ConfigMap kubeadm-config is spec.cni of the Cluster: who joins a machine
-	// learns whether a network comes to it.
+	// AnnotationCNI on a managed cluster's ConfigMap kubeadm-config is spec.cni of the Cluster, in small letters: who joins a
+	// machine, maybe with another version of kqueen, learns whether a network comes to it.
 	AnnotationCNI = "kqueen.io/cni"
 	// AnnotationDeleteFirst on a Machine asks that scaling down takes it before others.
 	AnnotationDeleteFirst = "kqueen.io/delete-first"
@@ -86,6 +86,7 @@ const (
 // +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterName`
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`,priority=1
 // +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.template.provider`
@@ -199,36 +200,28 @@ type MachineResources struct {
 
 // DrainPolicy says how pods leave a node.
 type DrainPolicy struct {
-	// Timeout is how long pods may take to leave, and PodDisruptionBudgets may refuse. After it the
+	// TimeoutSeconds is how long pods may take to leave, and PodDisruptionBudgets may refuse. After it the
 	// machine is removed with the pods that are left. 0 waits for ever.
 	// +optional
-	// +kubebuilder:default="10m"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^(0|([0-9]{1,5}(\.[0-9]{1,9})?(h|m|s|ms)){1,4})$`
-	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	// +kubebuilder:default=600
+	// +kubebuilder:validation:Minimum=0
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 }
 
 // HealthPolicy says when a machine is given up and replaced.
 type HealthPolicy struct {
-	// UnreadyTimeout is how long a node that was ready may be unready. Kubernetes notices nodes that die together
+	// UnreadyTimeoutSeconds is how long a node that was ready may be unready. Kubernetes notices nodes that die together
 	// up to ten seconds apart; with less time than that some may be replaced before MaxUnhealthy counts the others.
 	// +optional
-	// +kubebuilder:default="5m"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,9})?(h|m|s|ms)){1,4}$`
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms)){1,4}$') || duration(self) >= duration('1s')",message="must be at least 1s"
-	UnreadyTimeout *metav1.Duration `json:"unreadyTimeout,omitempty"`
-	// StartupTimeout is how long a new machine may take to become a ready node. It does not count for
+	// +kubebuilder:default=300
+	// +kubebuilder:validation:Minimum=1
+	UnreadyTimeoutSeconds *int32 `json:"unreadyTimeoutSeconds,omitempty"`
+	// StartupTimeoutSeconds is how long a new machine may take to become a ready node. It does not count for
 	// machines that the user joins.
 	// +optional
-	// +kubebuilder:default="15m"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,9})?(h|m|s|ms)){1,4}$`
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms)){1,4}$') || duration(self) >= duration('1s')",message="must be at least 1s"
-	StartupTimeout *metav1.Duration `json:"startupTimeout,omitempty"`
+	// +kubebuilder:default=900
+	// +kubebuilder:validation:Minimum=1
+	StartupTimeoutSeconds *int32 `json:"startupTimeoutSeconds,omitempty"`
 	// MaxUnhealthy is how many machines, as a number or in percent of spec.replicas (rounded down, at
 	// least one), may be unhealthy at once. When more are, none is replaced.
 	// +optional

@@ -39,6 +39,7 @@ const NamespacePrefix = "org-"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=org,categories=kqueen
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.status.namespace`
 // +kubebuilder:printcolumn:name="Display Name",type=string,JSONPath=`.spec.displayName`,priority=1
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
@@ -69,15 +70,15 @@ type OrganizationSpec struct {
 	// Quota bounds what the organization may have. Only an administrator of the installation changes it.
 	// +optional
 	Quota *Quota `json:"quota,omitempty"`
-	// Provisioners are the names of the shared provisioners (those in kqueen-system) that the organization may use,
-	// beside its own; all of them when the list is absent. What its own may do is said by drivers and dataStores. Only an
+	// ProvisionerNames are the names of the shared provisioners (those in kqueen-system) that the organization may use,
+	// beside its own; all of them when the list is absent. What its own may do is said by drivers and dataStoreNames. Only an
 	// administrator of the installation changes it.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=253
-	Provisioners []string `json:"provisioners,omitempty"`
+	ProvisionerNames []string `json:"provisionerNames,omitempty"`
 	// Releases are the Kubernetes versions that the organization may use for new clusters and upgrades: a whole one
 	// such as "v1.36.3", or a minor such as "v1.36" for all of its patches. All of them when the list is
 	// absent. Only an administrator of the installation changes it.
@@ -96,7 +97,7 @@ type OrganizationSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=63
 	Drivers []string `json:"drivers,omitempty"`
-	// DataStores are the names of those that may hold the control planes of the organization, by shared provisioners and by
+	// DataStoreNames are the names of those that may hold the control planes of the organization, by shared provisioners and by
 	// its own. When the list is absent: those that the shared provisioners name which it may use. Only an administrator of
 	// the installation changes it.
 	// +optional
@@ -104,7 +105,7 @@ type OrganizationSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=253
-	DataStores []string `json:"dataStores,omitempty"`
+	DataStoreNames []string `json:"dataStoreNames,omitempty"`
 	// MachineProviders are those that may make the organization's machines: local takes them from the host of KQueen, manual
 	// leaves them to the user. When the list is absent: manual alone. Only an administrator of the installation changes it.
 	// +optional
@@ -158,7 +159,7 @@ type Member struct {
 }
 
 // Role is what a member may do in an organization. Each includes those after it: owner, operator, developer,
-// viewer. docs/roles.md has the table of what they may.
+// viewer. docs/reference/roles.md has the table of what they may.
 //
 // +kubebuilder:validation:Enum=owner;operator;developer;viewer
 type Role string

@@ -23,7 +23,7 @@ const (
 	ReasonReady = "Ready"
 	// ReasonProgressing: work goes on; the message names the step.
 	ReasonProgressing = "Progressing"
-	// ReasonRetrying: a step failed; the message has its cause, status.nextTry the time of the next retry.
+	// ReasonRetrying: a step failed; the message has its cause, status.nextRetryTime the time of the next retry.
 	ReasonRetrying = "Retrying"
 	// ReasonDeleting: the object is being deleted; the message names what is still there.
 	ReasonDeleting = "Deleting"
@@ -41,9 +41,9 @@ type Status struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// NextTry is when a step that failed is tried again. It is absent when nothing is to be tried again.
+	// NextRetryTime is when a step that failed is tried again. It is absent when nothing is to be tried again.
 	// +optional
-	NextTry *metav1.Time `json:"nextTry,omitempty"`
+	NextRetryTime *metav1.Time `json:"nextRetryTime,omitempty"`
 }
 
 // SecretReference names a Secret.

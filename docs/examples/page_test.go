@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the code into the page")
 
-const page = "../drivers.md"
+const page = "../development/drivers.md"
 
 // block is a file of an example on the page.
 var block = regexp.MustCompile("(?s)<!-- file: (\\S+) -->\n```go\n(.*?)```\n")

@@ -31,7 +31,7 @@ func TestExamplesAreValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range kinds {
-		page := filepath.Join(root, "docs/kinds", kinds[i].page())
+		page := filepath.Join(root, "docs/reference/kinds", kinds[i].page())
 		shown := map[string]bool{}
 		for n, block := range yamlBlock.FindAllStringSubmatch(read(t, page), -1) {
 			for document := range strings.SplitSeq(block[1], "\n---\n") {

@@ -1,4 +1,4 @@
-// Command generate writes the reference part of the pages in docs/kinds from
+// Command generate writes the reference part of the pages in docs/reference/kinds from
 // the custom resource definitions and from the constants beside the Go types.
 //
 // What stands in a page above the marker is written by hand and stays; what
@@ -21,7 +21,7 @@ func main() {
 	var from sources
 	flag.StringVar(&from.crds, "crds", "api/crds", "folder of the custom resource definitions")
 	flag.StringVar(&from.types, "types", "api/v1alpha1", "folder of the Go types")
-	out := flag.String("out", "docs/kinds", "folder of the pages")
+	out := flag.String("out", "docs/reference/kinds", "folder of the pages")
 	flag.Parse()
 	if err := write(from, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)

@@ -19,17 +19,17 @@ func TestPagesAreCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, part := range parts {
-		have := read(t, root+"/docs/kinds/"+name)
+		have := read(t, root+"/docs/reference/kinds/"+name)
 		want, err := splice(have, part)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		if diff := cmp.Diff(want, have); diff != "" {
-			t.Errorf("docs/kinds/%s is out of date; run \"make generate\" (-want +have):\n%s", name, diff)
+			t.Errorf("docs/reference/kinds/%s is out of date; run \"make generate\" (-want +have):\n%s", name, diff)
 		}
 	}
-	pages, err := filepath.Glob(root + "/docs/kinds/*")
+	pages, err := filepath.Glob(root + "/docs/reference/kinds/*")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,12 @@ import (
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/admission"
 	"kqueen.io/kqueen/internal/tenancy/organization"
+	"kqueen.io/kqueen/internal/workers/nodepool"
 )
 
 // validators are keyed by resource. Limits come last in a chain: they count what they let through.
 func validators(
-	scheme *runtime.Scheme, clusters *cluster.Validator, limits *organization.Limits, direct client.Reader, machines netip.Prefix,
+	scheme *runtime.Scheme, clusters *cluster.Validator, pools nodepool.Validator, limits *organization.Limits, direct client.Reader, machines netip.Prefix,
 ) map[string]http.Handler {
 	return map[string]http.Handler{
 		"organizations": webhook.WithValidator(scheme, organization.ValidateEgress(func() ([]egress.Closed, error) {
@@ -32,7 +33,7 @@ func validators(
 		})),
 		"provisioners":    webhook.WithValidator(scheme, limits.Provisioners()),
 		"clusters":        webhook.WithValidator(scheme, admission.Chain(clusters, limits.Clusters())),
-		"nodepools":       webhook.WithValidator(scheme, limits.NodePools()),
+		"nodepools":       webhook.WithValidator(scheme, admission.Chain[*v1alpha1.NodePool](pools, limits.NodePools())),
 		"nodepools/scale": webhook.WithValidator(scheme, limits.Scales(direct)),
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	apirest "kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
@@ -121,7 +122,7 @@ func (a *App) assemble(ctx context.Context, d *apiServer, config *rest.Config, m
 	if config, err = kube.WhenReady(config); err != nil {
 		return err
 	}
-	callers, err := kube.Impersonating(config, mgr.GetScheme())
+	plane, err := kube.Impersonate(config)
 	if err != nil {
 		return err
 	}
@@ -139,13 +140,23 @@ func (a *App) assemble(ctx context.Context, d *apiServer, config *rest.Config, m
 		}
 	}
 	d.server, err = server.New(server.Config{
-		Callers: callers, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: d.audit, Limits: limits, Issuer: d.issuer, Answers: d.answers,
+		Plane: plane, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: d.audit, Limits: limits, Issuer: d.issuer, Answers: d.answers,
 		ClusterLog: func(_ context.Context, plane types.UID) (*os.Root, error) {
 			return a.supervisor.Folder(string(plane), controlplane.AuditDir)
 		},
-		Key: cursors, Version: a.Version, Log: d.log, Now: time.Now,
+		Key: cursors, Version: a.Version, Log: d.log, Now: time.Now, Ready: readiness(&a.serving), Metrics: metrics.Registry,
 	})
 	return err
+}
+
+// readiness says why an installation does not serve all callers; nil when it does.
+func readiness(serving *atomic.Bool) server.Readiness {
+	return func(context.Context) error {
+		if !serving.Load() {
+			return errors.New("KQueen starts; kqueen status says how far it is")
+		}
+		return nil
+	}
 }
 
 // serveAPI answers until ctx ends.

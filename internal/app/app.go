@@ -45,6 +45,8 @@ type Config struct {
 	Program string
 	// Version of kqueen, for status.
 	Version string
+	// RestartedBy names what starts KQueen again when it crashes, for status.
+	RestartedBy string
 	// Releases is the folder with the Kubernetes programs.
 	Releases string
 	// Listen is the address on which API servers and the gateway listen; the zero Addr takes the one
@@ -203,7 +205,7 @@ func persist(ctx context.Context, a *App, ready func()) error {
 func (a *App) serve(ctx context.Context, ready func()) error {
 	installed, damaged := release.NewStore(a.Releases).List()
 	if damaged != nil { // the others are as good as before
-		damaged = fmt.Errorf("%w; make it anew with: kqueen release build", damaged)
+		damaged = fmt.Errorf("%w; build it again with: kqueen release build", damaged)
 		a.Log.Error("a release is damaged", "error", damaged)
 	}
 	a.problems.note("releases", damaged)
@@ -229,7 +231,7 @@ func (a *App) serve(ctx context.Context, ready func()) error {
 // socket is where the owner reads the status of the installation.
 func (a *App) socket() *status.Socket {
 	return &status.Socket{
-		Dir: a.Dir, Version: a.Version, Gateway: a.gatewayAddress(), API: a.apiAddress, StartedAt: a.began, Log: a.Log,
+		Dir: a.Dir, Version: a.Version, RestartedBy: a.RestartedBy, Gateway: a.gatewayAddress(), API: a.apiAddress, StartedAt: a.began, Log: a.Log,
 		Ready: a.serving.Load, Stalled: func() bool { return a.problems.has(partStart) }, Problems: a.problems.list,
 		Supervisor: a.supervisor,
 		Owns:       func(id string) bool { return owns(a.Engine, id) },

@@ -45,6 +45,7 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 	"kqueen.io/kqueen/internal/tenancy/organization"
 	"kqueen.io/kqueen/internal/workers/machine"
+	"kqueen.io/kqueen/internal/workers/nodepool"
 )
 
 // control installs what every installation has and runs the reconcilers.
@@ -126,7 +127,8 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 		return err
 	}
 	clusters := &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}
-	stop, err := a.admit(ctx, direct, plane.WebhookCaller, validators(mgr.GetScheme(), clusters, limits, direct, a.MachineNetwork))
+	pools := nodepool.Validator{Possible: map[string]machine.Possible{v1alpha1.ProviderLocal: machines}}
+	stop, err := a.admit(ctx, direct, plane.WebhookCaller, validators(mgr.GetScheme(), clusters, pools, limits, direct, a.MachineNetwork))
 	if err != nil {
 		return fmt.Errorf("serve admission: %w", err)
 	}

@@ -157,12 +157,12 @@ func (d *apiServer) writable(ctx context.Context) error {
 	return nil
 }
 
-// whole answers nothing while the database cannot be had but by which keys API servers check credentials: who is signed in
-// cannot be told then, and what is done could not be recorded.
+// whole answers nothing while the database cannot be had but by which keys API servers check credentials, and that it lives: who is
+// signed in cannot be told then, and what is done could not be recorded.
 func (d *apiServer) whole(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		closed := d.closed.Load()
-		if closed == nil || strings.HasPrefix(r.URL.Path, server.IssuerPath+"/") {
+		if closed == nil || strings.HasPrefix(r.URL.Path, server.IssuerPath+"/") || r.URL.Path == server.HealthPath || r.URL.Path == server.VersionPath {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -20,6 +20,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/stage"
 	"kqueen.io/kqueen/internal/platform/supervise"
+	"kqueen.io/kqueen/internal/platform/text"
 	"kqueen.io/kqueen/internal/server/status"
 	"kqueen.io/kqueen/internal/workers/machine/local"
 )
@@ -65,8 +66,8 @@ func stopAll(ctx context.Context, e engine.Engine, r *supervise.Supervisor, repo
 		wanted func(string) bool
 	}
 	phases := []phase{
-		{fmt.Sprintf("Stop %d machines", len(machines)), machines.Has},
-		{fmt.Sprintf("Stop %d control planes", tenants), func(id string) bool { return !owns(e, id) && !machines.Has(id) }},
+		{"Stop " + text.Count(len(machines), "machine"), machines.Has},
+		{"Stop " + text.Count(tenants, "control plane"), func(id string) bool { return !owns(e, id) && !machines.Has(id) }},
 	}
 	if slices.ContainsFunc(ids, isGate) {
 		phases = append(phases, phase{"Stop the gates of other data stores", isGate})
@@ -83,13 +84,16 @@ func stopAll(ctx context.Context, e engine.Engine, r *supervise.Supervisor, repo
 	return machines.LeaveHost(ctx)
 }
 
+// keeperFile is the lock of what starts KQueen again when it crashes (package daemon).
+const keeperFile = "keeper.lock"
+
 // auditFolder is the folder of audit logs in the data directory.
 const auditFolder = "audit"
 
 // contents are everything that KQueen puts into a data directory.
 var contents = []string{
 	"run", "etcd", "etcd-admin", "keys", "logs", auditFolder, "admin.kubeconfig", "settings.json", "settings.json.copy", status.Name, rest.LocalSocket,
-	authorityFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm", endingsFile,
+	keeperFile, authorityFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm", endingsFile,
 }
 
 // Reset stops everything and deletes all that KQueen has put into dir. What others have put there stays.

@@ -119,7 +119,7 @@ func TestRunOnAnExistingCluster(t *testing.T) {
 
 	// A provisioner of its own gives it no data store that it may not use.
 	elsewhere := &v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{Namespace: o.OwnedNamespace(), Name: "elsewhere"}, Spec: v1alpha1.ProvisionerSpec{
-		Driver: "hosted", Parameters: &apiextensionsv1.JSON{Raw: []byte(`{"dataStore":"of-another"}`)},
+		Driver: "hosted", Parameters: &apiextensionsv1.JSON{Raw: []byte(`{"dataStoreName":"of-another"}`)},
 	}}
 	if err := admin.Create(t.Context(), elsewhere); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `the data store "of-another"; it may use: default`) {
 		t.Errorf("a provisioner over a foreign data store: got %v, want that it is refused", err)

@@ -105,7 +105,7 @@ func TestDamagedRelease(t *testing.T) {
 	if got := <-installed; len(got) != 1 || got[0].Version.String() != "v1.36.3" {
 		t.Errorf("the engine may use %v, want v1.36.3 alone", got)
 	}
-	if said := a.problems.list(); len(said) != 1 || !strings.Contains(said[0], "v1.35.4") || !strings.Contains(said[0], "make it anew with: kqueen release build") {
+	if said := a.problems.list(); len(said) != 1 || !strings.Contains(said[0], "v1.35.4") || !strings.Contains(said[0], "build it again with: kqueen release build") {
 		t.Errorf("the owner is told %q", said)
 	}
 }

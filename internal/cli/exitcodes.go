@@ -8,16 +8,16 @@ import (
 func newExitCodesTopic() *cobra.Command {
 	return &cobra.Command{
 		Use:   "exit-codes",
-		Short: "What the exit codes mean",
+		Short: "Meaning of the exit codes",
 		Long: `Data goes to standard output, everything else to standard error.
 
 The exit codes of kqueen are:
 
-  0    done
-  1    an error that is none of the following
-  2    the command line is wrong; nothing was done
-  3    something that was named does not exist
-  4    it is denied, or you are not signed in
+  0    success
+  1    an error other than the following
+  2    the command line is wrong; nothing was changed
+  3    not found
+  4    access denied, or not signed in
   5    timed out
   130  interrupted`,
 	}

@@ -24,10 +24,12 @@ import (
 	"kqueen.io/kqueen/internal/cli/client/release"
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
-	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/here"
 	"kqueen.io/kqueen/internal/cli/host"
+	"kqueen.io/kqueen/internal/cli/kinds"
 	"kqueen.io/kqueen/internal/cli/node"
+	"kqueen.io/kqueen/internal/cli/program"
+	"kqueen.io/kqueen/internal/cli/verbs"
 )
 
 // Main runs the program and returns its exit code; `kqueen help exit-codes` lists them. The first of args
@@ -64,22 +66,23 @@ func newRoot(e *connection.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kqueen",
 		Short: "Kubernetes as a service, from one program",
-		Long: `KQueen makes and keeps Kubernetes clusters for many teams.
+		Long: `KQueen provides Kubernetes clusters to many teams.
 
-Start it on this machine with "kqueen up", then make a cluster with
-"kqueen cluster create NAME --wait". Sign in to an installation elsewhere with
+Start it on this machine with "kqueen up", and create a cluster with
+"kqueen cluster create NAME --wait". Sign in to another installation with
 "kqueen login https://SERVER:8443".`,
+		Version:       program.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetVersionTemplate("kqueen {{.Version}}\n")
 	command.Group(root)
 	root.SetIn(e.Stdin)
 	root.SetOut(e.Stdout)
 	root.SetErr(e.Stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return exit.UsageError(cmd, "%w", err)
-	})
+	root.SetFlagErrorFunc(flagError)
 	e.Flags.Register(root)
+	_ = root.RegisterFlagCompletionFunc("org", kinds.CompleteNames(e, kinds.Organization, -1))
 	machines, releases, user := nodes.NewNodeCommand(e), release.NewCommand(e), access.NewUserCommand(e)
 	machines.AddCommand(node.Commands(e)...)
 	releases.AddCommand(host.ReleaseCommands(e)...)
@@ -89,6 +92,9 @@ Start it on this machine with "kqueen up", then make a cluster with
 		activity.NewEventCommand(e), activity.NewOperationCommand(e))
 	root.AddCommand(access.NewLoginCommand(e, func(ctx context.Context) (string, string) { return here.Installation(ctx, e) }), access.NewLogoutCommand(e), access.NewWhoamiCommand(e), access.NewContextCommand(e),
 		access.NewPasswordCommand(e), access.NewDeviceCommand(e), user, access.NewIdentityProviderCommand(e), access.NewTokenCommand(e), organization.NewQuotaCommand(e), audit.NewCommand(e, func(from io.Reader) (*rest.AuditReport, bool, error) { return here.VerifyExport(e, from) }))
+	root.AddCommand(verbs.ApplyCommand(e), verbs.DiffCommand(e))
 	root.AddCommand(host.Commands(e)...)
+	root.SetHelpCommand(newHelpCommand(root))
+	groupHelp(root)
 	return root
 }

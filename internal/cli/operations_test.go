@@ -14,6 +14,7 @@ import (
 	kqueenclient "kqueen.io/kqueen/client"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/server"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
@@ -76,8 +77,12 @@ func document(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	plane, err := kube.Impersonate(controlplanetest.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
 	handler, err := server.New(server.Config{
-		Own: controlplanetest.Client(t), Key: bytes.Repeat([]byte{9}, 32), Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Issuer: signs,
+		Plane: plane, Own: controlplanetest.Client(t), Key: bytes.Repeat([]byte{9}, 32), Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Issuer: signs,
 		Access: &access.Service{},
 	})
 	if err != nil {

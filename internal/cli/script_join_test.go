@@ -53,6 +53,6 @@ func token(ctx context.Context, c client.Client, machine *v1alpha1.Machine, args
 // inCluster node/NAME says that a machine's node has joined.
 func inCluster(ctx context.Context, c client.Client, machine *v1alpha1.Machine, _ []string) error {
 	now := metav1.Now()
-	machine.Status.JoinedAt = &now
+	machine.Status.JoinTime = &now
 	return c.Status().Update(ctx, machine)
 }

@@ -55,7 +55,7 @@ func testEvent(about client.Object, kind, reason string, ago time.Duration, note
 	}
 }
 
-var update = flag.Bool("update", false, "write what the scripts print into them")
+var update = flag.Bool("update", false, "write what the scripts print into them, and the pages of the commands")
 
 // TestMain makes this test binary kqueen when it is called so, which is how scripts run it.
 func TestMain(m *testing.M) {
@@ -136,6 +136,7 @@ func scripts(t *testing.T, config *rest.Config, c client.Client) testscript.Para
 	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition:           condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":       exits,
 			"left":        left,
@@ -264,6 +265,14 @@ func clearPlane(t *testing.T, c client.Client) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// condition knows [root], for what only root can do to the host of a script.
+func condition(name string) (bool, error) {
+	if name != "root" {
+		return false, fmt.Errorf("there is no condition %q", name)
+	}
+	return os.Geteuid() == 0, nil
 }
 
 // exits CODE COMMAND ARGUMENT... runs a command that has to end with that exit code.

@@ -32,7 +32,7 @@ func TestNoFlagTakesASecret(t *testing.T) {
 					t.Fatal(err)
 				}
 				err := cmd.RunE(cmd, nil)
-				if err == nil || !strings.Contains(err.Error(), "every user of this machine sees the arguments") || strings.Contains(err.Error(), "s3cret") {
+				if err == nil || !strings.Contains(err.Error(), "every user of this machine can see the arguments") || strings.Contains(err.Error(), "s3cret") {
 					t.Errorf("%s --%s: want it refused without a word of the secret, got %v", cmd.CommandPath(), f.Name, err)
 				}
 			case f.Value.Type() != "bool" && !strings.HasSuffix(f.Name, "-file"):

@@ -123,13 +123,13 @@ func (s *servers) open(dir string, after func(func())) (*served, error) {
 	}
 	config := controlplanetest.Config(s.t)
 	config.QPS = -1
-	callers, err := kube.Impersonating(config, controlplanetest.Scheme(s.t))
+	plane, err := kube.Impersonate(config)
 	if err != nil {
 		return nil, err
 	}
 	lists := fresh{controlplanetest.Client(s.t), s.cached}
 	handler, err := server.New(server.Config{
-		Callers: callers, Own: controlplanetest.Client(s.t), Cache: lists, Access: identities, Audit: log, Issuer: signs, Answers: answers,
+		Plane: plane, Own: controlplanetest.Client(s.t), Cache: lists, Access: identities, Audit: log, Issuer: signs, Answers: answers,
 		Limits: organizations.NewLimits(lists, time.Now), Key: bytes.Repeat([]byte{9}, 32), Version: "test",
 		Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		ClusterLog: func(context.Context, types.UID) (*os.Root, error) { return nil, os.ErrNotExist },

@@ -102,7 +102,7 @@ func printVersions(e *connection.Env, found versions, format string) error {
 	case "yaml":
 		data, err = yaml.Marshal(found)
 	default:
-		return exit.Fail(exit.Usage, "--output: %q is no format; choose one of text, json, yaml", format)
+		return exit.Fail(exit.Usage, "--output: %q is not a format; choose one of text, json, yaml", format)
 	}
 	if err != nil {
 		return err

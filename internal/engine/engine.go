@@ -89,7 +89,7 @@ type Plane struct {
 	// Audited says that the API server writes Host.AuditLog.
 	Audited bool
 	// WebhookCaller is who the API server is to webhooks, by the certificate that it presents to them; nil for one that
-	// presents none, with which the path of KQueen's webhook is a secret instead: see docs/adr/0023.
+	// presents none, with which the path of KQueen's webhook is a secret instead: see docs/development/adr/0023.
 	WebhookCaller *admission.Caller
 }
 

@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/crds"
@@ -34,22 +35,14 @@ func Install(ctx context.Context, c client.WithWatch, store *Store, installed []
 	return installObjects(ctx, c, store, installed)
 }
 
-// installKinds installs the custom resource definitions and waits until all are served.
+// installKinds installs the custom resource definitions and waits until all are served. Objects of before are converted.
 func installKinds(ctx context.Context, c client.WithWatch) error {
 	definitions, err := crds.All()
 	if err != nil {
 		return err
 	}
 	for _, want := range definitions {
-		have := &apiextensionsv1.CustomResourceDefinition{}
-		err := c.Get(ctx, client.ObjectKeyFromObject(want), have)
-		if apierrors.IsNotFound(err) {
-			err = c.Create(ctx, want)
-		} else if err == nil {
-			want.ResourceVersion = have.ResourceVersion
-			err = c.Update(ctx, want)
-		}
-		if err != nil {
+		if err := installKind(ctx, c, want); err != nil {
 			return fmt.Errorf("install kind %s: %w", want.Spec.Names.Kind, err)
 		}
 	}
@@ -59,6 +52,40 @@ func installKinds(ctx context.Context, c client.WithWatch) error {
 		}
 	}
 	return nil
+}
+
+// installKind installs one definition.
+func installKind(ctx context.Context, c client.Client, want *apiextensionsv1.CustomResourceDefinition) error {
+	have := &apiextensionsv1.CustomResourceDefinition{}
+	err := c.Get(ctx, client.ObjectKeyFromObject(want), have)
+	if apierrors.IsNotFound(err) {
+		return c.Create(ctx, want)
+	}
+	if err != nil {
+		return err
+	}
+	older, err := isOlder(have)
+	if err != nil {
+		return err
+	}
+	if older {
+		if err := convertAll(ctx, c, want); err != nil {
+			return err
+		}
+	}
+	return replaceDefinition(ctx, c, want)
+}
+
+// replaceDefinition writes over a definition, whose status the API server may write meanwhile.
+func replaceDefinition(ctx context.Context, c client.Client, want *apiextensionsv1.CustomResourceDefinition) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		have := &apiextensionsv1.CustomResourceDefinition{}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(want), have); err != nil {
+			return err
+		}
+		want.ResourceVersion = have.ResourceVersion
+		return c.Update(ctx, want)
+	})
 }
 
 // established waits by watch until a definition is served.
@@ -176,8 +203,9 @@ func Rules() []rbacv1.PolicyRule {
 		operator.Rule(admissionv1.GroupName, []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}, "get", "create", "update"),
 		operator.Rule(rbacv1.GroupName, []string{"roles", "clusterroles"}, "get", "create", "update", "bind", "escalate"),
 		operator.Rule(rbacv1.GroupName, []string{"rolebindings", "clusterrolebindings"}, "get", "create", "update", "delete"),
-		operator.Rule(v1alpha1.GroupVersion.Group, []string{"datastores"}, "get", "create", "update"),
-		operator.Rule(v1alpha1.GroupVersion.Group, []string{"organizations", "provisioners", "releases"}, "create"),
+		operator.Rule(v1alpha1.GroupVersion.Group, []string{"datastores", "organizations", "provisioners", "releases"}, "create"),
+		operator.Rule(v1alpha1.GroupVersion.Group, converted(""), "get", "list", "update"),
+		operator.Rule(v1alpha1.GroupVersion.Group, converted("/status"), "update"),
 		operator.Rule("", []string{"namespaces"}, "create"),
 		operator.Rule("", []string{"secrets", "configmaps"}, "get", "create", "update"),
 	}

@@ -36,7 +36,7 @@ func TestMassAssignment(t *testing.T) {
 		t.Errorf("rename: %d %s", a.status, a.body)
 	}
 	for path, body := range map[string]string{
-		"/api/v1/users": `{"name":"mallory","password":"correct horse battery"}`, "/api/v1/me/tokens": `{"name":"x","expires":"2030-01-01T00:00:00Z","account":"admin"}`,
+		"/api/v1/users": `{"name":"mallory","password":"correct horse battery"}`, "/api/v1/me/tokens": `{"name":"x","expiresAt":"2030-01-01T00:00:00Z","account":"admin"}`,
 		"/api/v1/organizations/blue/serviceaccounts": `{"name":"x","role":"viewer","organization":"red"}`,
 	} {
 		if a := h.do(t.Context(), t, "admin", "POST", path, body); a.status != http.StatusUnprocessableEntity {
@@ -55,8 +55,8 @@ func TestNoPrivilegeEscalation(t *testing.T) {
 		}
 	}
 	for _, body := range []string{
-		`{"spec":{"quota":{"clusters":99}}}`, `{"spec":{"releases":["v1.36"]}}`, `{"spec":{"provisioners":["hosted"]}}`,
-		`{"spec":{"drivers":["hosted"]}}`, `{"spec":{"dataStores":["fast"]}}`, `{"spec":{"machineProviders":["local"]}}`,
+		`{"spec":{"quota":{"clusters":99}}}`, `{"spec":{"releases":["v1.36"]}}`, `{"spec":{"provisionerNames":["hosted"]}}`,
+		`{"spec":{"drivers":["hosted"]}}`, `{"spec":{"dataStoreNames":["fast"]}}`, `{"spec":{"machineProviders":["local"]}}`,
 		`{"spec":{"podSecurity":"privileged"}}`, `{"spec":{"egress":{"allow":["192.0.2.7:443"]}}}`,
 	} {
 		a := h.do(t.Context(), t, "owner", "PATCH", "/api/v1/organizations/blue", body, "If-Match", "*", "Content-Type", merge)
@@ -65,7 +65,7 @@ func TestNoPrivilegeEscalation(t *testing.T) {
 		}
 	}
 	// A token is never more than who made it.
-	body := fmt.Sprintf(`{"name":"x","expires":%q,"scope":{"organization":"blue","role":"owner"}}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	body := fmt.Sprintf(`{"name":"x","expiresAt":%q,"scope":{"organization":"blue","role":"owner"}}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	a := h.do(t.Context(), t, "viewer", "POST", "/api/v1/me/tokens", body)
 	var issued rest.Issued
 	if err := json.Unmarshal(a.body, &issued); err != nil || a.status != http.StatusCreated {

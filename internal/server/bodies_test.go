@@ -36,6 +36,9 @@ func operations(t *testing.T, h *fixture) []operation {
 			if o.Method == http.MethodPatch {
 				headers = append(headers, "Content-Type", "application/merge-patch+json")
 			}
+			if body != "" && body[0] != '{' {
+				headers = append(headers, "Content-Type", "application/x-www-form-urlencoded")
+			}
 			all = append(all, operation{o.OperationID, o.Method, path, body, headers})
 		}
 	}

@@ -113,6 +113,7 @@ func (b *browser) do(method, path string, form url.Values) sight {
 		req.Header.Set("Sec-Fetch-Site", b.site)
 	}
 	req.Header.Set("User-Agent", "Firefox")
+	req.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 	resp, err := b.http.Do(req)
 	if err != nil {
 		b.t.Fatal(err)

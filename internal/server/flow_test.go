@@ -1,9 +1,6 @@
 package server
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/oauth2"
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/tenancy/audit"
@@ -24,18 +22,24 @@ const (
 )
 
 // device begins to sign one in.
-func (h *fixture) device(t *testing.T) rest.Device {
+func (h *fixture) device(t *testing.T) rest.DeviceAuthorization {
 	t.Helper()
-	a := h.do(t.Context(), t, "", "POST", devices, `{"client":"kqueen on build-7"}`)
-	var d rest.Device
-	if err := json.Unmarshal(a.body, &d); err != nil || a.status != http.StatusCreated {
+	a := h.send(t, devices, url.Values{"client_id": {"kqueen on build-7"}})
+	var d rest.DeviceAuthorization
+	if err := json.Unmarshal(a.body, &d); err != nil || a.status != http.StatusOK {
 		t.Fatalf("begin: %d %s", a.status, a.body)
 	}
 	return d
 }
 
-// poll asks for a device's session, and returns the code of the problem when there is none.
-func (h *fixture) poll(t *testing.T, d rest.Device) (rest.Issued, string) {
+// send sends a form, as OAuth clients do.
+func (h *fixture) send(t *testing.T, path string, form url.Values) answer {
+	t.Helper()
+	return h.do(t.Context(), t, "", "POST", path, form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+}
+
+// poll asks for a device's session, and returns the code of the error when there is none.
+func (h *fixture) poll(t *testing.T, d rest.DeviceAuthorization) (rest.AccessToken, string) {
 	t.Helper()
 	// As if the device had waited.
 	if _, err := h.db.ExecContext(t.Context(), `UPDATE access_devices SET polled = 0`); err != nil {
@@ -44,16 +48,27 @@ func (h *fixture) poll(t *testing.T, d rest.Device) (rest.Issued, string) {
 	return h.pollNow(t, d)
 }
 
-func (h *fixture) pollNow(t *testing.T, d rest.Device) (issued rest.Issued, code string) {
+func (h *fixture) pollNow(t *testing.T, d rest.DeviceAuthorization) (issued rest.AccessToken, code string) {
 	t.Helper()
-	a := h.do(t.Context(), t, "", "POST", poll, fmt.Sprintf(`{"deviceCode":%q}`, d.DeviceCode))
+	a := h.send(t, poll, url.Values{"client_id": {"kqueen"}, "grant_type": {rest.DeviceGrant}, "device_code": {d.DeviceCode}})
 	if a.status != http.StatusOK {
-		return issued, a.problem(t).Code
+		return issued, a.oauth(t)
 	}
 	if err := json.Unmarshal(a.body, &issued); err != nil {
 		t.Fatal(err)
 	}
 	return issued, ""
+}
+
+// oauth is the code of an error as OAuth clients take it.
+func (a answer) oauth(t *testing.T) string {
+	t.Helper()
+	var e rest.OAuthError
+	if err := json.Unmarshal(a.body, &e); err != nil || a.status != http.StatusBadRequest || a.header.Get("Content-Type") != "application/json" ||
+		e.Code == "" || e.Description == "" || a.header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("%d %v is no error of OAuth: %s", a.status, a.header, a.body)
+	}
+	return e.Code
 }
 
 // me says whose a token is.
@@ -72,13 +87,13 @@ func (h *fixture) me(t *testing.T, token string) string {
 func TestDeviceByREST(t *testing.T) {
 	h := newFixture(t)
 	d := h.device(t)
-	if d.VerificationURI != strings.Replace(h.URL, "http:", "https:", 1)+"/device" || !strings.HasSuffix(d.VerificationURIComplete, "/device?user_code="+d.UserCode) || d.IntervalSeconds != 5 {
+	if d.VerificationURI != strings.Replace(h.URL, "http:", "https:", 1)+"/device" || !strings.HasSuffix(d.VerificationURIComplete, "/device?user_code="+d.UserCode) || d.Interval != 5 || d.ExpiresIn != 600 {
 		t.Errorf("%+v", d)
 	}
-	if _, code := h.poll(t, d); code != rest.CodeAuthorizationPending {
+	if _, code := h.poll(t, d); code != rest.OAuthAuthorizationPending {
 		t.Errorf("before the answer: %q", code)
 	}
-	if _, code := h.pollNow(t, d); code != rest.CodeSlowDown {
+	if _, code := h.pollNow(t, d); code != rest.OAuthSlowDown {
 		t.Errorf("too soon: %q", code)
 	}
 	var asked rest.DeviceRequest
@@ -94,10 +109,10 @@ func TestDeviceByREST(t *testing.T) {
 		t.Errorf("approve what was approved: %d %s", a.status, a.body)
 	}
 	issued, code := h.poll(t, d)
-	if code != "" || h.me(t, issued.Token) != "viewer" || issued.Name != "kqueen on build-7" {
-		t.Errorf("%q %+v", code, issued.Credential)
+	if code != "" || h.me(t, issued.Token) != "viewer" || issued.Type != "Bearer" || issued.ExpiresIn <= 0 {
+		t.Errorf("%q %+v", code, issued)
 	}
-	if _, code := h.poll(t, d); code != rest.CodeInvalidGrant {
+	if _, code := h.poll(t, d); code != rest.OAuthInvalidGrant {
 		t.Errorf("once more: %q", code)
 	}
 	page, err := h.audit.List(t.Context(), audit.Filter{AllOrganizations: true, OldestFirst: true})
@@ -119,12 +134,12 @@ func TestDeviceByREST(t *testing.T) {
 
 func TestDeviceRefused(t *testing.T) {
 	h := newFixture(t)
-	answer := func(d rest.Device, who string, approve bool) answer {
+	answer := func(d rest.DeviceAuthorization, who string, approve bool) answer {
 		return h.do(t.Context(), t, who, "POST", answers, fmt.Sprintf(`{"userCode":%q,"approve":%t}`, d.UserCode, approve))
 	}
 	d := h.device(t)
 	answer(d, "viewer", false)
-	if _, code := h.poll(t, d); code != rest.CodeDenied {
+	if _, code := h.poll(t, d); code != rest.OAuthAccessDenied {
 		t.Errorf("denied: %q", code)
 	}
 	d = h.device(t)
@@ -140,7 +155,7 @@ func TestDeviceRefused(t *testing.T) {
 	if err := h.access.Users.Disable(t.Context(), "operator"); err != nil {
 		t.Fatal(err)
 	}
-	if _, code := h.poll(t, d); code != rest.CodeInvalidGrant {
+	if _, code := h.poll(t, d); code != rest.OAuthInvalidGrant {
 		t.Errorf("for a user who was disabled: %q", code)
 	}
 	d = h.device(t)
@@ -150,7 +165,7 @@ func TestDeviceRefused(t *testing.T) {
 	if a := answer(d, "viewer", true); a.status != http.StatusNotFound {
 		t.Errorf("approve late: %d %s", a.status, a.body)
 	}
-	if _, code := h.poll(t, d); code != rest.CodeExpired {
+	if _, code := h.poll(t, d); code != rest.OAuthExpiredToken {
 		t.Errorf("late: %q", code)
 	}
 	// Who guesses others' codes is locked out, and so is not told whether the next one is right.
@@ -162,7 +177,7 @@ func TestDeviceRefused(t *testing.T) {
 	if a := answer(d, "red", true); status != http.StatusTooManyRequests || a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") == "" {
 		t.Errorf("after guesses: %d, with the right one %d", status, a.status)
 	}
-	if _, code := h.poll(t, d); code != rest.CodeAuthorizationPending {
+	if _, code := h.poll(t, d); code != rest.OAuthAuthorizationPending {
 		t.Errorf("after guesses: %q", code)
 	}
 	page, err := h.audit.List(t.Context(), audit.Filter{AllOrganizations: true, Action: "answer-device", Actor: "red"})
@@ -176,7 +191,7 @@ func TestDeviceFlood(t *testing.T) {
 	h := newFixture(t)
 	status := 0
 	for range 21 {
-		status = h.do(t.Context(), t, "", "POST", devices, `{}`).status
+		status = h.send(t, devices, url.Values{"client_id": {"flood"}}).status
 	}
 	if status != http.StatusTooManyRequests {
 		t.Errorf("the 21st device of one address: %d", status)
@@ -220,14 +235,13 @@ func TestDeviceByPage(t *testing.T) {
 type command struct{ verifier, redirect string }
 
 func newCommand() command {
-	return command{rand.Text() + rand.Text(), "http://127.0.0.1:4711/callback"}
+	return command{oauth2.GenerateVerifier(), "http://127.0.0.1:4711/callback"}
 }
 
 func (c command) page() string {
-	sum := sha256.Sum256([]byte(c.verifier))
 	return "/authorize?" + url.Values{
 		"redirect_uri": {c.redirect}, "state": {"st-1"}, "client": {"kqueen on build-7"},
-		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+		"code_challenge": {oauth2.S256ChallengeFromVerifier(c.verifier)}, "code_challenge_method": {"S256"},
 	}.Encode()
 }
 
@@ -295,7 +309,7 @@ func TestCode(t *testing.T) {
 		t.Errorf("without an answer: %v", q)
 	}
 	for what, change := range map[string]func(*command){
-		"another verifier": func(c *command) { c.verifier = rand.Text() + rand.Text() },
+		"another verifier": func(c *command) { c.verifier = oauth2.GenerateVerifier() },
 		"no verifier":      func(c *command) { c.verifier = "" },
 		"another address":  func(c *command) { c.redirect = "http://127.0.0.1:4712/callback" },
 	} {

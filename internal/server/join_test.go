@@ -65,7 +65,7 @@ func TestJoinToken(t *testing.T) {
 		}
 	}
 	now := metav1.Now()
-	m.Status.JoinedAt = &now
+	m.Status.JoinTime = &now
 	if err := h.plane.Status().Update(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}

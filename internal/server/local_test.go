@@ -29,7 +29,7 @@ func (h *fixture) openSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: h.api, ConnContext: socket.With}
+	s := &http.Server{Handler: answered.recorded(h.api), ConnContext: socket.With}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close(); _ = os.RemoveAll(folder) })
 }

@@ -121,7 +121,7 @@ func matrixOfRest() map[string]route {
 
 // matrixOfAccounts is the part of the matrix about who signs in.
 func matrixOfAccounts() map[string]route {
-	const newToken = `{"name":"t%d","expires":"2999-01-01T00:00:00Z"}`
+	const newToken = `{"name":"t%d","expiresAt":"2999-01-01T00:00:00Z"}`
 	return map[string]route{
 		"setUp":            {from: everyone, body: `{"token":"kq1_none","name":"first%d","password":"correct horse battery"}`},
 		"signIn":           {from: everyone, body: `{"name":"somebody%d","password":"correct horse battery"}`},
@@ -162,8 +162,8 @@ func matrixOfSignIn() map[string]route {
 		"deleteIdentityProvider":    {from: adminOnly},
 		"setIdentityProviderSecret": {from: adminOnly, fresh: true, body: `{"secret":"s%d"}`},
 		"replaceIdentityProvider":   {from: adminOnly, fresh: true, body: `{"labels":{"n":"%d"},"spec":{"issuer":"https://login.example.com","clientID":"kqueen"}}`},
-		"startDevice":               {from: everyone, body: `{"client":"machine %d"}`},
-		"pollDevice":                {from: everyone, body: `{"deviceCode":"kq1_%d"}`},
+		"startDevice":               {from: everyone, body: `client_id=machine+%d`},
+		"pollDevice":                {from: everyone, body: `grant_type=urn:ietf:params:oauth:grant-type:device_code&device_code=kq1_%d`},
 		"exchangeCode":              {from: everyone, body: `{"code":"kq1_%d","codeVerifier":"v","redirectURI":"http://127.0.0.1:1/"}`},
 		"listProviders":             {from: everyone},
 		"getDevice":                 {from: signedIn, account: true, make: someDevice},
@@ -307,6 +307,9 @@ func (h *fixture) request(t *testing.T, r route, method, path string, n int) (at
 	if method == "PATCH" {
 		headers = append(headers, "Content-Type", "application/merge-patch+json")
 	}
+	if body != "" && body[0] != '{' {
+		headers = append(headers, "Content-Type", "application/x-www-form-urlencoded")
+	}
 	if strings.HasSuffix(path, "/me/tokens") || strings.HasSuffix(path, "/tokens") {
 		body = strings.ReplaceAll(body, "2999-01-01T00:00:00Z", time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	}
@@ -357,7 +360,10 @@ func mayBe(a answer, from string) bool {
 	case http.StatusForbidden:
 		return false
 	case http.StatusNotFound:
-		return strings.Contains(string(a.body), access.ErrNotFound.Error())
+		return strings.Contains(string(a.body), `"detail":"`+access.ErrNotFound.Error()+`"`)
+	}
+	if strings.Contains(string(a.body), `"error":"`+rest.OAuthInvalidGrant+`"`) {
+		return from == everyone
 	}
 	return a.status != http.StatusBadRequest && a.status != http.StatusUnprocessableEntity && a.status != http.StatusPreconditionRequired
 }

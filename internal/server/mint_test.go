@@ -27,7 +27,7 @@ func TestMintingToken(t *testing.T) {
 	)
 	account, user := accounts+"/"+someAccount(t, h, 1)["serviceAccount"], users+"/"+someUser(t, h, 1)["user"]
 	token := func(after time.Duration, more string) string {
-		return fmt.Sprintf(`{"name":"t","expires":%q%s}`, time.Now().Add(after).UTC().Format(time.RFC3339), more)
+		return fmt.Sprintf(`{"name":"t","expiresAt":%q%s}`, time.Now().Add(after).UTC().Format(time.RFC3339), more)
 	}
 	soon := time.Hour
 	for _, tc := range []struct {
@@ -37,7 +37,7 @@ func TestMintingToken(t *testing.T) {
 	}{
 		{"robot", post, accounts, `{"name":"minted","role":"owner"}`, 201, ""},
 		{"token", post, accounts, `{"name":"other","role":"viewer"}`, 403, lets},
-		{"narrow", post, accounts, `{"name":"other","role":"viewer"}`, 403, "your role does not allow that"},
+		{"narrow", post, accounts, `{"name":"other","role":"viewer"}`, 403, "this needs the role owner in the organization"},
 		{"robot", post, account + "/tokens", token(soon, ""), 201, ""},
 		{"robot", post, account + "/tokens", token(3*soon, ""), 422, "it is after the token ends that makes it; want a time up to 20"},
 		{"robot", post, account + "/tokens", token(soon, `,"mint":true`), 403, cannot},
@@ -92,7 +92,7 @@ func TestMintedEndsWithItsToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, path := range map[string]string{"own": "/api/v1/me/tokens", "program": account + "/tokens"} {
-		a := h.do(t.Context(), t, "robot", "POST", path, fmt.Sprintf(`{"name":"t","expires":%q}`, expires))
+		a := h.do(t.Context(), t, "robot", "POST", path, fmt.Sprintf(`{"name":"t","expiresAt":%q}`, expires))
 		var made rest.Issued
 		if err := json.Unmarshal(a.body, &made); err != nil || made.MintedBy != robot.Credential.ID || made.Mint {
 			t.Fatalf("%s: %d %s", name, a.status, a.body)

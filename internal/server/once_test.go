@@ -239,7 +239,7 @@ func TestOnceKeepsNoSecret(t *testing.T) {
 		"ServiceAccount": {"owner", "/api/v1/organizations/blue/serviceaccounts/" + account + "/tokens", "/api/v1/organizations/blue/serviceaccounts/" + account + "/tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			body := fmt.Sprintf(`{"name":"made-once","expires":%q}`, expires)
+			body := fmt.Sprintf(`{"name":"made-once","expiresAt":%q}`, expires)
 			a := h.do(t.Context(), t, ask.who, "POST", ask.path, body, "Idempotency-Key", "k")
 			var issued rest.Issued
 			if err := json.Unmarshal(a.body, &issued); err != nil || a.status != http.StatusCreated {

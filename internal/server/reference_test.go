@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/reference"
 )
 
 // TestServedReference: the page has every operation and schema of the document, leads nowhere else, and needs no
 // session.
 func TestServedReference(t *testing.T) {
 	h := newFixture(t)
-	a := h.do(t.Context(), t, "", "GET", "/docs", "")
+	a := h.do(t.Context(), t, "", "GET", reference.Path, "")
 	if a.status != http.StatusOK || a.header.Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Fatalf("%d %v", a.status, a.header)
 	}
@@ -57,7 +58,7 @@ func TestServedReference(t *testing.T) {
 			t.Errorf("%s: %d", target, a.status)
 		}
 	}
-	if a := h.do(t.Context(), t, "", "POST", "/docs", "x"); a.status < http.StatusBadRequest {
-		t.Errorf("POST /docs: %d", a.status)
+	if a := h.do(t.Context(), t, "", "POST", reference.Path, "x"); a.status < http.StatusBadRequest {
+		t.Errorf("POST: %d", a.status)
 	}
 }

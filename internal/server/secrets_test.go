@@ -12,15 +12,19 @@ var looksSecret = regexp.MustCompile(`(?i)passw|token|secret|kubeconfig|key$|cod
 
 // notSecret are fields that only look so.
 var notSecret = map[string]string{
-	"AuditActor.credential": "is its id",
-	"Me.credential":         "is its id and when it ends",
-	"Problem.code":          "is a word of the list of problems",
-	"User.hasPassword":      "says whether there is one",
-	"Device.userCode":       "is shown to users, and does nothing without a user who is signed in",
-	"DeviceAnswer.userCode": "is what the user was shown",
+	"AuditActor.credential":  "is its id",
+	"Me.credential":          "is its id and when it ends",
+	"Problem.code":           "is a word of the list of problems",
+	"User.hasPassword":       "says whether there is one",
+	"AccessToken.token_type": "says how the token is sent",
 
-	"MachineSpec.taints[].key":           "is a name",
-	"NodePoolSpec.template.taints[].key": "is a name",
+	"DeviceAuthorization.user_code": "is shown to users, and does nothing without a user who is signed in",
+	"DeviceAnswer.userCode":         "is what the user was shown",
+
+	"MachineSpec.taints[].key":                 "is a name",
+	"MachineApply.spec.taints[].key":           "is a name",
+	"NodePoolSpec.template.taints[].key":       "is a name",
+	"NodePoolApply.spec.template.taints[].key": "is a name",
 
 	"ProvisionerStatus.driver.credentials":       "says which ones the driver takes, without values",
 	"ProvisionerStatus.driver.credentials[].key": "is a name",

@@ -12,26 +12,29 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"reflect"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/docs"
 	"kqueen.io/kqueen/internal/platform/idempotency"
+	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/server/accounts"
 	"kqueen.io/kqueen/internal/server/auditlog"
 	"kqueen.io/kqueen/internal/server/body"
 	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/kubeapi"
 	"kqueen.io/kqueen/internal/server/objects"
 	"kqueen.io/kqueen/internal/server/pages"
 	"kqueen.io/kqueen/internal/server/problem"
 	"kqueen.io/kqueen/internal/server/reference"
 	"kqueen.io/kqueen/internal/server/rights"
 	"kqueen.io/kqueen/internal/server/secrets"
+	"kqueen.io/kqueen/internal/server/site"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/audit"
 	"kqueen.io/kqueen/internal/tenancy/identityprovider"
@@ -39,10 +42,10 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/organization"
 )
 
-// Config is what the server stands on. All fields are required.
+// Config is what the server stands on. All fields but Ready and Metrics are required.
 type Config struct {
-	// Callers makes every call as the user that the context names: see kube.Impersonating.
-	Callers client.WithWatch
+	// Plane is the way to the admin plane on which every call is made as the user that the context names.
+	Plane kube.Impersonation
 	// Own asks the admin plane who may do what, and follows what callers see over several organizations.
 	Own client.WithWatch
 	// Cache is what lists are read from. See [Index].
@@ -59,6 +62,10 @@ type Config struct {
 	// Key signs cursors; 32 bytes, kept over restarts.
 	Key     []byte
 	Version string
+	// Ready says whether callers can be served; nil where they always can.
+	Ready Readiness
+	// Metrics are what else this process has measured; nil for nothing.
+	Metrics prometheus.Gatherer
 	Log     *slog.Logger
 	Now     func() time.Time
 }
@@ -78,6 +85,10 @@ func New(c Config) (*Server, error) {
 	if len(c.Key) != 32 {
 		return nil, errors.New("key of the server: want 32 bytes")
 	}
+	callers, err := c.Plane.Client(c.Own.Scheme())
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
 	providers := identityprovider.Source{Providers: c.Cache, Secrets: c.Own}
 	before := chain.New(chain.Config{
@@ -86,36 +97,39 @@ func New(c Config) (*Server, error) {
 	s := &Server{api: humago.New(mux, apiConfig(c.Version)), handler: before.Handler(mux), streams: before.Streams}
 	s.api.UseMiddleware(before.Middlewares()...)
 	flows := &accounts.Flows{Passwords: c.Access.Passwords, Users: c.Access.Users, Devices: c.Access.Devices}
-	if err := register(s.api, c, before, providers, flows); err != nil {
+	if err := register(s.api, c, callers, before, providers, flows); err != nil {
 		return nil, err
 	}
-	documentProblems(s.api.OpenAPI())
-	err := pages.Register(mux, pages.Config{
+	documentStatuses(s.api.OpenAPI())
+	err = pages.Register(mux, pages.Config{
 		Flows: flows, Sessions: c.Access.Credentials, Codes: c.Access.Codes, ProviderSignIns: c.Access.Providers, Providers: providers,
 		Identities: before.Identities, Recorder: before.Recorder, Key: c.Key, Now: c.Now,
 	})
 	if err != nil {
 		return nil, err
 	}
+	site.Register(mux, docs.Pages)
 	reference.Register(mux, s.api.OpenAPI())
+	registerProbes(mux, c, before)
+	kubeapi.Register(mux, kubeapi.Config{Plane: c.Plane, Callers: callers, Chain: before, Log: c.Log})
 	mux.Handle(IssuerPath+"/", http.StripPrefix(IssuerPath, c.Issuer.Handler()))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { chain.WriteProblem(w, r, problem.NotFound()) })
 	return s, nil
 }
 
 // register adds all operations of the REST API.
-func register(api huma.API, c Config, before *chain.Chain, providers identityprovider.Source, flows *accounts.Flows) error {
+func register(api huma.API, c Config, callers client.WithWatch, before *chain.Chain, providers identityprovider.Source, flows *accounts.Flows) error {
 	may := rights.New(c.Own, c.Cache, c.Now)
 	err := objects.Register(api, objects.Config{
-		Callers: c.Callers, Own: c.Own, Cache: c.Cache, Rights: may, Streams: before.Streams, Limits: c.Limits, Key: c.Key,
+		Callers: callers, Own: c.Own, Cache: c.Cache, Rights: may, Streams: before.Streams, Limits: c.Limits, Key: c.Key,
 	})
 	if err != nil {
 		return err
 	}
 	secrets.Register(api, secrets.Config{
-		Callers: c.Callers, Own: c.Own, Rights: may, Providers: providers, Issuer: c.Issuer, Entries: c.Access.Entries, Now: c.Now,
+		Callers: callers, Own: c.Own, Rights: may, Providers: providers, Issuer: c.Issuer, Entries: c.Access.Entries, Now: c.Now,
 	})
-	accounts.Register(api, accounts.Config{Access: c.Access, Flows: flows, Providers: providers, Callers: c.Callers, Rights: may})
+	accounts.Register(api, accounts.Config{Access: c.Access, Flows: flows, Providers: providers, Callers: callers, Rights: may})
 	auditlog.Register(api, c.Audit, may, before.Streams, c.Own, c.ClusterLog)
 	return nil
 }
@@ -154,21 +168,4 @@ func apiConfig(version string) huma.Config {
 	}
 	config.Security = []map[string][]string{{"token": {}}}
 	return config
-}
-
-// documentProblems puts our own problems in the place of huma's.
-func documentProblems(api *huma.OpenAPI) {
-	schemas := api.Components.Schemas
-	ours := schemas.Schema(reflect.TypeFor[rest.Problem](), true, "")
-	delete(schemas.Map(), "ErrorModel")
-	delete(schemas.Map(), "ErrorDetail")
-	for _, item := range api.Paths {
-		for _, o := range chain.OperationsOf(item) {
-			for status, response := range o.Responses {
-				if media := response.Content["application/problem+json"]; media != nil && !strings.HasPrefix(status, "2") {
-					media.Schema = ours
-				}
-			}
-		}
-	}
 }

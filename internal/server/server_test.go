@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +38,14 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
-func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
+func TestMain(m *testing.M) {
+	code := controlplanetest.Run(m)
+	if undocumented := answered.undocumented(); code == 0 && len(undocumented) > 0 {
+		fmt.Fprintln(os.Stderr, "statuses that the document of the API does not have:\n"+strings.Join(undocumented, "\n"))
+		code = 1
+	}
+	os.Exit(code)
+}
 
 // fixture is a server over a real admin plane and a real database, with two organizations, blue and red, and a member of
 // each role in blue.
@@ -49,6 +60,8 @@ type fixture struct {
 	cached  client.Reader
 	// key is what the server proves its forms and cursors with.
 	key []byte
+	// starting says that the server is not ready.
+	starting atomic.Bool
 	// socket is the path of the local socket.
 	socket string
 	// logs is the folder with the audit log of every cluster.
@@ -135,7 +148,11 @@ func (h *fixture) organizations(t *testing.T) {
 // guarded waits until the API server holds the guard of organizations, which it does some moments after it was told.
 func (h *fixture) guarded(t *testing.T) {
 	t.Helper()
-	callers, err := kube.Impersonating(controlplanetest.Config(t), controlplanetest.Scheme(t))
+	plane, err := kube.Impersonate(controlplanetest.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	callers, err := plane.Client(controlplanetest.Scheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +187,7 @@ func (h *fixture) open(t *testing.T) {
 	t.Helper()
 	config := controlplanetest.Config(t)
 	config.QPS = -1
-	callers, err := kube.Impersonating(config, controlplanetest.Scheme(t))
+	plane, err := kube.Impersonate(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,15 +217,22 @@ func (h *fixture) open(t *testing.T) {
 	}
 	h.api, err = New(Config{
 		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog,
-		Callers: callers, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, time.Now),
-		Key: h.key, Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Plane: plane, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, time.Now),
+		Key: h.key, Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Ready: h.isReady,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Server = httptest.NewServer(h.api)
+	h.Server = httptest.NewServer(answered.recorded(h.api))
 	t.Cleanup(func() { h.api.Close(); h.Server.Close() })
 	h.openSocket(t)
+}
+
+func (h *fixture) isReady(context.Context) error {
+	if h.starting.Load() {
+		return errors.New("KQueen starts")
+	}
+	return nil
 }
 
 // answer is what came back.

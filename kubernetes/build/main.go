@@ -30,7 +30,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w; run it in the folder of KQueen's source", err)
 	}
-	dir, err := release.DefaultDir()
+	dir, err := release.OwnDir()
 	if err != nil {
 		return err
 	}

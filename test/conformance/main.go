@@ -46,7 +46,7 @@ func main() {
 	flag.StringVar(&o.program, "program", "bin/kqueen", "path of kqueen")
 	flag.StringVar(&o.source, "source", ".", "folder of KQueen's source")
 	flag.StringVar(&o.results, "results", "bin/conformance", "folder for logs and reports")
-	flag.StringVar(&o.page, "page", "", "page into which the results are written, such as docs/conformance.md")
+	flag.StringVar(&o.page, "page", "", "page into which the results are written, such as docs/development/conformance.md")
 	flag.StringVar(&o.focus, "focus", "", "run only tests whose names match this regular expression")
 	flag.StringVar(&o.phase, "phase", "", "run only the parallel or the serial tests")
 	flag.Func("level", "Pod Security level of the cluster: privileged, which upstream's tests are written for, baseline or restricted (default privileged)", func(text string) error {

@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,7 +59,10 @@ func (d *api) call(method, path string, body, out any, headers ...string) int {
 	d.t.Helper()
 	var data []byte
 	var err error
-	if body != nil {
+	media := "application/json"
+	if form, ok := body.(url.Values); ok {
+		data, media = []byte(form.Encode()), "application/x-www-form-urlencoded"
+	} else if body != nil {
 		if data, err = json.Marshal(body); err != nil {
 			d.t.Fatal(err)
 		}
@@ -67,7 +71,7 @@ func (d *api) call(method, path string, body, out any, headers ...string) int {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", media)
 	if d.token != "" {
 		req.Header.Set("Authorization", "Bearer "+d.token)
 	}

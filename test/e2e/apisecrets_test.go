@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,11 +76,14 @@ func plantSecrets(t *testing.T, i *installation, root, member, other *api, organ
 // plantSignIns begins the ways to sign in that have several steps.
 func plantSignIns(root *api) {
 	root.t.Helper()
-	var device rest.Device
-	root.want(http.StatusCreated, "POST", "/device", rest.NewDevice{Client: "planted"}, &device)
-	root.want(http.StatusConflict, "POST", "/device/token", rest.DevicePoll{DeviceCode: device.DeviceCode}, &rest.Problem{})
-	root.keep("Device.deviceCode", device.DeviceCode)
-	root.keep("DevicePoll.deviceCode", device.DeviceCode)
+	var device rest.DeviceAuthorization
+	root.want(http.StatusOK, "POST", "/device", url.Values{"client_id": {"planted"}}, &device)
+	root.want(http.StatusNoContent, "POST", "/device/answer", rest.DeviceAnswer{UserCode: device.UserCode, Approve: true}, nil)
+	var session rest.AccessToken
+	root.want(http.StatusOK, "POST", "/device/token", url.Values{"grant_type": {rest.DeviceGrant}, "device_code": {device.DeviceCode}}, &session)
+	root.keep("AccessToken.access_token", session.Token)
+	root.keep("DeviceAuthorization.device_code", device.DeviceCode)
+	root.keep("TokenRequest.device_code", device.DeviceCode)
 	const code, verifier = "marker-of-a-code-91ab", "marker-of-a-verifier-0c4e-marker-of-a-verifier-0c4e"
 	exchange := rest.CodeExchange{Code: code, CodeVerifier: verifier, RedirectURI: "http://127.0.0.1:1/"}
 	root.want(http.StatusUnauthorized, "POST", "/code", exchange, &rest.Problem{})

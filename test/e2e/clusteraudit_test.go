@@ -27,7 +27,7 @@ func auditsItself(t *testing.T, i *installation, name string) {
 	if log := i.ok("cluster", "audit", name); !strings.Contains(log, " create ") {
 		t.Errorf("the log has no change: %.500s", log)
 	}
-	i.ok("cluster", "update", name, "--spec", `{"auditLog":"full"}`)
+	i.ok("cluster", "update", name, "--spec", `{"auditLog":"RequestResponse"}`)
 	eventually(t, "bodies are written down", func(ctx context.Context) error {
 		if err := tryServiceAccount(ctx, tenant, "said-in-the-body", 0); err != nil {
 			return err

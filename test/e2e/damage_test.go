@@ -18,9 +18,7 @@ import (
 // other database takes the place of the lost one, and with that back the API answers again.
 func loseDatabase(t *testing.T, i *installation) {
 	tenant := clientset(t, i.tenant("default", "demo"))
-	for _, pid := range i.servers() {
-		kill(t, pid)
-	}
+	i.halt()
 	move := func(from, to string) {
 		t.Helper()
 		files, err := filepath.Glob(filepath.Join(i.dir, from, "kqueen.db*"))

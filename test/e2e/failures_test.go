@@ -16,13 +16,15 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// TestFailures kills the API server of a tenant, replaces what stands between it and its clients, kills everything at once, fills the disk,
+// TestFailures kills the API server of a tenant and KQueen itself, replaces what stands between it and its clients, kills everything at once, fills the disk,
 // and then takes files away. TestSoak kills what else there is.
 func TestFailures(t *testing.T) {
 	i, ownDisk := onOwnDisk(t)
 	i.up()
 	i.ok("cluster", "create", "demo", "--wait", "--timeout", "5m")
 	t.Run("APIServer", func(t *testing.T) { killAPIServer(t, i) })
+	t.Run("Keeper", func(t *testing.T) { killServer(t, i) })
+	t.Run("Systemd", func(t *testing.T) { underSystemd(t, i) })
 	t.Run("Upgrade", func(t *testing.T) { replaceFronts(t, i) })
 	t.Run("Power", func(t *testing.T) { killAll(t, i) })
 	t.Run("FullDisk", func(t *testing.T) {
@@ -94,9 +96,7 @@ func watchFailure(t *testing.T, i *installation, component string) <-chan string
 func killAll(t *testing.T, i *installation) {
 	kubeconfig := i.kubeconfig("default", "demo")
 	i.kubectl(kubeconfig, "", "create", "configmap", "before-the-night", "--from-literal=k=v")
-	for _, pid := range i.servers() { // the first, or it starts the others again
-		kill(t, pid)
-	}
+	i.halt() // first, or it starts the others again
 	for _, p := range i.processes() {
 		kill(t, p.pid)
 	}

@@ -55,11 +55,13 @@ spec: {length: 28}
 
 func TestFirstCluster(t *testing.T) {
 	t.Parallel()
-	firstCluster(t, newInstallation(t))
+	firstCluster(t, newInstallation(t), func(i *installation) {
+		t.Run("Docs", func(t *testing.T) { doesWhatIsDocumented(t, i) })
+	})
 }
 
-// firstCluster is what a new user does on the first day, to the end.
-func firstCluster(t *testing.T, i *installation) {
+// firstCluster is what a new user does on the first day, to the end, and more while the cluster runs.
+func firstCluster(t *testing.T, i *installation, more func(*installation)) {
 	i.up()
 	if info, err := os.Stat(i.adminKubeconfig()); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the administrator's kubeconfig has mode %v (%v), want 0600", info.Mode(), err)
@@ -67,18 +69,22 @@ func firstCluster(t *testing.T, i *installation) {
 	if r := i.kqueen("up"); r.code != 0 || !strings.Contains(r.stderr, "running already") {
 		t.Errorf("a second up: exit code %d: %s", r.code, r.stderr)
 	}
-	i.ok("cluster", "create", "demo", "--wait", "--timeout", "5m")
-	kubeconfig := i.kubeconfig("default", "demo")
+	i.ok("cluster", "create", "first", "--wait", "--timeout", "5m")
+	kubeconfig := i.kubeconfig("default", "first")
 	if got := i.kubectl(kubeconfig, "", "get", "ns", "-o", "name"); !strings.Contains(got, "namespace/kube-system") {
 		t.Errorf("namespaces of the cluster: %q", got)
 	}
+	if out := i.ok("logs", "first", "kube-apiserver", "--tail", "1"); strings.Count(out, "\n") != 1 {
+		t.Errorf("the last line of the API server's log is %q", out)
+	}
 	uids := useCluster(t, i, kubeconfig)
 	asksForLess(t, i)
-	serviceAccountToken(t, i.tenant("default", "demo"))
+	serviceAccountToken(t, i.tenant("default", "first"))
 	checkStatus(t, i)
 	if got := i.kubectl(i.adminKubeconfig(), "", "get", "clusters", "--no-headers"); len(strings.Fields(got)) < 3 || strings.Fields(got)[1] != "True" {
-		t.Errorf("clusters on the admin plane: %q, want demo to be ready", got)
+		t.Errorf("clusters on the admin plane: %q, want it to be ready", got)
 	}
+	more(i)
 
 	i.ok("down")
 	for _, p := range i.processes() {
@@ -88,7 +94,7 @@ func firstCluster(t *testing.T, i *installation) {
 		t.Errorf("status after down: exit code %d: %s", r.code, r.stderr)
 	}
 	i.up()
-	i.ok("cluster", "wait", "demo", "--timeout", "5m")
+	i.ok("cluster", "wait", "first", "--timeout", "5m")
 	got := i.kubectl(kubeconfig, "", "get", "deployment/web", "boat/argo", "-o", "jsonpath={.items[*].metadata.uid}")
 	if got != uids {
 		t.Errorf("objects after down and up: %q, want those from before: %q", got, uids)
@@ -107,7 +113,7 @@ func firstCluster(t *testing.T, i *installation) {
 func asksForLess(t *testing.T, i *installation) {
 	t.Helper()
 	config := filepath.Join(i.base, "view.kubeconfig")
-	i.ok("cluster", "kubeconfig", "demo", "--access", "view", "--kubeconfig-out", config)
+	i.ok("cluster", "kubeconfig", "first", "--access", "view", "--kubeconfig-out", config)
 	kubectl := func(args ...string) result {
 		cmd := i.command(filepath.Join(i.releases, programs.version, "kubectl"), append([]string{"--kubeconfig", config}, args...)...)
 		cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(i.program)+":"+os.Getenv("PATH"))
@@ -190,7 +196,7 @@ func checkStatus(t *testing.T, i *installation) {
 	}
 	for _, want := range []string{
 		"etcd etcd", "admin kube-apiserver", "admin kube-controller-manager",
-		"org-default/demo kube-apiserver", "org-default/demo kube-controller-manager", "org-default/demo kube-scheduler",
+		"org-default/first kube-apiserver", "org-default/first kube-controller-manager", "org-default/first kube-scheduler",
 	} {
 		if !seen[want] {
 			t.Errorf("status does not show %s; it shows %v", want, seen)

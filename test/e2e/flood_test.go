@@ -193,7 +193,7 @@ var torn = []string{
 	"", "\r\n", "GET", "GET / HTTP/1.9.9\r\n\r\n", "\x16\x03\x01\x00", head + "Content-Length: 100\r\n\r\n{", head + "Content-Length: -1\r\n\r\n",
 	head + "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", head + "Transfer-Encoding: chunked\r\n\r\nnothing\r\n",
 	head + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n", head + "X: a\r\n b\x00\r\n\r\n",
-	"GET " + rest.Prefix + "/me HTTP/1.1\r\n\r\n", "GET http://elsewhere.example/ HTTP/1.1\r\nHost: x\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+	"GET " + rest.Prefix + "/me HTTP/1.1\r\n\r\n", "GET http://elsewhere.example/me HTTP/1.1\r\nHost: x\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 	"CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: x\r\n\r\n",
 }
 

@@ -35,9 +35,7 @@ func replaceFronts(t *testing.T, i *installation) {
 	}
 	carries := statOf(before["gateway"]).start
 	i.program = otherBuilds(t, i.program)
-	for _, pid := range i.servers() {
-		kill(t, pid)
-	}
+	i.halt()
 	i.up()
 	for name, pid := range before {
 		if i.pid(name, name) == pid {

@@ -303,8 +303,18 @@ func (i *installation) run(cmd *exec.Cmd) result {
 
 // status is what `kqueen status -o json` promises.
 type status struct {
-	PID       int              `json:"pid"`
-	Workloads []workloadStatus `json:"workloads"`
+	PID         int              `json:"pid"`
+	Ready       bool             `json:"ready"`
+	Keeper      int              `json:"keeper"`
+	LastCrash   *crash           `json:"lastCrash"`
+	RestartedBy string           `json:"restartedBy"`
+	Warnings    []string         `json:"warnings"`
+	Workloads   []workloadStatus `json:"workloads"`
+}
+
+type crash struct {
+	Time     time.Time
+	How, Log string
 }
 
 type workloadStatus struct {

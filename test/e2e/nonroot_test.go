@@ -29,7 +29,7 @@ func TestNonRoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	firstCluster(t, i)
+	firstCluster(t, i, func(*installation) {})
 }
 
 // shareReleases copies the programs of a version for another user, who may not enter root's folder.

@@ -41,7 +41,7 @@ func TestPostgreSQL(t *testing.T) {
 	alice.keep("Issued.token", issued.Token)
 	before := verified(t, root)
 
-	kill(t, i.status().PID)
+	i.halt()
 	i.env = nil
 	i.up()
 	var me rest.Me

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -69,6 +70,33 @@ func (i *installation) processes() []process {
 	return all
 }
 
+// killing kills processes whenever they run, until the returned function is called.
+func (i *installation) killing(ctx context.Context, dies func(process) bool) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		again := time.NewTicker(look)
+		defer again.Stop()
+		for {
+			for _, p := range i.processes() {
+				if dies(p) {
+					_ = syscall.Kill(p.pid, syscall.SIGKILL) // it may have ended meanwhile
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-again.C:
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
 type stat struct {
 	parent int
 	start  string // in ticks after boot
@@ -118,6 +146,28 @@ func (i *installation) servers() []int {
 		}
 	}
 	return pids
+}
+
+// keepers are the processes that start those again.
+func (i *installation) keepers() []int {
+	i.t.Helper()
+	var pids []int
+	for _, p := range i.processes() {
+		if p.component == "" && len(p.args) > 1 && p.args[1] == "keep" {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+// halt kills KQueen and what would start it again, and leaves alone what it runs.
+func (i *installation) halt() {
+	i.t.Helper()
+	for _, all := range []func() []int{i.keepers, i.servers} { // in this order: a keeper starts a server
+		for _, pid := range all() {
+			kill(i.t, pid)
+		}
+	}
 }
 
 // kill ends a process as a power failure would, and waits until it has ended.

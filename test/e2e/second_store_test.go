@@ -30,7 +30,7 @@ import (
 func overSecondStore(t *testing.T, i *installation) {
 	c, ds := i.admin(), i.secondStore(t)
 	gate := "store-gate/" + ds.Name
-	i.overSecond(t)
+	i.overSecond(t, "dataStoreName")
 	i.ok("cluster", "create", "elsewhere", "--provisioner", "over-second", "--wait", "--timeout", patience.String())
 	runs := i.pid(gate, "store-gate")
 	if err := i.callsGate(t.Context(), t, "elsewhere", gate); err != nil {
@@ -66,12 +66,12 @@ func overSecondStore(t *testing.T, i *installation) {
 	}
 }
 
-// overSecond makes the provisioner of clusters over the DataStore "second".
-func (i *installation) overSecond(t *testing.T) {
+// overSecond makes the provisioner of clusters over the DataStore "second", which the parameter of that name is about.
+func (i *installation) overSecond(t *testing.T, parameter string) {
 	t.Helper()
 	makeObject(t, i.admin(), &v1alpha1.Provisioner{
 		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "over-second"},
-		Spec:       v1alpha1.ProvisionerSpec{Driver: "hosted", Parameters: &apiextensionsv1.JSON{Raw: []byte(`{"dataStore":"second"}`)}},
+		Spec:       v1alpha1.ProvisionerSpec{Driver: "hosted", Parameters: &apiextensionsv1.JSON{Raw: []byte(`{"` + parameter + `":"second"}`)}},
 	})
 }
 

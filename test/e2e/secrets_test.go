@@ -108,6 +108,7 @@ func said(t *testing.T, i *installation) []place {
 	out = append(out,
 		place{"metrics of the admin plane", []byte(i.kubectl(i.adminKubeconfig(), "", "get", "--raw", "/metrics"))},
 		place{"the status", []byte(i.ok("status", "-o", "json"))})
+	out = append(out, bundled(t, i)...)
 	for _, namespace := range []string{v1alpha1.SystemNamespace, corev1.NamespaceDefault} {
 		text := i.kubectl(i.adminKubeconfig(), "", "get", "configmaps", "-n", namespace, "-o", "json")
 		out = append(out, place{"ConfigMaps of " + namespace, []byte(text)})

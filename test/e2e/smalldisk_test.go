@@ -12,7 +12,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/osthread"
 )
 
-// testSmallDisk starts KQueen on a disk of 64 MiB.
+// testSmallDisk starts KQueen on a disk of 64 MiB, and a little for its logs.
 func testSmallDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a small disk")
@@ -45,7 +45,7 @@ func mountSmall(dir string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keep mounts private: %w", err)
 	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m,mode=0700"); err != nil {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=65792k,mode=0700"); err != nil {
 		return fmt.Errorf("mount a small disk: %w", err)
 	}
 	return nil

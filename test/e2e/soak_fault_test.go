@@ -93,6 +93,9 @@ func (s *soak) fault(f *fault) {
 	switch {
 	case f.hang:
 		f.ended = s.stop(f.victim)
+	case f.victim.component == "" && s.random.IntN(2) == 0: // its keeper, too: it stays away for longer
+		s.halt()
+		f.ended = true
 	default:
 		kill(s.t, f.victim.pid)
 		f.ended = true

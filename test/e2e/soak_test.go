@@ -176,7 +176,7 @@ func (s *soak) orphans() []string {
 			known[c.PID] = true
 		}
 	}
-	for _, pid := range s.servers() {
+	for _, pid := range append(s.keepers(), s.servers()...) {
 		known[pid] = true
 	}
 	var out []string

@@ -26,7 +26,7 @@ func TestUpgradeFrom(t *testing.T) {
 	}
 	i.up()
 	i.secondStore(t)
-	i.overSecond(t)
+	i.overSecond(t, "dataStore") // as it was called then
 	i.ok("cluster", "create", "demo", "--nodes", "1", "--wait", "--timeout", patience.String())
 	i.ok("cluster", "create", "elsewhere", "--provisioner", "over-second", "--wait", "--timeout", patience.String())
 	w := i.workers("demo")

@@ -38,7 +38,7 @@ func TestWorkersFlannel(t *testing.T) {
 	t.Run("Sources", w.seeSources)
 	t.Run("Policies", func(t *testing.T) {
 		r := w.tryKubectl(w.config, policy, "apply", "-f", "-")
-		if r.code != 0 || !strings.Contains(r.stderr, "does not enforce NetworkPolicies (spec.cni of the Cluster is flannel)") {
+		if r.code != 0 || !strings.Contains(r.stderr, "does not enforce NetworkPolicies (spec.cni of the Cluster is Flannel)") {
 			t.Errorf("a NetworkPolicy is taken with: %+v", r)
 		}
 	})

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -72,31 +71,11 @@ func TestWorkersDie(t *testing.T) {
 
 // keepKilling kills the kubelet and containerd of machines whenever they run, until the returned function is called.
 func (w *workers) keepKilling(t *testing.T, machines []v1alpha1.Machine) (stop func()) {
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		again := time.NewTicker(look)
-		defer again.Stop()
-		for {
-			for _, p := range w.processes() {
-				dies := slices.ContainsFunc(machines, func(m v1alpha1.Machine) bool { return string(m.UID) == p.workload })
-				// The shims of the pods carry containerd's mark too, and are left alone.
-				if dies && (p.component == "kubelet" || strings.HasSuffix(p.args[0], "/containerd")) {
-					_ = syscall.Kill(p.pid, syscall.SIGKILL) // it may have ended meanwhile
-				}
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-again.C:
-			}
-		}
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
+	return w.killing(t.Context(), func(p process) bool {
+		dies := slices.ContainsFunc(machines, func(m v1alpha1.Machine) bool { return string(m.UID) == p.workload })
+		// The shims of the pods carry containerd's mark too, and are left alone.
+		return dies && (p.component == "kubelet" || strings.HasSuffix(p.args[0], "/containerd"))
+	})
 }
 
 // replaced says whether the gone machines are gone, the others are as they were, and the nodes are four again.

@@ -31,7 +31,7 @@ func TestWorkersJoined(t *testing.T) {
 	t.Run("Refused", func(t *testing.T) { w.refuses(t, all[0]) })
 	all[1].begin()
 	for _, b := range all {
-		if r := b.join(); !strings.Contains(r.stderr, "is registered") || !strings.Contains(r.stderr, "--cni none") {
+		if r := b.join(); !strings.Contains(r.stderr, "is registered") || !strings.Contains(r.stderr, "--cni None") {
 			t.Errorf("a machine of a cluster without a network joins, and is told:\n%s", r.stderr)
 		}
 	}
@@ -69,7 +69,7 @@ func (w *workers) refuses(t *testing.T, b *joined) {
 	other := strings.Repeat("0", 64)
 	b.refused("hash of another key", b.line[:at]+other+b.line[at+len(other):], 1, "is not the cluster that is meant")
 	b.refused("name that is none", strings.Replace(b.line, b.node, "No_Name", 1), 2, "--node-name")
-	b.refused("who is not root", strings.Replace(b.line, "kqueen node", "setpriv --reuid 65534 --regid 65534 --clear-groups kqueen node", 1), 1, "by root alone")
+	b.refused("who is not root", strings.Replace(b.line, "kqueen node", "setpriv --reuid 65534 --regid 65534 --clear-groups kqueen node", 1), 1, "only root can join a machine")
 	free := b.occupy()
 	b.refused("machine on which a kubelet listens", b.line, 1, "something listens on port 10250")
 	free()

@@ -57,9 +57,7 @@ func (w *workers) surviveUpgrade() {
 	before := w.containers()
 	all := func(workloadStatus, componentStatus) bool { return true }
 	programs := w.supervised(all)
-	for _, pid := range w.servers() {
-		kill(w.t, pid)
-	}
+	w.halt()
 	if err := controlplanetest.Upgrade(w.t.Context(), w.program, version); err != nil {
 		w.t.Fatal(err)
 	}
@@ -191,8 +189,8 @@ func (w *workers) wantOfThisLife(t *testing.T, begin time.Time) {
 		t.Errorf("%d nodes of %d machines", nodes, len(machines))
 	}
 	for _, m := range machines {
-		if m.Status.LifeBegan == nil || m.Status.LifeBegan.Time.Before(begin) {
-			t.Errorf("the pool is ready, and machine %s is of an earlier life: %v", m.Name, m.Status.LifeBegan)
+		if m.Status.LifeTransitionTime == nil || m.Status.LifeTransitionTime.Time.Before(begin) {
+			t.Errorf("the pool is ready, and machine %s is of an earlier life: %v", m.Name, m.Status.LifeTransitionTime)
 		}
 	}
 }

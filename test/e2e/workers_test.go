@@ -252,7 +252,7 @@ func (w *workers) warnOfPolicies() {
 	w.t.Helper()
 	policy := `{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"closed"},"spec":{"podSelector":{}}}`
 	r := w.tryKubectl(w.config, policy, "create", "-f", "-")
-	want := "does not enforce NetworkPolicies (spec.cni of the Cluster is routes): nothing is blocked"
+	want := "does not enforce NetworkPolicies (spec.cni of the Cluster is Routes): nothing is blocked"
 	if r.code != 0 || !strings.Contains(r.stderr, "Warning: ") || !strings.Contains(r.stderr, want) {
 		w.t.Errorf("who makes a NetworkPolicy hears (exit code %d) %q, want a warning with %q", r.code, r.stderr, want)
 	}

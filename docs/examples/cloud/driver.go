@@ -1,4 +1,4 @@
-// Package cloud is the driver that docs/drivers.md shows: clusters of a vendor that has an HTTP API.
+// Package cloud is the driver that docs/development/drivers.md shows: clusters of a vendor that has an HTTP API.
 //
 // It hides that API. It is an example: nothing imports it, and its tests are the contract suite.
 package cloud

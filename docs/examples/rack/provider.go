@@ -1,4 +1,4 @@
-// Package rack is the machine provider that docs/drivers.md shows: a machine is a file in a folder, as if a robot put
+// Package rack is the machine provider that docs/development/drivers.md shows: a machine is a file in a folder, as if a robot put
 // one into a rack for each file that it finds.
 //
 // It hides that folder. It is an example: nothing imports it, and its tests are the contract suite.

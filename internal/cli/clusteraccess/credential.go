@@ -46,7 +46,7 @@ type Wanted struct {
 // Register adds the flags that say it.
 func (w *Wanted) Register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.access, "access", "", "role in the cluster: view, edit or cluster-admin (default the highest that you may have)")
-	cmd.Flags().DurationVar(&w.Lifetime, "lifetime", 0, "how long a credential is good, from 10m to 24h (default 1h)")
+	cmd.Flags().DurationVar(&w.Lifetime, "lifetime", 0, "lifetime of a credential, from 10m to 24h (default 1h)")
 	_ = cmd.RegisterFlagCompletionFunc("access", command.OneOf(Accesses...))
 	_ = cmd.RegisterFlagCompletionFunc("lifetime", command.NoCompletion)
 }
@@ -79,7 +79,7 @@ func Credential(ctx context.Context, e *connection.Env, d *connection.API, clust
 		return kept, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the credentials: %w", err)
+		return nil, fmt.Errorf("create the folder of the credentials: %w", err)
 	}
 	unlock, err := connection.LockFile(ctx, path+".lock", refreshPatience)
 	if err != nil {
@@ -91,7 +91,7 @@ func Credential(ctx context.Context, e *connection.Env, d *connection.API, clust
 	}
 	got, err := d.IssueCredential(ctx, organization, cluster, w.Request())
 	if err == nil && got.Token == "" {
-		err = errors.New("the server gave none")
+		err = errors.New("the server returned none")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get a credential for cluster %s of organization %s: %w", cluster, organization, err)

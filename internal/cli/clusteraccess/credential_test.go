@@ -13,10 +13,10 @@ func TestReadCredential(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	path := t.TempDir() + "/credential"
 	for text, want := range map[string]bool{
-		`{"token":"t","expires":"2030-01-01T00:10:00Z"}`: true,
-		`{"token":"t","expires":"2030-01-01T00:02:00Z"}`: false,
-		`{"token":"t","expires":"2029-01-01T00:00:00Z"}`: false,
-		`{"token":"","expires":"2030-01-01T00:10:00Z"}`:  false,
+		`{"token":"t","expiresAt":"2030-01-01T00:10:00Z"}`: true,
+		`{"token":"t","expiresAt":"2030-01-01T00:02:00Z"}`: false,
+		`{"token":"t","expiresAt":"2029-01-01T00:00:00Z"}`: false,
+		`{"token":"","expiresAt":"2030-01-01T00:10:00Z"}`:  false,
 		`{"token":"t","exp`: false,
 		``:                  false,
 	} {

@@ -58,7 +58,7 @@ func TestCredentialIsKept(t *testing.T) {
 	expires := time.Now().Add(time.Hour)
 	e, d, cache := entering(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked++
-		clitest.Say(w, http.StatusCreated, clitest.JSON, fmt.Sprintf(`{"token":"t%d","expires":%q,"access":"view"}`, asked, expires.UTC().Format(time.RFC3339)))
+		clitest.Say(w, http.StatusCreated, clitest.JSON, fmt.Sprintf(`{"token":"t%d","expiresAt":%q,"access":"view"}`, asked, expires.UTC().Format(time.RFC3339)))
 	}))
 	get := func(want, cluster string, w Wanted) {
 		t.Helper()
@@ -91,7 +91,7 @@ func TestCredentialRefused(t *testing.T) {
 		want   string
 	}{
 		"refused": {clitest.Answer(http.StatusForbidden, clitest.Problem, `{"code":"forbidden","detail":"no"}`), exit.Denied, "get a credential for cluster demo of organization blue: no"},
-		"none":    {clitest.Answer(http.StatusOK, clitest.JSON, `{}`), exit.Failed, "get a credential for cluster demo of organization blue: the server gave none"},
+		"none":    {clitest.Answer(http.StatusOK, clitest.JSON, `{}`), exit.Failed, "get a credential for cluster demo of organization blue: the server returned none"},
 		"a page":  {clitest.Answer(http.StatusOK, "text/html", `<html>`), exit.Failed, "is its URL right?"},
 	}
 	for name, c := range cases {
@@ -133,7 +133,7 @@ func TestEnter(t *testing.T) {
 					clitest.Say(w, http.StatusOK, clitest.JSON, fmt.Sprintf(`{"kubeconfig":%q,"access":"view"}`, c.kubeconfig))
 					return
 				}
-				clitest.Say(w, http.StatusOK, clitest.JSON, `{"token":"t","expires":"2099-01-01T00:00:00Z"}`)
+				clitest.Say(w, http.StatusOK, clitest.JSON, `{"token":"t","expiresAt":"2099-01-01T00:00:00Z"}`)
 			}))
 			data, err := Enter(t.Context(), e, "demo")
 			wantError(t, c.entered, err)

@@ -42,6 +42,16 @@ func OneOf(words ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
+// InAnyCase returns that one of the words which is said in whatever case; what is none of them stays as it is.
+func InAnyCase(said string, words ...string) string {
+	for _, word := range words {
+		if strings.EqualFold(word, said) {
+			return word
+		}
+	}
+	return said
+}
+
 // NoCompletion is for words that a shell cannot guess.
 func NoCompletion(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveNoFileComp

@@ -21,7 +21,7 @@ func RefuseSecrets(cmd *cobra.Command, instead map[string]string) {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, name := range names {
 			if cmd.Flags().Changed(name) {
-				return exit.UsageError(cmd, "--%s: every user of this machine sees the arguments of commands; say %s. The one that you gave was to be seen: ask for another", name, instead[name])
+				return exit.UsageError(cmd, "--%s: every user of this machine can see the arguments of commands; use %s. The one that you gave was exposed: ask for another", name, instead[name])
 			}
 		}
 		return run(cmd, args)

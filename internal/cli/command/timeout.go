@@ -11,6 +11,6 @@ const defaultPatience = 5 * time.Minute
 
 // RegisterTimeout adds the flag --timeout.
 func RegisterTimeout(cmd *cobra.Command, timeout *time.Duration) {
-	cmd.Flags().DurationVar(timeout, "timeout", defaultPatience, "how long to wait at most")
+	cmd.Flags().DurationVar(timeout, "timeout", defaultPatience, "maximum time to wait")
 	_ = cmd.RegisterFlagCompletionFunc("timeout", NoCompletion)
 }

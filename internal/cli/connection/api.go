@@ -44,7 +44,7 @@ func (e *Env) Elsewhere() (bool, error) {
 	g := e.Flags
 	switch {
 	case g.dataDir != "" && g.Context != "":
-		return false, exit.Fail(exit.Usage, "--context is another way than --data-dir; choose one")
+		return false, exit.Fail(exit.Usage, "--context cannot be used with --data-dir")
 	case g.dataDir != "":
 		return false, nil
 	case g.Context != "":
@@ -104,7 +104,7 @@ func (e *Env) WhereTo() (Context, bool, error) {
 	}
 	found := known.Find(name)
 	if found == nil {
-		return Context{}, false, exit.Fail(exit.NotFound, "there is no context %q; see: kqueen context list", name)
+		return Context{}, false, exit.Fail(exit.NotFound, "context %q not found; see: kqueen context list", name)
 	}
 	return *found, true, nil
 }
@@ -119,11 +119,11 @@ func (e *Env) API() (*API, error) {
 	if elsewhere {
 		return e.Session()
 	}
-	return e.local()
+	return e.Local()
 }
 
-// local is the way of the owner.
-func (e *Env) local() (*API, error) {
+// Local opens the way of the owner of the machine to the installation in the data directory. No call has been made yet.
+func (e *Env) Local() (*API, error) {
 	dir, err := e.AbsoluteDataDir()
 	if err != nil {
 		return nil, err

@@ -74,10 +74,10 @@ func TestWhereTo(t *testing.T) {
 		"named comes first":   {text: twoContexts, context: "b", env: map[string]string{ServerVariable: "https://c.example"}, want: Context{Name: "b", Server: "https://b.example"}, stored: true},
 		"environment":         {text: damaged, env: map[string]string{ServerVariable: "https://c.example", TokenVariable: "tc"}, want: Context{Server: "https://c.example", Token: "tc"}},
 		"environment, no CA":  {env: map[string]string{ServerVariable: "https://c.example", CaVariable: "/none/ca.pem"}, code: exit.Failed, problem: "KQUEEN_CA: open /none/ca.pem: "},
-		"unknown":             {text: twoContexts, context: "c", code: exit.NotFound, problem: `there is no context "c"; see: kqueen context list`},
+		"unknown":             {text: twoContexts, context: "c", code: exit.NotFound, problem: `context "c" not found; see: kqueen context list`},
 		"signed in nowhere":   {code: exit.Denied, problem: "sign in with: kqueen login https://SERVER:8443"},
-		"current one is gone": {text: "currentContext: c\n", code: exit.NotFound, problem: `there is no context "c"`},
-		"damaged":             {text: damaged, context: "a", code: exit.Failed, problem: "mend it, or remove it and sign in anew"},
+		"current one is gone": {text: "currentContext: c\n", code: exit.NotFound, problem: `context "c" not found`},
+		"damaged":             {text: damaged, context: "a", code: exit.Failed, problem: "repair it, or remove it and sign in again"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -94,6 +94,44 @@ func TestWhereTo(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, got); err != nil || stored != c.stored || diff != "" {
 				t.Errorf("%v, stored %t (-want +got):\n%s", err, stored, diff)
+			}
+		})
+	}
+}
+
+// TestOrganization: which organization a command speaks of is the same before and after it has called.
+func TestOrganization(t *testing.T) {
+	const text = "currentContext: a\ncontexts:\n- {name: a, server: 'https://a.example', token: t, organization: payments}\n- {name: b, server: 'https://b.example'}\n"
+	cases := map[string]struct {
+		text, variable string
+		flags          Flags
+		want           string
+	}{
+		"nothing said":                  {want: "default"},
+		"the context's":                 {text: text, want: "payments"},
+		"a context without":             {text: text, flags: Flags{Context: "b"}, want: "default"},
+		"the environment's":             {text: text, variable: "lab", want: "lab"},
+		"the command line's":            {text: text, variable: "lab", flags: Flags{Organization: "ops"}, want: "ops"},
+		"the owner's, beside a context": {text: text, flags: Flags{dataDir: "x"}, want: "default"},
+		"damaged":                       {text: damaged, want: "default"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			contexts(t, c.text)
+			t.Setenv(OrganizationVariable, c.variable)
+			e := &Env{Flags: c.flags}
+			if got := e.Organization(); got != c.want {
+				t.Fatalf("before a call: got %q, want %q", got, c.want)
+			}
+			k, _, err := e.WhereTo()
+			if elsewhere, _ := e.Elsewhere(); err != nil || !elsewhere {
+				return
+			}
+			if _, err := e.Call(k); err != nil {
+				t.Fatal(err)
+			}
+			if got := e.Organization(); got != c.want {
+				t.Errorf("after a call: got %q, want %q", got, c.want)
 			}
 		})
 	}

@@ -28,7 +28,7 @@ func TestChangeContexts(t *testing.T) {
 	}{
 		"changed": {twoContexts, add, ""},
 		"refused": {twoContexts, func(known *Contexts) error { known.Contexts = nil; return refused }, "refused"},
-		"damaged": {damaged, add, "it is no file of contexts"},
+		"damaged": {damaged, add, "it is not a file of contexts"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
 	"sigs.k8s.io/yaml"
 
 	"kqueen.io/kqueen/internal/cli/exit"
@@ -96,7 +97,7 @@ func decodeContexts(data []byte) (Contexts, error) {
 		return known, fmt.Errorf("it is longer than %d bytes", maxConfig)
 	}
 	if err := yaml.UnmarshalStrict(data, &known); err != nil {
-		return Contexts{}, errors.New("it is no file of contexts; mend it, or remove it and sign in anew") // the error would show what stands there: tokens
+		return Contexts{}, errors.New("it is not a file of contexts; repair it, or remove it and sign in again") // the error would show what stands there: tokens
 	}
 	seen := map[string]bool{}
 	for i, c := range known.Contexts {
@@ -139,7 +140,7 @@ func ChangeContexts(ctx context.Context, change func(*Contexts) error) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("make the folder of the contexts: %w", err)
+		return fmt.Errorf("create the folder of the contexts: %w", err)
 	}
 	unlock, err := LockFile(ctx, path+".lock", lockPatience)
 	if err != nil {
@@ -165,26 +166,15 @@ func ChangeContexts(ctx context.Context, change func(*Contexts) error) error {
 
 // LockFile waits until no other process has the file locked, and returns what lets it go. The lock ends with the process.
 func LockFile(ctx context.Context, path string, patience time.Duration) (func(), error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", path, err)
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, exit.Fail(exit.TimedOut, "another kqueen holds %s since %s", path, patience))
 	defer cancel()
-	ticker := time.NewTicker(lockInterval)
-	defer ticker.Stop()
-	for {
-		locked, err := tryLock(file)
-		if locked {
-			return func() { _ = file.Close() }, nil
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(context.Cause(ctx), file.Close())
-		case <-ticker.C:
-		}
+	lock := flock.New(path)
+	locked, err := lock.TryLockContext(ctx, lockInterval)
+	switch {
+	case locked:
+		return func() { _ = lock.Close() }, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	}
+	return nil, fmt.Errorf("lock %s: %w", path, err)
 }

@@ -11,7 +11,7 @@ func TestDecodeContexts(t *testing.T) {
 	cases := map[string]struct{ text, problem string }{
 		"empty":         {"", ""},
 		"one":           {"currentContext: a\ncontexts:\n- {name: a, server: 'https://a.example'}\n", ""},
-		"unknown field": {"contexts:\n- {name: a, server: 'https://a.example', color: red}\n", "it is no file of contexts"},
+		"unknown field": {"contexts:\n- {name: a, server: 'https://a.example', color: red}\n", "it is not a file of contexts"},
 		"twice":         {"contexts:\n- {name: a, server: 'https://a.example'}\n- {name: a, server: 'https://b.example'}\n", "is there twice"},
 		"name":          {"contexts:\n- {name: ../a, server: 'https://a.example'}\n", "contexts[0].name"},
 		"plain":         {"contexts:\n- {name: a, server: 'http://a.example'}\n", "contexts[0].server"},

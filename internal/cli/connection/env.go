@@ -36,7 +36,7 @@ type Env struct {
 	SystemData string
 	// Server is the URL of the API that this command calls; empty as long as it calls none.
 	Server string
-	// contextOrganization is the one that goes with the context that this command uses; empty for none.
+	// contextOrganization is the one that goes with the context that this command calls; empty for none.
 	contextOrganization string
 	// SigningIn says that a refusal is about what was typed, and not about a session.
 	SigningIn bool
@@ -57,8 +57,8 @@ func New(stdin io.Reader, stdout, stderr io.Writer) *Env {
 // Register adds the flags. Their defaults are empty, so that help is the same for every user.
 func (g *Flags) Register(root *cobra.Command) {
 	flags := root.PersistentFlags()
-	flags.StringVar(&g.dataDir, "data-dir", "", "folder that holds everything KQueen keeps (env "+DataDirVariable+"; default /var/lib/kqueen for root, ~/.local/share/kqueen otherwise)")
-	flags.StringVar(&g.Context, "context", "", "installation to speak to, from \"kqueen context list\" (default the current one)")
+	flags.StringVar(&g.dataDir, "data-dir", "", "data directory of KQueen (env "+DataDirVariable+"; default /var/lib/kqueen for root, ~/.local/share/kqueen otherwise)")
+	flags.StringVar(&g.Context, "context", "", "installation to use, from \"kqueen context list\" (default the current one)")
 	flags.StringVar(&g.Organization, "org", "", "organization (env "+OrganizationVariable+"; default \""+defaultOrganization+"\")")
 	_ = root.RegisterFlagCompletionFunc("context", CompleteContexts(-1))
 }
@@ -92,10 +92,26 @@ func (e *Env) Organization() string {
 	if name := os.Getenv(OrganizationVariable); name != "" {
 		return name
 	}
-	if e.contextOrganization != "" {
-		return e.contextOrganization
+	if name := e.organizationOfContext(); name != "" {
+		return name
 	}
 	return defaultOrganization
+}
+
+// organizationOfContext is the one that goes with the context that this command uses, or will use once it calls; empty for
+// none. A context that cannot be read is for the call to report.
+func (e *Env) organizationOfContext() string {
+	if e.Server != "" {
+		return e.contextOrganization
+	}
+	if elsewhere, err := e.Elsewhere(); err != nil || !elsewhere {
+		return ""
+	}
+	k, _, err := e.WhereTo()
+	if err != nil {
+		return ""
+	}
+	return k.Organization
 }
 
 // Namespace is where the organization's objects live.

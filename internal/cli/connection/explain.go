@@ -26,7 +26,9 @@ func (e *Env) Finish(ctx context.Context, err error) int {
 		e.Say("interrupted")
 		return exit.Interrupted
 	}
-	e.Say("error: %s", e.Explain(err))
+	if !errors.Is(err, exit.ErrDiffers) {
+		e.Say("error: %s", e.Explain(err))
+	}
 	return exit.CodeOf(err)
 }
 

@@ -17,7 +17,7 @@ func (c *Console) Confirmable(cmd *cobra.Command, sure bool, act string) error {
 	if sure || IsTerminal(c.Stdin) {
 		return nil
 	}
-	return exit.UsageError(cmd, "standard input is not a terminal to ask on; say --yes to %s without being asked", act)
+	return exit.UsageError(cmd, "standard input is not a terminal; use --yes to %s without being asked", act)
 }
 
 // Confirmed returns an error unless the user is sure, or says so when asked. act is what they are asked about: "delete".

@@ -71,7 +71,7 @@ func (c *Console) PrintForPrograms(format string, data any) (bool, error) {
 		_, err = c.Stdout.Write(text)
 		return true, err
 	}
-	return true, exit.Fail(exit.Usage, "--output: %q is no format; choose one of %s", format, strings.Join(DataFormats, ", "))
+	return true, exit.Fail(exit.Usage, "--output: %q is not a format; choose one of %s", format, strings.Join(DataFormats, ", "))
 }
 
 // Elapsed is how long ago something was, in words; empty when it never was.

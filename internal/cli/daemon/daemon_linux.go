@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,9 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
-	"time"
 
-	"golang.org/x/sys/unix"
 	lumberjack "gopkg.in/natefinch/lumberjack.v2"
 
 	"kqueen.io/kqueen/internal/cli/console"
@@ -26,11 +23,13 @@ import (
 // waits for reports.
 const reportVariable = "KQUEEN_REPORT_FD"
 
-// reportLine is one line that a server sends to its parent. One of its fields is set.
+// reportLine is one line that a server sends to its parent. One of its fields is set, and Degraded goes with an Error after
+// which the server goes on.
 type reportLine struct {
-	Step  *stage.Step `json:"step,omitempty"`
-	Ready bool        `json:"ready,omitempty"`
-	Error string      `json:"error,omitempty"`
+	Step     *stage.Step `json:"step,omitempty"`
+	Ready    bool        `json:"ready,omitempty"`
+	Error    string      `json:"error,omitempty"`
+	Degraded bool        `json:"degraded,omitempty"`
 }
 
 // Report sends lines to the parent, or to none.
@@ -64,6 +63,9 @@ func (r *Report) Log(stderr io.Writer, dir string) io.Writer {
 	return &lumberjack.Logger{Filename: ServerLog(dir), MaxSize: logMegabytes, MaxBackups: logsKept}
 }
 
+// Alone says that no parent waits for reports.
+func (r *Report) Alone() bool { return r.out == nil }
+
 // ServerLog is the file of a data directory that a server in the background logs to.
 func ServerLog(dir string) string { return filepath.Join(dir, "logs", "kqueen.log") }
 
@@ -86,7 +88,10 @@ func (r *Report) Ready() {
 }
 
 // Degraded tells the parent that the server runs in part, and why. It is the last that the parent hears.
-func (r *Report) Degraded(err error) { r.End(err) }
+func (r *Report) Degraded(err error) {
+	r.send(reportLine{Error: err.Error(), Degraded: true})
+	r.close()
+}
 
 // End tells the parent why the server ended, unless it was ready before.
 func (r *Report) End(err error) {
@@ -126,29 +131,39 @@ func Follow(lines io.Reader, print func(stage.Step)) error {
 	return io.EOF
 }
 
-// LastWords is the file that gets what a server writes past its log, such as the trace of a crash.
-const LastWords = "stderr.log"
-
 // Spawn starts this program once more, in a session of its own. The parent's end of the report pipe is returned, and
 // a function that waits for the child. flag is the one by which the user chose the directory.
 func Spawn(dir, flag string, args ...string) (io.ReadCloser, func() error, error) {
+	in, cmd, err := launch(dir, args)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w; choose another place with %s", err, flag)
+	}
+	return in, cmd.Wait, nil
+}
+
+// launch starts this program once more, in a session of its own, with the pipe on which it reports. What it writes to standard
+// error is in [LastWords]; what an earlier one has written there is kept beside it.
+func launch(dir string, args []string) (io.ReadCloser, *exec.Cmd, error) {
 	logs := filepath.Dir(ServerLog(dir))
 	if err := os.MkdirAll(logs, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("make the folder for logs: %w; choose another place with %s", err, flag)
+		return nil, nil, fmt.Errorf("create the folder for logs: %w", err)
 	}
-	log, err := os.OpenFile(filepath.Join(logs, LastWords), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err := keepLastWords(logs); err != nil {
+		return nil, nil, fmt.Errorf("keep an earlier log: %w", err)
+	}
+	log, err := os.OpenFile(filepath.Join(logs, LastWords), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the log: %w; choose another place with %s", err, flag)
+		return nil, nil, fmt.Errorf("open the log: %w", err)
 	}
 	defer log.Close()
 	in, out, err := os.Pipe()
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a pipe: %w", err)
+		return nil, nil, fmt.Errorf("create a pipe: %w", err)
 	}
 	defer out.Close()
 	program, err := os.Executable()
 	if err != nil {
-		return nil, nil, fmt.Errorf("find this program: %w", err)
+		return nil, nil, errors.Join(fmt.Errorf("find this program: %w", err), in.Close())
 	}
 	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{out}
@@ -158,57 +173,7 @@ func Spawn(dir, flag string, args ...string) (io.ReadCloser, func() error, error
 	if err := cmd.Start(); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("start the server: %w", err), in.Close())
 	}
-	return in, cmd.Wait, nil
-}
-
-// stopTimeout is how long a server may take to end after it was asked to.
-const stopTimeout = 30 * time.Second
-
-// hungTimeout is how long a server that does not answer may take to end before it is killed.
-const hungTimeout = 5 * time.Second
-
-// EndProcess asks a process to end and waits until it has. what tells the user which process it is.
-func EndProcess(ctx context.Context, what string, pid int) error {
-	return endProcess(ctx, what, pid, syscall.SIGTERM, stopTimeout)
-}
-
-// EndHungProcess is EndProcess for one that does not answer: it is killed when it does not end soon.
-func EndHungProcess(ctx context.Context, what string, pid int) error {
-	err := endProcess(ctx, what, pid, syscall.SIGTERM, hungTimeout)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	return endProcess(ctx, what, pid, syscall.SIGKILL, stopTimeout)
-}
-
-// endProcess sends a signal and waits. A pidfd keeps the signal from hitting the process that gets the number next.
-func endProcess(ctx context.Context, what string, pid int, signal syscall.Signal, within time.Duration) error {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("find %s (pid %d): %w", what, pid, err)
-	}
-	process := os.NewFile(uintptr(fd), "process")
-	defer process.Close()
-	if err := unix.PidfdSendSignal(fd, signal, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("stop %s (pid %d): %w", what, pid, err)
-	}
-	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	for deadline := time.Now().Add(within); time.Now().Before(deadline) && ctx.Err() == nil; {
-		n, err := unix.Poll(poll, int(time.Second/time.Millisecond))
-		if n > 0 {
-			return nil
-		}
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return fmt.Errorf("wait for %s (pid %d): %w", what, pid, err)
-		}
-	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("wait for %s (pid %d): %w", what, pid, context.Cause(ctx))
-	}
-	return exit.Fail(exit.TimedOut, "%s (pid %d) did not end within %s", what, pid, within)
+	return in, cmd, nil
 }
 
 // StepPrinter prints the steps of starting and stopping, a line each, with their times.

@@ -38,11 +38,14 @@ func OpenManager() (*Manager, error) {
 	}
 	micros, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || micros <= 0 {
-		return nil, fmt.Errorf("%s: %q is no number of microseconds", watchdogVariable, text)
+		return nil, fmt.Errorf("%s: %q is not a number of microseconds", watchdogVariable, text)
 	}
 	m.every = time.Duration(micros) * time.Microsecond
 	return m, nil
 }
+
+// There says whether there is a manager.
+func (m *Manager) There() bool { return m.address != "" }
 
 // Tell sends one word to the manager: READY=1, STOPPING=1, WATCHDOG=1. Without a manager it does nothing.
 func (m *Manager) Tell(ctx context.Context, word string) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/client"
 )
 
@@ -84,13 +85,16 @@ func codeOfProblem(p *client.Problem) int {
 	switch {
 	case p.Status == http.StatusNotFound && p.Code != "":
 		return NotFound
-	case p.Status == http.StatusUnauthorized, p.Status == http.StatusForbidden:
+	case p.Status == http.StatusUnauthorized, p.Status == http.StatusForbidden, p.Code == rest.OAuthAccessDenied:
 		return Denied
 	case p.Status == http.StatusGatewayTimeout:
 		return TimedOut
 	}
 	return Failed
 }
+
+// ErrDiffers ends a command that compares, when there is a difference: that is data, and nothing more is said of it.
+var ErrDiffers = Fail(Failed, "there are differences")
 
 // ErrTimedOut is why a wait ends when its time is up.
 var ErrTimedOut = errors.New("timed out")

@@ -21,11 +21,11 @@ func newRecoverUserCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "recover",
 		Short: "Create another administrator when none can sign in any more",
-		Long: `Print a token with which you make another administrator of the installation on this
-machine, because the password of the only one is forgotten, or the identity provider
-of all of them is gone. It is for the owner of the data directory, is good once and
-for an hour, and is in the audit log. The new administrator can give the others new
-passwords with "kqueen user reset".`,
+		Long: `Print a token with which you create another administrator of the installation on
+this machine, when the password of the only one is forgotten, or the identity
+provider of all of them is gone. It is for the owner of the data directory, expires
+after an hour, can be used once, and is recorded in the audit log. The new
+administrator can give the others new passwords with "kqueen user reset".`,
 		Example: `  kqueen user recover
   kqueen login --username rescue --setup-token-file -`,
 		Args: command.NoArguments,
@@ -41,7 +41,7 @@ passwords with "kqueen user reset".`,
 			if err != nil {
 				return fmt.Errorf("ask for another administrator: %w", err)
 			}
-			e.Say("within %s make another administrator with: %s, which asks for this token:",
+			e.Say("within %s create another administrator with: %s, which asks for this token:",
 				duration.HumanDuration(time.Until(setup.Expires).Round(time.Minute)), e.Command("login "+setup.API+" --username NAME --setup-token-file -"))
 			_, err = fmt.Fprintln(e.Stdout, console.CleanLine(setup.Token))
 			return err
@@ -63,6 +63,6 @@ func inviteAdministrator(ctx context.Context, e *connection.Env, dir string) {
 	if setup.Token == "" {
 		return
 	}
-	e.Say("No user can sign in yet. Make the first administrator, within %s, with:\n  %s\nwhich asks for this token:\n  %s",
+	e.Say("No user can sign in yet. Create the first administrator, within %s, with:\n  %s\nwhich asks for this token:\n  %s",
 		duration.HumanDuration(time.Until(setup.Expires).Round(time.Minute)), e.Command("login "+setup.API+" --setup-token-file -"), setup.Token)
 }

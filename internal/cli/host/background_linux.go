@@ -11,6 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/app"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/daemon"
@@ -27,14 +30,23 @@ func startInBackground(ctx context.Context, e *connection.Env, flags upFlags) er
 	if _, err := flags.config(dir); err != nil {
 		return err
 	}
-	if found, err := status.Read(ctx, dir); err == nil {
-		return findRunning(ctx, e, dir, found, flags.timeout)
+	found, err := findKept(ctx, e, dir, flags.timeout)
+	if err != nil {
+		return err
+	}
+	if found != nil {
+		return findRunning(ctx, e, found, flags)
+	}
+	warnings, refusal := judgeHost(app.HostFacts(ctx, app.Config{Dir: dir}))
+	if refusal != nil {
+		return refusal
+	}
+	for _, warning := range warnings {
+		e.Say("warning: %s", warning)
 	}
 	begin := time.Now()
 	e.Say("Starting KQueen in %s", dir)
-	lines, wait, err := daemon.Spawn(dir, "--data-dir", "up", "--foreground", "--data-dir="+dir, "--listen="+flags.listen,
-		"--gateway-port="+strconv.Itoa(flags.gatewayPort), "--api-port="+strconv.Itoa(flags.apiPort), "--domain="+flags.domain, "--machine-network="+flags.machineNetwork,
-		"--images="+flags.images, "--egress-allow="+strings.Join(flags.egressAllow, ","))
+	lines, wait, err := daemon.StartKeeper(daemon.Keeper{Dir: dir, Args: flags.args(dir)}, "--data-dir")
 	if err != nil {
 		return err
 	}
@@ -53,7 +65,11 @@ func startInBackground(ctx context.Context, e *connection.Env, flags upFlags) er
 	e.Say("KQueen is ready after %.1fs. Next:\n  %s\n  export KUBECONFIG=%s   # for kubectl on the admin plane",
 		time.Since(begin).Seconds(), e.Command("cluster create demo --wait"), console.ShellQuote(filepath.Join(dir, connection.AdminKubeconfig)))
 	if found, err := status.Read(ctx, dir); err == nil {
+		found.Warnings = unsaid(found.Warnings, warnings)
 		warn(e, found)
+	}
+	if keeper := daemon.FindKeeper(dir); keeper != 0 {
+		e.Say("When it crashes, its keeper (pid %d) starts it again. To have it start with the machine, see: kqueen up --help", keeper)
 	}
 	inviteAdministrator(ctx, e, dir)
 	return nil
@@ -62,8 +78,47 @@ func startInBackground(ctx context.Context, e *connection.Env, flags upFlags) er
 // lookInterval is the time between two looks at a KQueen that another command is starting.
 const lookInterval = 200 * time.Millisecond
 
+// args are those of the server, for its keeper.
+func (flags upFlags) args(dir string) []string {
+	return []string{
+		"up", "--data-dir=" + dir, "--listen=" + flags.listen, "--gateway-port=" + strconv.Itoa(flags.gatewayPort), "--api-port=" + strconv.Itoa(flags.apiPort),
+		"--domain=" + flags.domain, "--machine-network=" + flags.machineNetwork, "--images=" + flags.images, "--egress-allow=" + strings.Join(flags.egressAllow, ","),
+	}
+}
+
+// findKept returns the KQueen that runs, or nil. One that has crashed and has a keeper is waited for.
+func findKept(ctx context.Context, e *connection.Env, dir string, timeout time.Duration) (*status.Status, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, exit.Fail(exit.TimedOut, "KQueen, which its keeper starts, does not answer after %s; see %s", timeout, daemon.ServerLog(dir)))
+	defer cancel()
+	look := time.NewTicker(lookInterval)
+	defer look.Stop()
+	for hurried := 0; ; {
+		found, err := status.Read(ctx, dir)
+		if err == nil {
+			return found, nil
+		}
+		keeper := daemon.FindKeeper(dir)
+		if keeper == 0 {
+			return nil, nil
+		}
+		if errors.Is(err, status.ErrNotRunning) && hurried != keeper {
+			e.Say("KQueen does not run in %s; its keeper (pid %d) starts it", dir, keeper)
+			hurried = keeper
+			if err := daemon.Hurry(keeper); err != nil && !errors.Is(err, unix.ESRCH) {
+				return nil, fmt.Errorf("hurry the keeper: %w", err)
+			}
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
 // findRunning waits until a KQueen that runs is ready, and fails when it cannot be without its owner.
-func findRunning(ctx context.Context, e *connection.Env, dir string, found *status.Status, timeout time.Duration) error {
+func findRunning(ctx context.Context, e *connection.Env, found *status.Status, flags upFlags) error {
+	dir, timeout := found.DataDir, flags.timeout
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, exit.Fail(exit.TimedOut, "KQueen (pid %d) runs in %s, and is not ready after %s; see: %s", found.PID, dir, timeout, e.Command("status")))
 	defer cancel()
 	look := time.NewTicker(lookInterval)
@@ -74,18 +129,48 @@ func findRunning(ctx context.Context, e *connection.Env, dir string, found *stat
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		var err error
-		if found, err = status.Read(ctx, dir); err != nil {
+		now, err := status.Read(ctx, dir)
+		if err != nil && daemon.FindKeeper(dir) == 0 {
 			return fmt.Errorf("wait for KQueen: %w", err)
+		}
+		if err == nil {
+			found = now
 		}
 	}
 	if !found.Ready {
 		return exit.Fail(exit.Failed, "KQueen (pid %d) runs in part in %s: %s", found.PID, dir, strings.Join(found.Problems, "; "))
 	}
 	e.Say("KQueen is running already (pid %d) in %s", found.PID, dir)
+	if found.RestartedBy == byKeeper && daemon.FindKeeper(dir) == 0 {
+		if err := adopt(e, found, flags); err != nil {
+			return err
+		}
+	}
 	warn(e, found)
 	inviteAdministrator(ctx, e, dir)
 	return nil
+}
+
+// adopt starts a keeper for a server whose own one has ended.
+func adopt(e *connection.Env, found *status.Status, flags upFlags) error {
+	lines, _, err := daemon.StartKeeper(daemon.Keeper{Dir: found.DataDir, Args: flags.args(found.DataDir), Adopt: found.PID}, "--data-dir")
+	if err != nil {
+		return err
+	}
+	defer lines.Close()
+	if err := daemon.Follow(lines, daemon.StepPrinter(e.Stderr)); err != nil {
+		return fmt.Errorf("start the keeper: %w", err)
+	}
+	e.Say("its keeper had ended, and runs again (pid %d)", daemon.FindKeeper(found.DataDir))
+	return nil
+}
+
+// unsaid leaves out what is about a setting of the kernel of which the user was warned before. It is pure.
+func unsaid(warnings, said []string) []string {
+	return slices.DeleteFunc(warnings, func(w string) bool {
+		setting, _, _ := strings.Cut(w, " ")
+		return slices.ContainsFunc(said, func(s string) bool { return strings.HasPrefix(s, setting+":") })
+	})
 }
 
 // warn tells what is wrong with a KQueen that serves, and what should be changed about the host.

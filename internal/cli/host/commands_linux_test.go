@@ -18,6 +18,7 @@ import (
 
 	"kqueen.io/kqueen/internal/app"
 	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/daemon"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/release"
@@ -112,7 +113,7 @@ func TestResetRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, words, err := run(t, dir, "reset")
-	if err == nil || exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "this deletes every cluster in "+dir+"; say --yes") || words != "" {
+	if err == nil || exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "this deletes every cluster in "+dir+"; use --yes") || words != "" {
 		t.Errorf("got %v and %q, want that --yes is to be said", err, words)
 	}
 	if _, err := os.Stat(settings); err != nil {
@@ -155,14 +156,14 @@ func TestPrintStatus(t *testing.T) {
 		Ready: false, Problems: []string{"kqueen.db cannot be used\x1b[2J"},
 		Workloads: []status.WorkloadStatus{{Name: "org-blue/demo\x1b[2J", Components: []status.ComponentStatus{{Name: "etcd", State: "Ready", PID: 9, Restarts: 1, MemoryBytes: 32 << 20, CPUSeconds: 1.25}}}},
 		Warnings:  []string{"kernel.pid_max is 9"},
-	}, "sha256:ab"}
+	}, "sha256:ab", 8, &daemon.Crash{Time: time.Date(2026, 11, 23, 6, 0, 38, 0, time.UTC), How: "signal: killed, after 3s", Log: "/d/logs/stderr-1.log"}}
 	printed := func(format string) (string, error) {
 		var out bytes.Buffer
 		err := printStatus(&out, &cobra.Command{Use: "status"}, format, s)
 		return out.String(), err
 	}
 	table, err := printed("table")
-	if err != nil || !strings.Contains(table, "KQueen v1   pid 7   up 60m   64 MiB\n") || !strings.Contains(table, "sha256:ab\nnot everything is ready\nPROBLEM: kqueen.db cannot be used[2J\n\n") || !strings.Contains(table, "org-blue/demo[2J") || strings.Contains(table, "\x1b") ||
+	if err != nil || !strings.Contains(table, "KQueen v1   pid 7   up 60m   64 MiB\n") || !strings.Contains(table, "sha256:ab\nrestarted after a crash by its keeper (pid 8)\nlast crash 2026-11-23T06:00:38Z, signal: killed, after 3s; see /d/logs/stderr-1.log\nnot everything is ready\nPROBLEM: kqueen.db cannot be used[2J\n\n") || !strings.Contains(table, "org-blue/demo[2J") || strings.Contains(table, "\x1b") ||
 		!strings.HasSuffix(table, "\n\nwarning: kernel.pid_max is 9\n") {
 		t.Errorf("%v, printed\n%s", err, table)
 	}
@@ -182,6 +183,35 @@ func TestPrintStatus(t *testing.T) {
 	}
 	if text, err := printed("wide"); exit.CodeOf(err) != exit.Usage || text != "" {
 		t.Errorf("got %v and %q, want that there is no such format", err, text)
+	}
+}
+
+// TestStatusByCluster: what runs is grouped by the cluster that it is of, with totals.
+func TestStatusByCluster(t *testing.T) {
+	program := func(name, state string, mebibytes uint64) status.ComponentStatus {
+		return status.ComponentStatus{Name: name, State: state, PID: 7, MemoryBytes: mebibytes << 20, CPUSeconds: 1.5}
+	}
+	var out bytes.Buffer
+	err := printWorkloads(&out, []status.WorkloadStatus{
+		{Name: "org-blue/demo", Cluster: "blue/demo", Node: true, Components: []status.ComponentStatus{program("kubelet", "Starting", 40)}},
+		{Name: "org-blue/demo", Cluster: "blue/demo", Components: []status.ComponentStatus{program("kube-apiserver", "Ready", 200), program("kube-scheduler", "Ready", 20)}},
+		{Name: "etcd", Own: true, Components: []status.ComponentStatus{program("etcd", "Ready", 30)}},
+		{Name: "org-blue/b", Cluster: "blue/b", Components: []status.ComponentStatus{program("kube-apiserver", "Ready", 190)}},
+	})
+	want := `CLUSTER     WORKLOAD        COMPONENT        STATE       PID   RESTARTS   MEMORY    CPU
+kqueen      etcd            etcd             Ready       7     0          30 MiB    1.5s
+kqueen      total           1 program        Ready       -     0          30 MiB    1.5s
+blue/b      control-plane   kube-apiserver   Ready       7     0          190 MiB   1.5s
+blue/b      total           1 program        Ready       -     0          190 MiB   1.5s
+blue/demo   control-plane   kube-apiserver   Ready       7     0          200 MiB   1.5s
+blue/demo   control-plane   kube-scheduler   Ready       7     0          20 MiB    1.5s
+blue/demo   demo            kubelet          Starting    7     0          40 MiB    1.5s
+blue/demo   total           3 programs       2/3 Ready   -     0          260 MiB   4.5s
+
+2 clusters, 5 programs, 480 MiB, 7.5s CPU
+`
+	if diff := cmp.Diff(want, out.String()); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 

@@ -27,10 +27,18 @@ func newDownCommand(e *connection.Env) *cobra.Command {
 		Use:   "down",
 		Short: "Stop KQueen on this machine and keep all data",
 		Long: `Stop the server, every control plane and the data store. All data is kept:
-"kqueen up" brings everything back.`,
+"kqueen up" brings everything back. Contexts of clusters that were deleted are
+removed from your kubeconfig.`,
 		Example: `  kqueen down`,
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := e.AbsoluteDataDir()
+			if err != nil {
+				return err
+			}
+			if app.Used(dir) {
+				forgetGoneClusters(cmd.Context(), e, dir)
+			}
 			return down(cmd.Context(), e, app.Down)
 		},
 	}
@@ -42,7 +50,8 @@ func newResetCommand(e *connection.Env) *cobra.Command {
 		Use:   "reset",
 		Short: "Stop KQueen on this machine and delete all its data",
 		Long: `Stop everything and delete all data: every cluster that KQueen hosts, every key,
-everything. There is no way back. The built programs of Kubernetes stay.`,
+everything. This cannot be undone. The built programs of Kubernetes stay. Contexts
+of the installation and its clusters are removed from your files.`,
 		Example: `  kqueen reset
   kqueen reset --yes`,
 		Args: command.NoArguments,
@@ -59,7 +68,13 @@ everything. There is no way back. The built programs of Kubernetes stay.`,
 					return err
 				}
 			}
-			return down(cmd.Context(), e, app.Reset)
+			defer tellOfUnit(e, dir, hostSystemd())
+			contexts := contextsHere(dir)
+			if err := down(cmd.Context(), e, app.Reset); err != nil {
+				return err
+			}
+			forgetInstallation(cmd.Context(), e, dir, contexts)
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
@@ -69,7 +84,7 @@ everything. There is no way back. The built programs of Kubernetes stay.`,
 // confirmReset asks for the word that no user types by accident.
 func confirmReset(cmd *cobra.Command, e *connection.Env, dir string) error {
 	if !console.IsTerminal(e.Stdin) {
-		return exit.UsageError(cmd, "this deletes every cluster in %s; say --yes to do so without being asked", dir)
+		return exit.UsageError(cmd, "this deletes every cluster in %s; use --yes to do so without being asked", dir)
 	}
 	fmt.Fprintf(e.Stderr, "This deletes every cluster and all data in %s. Type \"reset\" to go on: ", dir)
 	answer, err := bufio.NewReader(e.Stdin).ReadString('\n')
@@ -100,8 +115,13 @@ func down(ctx context.Context, e *connection.Env, finish func(context.Context, e
 	return nil
 }
 
-// stopServer asks the server of dir to end and waits until it has.
+// stopServer asks the server of dir to end and waits until it has. Its keeper goes first, and takes the server with it.
 func stopServer(ctx context.Context, dir string) error {
+	if keeper := daemon.FindKeeper(dir); keeper != 0 {
+		if err := daemon.EndProcess(ctx, "the keeper of the server", keeper); err != nil {
+			return err
+		}
+	}
 	found, err := status.Read(ctx, dir)
 	if errors.Is(err, status.ErrNotRunning) {
 		return nil

@@ -10,8 +10,8 @@ import (
 
 // Commands returns the commands that need this machine to be a server.
 func Commands(e *connection.Env) []*cobra.Command {
-	return append(here.Only(e, newUpCommand(e), newDownCommand(e), newStatusCommand(e), newResetCommand(e)),
-		newMachineCommand(), newEgressCommand(), newGatewayCommand(), newStoreGateCommand(), newEtcdCommand())
+	return append(here.Only(e, newUpCommand(e), newDownCommand(e), newStatusCommand(e), newResetCommand(e), newCheckCommand(e), newLogsCommand(e), newSupportBundleCommand(e)),
+		newKeepCommand(e), newMachineCommand(), newEgressCommand(), newGatewayCommand(), newStoreGateCommand(), newEtcdCommand())
 }
 
 // UserCommands returns the commands about users that need this machine to be a server.

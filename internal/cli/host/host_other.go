@@ -16,6 +16,9 @@ func Commands(*connection.Env) []*cobra.Command {
 		command.LinuxOnly("down", "Stop KQueen on this machine"),
 		command.LinuxOnly("status", "Show what runs on this machine"),
 		command.LinuxOnly("reset", "Remove everything that KQueen keeps on this machine"),
+		command.LinuxOnly("check", "Check whether this host carries so many clusters and nodes"),
+		command.LinuxOnly("logs", "Show what KQueen and its programs log"),
+		command.LinuxOnly("support-bundle", "Collect what is needed to look for a fault, without secrets"),
 		command.LinuxOnly("etcd", "Be etcd"),
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // newMachineCommand holds what makes the machines on KQueen's host, and what runs inside. Users do not call it.
 func newMachineCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "machine", Short: "What makes a machine on this host, and runs inside", Hidden: true}
+	cmd := &cobra.Command{Use: "machine", Short: "Run a machine on this host", Hidden: true}
 	command.Group(cmd)
 	cmd.AddCommand(newMachineRunCommand(), newMachineInitCommand(), newMachineStartCommand())
 	return cmd
@@ -23,7 +23,7 @@ func newMachineRunCommand() *cobra.Command {
 	var config string
 	cmd := &cobra.Command{
 		Use:   "run --config FILE",
-		Short: "Make a machine, and keep it from outside",
+		Short: "Create a machine, and supervise it from outside",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := guest.Read(config)

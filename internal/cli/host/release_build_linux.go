@@ -66,7 +66,7 @@ func buildReleases(ctx context.Context, e *connection.Env, b releaseBuild) error
 	if err != nil {
 		return err
 	}
-	dir, err := release.DefaultDir()
+	dir, err := release.OwnDir()
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ const databaseVariable = "KQUEEN_DATABASE"
 // upFlags are the flags of `up`.
 type upFlags struct {
 	foreground     bool
+	systemd        bool
 	listen         string
 	gatewayPort    int
 	apiPort        int
@@ -54,41 +55,57 @@ func newUpCommand(e *connection.Env) *cobra.Command {
 		Use:   "up",
 		Short: "Start KQueen on this machine",
 		Long: `Start KQueen on this machine, or find it running, and return when everything
-is ready. The server goes on in the background; see "kqueen status", and stop it
-with "kqueen down". What runs is found again and data is kept.
+is ready. The server runs in the background; see "kqueen status", and stop it
+with "kqueen down". Running control planes go on, and data is kept. When the server
+crashes, its keeper, a small process beside it, starts it again; "kqueen status"
+says when it crashed last and where its last words are.
 
-With --foreground it stays, for service managers. It then ends on SIGTERM and
+With --systemd, as root on a host with systemd, that takes the place of the
+keeper: KQueen becomes the service kqueen.service, which starts with the host.
+What runs goes on meanwhile, and the command that undoes it is printed.
+
+With --foreground it does not return, for other service managers. It ends on SIGTERM and
 leaves the control planes running, so that it can be restarted or upgraded
 without an interruption for users of clusters.
 
 Users, tokens and the audit log are kept in a file of the data directory, or,
-with the URL of a PostgreSQL database in KQUEEN_DATABASE, there. What was said
-last time stays.`,
+with the URL of a PostgreSQL database in KQUEEN_DATABASE, there. Settings are kept
+until they are changed.`,
 		Example: `  kqueen up
   kqueen up --data-dir ~/kqueen --gateway-port 7443
+  kqueen up --systemd
   kqueen up --foreground`,
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if flags.foreground {
+			switch {
+			case flags.foreground && flags.systemd:
+				return exit.UsageError(cmd, "--foreground is another way than --systemd; choose one")
+			case flags.foreground:
 				return serve(cmd.Context(), e, flags)
+			case flags.systemd:
+				return startAsService(cmd.Context(), e, flags, hostSystemd())
 			}
 			return startInBackground(cmd.Context(), e, flags)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&flags.foreground, "foreground", false, "stay, and log to standard error")
-	f.StringVar(&flags.listen, "listen", "", "address on which the gateway and the API servers listen; 0.0.0.0 for all (default the one of last time, at first 127.0.0.1)")
-	f.IntVar(&flags.gatewayPort, "gateway-port", 0, "port of the gateway (default the one of last time, at first 6443 or a free one)")
-	f.IntVar(&flags.apiPort, "api-port", 0, "port of the REST API (default the one of last time, at first 8443 or a free one)")
-	f.StringVar(&flags.domain, "domain", "", "suffix of the API servers' names at the gateway (default the one of last time, at first kqueen.internal)")
-	f.StringVar(&flags.machineNetwork, "machine-network", "", "IPv4 network from which each cluster gets a /24 for its machines on this host (default the one of last time, at first 10.223.0.0/16)")
-	f.StringSliceVar(&flags.egressAllow, "egress-allow", nil, "address or range and port that API servers of all organizations may call beside their own clusters, such as 192.0.2.0/24:443, or none; may be repeated (default the ones of last time, at first none)")
+	f.BoolVar(&flags.foreground, "foreground", false, "run in the foreground, and log to standard error")
+	f.BoolVar(&flags.systemd, "systemd", false, "make it a systemd service, which starts with the host")
+	f.StringVar(&flags.listen, "listen", "", "address on which the gateway and the API servers listen; 0.0.0.0 for all (default as before; at first 127.0.0.1)")
+	f.IntVar(&flags.gatewayPort, "gateway-port", 0, "port of the gateway (default as before; at first 6443 or a free one)")
+	f.IntVar(&flags.apiPort, "api-port", 0, "port of the REST API (default as before; at first 8443 or a free one)")
+	f.StringVar(&flags.domain, "domain", "", "suffix of the API servers' names at the gateway (default as before; at first kqueen.internal)")
+	f.StringVar(&flags.machineNetwork, "machine-network", "", "IPv4 network from which each cluster gets a /24 for its machines on this host (default as before; at first 10.223.0.0/16)")
+	f.StringSliceVar(&flags.egressAllow, "egress-allow", nil, "address or range and port that API servers of all organizations may call beside their own clusters, such as 192.0.2.0/24:443, or none; may be repeated (default as before; at first none)")
 	_ = cmd.RegisterFlagCompletionFunc("egress-allow", command.NoCompletion)
-	f.StringVar(&flags.images, "images", "", "images that KQueen's own pods in clusters run: bundled (built with the programs of machines here) or upstream (pulled from registry.k8s.io and ghcr.io) (default the ones of last time, at first bundled where they are built)")
+	f.StringVar(&flags.images, "images", "", "images that KQueen's own pods in clusters run: bundled (built with the programs of machines here) or upstream (pulled from registry.k8s.io and ghcr.io) (default as before; at first bundled where they are built)")
 	_ = cmd.RegisterFlagCompletionFunc("images", command.OneOf(prepare.Sources()...))
-	f.DurationVar(&flags.timeout, "timeout", 3*time.Minute, "how long to wait until everything is ready")
+	f.DurationVar(&flags.timeout, "timeout", 3*time.Minute, "maximum time to wait until everything is ready")
 	return cmd
 }
+
+// What starts KQueen again when it crashes, as its status has it.
+const byKeeper, bySystemd = "keeper", "systemd"
 
 // serve is the server. It reports its steps to the parent, if there is one.
 func serve(ctx context.Context, e *connection.Env, flags upFlags) error {
@@ -110,6 +127,21 @@ func serve(ctx context.Context, e *connection.Env, flags upFlags) error {
 	}
 	config.Log = slog.New(slog.NewJSONHandler(report.Log(e.Stderr, dir), nil))
 	config.Report = report.Step
+	switch {
+	case manager.There():
+		config.RestartedBy = bySystemd
+	case !report.Alone():
+		config.RestartedBy = byKeeper
+	}
+	if report.Alone() { // otherwise the parent has looked
+		warnings, refusal := judgeHost(app.HostFacts(ctx, app.Config{Dir: dir}))
+		if refusal != nil {
+			return refusal
+		}
+		for _, warning := range warnings {
+			config.Log.Warn("this host has too little", "check", warning)
+		}
+	}
 	// What the libraries say goes to the same log. It is the process' own, so it is not set by each installation.
 	ctrl.SetLogger(logr.FromSlogHandler(config.Log.Handler()))
 	klog.SetSlogLogger(config.Log)
@@ -120,6 +152,26 @@ func serve(ctx context.Context, e *connection.Env, flags upFlags) error {
 	err = serveWith(ctx, config, report, manager)
 	report.End(err)
 	return err
+}
+
+// noteRunning notes that a server runs that has no keeper, so that the next one knows whether it crashed. What it returns takes the
+// note back. The lock of the data directory is held.
+func noteRunning(report *daemon.Report, manager *daemon.Manager, config app.Config) (ended func()) {
+	if !report.Alone() {
+		return func() {}
+	}
+	place := "what started it has its standard error"
+	if manager.There() {
+		place = "its standard error is in the journal: journalctl -u " + unitName
+	}
+	if err := daemon.NoteRunning(config.Dir, place); err != nil {
+		config.Log.Warn("a crash would not be noted", "error", err)
+	}
+	return func() {
+		if err := daemon.NoteEnded(config.Dir); err != nil {
+			config.Log.Warn("the end of KQueen will be taken for a crash", "error", err)
+		}
+	}
 }
 
 func serveWith(ctx context.Context, config app.Config, report *daemon.Report, manager *daemon.Manager) error {
@@ -148,6 +200,7 @@ func serveWith(ctx context.Context, config app.Config, report *daemon.Report, ma
 		return explainLocked(err, config.Dir)
 	}
 	defer context.AfterFunc(ctx, func() { tell("STOPPING=1") })()
+	ended := noteRunning(report, manager, config)
 	err = a.Run(ctx, func() {
 		config.Log.Info("serving", "dir", config.Dir)
 		report.Ready()
@@ -155,6 +208,7 @@ func serveWith(ctx context.Context, config app.Config, report *daemon.Report, ma
 	})
 	stop()
 	watch.Wait()
+	ended()
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil
 	}

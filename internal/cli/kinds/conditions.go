@@ -24,6 +24,16 @@ func ReadyStatus(o client.Object) string {
 	return ""
 }
 
+// readyReason is the reason of an object's Ready condition, or empty.
+func readyReason(o client.Object) string {
+	if c, ok := o.(Conditioned); ok {
+		if ready := apimeta.FindStatusCondition(c.Shared().Conditions, v1alpha1.ConditionReady); ready != nil {
+			return ready.Reason
+		}
+	}
+	return ""
+}
+
 // ReadyMessage is the message of an object's Ready condition, or empty.
 func ReadyMessage(o client.Object) string {
 	if c, ok := o.(Conditioned); ok {

@@ -2,7 +2,9 @@ package kinds
 
 import (
 	"cmp"
+	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
@@ -45,6 +47,8 @@ type Column struct {
 
 var (
 	readyColumn = Column{Name: "Ready", Value: ReadyStatus}
+	// reasonColumn says in a word why an object is ready or is not.
+	reasonColumn = Column{Name: "Reason", Value: readyReason}
 	// MessageColumn says why an object is ready or is not. Lists show it with -o wide only, describe always.
 	MessageColumn = Column{Name: "Message", Wide: true, Value: ReadyMessage}
 	ageColumn     = Column{Name: "Age", Value: func(o client.Object) string { return Age(o.GetCreationTimestamp().Time) }}
@@ -56,6 +60,7 @@ var Cluster = &Kind{
 	Object: func() client.Object { return &v1alpha1.Cluster{} },
 	columns: []Column{
 		readyColumn,
+		reasonColumn,
 		{Name: "Version", Value: of(func(c *v1alpha1.Cluster) string { return c.Status.Version })},
 		{Name: "Provisioner", Value: of(func(c *v1alpha1.Cluster) string { return c.Spec.ProvisionerRef.Name })},
 		{Name: "Endpoint", Wide: true, Value: of(func(c *v1alpha1.Cluster) string { return c.Status.Endpoint })},
@@ -71,6 +76,7 @@ var Release = &Kind{
 	Object: func() client.Object { return &v1alpha1.Release{} },
 	columns: []Column{
 		readyColumn,
+		reasonColumn,
 		{Name: "Upgrade From", Value: of(func(r *v1alpha1.Release) string { return r.Status.UpgradeFrom })},
 		MessageColumn,
 		ageColumn,
@@ -84,6 +90,7 @@ var Provisioner = &Kind{
 	columns: []Column{
 		{Name: "Driver", Value: of(func(p *v1alpha1.Provisioner) string { return p.Spec.Driver })},
 		readyColumn,
+		reasonColumn,
 		MessageColumn,
 		ageColumn,
 	},
@@ -95,6 +102,7 @@ var Organization = &Kind{
 	Object: func() client.Object { return &v1alpha1.Organization{} },
 	columns: []Column{
 		readyColumn,
+		reasonColumn,
 		{Name: "Namespace", Value: of(func(o *v1alpha1.Organization) string { return o.Status.Namespace })},
 		{Name: "Display Name", Wide: true, Value: of(func(o *v1alpha1.Organization) string { return o.Spec.DisplayName })},
 		MessageColumn,
@@ -109,6 +117,7 @@ var ControlPlane = &Kind{
 	Object: func() client.Object { return &v1alpha1.ControlPlane{} },
 	columns: []Column{
 		readyColumn,
+		reasonColumn,
 		{Name: "Version", Value: of(func(p *v1alpha1.ControlPlane) string { return p.Status.Version })},
 		{Name: "Port", Value: of(func(p *v1alpha1.ControlPlane) string {
 			if p.Status.Endpoint == nil {
@@ -116,7 +125,7 @@ var ControlPlane = &Kind{
 			}
 			return strconv.Itoa(int(p.Status.Endpoint.Port))
 		})},
-		{Name: "Store", Wide: true, Value: of(func(p *v1alpha1.ControlPlane) string { return p.Spec.DataStore })},
+		{Name: "Store", Wide: true, Value: of(func(p *v1alpha1.ControlPlane) string { return p.Spec.DataStoreName })},
 		{Name: "Host", Wide: true, Value: of(func(p *v1alpha1.ControlPlane) string {
 			if p.Status.Endpoint == nil {
 				return ""
@@ -136,6 +145,7 @@ var IdentityProvider = &Kind{
 	columns: []Column{
 		{Name: "Issuer", Value: of(func(p *v1alpha1.IdentityProvider) string { return p.Spec.Issuer })},
 		readyColumn,
+		reasonColumn,
 		MessageColumn,
 		ageColumn,
 	},
@@ -163,6 +173,7 @@ var NodePool = &Kind{
 		{Name: "Cluster", Value: of(func(p *v1alpha1.NodePool) string { return p.Spec.ClusterName })},
 		{Name: "Desired", Value: of(func(p *v1alpha1.NodePool) string { return strconv.Itoa(int(p.Spec.Replicas)) })},
 		{Name: "Ready", Value: of(func(p *v1alpha1.NodePool) string { return strconv.Itoa(int(p.Status.ReadyReplicas)) })},
+		reasonColumn,
 		{Name: "Updated", Value: of(func(p *v1alpha1.NodePool) string { return strconv.Itoa(int(p.Status.UpdatedReplicas)) })},
 		{Name: "Version", Wide: true, Value: of(func(p *v1alpha1.NodePool) string { return p.Spec.Version })},
 		{Name: "Provider", Value: of(func(p *v1alpha1.NodePool) string { return p.Spec.Template.Provider })},
@@ -179,7 +190,8 @@ var Machine = &Kind{
 	columns: []Column{
 		{Name: "Cluster", Value: of(func(m *v1alpha1.Machine) string { return m.Spec.ClusterName })},
 		{Name: "Pool", Value: of(func(m *v1alpha1.Machine) string { return m.Labels[v1alpha1.LabelNodePool] })},
-		readyColumn,
+		{Name: readyColumn.Name, Value: of(nodeStatus)},
+		reasonColumn,
 		{Name: "Version", Value: of(func(m *v1alpha1.Machine) string { return m.Status.Version })},
 		{Name: "Address", Value: of(func(m *v1alpha1.Machine) string { return m.Status.Address })},
 		{Name: "Provider", Wide: true, Value: of(func(m *v1alpha1.Machine) string { return m.Spec.Provider })},
@@ -190,19 +202,34 @@ var Machine = &Kind{
 	None: "nodepool create NAME --cluster CLUSTER",
 }
 
-// KindOf returns the kind of an object that a command makes or deletes.
+// nodeStatus is whether a node is ready and, as kubectl says it, that it is cordoned.
+func nodeStatus(m *v1alpha1.Machine) string {
+	status := ReadyStatus(m)
+	if m.Status.Unschedulable {
+		status += ",SchedulingDisabled"
+	}
+	return strings.TrimPrefix(status, ",")
+}
+
+// All are the kinds that the API serves, in the order in which one may need another.
+func All() []*Kind {
+	return []*Kind{Organization, IdentityProvider, Release, Provisioner, Cluster, ControlPlane, NodePool, Machine}
+}
+
+// Named returns the kind that the API calls so, such as "NodePool", or nil.
+func Named(kind string) *Kind {
+	for _, n := range All() {
+		if n.Kind == kind {
+			return n
+		}
+	}
+	return nil
+}
+
+// KindOf returns the kind of an object.
 func KindOf(o client.Object) *Kind {
-	switch o.(type) {
-	case *v1alpha1.NodePool:
-		return NodePool
-	case *v1alpha1.Machine:
-		return Machine
-	case *v1alpha1.Organization:
-		return Organization
-	case *v1alpha1.Provisioner:
-		return Provisioner
-	case *v1alpha1.IdentityProvider:
-		return IdentityProvider
+	if n := Named(reflect.TypeOf(o).Elem().Name()); n != nil { // types have the names of their kinds
+		return n
 	}
 	return Cluster
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // OutputFormats are the formats of list and get, as help and completion show them.
-var OutputFormats = []string{"table", "wide", "json", "yaml", "name", "jsonpath=", "go-template="}
+var OutputFormats = []string{"table", "wide", "json", "yaml", "name", "jsonpath=", "go-template=", "custom-columns="}
 
 // Output prints objects in one format.
 type Output struct {
@@ -30,8 +30,10 @@ type Output struct {
 	// place is the first column of tables: where the object lives; nil for none.
 	place *Column
 	rows  printers.ResourcePrinter
-	cells io.Writer
-	flush func() error
+	// custom are the columns that the user wants; nil for those of the kind.
+	custom *customColumns
+	cells  io.Writer
+	flush  func() error
 }
 
 // OutputOptions say how to print.
@@ -50,6 +52,15 @@ func NewOutput(to io.Writer, n *Kind, options OutputOptions) (*Output, error) {
 		out.cells, out.flush = writer, writer.Flush
 		out.rows = printers.NewTablePrinter(printers.PrintOptions{Wide: options.Format == "wide", NoHeaders: options.NoHeaders})
 		out.place = placeColumn(n, options.Everywhere)
+		return out, nil
+	}
+	if columns, ok := strings.CutPrefix(options.Format, "custom-columns="); ok {
+		custom, err := parseColumns(columns)
+		if err != nil {
+			return nil, exit.Fail(exit.Usage, "--output: custom-columns: %w", err)
+		}
+		custom.headed = options.NoHeaders
+		out.custom = custom
 		return out, nil
 	}
 	machine, err := newMachinePrinter(options.Format)
@@ -89,7 +100,7 @@ func newMachinePrinter(format string) (printers.ResourcePrinter, error) {
 		}
 		return printer, nil
 	}
-	return nil, exit.Fail(exit.Usage, "--output: %q is no format; choose one of %s", format, strings.Join(OutputFormats, ", "))
+	return nil, exit.Fail(exit.Usage, "--output: %q is not a format; choose one of %s", format, strings.Join(OutputFormats, ", "))
 }
 
 // placeColumn returns the column that says where an object lives, or nil where that goes without saying.
@@ -108,6 +119,9 @@ func placeColumn(n *Kind, everywhere bool) *Column {
 // Print prints objects. One that was asked for alone is printed as itself in the formats for programs,
 // others as a list that can be applied.
 func (o *Output) Print(objects []client.Object, alone bool) error {
+	if o.custom != nil {
+		return o.custom.print(objects, o.to)
+	}
 	if o.machine == nil {
 		return o.printTable(objects)
 	}

@@ -47,7 +47,7 @@ func tableClusters() []client.Object {
 	ready := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "blue", Namespace: "org-one", CreationTimestamp: made}}
 	ready.Spec.ProvisionerRef.Name = "hosted"
 	ready.Status.Version, ready.Status.Endpoint = "v1.36.3", "https://blue.example:6443"
-	ready.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Message: "all\nis \x1b[2Jwell"}}
+	ready.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Ready", Message: "all\nis \x1b[2Jwell"}}
 	unknown := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "green-and-long", Namespace: "org-two", CreationTimestamp: made}}
 	return []client.Object{ready, unknown}
 }
@@ -58,18 +58,18 @@ func TestTables(t *testing.T) {
 		want    string
 	}{
 		"table": {want: `
-NAME             READY   VERSION   PROVISIONER   AGE
-blue             True    v1.36.3   hosted        10d
-green-and-long   -       -         -             10d
+NAME             READY   REASON   VERSION   PROVISIONER   AGE
+blue             True    Ready    v1.36.3   hosted        10d
+green-and-long   -       -        -         -             10d
 `},
 		"no headers": {options: OutputOptions{NoHeaders: true}, want: `
-blue             True   v1.36.3   hosted   10d
-green-and-long   -      -         -        10d
+blue             True   Ready   v1.36.3   hosted   10d
+green-and-long   -      -       -         -        10d
 `},
 		"wide, without control characters": {options: OutputOptions{Format: "wide", Everywhere: true}, want: `
-ORGANIZATION   NAME             READY   VERSION   PROVISIONER   ENDPOINT                    MESSAGE          AGE
-one            blue             True    v1.36.3   hosted        https://blue.example:6443   all is [2Jwell   10d
-two            green-and-long   -       -         -             -                           -                10d
+ORGANIZATION   NAME             READY   REASON   VERSION   PROVISIONER   ENDPOINT                    MESSAGE          AGE
+one            blue             True    Ready    v1.36.3   hosted        https://blue.example:6443   all is [2Jwell   10d
+two            green-and-long   -       -        -         -             -                           -                10d
 `},
 	}
 	for name, c := range cases {
@@ -112,9 +112,9 @@ func TestWatchedTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := `NAME             READY   VERSION   PROVISIONER   AGE
-green-and-long   -       -         -             10d
-blue             True    v1.36.3   hosted        10d
+	want := `NAME             READY   REASON   VERSION   PROVISIONER   AGE
+green-and-long   -       -        -         -             10d
+blue             True    Ready    v1.36.3   hosted        10d
 `
 	if diff := cmp.Diff(want, trimLines(got.String())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

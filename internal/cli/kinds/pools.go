@@ -3,6 +3,7 @@ package kinds
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/objects"
+	"kqueen.io/kqueen/internal/platform/text"
 )
 
 // mostNodes is how many nodes the definition of a NodePool allows.
@@ -20,7 +22,7 @@ const mostNodes = 1000
 // CheckVersion refuses what is no version of Kubernetes; an empty one was left open.
 func CheckVersion(cmd *cobra.Command, version string) error {
 	if _, err := semver.StrictNewVersion(TrimV(version)); version != "" && (err != nil || version[0] != 'v') {
-		return exit.UsageError(cmd, "--version: %q is no version such as v1.36.3", version)
+		return exit.UsageError(cmd, "--version: %q is not a version such as v1.36.3", version)
 	}
 	return nil
 }
@@ -47,11 +49,14 @@ func PoolCommand(pool *v1alpha1.NodePool) string {
 }
 
 // Nodes says how many nodes.
-func Nodes(count int32) string {
-	if count == 1 {
-		return "1 node"
+func Nodes(count int32) string { return text.Count(int(count), "node") }
+
+// Article returns the name of a kind with its article: "a cluster", "an organization".
+func Article(singular string) string {
+	if strings.ContainsRune("aeio", rune(singular[0])) { // a user is "a user"
+		return "an " + singular
 	}
-	return fmt.Sprintf("%d nodes", count)
+	return "a " + singular
 }
 
 // PoolsOf returns the pools of a cluster. Callers who may not see them get none.

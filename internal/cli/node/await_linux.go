@@ -52,7 +52,7 @@ func (j *machineJoin) conclude(p *progress.Display, v join.Verdict, start time.T
 	now := time.Now()
 	if v.Ready {
 		p.Update([]progress.Step{{Name: "Node", State: progress.StepDone}}, now)
-		j.env.Say("node %s is ready after %s. Take it out again with: kqueen node leave", j.want.Node, progress.Seconds(now.Sub(start)))
+		j.env.Say("node %s is ready after %s. Remove it again with: kqueen node leave", j.want.Node, progress.Seconds(now.Sub(start)))
 		return nil
 	}
 	p.Update([]progress.Step{{Name: "Node", Message: "registered"}}, now)

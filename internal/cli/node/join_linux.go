@@ -42,13 +42,12 @@ func newMachineJoinCommand(e *connection.Env) *cobra.Command {
 		Use:   "join SERVER --token-file FILE --ca-cert-hash HASH --node-name NAME",
 		Short: "Join this machine to a cluster",
 		Long: `Join the machine on which this runs to a cluster, as "kqueen node join-command"
-prints it where KQueen runs. It has to be root, and starts upstream's containerd,
+prints it where KQueen runs. It requires root, and starts upstream's containerd,
 kubelet and kube-proxy of the cluster's version, which go on in the background.
 Their programs come from the folder for releases; see "kqueen release build".
 
-It may be run again: what is done already is not done again, and what was killed
-is found. "kqueen node leave" takes the machine out again. After a start of the
-machine something has to run "kqueen node run", such as a unit of systemd.`,
+It is safe to run again: what is done is not done twice. "kqueen node leave" undoes
+it. After a reboot something has to run "kqueen node run", such as a systemd unit.`,
 		Example: `  echo abcdef.0123456789abcdef | kqueen node join 198.51.100.7:20001 --token-file - --ca-cert-hash sha256:… --node-name hand-x7k2f
   kqueen node join 198.51.100.7:20001 --token-file token --ca-cert-hash sha256:… --node-name hand-x7k2f`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -96,7 +95,7 @@ func (j *machineJoin) register(cmd *cobra.Command) {
 // complete reads what the flags name, and refuses what cannot be right.
 func (j *machineJoin) complete(cmd *cobra.Command) error {
 	if j.tokenFile == "" {
-		return exit.UsageError(cmd, "--token-file: is missing; say the file with the token, or - for standard input")
+		return exit.UsageError(cmd, "--token-file: is missing; give the file with the token, or - for standard input")
 	}
 	token, err := j.env.SecretFromFile(cmd.Context(), j.tokenFile, "token", "Token: ")
 	if err != nil {
@@ -176,7 +175,7 @@ func (j *machineJoin) check(ctx context.Context) (*join.Record, error) {
 	}
 	if record != nil {
 		if err := record.Same(j.want); err != nil {
-			return nil, exit.Fail(exit.Failed, "%w\ntake it out first with: kqueen node leave", err)
+			return nil, exit.Fail(exit.Failed, "%w\nremove it first with: kqueen node leave", err)
 		}
 	}
 	if record == nil {

@@ -33,13 +33,13 @@ func newMachineLeaveCommand(e *connection.Env) *cobra.Command {
 	l := &machineLeave{env: e}
 	cmd := &cobra.Command{
 		Use:   "leave",
-		Short: "Take this machine out of its cluster",
-		Long: `Take the machine on which this runs out of the cluster that it has joined with
+		Short: "Remove this machine from its cluster",
+		Long: `Remove the machine on which this runs from the cluster that it has joined with
 "kqueen node join": end its pods at once, stop its programs, and remove all that
-they made. What was on the machine before stays, and so do the programs of releases.
+they created. What was on the machine before stays, and so do the programs of releases.
 
 Let its pods move first where KQueen runs, with "kqueen node drain"; and remove the
-node there, with "kqueen node replace" or by making its nodepool smaller.`,
+node there, with "kqueen node replace" or by scaling its nodepool down.`,
 		Example: `  kqueen node leave --dry-run
   kqueen node leave --yes`,
 		Args: command.NoArguments,
@@ -47,14 +47,14 @@ node there, with "kqueen node replace" or by making its nodepool smaller.`,
 	}
 	registerDir(cmd, &l.dir)
 	cmd.Flags().BoolVar(&l.yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&l.dryRun, "dry-run", false, "only say what would go")
+	cmd.Flags().BoolVar(&l.dryRun, "dry-run", false, "only show what would be removed")
 	return cmd
 }
 
 func (l *machineLeave) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	if os.Geteuid() != 0 {
-		return exit.Fail(exit.Failed, "a node is taken out by root alone; run the same as root")
+		return exit.Fail(exit.Failed, "only root can remove a node; run the same as root")
 	}
 	place, err := placeAt(l.dir)
 	if err != nil {
@@ -87,9 +87,9 @@ func (l *machineLeave) run(cmd *cobra.Command) error {
 // confirm asks for the word that no user types by accident.
 func (l *machineLeave) confirm(cmd *cobra.Command, record *join.Record, goes []string) error {
 	if !console.IsTerminal(l.env.Stdin) {
-		return exit.UsageError(cmd, "this ends every pod on the machine; say --yes to do so without being asked, or --dry-run to see what goes")
+		return exit.UsageError(cmd, "this ends every pod on the machine; use --yes to do so without being asked, or --dry-run to see what is removed")
 	}
-	l.env.Say("This takes node %s out of the cluster at %s. What goes:\n  %s", record.Node, record.Cluster.Server, strings.Join(goes, "\n  "))
+	l.env.Say("This removes node %s from the cluster at %s. What is removed:\n  %s", record.Node, record.Cluster.Server, strings.Join(goes, "\n  "))
 	fmt.Fprint(l.env.Stderr, "Type \"leave\" to go on: ")
 	answer, err := bufio.NewReader(l.env.Stdin).ReadString('\n')
 	if err != nil || strings.TrimSpace(answer) != "leave" {
@@ -123,7 +123,7 @@ func (l *machineLeave) leave(ctx context.Context, leaving *join.Leaving) (err er
 			l.env.Say("warning: %s", err)
 		}
 	}
-	l.env.Say("this machine is no node any more; KQueen removes the node with: kqueen node replace %s, or when its nodepool gets smaller", leaving.Record.Node)
+	l.env.Say("this machine is no longer a node; KQueen removes the node with: kqueen node replace %s, or when its nodepool gets smaller", leaving.Record.Node)
 	return nil
 }
 

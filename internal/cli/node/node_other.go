@@ -13,6 +13,6 @@ import (
 func Commands(*connection.Env) []*cobra.Command {
 	return []*cobra.Command{
 		command.LinuxOnly("join", "Join this machine to a cluster"),
-		command.LinuxOnly("leave", "Take this machine out of its cluster"),
+		command.LinuxOnly("leave", "Remove this machine from its cluster"),
 	}
 }

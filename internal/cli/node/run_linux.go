@@ -27,7 +27,7 @@ func Commands(e *connection.Env) []*cobra.Command {
 
 // registerDir adds the flag for the folder in which a joined machine keeps everything.
 func registerDir(cmd *cobra.Command, dir *string) {
-	cmd.Flags().StringVar(dir, "dir", join.DefaultDir, "folder that holds everything of the node")
+	cmd.Flags().StringVar(dir, "dir", join.DefaultDir, "data directory of the node")
 	_ = cmd.MarkFlagDirname("dir")
 }
 
@@ -38,8 +38,8 @@ func newNodeRunCommand(e *connection.Env) *cobra.Command {
 		Use:   "run",
 		Short: "Keep the programs of this machine, which has joined a cluster, running",
 		Long: `Keep containerd, kubelet and kube-proxy running on this machine, which has joined a
-cluster. It stays until it is ended, and leaves them running then, so that it can
-be restarted or upgraded without any pod noticing.`,
+cluster. It runs until it is stopped, and leaves them running, so that it can be
+restarted or upgraded without an effect on pods.`,
 		Example: "  kqueen node run",
 		Hidden:  true,
 		Args:    command.NoArguments,

@@ -39,7 +39,7 @@ func New(api *kqueen.Client, scheme *runtime.Scheme, organization string) *Clien
 type Set struct {
 	// Kind such as "Cluster", or "Event".
 	Kind string
-	// Organization that they belong to; empty for those of all organizations, and of the installation.
+	// Organization that they belong to; empty for list across all organizations, and of the installation.
 	Organization string
 	// Shared takes those that Organization shares with all others, and not its own.
 	Shared bool

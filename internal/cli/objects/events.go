@@ -54,16 +54,16 @@ func (c *Client) events(ctx context.Context, s Set) ([]client.Object, error) {
 // but its time and number change.
 func eventOf(from *rest.ObjectEvent, namespace string) *eventsv1.Event {
 	sum := sha256.Sum256([]byte(strings.Join([]string{
-		from.Object.Kind, from.Object.Name, from.Object.UID, from.Type, from.Reason, from.Message, from.Reporter, from.FirstTime.UTC().Format(time.RFC3339Nano),
+		from.Object.Kind, from.Object.Name, from.Object.UID, from.Type, from.Reason, from.Message, from.Reporter, from.FirstSeenAt.UTC().Format(time.RFC3339Nano),
 	}, "\x00")))
 	id := hex.EncodeToString(sum[:8])
 	e := &eventsv1.Event{
 		TypeMeta: metav1.TypeMeta{APIVersion: eventsv1.SchemeGroupVersion.String(), Kind: eventKind},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: from.Object.Name + "." + id, Namespace: namespace, UID: types.UID(id),
-			CreationTimestamp: metav1.NewTime(from.FirstTime.Local()), ResourceVersion: fmt.Sprintf("%d", from.Time.UnixMicro()),
+			CreationTimestamp: metav1.NewTime(from.FirstSeenAt.Local()), ResourceVersion: fmt.Sprintf("%d", from.LastSeenAt.UnixMicro()),
 		},
-		EventTime: metav1.NewMicroTime(from.FirstTime.Local()), ReportingController: from.Reporter,
+		EventTime: metav1.NewMicroTime(from.FirstSeenAt.Local()), ReportingController: from.Reporter,
 		Type: from.Type, Reason: from.Reason, Note: from.Message,
 		Regarding: corev1.ObjectReference{
 			APIVersion: v1alpha1.GroupVersion.String(), Kind: from.Object.Kind, Namespace: namespace, Name: from.Object.Name, UID: types.UID(from.Object.UID),
@@ -72,8 +72,8 @@ func eventOf(from *rest.ObjectEvent, namespace string) *eventsv1.Event {
 	if !slices.Contains(ourKinds(), from.Object.Kind) {
 		e.Regarding.APIVersion = ""
 	}
-	if from.Count > 1 || from.Time.After(from.FirstTime) {
-		e.Series = &eventsv1.EventSeries{Count: from.Count, LastObservedTime: metav1.NewMicroTime(from.Time.Local())}
+	if from.Count > 1 || from.LastSeenAt.After(from.FirstSeenAt) {
+		e.Series = &eventsv1.EventSeries{Count: from.Count, LastObservedTime: metav1.NewMicroTime(from.LastSeenAt.Local())}
 	}
 	return e
 }

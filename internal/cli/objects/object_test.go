@@ -96,7 +96,7 @@ func TestInput(t *testing.T) {
 func TestEvents(t *testing.T) {
 	first, last := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2026, 1, 2, 3, 9, 5, 0, time.UTC)
 	from := rest.ObjectEvent{
-		Time: last, FirstTime: first, Type: "Warning", Reason: "Unhealthy", Message: "it does not answer", Count: 4,
+		LastSeenAt: last, FirstSeenAt: first, Type: "Warning", Reason: "Unhealthy", Message: "it does not answer", Count: 4,
 		Object: rest.ObjectReference{Kind: "Machine", Name: "demo-a", UID: "u"}, Reporter: "kqueen",
 	}
 	got := eventOf(&from, "org-blue")
@@ -104,7 +104,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	again := from
-	again.Count, again.Time = 5, last.Add(time.Minute)
+	again.Count, again.LastSeenAt = 5, last.Add(time.Minute)
 	if e := eventOf(&again, "org-blue"); e.UID != got.UID || e.ResourceVersion == got.ResourceVersion {
 		t.Error("the same event, seen once more, has to keep its UID and to have another revision")
 	}

@@ -25,7 +25,11 @@ func (i *invalid) Error() string {
 		}
 	}
 	slices.Sort(lines) // the server gives them in any order
-	return strings.Join(append([]string{"not valid"}, lines...), "\n")
+	first := "not valid"
+	if i.Code == rest.CodeFieldConflict {
+		first = i.Detail
+	}
+	return strings.Join(append([]string{first}, lines...), "\n")
 }
 
 // Unwrap returns the problem.
@@ -56,6 +60,12 @@ func IsNotFound(err error) bool {
 func IsForbidden(err error) bool {
 	p, ok := errors.AsType[*rest.Problem](err)
 	return ok && p.Status == http.StatusForbidden
+}
+
+// IsFieldConflict says that other field managers have set what is applied.
+func IsFieldConflict(err error) bool {
+	p, ok := errors.AsType[*rest.Problem](err)
+	return ok && p.Code == rest.CodeFieldConflict
 }
 
 // Exists says that the name is taken.

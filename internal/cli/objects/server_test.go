@@ -109,7 +109,7 @@ func TestOtherKind(t *testing.T) {
 // TestEventsEnd: pages of events are read to the end, also those of a server that never says that there is one, and what
 // stands in two pages is one event.
 func TestEventsEnd(t *testing.T) {
-	const event = `{"time":"2026-01-02T03:04:05Z","firstTime":"2026-01-02T03:04:05Z","reason":"Made","message":"%s","object":{"kind":"Cluster","name":"demo"}}`
+	const event = `{"lastSeenAt":"2026-01-02T03:04:05Z","firstSeenAt":"2026-01-02T03:04:05Z","reason":"Made","message":"%s","object":{"kind":"Cluster","name":"demo"}}`
 	c := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		note := "first"
 		if r.URL.Query().Get("cursor") != "" {

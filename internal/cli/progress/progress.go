@@ -6,13 +6,12 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/clipperhouse/displaywidth"
 	"golang.org/x/term"
 
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/kinds"
-	"kqueen.io/kqueen/internal/platform/text"
 )
 
 // Display shows the steps of long work.
@@ -21,13 +20,13 @@ import (
 // for each change, which never changes again.
 type Display struct {
 	out io.Writer
-	// width of the terminal in columns; nil when lines cannot be drawn again.
-	width func() int
+	// size of the terminal in columns and lines; nil when lines cannot be drawn again.
+	size  func() (columns, lines int)
 	color bool
 	start time.Time
 
-	// Drawn is how many lines the last frame has.
-	Drawn int
+	// drawn is how many columns each line of the last frame has.
+	drawn []int
 	// printed is what was last said of each step, by its name.
 	printed map[string]string
 	// ended is when each step was seen done or failed.
@@ -47,7 +46,7 @@ func (p *Display) Update(steps []Step, now time.Time) {
 			delete(p.ended, s.Name)
 		}
 	}
-	if p.width == nil {
+	if p.size == nil {
 		p.print(steps, now)
 		return
 	}
@@ -87,55 +86,66 @@ const (
 	plain      = "\x1b[0m"
 )
 
+// Leave begins anew below what is drawn, because something else is printed there.
+func (p *Display) Leave() { p.drawn = nil }
+
 // frame returns what draws all steps over the last frame.
 func (p *Display) frame(steps []Step, now time.Time) string {
+	columns, lines := p.size()
 	var b strings.Builder
-	if p.Drawn > 0 {
-		fmt.Fprintf(&b, cursorUp+"\r", p.Drawn)
+	if up := p.above(columns); up > 0 {
+		fmt.Fprintf(&b, cursorUp+"\r", up)
 	}
-	widest := 0
-	for _, s := range steps {
-		widest = max(widest, utf8.RuneCountInString(s.Name))
-	}
-	current := true
-	for _, s := range steps {
-		b.WriteString(p.line(s, widest, current, now))
-		b.WriteString(eraseLine + "\n")
-		if s.State != StepDone {
-			current = false
-		}
+	// The last column stays empty, because terminals differ in what follows a letter there, and the last line is the cursor's.
+	rows := layout(steps, p.times(steps, now), columns-1, lines-1)
+	p.drawn = p.drawn[:0]
+	for _, r := range rows {
+		p.drawn = append(p.drawn, displaywidth.String(r.text))
+		b.WriteString(p.tinted(r) + eraseLine + "\n")
 	}
 	b.WriteString(eraseBelow)
-	p.Drawn = len(steps)
 	return b.String()
 }
 
-// line returns one step: its mark, time and name, and what it waits for. A step has a time once it is
-// done, and while it is the current one, the first that is not done.
-func (p *Display) line(s Step, widest int, current bool, now time.Time) string {
-	mark, tint, elapsed := "…", faint, ""
-	if current {
-		tint, elapsed = "", Seconds(now.Sub(p.start))
+// above is how many lines the last frame has by now: in a terminal that has become narrower, its lines are broken.
+func (p *Display) above(columns int) int {
+	up := 0
+	for _, width := range p.drawn {
+		up++
+		if columns > 0 && width > columns {
+			up += (width - 1) / columns
+		}
 	}
-	switch s.State {
-	case StepDone:
-		mark, tint, elapsed = "✓", green, Seconds(p.ended[s.Name].Sub(p.start))
-	case stepFailed:
-		mark, tint, elapsed = "✗", red, Seconds(p.ended[s.Name].Sub(p.start))
+	return up
+}
+
+// times has of each step since when it is done, or how long the current one, the first that is not done, takes.
+func (p *Display) times(steps []Step, now time.Time) []string {
+	out := make([]string, 0, len(steps))
+	current := true
+	for _, s := range steps {
+		elapsed := ""
+		switch {
+		case s.State != stepPending:
+			elapsed = Seconds(p.ended[s.Name].Sub(p.start))
+		case current:
+			elapsed = Seconds(now.Sub(p.start))
+		}
+		current = current && s.State == StepDone
+		out = append(out, elapsed)
 	}
-	line := fmt.Sprintf("%s %7s  %-*s", mark, elapsed, widest, s.Name)
-	if s.Message != "" {
-		line += "  " + s.Message
+	return out
+}
+
+// tinted is a row in the colours of its step.
+func (p *Display) tinted(r row) string {
+	switch {
+	case !p.color || r.tint == "":
+		return r.text
+	case r.tint == faint:
+		return r.tint + r.text + plain
 	}
-	// One that wraps could not be drawn again in place.
-	line = text.CutLetters(strings.TrimRight(line, " "), p.width()-1)
-	if !p.color || tint == "" {
-		return line
-	}
-	if s.State == stepPending {
-		return tint + line + plain
-	}
-	return tint + mark + plain + strings.TrimPrefix(line, mark)
+	return r.tint + r.mark + plain + strings.TrimPrefix(r.text, r.mark)
 }
 
 // Seconds returns a duration as a user reads it in a row of others.
@@ -145,12 +155,12 @@ func Seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) 
 func NewDisplay(out io.Writer, since time.Time) *Display {
 	p := &Display{out: out, start: since, color: console.CanColor(out)}
 	if file, ok := out.(*os.File); ok && console.CanRedraw(file) {
-		p.width = func() int {
-			width, _, err := term.GetSize(int(file.Fd()))
+		p.size = func() (int, int) {
+			columns, lines, err := term.GetSize(int(file.Fd()))
 			if err != nil {
-				return 80
+				return 80, 24
 			}
-			return width
+			return columns, lines
 		}
 	}
 	return p

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
+	"github.com/clipperhouse/displaywidth"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -51,7 +51,7 @@ func TestPlainProgress(t *testing.T) {
 func TestLiveProgress(t *testing.T) {
 	var got bytes.Buffer
 	start := time.Now()
-	p := &Display{out: &got, start: start, width: func() int { return 40 }}
+	p := &Display{out: &got, start: start, size: func() (int, int) { return 46, 0 }}
 	for _, look := range looks() {
 		p.Update(look.steps, start.Add(look.at))
 	}
@@ -60,46 +60,82 @@ func TestLiveProgress(t *testing.T) {
 …          Ready⌫
 ▼↑2
 ✓    0.4s  Accepted⌫
-…    0.4s  Components  waiting for kub…⌫
+…    0.4s  Components⌫
+    waiting for kube-apiserver⌫
 …          Ready       not yet⌫
-▼↑3
+▼↑4
 ✓    0.4s  Accepted⌫
-…    0.9s  Components  waiting for kub…⌫
+…    0.9s  Components⌫
+    waiting for kube-apiserver⌫
 …          Ready       not yet⌫
-▼↑3
+▼↑4
 ✓    0.4s  Accepted⌫
 ✗   12.3s  Components  no space left⌫
 …          Ready       not yet⌫
 ▼`
-	text := strings.NewReplacer(eraseLine, "⌫", eraseBelow, "▼", "\x1b[2A\r", "↑2\n", "\x1b[3A\r", "↑3\n").Replace(got.String())
+	text := strings.NewReplacer(eraseLine, "⌫", eraseBelow, "▼", "\x1b[2A\r", "↑2\n", "\x1b[4A\r", "↑4\n").Replace(got.String())
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), text); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// TestOddTerminals: lines fit into a terminal however narrow it is, because one that wraps could not be drawn again; one that
-// does not know its width, as a serial console, gets all that is said.
+// TestOddTerminals: lines fit into a terminal however narrow and low it is, because one that wraps or scrolls could not be drawn
+// again; one that does not know its size, as a serial console, gets all that is said.
 func TestOddTerminals(t *testing.T) {
-	const name, message = "Components", "waiting for kube-apiserver"
-	for width, longest := range map[int]int{80: 49, 30: 29, 2: 1, 1: 49, 0: 49} {
+	steps := []Step{{Name: "Accepted", State: StepDone}, {Name: "Components", Message: "waiting for kube-apiserver, 未就绪"}, {Name: "Ready", Message: "not yet"}}
+	for _, size := range [][2]int{{200, 50}, {80, 24}, {30, 24}, {30, 3}, {12, 4}, {2, 2}, {80, 1}, {80, 2}} {
 		var got bytes.Buffer
 		start := time.Now()
-		p := &Display{out: &got, start: start, width: func() int { return width }}
-		p.Update([]Step{{Name: name, Message: message}}, start)
-		line, _, _ := strings.Cut(got.String(), eraseLine)
-		if letters := utf8.RuneCountInString(line); letters != longest {
-			t.Errorf("width %d: %q has %d letters, want %d", width, line, letters, longest)
+		p := &Display{out: &got, start: start, size: func() (int, int) { return size[0], size[1] }}
+		p.Update(steps, start)
+		rows := strings.Split(strings.TrimSuffix(got.String(), eraseBelow), eraseLine+"\n")
+		if rows = rows[:len(rows)-1]; len(rows) > max(size[1]-1, 0) && size[1] > 1 {
+			t.Errorf("%v: %d lines", size, len(rows))
+		}
+		for _, row := range rows {
+			if n := displaywidth.String(row); n > size[0]-1 {
+				t.Errorf("%v: %q has %d columns", size, row, n)
+			}
 		}
 	}
 	var got bytes.Buffer
-	if p := NewDisplay(&got, time.Now()); p.width != nil || p.color {
+	start := time.Now()
+	p := &Display{out: &got, start: start, size: func() (int, int) { return 0, 0 }}
+	if p.Update(steps, start); !strings.Contains(got.String(), "kube-apiserver, 未就绪") {
+		t.Errorf("without a size: %q", got.String())
+	}
+	if p := NewDisplay(&got, time.Now()); p.size != nil || p.color {
 		t.Error("what is no terminal is drawn on")
+	}
+}
+
+// TestCut: a sign of several letters is one sign, in the columns that terminals give it.
+func TestCut(t *testing.T) {
+	for name, c := range map[string]struct {
+		text    string
+		columns int
+		want    string
+	}{
+		"fits":       {"waiting", 7, "waiting"},
+		"too long":   {"waiting", 6, "waiti…"},
+		"wide":       {"未就绪", 5, "未就…"},
+		"half a one": {"未就绪", 4, "未…"},
+		"accents":    {"e\u0301e\u0301e\u0301", 3, "e\u0301e\u0301e\u0301"},
+		"emoji":      {"\u2764\ufe0f\u2764\ufe0f\u2764\ufe0f", 5, "\u2764\ufe0f\u2764\ufe0f…"},
+		"one column": {"未", 1, "…"},
+		"no size":    {"waiting", 0, "waiting"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, cut(c.text, c.columns)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
 func TestColoredLines(t *testing.T) {
 	start := time.Now()
-	p := &Display{start: start, color: true, width: func() int { return 80 }, ended: map[string]time.Time{"Keys": start}}
+	p := &Display{start: start, color: true, ended: map[string]time.Time{"Keys": start}}
 	cases := map[string]struct {
 		step    Step
 		current bool
@@ -112,7 +148,13 @@ func TestColoredLines(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := p.line(c.step, 4, c.current, start.Add(time.Second)); got != c.want {
+			elapsed := ""
+			if c.step.State != stepPending {
+				elapsed = "0.0s"
+			} else if c.current {
+				elapsed = "1.0s"
+			}
+			if got := p.tinted(stepRows(c.step, elapsed, 4, c.current, 79, 0)[0]); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

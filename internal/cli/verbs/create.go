@@ -46,7 +46,7 @@ type Creation struct {
 func (c *Creation) Register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&c.File, "filename", "f", "", "file with "+c.Kind.Plural+", or - for standard input")
-	flags.StringVar(&c.DryRun, "dry-run", dryRunNone, "check and print, but make nothing: none, client, server")
+	flags.StringVar(&c.DryRun, "dry-run", dryRunNone, "check and print, but create nothing: none, client, server")
 	flags.BoolVar(&c.wait, "wait", false, "wait until the "+c.Kind.Singular+" is ready")
 	command.RegisterTimeout(cmd, &c.timeout)
 	command.RegisterOutput(cmd, &c.format, "", []string{"name", "json", "yaml"})
@@ -67,10 +67,10 @@ func (c *Creation) Check(cmd *cobra.Command, args []string) error {
 		return exit.UsageError(cmd, "--dry-run: %q has to be none, client or server", c.DryRun)
 	}
 	if c.wait && c.DryRun != dryRunNone {
-		return exit.UsageError(cmd, "--wait cannot be used with --dry-run=%s, which makes nothing to wait for", c.DryRun)
+		return exit.UsageError(cmd, "--wait cannot be used with --dry-run=%s, which creates nothing to wait for", c.DryRun)
 	}
 	if !slices.Contains([]string{"", "name", "json", "yaml"}, c.format) {
-		return exit.UsageError(cmd, "--output: %q is no format; choose one of name, json, yaml", c.format)
+		return exit.UsageError(cmd, "--output: %q is not a format; choose one of name, json, yaml", c.format)
 	}
 	return nil
 }
@@ -237,9 +237,9 @@ func (c *Creation) sayUnmade(made, unmade []client.Object) {
 		return
 	}
 	for _, object := range unmade {
-		c.Env.Say("not made: %s %s", kinds.KindOf(object).Singular, object.GetName())
+		c.Env.Say("not created: %s %s", kinds.KindOf(object).Singular, object.GetName())
 		if pool, ok := object.(*v1alpha1.NodePool); ok && c.Kind == kinds.Cluster {
-			c.Env.Say("make it with: %s", c.Env.Command(kinds.PoolCommand(pool)))
+			c.Env.Say("create it with: %s", c.Env.Command(kinds.PoolCommand(pool)))
 		}
 	}
 }
@@ -262,14 +262,14 @@ func (c *Creation) awaitAll(ctx context.Context, connected *objects.Client, made
 	for i, object := range made {
 		goal := Waiting{
 			Kind: kinds.KindOf(object), Name: object.GetName(), Goal: v1alpha1.ConditionReady, Timeout: c.timeout, Since: begun,
-			Quiet: c.File == "" && i < len(made)-1,
+			Quiet: c.File == "" && i < len(made)-1, Named: len(made) > 1,
 		}
 		if err := Await(ctx, c.Env, connected, goal); err != nil {
 			return err
 		}
 		if cluster, ok := object.(*v1alpha1.Cluster); ok && goal.Quiet && cluster.Spec.CNI == v1alpha1.CNINone {
-			c.Env.Say("its nodes become ready when the network runs that you bring; install it with: kubectl --kubeconfig <(%s) apply -f FILE",
-				c.Env.Command("cluster kubeconfig "+cluster.Name))
+			c.Env.Say("its nodes become ready when your network plugin runs; connect with: %s\nand install it with: kubectl apply -f FILE",
+				c.Env.Command("cluster connect "+cluster.Name))
 		}
 	}
 	return nil
@@ -283,9 +283,5 @@ func nextFor(e *connection.Env, object client.Object) string {
 	case kinds.Provisioner:
 		return e.Command("cluster create NAME --provisioner " + object.GetName() + " --provisioner-namespace " + object.GetNamespace())
 	}
-	what := "nodes"
-	if kinds.KindOf(object) == kinds.Cluster {
-		what = "namespaces"
-	}
-	return fmt.Sprintf("kubectl --kubeconfig <(%s) get %s", e.Command("cluster kubeconfig "+kinds.ClusterOf(object)), what)
+	return e.Command("cluster connect " + kinds.ClusterOf(object))
 }

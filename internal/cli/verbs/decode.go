@@ -39,26 +39,37 @@ func readObjects(e *connection.Env, n *kinds.Kind, path string) ([]client.Object
 // -o yaml` prints it. It is strict: a field that the kind does not have is an error that names the file, the
 // document, counted from 1, and the field.
 func decodeObjects(n *kinds.Kind, name string, from io.Reader) ([]client.Object, error) {
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(from))
 	var objects []client.Object
-	for number := 1; ; number++ {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", name, err)
-		}
-		some, err := decodeDocument(n, document)
-		if err != nil {
-			return nil, fmt.Errorf("%s, document %d: %w", name, number, err)
-		}
-		objects = append(objects, some...)
+	err := eachObject(name, from, func(data []byte, kind metav1.TypeMeta) error {
+		object, err := decodeObject(n, data, kind)
+		objects = append(objects, object)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(objects) == 0 {
 		return nil, fmt.Errorf("%s holds no %s", name, n.Singular)
 	}
 	return objects, nil
+}
+
+// eachObject hands on each object of YAML or JSON documents, and each of those that a List holds. Errors name the file and
+// the document, counted from 1.
+func eachObject(name string, from io.Reader, decode func(data []byte, kind metav1.TypeMeta) error) error {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(from))
+	for number := 1; ; number++ {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		if err := decodeDocument(document, decode); err != nil {
+			return fmt.Errorf("%s, document %d: %w", name, number, err)
+		}
+	}
 }
 
 // listDocument is a List whose items are not decoded yet.
@@ -68,40 +79,36 @@ type listDocument struct {
 	Items           []runtime.RawExtension `json:"items"`
 }
 
-// decodeDocument decodes one YAML document. One that is empty or only comments holds nothing.
-func decodeDocument(n *kinds.Kind, document []byte) ([]client.Object, error) {
+// decodeDocument hands on what one YAML document holds. One that is empty or only comments holds nothing.
+func decodeDocument(document []byte, decode func(data []byte, kind metav1.TypeMeta) error) error {
 	data, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if string(data) == "null" {
-		return nil, nil
+		return nil
 	}
 	var kind metav1.TypeMeta
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &kind); err != nil {
-		return nil, typeProblem(err)
+		return typeProblem(err)
 	}
 	if kind.APIVersion != "v1" || kind.Kind != "List" {
-		object, err := decodeObject(n, data, kind)
-		return []client.Object{object}, err
+		return decode(data, kind)
 	}
 	var list listDocument
 	if err := decodeStrict(data, &list); err != nil {
-		return nil, err
+		return err
 	}
-	var objects []client.Object
 	for i, item := range list.Items {
 		var kind metav1.TypeMeta
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(item.Raw, &kind); err != nil {
-			return nil, fmt.Errorf("items[%d]: %w", i, typeProblem(err))
+			return fmt.Errorf("items[%d]: %w", i, typeProblem(err))
 		}
-		object, err := decodeObject(n, item.Raw, kind)
-		if err != nil {
-			return nil, fmt.Errorf("items[%d]: %w", i, err)
+		if err := decode(item.Raw, kind); err != nil {
+			return fmt.Errorf("items[%d]: %w", i, err)
 		}
-		objects = append(objects, object)
 	}
-	return objects, nil
+	return nil
 }
 
 // decodeObject decodes one object and forgets what only the server that it was read from knows, but for the revision.

@@ -22,7 +22,9 @@ type Deletion struct {
 	// Content is what goes with the objects, for the question whether they shall go.
 	Content string
 	// Losses tells the user what goes with the objects that is not seen at them; nil for nothing.
-	Losses  func(context.Context, *objects.Client, []client.Object) error
+	Losses func(context.Context, *objects.Client, []client.Object) error
+	// Deleted tidies what this machine knows of objects of these names, which are gone or going; nil for nothing.
+	Deleted func(names []string)
 	wait    bool
 	sure    bool
 	timeout time.Duration
@@ -77,6 +79,13 @@ func (d *Deletion) delete(ctx context.Context, c *objects.Client, doomed []clien
 			d.Env.Say("%s %s is being deleted", d.Kind.Singular, object.GetName())
 		}
 	}
+	if d.Deleted != nil {
+		names := make([]string, 0, len(doomed))
+		for _, object := range doomed {
+			names = append(names, object.GetName())
+		}
+		d.Deleted(names)
+	}
 	if !d.wait {
 		return nil
 	}
@@ -88,7 +97,7 @@ func AwaitGone(ctx context.Context, e *connection.Env, c *objects.Client, doomed
 	for _, object := range doomed {
 		goal := Waiting{
 			Kind: kinds.KindOf(object), Name: object.GetName(), shared: kinds.Shared(object), Goal: goalDeleted, Uid: object.GetUID(),
-			Timeout: timeout, Since: begun,
+			Timeout: timeout, Since: begun, Named: len(doomed) > 1,
 		}
 		if err := Await(ctx, e, c, goal); err != nil {
 			return err

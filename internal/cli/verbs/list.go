@@ -31,6 +31,8 @@ type Listing struct {
 	cluster string
 	// Sort orders what is printed; nil leaves it ordered by namespace and name.
 	Sort func([]client.Object)
+	// sortBy is the field by which the user wants it ordered.
+	sortBy string
 }
 
 // ListCommand returns `KIND list`.
@@ -40,20 +42,20 @@ func ListCommand(e *connection.Env, n *kinds.Kind) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List " + n.Plural,
-		Example: fmt.Sprintf("  kqueen %[1]s list\n  kqueen %[1]s list -o wide --watch\n  kqueen %[1]s list -o jsonpath='{.items[*].metadata.name}'", n.Singular),
+		Example: fmt.Sprintf("  kqueen %[1]s list\n  kqueen %[1]s list -o wide --watch\n  kqueen %[1]s list --sort-by=.metadata.creationTimestamp\n  kqueen %[1]s list -o custom-columns=NAME:.metadata.name,CREATED:.metadata.creationTimestamp", n.Singular),
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return l.list(cmd.Context())
 		},
 	}
 	l.Register(cmd)
-	cmd.Flags().StringVarP(&l.selector, "selector", "l", "", "only those with these labels, such as team=blue,stage!=test")
+	cmd.Flags().StringVarP(&l.selector, "selector", "l", "", "label selector, such as team=blue,stage!=test")
 	if n == kinds.NodePool || n == kinds.Machine {
 		cmd.Flags().StringVar(&l.cluster, "cluster", "", "only those of this cluster")
 		_ = cmd.RegisterFlagCompletionFunc("cluster", kinds.CompleteNames(e, kinds.Cluster, -1))
 	}
 	if n.Scope() != rest.ScopeInstallation {
-		cmd.Flags().BoolVarP(&l.options.Everywhere, "all-organizations", "A", false, "those of all organizations")
+		cmd.Flags().BoolVarP(&l.options.Everywhere, "all-organizations", "A", false, "list across all organizations")
 	}
 	return cmd
 }
@@ -63,7 +65,7 @@ func GetCommand(e *connection.Env, n *kinds.Kind) *cobra.Command {
 	l := &Listing{Env: e, Kind: n}
 	cmd := &cobra.Command{
 		Use:               "get NAME...",
-		Short:             "Show " + n.Plural + " by their names",
+		Short:             "Show " + n.Plural + " by name",
 		Example:           fmt.Sprintf("  kqueen %[1]s get NAME\n  kqueen %[1]s get NAME -o yaml\n  kqueen %[1]s get NAME --watch", n.Singular),
 		Args:              command.Names(1, -1),
 		ValidArgsFunction: kinds.CompleteNames(e, n, -1),
@@ -78,8 +80,10 @@ func GetCommand(e *connection.Env, n *kinds.Kind) *cobra.Command {
 // Register adds the flags that list and get share.
 func (l *Listing) Register(cmd *cobra.Command) {
 	command.RegisterOutput(cmd, &l.options.Format, "table", kinds.OutputFormats)
-	cmd.Flags().BoolVarP(&l.watch, "watch", "w", false, "go on and print every change")
+	cmd.Flags().BoolVarP(&l.watch, "watch", "w", false, "keep watching, and print every change")
 	cmd.Flags().BoolVar(&l.options.NoHeaders, "no-headers", false, "print tables without headers")
+	cmd.Flags().StringVar(&l.sortBy, "sort-by", "", "sort by this field, as a JSONPath such as .metadata.creationTimestamp")
+	_ = cmd.RegisterFlagCompletionFunc("sort-by", command.OneOf(".metadata.name", ".metadata.creationTimestamp"))
 }
 
 func (l *Listing) list(ctx context.Context) error {
@@ -102,8 +106,27 @@ func (l *Listing) keep(object client.Object) bool {
 	return l.cluster == "" || kinds.ClusterOf(object) == l.cluster
 }
 
+// orderBy heeds the field by which the user wants the list ordered.
+func (l *Listing) orderBy() error {
+	if l.sortBy == "" {
+		return nil
+	}
+	if l.watch {
+		return exit.Fail(exit.Usage, "--sort-by cannot be used with --watch, which prints changes as they come")
+	}
+	path, err := kinds.ParsePath(l.sortBy)
+	if err != nil {
+		return exit.Fail(exit.Usage, "--sort-by: read the path %q: %w", l.sortBy, err)
+	}
+	l.Sort = func(all []client.Object) { kinds.SortBy(all, path) }
+	return nil
+}
+
 // Show prints sources, and what changes in them when the user watches.
 func (l *Listing) Show(ctx context.Context, c *objects.Client, sources []kinds.Source) error {
+	if err := l.orderBy(); err != nil {
+		return err
+	}
 	out, err := kinds.NewOutput(l.Env.Stdout, l.Kind, l.options)
 	if err != nil {
 		return err
@@ -150,7 +173,7 @@ func (l *Listing) nothing(ctx context.Context, c *objects.Client) error {
 	}
 	l.Env.Say("no %s%s", l.Kind.Plural, where)
 	if l.Kind.None != "" && l.selector == "" {
-		l.Env.Say("make one with: %s", l.Env.Command(l.Kind.None))
+		l.Env.Say("create one with: %s", l.Env.Command(l.Kind.None))
 	}
 	return nil
 }
@@ -203,9 +226,15 @@ func (l *Listing) get(ctx context.Context, names []string) error {
 	if l.watch {
 		return l.Show(ctx, c, l.only(found))
 	}
+	if err := l.orderBy(); err != nil {
+		return err
+	}
 	out, err := kinds.NewOutput(l.Env.Stdout, l.Kind, l.options)
 	if err != nil {
 		return err
+	}
+	if l.Sort != nil {
+		l.Sort(found)
 	}
 	return out.Print(found, len(found) == 1)
 }

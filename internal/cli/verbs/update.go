@@ -46,14 +46,14 @@ func UpdateCommand(e *connection.Env, n *kinds.Kind, example string) (*cobra.Com
 	u := &Updating{env: e, kind: n}
 	cmd := &cobra.Command{
 		Use:   "update [NAME]",
-		Short: fmt.Sprintf("Change a %s, its labels and annotations", n.Singular),
-		Long: fmt.Sprintf(`Change a %[1]s by flags, or make %[2]s say what a file says.
+		Short: fmt.Sprintf("Update %s, its labels and annotations", kinds.Article(n.Singular)),
+		Long: fmt.Sprintf(`Update %[3]s by flags, or replace %[2]s with what a file says.
 
 --spec takes a JSON merge patch (RFC 7386) of the spec, in JSON or YAML: what it
 does not name stays as it is, and null removes. With --filename the whole spec
 becomes what the file says, and so do labels and annotations. When the file has a
-metadata.resourceVersion, as "kqueen %[1]s get NAME -o yaml" prints it, nothing is
-done to an object that has changed since.`, n.Singular, n.Plural),
+metadata.resourceVersion, as "kqueen %[1]s get -o yaml" prints it, an object that
+has changed since is not updated.`, n.Singular, n.Plural, kinds.Article(n.Singular)),
 		Example:           fmt.Sprintf("  %[2]s\n  kqueen %[1]s update demo --label team=blue --label old-\n  kqueen %[1]s update -f %[1]s.yaml --dry-run=server", n.Singular, example),
 		Args:              command.Names(0, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, n, 1),
@@ -61,7 +61,7 @@ done to an object that has changed since.`, n.Singular, n.Plural),
 	}
 	f := cmd.Flags()
 	f.StringVarP(&u.file, "filename", "f", "", "file with "+n.Plural+", or - for standard input")
-	f.StringVar(&u.spec, "spec", "", "what changes of the spec, as a JSON merge patch")
+	f.StringVar(&u.spec, "spec", "", "change of the spec, as a JSON merge patch")
 	f.StringArrayVar(&u.labels, "label", nil, "label to set, as KEY=VALUE, or to remove, as KEY-; may be repeated")
 	f.StringArrayVar(&u.annotations, "annotation", nil, "annotation to set, as KEY=VALUE, or to remove, as KEY-; may be repeated")
 	f.StringVar(&u.dryRun, "dry-run", dryRunNone, "check and print, but change nothing: none, server")
@@ -83,13 +83,13 @@ func (u *Updating) run(cmd *cobra.Command, args []string) error {
 	case u.dryRun != dryRunNone && u.dryRun != dryRunServer:
 		return exit.UsageError(cmd, "--dry-run: %q has to be none or server", u.dryRun)
 	case !slices.Contains([]string{"", "name", "json", "yaml"}, u.format):
-		return exit.UsageError(cmd, "--output: %q is no format; choose one of name, json, yaml", u.format)
+		return exit.UsageError(cmd, "--output: %q is not a format; choose one of name, json, yaml", u.format)
 	case u.file != "" && says:
-		return exit.UsageError(cmd, "--filename says all; leave out the other flags")
+		return exit.UsageError(cmd, "--filename cannot be used with other changes; leave those out")
 	case u.file == "" && len(args) == 0:
-		return exit.UsageError(cmd, "give the NAME of a %s, or a file with --filename", u.kind.Singular)
+		return exit.UsageError(cmd, "give the NAME of %s, or a file with --filename", kinds.Article(u.kind.Singular))
 	case u.file == "" && !says:
-		return exit.UsageError(cmd, "say what changes, with --spec, --label or --annotation")
+		return exit.UsageError(cmd, "nothing to change; use --spec, --label or --annotation")
 	}
 	c, err := u.env.Connect()
 	if err != nil {
@@ -120,7 +120,7 @@ func (u *Updating) patch(cmd *cobra.Command) (*objects.Patch, error) {
 		}
 		for name, value := range more {
 			if _, twice := spec[name]; twice {
-				return nil, exit.UsageError(cmd, "--spec: %s: is said by another flag too", name)
+				return nil, exit.UsageError(cmd, "--spec: %s: is set by another flag too", name)
 			}
 			spec[name] = value
 		}
@@ -206,7 +206,7 @@ func (u *Updating) replace(ctx context.Context, c *objects.Client, args []string
 		keepOthers(present, object)
 		err = c.Replace(ctx, object, u.dryRun == dryRunServer)
 		if objects.IsConflict(err) {
-			return changed, exit.Fail(exit.Failed, "%s %s has changed since it was read; read it again, and say what changes", u.kind.Singular, object.GetName())
+			return changed, exit.Fail(exit.Failed, "%s %s has changed since it was read; read it again, and repeat your change", u.kind.Singular, object.GetName())
 		}
 		if err != nil {
 			return changed, fmt.Errorf("update %s %s: %w", u.kind.Singular, object.GetName(), err)

@@ -87,8 +87,8 @@ func TestDecodeRefuses(t *testing.T) {
 			t.Errorf("%q: got %v, %v, want %q", text, got, err, want)
 		}
 	}
-	const pool = "apiVersion: kqueen.io/v1alpha1\nkind: NodePool\nspec: {health: {unreadyTimeout: 5}}\n"
-	const want = "f, document 1: spec.health.unreadyTimeout: has to be a string and is a number"
+	const pool = "apiVersion: kqueen.io/v1alpha1\nkind: NodePool\nspec: {health: {unreadyTimeoutSeconds: 5m}}\n"
+	const want = "f, document 1: spec.health.unreadyTimeoutSeconds: has to be a whole number and is a string"
 	if _, err := decodeObjects(kinds.NodePool, "f", strings.NewReader(pool)); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
@@ -137,9 +137,9 @@ func TestUpdateOfFiles(t *testing.T) {
 		"no name":             {document("a", "") + document("''", ""), nil, nil, exit.Failed, "", "-, provisioner 2: metadata.name: is missing"},
 		"another name":        {document("a", ""), []string{"b"}, nil, exit.Usage, "", `- does not hold the provisioner "b" alone`},
 		"another namespace":   {document("a", ", namespace: org-green"), nil, nil, exit.Usage, "", `metadata.namespace: is "org-green", and the one of organization blue is in "org-blue"`},
-		"more than the file":  {document("a", ""), []string{"--label", "a=b"}, nil, exit.Usage, "", "--filename says all; leave out the other flags"},
+		"more than the file":  {document("a", ""), []string{"--label", "a=b"}, nil, exit.Usage, "", "--filename cannot be used with other changes; leave those out"},
 		"another dry run":     {document("a", ""), []string{"--dry-run=client"}, nil, exit.Usage, "", `--dry-run: "client" has to be none or server`},
-		"another format":      {document("a", ""), []string{"-o", "wide"}, nil, exit.Usage, "", `--output: "wide" is no format; choose one of name, json, yaml`},
+		"another format":      {document("a", ""), []string{"-o", "wide"}, nil, exit.Usage, "", `--output: "wide" is not a format; choose one of name, json, yaml`},
 		"no object of a kind": {"kind: Provisioner\n", nil, nil, exit.Failed, "", "standard input, document 1: apiVersion: "},
 	}
 	for name, c := range cases {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
@@ -24,21 +25,19 @@ import (
 )
 
 // sayLost tells that a watch cannot be resumed for now.
-func sayLost(e *connection.Env, err error) { e.Say("lost KQueen, trying again: %v", err) }
+func sayLost(e *connection.Env, err error) { e.Say("lost the connection to KQueen, retrying: %v", err) }
 
-const (
-	// goalDeleted is the word for waiting until an object is gone.
-	goalDeleted = "deleted"
-	// redrawEvery is how often the seconds on a terminal move on.
-	redrawEvery = 100 * time.Millisecond
-)
+// redrawEvery is how often the seconds on a terminal move on.
+const redrawEvery = 100 * time.Millisecond
 
 // Waiting is one wait for one object.
 type Waiting struct {
 	Kind *kinds.Kind
 	Name string
-	// Goal is a condition that has to be true, or goalDeleted.
+	// Goal is a condition, goalDeleted, goalCreated or goalPath.
 	Goal string
+	// Status that the condition has to have; empty for True.
+	Status metav1.ConditionStatus
 	// Also, when set, has to hold beside the goal. It is asked when the goal is met.
 	Also func(context.Context) (bool, error)
 	// Uid, when set, is the object that is meant: another one of the same name is as good as none.
@@ -51,36 +50,65 @@ type Waiting struct {
 	shared bool
 	// Quiet leaves out what to do next with what is ready.
 	Quiet bool
+	// Named says first what is waited for: it is one of several, whose steps have the same names.
+	Named bool
+	// Work is what goes on when the user stops waiting; empty for creation, or deletion by the goal.
+	Work string
+	// field is what goalPath is about.
+	field *field
 }
 
-// WaitCommand returns `KIND wait`. The goals are the conditions that are worth waiting for beside Ready;
-// one of them is in the example.
+// WaitCommand returns `KIND wait`. The goals are the conditions of the kind beside those of every kind; one of them is in
+// the example.
 func WaitCommand(e *connection.Env, n *kinds.Kind, goals ...string) *cobra.Command {
 	w := Waiting{Kind: n}
+	known := append([]string{v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled}, goals...)
+	article := kinds.Article(n.Singular)
+	var goal string
 	cmd := &cobra.Command{
 		Use:   "wait NAME",
-		Short: fmt.Sprintf("Wait until a %s is ready, gone, or something else is true of it", n.Singular),
-		Long: fmt.Sprintf(`Wait until a condition of a %[1]s is true, showing the steps on the way.
+		Short: fmt.Sprintf("Wait for a condition of %s", article),
+		Long: fmt.Sprintf(`Wait until %[1]s is ready, or for what --for says, and show the steps:
 
-The wait ends at once with exit code 1 when the %[1]s is stalled, which is
-when only a change of its spec helps, and with exit code 5 when its time is up.`, n.Singular),
+  condition=NAME[=STATUS]  a condition has that status (default True)
+  delete                   it does not exist any more
+  create                   it exists
+  jsonpath=PATH[=VALUE]    a field has that value, or any
+
+The conditions are %[2]s.
+
+The wait for a condition ends at once with exit code 1 when that is stalled: only a
+change of the spec helps then. Exit code 5 is a timeout.`, article, console.List(known)),
 		Example: fmt.Sprintf(`  kqueen %[1]s wait demo
-  kqueen %[1]s wait demo --for %[2]s --timeout 1m
-  kqueen %[1]s wait demo --for deleted`, n.Singular, goals[len(goals)-1]),
+  kqueen %[1]s wait demo --for=condition=%[2]s --timeout 1m
+  kqueen %[1]s wait demo --for=delete
+  kqueen %[1]s wait demo --for=jsonpath='{.metadata.labels.stage}'=test`, n.Singular, goals[len(goals)-1]),
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, n, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.Name = args[0]
+			if err := w.aim(goal, known); err != nil {
+				return exit.UsageError(cmd, "--for: %w", err)
+			}
 			c, err := e.Connect()
 			if err != nil {
 				return err
 			}
+			if n.Scope() == rest.ScopeShared {
+				// One that all organizations share is none of the organization's own, which are looked for first.
+				if object, err := kinds.Find(cmd.Context(), e, c, n, w.Name); err == nil {
+					w.shared = kinds.Shared(object)
+				}
+			}
 			return Await(cmd.Context(), e, c, w)
 		},
 	}
-	cmd.Flags().StringVar(&w.Goal, "for", v1alpha1.ConditionReady, "condition that has to be true, or \"deleted\"")
+	cmd.Flags().StringVar(&goal, "for", "condition="+v1alpha1.ConditionReady, "what to wait for: condition=NAME[=STATUS], delete, create or jsonpath=PATH[=VALUE]")
 	command.RegisterTimeout(cmd, &w.Timeout)
-	all := append([]string{v1alpha1.ConditionReady, v1alpha1.ConditionStalled, goalDeleted}, goals...)
+	all := []string{goalDeleted, goalCreated}
+	for _, name := range known {
+		all = append(all, "condition="+name)
+	}
 	_ = cmd.RegisterFlagCompletionFunc("for", command.OneOf(all...))
 	return cmd
 }
@@ -101,6 +129,9 @@ func Await(parent context.Context, e *connection.Env, c *objects.Client, w Waiti
 	f.lost = func(err error) { _ = hand(ctx, outages, err) }
 	go func() { ended <- f.run(ctx) }()
 
+	if w.Named {
+		e.Say("waiting for %s %s %s", w.Kind.Singular, w.Name, w.wanted())
+	}
 	shown := progress.NewDisplay(e.Stderr, start)
 	redraw := time.NewTicker(redrawEvery)
 	defer redraw.Stop()
@@ -108,10 +139,11 @@ func Await(parent context.Context, e *connection.Env, c *objects.Client, w Waiti
 	for first := true; ; {
 		select {
 		case err := <-ended:
+			w.sayGoesOn(parent, e)
 			return w.givenUp(e, last, err)
 		case err := <-outages:
 			sayLost(e, err)
-			shown.Drawn = 0
+			shown.Leave()
 		case now := <-redraw.C:
 			shown.Redraw(last, now)
 		case object := <-looks:
@@ -134,7 +166,7 @@ func Await(parent context.Context, e *connection.Env, c *objects.Client, w Waiti
 }
 
 // also asks for what has to hold beside the goal, until the server answers.
-func (w Waiting) also(ctx context.Context, e *connection.Env) (bool, error) {
+func (w *Waiting) also(ctx context.Context, e *connection.Env) (bool, error) {
 	pause := retry
 	for told := false; ; told = true {
 		met, err := w.Also(ctx)
@@ -161,7 +193,7 @@ func hand[T any](ctx context.Context, to chan<- T, value T) error {
 }
 
 // source is that of the one object.
-func (w Waiting) source(e *connection.Env) kinds.Source {
+func (w *Waiting) source(e *connection.Env) kinds.Source {
 	s := kinds.In(e, w.Kind)
 	s.Name, s.Shared = w.Name, w.shared
 	return s
@@ -180,18 +212,28 @@ func latest(changes []change, uid types.UID) kinds.Conditioned {
 
 // met says whether a wait has ended with this object, which is nil when there is none. The error says that
 // it never will be.
-func (w Waiting) met(object kinds.Conditioned) (bool, error) {
-	if w.Goal == goalDeleted {
+func (w *Waiting) met(object kinds.Conditioned) (bool, error) {
+	switch {
+	case w.Goal == goalDeleted:
 		return object == nil, nil
-	}
-	if object == nil {
+	case w.Goal == goalCreated:
+		return object != nil, nil
+	case object == nil:
 		return false, exit.Fail(exit.NotFound, "there is no %s %q", w.Kind.Singular, w.Name)
-	}
-	if found := kinds.Condition(object, w.Goal); found != nil && found.Status == metav1.ConditionTrue {
-		return true, nil
+	case w.Goal == goalPath:
+		if w.field.is(object) {
+			return true, nil
+		}
+	default:
+		if found := kinds.Condition(object, w.Goal); found != nil && found.Status == w.status() {
+			return true, nil
+		}
 	}
 	if object.GetDeletionTimestamp() != nil {
 		return false, exit.Fail(exit.Failed, "%s %s is being deleted", w.Kind.Singular, w.Name)
+	}
+	if w.Goal == goalPath || w.status() != metav1.ConditionTrue {
+		return false, nil // what is stalled may still come to be so
 	}
 	if stalled := kinds.Condition(object, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
 		return false, exit.Fail(exit.Failed, "%s %s is stalled: %s", w.Kind.Singular, w.Name, console.CleanLine(stalled.Message))
@@ -199,16 +241,24 @@ func (w Waiting) met(object kinds.Conditioned) (bool, error) {
 	return false, nil
 }
 
+// sayGoesOn tells a user who stops waiting that what the command began goes on, and how to watch it.
+func (w *Waiting) sayGoesOn(parent context.Context, e *connection.Env) {
+	if parent.Err() == nil || w.Since.IsZero() {
+		return
+	}
+	work, goal := cmp.Or(w.Work, "creation"), ""
+	if w.Goal == goalDeleted {
+		work, goal = "deletion", " --for=delete"
+	}
+	e.Say("the %s of %s %s goes on; watch it with: %s", work, w.Kind.Singular, w.Name, e.Command(w.Kind.Singular+" wait "+w.Name+goal))
+}
+
 // givenUp returns the error for a wait that ended before its goal.
-func (w Waiting) givenUp(e *connection.Env, last kinds.Conditioned, err error) error {
+func (w *Waiting) givenUp(e *connection.Env, last kinds.Conditioned, err error) error {
 	if !errors.Is(err, exit.ErrTimedOut) {
 		return err
 	}
-	goal := "to be " + w.Goal
-	if w.Goal != v1alpha1.ConditionReady && w.Goal != goalDeleted {
-		goal = "for " + w.Goal
-	}
-	text := fmt.Sprintf("timed out after %s waiting for %s %s %s", duration.HumanDuration(w.Timeout), w.Kind.Singular, w.Name, goal)
+	text := fmt.Sprintf("timed out after %s waiting for %s %s %s", duration.HumanDuration(w.Timeout), w.Kind.Singular, w.Name, w.wanted())
 	if last != nil {
 		if message := console.CleanLine(kinds.ReadyMessage(last)); message != "" {
 			text += ": " + message
@@ -219,16 +269,12 @@ func (w Waiting) givenUp(e *connection.Env, last kinds.Conditioned, err error) e
 
 // sayMet tells that a wait has ended and, when the user waited until an object is ready, what to do next.
 func sayMet(e *connection.Env, w Waiting, object kinds.Conditioned, atOnce bool, took time.Duration) {
-	what := map[string]string{v1alpha1.ConditionReady: "is ready", goalDeleted: "is gone"}[w.Goal]
-	if what == "" {
-		what = "has " + w.Goal
-	}
 	after := " after " + progress.Seconds(took)
 	if atOnce {
 		after = ""
 	}
-	e.Say("%s %s %s%s", w.Kind.Singular, w.Name, what, after)
-	if w.Goal == v1alpha1.ConditionReady && !w.Quiet {
+	e.Say("%s %s %s%s", w.Kind.Singular, w.Name, w.reached(), after)
+	if w.Goal == v1alpha1.ConditionReady && w.status() == metav1.ConditionTrue && !w.Quiet {
 		e.Say("next: %s", nextFor(e, object))
 	}
 }

@@ -52,7 +52,7 @@ func TestMet(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			met, err := Waiting{Kind: kinds.Cluster, Name: "demo", Goal: c.goal}.met(c.object)
+			met, err := (&Waiting{Kind: kinds.Cluster, Name: "demo", Goal: c.goal}).met(c.object)
 			code := 0
 			if err != nil {
 				code = exit.CodeOf(err)

@@ -7,10 +7,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/clitest"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/exit"
@@ -72,12 +74,29 @@ func TestWaitThroughAnOutage(t *testing.T) {
 	added, all := said(rest.EventAdded, demo("False")), said(rest.EventBookmark, "")
 	there := &streams{watches: [][]string{{added}, {added, all, said(rest.EventModified, demo("True"))}}}
 	_, words, err := give(t, there, "wait", "demo")
-	if err != nil || strings.Count(words, "lost KQueen, trying again: ") != 1 || !strings.Contains(words, "cluster demo is ready after ") {
+	if err != nil || strings.Count(words, "lost the connection to KQueen, retrying: ") != 1 || !strings.Contains(words, "cluster demo is ready after ") {
 		t.Errorf("%v, said\n%s", err, words)
 	}
 	// What the server refuses in the middle is no outage.
 	_, words, err = give(t, &streams{watches: [][]string{{added}}}, "wait", "demo")
 	if exit.CodeOf(err) != exit.Denied || strings.Contains(words, "is ready") {
+		t.Errorf("%v, said\n%s", err, words)
+	}
+}
+
+// TestWaitForOneOfSeveral: which one it is, is said before its steps, which are called as those of the others.
+func TestWaitForOneOfSeveral(t *testing.T) {
+	there := &streams{watches: [][]string{{said(rest.EventAdded, demo("True")), said(rest.EventBookmark, "")}}}
+	t.Setenv(connection.DataDirVariable, clitest.Serve(t, there))
+	t.Setenv(connection.OrganizationVariable, "blue")
+	var told bytes.Buffer
+	e := connection.New(nil, nil, &told)
+	c, err := e.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Await(t.Context(), e, c, Waiting{Kind: kinds.Cluster, Name: "demo", Goal: v1alpha1.ConditionReady, Timeout: time.Minute, Named: true, Quiet: true})
+	if words := told.String(); err != nil || !strings.HasPrefix(words, "waiting for cluster demo to be Ready\n") {
 		t.Errorf("%v, said\n%s", err, words)
 	}
 }

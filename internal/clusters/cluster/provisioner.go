@@ -38,6 +38,7 @@ func NewProvisionerReconciler(c Config) *operator.Reconciler[*v1alpha1.Provision
 		Recorder:  c.Recorder,
 		New:       func() *v1alpha1.Provisioner { return &v1alpha1.Provisioner{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/provisioner",
+		Ready:     "clusters can be created by it",
 		Phases: []operator.Phase[*v1alpha1.Provisioner]{
 			{Condition: v1alpha1.ConditionDriverReady, Ensure: p.judge},
 			{Condition: v1alpha1.ConditionClustersGone, Remove: p.await, Leaving: true},

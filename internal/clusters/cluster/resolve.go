@@ -164,7 +164,7 @@ func locate(ctx context.Context, c *v1alpha1.Cluster, t target) *operator.Outcom
 func (t target) check(ctx context.Context, have *provision.Desired) error {
 	leaving := !t.provisioner.DeletionTimestamp.IsZero()
 	if leaving && have == nil {
-		return missing(v1alpha1.ReasonProvisionerNotReady, "provisioner %q is being deleted and makes no more clusters", t.provisioner.Name)
+		return missing(v1alpha1.ReasonProvisionerNotReady, "provisioner %q is being deleted and creates no more clusters", t.provisioner.Name)
 	}
 	ready := apimeta.FindStatusCondition(t.provisioner.Status.Conditions, v1alpha1.ConditionReady)
 	if !leaving && ready != nil && apimeta.IsStatusConditionFalse(t.provisioner.Status.Conditions, v1alpha1.ConditionReady) {

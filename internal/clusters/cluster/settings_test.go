@@ -28,7 +28,7 @@ func (s *subject) says(condition, reason string) func(context.Context) (bool, er
 			return false, err
 		}
 		k := apimeta.FindStatusCondition(c.Status.Conditions, condition)
-		return k != nil && k.Reason == reason && c.Status.NextTry != nil, nil
+		return k != nil && k.Reason == reason && c.Status.NextRetryTime != nil, nil
 	}
 }
 

@@ -3,7 +3,7 @@
 // It hides from its callers how a cluster comes to be. Drivers live in packages of their own and do not know each
 // other; package all lists them, and package provisiontest holds the suite that every driver must pass. What not every
 // driver can is an interface of its own (see [Features]), found by type assertion as io.WriterTo is. The reconciler
-// in package cluster calls drivers; a driver never calls it back and never writes a Cluster. docs/drivers.md shows a
+// in package cluster calls drivers; a driver never calls it back and never writes a Cluster. docs/development/drivers.md shows a
 // whole driver.
 package provision
 

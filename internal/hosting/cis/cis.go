@@ -3,7 +3,7 @@
 // and is not here.
 //
 // It hides the items of the benchmark and what each asks for. It finds nothing itself: tests give it what they describe or
-// find running. Only tests import it; docs/cis.md is made from the same table.
+// find running. Only tests import it; docs/development/cis.md is made from the same table.
 package cis
 
 import (
@@ -102,7 +102,7 @@ func Items() []Item {
 	return slices.Concat(filesOfPlane(), serverItems(), managerItems(), storeItems(), auditItems())
 }
 
-// Page is docs/cis.md.
+// Page is docs/development/cis.md.
 func Page() string {
 	return head + table(Items()) + headOfNodes + table(NodeItems())
 }

@@ -12,9 +12,9 @@ import (
 
 var update = flag.Bool("update", false, "write the page anew")
 
-// TestPage: docs/cis.md says what the table does. Bless a change with: go test ./internal/hosting/cis -update.
+// TestPage: docs/development/cis.md says what the table does. Bless a change with: go test ./internal/hosting/cis -update.
 func TestPage(t *testing.T) {
-	path := filepath.Join("..", "..", "..", "docs", "cis.md")
+	path := filepath.Join("..", "..", "..", "docs", "development", "cis.md")
 	if *update {
 		if err := os.WriteFile(path, []byte(Page()), 0o600); err != nil {
 			t.Fatal(err)
@@ -25,7 +25,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(Page(), string(page)); diff != "" {
-		t.Errorf("docs/cis.md (-want +got):\n%s", diff)
+		t.Errorf("docs/development/cis.md (-want +got):\n%s", diff)
 	}
 }
 

@@ -111,7 +111,7 @@ func auditItems() []Item {
 			Reason: "they enter with tokens of an hour that KQueen signs; a certificate is for the administrator of a cluster alone, is given by the API, and the audit log has it",
 		},
 		{Number: "3.1.2", Title: "users have no tokens of service accounts", Reason: "users enter as themselves; what a cluster's own administrators hand out is theirs to decide"},
-		{Number: "3.1.3", Title: "users have no bootstrap tokens", Reason: "KQueen makes one for each machine, which is good for one join and is removed after it"},
+		{Number: "3.1.3", Title: "users have no bootstrap tokens", Reason: "KQueen creates one for each machine, which is valid for one join and is removed after it"},
 		{Number: "3.2.1", Title: "an audit policy", Holds: set(apiServer, "audit-policy-file")},
 		{Number: "3.2.2", Title: "that covers access to Secrets and changes of everything", Holds: covers},
 	}

@@ -16,7 +16,7 @@ const (
 
 // audits says whether the API server writes a log for the users of its cluster.
 func (d Description) audits() bool {
-	return d.AuditLog == "" && (d.ClusterAudit == v1alpha1.AuditMetadata || d.ClusterAudit == v1alpha1.AuditFull)
+	return d.AuditLog == "" && (d.ClusterAudit == v1alpha1.AuditMetadata || d.ClusterAudit == v1alpha1.AuditRequestResponse)
 }
 
 // clusterAuditArgs bound the log: eleven files of 10 MiB, of which ten are compressed, and 30 days. A caller can fill it, and
@@ -32,7 +32,7 @@ func clusterAuditArgs() []string {
 // changes something that is theirs. Bodies that may hold secrets are written at no level.
 func clusterAuditPolicy(level string) auditv1.Policy {
 	changes := auditv1.LevelMetadata
-	if level == v1alpha1.AuditFull {
+	if level == v1alpha1.AuditRequestResponse {
 		changes = auditv1.LevelRequestResponse
 	}
 	reading := []string{"get", "list", "watch"}

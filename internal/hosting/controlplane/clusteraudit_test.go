@@ -41,7 +41,7 @@ func TestClusterAuditPolicy(t *testing.T) {
 		"a controller reads":           {controller, "list", "apps", "replicasets", "", "", none, none},
 		"a controller changes":         {controller, "create", "", "pods", "", "", metadata, bodies},
 	} {
-		for level, want := range map[string]audit.Level{v1alpha1.AuditMetadata: c.metadata, v1alpha1.AuditFull: c.full} {
+		for level, want := range map[string]audit.Level{v1alpha1.AuditMetadata: c.metadata, v1alpha1.AuditRequestResponse: c.full} {
 			text, err := yaml.Marshal(clusterAuditPolicy(level))
 			if err != nil {
 				t.Fatal(err)
@@ -66,7 +66,7 @@ func TestAuditOfWhom(t *testing.T) {
 		own, cluster string
 		want         bool
 	}{
-		{"", v1alpha1.AuditNone, false}, {"", "", false}, {"", v1alpha1.AuditMetadata, true}, {"", v1alpha1.AuditFull, true}, {"/audit.log", v1alpha1.AuditFull, false},
+		{"", v1alpha1.AuditNone, false}, {"", "", false}, {"", v1alpha1.AuditMetadata, true}, {"", v1alpha1.AuditRequestResponse, true}, {"/audit.log", v1alpha1.AuditRequestResponse, false},
 	} {
 		if got := (Description{AuditLog: c.own, ClusterAudit: c.cluster}).audits(); got != c.want {
 			t.Errorf("own %q, of the cluster %q: %t", c.own, c.cluster, got)

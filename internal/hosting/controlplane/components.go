@@ -70,7 +70,7 @@ type Description struct {
 	// AuditLog is the file in which the API server writes what is changed by any caller but Trusted; empty for none.
 	AuditLog string
 	// ClusterAudit is what the API server writes down for the users of the cluster, in the folder AuditDir of its own: one of
-	// v1alpha1.AuditMetadata and AuditFull. Nothing else, and nothing where AuditLog is set.
+	// v1alpha1.AuditMetadata and AuditRequestResponse. Nothing else, and nothing where AuditLog is set.
 	ClusterAudit string
 	// Trusted are the users whose changes are written down by themselves, elsewhere.
 	Trusted []string

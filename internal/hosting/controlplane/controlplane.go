@@ -80,6 +80,7 @@ func New(c Config) *operator.Reconciler[*v1alpha1.ControlPlane] {
 		Recorder:  c.Recorder,
 		New:       func() *v1alpha1.ControlPlane { return &v1alpha1.ControlPlane{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/controlplane",
+		Ready:     "the API server is healthy, and all components answer",
 		// Removed in reverse: nothing runs before the name, the data and the keys go. The endpoint, by
 		// which gateways know the route, is there before the components run, so that one failing component does not hide a
 		// healthy API server.

@@ -90,7 +90,7 @@ func (r *dataStoreReconciler) disconnect(ctx context.Context, ds *v1alpha1.DataS
 	}
 	users := 0
 	for i := range list.Items {
-		if list.Items[i].Spec.DataStore == ds.Name {
+		if list.Items[i].Spec.DataStoreName == ds.Name {
 			users++
 		}
 	}

@@ -163,7 +163,7 @@ func (p *plane) snapshot(ctx context.Context) (any, error) {
 	}
 	slices.Sort(e.Conditions)
 	e.Status, e.Finalizers = cp.Status, cp.Finalizers
-	e.Status.Conditions, e.Status.RenewAt = nil, nil
+	e.Status.Conditions, e.Status.RenewalTime = nil, nil
 	for i := range e.Status.Trust {
 		e.Status.Trust[i].Fingerprint = "" // of keys that are random
 	}
@@ -216,7 +216,7 @@ func (p *plane) renewal() operatortest.Act {
 		Do: func(context.Context) error { p.now = p.now.Add(300 * 24 * time.Hour); return nil },
 		Done: func(ctx context.Context) (bool, error) {
 			cp, err := p.get(ctx)
-			if err != nil || !ready(cp) || !cp.Status.RenewAt.After(p.now) {
+			if err != nil || !ready(cp) || !cp.Status.RenewalTime.After(p.now) {
 				return false, err
 			}
 			secret := &corev1.Secret{}

@@ -41,7 +41,7 @@ func (r *reconciler) awaitControllers(ctx context.Context, cp *v1alpha1.ControlP
 	case err != nil:
 		return operator.Retry(v1alpha1.ReasonInitializing, fmt.Errorf("ask for the first ServiceAccount: %w", err))
 	case code == http.StatusNotFound:
-		return operator.Wait(v1alpha1.ReasonInitializing, "the controllers have not made the first ServiceAccount yet", controllersInterval)
+		return operator.Wait(v1alpha1.ReasonInitializing, "the controllers have not created the first ServiceAccount yet", controllersInterval)
 	case code != http.StatusOK:
 		return operator.Retry(v1alpha1.ReasonInitializing, fmt.Errorf("ask for the first ServiceAccount: the answer is %d %s", code, http.StatusText(code)))
 	}

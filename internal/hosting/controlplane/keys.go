@@ -28,7 +28,7 @@ const (
 
 // ensureKeys issues what is missing and renews what is due. What everything else hangs on is made once, and then has to be there.
 func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
-	store, err := r.Stores.Open(ctx, cp.Spec.DataStore)
+	store, err := r.Stores.Open(ctx, cp.Spec.DataStoreName)
 	if err != nil {
 		return storeOutcome(err)
 	}
@@ -74,7 +74,7 @@ func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
 	}
-	cp.Status.RenewAt, cp.Status.Trust = ptr.To(metav1.NewTime(due)), rootsOf(set, got, encryption)
+	cp.Status.RenewalTime, cp.Status.Trust = ptr.To(metav1.NewTime(due)), rootsOf(set, got, encryption)
 	return operator.DoneUntil(v1alpha1.ReasonKeysIssued, "all keys and certificates are there", max(due.Sub(r.Now()), 0))
 }
 

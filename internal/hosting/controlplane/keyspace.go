@@ -24,7 +24,7 @@ func (r *reconciler) ensureKeyspace(ctx context.Context, cp *v1alpha1.ControlPla
 	if err := r.noteStore(ctx, cp); err != nil {
 		return operator.Retry(v1alpha1.ReasonDataStoreUnavailable, err)
 	}
-	return operator.DoneUntil(v1alpha1.ReasonKeyspaceReady, "the keyspace is in data store "+cp.Spec.DataStore, renew)
+	return operator.DoneUntil(v1alpha1.ReasonKeyspaceReady, "the keyspace is in data store "+cp.Spec.DataStoreName, renew)
 }
 
 // removeKeyspace removes the user first, so that nothing is written behind the deletion of the keys.
@@ -46,7 +46,7 @@ func (r *reconciler) removeKeyspace(ctx context.Context, cp *v1alpha1.ControlPla
 }
 
 func (r *reconciler) keyspace(ctx context.Context, cp *v1alpha1.ControlPlane) (*Store, datastore.Keyspace, error) {
-	store, err := r.Stores.Open(ctx, cp.Spec.DataStore)
+	store, err := r.Stores.Open(ctx, cp.Spec.DataStoreName)
 	if err != nil {
 		return nil, datastore.Keyspace{}, err
 	}

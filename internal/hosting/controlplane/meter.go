@@ -104,7 +104,7 @@ func (m *Meter) askGates(all []v1alpha1.ControlPlane) error {
 	m.forget(all)
 	for i := range all {
 		if cp := &all[i]; measurable(cp) {
-			problems = errors.Join(problems, m.take(cp, told[cp.Spec.DataStore]))
+			problems = errors.Join(problems, m.take(cp, told[cp.Spec.DataStoreName]))
 		}
 	}
 	return problems
@@ -135,7 +135,7 @@ func (m *Meter) take(cp *v1alpha1.ControlPlane, held map[string]int64) error {
 	m.taken[cp.UID] = m.taken[cp.UID].next(bytes, err, m.now())
 	m.mu.Unlock()
 	switch {
-	case known && noted(cp.Status.StoreBytes, bytes) != cp.Status.StoreBytes:
+	case known && noted(cp.Status.StoreBytes(), bytes) != cp.Status.StoreBytes():
 		m.notify(cp.UID)
 	case m.Unmeasured(cp.UID):
 		return fmt.Errorf("measure control plane %s/%s: %w", cp.Namespace, cp.Name, err)

@@ -43,9 +43,9 @@ func TestNoted(t *testing.T) {
 
 func TestStoreExceeded(t *testing.T) {
 	planes := []v1alpha1.ControlPlane{
-		{ObjectMeta: metav1.ObjectMeta{Namespace: "org-a"}, Status: v1alpha1.ControlPlaneStatus{StoreBytes: 600}},
-		{ObjectMeta: metav1.ObjectMeta{Namespace: "org-b"}, Status: v1alpha1.ControlPlaneStatus{StoreBytes: 5000}},
-		{ObjectMeta: metav1.ObjectMeta{Namespace: "org-a"}, Status: v1alpha1.ControlPlaneStatus{StoreBytes: 400}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "org-a"}, Status: v1alpha1.ControlPlaneStatus{StoreUsed: resource.NewQuantity(600, resource.BinarySI)}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "org-b"}, Status: v1alpha1.ControlPlaneStatus{StoreUsed: resource.NewQuantity(5000, resource.BinarySI)}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "org-a"}, Status: v1alpha1.ControlPlaneStatus{StoreUsed: resource.NewQuantity(400, resource.BinarySI)}},
 	}
 	if got := held(planes, "org-a"); got != 1000 {
 		t.Errorf("org-a holds %d, want 1000", got)
@@ -145,16 +145,16 @@ func TestStoreQuota(t *testing.T) {
 		t.Errorf("notified are %v, want %s once", *notified, p.uid)
 	}
 	cp := p.says(t, v1alpha1.ReasonStoreQuotaExceeded)
-	if cp.Status.StoreBytes != 2<<20 {
-		t.Errorf("it holds %d bytes, want 2 MiB", cp.Status.StoreBytes)
+	if cp.Status.StoreBytes() != 2<<20 {
+		t.Errorf("it holds %d bytes, want 2 MiB", cp.Status.StoreBytes())
 	}
 	*notified = nil
 	p.hold(t, m, 1<<19)
 	if len(*notified) != 1 {
 		t.Errorf("notified are %v, want one", *notified)
 	}
-	if cp := p.says(t, v1alpha1.ReasonStoreWithinQuota); cp.Status.StoreBytes != 1<<19 {
-		t.Errorf("it holds %d bytes, want 512 KiB", cp.Status.StoreBytes)
+	if cp := p.says(t, v1alpha1.ReasonStoreWithinQuota); cp.Status.StoreBytes() != 1<<19 {
+		t.Errorf("it holds %d bytes, want 512 KiB", cp.Status.StoreBytes())
 	}
 }
 
@@ -248,8 +248,8 @@ func TestStoreQuotaByGate(t *testing.T) {
 		if !slices.Equal(*notified, []types.UID{types.UID(p.uid)}) {
 			t.Errorf("notified are %v, want %s once", *notified, p.uid)
 		}
-		if cp := p.says(t, step.reason); cp.Status.StoreBytes != step.bytes {
-			t.Errorf("it holds %d bytes, want %d", cp.Status.StoreBytes, step.bytes)
+		if cp := p.says(t, step.reason); cp.Status.StoreBytes() != step.bytes {
+			t.Errorf("it holds %d bytes, want %d", cp.Status.StoreBytes(), step.bytes)
 		}
 	}
 	p.bytes = nil

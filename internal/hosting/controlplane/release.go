@@ -57,6 +57,7 @@ func NewReleaseReconciler(life context.Context, c ReleaseConfig) *operator.Recon
 		Recorder:  c.Recorder,
 		New:       func() *v1alpha1.Release { return &v1alpha1.Release{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/release",
+		Ready:     "control planes can run it",
 		Phases: []operator.Phase[*v1alpha1.Release]{
 			{Condition: v1alpha1.ConditionBinariesReady, Ensure: r.fetch, Remove: r.release},
 		},

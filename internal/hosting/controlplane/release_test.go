@@ -135,7 +135,7 @@ func TestReleaseDownloaded(t *testing.T) {
 	for range 2 { // a look before its time begins no other download and forgets no cause
 		got, obj := r.says(t)
 		expect(t, "False FetchFailed: the other side is down", got)
-		if obj.Status.NextTry == nil {
+		if obj.Status.NextRetryTime == nil {
 			t.Error("a failed download must say when it is tried again")
 		}
 	}
@@ -146,8 +146,8 @@ func TestReleaseDownloaded(t *testing.T) {
 	expect(t, r.name, <-r.notified)
 	got, obj := r.says(t)
 	expect(t, "True BinariesPresent: the programs are on disk", got)
-	if obj.Status.NextTry != nil {
-		t.Error("nextTry is still set")
+	if obj.Status.NextRetryTime != nil {
+		t.Error("nextRetryTime is still set")
 	}
 }
 
@@ -200,7 +200,7 @@ func TestDataStore(t *testing.T) {
 		t.Errorf("want the credentials to be named, got %v", c)
 	}
 
-	cp := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "user"}, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.36.3", DataStore: ds.Name}}
+	cp := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "user"}, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.36.3", DataStoreName: ds.Name}}
 	if err := c.Create(t.Context(), cp); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func (r *reconciler) noteStore(ctx context.Context, cp *v1alpha1.ControlPlane) e
 		return nil
 	}
 	if bytes, ok := r.Sizes.StoreBytes(cp.UID); ok {
-		cp.Status.StoreBytes = noted(cp.Status.StoreBytes, bytes)
+		cp.Status.StoreUsed = resource.NewQuantity(noted(cp.Status.StoreBytes(), bytes), resource.BinarySI)
 	}
 	limit, err := storeQuota(ctx, r.Client, cp.Namespace)
 	if err != nil {
@@ -44,7 +44,7 @@ func (r *reconciler) noteStore(ctx context.Context, cp *v1alpha1.ControlPlane) e
 	}
 	for i := range others.Items {
 		if others.Items[i].UID == cp.UID {
-			others.Items[i].Status.StoreBytes = cp.Status.StoreBytes
+			others.Items[i].Status.StoreUsed = cp.Status.StoreUsed
 		}
 	}
 	sayStore(cp, limit, storeState{storeExceeded(limit, held(others.Items, cp.Namespace)), limit != nil && r.Sizes.Unmeasured(cp.UID)})
@@ -144,7 +144,7 @@ func held(all []v1alpha1.ControlPlane, namespace string) int64 {
 	var sum int64
 	for i := range all {
 		if all[i].Namespace == namespace {
-			sum += all[i].Status.StoreBytes
+			sum += all[i].Status.StoreBytes()
 		}
 	}
 	return sum

@@ -46,5 +46,5 @@ func saySpace(ds *v1alpha1.DataStore, left storegate.Level) {
 }
 
 // moreSpace is what helps.
-const moreSpace = "delete objects in the largest control planes (kubectl get controlplanes -A --sort-by=.status.storeBytes), or clusters, and limit organizations " +
+const moreSpace = "delete objects in the largest control planes (kubectl get controlplanes -A --sort-by=.status.storeUsed), or clusters, and limit organizations " +
 	"by a quota of store; space is there again some minutes later"

@@ -36,12 +36,12 @@ func rootsOf(set pki.Set, bundle pki.Bundle, encryption []byte) []v1alpha1.Trust
 func distrust(cp *v1alpha1.ControlPlane, there bool, have []v1alpha1.TrustRoot) *operator.Outcome {
 	secret := cp.Namespace + "/" + cp.KeysSecret()
 	stalled := func(reason, problem string) *operator.Outcome {
-		o := operator.Stalled(reason, "%s; no other is made or used, because nodes, users and the stored Secrets of the control plane depend on it: "+
+		o := operator.Stalled(reason, "%s; no other is created or used, because nodes, users and the stored Secrets of the control plane depend on it: "+
 			"put the Secret %s back from a backup, or delete the control plane", problem, secret)
 		return &o
 	}
 	// A control plane of an earlier version of KQueen has no fingerprints, but was issued certificates.
-	if !there && (len(cp.Status.Trust) > 0 || cp.Status.RenewAt != nil) {
+	if !there && (len(cp.Status.Trust) > 0 || cp.Status.RenewalTime != nil) {
 		return stalled(v1alpha1.ReasonKeysMissing, "the Secret "+secret+", which has the keys, is gone")
 	}
 	for _, made := range cp.Status.Trust {
@@ -50,7 +50,7 @@ func distrust(cp *v1alpha1.ControlPlane, there bool, have []v1alpha1.TrustRoot) 
 			return stalled(v1alpha1.ReasonKeysMissing, fmt.Sprintf("the key %q (%s) is missing in the Secret %s, or cannot be read", made.Name, made.Fingerprint, secret))
 		}
 		if have[i].Fingerprint != made.Fingerprint {
-			return stalled(v1alpha1.ReasonKeysForeign, fmt.Sprintf("the key %q in the Secret %s is %s, and the control plane was made with %s",
+			return stalled(v1alpha1.ReasonKeysForeign, fmt.Sprintf("the key %q in the Secret %s is %s, and the control plane was created with %s",
 				made.Name, secret, have[i].Fingerprint, made.Fingerprint))
 		}
 	}

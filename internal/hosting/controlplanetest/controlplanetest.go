@@ -266,7 +266,7 @@ func Kubernetes(ctx context.Context) (release.Binaries, error) {
 	if err != nil {
 		return release.Binaries{}, err
 	}
-	dir, err := release.DefaultDir()
+	dir, err := release.OwnDir()
 	if err != nil {
 		return release.Binaries{}, err
 	}
@@ -281,7 +281,7 @@ func NodeParts(ctx context.Context) (release.NodeParts, error) {
 	if err != nil {
 		return release.NodeParts{}, err
 	}
-	dir, err := release.DefaultDir()
+	dir, err := release.OwnDir()
 	if err != nil {
 		return release.NodeParts{}, err
 	}

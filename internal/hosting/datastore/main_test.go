@@ -89,7 +89,7 @@ func startEtcd(ctx context.Context, dir string) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(3)
+	ports, err := freeport.TakeSeveral(3)
 	if err != nil {
 		return nil, err
 	}
@@ -140,18 +140,6 @@ func startEtcd(ctx context.Context, dir string) (stop func(), err error) {
 		return nil, fmt.Errorf("%w\n%s", err, text)
 	}
 	return stop, nil
-}
-
-func freePorts(n int) ([]int, error) {
-	var ports []int
-	for range n {
-		port, err := freeport.Take()
-		if err != nil {
-			return nil, err
-		}
-		ports = append(ports, port)
-	}
-	return ports, nil
 }
 
 type authority struct {

@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package gatekeeper has the supervisor run the gates of data stores, one process before each: see package storegate for what a gate
-// does, and docs/adr/0028 for why.
+// does, and docs/development/adr/0028 for why.
 //
 // It hides what a gate is to the supervisor, and which ports, folders and rights it has. The engine has it run the gate before the etcd of the installation, and the app those before etcds of others.
 package gatekeeper

@@ -146,7 +146,7 @@ func (g *Gateway) SetRoute(host string, backend netip.AddrPort) error {
 		r.backend = backend
 		return nil
 	}
-	bytes := rate.NewLimiter(rate.Limit(g.c.BytesPerHost), g.c.BytesPerHost)
+	bytes := rate.NewLimiter(rate.Limit(g.c.BytesPerHost), max(g.c.BytesPerHost, relay.PaceStep))
 	g.routes[name] = &route{destination{backend, bytes}, g.newLimiter(g.c.MaxConnsPerHost, g.c.MaxConnsPerHostAndAddress)}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"kqueen.io/kqueen/internal/platform/relay"
 )
 
 func TestRemoveRouteCutsItsConnectionsOnly(t *testing.T) {
@@ -44,15 +46,15 @@ func TestOneNameCannotUseUpTheOthersBytes(t *testing.T) {
 	to := backend(t, func(c *net.TCPConn) { _, _ = c.Write(make([]byte, 64*bytes)) })
 	setRoute(t, g, "a.org.test", to)
 	setRoute(t, g, "b.org.test", backend(t, echo))
-	came := 0
+	came, begin := 0, time.Now()
 	for range 2 {
 		c := say(t, addr, helloOf(t, "a.org.test"))
 		_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
 		n, _ := io.Copy(io.Discard, c)
 		came += int(n)
 	}
-	// What it may at once, what it may in that second, and one step more over each connection.
-	if most := 4 * bytes; came < bytes || came > most {
+	// What it may at once, what it may in that time, and one step more over each connection.
+	if most := bytes + int(time.Since(begin).Seconds()*bytes) + 2*relay.PaceStep; came < bytes || came > most {
 		t.Errorf("%d bytes came, want at least %d and at most %d", came, bytes, most)
 	}
 	mustExchange(t, dial(t, addr), helloOf(t, "b.org.test"))

@@ -19,8 +19,8 @@ const lockPoll = 100 * time.Millisecond
 // so a crash blocks no other process. The file stays: deleting it would let two processes lock two
 // files of the same name.
 func (s *Store) lock(ctx context.Context, name string, report func(Step)) (unlock func(), err error) {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("create store: %w", err)
+	if err := s.open(); err != nil {
+		return nil, err
 	}
 	file, err := os.OpenFile(filepath.Join(s.dir, "."+name+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -161,7 +161,7 @@ func (s *Store) fill(ctx context.Context, at slot, work maker, report func(Step)
 		return manifest{}, err
 	}
 	if ok && have.Origin.sameAs(work.origin()) {
-		return have, nil
+		return have, share(dir) // an earlier KQueen kept it from others
 	}
 	if err != nil {
 		report(Step{Name: "make it anew: " + err.Error()})
@@ -195,6 +195,9 @@ func (s *Store) build(ctx context.Context, at slot, work maker, report func(Step
 	})
 	if err != nil {
 		return err
+	}
+	if err := share(temp); err != nil {
+		return fmt.Errorf("let others read the programs: %w", err)
 	}
 	if err := replaceDir(temp, filepath.Join(s.dir, at.folder)); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/platform/freeport"
 )
 
 // process is a gate with its files in a folder.
@@ -28,7 +29,7 @@ func process(t *testing.T, dir string, keys pki.Bundle) Process {
 			t.Fatal(err)
 		}
 	}
-	ports, err := freePorts(2)
+	ports, err := freeport.TakeSeveral(2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestLeave(t *testing.T) {
 	}
 	k := r.tenant(t, "aaaaaaaa-9501", "org-a", 1<<30)
 	second := first
-	ports, err := freePorts(1)
+	ports, err := freeport.TakeSeveral(1)
 	if err != nil {
 		t.Fatal(err)
 	}

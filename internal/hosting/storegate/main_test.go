@@ -92,7 +92,7 @@ func (s *server) start(ctx context.Context, dir string, quota int64) (stop func(
 	if s.keys, _, err = pki.Issue(nil, set, nil, time.Now()); err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(3)
+	ports, err := freeport.TakeSeveral(3)
 	if err != nil {
 		return nil, err
 	}
@@ -138,18 +138,6 @@ func (s *server) start(ctx context.Context, dir string, quota int64) (stop func(
 		return nil, fmt.Errorf("%w\n%s", err, text)
 	}
 	return stop, nil
-}
-
-func freePorts(n int) ([]int, error) {
-	var ports []int
-	for range n {
-		port, err := freeport.Take()
-		if err != nil {
-			return nil, err
-		}
-		ports = append(ports, port)
-	}
-	return ports, nil
 }
 
 // rig is a gate, and what KQueen does for it.

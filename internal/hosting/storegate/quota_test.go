@@ -18,6 +18,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"kqueen.io/kqueen/internal/platform/freeport"
 )
 
 // fill writes objects of 16 KiB until the gate refuses one, and returns how many there are.
@@ -219,7 +221,7 @@ func TestProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ports, err := freePorts(2)
+	ports, err := freeport.TakeSeveral(2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,6 +106,21 @@ func (h *Hook) register(ctx context.Context, url string) error {
 	return h.Client.Update(ctx, want)
 }
 
+// Suspend has the API server ask about nothing until a Hook is served again: the one of an earlier life of the program does not
+// answer, and would keep everything from being written.
+func Suspend(ctx context.Context, c client.Client) error {
+	have := &admissionv1.ValidatingWebhookConfiguration{}
+	err := c.Get(ctx, client.ObjectKey{Name: name}, have)
+	if err != nil || len(have.Webhooks) == 0 {
+		return client.IgnoreNotFound(err)
+	}
+	have.Webhooks = nil
+	if err := c.Update(ctx, have); err != nil {
+		return fmt.Errorf("suspend admission: %w", err)
+	}
+	return nil
+}
+
 // webhook sends what a caller asks of a resource to its path below url.
 func (h *Hook) webhook(resource, url string) admissionv1.ValidatingWebhook {
 	hook := admissionv1.ValidatingWebhook{

@@ -33,3 +33,16 @@ func Take() (int, error) {
 	}
 	return 0, errors.New("no free port")
 }
+
+// TakeSeveral returns so many different ports like that.
+func TakeSeveral(n int) ([]int, error) {
+	var ports []int
+	for range n {
+		port, err := Take()
+		if err != nil {
+			return nil, err
+		}
+		ports = append(ports, port)
+	}
+	return ports, nil
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -31,27 +32,46 @@ func WithAs(ctx context.Context, as As) context.Context { return context.WithVal
 // ErrNoUser says that a call names no user as whom it is to be made.
 var ErrNoUser = errors.New("the call names no user whom it is made as")
 
-// Impersonating returns an uncached client whose every call is made as whom [WithAs] named: the API server decides
-// what that one may. A call that names no user fails with [ErrNoUser]; it is never made as ourselves.
-func Impersonating(config *rest.Config, scheme *runtime.Scheme) (client.WithWatch, error) {
+// Impersonation is the way to an API server on which every call is made as whom [WithAs] named: the API server decides what that
+// one may. A call that names no user fails with [ErrNoUser]; it is never made as ourselves.
+type Impersonation struct {
+	// Server is the address below which its paths are.
+	Server    *url.URL
+	Transport http.RoundTripper
+
+	config *rest.Config
+	own    *http.Client
+}
+
+// Impersonate returns the way to the API server of a config.
+func Impersonate(config *rest.Config) (Impersonation, error) {
 	config = rest.CopyConfig(config)
 	unpaced(config)
 	own, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+		return Impersonation{}, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
-	// Which kinds there are is no secret, and is asked for as ourselves.
-	mapper, err := apiutil.NewDynamicRESTMapper(config, own)
+	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+		return Impersonation{}, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
-	theirs := *own
-	theirs.Transport = &impersonation{next: own.Transport}
-	c, err := client.NewWithWatch(config, client.Options{
+	return Impersonation{server, &impersonation{next: own.Transport}, config, own}, nil
+}
+
+// Client returns an uncached client on that way.
+func (i Impersonation) Client(scheme *runtime.Scheme) (client.WithWatch, error) {
+	// Which kinds there are is no secret, and is asked for as ourselves.
+	mapper, err := apiutil.NewDynamicRESTMapper(i.config, i.own)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", i.config.Host, err)
+	}
+	theirs := *i.own
+	theirs.Transport = i.Transport
+	c, err := client.NewWithWatch(i.config, client.Options{
 		HTTPClient: &theirs, Scheme: scheme, Mapper: mapper, Log: logr.FromSlogHandler(slog.DiscardHandler),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+		return nil, fmt.Errorf("connect to %s: %w", i.config.Host, err)
 	}
 	return c, nil
 }

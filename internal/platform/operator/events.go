@@ -32,10 +32,23 @@ func changes(before, after []metav1.Condition) []change {
 		if c.Type == v1alpha1.ConditionReady && c.Status != metav1.ConditionTrue {
 			continue
 		}
-		warning := failing && c.Status != metav1.ConditionTrue || abnormal(c.Type) && c.Status == metav1.ConditionTrue
+		warning := (failing || failure(c.Reason)) && c.Status != metav1.ConditionTrue || abnormal(c.Type) && c.Status == metav1.ConditionTrue
 		out = append(out, change{condition: c, warning: warning})
 	}
 	return out
+}
+
+// failure says whether a reason tells that something failed, and not that something has to happen first. The reconciler may
+// well go on with what is left, so that it counts neither as stalled nor as retrying.
+func failure(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonMachineFailed, v1alpha1.ReasonNodeRefused, v1alpha1.ReasonNodeForeign, v1alpha1.ReasonDrainTimedOut,
+		v1alpha1.ReasonReplacing, v1alpha1.ReasonTooManyUnhealthy, v1alpha1.ReasonNotReplaced,
+		v1alpha1.ReasonComponentsFailing, v1alpha1.ReasonDegraded, v1alpha1.ReasonProvisionerFailed, v1alpha1.ReasonInsufficientCapacity,
+		v1alpha1.ReasonClusterUnreachable, v1alpha1.ReasonProvisionerUnreachable:
+		return true
+	}
+	return false
 }
 
 // abnormal says whether a condition, of those that are no phase, is false when all is well.

@@ -36,7 +36,7 @@ type Phase[T Object] struct {
 	Leaving bool
 }
 
-// Config is what a Reconciler is made of. All fields but Recorder and Backoff are required.
+// Config is what a Reconciler is made of. All fields but Ready, Recorder and Backoff are required.
 type Config[T Object] struct {
 	Client client.Client
 	// New returns an empty object to fetch into.
@@ -45,6 +45,8 @@ type Config[T Object] struct {
 	// removed what they made. Empty when no phase has a Remove.
 	Finalizer string
 	Phases    []Phase[T]
+	// Ready is what the condition Ready says to users while it is true. Empty for what the last phase says.
+	Ready string
 	// Recorder gets an event for each condition that changes. Nil for none.
 	Recorder events.EventRecorder
 	// Backoff is the time between tries, per object. Nil for 0.2 s growing to a minute.
@@ -101,7 +103,7 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	}
 	after = r.schedule(req, obj, results, after)
 	shared := obj.Shared()
-	shared.Conditions = summarize(shared.Conditions, results, obj.GetGeneration(), deleting)
+	shared.Conditions = summarize(shared.Conditions, results, r.Ready, obj.GetGeneration(), deleting)
 	shared.ObservedGeneration = obj.GetGeneration()
 	if err := r.patchStatus(ctx, before, obj); err != nil {
 		return reconcile.Result{}, err
@@ -138,7 +140,7 @@ func (r *Reconciler[T]) run(ctx context.Context, obj T, deleting bool) ([]result
 
 // schedule decides when the object is looked at again and says so in its status.
 func (r *Reconciler[T]) schedule(req reconcile.Request, obj T, results []result, after time.Duration) time.Duration {
-	obj.Shared().NextTry = nil
+	obj.Shared().NextRetryTime = nil
 	last := Outcome{}
 	if len(results) > 0 {
 		last = results[len(results)-1].outcome
@@ -158,7 +160,7 @@ func (r *Reconciler[T]) schedule(req reconcile.Request, obj T, results []result,
 		after = max(delay, time.Millisecond)
 	}
 	next := metav1.NewTime(due.Truncate(time.Second))
-	obj.Shared().NextTry = &next
+	obj.Shared().NextRetryTime = &next
 	return after
 }
 

@@ -233,8 +233,8 @@ func TestUnknownIsTriedAgain(t *testing.T) {
 	s := newSubject(t)
 	r := operator.New(s.config(s.phase("A", func() operator.Outcome { return operator.Unknown("Unreachable", errors.New("no answer"), 0) }, nil)))
 	p, result := s.run(t, r)
-	if result.RequeueAfter <= 0 || p.Status.NextTry == nil {
-		t.Errorf("it is looked at after %v, next retry %v: want both", result.RequeueAfter, p.Status.NextTry)
+	if result.RequeueAfter <= 0 || p.Status.NextRetryTime == nil {
+		t.Errorf("it is looked at after %v, next retry %v: want both", result.RequeueAfter, p.Status.NextRetryTime)
 	}
 	for _, kind := range []string{"A", v1alpha1.ConditionReady} {
 		if c := apimeta.FindStatusCondition(p.Status.Conditions, kind); c == nil || c.Status != metav1.ConditionUnknown {
@@ -264,8 +264,8 @@ func TestRetry(t *testing.T) {
 
 	before := time.Now().Truncate(time.Second)
 	p, result := s.run(t, r)
-	if p.Status.NextTry == nil || p.Status.NextTry.Before(&metav1.Time{Time: before.Add(time.Hour)}) {
-		t.Fatalf("nextTry is %v, want an hour after %v", p.Status.NextTry, before)
+	if p.Status.NextRetryTime == nil || p.Status.NextRetryTime.Before(&metav1.Time{Time: before.Add(time.Hour)}) {
+		t.Fatalf("nextRetryTime is %v, want an hour after %v", p.Status.NextRetryTime, before)
 	}
 	if result.RequeueAfter <= 0 || result.RequeueAfter > time.Hour {
 		t.Errorf("the next run is in %v, want up to an hour", result.RequeueAfter)
@@ -274,7 +274,7 @@ func TestRetry(t *testing.T) {
 	// The status patch triggers a run. Were that a new try, the time would grow at once to its end.
 	triggered, again := s.run(t, r)
 	want(t, "questions to the backoff", 1, backoff.asked)
-	want(t, "nextTry after a run before its time", p.Status.NextTry, triggered.Status.NextTry)
+	want(t, "nextRetryTime after a run before its time", p.Status.NextRetryTime, triggered.Status.NextRetryTime)
 	want(t, "writes of a run that fails the same way", nil, s.writes)
 	if again.RequeueAfter > result.RequeueAfter {
 		t.Errorf("the run before its time moved the next retry from %v to %v", result.RequeueAfter, again.RequeueAfter)
@@ -282,7 +282,7 @@ func TestRetry(t *testing.T) {
 
 	outcome = operator.Done("Done", "")
 	p, result = s.run(t, r)
-	want(t, "nextTry after success", nil, p.Status.NextTry)
+	want(t, "nextRetryTime after success", nil, p.Status.NextRetryTime)
 	want(t, "result after success", reconcile.Result{}, result)
 	want(t, "failures that are remembered after success", 0, backoff.NumRequeues(s.request))
 }
@@ -303,8 +303,8 @@ func TestOwnTimeBetweenTries(t *testing.T) {
 	s := newSubject(t)
 	r := operator.New(s.config(s.phase("A", func() operator.Outcome { return operator.RetryAfter("Refused", errors.New("no"), time.Hour) }, nil)))
 	p, result := s.run(t, r)
-	if p.Status.NextTry == nil || time.Until(p.Status.NextTry.Time) < 59*time.Minute {
-		t.Errorf("nextTry is %v, want it in an hour", p.Status.NextTry)
+	if p.Status.NextRetryTime == nil || time.Until(p.Status.NextRetryTime.Time) < 59*time.Minute {
+		t.Errorf("nextRetryTime is %v, want it in an hour", p.Status.NextRetryTime)
 	}
 	if result.RequeueAfter < 59*time.Minute {
 		t.Errorf("it is looked at after %v, want an hour", result.RequeueAfter)
@@ -316,7 +316,7 @@ func TestStalledIsLookedAtNowAndThen(t *testing.T) {
 	r := operator.New(s.config(s.phase("A", func() operator.Outcome { return operator.Stalled("Broken", "mend it") }, nil)))
 	p, result := s.run(t, r)
 	want(t, "result", reconcile.Result{RequeueAfter: time.Minute}, result)
-	want(t, "nextTry", nil, p.Status.NextTry)
+	want(t, "nextRetryTime", nil, p.Status.NextRetryTime)
 	if !apimeta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionStalled) {
 		t.Error("Stalled is not true")
 	}

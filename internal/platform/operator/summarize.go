@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"slices"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -19,8 +20,9 @@ type result struct {
 // summarize returns the conditions that follow from the results of the phases that ran, which are
 // in the order of running: only the last of them can be other than done or warned. have are the conditions
 // so far; those of phases that did not run stay as they were, because the phase would have said
-// the same again or is not reached yet. generation is the spec's.
-func summarize(have []metav1.Condition, results []result, generation int64, deleting bool) []metav1.Condition {
+// the same again or is not reached yet. ready is what Ready says while it is true; empty for what the last phase says.
+// generation is the spec's.
+func summarize(have []metav1.Condition, results []result, ready string, generation int64, deleting bool) []metav1.Condition {
 	conditions := slices.Clone(have)
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
 		apimeta.SetStatusCondition(&conditions, metav1.Condition{
@@ -54,7 +56,7 @@ func summarize(have []metav1.Condition, results []result, generation int64, dele
 		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonDeleting, last.message)
 		idle(v1alpha1.ConditionStalled)
 	case last.IsDone():
-		set(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, last.message)
+		set(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, cmp.Or(ready, last.message))
 		idle(v1alpha1.ConditionReconciling)
 		idle(v1alpha1.ConditionStalled)
 	default:

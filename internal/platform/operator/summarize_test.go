@@ -31,6 +31,7 @@ type summary struct {
 	reason   string
 	have     []metav1.Condition
 	results  []result
+	ready    string
 	deleting bool
 	want     []string
 }
@@ -53,6 +54,18 @@ func TestSummarizeTrouble(t *testing.T) {
 			results: []result{{"A", Warn("Failing", "a limps"), false}, {"B", Stalled("Broken", "mend it"), false}},
 			want:    []string{"A=False Failing a limps", "B=False Broken mend it", "Ready=False Broken mend it", "Reconciling=False Idle ", "Stalled=True Broken mend it"},
 		},
+		"WarnedAndWords": {
+			reason:  "What Ready says while it is true it does not say otherwise.",
+			results: []result{{"A", Warn("Failing", "a limps"), false}},
+			ready:   "all is served",
+			want:    []string{"A=False Failing a limps", "Ready=False Failing a limps", "Reconciling=True Progressing a limps", "Stalled=False Idle "},
+		},
+		"DoneAndWords": {
+			reason:  "Ready speaks of the object, and not of the last step.",
+			results: []result{{"A", Done("Made", "a is made"), false}},
+			ready:   "all is served",
+			want:    []string{"A=True Made a is made", "Ready=True Ready all is served", "Reconciling=False Idle ", "Stalled=False Idle "},
+		},
 		"Unknown": {
 			reason:  "A look that did not succeed says nothing of the thing: neither that it is there nor that it is not.",
 			have:    []metav1.Condition{condition("B", metav1.ConditionTrue, "Serving", "b serves")},
@@ -74,7 +87,7 @@ func TestSummarizeTrouble(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, say(summarize(tc.have, tc.results, 7, tc.deleting))); diff != "" {
+			if diff := cmp.Diff(tc.want, say(summarize(tc.have, tc.results, tc.ready, 7, tc.deleting))); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -136,7 +149,7 @@ func TestSummarize(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			before := slices.Clone(tc.have)
-			got := summarize(tc.have, tc.results, 7, tc.deleting)
+			got := summarize(tc.have, tc.results, tc.ready, 7, tc.deleting)
 			if diff := cmp.Diff(tc.want, say(got)); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
@@ -155,8 +168,8 @@ func TestSummarize(t *testing.T) {
 // TestSummarizeKeepsTransitionTime: the time says since when, so saying the same again must not move it.
 func TestSummarizeKeepsTransitionTime(t *testing.T) {
 	results := []result{{"A", Done("Made", ""), false}}
-	first := summarize(nil, results, 1, false)
-	second := summarize(first, results, 1, false)
+	first := summarize(nil, results, "", 1, false)
+	second := summarize(first, results, "", 1, false)
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("the second run changed conditions:\n%s", diff)
 	}
@@ -167,7 +180,7 @@ func TestChanges(t *testing.T) {
 		Condition string
 		Warning   bool
 	}
-	results := func(o Outcome) []metav1.Condition { return summarize(nil, []result{{"A", o, false}}, 1, false) }
+	results := func(o Outcome) []metav1.Condition { return summarize(nil, []result{{"A", o, false}}, "", 1, false) }
 	tests := map[string]struct {
 		reason        string
 		before, after []metav1.Condition
@@ -180,6 +193,7 @@ func TestChanges(t *testing.T) {
 		"Retry":        {"A failed try is a warning.", results(Done("Made", "")), results(Retry("Refused", errors.New("no"))), []said{{"A", true}}},
 		"SameRetry":    {"The same failure again is no news.", results(Retry("Refused", errors.New("no"))), results(Retry("Refused", errors.New("no"))), nil},
 		"Stalled":      {"Being stuck is a warning, said once.", results(Done("Made", "")), results(Stalled("Broken", "mend it")), []said{{"A", true}}},
+		"Failed":       {"What failed is a warning, also where the phases after it run.", nil, results(Warn(v1alpha1.ReasonMachineFailed, "")), []said{{"A", true}}},
 		"NewReason":    {"Another reason is news.", results(Wait("Starting", "", 0)), results(Wait("Failing", "", 0)), []said{{"A", false}}},
 	}
 	for name, tc := range tests {

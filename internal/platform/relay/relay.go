@@ -47,8 +47,9 @@ func pass(ctx context.Context, to, from net.Conn, pace Pace, cut context.CancelF
 	}
 }
 
-// paceStep is how many bytes go before the pace is asked: less costs calls, more is carried at once by each of many connections.
-const paceStep = 64 << 10
+// PaceStep is how many bytes go before the pace is asked, and the most that it is asked for at once: less costs calls, more is
+// carried at once by each of many connections.
+const PaceStep = 64 << 10
 
 func copyAll(ctx context.Context, to, from net.Conn, pace Pace) error {
 	if pace == nil {
@@ -56,7 +57,7 @@ func copyAll(ctx context.Context, to, from net.Conn, pace Pace) error {
 		return err
 	}
 	for {
-		n, err := io.CopyN(to, from, paceStep)
+		n, err := io.CopyN(to, from, PaceStep)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -44,7 +44,7 @@ func TestPaced(t *testing.T) {
 			return ctx.Err()
 		})
 	}()
-	what := bytes.Repeat([]byte("0123456789abcdef"), paceStep/8) // two steps
+	what := bytes.Repeat([]byte("0123456789abcdef"), PaceStep/8) // two steps
 	sent := make(chan error, 1)
 	go func() {
 		_, err := server.Write(append(what, "the end"...))
@@ -52,20 +52,20 @@ func TestPaced(t *testing.T) {
 		sent <- err
 	}()
 	got := make([]byte, len(what)+len("the end"))
-	if _, err := io.ReadFull(client, got[:paceStep]); err != nil {
+	if _, err := io.ReadFull(client, got[:PaceStep]); err != nil {
 		t.Fatal(err)
 	}
-	if n := <-asked; n != paceStep {
-		t.Errorf("asked after %d bytes, want %d", n, paceStep)
+	if n := <-asked; n != PaceStep {
+		t.Errorf("asked after %d bytes, want %d", n, PaceStep)
 	}
 	_ = client.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	if n, err := client.Read(got[paceStep:]); n > 0 || err == nil {
+	if n, err := client.Read(got[PaceStep:]); n > 0 || err == nil {
 		t.Errorf("%d bytes came before they might: %v", n, err)
 	}
 	_ = client.SetReadDeadline(time.Time{})
 	allowed <- struct{}{}
 	allowed <- struct{}{}
-	if _, err := io.ReadFull(client, got[paceStep:]); err != nil || !bytes.Equal(got[:len(what)], what) || string(got[len(what):]) != "the end" {
+	if _, err := io.ReadFull(client, got[PaceStep:]); err != nil || !bytes.Equal(got[:len(what)], what) || string(got[len(what):]) != "the end" {
 		t.Errorf("the rest: %v", err)
 	}
 	if err := <-sent; err != nil {
@@ -89,7 +89,7 @@ func TestPacedEnds(t *testing.T) {
 			return ctx.Err()
 		})
 	}()
-	if _, err := server.Write(make([]byte, paceStep)); err != nil {
+	if _, err := server.Write(make([]byte, PaceStep)); err != nil {
 		t.Fatal(err)
 	}
 	<-ended

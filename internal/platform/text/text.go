@@ -1,9 +1,10 @@
-// Package text makes text that came from elsewhere fit: into one line, and into a length.
+// Package text makes text that came from elsewhere fit: into one line, and into a length. And it counts things in words.
 //
 // It hides where letters begin and what a terminal obeys. Any package may import it.
 package text
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -45,4 +46,12 @@ func CutLetters(text string, most int) string {
 		return text
 	}
 	return string([]rune(text)[:most-1]) + mark
+}
+
+// Count says how many there are: "1 machine", "2 machines". The plural is the singular with an s.
+func Count(number int, singular string) string {
+	if number == 1 {
+		return "1 " + singular
+	}
+	return fmt.Sprintf("%d %ss", number, singular)
 }

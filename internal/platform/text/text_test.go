@@ -47,3 +47,11 @@ func TestCut(t *testing.T) {
 		})
 	}
 }
+
+func TestCount(t *testing.T) {
+	for number, want := range map[int]string{0: "0 machines", 1: "1 machine", 2: "2 machines"} {
+		if got := text.Count(number, "machine"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -1,12 +1,12 @@
 package accounts
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -28,46 +28,57 @@ type devices struct {
 
 func (h *devices) register(api huma.API) {
 	const tag = "Sign-in"
-	o := chain.Operation(http.MethodPost, "/device", "startDevice", "Start to sign in a device that has no browser", tag, chain.Public, chain.Recorded("start-device"))
-	o.DefaultStatus = http.StatusCreated
-	huma.Register(api, o, h.startDevice)
-	o = chain.Operation(http.MethodPost, "/device/token", "pollDevice", "Poll whether the user has answered; an approved device gets a session", tag, chain.Public, chain.Recorded("sign-in"))
-	o.Errors = append(o.Errors, http.StatusConflict, http.StatusGone)
-	huma.Register(api, o, h.pollDevice)
+	registerForm[rest.DeviceAuthorizationRequest](api, h.startDevice, chain.Operation(
+		http.MethodPost, "/device", "startDevice", "Start to sign in a device that has no browser (RFC 8628)", tag, chain.Public, chain.Recorded("start-device")))
+	registerForm[rest.TokenRequest](api, h.pollDevice, chain.Operation(
+		http.MethodPost, "/device/token", "pollDevice", "Poll whether the user has answered; an approved device gets a session (RFC 8628)", tag, chain.Public, chain.Recorded("sign-in")))
 	huma.Register(api, chain.Operation(http.MethodGet, "/device/{userCode}", "getDevice", "Show what the device with this code asks for", tag, chain.OfAccount, chain.Recorded("look-up-device")), h.getDevice)
 	huma.Register(api, chain.Operation(http.MethodPost, "/device/answer", "answerDevice", "Approve or deny a device, which then acts as the caller", tag, chain.OfAccount, chain.Recorded("answer-device")), h.answerDevice)
 	huma.Register(api, chain.Operation(http.MethodPost, "/code", "exchangeCode", "Exchange the code from a browser for a session", tag, chain.Public, chain.Recorded("sign-in")), h.exchangeCode)
 }
 
-type startDeviceInput struct{ Body rest.NewDevice }
-
-func (h *devices) startDevice(ctx context.Context, in *startDeviceInput) (*chain.Answer[rest.Device], error) {
+func (h *devices) startDevice(ctx context.Context, in *formInput) (*chain.Answer[rest.DeviceAuthorization], error) {
+	form, err := in.values("client_id")
+	if err != nil {
+		return nil, err
+	}
 	r := chain.Of(ctx)
 	from := r.From
-	from.Client = cmp.Or(in.Body.Client, from.Client)
+	from.Client = form.Get("client_id")
 	start, err := h.devices.Start(ctx, from)
 	if err != nil {
 		return nil, problem.ExplainAccess(err)
 	}
 	page := r.Base() + DevicePath
-	return &chain.Answer[rest.Device]{Body: rest.Device{
+	return &chain.Answer[rest.DeviceAuthorization]{Body: rest.DeviceAuthorization{
 		DeviceCode: start.DeviceCode.Reveal(), UserCode: start.UserCode, VerificationURI: page,
 		VerificationURIComplete: page + "?" + url.Values{"user_code": {start.UserCode}}.Encode(),
-		Expires:                 start.Expires, IntervalSeconds: int(start.Interval.Seconds()),
+		ExpiresIn:               secondsUntil(start.Expires), Interval: int(start.Interval.Seconds()),
 	}}, nil
 }
 
-type pollDeviceInput struct{ Body rest.DevicePoll }
-
-func (h *devices) pollDevice(ctx context.Context, in *pollDeviceInput) (*chain.Answer[rest.Issued], error) {
-	issued, err := h.devices.Poll(ctx, in.Body.DeviceCode)
+func (h *devices) pollDevice(ctx context.Context, in *formInput) (*chain.Answer[rest.AccessToken], error) {
+	form, err := in.values("grant_type", "device_code")
+	if err != nil {
+		return nil, err
+	}
+	if form.Get("grant_type") != rest.DeviceGrant {
+		return nil, oauthProblem(rest.OAuthUnsupportedGrantType, "grant_type has to be "+rest.DeviceGrant)
+	}
+	issued, err := h.devices.Poll(ctx, form.Get("device_code"))
 	if err != nil {
 		// A device asks every few seconds: that it waits is no news.
 		chain.Of(ctx).Unremarkable = errors.Is(err, access.ErrAuthorizationPending) || errors.Is(err, access.ErrSlowDown)
-		return nil, problem.ExplainAccess(err)
+		chain.Of(ctx).Denied = problem.Refuses(err)
+		return nil, explainOAuth(err)
 	}
 	chain.Of(ctx).SignedIn(issued, "device")
-	return &chain.Answer[rest.Issued]{Body: toIssued(issued)}, nil
+	return &chain.Answer[rest.AccessToken]{Body: rest.AccessToken{Token: issued.Token.Reveal(), Type: "Bearer", ExpiresIn: secondsUntil(issued.Expires)}}, nil
+}
+
+// secondsUntil is how many whole seconds are left.
+func secondsUntil(end time.Time) int {
+	return max(int(time.Until(end).Round(time.Second).Seconds()), 0)
 }
 
 type getDeviceInput struct {

@@ -47,17 +47,18 @@ type Chain struct {
 	Recorder   *Recorder
 	Streams    *Streams
 
-	limits limits
-	once   once
-	log    *slog.Logger
-	now    func() time.Time
+	limits   limits
+	measures *measures
+	once     once
+	log      *slog.Logger
+	now      func() time.Time
 }
 
 // New returns a chain.
 func New(c Config) *Chain {
 	who := &Identities{credentials: c.Credentials, providers: c.Providers, cache: c.Cache}
 	return &Chain{
-		Identities: who, Recorder: newRecorder(c.Audit, c.Log), Streams: newStreams(who), limits: newLimits(),
+		Identities: who, Recorder: newRecorder(c.Audit, c.Log), Streams: newStreams(who), limits: newLimits(), measures: newMeasures(),
 		once: once{c.Answers, c.Log}, log: c.Log, now: c.Now,
 	}
 }
@@ -130,12 +131,14 @@ func (c *Chain) logged(next http.Handler) http.Handler {
 		begun, a := c.now(), &Answered{ResponseWriter: w}
 		next.ServeHTTP(a, r)
 		known, level := Of(r.Context()), slog.LevelDebug
+		took := c.now().Sub(begun)
+		c.measures.request(r.Method, a.Status, took)
 		// A client that went away does not see what became of it, and could fill the log by going away.
 		if a.Status >= http.StatusInternalServerError && r.Context().Err() == nil {
 			level = slog.LevelError
 		}
 		c.log.Log(r.Context(), level, "request", "id", known.ID, "method", r.Method, "path", r.URL.Path, "status", a.Status,
-			"caller", known.Caller.Name, "from", r.RemoteAddr, "took", c.now().Sub(begun).Round(time.Microsecond), "error", known.Failure)
+			"caller", known.Caller.Name, "from", r.RemoteAddr, "took", took.Round(time.Microsecond), "error", known.Failure)
 	})
 }
 

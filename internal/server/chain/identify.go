@@ -29,24 +29,31 @@ func (c *Chain) identify(ctx huma.Context, next func(huma.Context)) {
 		next(&reading{ctx, known})
 		return
 	}
-	if err := c.Identities.Authenticate(ctx.Context(), known, bearerOf(r)); err != nil {
-		known.Failure = err
-		p := problem.Of(err)
-		if problem.Refuses(err) {
-			p = problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "sign in, or send a valid token: Authorization: Bearer …")
-			ctx.SetHeader("WWW-Authenticate", `Bearer realm="kqueen"`)
-		}
-		if e, ok := entryOf(ctx); ok {
+	if p := c.admit(w, r, known); p != nil {
+		if e, ok := entryOf(ctx); ok && !known.Known() {
 			c.Recorder.Refused(ctx.Context(), e, p.Status)
 		}
 		WriteProblem(w, r, p)
 		return
 	}
-	if !known.move(c.limits.callers, known.Caller.Name) {
-		tooMany(w, r)
-		return
-	}
 	next(&reading{huma.WithContext(ctx, with(ctx.Context(), known)), known})
+}
+
+// admit authenticates the caller of a request and counts it in the caller's share, or returns why not; headers that belong to that
+// are set.
+func (c *Chain) admit(w http.ResponseWriter, r *http.Request, known *Request) *problem.Problem {
+	if err := c.Identities.Authenticate(r.Context(), known, bearerOf(r)); err != nil {
+		known.Failure = err
+		if !problem.Refuses(err) {
+			return problem.Of(err)
+		}
+		w.Header().Set("WWW-Authenticate", `Bearer realm="kqueen"`)
+		return problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "sign in, or send a valid token: Authorization: Bearer …")
+	}
+	if !known.move(c.limits.callers, known.Caller.Name) {
+		return full(w)
+	}
+	return nil
 }
 
 // below is a huma.Context whose method Context does not clash with its name as a field.

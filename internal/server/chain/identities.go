@@ -177,7 +177,7 @@ func (i *Identities) recheck(ctx context.Context) error {
 		return err
 	}
 	if now.Admin != r.Caller.Admin || !maps.Equal(now.Roles, r.Caller.Roles) {
-		return problem.Forbidden()
+		return problem.Changed()
 	}
 	return nil
 }

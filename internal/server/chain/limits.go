@@ -37,9 +37,12 @@ func (r *Request) move(to *share.Shares, party string) bool {
 }
 
 // tooMany tells a client to come again.
-func tooMany(w http.ResponseWriter, r *http.Request) {
+func tooMany(w http.ResponseWriter, r *http.Request) { WriteProblem(w, r, full(w)) }
+
+// full is what a client is told that has to come again; when, stands in a header.
+func full(w http.ResponseWriter) *problem.Problem {
 	w.Header().Set("Retry-After", "1")
-	WriteProblem(w, r, problem.New(http.StatusTooManyRequests, rest.CodeTooMany, "too many requests at once; retry after a second"))
+	return problem.New(http.StatusTooManyRequests, rest.CodeTooMany, "too many requests at once; retry after a second")
 }
 
 // limited bounds what one request may send and how many there are at once.

@@ -164,6 +164,9 @@ func (r *Recorder) describe(ctx context.Context, e Entry, status int) audit.Reco
 		Source: sourceOf(ctx, known), UserAgent: known.From.Client, RequestID: known.ID,
 		Outcome: outcomeOf(status), Status: status, Before: digest(known.Before), After: digest(known.After), Detail: known.Detail,
 	}
+	if known.Denied {
+		record.Outcome = audit.Denied
+	}
 	if known.Failure != nil && !known.Known() && record.Outcome == audit.Denied {
 		record.Reason = "not identified"
 	}

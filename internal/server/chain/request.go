@@ -65,6 +65,8 @@ type Request struct {
 	Before, After []byte
 	// Unremarkable says that the audit log need not have it.
 	Unremarkable bool
+	// Denied says that the caller may not, where the status of the answer does not: OAuth has 400 for that.
+	Denied bool
 
 	// path holds the parameters of the path.
 	path func(name string) string

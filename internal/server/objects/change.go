@@ -52,7 +52,7 @@ func (c collection) create(ctx context.Context, o *unstructured.Unstructured, dr
 		options = append(options, client.DryRunAll)
 	}
 	if err := c.callers.Create(ctx, o, options...); err != nil {
-		return nil, problem.Explain(err)
+		return nil, c.act("create", o).Explain(err)
 	}
 	if !dry {
 		chain.Of(ctx).Changed(nil, o)
@@ -65,6 +65,12 @@ func (c collection) create(ctx context.Context, o *unstructured.Unstructured, dr
 }
 
 func (c collection) patchObject(ctx context.Context, in *patchInput) (*objectOutput, error) {
+	if appliesType(in.ContentType) {
+		return applying{c, in}.object(ctx)
+	}
+	if err := needsApply(in); err != nil {
+		return nil, err
+	}
 	o, err := c.matching(ctx, in.IfMatch)
 	if err != nil {
 		return nil, err
@@ -119,7 +125,7 @@ func (c collection) deleteObject(ctx context.Context, in *deleteInput) (*deleteO
 		options = append(options, client.DryRunAll)
 	}
 	if err := c.callers.Delete(ctx, o, options...); err != nil {
-		return nil, problem.Explain(err)
+		return nil, c.act("delete", o).Explain(err)
 	}
 	if !in.DryRun {
 		chain.Of(ctx).Changed(o, nil)

@@ -43,6 +43,12 @@ func (c collection) namespaceOf(ctx context.Context) (string, error) {
 	return o.OwnedNamespace(), nil
 }
 
+// act is what a caller does with an object of the kind.
+func (k kind) act(verb string, o client.Object) rights.Act {
+	return rights.Act{Verb: verb, Resource: k.Plural, Namespace: o.GetNamespace()}
+}
+
+// may requires that the caller may do that with the objects of a namespace.
 func (c collection) may(ctx context.Context, verb, namespace string) error {
 	return c.rights.Require(ctx, rights.Act{Verb: verb, Resource: c.Plural, Namespace: namespace})
 }
@@ -162,8 +168,8 @@ func (c collection) getObject(ctx context.Context, in *getInput) (*objectOutput,
 	return out, err
 }
 
-// read reads the object of the path, as the caller.
-func (c collection) read(ctx context.Context) (*unstructured.Unstructured, error) {
+// addressed returns what the path says of an object: its kind, namespace and name.
+func addressed(ctx context.Context, c collection) (*unstructured.Unstructured, error) {
 	namespace, err := c.namespaceOf(ctx)
 	if err != nil {
 		return nil, err
@@ -176,13 +182,26 @@ func (c collection) read(ctx context.Context) (*unstructured.Unstructured, error
 	r.Object.Name = name
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(c.gvk())
-	err = c.callers.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o, nil
+}
+
+// read reads the object of the path, as the caller.
+func (c collection) read(ctx context.Context) (*unstructured.Unstructured, error) {
+	o, err := addressed(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	key := client.ObjectKeyFromObject(o)
+	err = c.callers.Get(ctx, key, o)
 	if apierrors.IsNotFound(err) && c.Scope == rest.ScopeShared {
-		err = c.callers.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: name}, o)
+		key.Namespace = v1alpha1.SystemNamespace
+		err = c.callers.Get(ctx, key, o)
 	}
 	if err != nil {
 		return nil, problem.Explain(err)
 	}
-	r.Object.UID = string(o.GetUID())
+	chain.Of(ctx).Object.UID = string(o.GetUID())
 	return o, nil
 }

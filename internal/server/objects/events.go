@@ -118,7 +118,7 @@ type placedEvent struct {
 func (n *newest) add(events []eventsv1.Event) {
 	for i := range events {
 		event := toEvent(&events[i])
-		p := place{Created: event.Time.UnixMicro(), Name: events[i].Name}
+		p := place{Created: event.LastSeenAt.UnixMicro(), Name: events[i].Name}
 		if n.after == nil || p.compare(*n.after) < 0 {
 			n.kept = append(n.kept, placedEvent{p, event})
 		}
@@ -159,7 +159,7 @@ func toEvent(e *eventsv1.Event) rest.ObjectEvent {
 		reporter = e.DeprecatedSource.Component
 	}
 	return rest.ObjectEvent{
-		Time: last.UTC(), FirstTime: first.UTC(), Type: e.Type, Reason: e.Reason, Message: e.Note, Count: count, Reporter: reporter,
+		LastSeenAt: last.UTC(), FirstSeenAt: first.UTC(), Type: e.Type, Reason: e.Reason, Message: e.Note, Count: count, Reporter: reporter,
 		Object: rest.ObjectReference{Kind: e.Regarding.Kind, Name: e.Regarding.Name, UID: string(e.Regarding.UID)},
 	}
 }

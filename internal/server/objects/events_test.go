@@ -17,11 +17,11 @@ func TestToEvent(t *testing.T) {
 	at := func(second int64) time.Time { return time.Unix(second, 0).UTC() }
 	regarding := corev1.ObjectReference{Kind: "Cluster", Name: "demo", UID: types.UID("u")}
 	want := rest.ObjectEvent{
-		Time: at(20), FirstTime: at(10), Type: "Normal", Reason: "Ready", Message: "it is", Count: 3, Reporter: "kqueen",
+		LastSeenAt: at(20), FirstSeenAt: at(10), Type: "Normal", Reason: "Ready", Message: "it is", Count: 3, Reporter: "kqueen",
 		Object: rest.ObjectReference{Kind: "Cluster", Name: "demo", UID: "u"},
 	}
 	once := want
-	once.Time, once.Count = at(10), 1
+	once.LastSeenAt, once.Count = at(10), 1
 	for name, tc := range map[string]struct {
 		event eventsv1.Event
 		want  rest.ObjectEvent

@@ -141,7 +141,7 @@ func (c collection) within(r reach) func(context.Context) error {
 		next += len(turn)
 		kept, err := c.allowed(ctx, "watch", turn)
 		if err == nil && len(kept) < len(turn) {
-			err = problem.Forbidden()
+			err = problem.Changed()
 		}
 		return err
 	}

@@ -29,9 +29,12 @@ type createInput struct {
 }
 
 type patchInput struct {
-	IfMatch string `header:"If-Match" maxLength:"256" doc:"The ETag of what you have read, or * for whatever is there."`
-	DryRun  bool   `query:"dryRun" doc:"Check, and answer what would be; change nothing."`
-	RawBody []byte `contentType:"application/merge-patch+json"`
+	ContentType  string `header:"Content-Type" maxLength:"256" doc:"application/merge-patch+json, or application/apply-patch+json for server-side apply."`
+	IfMatch      string `header:"If-Match" maxLength:"256" doc:"For a merge patch: the ETag of what you have read, or * for whatever is there."`
+	DryRun       bool   `query:"dryRun" doc:"Check, and answer what would be; change nothing."`
+	FieldManager string `query:"fieldManager" maxLength:"128" doc:"For server-side apply: who manages the fields; kqueen-api when it is empty."`
+	Force        bool   `query:"force" doc:"For server-side apply: take over fields that other managers have set."`
+	RawBody      []byte `contentType:"application/merge-patch+json"`
 }
 
 type replaceInput struct {
@@ -96,7 +99,12 @@ func newSchemas(registry huma.Registry) (*schemas, error) {
 		change.Properties = maps.Clone(input.Properties)
 		delete(change.Properties, "name")
 		change.Required = nil
-		for name, schema := range map[string]*huma.Schema{k.Name: &whole, k.Name + "Input": input, k.Name + "Change": &change} {
+		applied := change
+		applied.Properties = maps.Clone(change.Properties)
+		if spec := registry.Map()[k.Name+"Spec"]; spec != nil {
+			applied.Properties["spec"] = partial(spec)
+		}
+		for name, schema := range map[string]*huma.Schema{k.Name: &whole, k.Name + "Input": input, k.Name + "Change": &change, k.Name + "Apply": &applied} {
 			schema.PrecomputeMessages()
 			registry.Map()[name] = schema
 		}

@@ -69,7 +69,7 @@ func TestLeave(t *testing.T) {
 		status string
 	}{
 		"Allowed":     {nil, never, [2]time.Duration{never, never}, time.Minute, ""},
-		"Forbidden":   {problem.Forbidden(), never, [2]time.Duration{10 * time.Second, never}, 10 * time.Second, "401"},
+		"Forbidden":   {problem.Changed(), never, [2]time.Duration{10 * time.Second, never}, 10 * time.Second, "401"},
 		"Revoked":     {access.ErrUnauthenticated, never, [2]time.Duration{10 * time.Second, never}, 10 * time.Second, "401"},
 		"ShortOutage": {outage, 15 * time.Second, [2]time.Duration{10 * time.Second, 15 * time.Second}, time.Minute, ""},
 		"LongOutage":  {outage, never, [2]time.Duration{10 * time.Second, never}, 5*time.Second + unasked, "503"},

@@ -70,6 +70,8 @@ func (c collection) register(api huma.API) {
 		o := c.operation(http.MethodPatch, c.Parameter(), "update"+c.Name, "Change a "+c.Parameter(), chain.Recorded("update"))
 		o.RequestBody = c.body("application/merge-patch+json", c.Name+"Change")
 		huma.Register(api, o, c.patchObject)
+		// Afterwards: of several schemas huma would check bodies by any one. That of a change takes every object that can be applied.
+		o.RequestBody.Content[rest.MediaApply] = &huma.MediaType{Schema: c.schemas.ref(c.Name + "Apply")}
 		o = c.operation(http.MethodPut, c.Parameter(), "replace"+c.Name, "Replace all that you may say of a "+c.Parameter(), chain.Recorded("update"))
 		o.RequestBody = c.body("application/json", c.Name+"Change")
 		huma.Register(api, o, c.replaceObject)

@@ -36,7 +36,7 @@ type OperationQuery struct {
 	Cursor  string `query:"cursor" maxLength:"1024" doc:"Where to go on: the cursor of the page before, with the same other parameters."`
 	Kind    string `query:"kind" enum:"Cluster,NodePool,Machine" doc:"Only work on objects of this kind."`
 	Cluster string `query:"cluster" maxLength:"253" doc:"Only work on the cluster of this name and what belongs to it."`
-	State   string `query:"state" enum:"running,retrying,stalled" doc:"Only work that is in this state."`
+	State   string `query:"state" enum:"Running,Retrying,Stalled" doc:"Only work that is in this state."`
 }
 
 type operationsInput struct {
@@ -81,8 +81,8 @@ func (h *operations) listOperations(ctx context.Context, in *operationsInput) (*
 				return nil
 			}
 			p := placedOperation{place{Name: k.Name + "/" + op.Object.Name}, *op}
-			if op.Since != nil {
-				p.Created = op.Since.UnixMicro()
+			if op.LastTransitionAt != nil {
+				p.Created = op.LastTransitionAt.UnixMicro()
 			}
 			if after == nil || p.compare(*after) < 0 {
 				found = append(found, p)

@@ -25,7 +25,7 @@ func TestOperationOf(t *testing.T) {
 		return m
 	}
 	status := func(seen int64, next *metav1.Time, conditions ...metav1.Condition) v1alpha1.Status {
-		return v1alpha1.Status{ObservedGeneration: seen, NextTry: next, Conditions: conditions}
+		return v1alpha1.Status{ObservedGeneration: seen, NextRetryTime: next, Conditions: conditions}
 	}
 	c := func(name string, is metav1.ConditionStatus, reason, message string, second int64) metav1.Condition {
 		return metav1.Condition{Type: name, Status: is, Reason: reason, Message: message, LastTransitionTime: *stamp(second)}
@@ -53,28 +53,28 @@ func TestOperationOf(t *testing.T) {
 		object operator.Object
 		want   string
 	}{
-		"ClusterNew":      {cluster(meta(1), status(0, nil), ""), `create running Pending "its controller has not looked at it yet" 1 - 0/2`},
-		"ClusterMaking":   {cluster(meta(1), status(1, nil, accepted, working, unready("Provisioning", "keys")), "", v1alpha1.Step{Done: true}, v1alpha1.Step{}), `create running Provisioning "keys" 10 - 2/4`},
-		"ClusterRetrying": {cluster(meta(1), status(1, stamp(99), accepted, retrying, unready("ProvisionerFailed", "no room")), ""), `create retrying ProvisionerFailed "no room" 10 99 1/2`},
-		"ClusterRefused":  {cluster(meta(1), status(1, nil, idle, stalled, unready("Refused", "no")), ""), `create stalled Refused "no" 20 - 0/2`},
+		"ClusterNew":      {cluster(meta(1), status(0, nil), ""), `create Running Pending "its controller has not looked at it yet" 1 - 0/2`},
+		"ClusterMaking":   {cluster(meta(1), status(1, nil, accepted, working, unready("Provisioning", "keys")), "", v1alpha1.Step{Done: true}, v1alpha1.Step{}), `create Running Provisioning "keys" 10 - 2/4`},
+		"ClusterRetrying": {cluster(meta(1), status(1, stamp(99), accepted, retrying, unready("ProvisionerFailed", "no room")), ""), `create Retrying ProvisionerFailed "no room" 10 99 1/2`},
+		"ClusterRefused":  {cluster(meta(1), status(1, nil, idle, stalled, unready("Refused", "no")), ""), `create Stalled Refused "no" 20 - 0/2`},
 		"ClusterReady":    {cluster(meta(1), status(1, nil, accepted, kubeconfig, idle, ready), "v1.36.3"), ""},
-		"ClusterUpgrade":  {cluster(meta(2), status(2, nil, accepted, kubeconfig, working, unready("Provisioning", "rolls")), "v1.35.1"), `upgrade running Provisioning "rolls" 10 - 2/2`},
-		"ClusterUnseen":   {cluster(meta(3), status(2, nil, accepted, kubeconfig, idle, ready), "v1.36.3"), `update running Pending "its controller has not looked at it yet" - - 0/2`},
-		"ClusterDegraded": {cluster(meta(1), status(1, nil, accepted, kubeconfig, working, unready("Degraded", "etcd")), "v1.36.3"), `update running Degraded "etcd" 10 - 2/2`},
-		"ClusterDeleting": {cluster(deleted(2), status(2, nil, c("Reconciling", "True", "Deleting", "workers", 51), unready("Deleting", "workers")), "v1.36.3"), `delete running Deleting "workers" 50 - -`},
-		"ClusterDeleted":  {cluster(deleted(2), status(1, nil, idle, ready), "v1.36.3"), `delete running Deleting "" 50 - -`},
-		"ClusterStuck":    {cluster(deleted(2), status(2, nil, idle, stalled, unready("Refused", "no")), "v1.36.3"), `delete stalled Refused "no" 20 - -`},
-		"PoolNew":         {pool(meta(1), status(1, nil, working, unready("Scaling", "0 of 3")), 3, 3, 0, 3), `create running Scaling "0 of 3" 10 - 0/3`},
-		"PoolScaling":     {pool(meta(2), status(2, nil, working, c("Scaled", "False", "Scaling", "2 of 3", 9), unready("Scaling", "2 of 3")), 3, 3, 2, 3), `scale running Scaling "2 of 3" 10 - 2/3`},
-		"PoolDown":        {pool(meta(3), status(3, nil, working, c("Scaled", "False", "Scaling", "3 of 1", 9), unready("Scaling", "3 of 1")), 1, 3, 3, 3), `scale running Scaling "3 of 1" 10 - 1/1`},
-		"PoolUpdating":    {pool(meta(2), status(2, nil, working, c("Updated", "False", "Updating", "1 of 3", 9), unready("Updating", "1 of 3")), 3, 4, 3, 1), `update running Updating "1 of 3" 10 - 1/3`},
+		"ClusterUpgrade":  {cluster(meta(2), status(2, nil, accepted, kubeconfig, working, unready("Provisioning", "rolls")), "v1.35.1"), `upgrade Running Provisioning "rolls" 10 - 2/2`},
+		"ClusterUnseen":   {cluster(meta(3), status(2, nil, accepted, kubeconfig, idle, ready), "v1.36.3"), `update Running Pending "its controller has not looked at it yet" - - 0/2`},
+		"ClusterDegraded": {cluster(meta(1), status(1, nil, accepted, kubeconfig, working, unready("Degraded", "etcd")), "v1.36.3"), `update Running Degraded "etcd" 10 - 2/2`},
+		"ClusterDeleting": {cluster(deleted(2), status(2, nil, c("Reconciling", "True", "Deleting", "workers", 51), unready("Deleting", "workers")), "v1.36.3"), `delete Running Deleting "workers" 50 - -`},
+		"ClusterDeleted":  {cluster(deleted(2), status(1, nil, idle, ready), "v1.36.3"), `delete Running Deleting "" 50 - -`},
+		"ClusterStuck":    {cluster(deleted(2), status(2, nil, idle, stalled, unready("Refused", "no")), "v1.36.3"), `delete Stalled Refused "no" 20 - -`},
+		"PoolNew":         {pool(meta(1), status(1, nil, working, unready("Scaling", "0 of 3")), 3, 3, 0, 3), `create Running Scaling "0 of 3" 10 - 0/3`},
+		"PoolScaling":     {pool(meta(2), status(2, nil, working, c("Scaled", "False", "Scaling", "2 of 3", 9), unready("Scaling", "2 of 3")), 3, 3, 2, 3), `scale Running Scaling "2 of 3" 10 - 2/3`},
+		"PoolDown":        {pool(meta(3), status(3, nil, working, c("Scaled", "False", "Scaling", "3 of 1", 9), unready("Scaling", "3 of 1")), 1, 3, 3, 3), `scale Running Scaling "3 of 1" 10 - 1/1`},
+		"PoolUpdating":    {pool(meta(2), status(2, nil, working, c("Updated", "False", "Updating", "1 of 3", 9), unready("Updating", "1 of 3")), 3, 4, 3, 1), `update Running Updating "1 of 3" 10 - 1/3`},
 		"PoolReady":       {pool(meta(2), status(2, nil, idle, ready), 3, 3, 3, 3), ""},
 		"MachineNew": {&v1alpha1.Machine{ObjectMeta: meta(1), Spec: v1alpha1.MachineSpec{ClusterName: "demo"}, Status: v1alpha1.MachineStatus{
 			Status: status(1, nil, c("Bootstrapped", "True", "Bootstrapped", "", 3), working, unready("MachineCreating", "boots")),
-		}}, `create running MachineCreating "boots" 10 - 1/3`},
+		}}, `create Running MachineCreating "boots" 10 - 1/3`},
 		"MachineLost": {&v1alpha1.Machine{ObjectMeta: meta(1), Spec: v1alpha1.MachineSpec{ClusterName: "demo"}, Status: v1alpha1.MachineStatus{
-			JoinedAt: stamp(7), Status: status(1, nil, working, c("Ready", "Unknown", "ClusterUnreachable", "gone", 9)),
-		}}, `update running ClusterUnreachable "gone" 10 - 0/3`},
+			JoinTime: stamp(7), Status: status(1, nil, working, c("Ready", "Unknown", "ClusterUnreachable", "gone", 9)),
+		}}, `update Running ClusterUnreachable "gone" 10 - 0/3`},
 	} {
 		if got := oneLine(operationOf("Kind", tc.object)); got != tc.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, tc.want)
@@ -104,5 +104,5 @@ func oneLine(op *rest.Operation) string {
 	if op.Progress != nil {
 		progress = encoded(op.Progress.Done) + "/" + encoded(op.Progress.Total)
 	}
-	return strings.Join([]string{op.Action, op.State, op.Reason, encoded(op.Message), second(op.Since), second(op.NextTry), progress}, " ")
+	return strings.Join([]string{op.Action, op.State, op.Reason, encoded(op.Message), second(op.LastTransitionAt), second(op.NextRetryAt), progress}, " ")
 }

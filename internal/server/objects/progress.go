@@ -29,7 +29,7 @@ func operationOf(kind string, o operator.Object) *rest.Operation {
 	if unseen && o.GetDeletionTimestamp() == nil {
 		op.Reason, op.Message = reasonPending, "its controller has not looked at it yet"
 		if status.ObservedGeneration == 0 {
-			op.Since = timeOf(new(o.GetCreationTimestamp()))
+			op.LastTransitionAt = timeOf(new(o.GetCreationTimestamp()))
 		}
 		return op
 	}
@@ -45,10 +45,10 @@ func explainWork(op *rest.Operation, o operator.Object, stalled bool) {
 		op.State, cause = rest.StateStalled, apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStalled)
 	}
 	if cause != nil {
-		op.Since = timeOf(&cause.LastTransitionTime)
+		op.LastTransitionAt = timeOf(&cause.LastTransitionTime)
 	}
-	if !stalled && (status.NextTry != nil || cause != nil && cause.Reason == v1alpha1.ReasonRetrying) {
-		op.State, op.NextTry = rest.StateRetrying, timeOf(status.NextTry)
+	if !stalled && (status.NextRetryTime != nil || cause != nil && cause.Reason == v1alpha1.ReasonRetrying) {
+		op.State, op.NextRetryAt = rest.StateRetrying, timeOf(status.NextRetryTime)
 	}
 	// Ready repeats the first thing that is not as wanted; the others say only that work goes on.
 	ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
@@ -63,7 +63,7 @@ func explainWork(op *rest.Operation, o operator.Object, stalled bool) {
 			op.Reason = v1alpha1.ReasonDeleting
 		}
 		if !stalled {
-			op.Since = timeOf(deleted)
+			op.LastTransitionAt = timeOf(deleted)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func actionOf(o operator.Object) string {
 			return rest.ActionScale
 		}
 	case *v1alpha1.Machine:
-		if o.Status.JoinedAt == nil {
+		if o.Status.JoinTime == nil {
 			return rest.ActionCreate
 		}
 	}

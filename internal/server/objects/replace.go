@@ -39,7 +39,7 @@ func (c collection) update(ctx context.Context, o *unstructured.Unstructured, sa
 		options = append(options, client.DryRunAll)
 	}
 	if err := c.callers.Update(ctx, o, options...); err != nil {
-		return nil, problem.Explain(err)
+		return nil, c.act("update", o).Explain(err)
 	}
 	if !dry {
 		chain.Of(ctx).Changed(before, o)

@@ -36,7 +36,7 @@ func (v *visit) ask(provider string) error {
 	if chain.Harmless(provider) { // a name, and no path
 		return v.send(providerPage(provider, next))
 	}
-	return v.send(signInPath + "?" + url.Values{"next": {next}}.Encode())
+	return v.send(SignInPath + "?" + url.Values{"next": {next}}.Encode())
 }
 
 // showDevice asks for the code that a device shows. One that came with the link is not looked up before the user sends

@@ -36,10 +36,8 @@ func (v *visit) proof(path string) string {
 // each would do: the browser's own word, in two headers, and the proof.
 func (v *visit) checkForm() error {
 	refused := problem.New(http.StatusForbidden, rest.CodeForbidden, "This form was not sent by a page of KQueen. Go back, load the page again, and send it once more.")
-	if v.r.Header.Get("Origin") != v.Base() {
-		return refused
-	}
-	if site := v.r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
+	// The standard library takes a form that says nothing of where it comes from, and one by http of the same host.
+	if v.r.Header.Get("Origin") != v.Base() || new(http.CrossOriginProtection).Check(v.r) != nil {
 		return refused
 	}
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)

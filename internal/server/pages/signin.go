@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	signInPath  = "/signin"
+	// SignInPath is the page on which users sign in.
+	SignInPath  = "/signin"
 	signOutPath = "/signout"
 )
 
@@ -62,7 +63,7 @@ func (v *visit) offer(status int, p signInPage) error {
 
 // providerPage is where signing in with a provider begins.
 func providerPage(name, next string) string {
-	address := url.URL{Path: signInPath + "/" + name}
+	address := url.URL{Path: SignInPath + "/" + name}
 	if next != "" {
 		address.RawQuery = url.Values{"next": {next}}.Encode()
 	}
@@ -97,7 +98,7 @@ func (s *Pages) takePassword(v *visit) error {
 func (v *visit) enter(issued access.Issued, by, next string) error {
 	v.SignedIn(issued, by)
 	v.keep(SessionCookie, issued.Token.Reveal(), time.Until(issued.Expires))
-	return v.send(cmp.Or(next, signInPath))
+	return v.send(cmp.Or(next, SignInPath))
 }
 
 // leave ends the session of the browser.
@@ -109,7 +110,7 @@ func (s *Pages) leave(v *visit) error {
 			return problem.ExplainAccess(err)
 		}
 	}
-	return v.send(signInPath)
+	return v.send(SignInPath)
 }
 
 // goToProvider sends the browser to an identity provider.

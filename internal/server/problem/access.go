@@ -38,10 +38,6 @@ func accessErrors() []struct {
 		{access.ErrProviderUser, http.StatusConflict, rest.CodeConflict, ""},
 		{access.ErrTooMany, http.StatusTooManyRequests, rest.CodeTooMany, ""},
 
-		{access.ErrAuthorizationPending, http.StatusConflict, rest.CodeAuthorizationPending, "the user has not answered yet"},
-		{access.ErrSlowDown, http.StatusTooManyRequests, rest.CodeSlowDown, "you ask too often; wait five seconds more from now on"},
-		{access.ErrExpiredToken, http.StatusGone, rest.CodeExpired, "the user did not answer in time; begin anew"},
-		{access.ErrAccessDenied, http.StatusForbidden, rest.CodeDenied, "the user denied it, or may not sign in any more"},
 		{access.ErrInvalidGrant, http.StatusUnauthorized, rest.CodeInvalidGrant, "the code is not good, or was used; begin anew"},
 	}
 }
@@ -76,9 +72,6 @@ func ExplainAccess(err error) error {
 		p := New(known.status, known.code, known.detail)
 		if p.Detail == "" {
 			p.Detail = known.err.Error()
-		}
-		if known.code == rest.CodeAuthorizationPending {
-			p.Retryable = true
 		}
 		return p
 	}

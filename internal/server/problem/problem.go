@@ -5,6 +5,7 @@ package problem
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/tenancy/access/password"
 	"kqueen.io/kqueen/internal/tenancy/organization"
 )
@@ -30,7 +32,7 @@ func (p *Problem) GetStatus() int { return p.Status }
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
 
 // problemBase is where problems are explained, a heading for each code.
-const problemBase = "https://kqueen.io/docs/api#"
+const problemBase = "https://kqueen.io/docs/reference/api#"
 
 // New returns a problem: its HTTP status, its code, what is wrong, and with which parts of the request.
 func New(status int, code, detail string, fields ...rest.FieldError) *Problem {
@@ -45,9 +47,35 @@ func NotFound() *Problem {
 	return New(http.StatusNotFound, rest.CodeNotFound, "not found, or access denied")
 }
 
-// Forbidden is the answer to a caller whose role does not allow it.
-func Forbidden() *Problem {
-	return New(http.StatusForbidden, rest.CodeForbidden, "your role does not allow that")
+// Forbidden is the answer to a caller whose role does not allow it. Needed is the lowest one that does; "" stands for administrators.
+func Forbidden(needed v1alpha1.Role) *Problem {
+	detail := fmt.Sprintf("this needs the role %s or higher in the organization", needed)
+	switch needed {
+	case "":
+		detail = "only administrators of the installation may do this"
+	case v1alpha1.RoleOwner:
+		detail = "this needs the role owner in the organization"
+	}
+	return New(http.StatusForbidden, rest.CodeForbidden, detail)
+}
+
+// Changed is the answer to a caller who may do less than when they connected.
+func Changed() *Problem {
+	return New(http.StatusForbidden, rest.CodeForbidden, "your roles have changed; see them with GET /me")
+}
+
+// Refused is Explain for an act that needs a role.
+func Refused(err error, needed v1alpha1.Role) error {
+	if apierrors.IsForbidden(err) && !decidedByAdmission(err) {
+		return Forbidden(needed)
+	}
+	return Explain(err)
+}
+
+// decidedByAdmission says whether a refusal is by admission, which says what the field should be, and not by RBAC.
+func decidedByAdmission(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0
 }
 
 // Explain makes a problem of what an act ended with on the admin plane. What the API server says of the
@@ -160,7 +188,7 @@ func From(v any) (p *Problem, cause error) {
 // forbidden tells a refusal by admission, which says what the field should be, from one by RBAC.
 func forbidden(said metav1.Status) *Problem {
 	if said.Details == nil || len(said.Details.Causes) == 0 {
-		return Forbidden()
+		return New(http.StatusForbidden, rest.CodeForbidden, "none of your roles allows this; see them with GET /me")
 	}
 	for _, c := range said.Details.Causes {
 		if c.Type == organization.CauseQuotaExceeded {
@@ -168,6 +196,19 @@ func forbidden(said metav1.Status) *Problem {
 		}
 	}
 	return New(http.StatusForbidden, rest.CodeForbidden, said.Details.Causes[0].Message, causes(said)...)
+}
+
+// FieldConflict is the answer to an apply of fields that other managers have set to other values.
+func FieldConflict(err error) *Problem {
+	p := New(http.StatusConflict, rest.CodeFieldConflict, "other field managers have set these fields to other values")
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return p
+	}
+	for _, c := range status.Status().Details.Causes {
+		p.Errors = append(p.Errors, rest.FieldError{Pointer: pointer(strings.TrimPrefix(c.Field, ".")), Detail: c.Message})
+	}
+	return p
 }
 
 // causes turns the API server's field paths into JSON pointers.

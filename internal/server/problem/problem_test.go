@@ -28,7 +28,7 @@ func TestRefuses(t *testing.T) {
 		"Unknown":       {fmt.Errorf("identify: %w", access.ErrUnauthenticated), true, http.StatusUnauthorized},
 		"NoMint":        {access.ErrNeedsMint, true, http.StatusForbidden},
 		"NeedsFresh":    {access.ErrNeedsFresh, true, http.StatusUnauthorized},
-		"Role":          {Forbidden(), true, http.StatusForbidden},
+		"Role":          {Forbidden("owner"), true, http.StatusForbidden},
 		"ByThePlane":    {forbidden, true, http.StatusForbidden},
 		"NotFound":      {NotFound(), false, http.StatusNotFound},
 		"Silent":        {context.DeadlineExceeded, false, http.StatusServiceUnavailable},

@@ -1,5 +1,5 @@
 // Package reference renders the document of the REST API for readers: pages of operations and schemas that need no script and
-// nothing of another host. It is pure but for the handlers that serve what is made once.
+// nothing of another host. It is pure but for the handler that serves what is made once.
 package reference
 
 import (
@@ -23,29 +23,30 @@ import (
 //go:embed page.html
 var referencePage string
 
-//go:embed style.css
-var referenceStyle []byte
+// Path is where the reference is, among the pages of the documentation.
+const Path = "/docs/reference/operations"
 
-// referencePolicy lets browsers take the page's own style, and nothing else from anywhere.
-const referencePolicy = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+// policy lets browsers take the style of the documentation, and nothing else from anywhere.
+const policy = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// Register serves the reference of a document, which is whole by now, at /docs. The page is made when the first reader asks.
+// Serve answers with a page of the documentation, or with its style.
+func Serve(w http.ResponseWriter, kind string, data []byte) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Security-Policy", policy)
+	_, _ = w.Write(data)
+}
+
+// Register serves the reference of a document, which is whole by now. The page is made when the first reader asks.
 func Register(mux *http.ServeMux, api *huma.OpenAPI) {
 	made := sync.OnceValues(func() ([]byte, error) { return reference(api) })
-	serve := func(w http.ResponseWriter, kind string, data []byte) {
-		w.Header().Set("Content-Type", kind)
-		w.Header().Set("Content-Security-Policy", referencePolicy)
-		_, _ = w.Write(data)
-	}
-	mux.HandleFunc("GET /docs", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, r *http.Request) {
 		page, err := made()
 		if err != nil {
 			chain.WriteProblem(w, r, problem.Of(err))
 			return
 		}
-		serve(w, "text/html; charset=utf-8", page)
+		Serve(w, "text/html; charset=utf-8", page)
 	})
-	mux.HandleFunc("GET /docs/style.css", func(w http.ResponseWriter, _ *http.Request) { serve(w, "text/css; charset=utf-8", referenceStyle) })
 }
 
 type referenceDocument struct {

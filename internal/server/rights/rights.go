@@ -5,6 +5,7 @@ package rights
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -16,6 +17,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/problem"
+	"kqueen.io/kqueen/internal/tenancy/role"
 )
 
 // Rights ask the admin plane. Make them with New.
@@ -47,11 +49,27 @@ func (r *Rights) Allows(ctx context.Context, a Act) (bool, error) {
 	return allowed, nil
 }
 
+// needed is the lowest role that may; "" for administrators alone.
+func (a Act) needed() v1alpha1.Role {
+	resource := a.Resource
+	if a.Subresource != "" {
+		resource += "/" + a.Subresource
+	}
+	ofOrganization := strings.HasPrefix(a.Namespace, v1alpha1.NamespacePrefix) || a.Resource == "organizations"
+	if a.Group != "" && a.Group != v1alpha1.GroupVersion.Group || !ofOrganization {
+		return ""
+	}
+	return role.Needed(a.Verb, resource)
+}
+
+// Explain makes a problem of what the admin plane answered to an act of the caller's.
+func (a Act) Explain(err error) error { return problem.Refused(err, a.needed()) }
+
 // Require returns a problem when the caller may not.
 func (r *Rights) Require(ctx context.Context, a Act) error {
 	allowed, err := r.Allows(ctx, a)
 	if err == nil && !allowed {
-		return problem.Forbidden()
+		return problem.Forbidden(a.needed())
 	}
 	return err
 }

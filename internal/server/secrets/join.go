@@ -89,7 +89,7 @@ func notJoinable(m *v1alpha1.Machine) string {
 		return "the machine is created by the provider " + m.Spec.Provider + ", which joins it"
 	case m.DeletionTimestamp != nil:
 		return "the machine is being removed"
-	case m.Status.JoinedAt != nil:
+	case m.Status.JoinTime != nil:
 		return "the machine has joined already"
 	}
 	return ""

@@ -42,6 +42,8 @@ type Status struct {
 	Gateway    string    `json:"gateway"`
 	API        string    `json:"api"`
 	Kubeconfig string    `json:"kubeconfig"`
+	// RestartedBy names what starts it again when it crashes: "keeper" or "systemd"; empty when it does not know of any.
+	RestartedBy string `json:"restartedBy,omitempty"`
 	// MemoryBytes is what this process takes from the host and shares with no other, LiveBytes what of it was in use when
 	// garbage was last collected.
 	MemoryBytes uint64 `json:"memoryBytes"`
@@ -60,8 +62,11 @@ type Status struct {
 type WorkloadStatus struct {
 	ID string `json:"id"`
 	// Name is namespace/name of the control plane or machine; for KQueen's own workloads the ID.
-	Name       string            `json:"name"`
-	Own        bool              `json:"own"`
+	Name string `json:"name"`
+	Own  bool   `json:"own"`
+	// Cluster is organization/name of the cluster that it is of; empty for KQueen's own. Node says that it is one of its nodes.
+	Cluster    string            `json:"cluster,omitempty"`
+	Node       bool              `json:"node,omitempty"`
 	Components []ComponentStatus `json:"components"`
 	// Confinement says what keeps the programs from the host and from others: "complete", or what is missing and why. Empty
 	// for those that run as KQueen does by design.
@@ -70,12 +75,14 @@ type WorkloadStatus struct {
 
 // ComponentStatus is what one program does and uses.
 type ComponentStatus struct {
-	Name        string  `json:"name"`
-	State       string  `json:"state"`
-	PID         int     `json:"pid,omitempty"`
-	Restarts    int     `json:"restarts"`
-	MemoryBytes uint64  `json:"memoryBytes"`
-	CPUSeconds  float64 `json:"cpuSeconds"`
+	Name  string `json:"name"`
+	State string `json:"state"`
+	PID   int    `json:"pid,omitempty"`
+	// StartedAt is of the process that runs.
+	StartedAt   time.Time `json:"startedAt,omitzero"`
+	Restarts    int       `json:"restarts"`
+	MemoryBytes uint64    `json:"memoryBytes"`
+	CPUSeconds  float64   `json:"cpuSeconds"`
 }
 
 // ErrNotRunning says that no kqueen runs on the data directory.
@@ -146,10 +153,12 @@ func silence(dir string) error {
 	return &SilentError{Dir: dir, PID: pid}
 }
 
-// Socket answers. All fields are required.
+// Socket answers. All fields are required but RestartedBy.
 type Socket struct {
 	// Dir is the data directory, Version is kqueen's, and Gateway is the gateway's address.
 	Dir, Version, Gateway string
+	// RestartedBy is that of [Status]; may be empty.
+	RestartedBy string
 	// API is the address of the REST API; empty until its port is open.
 	API        func() string
 	StartedAt  time.Time
@@ -207,7 +216,7 @@ func (s *Socket) Serve(ctx context.Context) error {
 func (s *Socket) status(ctx context.Context) (*Status, error) {
 	found := &Status{
 		PID: os.Getpid(), Version: s.Version, StartedAt: s.StartedAt, DataDir: s.Dir,
-		Gateway: s.Gateway, API: s.API(), Kubeconfig: filepath.Join(s.Dir, "admin.kubeconfig"),
+		Gateway: s.Gateway, RestartedBy: s.RestartedBy, API: s.API(), Kubeconfig: filepath.Join(s.Dir, "admin.kubeconfig"),
 		Ready: s.Ready(), Stalled: s.Stalled(), Problems: s.Problems(),
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -223,44 +232,48 @@ func (s *Socket) status(ctx context.Context) (*Status, error) {
 	}
 	asking, cancel := context.WithTimeout(ctx, namesTimeout)
 	defer cancel()
-	names := s.workloadNames(asking)
+	known := s.workloads(asking)
 	found.Problems = append(found.Problems, s.storeProblems(asking)...)
 	for _, id := range ids {
 		status, err := s.Supervisor.Status(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		found.Workloads = append(found.Workloads, WorkloadStatus{
-			ID: id, Name: cmp.Or(names[id], id), Own: s.Owns(id), Components: componentsOf(status), Confinement: status.Confinement,
-		})
+		w := known[id]
+		w.ID, w.Name, w.Own, w.Components, w.Confinement = id, cmp.Or(w.Name, id), s.Owns(id), componentsOf(status), status.Confinement
+		found.Workloads = append(found.Workloads, w)
 	}
 	found.Warnings = s.Warnings(len(ids))
 	return found, nil
 }
 
-// workloadNames are namespace/name by workload, and store-gate/name of those that stand before data stores; empty until the admin plane is
-// ready.
-func (s *Socket) workloadNames(ctx context.Context) map[string]string {
-	names := map[string]string{}
+// workloads are what the admin plane knows of workloads: namespace/name, and store-gate/name of those that stand before data stores, and of
+// which cluster they are. Empty until the admin plane is ready.
+func (s *Socket) workloads(ctx context.Context) map[string]WorkloadStatus {
+	known := map[string]WorkloadStatus{}
 	admin := s.Admin()
 	if admin == nil {
-		return names
+		return known
 	}
 	for _, list := range []client.ObjectList{&v1alpha1.ControlPlaneList{}, &v1alpha1.MachineList{}, &v1alpha1.DataStoreList{}} {
 		if err := admin.List(ctx, list); err != nil {
 			s.Log.Warn("list objects for the status", "list", fmt.Sprintf("%T", list), "error", err)
 		}
-		_ = apimeta.EachListItem(list, func(o runtime.Object) error {
-			obj := o.(client.Object)
-			if _, ok := obj.(*v1alpha1.DataStore); ok {
-				names[s.Gate(obj.GetUID())] = "store-gate/" + obj.GetName()
-			} else {
-				names[string(obj.GetUID())] = obj.GetNamespace() + "/" + obj.GetName()
+		_ = apimeta.EachListItem(list, func(item runtime.Object) error {
+			o := item.(client.Object)
+			name, in := o.GetNamespace()+"/"+o.GetName(), strings.TrimPrefix(o.GetNamespace(), v1alpha1.NamespacePrefix)+"/"
+			switch o := item.(type) {
+			case *v1alpha1.DataStore:
+				known[s.Gate(o.UID)] = WorkloadStatus{Name: "store-gate/" + o.Name}
+			case *v1alpha1.Machine:
+				known[string(o.UID)] = WorkloadStatus{Name: name, Cluster: in + o.Spec.ClusterName, Node: true}
+			default:
+				known[string(o.(client.Object).GetUID())] = WorkloadStatus{Name: name, Cluster: in + o.(client.Object).GetName()}
 			}
 			return nil
 		})
 	}
-	return names
+	return known
 }
 
 // anonymousMemory is what this process takes from the host and shares with no other, in bytes.
@@ -282,7 +295,7 @@ func componentsOf(status supervise.Status) []ComponentStatus {
 	var out []ComponentStatus
 	for _, c := range status.Components {
 		out = append(out, ComponentStatus{
-			Name: c.Name, State: string(c.State), PID: c.PID, Restarts: c.Restarts,
+			Name: c.Name, State: string(c.State), PID: c.PID, StartedAt: c.StartedAt, Restarts: c.Restarts,
 			MemoryBytes: c.Use.AnonymousBytes, CPUSeconds: c.Use.CPUSeconds,
 		})
 	}

@@ -19,7 +19,7 @@ type Setup struct {
 	API string `json:"api"`
 	// Token is good once, until Expires; it replaces the one before. Empty when there is a user already.
 	Token   string    `json:"token,omitempty"`
-	Expires time.Time `json:"expires,omitzero"`
+	Expires time.Time `json:"expiresAt,omitzero"`
 }
 
 // SetupTokens make the tokens, as access.Setup does.

@@ -2,10 +2,8 @@ package access
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/subtle"
 	"database/sql"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +11,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"golang.org/x/oauth2"
 
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/invalid"
@@ -136,8 +136,7 @@ func (s *Codes) Exchange(ctx context.Context, code, codeVerifier, redirectURI st
 
 // proves says whether a challenge was made of a verifier (RFC 7636, section 4.6).
 func proves(verifier, challenge string) bool {
-	sum := sha256.Sum256([]byte(verifier))
-	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
+	return subtle.ConstantTimeCompare([]byte(oauth2.S256ChallengeFromVerifier(verifier)), []byte(challenge)) == 1
 }
 
 // checkRedirect takes what leads to a program on the machine of the browser (RFC 8252, section 7.3), and by an address:

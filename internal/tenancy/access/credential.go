@@ -103,7 +103,7 @@ func (s *Credentials) checkToken(wanted NewToken) error {
 	now := s.clock()
 	if latest := now.Add(s.config.TokenLifetime); !wanted.Expires.After(now) || wanted.Expires.After(latest) {
 		return invalid.Want(
-			"expires", "it is missing, over or too far away",
+			"expiresAt", "it is missing, over or too far away",
 			"a time up to "+latest.UTC().Format(time.RFC3339),
 		)
 	}

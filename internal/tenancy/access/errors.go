@@ -10,8 +10,8 @@ import (
 var (
 	// ErrUnauthenticated is the answer to everything that does not prove who the caller is, whatever the cause.
 	ErrUnauthenticated = errors.New("not signed in, or with something that is not good any more")
-	// ErrNotFound says that there is no such thing, or that it belongs to another user.
-	ErrNotFound = errors.New("there is no such thing")
+	// ErrNotFound says that it does not exist, or that it belongs to another user.
+	ErrNotFound = errors.New("not found")
 	// ErrExists says that the name is taken.
 	ErrExists = errors.New("the name is taken")
 	// ErrSpent is the answer to a one-time token that was used, expired, was replaced or never was.
@@ -19,7 +19,7 @@ var (
 	// ErrSetUp says that there are users, so that no user can be the first any more.
 	ErrSetUp = errors.New("KQueen has users already; an administrator adds others")
 	// ErrLastAdmin says that no administrator would be left.
-	ErrLastAdmin = errors.New("this is the last administrator who can sign in; make another user one first")
+	ErrLastAdmin = errors.New("this is the last administrator who can sign in; make another user an administrator first")
 	// ErrNeedsSession says that a credential cannot do what only a signed-in user may.
 	ErrNeedsSession = errors.New("tokens cannot do this; sign in")
 	// ErrNeedsFresh says that the user of a session proved who they are longer ago than FreshFor.

@@ -54,7 +54,7 @@ func (s *Credentials) bound(ctx context.Context, tx *sql.Tx, a account, wanted N
 		return ErrNeedsSession
 	}
 	if database.FromTime(database.Time(wanted.Expires)).After(by.expires) {
-		return invalid.Want("expires", "it is after the token ends that makes it", "a time up to "+by.expires.UTC().Format(time.RFC3339))
+		return invalid.Want("expiresAt", "it is after the token ends that makes it", "a time up to "+by.expires.UTC().Format(time.RFC3339))
 	}
 	scope := wanted.Scope
 	if a.kind == ServiceAccount {

@@ -52,7 +52,7 @@ func TestMint(t *testing.T) {
 	}{
 		"Whole":     {m.whole, NewToken{Expires: m.ends}, "", nil},
 		"Narrowed":  {m.whole, NewToken{Expires: m.ends, Scope: to("search", "owner")}, "", nil},
-		"Outlives":  {m.whole, NewToken{Expires: m.ends.Add(time.Microsecond)}, "expires", nil},
+		"Outlives":  {m.whole, NewToken{Expires: m.ends.Add(time.Microsecond)}, "expiresAt", nil},
 		"Mints":     {m.whole, NewToken{Expires: m.ends, Mint: true}, "", ErrNeedsSession},
 		"Plain":     {plain, NewToken{Expires: m.ends}, "", ErrNeedsMint},
 		"Same":      {m.narrow, NewToken{Expires: m.ends, Scope: to("payments", "operator")}, "", nil},

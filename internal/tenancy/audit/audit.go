@@ -5,7 +5,7 @@
 // the one before. Who can write to the database and does not have the key can
 // neither change, invent, move nor remove a record without [Log.Verify] naming the
 // place. It hides the chain, its lock, and the order of records. Packages that act
-// for a caller may import it; it knows nothing of HTTP. docs/audit.md says what is
+// for a caller may import it; it knows nothing of HTTP. docs/operations/audit.md says what is
 // recorded and how a log is checked without this package.
 package audit
 

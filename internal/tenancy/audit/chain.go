@@ -61,7 +61,7 @@ func write(to hash.Hash, fields ...string) {
 	}
 }
 
-// hash is what the record's hash has to be. Its fields stand in docs/audit.md: a change there is another Format.
+// hash is what the record's hash has to be. Its fields stand in docs/operations/audit.md: a change there is another Format.
 func (k keys) hash(r Record) string {
 	fields := []string{
 		Format, r.Previous, strconv.FormatInt(r.Sequence, 10), strconv.FormatInt(database.Time(r.Time), 10),

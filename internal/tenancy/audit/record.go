@@ -38,7 +38,7 @@ const (
 )
 
 // Record is one action. Fields that are longer than allowed are cut and end in "…"; control characters and what
-// changes the direction of text are replaced; see docs/audit.md for the limits.
+// changes the direction of text are replaced; see docs/operations/audit.md for the limits.
 type Record struct {
 	// Sequence is 1 for the first record and grows by one. Append gives it.
 	Sequence int64 `json:"sequence"`
@@ -53,7 +53,7 @@ type Record struct {
 	// Source is the client's address.
 	Source    string `json:"source,omitempty"`
 	UserAgent string `json:"userAgent,omitempty"`
-	RequestID string `json:"requestID,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
 
 	Outcome Outcome `json:"outcome"`
 	// Status is the one of HTTP that was answered; 0 when none was.

@@ -125,7 +125,7 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestHash: the encoding is as docs/audit.md says, and no field can pass for a part of its neighbour.
+// TestHash: the encoding is as docs/operations/audit.md says, and no field can pass for a part of its neighbour.
 func TestHash(t *testing.T) {
 	k, err := newKeys(testKey)
 	if err != nil {
@@ -150,7 +150,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// TestHashIsForEver: the encoding of logs that were written does not change. docs/audit.md has the same example.
+// TestHashIsForEver: the encoding of logs that were written does not change. docs/operations/audit.md has the same example.
 func TestHashIsForEver(t *testing.T) {
 	key := make([]byte, KeySize)
 	for i := range key {

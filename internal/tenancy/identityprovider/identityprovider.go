@@ -42,6 +42,7 @@ func New(c Config) *operator.Reconciler[*v1alpha1.IdentityProvider] {
 		Client:   c.Client,
 		Recorder: c.Recorder,
 		New:      func() *v1alpha1.IdentityProvider { return &v1alpha1.IdentityProvider{} },
+		Ready:    "users can sign in by it",
 		Phases: []operator.Phase[*v1alpha1.IdentityProvider]{
 			{Condition: v1alpha1.ConditionSecretReady, Ensure: r.findSecret},
 			{Condition: v1alpha1.ConditionDiscovered, Ensure: r.discover},
@@ -58,7 +59,7 @@ func (r *reconciler) findSecret(ctx context.Context, p *v1alpha1.IdentityProvide
 	case errors.Is(err, errNoSecret):
 		return operator.Stalled(v1alpha1.ReasonSecretMissing, "the client has no secret yet; set it with: kqueen identityprovider secret %s", p.Name)
 	case errors.Is(err, errForeign):
-		return operator.Stalled(v1alpha1.ReasonSecretForeign, "the Secret %s in %s was made for something else; delete it, and set the client's secret anew", p.SecretName(), v1alpha1.SystemNamespace)
+		return operator.Stalled(v1alpha1.ReasonSecretForeign, "the Secret %s in %s was created for something else; delete it, and set the client's secret again", p.SecretName(), v1alpha1.SystemNamespace)
 	case err != nil:
 		return operator.Retry(v1alpha1.ReasonSecretUnread, err)
 	}

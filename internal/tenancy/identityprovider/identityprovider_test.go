@@ -117,7 +117,7 @@ func (s *subject) world() operatortest.World {
 				end = append(end, fmt.Sprint(c.Type, "=", c.Status, " ", c.Reason, " ", c.Message))
 			}
 			slices.Sort(end) // conditions stand in the order in which they were first said
-			return append(end, fmt.Sprint("next retry ", p.Status.NextTry)), err
+			return append(end, fmt.Sprint("next retry ", p.Status.NextRetryTime)), err
 		},
 	}
 }
@@ -157,7 +157,7 @@ func TestStatus(t *testing.T) {
 	if c := s.run(t, r, v1alpha1.ConditionDiscovered); c.Reason != v1alpha1.ReasonDiscoveryFailed || !strings.Contains(c.Message, "status 418") {
 		t.Errorf("with an issuer that is none: %+v", c)
 	}
-	if p, err = s.get(t.Context()); err != nil || p.Status.NextTry == nil {
+	if p, err = s.get(t.Context()); err != nil || p.Status.NextRetryTime == nil {
 		t.Errorf("the status does not say when it is tried again: %+v (%v)", p.Status, err)
 	}
 	s.issuer.Answer = nil

@@ -20,7 +20,7 @@ import (
 
 var (
 	errNoSecret = errors.New("the client has no secret")
-	errForeign  = errors.New("the Secret was made for something else")
+	errForeign  = errors.New("the Secret was created for something else")
 	// ErrNotFound says that there is no provider of that name, or one that is being deleted.
 	ErrNotFound = errors.New("there is no identity provider of that name")
 )

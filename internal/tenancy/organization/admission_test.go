@@ -17,6 +17,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -50,13 +51,13 @@ func admitting(t *testing.T) client.Client {
 	limits := NewLimits(cached, time.Now)
 	limits.Host = v1alpha1.MachineResources{CPU: quantity("8"), Memory: quantity("16Gi")}
 	limits.DataStore = func(p *v1alpha1.Provisioner) string {
-		parameters := struct{ DataStore string }{"default"}
+		parameters := struct{ DataStoreName string }{"default"}
 		if p.Spec.Parameters != nil {
 			if err := json.Unmarshal(p.Spec.Parameters.Raw, &parameters); err != nil {
 				t.Error(err)
 			}
 		}
-		return parameters.DataStore
+		return parameters.DataStoreName
 	}
 	limits.PodSecurity = func(*v1alpha1.Provisioner) string { return v1alpha1.PodSecurityBaseline }
 	if err := limits.Follow(t.Context(), cached); err != nil {
@@ -298,7 +299,7 @@ func TestQuotaOfStore(t *testing.T) {
 	}
 	hold := func(bytes int64) {
 		t.Helper()
-		plane.Status.StoreBytes = bytes
+		plane.Status.StoreUsed = resource.NewQuantity(bytes, resource.BinarySI)
 		if err := c.Status().Update(t.Context(), plane); err != nil {
 			t.Fatal(err)
 		}
@@ -388,11 +389,11 @@ func TestQuotaOfNodes(t *testing.T) {
 // TestAllowed: an organization uses what it may, and keeps what it had.
 func TestAllowed(t *testing.T) {
 	c := admitting(t)
-	none := quotaOf(t, c, v1alpha1.OrganizationSpec{Provisioners: []string{"gke"}})
+	none := quotaOf(t, c, v1alpha1.OrganizationSpec{ProvisionerNames: []string{"gke"}})
 	refused(t, c.Create(t.Context(), aCluster(none, "demo")), `may not use the shared provisioner "hosted"; it may use: gke`)
 	older := quotaOf(t, c, v1alpha1.OrganizationSpec{Releases: []string{"v1.35", "v1.36.2"}})
 	refused(t, c.Create(t.Context(), aCluster(older, "demo")), `may not use the release "v1.36.3"; it may use: v1.35, v1.36.2`)
-	minor := quotaOf(t, c, v1alpha1.OrganizationSpec{Releases: []string{"v1.36"}, Provisioners: []string{"hosted"}})
+	minor := quotaOf(t, c, v1alpha1.OrganizationSpec{Releases: []string{"v1.36"}, ProvisionerNames: []string{"hosted"}})
 	if err := c.Create(t.Context(), aCluster(minor, "demo")); err != nil {
 		t.Error(err)
 	}

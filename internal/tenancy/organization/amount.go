@@ -51,7 +51,7 @@ func amountOf(o client.Object, host v1alpha1.MachineResources) Amount {
 		}
 		return amount
 	case *v1alpha1.ControlPlane:
-		amount := Amount{Store: o.Status.StoreBytes}
+		amount := Amount{Store: o.Status.StoreBytes()}
 		// A status that is older than the first condition has the second one alone.
 		if apimeta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionStoreUnmeasured) ||
 			apimeta.IsStatusConditionPresentAndEqual(o.Status.Conditions, v1alpha1.ConditionStoreQuotaExceeded, metav1.ConditionUnknown) {

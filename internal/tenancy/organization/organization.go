@@ -43,6 +43,7 @@ func New(c client.Client, direct client.Reader, accounts Accounts, recorder even
 		Recorder:  recorder,
 		New:       func() *v1alpha1.Organization { return &v1alpha1.Organization{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/organization",
+		Ready:     "its namespace is there, and its members have their roles",
 		Phases: []operator.Phase[*v1alpha1.Organization]{
 			{Condition: v1alpha1.ConditionNamespaceReady, Ensure: r.ensureNamespace, Remove: r.removeNamespace},
 			{Condition: v1alpha1.ConditionRolesBound, Ensure: r.bindRoles},
@@ -66,7 +67,7 @@ func (r *reconciler) ensureNamespace(ctx context.Context, o *v1alpha1.Organizati
 		}
 	}
 	if !metav1.IsControlledBy(ns, o) {
-		return operator.Stalled(v1alpha1.ReasonNamespaceForeign, "a namespace %s is there and was not made for this organization; delete it, or choose another name", name)
+		return operator.Stalled(v1alpha1.ReasonNamespaceForeign, "a namespace %s exists and was not created for this organization; delete it, or choose another name", name)
 	}
 	if !ns.DeletionTimestamp.IsZero() {
 		return operator.Wait(v1alpha1.ReasonNamespaceTerminating, "the namespace "+name+" is being deleted", deleteInterval)

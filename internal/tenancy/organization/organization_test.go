@@ -202,7 +202,7 @@ func TestCreate(t *testing.T) {
 		"*v1.ClusterRoleBinding kqueen:org:NAME:developer", "*v1.ClusterRoleBinding kqueen:org:NAME:operator",
 		"*v1.ClusterRoleBinding kqueen:org:NAME:owner", "*v1.ClusterRoleBinding kqueen:org:NAME:viewer",
 		"NamespaceReady=True NamespaceCreated the namespace org-NAME is there of 1",
-		"Ready=True Ready what each role may do is granted of 1",
+		"Ready=True Ready its namespace is there, and its members have their roles of 1",
 		"Reconciling=False Idle  of 1", "RolesBound=True RolesBound what each role may do is granted of 1", "Stalled=False Idle  of 1",
 		"[kqueen.io/organization]", "namespace org-NAME", "namespace, owners 1, going false",
 	)

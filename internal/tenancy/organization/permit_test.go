@@ -17,7 +17,7 @@ import (
 // ourProvisioner is one of an organization's own, over a data store.
 func ourProvisioner(namespace, store string) *v1alpha1.Provisioner {
 	p := &v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ours-" + store}, Spec: v1alpha1.ProvisionerSpec{Driver: "hosted"}}
-	p.Spec.Parameters = &apiextensionsv1.JSON{Raw: fmt.Appendf(nil, `{"dataStore":%q}`, store)}
+	p.Spec.Parameters = &apiextensionsv1.JSON{Raw: fmt.Appendf(nil, `{"dataStoreName":%q}`, store)}
 	return p
 }
 
@@ -25,7 +25,7 @@ func ourProvisioner(namespace, store string) *v1alpha1.Provisioner {
 // administrator takes back is used no further by what is there.
 func TestOwnProvisioners(t *testing.T) {
 	c := admitting(t)
-	o := organizationOf(t, c, v1alpha1.OrganizationSpec{Provisioners: []string{"hosted"}})
+	o := organizationOf(t, c, v1alpha1.OrganizationSpec{ProvisionerNames: []string{"hosted"}})
 	namespace := o.OwnedNamespace()
 	refused(t, c.Create(t.Context(), ourProvisioner(namespace, "rival")), `spec.parameters: the organization may not use the data store "rival"; it may use: default`)
 	ours := ourProvisioner(namespace, "default")
@@ -39,7 +39,7 @@ func TestOwnProvisioners(t *testing.T) {
 	first.Spec.ProvisionerRef = v1alpha1.ProvisionerReference{Namespace: namespace, Name: ours.Name}
 	await(t, func() bool { return c.Create(t.Context(), first.DeepCopy()) == nil })
 
-	o.Spec.DataStores, o.Spec.Drivers = []string{"other"}, []string{"gke"}
+	o.Spec.DataStoreNames, o.Spec.Drivers = []string{"other"}, []string{"gke"}
 	if err := c.Update(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}

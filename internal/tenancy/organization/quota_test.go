@@ -45,9 +45,9 @@ func TestAmountOf(t *testing.T) {
 		want   Amount
 	}{
 		"a cluster":                                     {&v1alpha1.Cluster{}, host, Amount{Clusters: 1}},
-		"a control plane holds bytes":                   {&v1alpha1.ControlPlane{Status: v1alpha1.ControlPlaneStatus{StoreBytes: 7}}, host, Amount{Store: 7}},
-		"a control plane that cannot be measured":       {&v1alpha1.ControlPlane{Status: v1alpha1.ControlPlaneStatus{StoreBytes: 7, Status: unmeasured}}, host, Amount{Store: 7, Unmeasured: 1}},
-		"one that held too much before, neither":        {&v1alpha1.ControlPlane{Status: v1alpha1.ControlPlaneStatus{StoreBytes: 7, Status: both}}, host, Amount{Store: 7, Unmeasured: 1}},
+		"a control plane holds bytes":                   {&v1alpha1.ControlPlane{Status: v1alpha1.ControlPlaneStatus{StoreUsed: resource.NewQuantity(7, resource.BinarySI)}}, host, Amount{Store: 7}},
+		"a control plane that cannot be measured":       {&v1alpha1.ControlPlane{Status: v1alpha1.ControlPlaneStatus{StoreUsed: resource.NewQuantity(7, resource.BinarySI), Status: unmeasured}}, host, Amount{Store: 7, Unmeasured: 1}},
+		"one that held too much before, neither":        {&v1alpha1.ControlPlane{Status: v1alpha1.ControlPlaneStatus{StoreUsed: resource.NewQuantity(7, resource.BinarySI), Status: both}}, host, Amount{Store: 7, Unmeasured: 1}},
 		"each node has as much":                         {pool("local", "1500m", "2Gi", 3, nil), host, Amount{Nodes: 3, Local: 3, CPU: 4500, Memory: 6 * gi}},
 		"the most that the pool may have":               {pool("local", "2", "4Gi", 1, ptr.To[int32](5)), host, Amount{Nodes: 5, Local: 5, CPU: 10000, Memory: 20 * gi}},
 		"a bound below what is wanted":                  {pool("local", "2", "4Gi", 3, ptr.To[int32](1)), host, Amount{Nodes: 3, Local: 3, CPU: 6000, Memory: 12 * gi}},

@@ -107,10 +107,10 @@ func covers(release, version string) bool {
 func permissions(spec *v1alpha1.OrganizationSpec, shared map[string]string) map[matter]permitted {
 	listed := func(names []string) permitted { return permitted{all: len(names) == 0, names: names} }
 	may := map[matter]permitted{
-		matterProvisioner: listed(spec.Provisioners), matterDriver: listed(spec.Drivers), matterRelease: listed(spec.Releases),
-		matterStore: {names: spec.DataStores}, matterProvider: {names: spec.MachineProviders},
+		matterProvisioner: listed(spec.ProvisionerNames), matterDriver: listed(spec.Drivers), matterRelease: listed(spec.Releases),
+		matterStore: {names: spec.DataStoreNames}, matterProvider: {names: spec.MachineProviders},
 	}
-	if len(spec.DataStores) == 0 {
+	if len(spec.DataStoreNames) == 0 {
 		var stores []string
 		for name, store := range shared {
 			if may[matterProvisioner].takes(use{matter: matterProvisioner, name: name}) {

@@ -42,36 +42,36 @@ func TestDisallowed(t *testing.T) {
 			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), own, "default", ""), "", "",
 		},
 		"SharedProvisioner": {
-			"One that is not among those that were named.", v1alpha1.OrganizationSpec{Provisioners: []string{"gke"}}, nil,
+			"One that is not among those that were named.", v1alpha1.OrganizationSpec{ProvisionerNames: []string{"gke"}}, nil,
 			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), nil, "", ""),
 			spec, `shared provisioner "hosted"; it may use: gke; an administrator of the installation allows it with: kqueen organization update acme --provisioner gke,hosted`,
 		},
 		"OwnProvisioner": {
-			"An own one gives no data store that the shared ones, which it may use, do not give.", v1alpha1.OrganizationSpec{Provisioners: []string{"hosted"}}, nil,
+			"An own one gives no data store that the shared ones, which it may use, do not give.", v1alpha1.OrganizationSpec{ProvisionerNames: []string{"hosted"}}, nil,
 			provisionerUses(own, "nvme"),
 			"spec.parameters", `data store "nvme"; it may use: default; an administrator of the installation allows it with: kqueen organization update acme --data-store default,nvme`,
 		},
 		"OwnProvisionerOfBefore": {
-			"A cluster is not made by an own one either that was there before it was bounded.", v1alpha1.OrganizationSpec{Provisioners: []string{"hosted"}}, nil,
+			"A cluster is not made by an own one either that was there before it was bounded.", v1alpha1.OrganizationSpec{ProvisionerNames: []string{"hosted"}}, nil,
 			clusterUses(cluster("org-acme", "ours", "v1.36.3"), own, "nvme", ""),
 			spec, `data store "nvme"; it may use: default; an administrator of the installation allows it with: kqueen organization update acme --data-store default,nvme`,
 		},
 		"NoStoreAtAll": {
-			"Without a shared provisioner of this installation there is no data store for an own one.", v1alpha1.OrganizationSpec{Provisioners: []string{"gke"}}, nil,
+			"Without a shared provisioner of this installation there is no data store for an own one.", v1alpha1.OrganizationSpec{ProvisionerNames: []string{"gke"}}, nil,
 			provisionerUses(own, "default"),
 			"spec.parameters", `data store "default"; it may use: none; an administrator of the installation allows it with: kqueen organization update acme --data-store default`,
 		},
 		"NamedStore": {
-			"A list says all.", v1alpha1.OrganizationSpec{DataStores: []string{"acme"}}, nil, provisionerUses(own, "default"),
+			"A list says all.", v1alpha1.OrganizationSpec{DataStoreNames: []string{"acme"}}, nil, provisionerUses(own, "default"),
 			"spec.parameters", `data store "default"; it may use: acme; an administrator of the installation allows it with: kqueen organization update acme --data-store acme,default`,
 		},
-		"NamedStoreTaken": {"And what is in it may be used.", v1alpha1.OrganizationSpec{DataStores: []string{"acme"}}, nil, provisionerUses(own, "acme"), "", ""},
+		"NamedStoreTaken": {"And what is in it may be used.", v1alpha1.OrganizationSpec{DataStoreNames: []string{"acme"}}, nil, provisionerUses(own, "acme"), "", ""},
 		"Driver": {
 			"A driver is bounded for own provisioners, too.", v1alpha1.OrganizationSpec{Drivers: []string{"gke", "eks"}}, nil, provisionerUses(own, "default"),
 			"spec.driver", `driver "hosted"; it may use: gke, eks; an administrator of the installation allows it with: kqueen organization update acme --driver gke,eks,hosted`,
 		},
 		"StoreWithdrawn": {
-			"What a cluster has it keeps.", v1alpha1.OrganizationSpec{DataStores: []string{"acme"}, Drivers: []string{"gke"}, Provisioners: []string{"gke"}, Releases: []string{"v1.35"}},
+			"What a cluster has it keeps.", v1alpha1.OrganizationSpec{DataStoreNames: []string{"acme"}, Drivers: []string{"gke"}, ProvisionerNames: []string{"gke"}, Releases: []string{"v1.35"}},
 			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), own, "default", ""),
 			clusterUses(cluster(v1alpha1.SystemNamespace, "hosted", "v1.36.3"), own, "default", ""), "", "",
 		},

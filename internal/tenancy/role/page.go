@@ -32,7 +32,7 @@ A user who has signed in sees the releases and the shared provisioners. Administ
 this in every organization; they alone create and delete organizations, say what an organization may have and use (its quota,
 provisioners, data stores, releases, machines, and what its pods may do), see who can sign in, and say by which identity providers. An organization that has an owner keeps
 one, unless an administrator takes the last one away. Saying that a user or group belongs to it, or has a higher role, takes
-[a fresh session](access.md#a-fresh-session) besides, as service accounts and the break-glass kubeconfig do.
+[a fresh session](../guides/sign-in.md#a-fresh-session) besides, as service accounts and the break-glass kubeconfig do.
 
 ## As the API server is told
 

@@ -42,6 +42,8 @@ const (
 	AuditRecords = "auditrecords"
 	// Users are those who sign in.
 	Users = "users"
+	// Metrics are what KQueen measures of itself.
+	Metrics = "metrics"
 )
 
 // All returns the roles from the highest to the lowest.

@@ -105,7 +105,7 @@ func TestRaises(t *testing.T) {
 
 // TestTable keeps what each role may do in a page that users read, and that is read when it changes.
 func TestTable(t *testing.T) {
-	const golden = "../../../docs/roles.md"
+	const golden = "../../../docs/reference/roles.md"
 	if *update {
 		if err := os.WriteFile(golden, []byte(Page()), 0o600); err != nil {
 			t.Fatal(err)
@@ -279,7 +279,7 @@ func TestGuard(t *testing.T) {
 		"OwnerQuota":      {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Quota = &v1alpha1.Quota{Clusters: ptr.To[int32](99)} }, "spec.quota: only an administrator"},
 		"OwnerReleases":   {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Releases = []string{"v1.36"} }, "spec.releases: only an administrator"},
 		"OwnerDrivers":    {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Drivers = []string{"hosted"} }, "spec.drivers: only an administrator"},
-		"OwnerStores":     {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.DataStores = []string{"fast"} }, "spec.dataStores: only an administrator"},
+		"OwnerStores":     {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.DataStoreNames = []string{"fast"} }, "spec.dataStoreNames: only an administrator"},
 		"OwnerMachines":   {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.MachineProviders = []string{"local"} }, "spec.machineProviders: only an administrator"},
 		"OwnerPods":       {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.PodSecurity = "privileged" }, "spec.podSecurity: only an administrator"},
 		"OwnerEgress":     {Group("blue", v1alpha1.RoleOwner), func(o *v1alpha1.Organization) { o.Spec.Egress = &v1alpha1.Egress{Allow: []string{"192.0.2.7:443"}} }, "spec.egress: only an administrator"},
@@ -360,5 +360,19 @@ func TestKeep(t *testing.T) {
 	}
 	if err := c.Get(t.Context(), key, itself); err != nil || slices.ContainsFunc(itself.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Verbs, "*") }) {
 		t.Errorf("the role may still do everything: %v (%v)", itself.Rules, err)
+	}
+}
+
+// TestNeeded: a refusal names the lowest role that would do.
+func TestNeeded(t *testing.T) {
+	for what, want := range map[string]v1alpha1.Role{
+		"get clusters": v1alpha1.RoleViewer, "delete clusters": v1alpha1.RoleOperator, "patch organizations": v1alpha1.RoleOwner,
+		"access clusters/edit": v1alpha1.RoleDeveloper, "access clusters/breakglass": v1alpha1.RoleOwner,
+		"delete organizations": "", "create users": "", "create machines": "", "get secrets": "",
+	} {
+		verb, resource, _ := strings.Cut(what, " ")
+		if got := Needed(verb, resource); got != want {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package role
 
 import (
+	"slices"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -76,6 +78,21 @@ func Rights() []Right {
 
 // Has says whether a role has a right.
 func (r Right) Has(who v1alpha1.Role) bool { return rank(who) <= rank(r.From) }
+
+// Needed returns the lowest role that may do something in its organization, and "" when only administrators may. Resource is a
+// plural of KQueen's group, with a subresource after a slash. It is pure.
+func Needed(verb, resource string) v1alpha1.Role {
+	lowest := v1alpha1.Role("")
+	for _, right := range Rights() {
+		gives := slices.ContainsFunc(right.Rules, func(p rbacv1.PolicyRule) bool {
+			return slices.Contains(p.APIGroups, v1alpha1.GroupVersion.Group) && slices.Contains(p.Resources, resource) && slices.Contains(p.Verbs, verb)
+		})
+		if gives && (lowest == "" || rank(right.From) > rank(lowest)) {
+			lowest = right.From
+		}
+	}
+	return lowest
+}
 
 func ours(verbs []string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: resources, Verbs: verbs}

@@ -137,6 +137,7 @@ func (p Params) values() map[string]any {
 		"ProxyLabel":        v1alpha1.LabelProxy,
 		"ProxyMachine":      v1alpha1.ProxyMachine,
 		"CNIAnnotation":     v1alpha1.AnnotationCNI,
+		"AnnotatedCNI":      strings.ToLower(p.CNI), // those who join machines know it so
 		"TLSMinVersion":     ciphers.MinVersion,
 		"TLSCipherSuites":   ciphers.Names(),
 	}

@@ -149,6 +149,7 @@ func TestClusterInfoIsLast(t *testing.T) {
 }
 
 func TestObjectsRefuse(t *testing.T) {
+	const broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 	tests := map[string]struct {
 		change func(*Params)
 		want   string
@@ -160,7 +161,8 @@ func TestObjectsRefuse(t *testing.T) {
 		"ServerPort":     {func(p *Params) { p.Server = "192.0.2.1:0" }, "Server: "},
 		"ServerHost":     {func(p *Params) { p.Server = "a b:443" }, "Server: "},
 		"CANone":         {func(p *Params) { p.CA = nil }, "CA: "},
-		"CAKey":          {func(p *Params) { p.CA = []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n") }, "CA: "},
+		"CAKey":          {func(p *Params) { p.CA = []byte(broken) }, "CA: "},
+		"CASecond":       {func(p *Params) { p.CA = []byte(testCA + broken) }, "CA: must be a certificate in PEM: "},
 		"ServerName":     {func(p *Params) { p.ServerName = "a b {\n}" }, "ServerName: "},
 		"PodCIDR":        {func(p *Params) { p.PodCIDR = netip.Prefix{} }, "PodCIDR: "},
 		"ServiceCIDR":    {func(p *Params) { p.ServiceCIDR = netip.MustParsePrefix("10.0.0.1/24") }, "ServiceCIDR: "},

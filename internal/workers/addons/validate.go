@@ -1,8 +1,6 @@
 package addons
 
 import (
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/util/cert"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 )
@@ -68,11 +67,7 @@ func validServer(server string) error {
 }
 
 func validCA(ca []byte) error {
-	block, _ := pem.Decode(ca)
-	if block == nil || block.Type != "CERTIFICATE" {
-		return errors.New("must be a certificate in PEM")
-	}
-	if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+	if _, err := cert.ParseCertsPEM(ca); err != nil {
 		return fmt.Errorf("must be a certificate in PEM: %w", err)
 	}
 	return nil

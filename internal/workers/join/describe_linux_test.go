@@ -116,7 +116,7 @@ func compare(t *testing.T, name string, d description) {
 	}
 }
 
-// TestBenchmark: a machine that joins is as the CIS Kubernetes Benchmark asks for, but for the item of which docs/cis.md says so.
+// TestBenchmark: a machine that joins is as the CIS Kubernetes Benchmark asks for, but for the item of which docs/development/cis.md says so.
 func TestBenchmark(t *testing.T) {
 	d := exampleDescription()
 	w, err := d.describe()

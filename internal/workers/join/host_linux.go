@@ -84,12 +84,12 @@ func Look(ctx context.Context, joined bool) (Host, error) {
 // Check says everything that keeps the machine from becoming a node, and what would be right. It is pure.
 func (h Host) Check() error {
 	if !h.Root {
-		return errors.New("a node is made by root alone; run the same as root")
+		return errors.New("only root can join a machine; run the same as root")
 	}
 	var all []error
 	add := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
 	if len(h.Foreign) > 0 {
-		add("the machine is or was a node that something else made: %s %s there; free it with that (kubeadm reset) first",
+		add("the machine is or was a node of something else: %s %s there; reset it with that first (kubeadm reset)",
 			strings.Join(h.Foreign, ", "), is(len(h.Foreign)))
 	}
 	if len(h.Taken) > 0 {

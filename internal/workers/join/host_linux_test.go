@@ -19,8 +19,8 @@ func TestHostCheck(t *testing.T) {
 	}{
 		"good":               {func(*Host) {}, nil},
 		"good, of version 1": {func(h *Host) { h.Cgroups = cgroupsV1 }, nil},
-		"not root":           {func(h *Host) { h.Root = false }, []string{"root alone"}},
-		"not root, and swap": {func(h *Host) { h.Root, h.Swap = false, []string{"/swap"} }, []string{"root alone"}},
+		"not root":           {func(h *Host) { h.Root = false }, []string{"only root"}},
+		"not root, and swap": {func(h *Host) { h.Root, h.Swap = false, []string{"/swap"} }, []string{"only root"}},
 		"no cgroups":         {func(h *Host) { h.Cgroups = "" }, []string{"no cgroups"}},
 		"swap":               {func(h *Host) { h.Swap = []string{"/dev/sda2"} }, []string{"(/dev/sda2)", "swapoff -a"}},
 		"one port":           {func(h *Host) { h.Taken = []int{10250} }, []string{"on port 10250, which"}},

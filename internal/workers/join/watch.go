@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -110,10 +111,10 @@ func (r *Record) judge(s seen) Verdict {
 	switch {
 	case ready != nil && ready.Status == corev1.ConditionTrue:
 		return Verdict{Ready: true, Done: true}
-	case !s.network && r.Cluster.CNI == v1alpha1.CNINone:
-		return Verdict{Done: true, Message: "the cluster was made without a network for pods (--cni none); it gets ready when one that you bring has put its configuration into " + networksDir}
-	case !s.network && r.Cluster.CNI == v1alpha1.CNIRoutes:
-		return Verdict{Done: true, Message: "the cluster's network (--cni routes) connects machines on KQueen's host alone; it gets ready when one that you bring has put its configuration into " + networksDir}
+	case !s.network && strings.EqualFold(r.Cluster.CNI, v1alpha1.CNINone):
+		return Verdict{Done: true, Message: "the cluster was created without a pod network (--cni None); the node gets ready when your network plugin has put its configuration into " + networksDir}
+	case !s.network && strings.EqualFold(r.Cluster.CNI, v1alpha1.CNIRoutes):
+		return Verdict{Done: true, Message: "the cluster's network (--cni Routes) connects machines on KQueen's host alone; it gets ready when one that you bring has put its configuration into " + networksDir}
 	case s.programs.State == machine.Failing:
 		return Verdict{Message: s.programs.Message}
 	case ready == nil:

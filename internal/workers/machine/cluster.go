@@ -39,3 +39,15 @@ func ClusterOf(cluster *v1alpha1.Cluster) (Cluster, error) {
 		CNI: cluster.Spec.CNI,
 	}, nil
 }
+
+// SizeOf is what a machine is to have, bounded where the spec says so. It is pure.
+func SizeOf(r *v1alpha1.MachineResources) Size {
+	var size Size
+	if r != nil && r.CPU != nil {
+		size.MilliCPU = r.CPU.MilliValue()
+	}
+	if r != nil && r.Memory != nil {
+		size.Memory = r.Memory.Value()
+	}
+	return size
+}

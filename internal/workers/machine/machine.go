@@ -3,7 +3,7 @@
 //
 // It hides from its callers how a machine comes to be. The reconciler of NodePool decides which Machines there should
 // be; the machine controller hands each to its provider, and neither knows one of them. Package machinetest holds the
-// suite that every provider must pass; docs/drivers.md shows a whole provider.
+// suite that every provider must pass; docs/development/drivers.md shows a whole provider.
 package machine
 
 import (
@@ -33,6 +33,12 @@ type Provider interface {
 	// List names the machines of which something is there, so that orphans can be found. A provider that needs more
 	// than its own configuration to look lists none.
 	List(ctx context.Context) ([]types.UID, error)
+}
+
+// Possible is what a provider has that can say, before a machine is wanted, that it never creates one of a size. Its errors are
+// those of Ensure; that there is no capacity at the moment is none.
+type Possible interface {
+	Possible(Size) error
 }
 
 // Description is what a provider is.

@@ -21,7 +21,7 @@ const namedPods = 3
 // drain empties the node before its machine goes. It ends when no pod is left that can leave, and also:
 //
 //   - at once when the cluster is gone or going, or there is no node;
-//   - after spec.drain.timeout, with what is left, also when the API server has not answered until then;
+//   - after spec.drain.timeoutSeconds, with what is left, also when the API server has not answered until then;
 //   - when the node has been unready for deadAfter: its pods have been asked to leave once, and no kubelet
 //     could confirm that they did. They are taken from the node when its machine is gone, see kube.Discard,
 //     and run elsewhere.
@@ -33,9 +33,9 @@ func (r *reconciler) drain(ctx context.Context, m *v1alpha1.Machine) operator.Ou
 	if cluster == nil {
 		return operator.Done(v1alpha1.ReasonDrained, "not drained: its cluster is gone, or goes with all that is in it")
 	}
-	if m.Status.DrainBegan == nil {
+	if m.Status.DrainStartTime == nil {
 		now := metav1.NewTime(r.Now().Truncate(time.Second))
-		m.Status.DrainBegan = &now
+		m.Status.DrainStartTime = &now
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookDeadline)
 	defer cancel()
@@ -74,7 +74,7 @@ func (r *reconciler) judgeDrain(m *v1alpha1.Machine, node *corev1.Node, left []k
 	case len(left) == 0:
 		return operator.Done(v1alpha1.ReasonDrained, "no pod that can leave is on the node")
 	case r.drainOver(m):
-		return operator.Done(v1alpha1.ReasonDrainTimedOut, "spec.drain.timeout has passed; removed with "+nameLeft(left))
+		return operator.Done(v1alpha1.ReasonDrainTimedOut, "spec.drain.timeoutSeconds have passed; removed with "+nameLeft(left))
 	case dead(node, r.Now()):
 		return operator.Done(v1alpha1.ReasonDrained, "the node does not answer any more; its pods begin elsewhere when the machine is gone: "+nameLeft(left))
 	}
@@ -85,14 +85,14 @@ func (r *reconciler) judgeDrain(m *v1alpha1.Machine, node *corev1.Node, left []k
 func (r *reconciler) drainOver(m *v1alpha1.Machine) bool {
 	drain := m.Spec.Drain
 	drain.Default()
-	timeout := drain.Timeout.Duration
-	return timeout > 0 && m.Status.DrainBegan != nil && r.Now().Sub(m.Status.DrainBegan.Time) >= timeout
+	timeout := drain.Timeout()
+	return timeout > 0 && m.Status.DrainStartTime != nil && r.Now().Sub(m.Status.DrainStartTime.Time) >= timeout
 }
 
 // givenUp says whether a cluster that cannot be asked has been waited for long enough: as long as draining may
 // take, or for a short time when the node never was ready, so that nothing of worth can be on it.
 func (r *reconciler) givenUp(m *v1alpha1.Machine) bool {
-	short := m.Status.JoinedAt == nil && m.Status.DrainBegan != nil && r.Now().Sub(m.Status.DrainBegan.Time) >= unjoinedPatience
+	short := m.Status.JoinTime == nil && m.Status.DrainStartTime != nil && r.Now().Sub(m.Status.DrainStartTime.Time) >= unjoinedPatience
 	return short || r.drainOver(m)
 }
 

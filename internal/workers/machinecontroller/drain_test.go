@@ -160,7 +160,7 @@ func TestDrainForever(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Spec.Drain.Timeout.Duration = 0
+	m.Spec.Drain.TimeoutSeconds = new(int32)
 	if err := s.admin.Update(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}

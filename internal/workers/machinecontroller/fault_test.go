@@ -71,8 +71,8 @@ func (s *subject) snapshot(ctx context.Context) (any, error) {
 	e.Status, e.Finalizers = m.Status, m.Finalizers
 	e.Status.Conditions = nil
 	e.Status.ProviderID = strings.ReplaceAll(m.Status.ProviderID, string(s.uid), "UID")
-	if m.Status.JoinedAt != nil {
-		e.Status.JoinedAt = &metav1.Time{}
+	if m.Status.JoinTime != nil {
+		e.Status.JoinTime = &metav1.Time{}
 	}
 	return e, err
 }

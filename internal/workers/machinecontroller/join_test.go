@@ -176,7 +176,7 @@ func TestClusterAway(t *testing.T) {
 	}
 	want(t, m, v1alpha1.ConditionMachineReady, metav1.ConditionTrue, v1alpha1.ReasonMachineRunning)
 	want(t, m, v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonClusterUnreachable)
-	if m.Status.NextTry == nil {
+	if m.Status.NextRetryTime == nil {
 		t.Error("the status does not say when the cluster is tried again")
 	}
 	s.away = nil

@@ -59,7 +59,7 @@ func (r *reconciler) attend(ctx context.Context, m *v1alpha1.Machine) operator.O
 	if refused := r.sync(ctx, c, cluster, m, node); refused != nil && verdict.IsDone() {
 		return *refused
 	}
-	if !verdict.IsDone() || m.Status.JoinedAt != nil {
+	if !verdict.IsDone() || m.Status.JoinTime != nil {
 		return verdict
 	}
 	return r.join(m, verdict, serves)
@@ -71,7 +71,7 @@ func (r *reconciler) join(m *v1alpha1.Machine, verdict operator.Outcome, serves 
 		return operator.Wait(v1alpha1.ReasonNodeNotReady, "the node is ready, and its kubelet has not asked for its serving certificate yet: no logs and no exec", joiningLook)
 	}
 	now := metav1.NewTime(r.Now().Truncate(time.Second))
-	m.Status.JoinedAt = &now
+	m.Status.JoinTime = &now
 	return verdict
 }
 
@@ -81,7 +81,7 @@ func (r *reconciler) known(ctx context.Context, m *v1alpha1.Machine, cluster *v1
 	if err != nil {
 		return bounds{}, "", err
 	}
-	if limits, err = boundsOf(cluster, others); err != nil || m.Status.JoinedAt != nil {
+	if limits, err = boundsOf(cluster, others); err != nil || m.Status.JoinTime != nil {
 		return limits, "", err
 	}
 	have, err := r.joiningOf(ctx, m)
@@ -117,7 +117,7 @@ func (r *reconciler) displace(ctx context.Context, c client.Client, cluster *v1a
 	for name := range r.Providers {
 		ours = ours || strings.HasPrefix(node.Spec.ProviderID, machine.ProviderID(name, ""))
 	}
-	if m.Status.JoinedAt != nil || !ours {
+	if m.Status.JoinTime != nil || !ours {
 		return operator.Wait(v1alpha1.ReasonNodeForeign, "the cluster's node of this name has another providerID: "+tidy(node.Spec.ProviderID, longestName), unreadyLook)
 	}
 	err := client.IgnoreNotFound(c.Delete(ctx, node, client.Preconditions{UID: &node.UID}))
@@ -150,6 +150,7 @@ func (r *reconciler) note(m *v1alpha1.Machine, node *corev1.Node, limits bounds)
 		return ""
 	}
 	m.Status.Version = tidy(node.Status.NodeInfo.KubeletVersion, longestVersion)
+	m.Status.Unschedulable = node.Spec.Unschedulable
 	cidr := limits.podCIDR(node)
 	switch {
 	case cidr.IsValid():
@@ -173,7 +174,7 @@ func (r *reconciler) note(m *v1alpha1.Machine, node *corev1.Node, limits bounds)
 // the cluster can write any address of the network into a Node. It is pure.
 func claimed(m *v1alpha1.Machine, own []netip.Addr) (addresses []netip.Addr, remark string) {
 	recorded := addressOf(m)
-	if m.Status.JoinedAt == nil || !recorded.IsValid() {
+	if m.Status.JoinTime == nil || !recorded.IsValid() {
 		return own, ""
 	}
 	others := slices.DeleteFunc(slices.Clone(own), func(a netip.Addr) bool { return a.Is4() == recorded.Is4() })
@@ -219,21 +220,21 @@ func (r *reconciler) sync(ctx context.Context, c client.Client, cluster *v1alpha
 // judge says whether the node is ready, in its own words.
 func (r *reconciler) judge(m *v1alpha1.Machine, node *corev1.Node, remark string) operator.Outcome {
 	look := unreadyLook
-	if m.Status.JoinedAt == nil {
+	if m.Status.JoinTime == nil {
 		look = joiningLook
 	}
 	if node == nil {
-		if m.Status.JoinedAt == nil && r.userJoins(m) {
+		if m.Status.JoinTime == nil && r.userJoins(m) {
 			look = joinLook
 		}
 		return operator.Wait(v1alpha1.ReasonNodeMissing, "there is no node "+m.Name+" in the cluster", look)
 	}
-	ready, why := readiness(node, m.Status.LifeBegan)
+	ready, why := readiness(node, m.Status.LifeTransitionTime)
 	if !ready {
 		return operator.Wait(v1alpha1.ReasonNodeNotReady, why, look)
 	}
 	look = readyLook
-	if m.Status.JoinedAt == nil || r.Now().Sub(m.Status.JoinedAt.Time) < newborn {
+	if m.Status.JoinTime == nil || r.Now().Sub(m.Status.JoinTime.Time) < newborn {
 		look = newbornLook
 	}
 	return operator.DoneUntil(v1alpha1.ReasonNodeReady, "the node is ready"+remark, look)

@@ -27,7 +27,7 @@ func (r *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.
 	}
 	provider, ok := r.Providers[m.Spec.Provider]
 	if !ok {
-		return operator.Stalled(v1alpha1.ReasonMachineFailed, "spec.provider: this installation has no provider %q; make a machine with another one", m.Spec.Provider)
+		return operator.Stalled(v1alpha1.ReasonMachineFailed, "spec.provider: this installation has no provider %q; create a machine with another one", m.Spec.Provider)
 	}
 	want, err := r.desired(ctx, m, cluster)
 	if err != nil {
@@ -45,10 +45,10 @@ func (r *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.
 	if errors.Is(err, machine.ErrUnsupported) {
 		return operator.Stalled(v1alpha1.ReasonMachineFailed, "%s", tidy(err.Error(), longestWords))
 	}
-	if errors.Is(err, machine.ErrCapacity) && m.Status.JoinedAt == nil {
+	if errors.Is(err, machine.ErrCapacity) && m.Status.JoinTime == nil {
 		return operator.RetryAfter(v1alpha1.ReasonMachineFailed, errors.New(tidy(err.Error(), longestWords)), capacityLook)
 	}
-	if err != nil && m.Status.JoinedAt == nil {
+	if err != nil && m.Status.JoinTime == nil {
 		return operator.Retry(v1alpha1.ReasonMachineFailed, errors.New(tidy(err.Error(), longestWords)))
 	}
 	if err != nil {
@@ -60,10 +60,10 @@ func (r *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.
 	if observed.Address.IsValid() {
 		m.Status.Address = observed.Address.Unmap().String()
 	}
-	m.Status.LifeBegan = seconds(observed.LifeBegan)
+	m.Status.LifeTransitionTime = seconds(observed.LifeBegan)
 	m.Status.Isolation = v1alpha1.MachineIsolation(observed.Isolation)
 	m.Status.IsolationMessage = tidy(observed.IsolationMessage, longestWords)
-	return judgeMachine(observed, m.Status.JoinedAt != nil)
+	return judgeMachine(observed, m.Status.JoinTime != nil)
 }
 
 // seconds is a time as the API has it; nil for none. It is pure.
@@ -114,9 +114,9 @@ func (r *reconciler) desired(ctx context.Context, m *v1alpha1.Machine, cluster *
 		Taints:  m.Spec.Taints,
 		Cluster: to,
 		Peers:   peers(others),
-		Size:    sizeOf(m.Spec.Resources),
+		Size:    machine.SizeOf(m.Spec.Resources),
 	}
-	if m.Status.JoinedAt != nil {
+	if m.Status.JoinTime != nil {
 		return want, nil
 	}
 	have, err := r.joiningOf(ctx, m)
@@ -137,18 +137,6 @@ func machineOf(m *v1alpha1.Machine, cluster types.UID) machine.Target {
 		of.Parameters = json.RawMessage(m.Spec.Parameters.Raw)
 	}
 	return of
-}
-
-// sizeOf is what a machine is to have, bounded where the spec says so. It is pure.
-func sizeOf(r *v1alpha1.MachineResources) machine.Size {
-	var size machine.Size
-	if r != nil && r.CPU != nil {
-		size.MilliCPU = r.CPU.MilliValue()
-	}
-	if r != nil && r.Memory != nil {
-		size.Memory = r.Memory.Value()
-	}
-	return size
 }
 
 // peers are the machines that carry pods. It is pure.

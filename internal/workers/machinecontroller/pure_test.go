@@ -255,7 +255,7 @@ func TestClaimed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := &v1alpha1.Machine{Status: v1alpha1.MachineStatus{Address: c.recorded}}
 			if c.joined {
-				m.Status.JoinedAt = &metav1.Time{}
+				m.Status.JoinTime = &metav1.Time{}
 			}
 			got, remark := claimed(m, c.claims)
 			if !slices.Equal(got, c.want) || remark != c.wantRemarks {

@@ -18,6 +18,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -152,7 +153,7 @@ func newSubject(t *testing.T) *subject {
 		Spec: v1alpha1.MachineSpec{
 			ClusterName: "demo", Version: "v1.36.2", Provider: "local", Labels: map[string]string{"disk": "fast", "node-role.kubernetes.io/worker": ""},
 			Taints: []corev1.Taint{{Key: "only", Value: "batch", Effect: corev1.TaintEffectNoSchedule}},
-			Drain:  v1alpha1.DrainPolicy{Timeout: &metav1.Duration{Duration: 10 * time.Minute}},
+			Drain:  v1alpha1.DrainPolicy{TimeoutSeconds: ptr.To[int32](600)},
 		},
 	}
 	create(t, s.admin, m)

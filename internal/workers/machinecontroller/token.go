@@ -73,7 +73,7 @@ func (r *reconciler) bootstrap(ctx context.Context, m *v1alpha1.Machine) operato
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonBootstrapPending, err)
 	}
-	joined := m.Status.JoinedAt != nil
+	joined := m.Status.JoinTime != nil
 	if joined && have == nil {
 		return operator.Done(v1alpha1.ReasonJoined, "the node is in the cluster")
 	}

@@ -91,7 +91,7 @@ func (c Containerd) apart() string {
 // and most clusters have no use for it.
 func ImagesFor(cni string, all []release.Image) []release.Image {
 	return slices.DeleteFunc(slices.Clone(all), func(i release.Image) bool {
-		return strings.Contains(i.Name, "/flannel:") && cni != v1alpha1.CNIFlannel
+		return strings.Contains(i.Name, "/flannel:") && !strings.EqualFold(cni, v1alpha1.CNIFlannel)
 	})
 }
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
@@ -19,7 +17,7 @@ func pooled(replicas int32) v1alpha1.NodePoolSpec {
 	return v1alpha1.NodePoolSpec{
 		Replicas: replicas, Template: v1alpha1.MachineTemplate{Provider: "local"},
 		Health: v1alpha1.HealthPolicy{
-			StartupTimeout: &metav1.Duration{Duration: time.Hour}, UnreadyTimeout: &metav1.Duration{Duration: 30 * time.Second},
+			StartupTimeoutSeconds: ptr.To[int32](3600), UnreadyTimeoutSeconds: ptr.To[int32](30),
 			MaxUnhealthy: ptr.To(intstr.FromString("40%")),
 		},
 		Rollout: v1alpha1.RolloutPolicy{MaxSurge: ptr.To(intstr.FromInt32(1)), MaxUnavailable: ptr.To(intstr.FromInt32(0))},

@@ -25,7 +25,7 @@ func (p members) healing(now time.Time) (step, time.Duration) {
 			continue
 		}
 		expired := left <= 0
-		if m.Status.JoinedAt != nil || expired {
+		if m.Status.JoinTime != nil || expired {
 			down = append(down, m)
 		}
 		switch {
@@ -54,7 +54,7 @@ func (p members) healing(now time.Time) (step, time.Duration) {
 		s.say = saying{reason: v1alpha1.ReasonReplacing, message: "not ready for too long and being replaced: " + names(dead)}
 	default:
 		s.say = saying{reason: v1alpha1.ReasonNotReplaced, message: "not ready for too long, and not replaced because a user has to join another machine: " +
-			names(stranded) + "; mend them, or delete them once others are there"}
+			names(stranded) + "; repair them, or delete them once others are there"}
 	}
 	return s, look
 }
@@ -62,13 +62,13 @@ func (p members) healing(now time.Time) (step, time.Duration) {
 // patience returns how long a machine may go on as it is, and whether it is in a state that it must not
 // stay in. Nothing is said of a machine of which it could not be seen how it is.
 func (p members) patience(m *v1alpha1.Machine, now time.Time) (left time.Duration, counts bool) {
-	began, timeout := m.CreationTimestamp.Time, p.pool.Spec.Health.StartupTimeout.Duration
-	if m.Status.JoinedAt != nil {
+	began, timeout := m.CreationTimestamp.Time, p.pool.Spec.Health.StartupTimeout()
+	if m.Status.JoinTime != nil {
 		c := nodeReadyOf(m)
 		if c != nil && c.Status != metav1.ConditionFalse {
 			return 0, false
 		}
-		began, timeout = m.Status.JoinedAt.Time, p.pool.Spec.Health.UnreadyTimeout.Duration
+		began, timeout = m.Status.JoinTime.Time, p.pool.Spec.Health.UnreadyTimeout()
 		if c != nil {
 			began = c.LastTransitionTime.Time
 		}
@@ -86,7 +86,7 @@ func (p members) patience(m *v1alpha1.Machine, now time.Time) (left time.Duratio
 func (p members) unseen() []*v1alpha1.Machine {
 	return only(p.live, func(m *v1alpha1.Machine) bool {
 		c := nodeReadyOf(m)
-		return m.Status.JoinedAt != nil && c != nil && c.Status == metav1.ConditionUnknown
+		return m.Status.JoinTime != nil && c != nil && c.Status == metav1.ConditionUnknown
 	})
 }
 

@@ -264,8 +264,8 @@ func TestClusterIsNotReady(t *testing.T) {
 		t.Errorf("want no machine in a cluster that is not prepared, got %v", have)
 	}
 	p, err := s.pool(t.Context())
-	if err != nil || p.Status.NextTry == nil {
-		t.Errorf("want it tried again, got %v, %v", p.Status.NextTry, err)
+	if err != nil || p.Status.NextRetryTime == nil {
+		t.Errorf("want it tried again, got %v, %v", p.Status.NextRetryTime, err)
 	}
 	down := operatortest.Act{Do: func(ctx context.Context) error {
 		c := &v1alpha1.Cluster{}

@@ -54,6 +54,7 @@ func New(c Config) *operator.Reconciler[*v1alpha1.NodePool] {
 		Recorder:  c.Recorder,
 		New:       func() *v1alpha1.NodePool { return &v1alpha1.NodePool{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/nodepool",
+		Ready:     "all nodes are ready, with the present version and template",
 		Phases: []operator.Phase[*v1alpha1.NodePool]{
 			{Condition: v1alpha1.ConditionClusterReady, Ensure: r.cluster},
 			{Condition: v1alpha1.ConditionHealthy, Ensure: r.heal},

@@ -2,6 +2,7 @@ package nodepool
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -180,8 +181,8 @@ func (s *subject) work(ctx context.Context, m *v1alpha1.Machine) (bool, error) {
 		return true, s.client.Patch(ctx, m, client.MergeFrom(before))
 	}
 	now := metav1.NewTime(s.clock)
-	if m.Status.JoinedAt == nil {
-		m.Status.JoinedAt = &now
+	if m.Status.JoinTime == nil {
+		m.Status.JoinTime = &now
 	}
 	changed := apimeta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionNodeReady, Status: truth(!s.dead[m.Name]), Reason: "Test", LastTransitionTime: now,
@@ -237,7 +238,11 @@ func (s *subject) snapshot(ctx context.Context) (any, error) {
 		return nil, err
 	}
 	for _, m := range all {
-		e.Machines = append(e.Machines, fmt.Sprint(m.Spec, m.Labels, m.DeletionTimestamp != nil, len(m.OwnerReferences)))
+		spec, err := json.Marshal(m.Spec) // printed, it would have addresses
+		if err != nil {
+			return nil, err
+		}
+		e.Machines = append(e.Machines, fmt.Sprint(string(spec), m.Labels, m.DeletionTimestamp != nil, len(m.OwnerReferences)))
 	}
 	slices.Sort(e.Machines)
 	p, err := s.pool(ctx)

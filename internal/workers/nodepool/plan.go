@@ -3,6 +3,7 @@ package nodepool
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/platform/operator"
+	"kqueen.io/kqueen/internal/platform/text"
 )
 
 // wish is what a pool's machines shall be like, and what is known beside them.
@@ -173,20 +175,52 @@ func names(machines []*v1alpha1.Machine) string {
 	for _, m := range sorted[:min(len(sorted), mostNames)] {
 		out = append(out, m.Name)
 	}
-	text := strings.Join(out, ", ")
+	list := strings.Join(out, ", ")
 	if more := len(sorted) - mostNames; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+		list += fmt.Sprintf(" and %d more", more)
 	}
-	return text
+	return list
+}
+
+const (
+	// mostCauses is how many different causes a message has, and longestCause how many bytes each.
+	mostCauses   = 3
+	longestCause = 200
+)
+
+// causes lists machines for users, by what they say of themselves: machines of the same cause stand together.
+func causes(machines []*v1alpha1.Machine) []string {
+	of := map[string][]*v1alpha1.Machine{}
+	for _, m := range machines {
+		cause := causeOf(m)
+		of[cause] = append(of[cause], m)
+	}
+	known := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Compare(names(of[a]), names(of[b])) })
+	var out []string
+	for i, cause := range known {
+		if i == mostCauses {
+			return append(out, fmt.Sprintf("and %d more causes", len(known)-mostCauses))
+		}
+		said := names(of[cause])
+		if cause != "" {
+			said += ": " + cause
+		}
+		out = append(out, said)
+	}
+	return out
+}
+
+// causeOf is why a machine is not ready, in its own words; empty while it has none.
+func causeOf(m *v1alpha1.Machine) string {
+	c := apimeta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil || c.Status == metav1.ConditionTrue {
+		return ""
+	}
+	return text.Cut(c.Message, longestCause)
 }
 
 // machinesN is a number of machines for users.
-func machinesN(n int) string {
-	if n == 1 {
-		return "1 machine"
-	}
-	return fmt.Sprintf("%d machines", n)
-}
+func machinesN(n int) string { return text.Count(n, "machine") }
 
 func nodeReadyOf(m *v1alpha1.Machine) *metav1.Condition {
 	return apimeta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionNodeReady)

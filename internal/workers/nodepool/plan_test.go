@@ -33,7 +33,7 @@ func made(name string, changes ...change) v1alpha1.Machine {
 	m := v1alpha1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: joined, Labels: map[string]string{v1alpha1.LabelCluster: "demo", v1alpha1.LabelNodePool: "pool"}},
 		Spec:       v1alpha1.MachineSpec{ClusterName: "demo", Version: "v1.36.3", Provider: "local"},
-		Status:     v1alpha1.MachineStatus{JoinedAt: &joined},
+		Status:     v1alpha1.MachineStatus{JoinTime: &joined},
 	}
 	m.Spec.Drain.Default()
 	nodeIs(&m, metav1.ConditionTrue, joined)
@@ -58,7 +58,7 @@ func unseen(d time.Duration) change {
 // starting is a machine that has not joined since it was made.
 func starting(d time.Duration) change {
 	return func(m *v1alpha1.Machine) {
-		m.CreationTimestamp, m.Status.JoinedAt = ago(d), nil
+		m.CreationTimestamp, m.Status.JoinTime = ago(d), nil
 		nodeIs(m, metav1.ConditionFalse, ago(d))
 	}
 }
@@ -276,7 +276,7 @@ func TestTemplateParameters(t *testing.T) {
 			want(2, func(w *wish) {
 				w.pool.Spec.Template.Labels = map[string]string{"tier": "web"}
 				w.pool.Spec.Template.Taints = []corev1.Taint{{Key: "web", Effect: corev1.TaintEffectNoSchedule}}
-				w.pool.Spec.Template.Drain.Timeout.Duration = time.Minute
+				w.pool.Spec.Template.Drain.TimeoutSeconds = ptr.To[int32](60)
 			}),
 			machines(made("a"), made("b"), made("c", leaving)), said{healthy, "Scaling", "~a ~b ~c Updated*"},
 		},

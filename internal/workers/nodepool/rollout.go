@@ -72,7 +72,7 @@ func (p members) sayScale(b bounds, s step) saying {
 		parts = append(parts, "none is created while the spec is refused")
 	}
 	if len(starting) > 0 {
-		parts = append(parts, "not ready: "+names(starting))
+		parts = append(parts, "not ready: "+strings.Join(causes(starting), "; "))
 	}
 	if len(leaving) > 0 {
 		parts = append(parts, "being removed: "+names(leaving))
@@ -95,9 +95,9 @@ func (p members) updating(scale step) step {
 	case p.refused != "":
 		s.say = saying{stalled: true, reason: v1alpha1.ReasonRefused, message: p.refused}
 	case len(old)+len(leaving) == 0:
-		s.say = saying{done: true, reason: v1alpha1.ReasonUpdated, message: "all machines are made from the present template and " + p.version}
+		s.say = saying{done: true, reason: v1alpha1.ReasonUpdated, message: "all machines are up to date with the template and " + p.version}
 	default:
-		s.say = saying{reason: v1alpha1.ReasonUpdating, message: fmt.Sprintf("%d of %s are made from the present template and %s; older: %s",
+		s.say = saying{reason: v1alpha1.ReasonUpdating, message: fmt.Sprintf("%d of %s are up to date with the template and %s; older: %s",
 			len(p.live)-len(old), machinesN(len(p.live)), p.version, names(slices.Concat(old, leaving)))}
 	}
 	return s

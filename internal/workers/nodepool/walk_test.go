@@ -73,7 +73,7 @@ func (w *walk) happen() {
 	case 0, 1:
 		w.join(m)
 	case 2:
-		if m.Status.JoinedAt != nil {
+		if m.Status.JoinTime != nil {
 			nodeIs(m, metav1.ConditionFalse, metav1.NewTime(w.now))
 		}
 	case 3:
@@ -100,7 +100,7 @@ func (w *walk) settle() {
 
 func (w *walk) join(m *v1alpha1.Machine) {
 	now := metav1.NewTime(w.now)
-	m.Status.JoinedAt = &now
+	m.Status.JoinTime = &now
 	nodeIs(m, metav1.ConditionTrue, now)
 }
 

@@ -35,7 +35,7 @@ func TestMessages(t *testing.T) {
 		},
 		"Manual": {
 			"It says what is to be done.", want(1, bringing), machines(made("a", manual, dead)), func(d decision) step { return d.heal },
-			"not ready for too long, and not replaced because a user has to join another machine: a; mend them, or delete them once others are there",
+			"not ready for too long, and not replaced because a user has to join another machine: a; repair them, or delete them once others are there",
 		},
 		"Refused": {
 			"It names the field.", want(1, refusing), machines(made("a", old)), func(d decision) step { return d.update },
@@ -49,8 +49,13 @@ func TestMessages(t *testing.T) {
 			"It says how far it is.", want(3), machines(made("a", starting(time.Second)), made("b", leaving)), func(d decision) step { return d.scale },
 			"3 machines wanted, 0 ready; 2 machines being created; not ready: a; being removed: b",
 		},
+		"ScalingCauses": {
+			"It says why, once for those of the same cause.", want(4), machines(made("c", says("kubelet: too many open files")), made("a", says("kubelet: too many open files")), made("b", says("no address is free")), made("d")),
+			func(d decision) step { return d.scale },
+			"4 machines wanted, 1 ready; not ready: a, c: kubelet: too many open files; b: no address is free",
+		},
 		"Scaled":   {"One is one machine.", want(1), machines(made("a")), func(d decision) step { return d.scale }, "1 machine wanted, 1 ready"},
-		"Updating": {"It names those that are not replaced yet.", want(2), machines(made("a", old), made("b")), func(d decision) step { return d.update }, "1 of 2 machines are made from the present template and v1.36.3; older: a"},
+		"Updating": {"It names those that are not replaced yet.", want(2), machines(made("a", old), made("b")), func(d decision) step { return d.update }, "1 of 2 machines are up to date with the template and v1.36.3; older: a"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -183,5 +188,13 @@ func TestSuffix(t *testing.T) {
 		if s := suffix(); len(s) != 5 || strings.Trim(s, "bcdfghjklmnpqrstvwxz2456789") != "" || s[0] < 'a' {
 			t.Fatalf("the name would end in %q", s)
 		}
+	}
+}
+
+// says is a machine that has joined, is not ready, and says why.
+func says(why string) change {
+	return func(m *v1alpha1.Machine) {
+		nodeIs(m, metav1.ConditionFalse, ago(time.Second))
+		m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Message: why})
 	}
 }

@@ -18,9 +18,9 @@ func NewContextCommand(e *connection.Env) *cobra.Command {
 		Use:     "context",
 		Aliases: []string{"contexts"},
 		Short:   "Choose between the installations that you are signed in to",
-		Long: `Choose between the installations that you are signed in to. "kqueen login" makes
-a context: where an installation is, which authority its certificate comes from,
-and who you are there. They are kept in ~/.config/kqueen/config.yaml (env
+		Long: `Choose between the installations that you are signed in to. "kqueen login" creates
+a context: the URL of an installation, its certificate authority, and your session.
+ They are kept in ~/.config/kqueen/config.yaml (env
 KQUEEN_CONFIG), which only you can read, because your sessions are in it.
 
 A command takes its installation from --context, then KQUEEN_SERVER, then the
@@ -85,7 +85,7 @@ func printContexts(e *connection.Env, known connection.Contexts, format string) 
 		rows = append(rows, []string{mark, s.Name, s.Server, s.Organization, user})
 	}
 	if len(all) == 0 {
-		e.Say("no contexts\nmake one with: kqueen login https://SERVER:8443")
+		e.Say("no contexts\ncreate one with: kqueen login https://SERVER:8443")
 	}
 	return e.PrintData(format, all, rows)
 }
@@ -116,9 +116,10 @@ func newUseContextCommand(e *connection.Env) *cobra.Command {
 func newDeleteContextCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete NAME",
-		Short: "Forget an installation",
-		Long: `Forget an installation: where it is, and your session there. The session itself
-goes on at the installation until it expires; "kqueen logout" ends it.`,
+		Short: "Remove the context of an installation",
+		Long: `Remove the context of an installation, with your session there, and the contexts of
+its clusters in your kubeconfig. The session itself goes on at the installation until it
+expires; "kqueen logout" ends it.`,
 		Example:           "  kqueen logout --context old.example.com\n  kqueen context delete old.example.com",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: connection.CompleteContexts(1),
@@ -126,7 +127,9 @@ goes on at the installation until it expires; "kqueen logout" ends it.`,
 			if err := forgetContext(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			e.Say("context %s is forgotten", args[0])
+			e.Say("context %s is removed", args[0])
+			installation := clusteraccess.InstallationOf(args[0])
+			clusteraccess.ForgetHere(e, func(c clusteraccess.Entry) bool { return c.Installation == installation })
 			return nil
 		},
 	}
@@ -156,5 +159,5 @@ func forgetContext(ctx context.Context, name string) error {
 }
 
 func missingContext(name string) error {
-	return exit.Fail(exit.NotFound, "there is no context %q; see: kqueen context list", name)
+	return exit.Fail(exit.NotFound, "context %q not found; see: kqueen context list", name)
 }

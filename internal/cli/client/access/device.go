@@ -20,7 +20,7 @@ func NewDeviceCommand(e *connection.Env) *cobra.Command {
 		Use:   "device",
 		Short: "Approve or deny a device that shows a code",
 		Long: `Approve or deny a device that shows a code, as "kqueen login --device" does. The
-page that it names does the same in a browser.`,
+page that it shows does the same in a browser.`,
 		Example: "  kqueen device approve WDJB-MJHT\n  kqueen device deny WDJB-MJHT",
 	}
 	command.Group(cmd)
@@ -35,8 +35,8 @@ func newApproveDeviceCommand(e *connection.Env) *cobra.Command {
 		Use:   "approve CODE",
 		Short: "Approve the device, which then acts as you",
 		Long: `Let the device in that shows CODE, which then acts as you until its session ends.
-The sender of a code may be another than it seems: what the device says of itself and
-where it called from is shown. A terminal is asked first. Without one, --yes is required.`,
+Approve it only if you started this: what the device says of itself and where it
+called from is shown. You are asked first; without a terminal, --yes is required.`,
 		Example:           "  kqueen device approve WDJB-MJHT",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: command.NoCompletion,
@@ -80,7 +80,7 @@ func newDenyDeviceCommand(e *connection.Env) *cobra.Command {
 			if err := d.AnswerDevice(cmd.Context(), rest.DeviceAnswer{UserCode: args[0]}); err != nil {
 				return fmt.Errorf("deny the device: %w", err)
 			}
-			e.Say("the device was turned away")
+			e.Say("the device is denied")
 			return nil
 		},
 	}

@@ -24,16 +24,17 @@ func NewIdentityProviderCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "identityprovider",
 		Aliases: []string{"identityproviders", "idp"},
-		Short:   "OpenID Connect providers by which users sign in",
+		Short:   "Manage the OpenID Connect providers by which users sign in",
 		Long: `OpenID Connect providers by which users sign in. They are for administrators of
-the installation. The name of a provider stands before the names of its users and
-groups: "corp" makes corp:alice@example.com, and members of organizations are named so.`,
+the installation. The name of a provider prefixes the names of its users and groups:
+corp:alice@example.com is a user of "corp", also as a member of an organization.`,
 		Example: `  kqueen identityprovider create corp --issuer https://login.example.com/realms/corp --client-id kqueen --username-claim email --groups-claim groups
   kqueen identityprovider secret corp <client-secret
   kqueen identityprovider list`,
 	}
 	command.Group(cmd)
 	cmd.AddCommand(verbs.ListCommand(e, kinds.IdentityProvider), verbs.GetCommand(e, kinds.IdentityProvider), newCreateProviderCommand(e),
+		verbs.WaitCommand(e, kinds.IdentityProvider, v1alpha1.ConditionSecretReady, v1alpha1.ConditionDiscovered),
 		newUpdateProviderCommand(e), newProviderSecretCommand(e), newDeleteProviderCommand(e))
 	return cmd
 }
@@ -48,11 +49,11 @@ type providerFlags struct {
 func (f *providerFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.spec.DisplayName, "display-name", "", "name that users read when they sign in")
-	flags.StringVar(&f.spec.ClientID, "client-id", "", "what the provider calls KQueen")
+	flags.StringVar(&f.spec.ClientID, "client-id", "", "client ID of KQueen at the provider")
 	flags.BoolVar(&f.spec.PublicClient, "public-client", false, "the client has no secret")
-	flags.StringVar(&f.caFile, "ca-file", "", "file with who signs the issuer's certificates, in PEM (default whom the system trusts)")
-	flags.StringSliceVar(&f.spec.Scopes, "scope", nil, "asked for beside openid; may be repeated (default profile and email)")
-	flags.StringVar(&f.spec.UsernameClaim, "username-claim", "", "claim that is the user's name (default sub)")
+	flags.StringVar(&f.caFile, "ca-file", "", "file with the certificate authority of the issuer, in PEM (default those that the system trusts)")
+	flags.StringSliceVar(&f.spec.Scopes, "scope", nil, "scope to request besides openid; may be repeated (default profile and email)")
+	flags.StringVar(&f.spec.UsernameClaim, "username-claim", "", "claim with the user's name (default sub)")
 	flags.StringVar(&f.spec.GroupsClaim, "groups-claim", "", "claim with the user's groups (default none)")
 	flags.StringSliceVar(&f.spec.AdminGroups, "admin-group", nil, "group whose members administer the installation; may be repeated")
 	for _, name := range []string{"display-name", "client-id", "scope", "username-claim", "groups-claim", "admin-group"} {
@@ -116,7 +117,7 @@ Set the client's secret afterwards, with "kqueen identityprovider secret".`,
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().StringVar(&f.spec.Issuer, "issuer", "", "https URL that the provider's tokens name, to the character")
+	cmd.Flags().StringVar(&f.spec.Issuer, "issuer", "", "issuer URL, exactly as the provider's tokens have it")
 	_ = cmd.RegisterFlagCompletionFunc("issuer", command.NoCompletion)
 	return cmd
 }
@@ -144,8 +145,8 @@ func newUpdateProviderCommand(e *connection.Env) *cobra.Command {
 	f := &providerFlags{}
 	cmd := &cobra.Command{
 		Use:               "update NAME",
-		Short:             "Change an identity provider",
-		Long:              "Change an identity provider. What is not named stays. The issuer cannot be changed.",
+		Short:             "Update an identity provider",
+		Long:              "Update an identity provider. Flags that are not given change nothing. The issuer\ncannot be changed.",
 		Example:           "  kqueen identityprovider update corp --admin-group platform-team,on-call",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.IdentityProvider, 1),
@@ -177,7 +178,7 @@ func newProviderSecretCommand(e *connection.Env) *cobra.Command {
 		Use:   "secret NAME",
 		Short: "Set the secret of an identity provider's client, from standard input",
 		Long: `Set the secret of an identity provider's client, which is read from standard
-input. It goes in and does not come out: what is there already is written over.`,
+input. It cannot be read again, and replaces an earlier one.`,
 		Example:           "  kqueen identityprovider secret corp <client-secret",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.IdentityProvider, 1),
@@ -210,9 +211,9 @@ func newDeleteProviderCommand(e *connection.Env) *cobra.Command {
 		Aliases: []string{"rm"},
 		Short:   "Remove an identity provider, so that no user signs in by it",
 		Long: `Remove an identity provider, so that no user signs in by it. Sessions and tokens of
-its users go on until they expire; "kqueen user disable" ends those of a user.
+its users stay valid until they expire; "kqueen user disable" ends those of a user.
 
-A terminal is asked first. Without one, --yes is required.`,
+You are asked first; without a terminal, --yes is required.`,
 		Example:           "  kqueen identityprovider delete corp --yes",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.IdentityProvider, 1),
@@ -228,7 +229,7 @@ A terminal is asked first. Without one, --yes is required.`,
 			if err != nil {
 				return err
 			}
-			if err := e.Confirmed(cmd, sure, "delete", "Delete identityprovider "+args[0]+", so that all whom it lets in are kept out?"); err != nil {
+			if err := e.Confirmed(cmd, sure, "delete", "Delete identityprovider "+args[0]+"? Its users can no longer sign in."); err != nil {
 				return err
 			}
 			if err := c.Delete(cmd.Context(), p); err != nil {

@@ -43,12 +43,12 @@ context, or else the installation on this machine.
 
 The first time, the fingerprint of the server's certificate authority is shown and
 you are asked whether it is the right one: compare it with what its administrator
-tells you. Scripts name it with --ca-fingerprint, or bring the authority with
+tells you. Scripts give it with --ca-fingerprint, or the authority itself with
 --ca-file. On the machine of the installation nothing is asked. Afterwards the
 server has to prove itself by that authority.
 
-You sign in with the browser of this machine, which is started for you. Where there
-is none, or with --device, you are shown a code that you enter with a browser
+You sign in with the browser of this machine, which is started for you. Without
+one, or with --device, you are shown a code that you enter with a browser
 anywhere else. With --provider the browser goes to that identity provider at once.
 
 With --username you are asked for your password instead, or it is read from
@@ -57,7 +57,7 @@ standard input with --password-stdin. With --setup-token-file, for a token of
 --one-time-token-file, for one of "kqueen user create" or "kqueen user reset", you
 choose a password. With --token-stdin an API token is used in place of a session.
 
-No secret is an argument, since every user of the machine sees those. A token is
+Secrets are not taken as arguments, which every user of the machine can see. A token is
 the first line of its file. The file - is standard input: a terminal asks for the
 token; without one, the password of --password-stdin comes after the first line.`,
 		Example: `  kqueen login https://kqueen.example.com:8443
@@ -80,7 +80,7 @@ token; without one, the password of --password-stdin comes after the first line.
 	f.StringVar(&l.username, "username", "", "your name there")
 	f.BoolVar(&l.passwordStdin, "password-stdin", false, "read the password from standard input")
 	f.BoolVar(&l.tokenStdin, "token-stdin", false, "read an API token from standard input and use that")
-	f.StringVar(&l.setupToken, "setup-token-file", "", "file with the token from kqueen up, to make the first administrator, or with that from kqueen user recover; - for standard input")
+	f.StringVar(&l.setupToken, "setup-token-file", "", "file with the token from kqueen up, to create the first administrator, or with that from kqueen user recover; - for standard input")
 	f.StringVar(&l.oneTimeToken, "one-time-token-file", "", "file with the token that an administrator gave you, to choose a password; - for standard input")
 	f.BoolVar(&l.browser, "browser", false, "sign in with a browser of this machine, also where kqueen cannot start one")
 	f.BoolVar(&l.device, "device", false, "sign in with a browser anywhere, by a code that you enter there")
@@ -105,7 +105,7 @@ func (l *login) check(cmd *cobra.Command) error {
 	case l.caFile != "" && l.caFingerprint != "":
 		return exit.UsageError(cmd, "--ca-file and --ca-fingerprint say the same; give one")
 	case l.setupToken != "" && l.oneTimeToken != "":
-		return exit.UsageError(cmd, "--setup-token-file is for administrators whom no administrator made, --one-time-token-file for other users; give one")
+		return exit.UsageError(cmd, "--setup-token-file is for the first administrator and for recovery, --one-time-token-file for other users; give one")
 	case l.passwordStdin && l.username == "":
 		return exit.UsageError(cmd, "--password-stdin needs --username")
 	case l.env.Flags.Context != "" && !connection.ContextPattern.MatchString(l.env.Flags.Context):
@@ -211,7 +211,7 @@ func (l *login) byPassword(ctx context.Context, c *client.Client) (string, error
 	}
 	if l.setupToken != "" {
 		if _, err := c.SetUp(ctx, rest.SetUp{Token: token, Name: name, Password: password}); err != nil {
-			return "", fmt.Errorf("make an administrator: %w", err)
+			return "", fmt.Errorf("create an administrator: %w", err)
 		}
 	}
 	if l.oneTimeToken != "" {

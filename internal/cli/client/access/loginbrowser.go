@@ -3,9 +3,7 @@ package access
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -15,6 +13,8 @@ import (
 	"os/exec"
 	"runtime"
 	"time"
+
+	"golang.org/x/oauth2"
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/client"
@@ -42,7 +42,7 @@ func (l *login) byBrowser(ctx context.Context, c *client.Client, server string) 
 	if err != nil {
 		return "", fmt.Errorf("listen for the browser: %w", err)
 	}
-	verifier, state := rand.Text()+rand.Text(), rand.Text()
+	verifier, state := oauth2.GenerateVerifier(), rand.Text()
 	back := "http://" + listener.Addr().String() + callbackPath
 	received, stop := await(listener, state)
 	defer stop(ctx)
@@ -71,10 +71,9 @@ func (l *login) byBrowser(ctx context.Context, c *client.Client, server string) 
 
 // question is what the browser asks the server for.
 func (l *login) question(back, state, verifier string) url.Values {
-	sum := sha256.Sum256([]byte(verifier))
 	q := url.Values{
 		"redirect_uri": {back}, "state": {state}, "client": {clientName()},
-		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+		"code_challenge": {oauth2.S256ChallengeFromVerifier(verifier)}, "code_challenge_method": {"S256"},
 	}
 	if l.provider != "" {
 		q.Set("provider", l.provider)
@@ -156,7 +155,7 @@ func clientName() string {
 
 // byDevice signs in with a browser anywhere: its user types a code there (RFC 8628).
 func (l *login) byDevice(ctx context.Context, c *client.Client, server string) (string, error) {
-	device, err := c.StartDevice(ctx, rest.NewDevice{Client: clientName()})
+	device, err := c.StartDevice(ctx, clientName())
 	if err != nil {
 		return "", fmt.Errorf("begin to sign in: %w", err)
 	}
@@ -165,8 +164,8 @@ func (l *login) byDevice(ctx context.Context, c *client.Client, server string) (
 		page += "?" + url.Values{"provider": {l.provider}}.Encode()
 	}
 	l.env.Say("Open this page on any device, and enter the code there until %s:\n\n  %s\n  %s\n\nWith a password, use --username NAME.",
-		console.When(device.Expires), page, device.UserCode)
-	interval := time.Duration(min(max(device.IntervalSeconds, 1), 60)) * time.Second
+		console.When(time.Now().Add(time.Duration(device.ExpiresIn)*time.Second)), page, device.UserCode)
+	interval := time.Duration(min(max(device.Interval, 1), 60)) * time.Second
 	for {
 		wait := time.NewTimer(interval)
 		select {
@@ -175,7 +174,7 @@ func (l *login) byDevice(ctx context.Context, c *client.Client, server string) (
 			return "", fmt.Errorf("wait for the answer: %w", ctx.Err())
 		case <-wait.C:
 		}
-		session, err := c.PollDevice(ctx, device.DeviceCode)
+		session, err := c.PollDevice(ctx, clientName(), device.DeviceCode)
 		if err == nil {
 			return session.Token, nil
 		}
@@ -183,8 +182,8 @@ func (l *login) byDevice(ctx context.Context, c *client.Client, server string) (
 		switch {
 		case !ok:
 			return "", fmt.Errorf("ask for the answer: %w", err)
-		case problem.Code == rest.CodeAuthorizationPending:
-		case problem.Code == rest.CodeSlowDown:
+		case problem.Code == rest.OAuthAuthorizationPending:
+		case problem.Code == rest.OAuthSlowDown:
 			interval += 5 * time.Second
 		default:
 			return "", fmt.Errorf("sign in: %w", err)

@@ -73,7 +73,7 @@ func newListAccountsCommand(e *connection.Env) *cobra.Command {
 				return fmt.Errorf("list service accounts: %w", err)
 			}
 			if len(all) == 0 {
-				e.Say("no service accounts in organization %s\nmake one with: %s", e.Organization(), e.Command("serviceaccount create NAME --role ROLE"))
+				e.Say("no service accounts in organization %s\ncreate one with: %s", e.Organization(), e.Command("serviceaccount create NAME --role ROLE"))
 			}
 			return e.PrintNamed(format, "serviceaccount", all, accountRows(all))
 		},
@@ -128,11 +128,11 @@ func newCreateAccountCommand(e *connection.Env) *cobra.Command {
 				return fmt.Errorf("create service account %s: %w", wanted.Name, err)
 			}
 			e.Say("service account %s created as %s of organization %s", wanted.Name, wanted.Role, e.Organization())
-			e.Say("make a token for it with: %s", e.Command("serviceaccount token create "+console.ShellQuote(wanted.Name)+" TOKEN"))
+			e.Say("create a token for it with: %s", e.Command("serviceaccount token create "+console.ShellQuote(wanted.Name)+" TOKEN"))
 			return nil
 		},
 	}
-	command.RegisterRole(cmd, &wanted.Role, "what it may do")
+	command.RegisterRole(cmd, &wanted.Role, "role in the organization")
 	cmd.Flags().StringVar(&wanted.DisplayName, "display-name", "", "name to show")
 	_ = cmd.RegisterFlagCompletionFunc("display-name", command.NoCompletion)
 	return cmd
@@ -159,7 +159,7 @@ func newUpdateAccountCommand(e *connection.Env) *cobra.Command {
 				change.Disabled = ptr.To(disabled)
 			}
 			if change == (rest.ServiceAccountChange{}) {
-				return exit.UsageError(cmd, "say what changes, with --role or --disabled")
+				return exit.UsageError(cmd, "nothing to change; use --role or --disabled")
 			}
 			d, err := e.API()
 			if err != nil {
@@ -172,8 +172,8 @@ func newUpdateAccountCommand(e *connection.Env) *cobra.Command {
 			return nil
 		},
 	}
-	command.RegisterRole(cmd, &role, "what it may do from now on")
-	cmd.Flags().BoolVar(&disabled, "disabled", false, "keep it from signing in; --disabled=false lets it again")
+	command.RegisterRole(cmd, &role, "new role")
+	cmd.Flags().BoolVar(&disabled, "disabled", false, "disable it; --disabled=false enables it again")
 	return cmd
 }
 
@@ -183,9 +183,9 @@ func newDeleteAccountCommand(e *connection.Env) *cobra.Command {
 		Use:     "delete NAME...",
 		Aliases: []string{"rm"},
 		Short:   "Delete service accounts with all their tokens",
-		Long: `Delete service accounts with all their tokens. What they made stays.
+		Long: `Delete service accounts with all their tokens. What they created stays.
 
-A terminal is asked first. Without one, --yes is required.`,
+You are asked first; without a terminal, --yes is required.`,
 		Example:           "  kqueen serviceaccount delete ci --yes",
 		Args:              command.Names(1, -1),
 		ValidArgsFunction: completeAccounts(e),

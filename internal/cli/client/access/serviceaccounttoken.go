@@ -49,12 +49,12 @@ func newCreateAccountTokenCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME TOKEN",
 		Short: "Create a token of a service account and print it, once",
-		Long: `Create a token of the service account NAME and print it. It is shown this one time. TOKEN
-says what it is for.
+		Long: `Create a token of the service account NAME and print it. It is shown only once. TOKEN
+describes its purpose.
 
 With --mint a token of an account that is owner of its organization may create
-service accounts and tokens, and name members. What tokens it makes end with it at
-the latest, and at once when it is revoked.`,
+service accounts and tokens, and name members. Tokens that it creates expire with
+it at the latest, and end when it is revoked.`,
 		Example:           "  kqueen serviceaccount token create ci deploy --lifetime 720h >token",
 		Args:              cobra.MatchAll(command.Names(2, -1), cobra.ExactArgs(2)),
 		ValidArgsFunction: completeAccounts(e),
@@ -73,7 +73,7 @@ the latest, and at once when it is revoked.`,
 			return printIssued(e, format, issued)
 		},
 	}
-	cmd.Flags().DurationVar(&lifetime, "lifetime", 30*24*time.Hour, "how long it is good, at most a year")
+	cmd.Flags().DurationVar(&lifetime, "lifetime", 30*24*time.Hour, "lifetime of the token, at most a year")
 	_ = cmd.RegisterFlagCompletionFunc("lifetime", command.NoCompletion)
 	registerMint(cmd, &mint)
 	command.RegisterOutput(cmd, &format, "table", console.DataFormats)

@@ -62,13 +62,13 @@ func newCreateTokenCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create an API token and print it, once",
-		Long: `Make an API token and print it. It is shown this one time. NAME says what it is
-for. Without --role it may do what you may; with it, at most what that role may
+		Long: `Create an API token and print it. It is shown only once. NAME describes its
+purpose. Without --role it may do what you may; with it, at most what that role may
 in the organization of --org.
 
 With --mint it may create service accounts, users and tokens, and name members, as
-far as its role goes. What tokens it makes end with it at the latest, and at once
-when it is revoked.`,
+far as its role goes. Tokens that it creates expire with it at the latest, and
+end when it is revoked.`,
 		Example: `  kqueen token create ci --lifetime 720h --org blue --role developer >token
   kqueen token create terraform --lifetime 24h --org blue --role owner --mint >token`,
 		Args:              command.Names(1, 1),
@@ -92,7 +92,7 @@ when it is revoked.`,
 			return printIssued(e, format, issued)
 		},
 	}
-	cmd.Flags().DurationVar(&lifetime, "lifetime", 30*24*time.Hour, "how long it is good, at most a year")
+	cmd.Flags().DurationVar(&lifetime, "lifetime", 30*24*time.Hour, "lifetime of the token, at most a year")
 	cmd.Flags().StringVar(&role, "role", "", "narrow it to a role in the organization of --org: owner, operator, developer or viewer")
 	_ = cmd.RegisterFlagCompletionFunc("role", command.OneOf("owner", "operator", "developer", "viewer"))
 	registerMint(cmd, &mint)
@@ -125,7 +125,7 @@ func newRevokeTokenCommand(e *connection.Env) *cobra.Command {
 
 // registerMint adds the flag --mint.
 func registerMint(cmd *cobra.Command, mint *bool) {
-	cmd.Flags().BoolVar(mint, "mint", false, "let it create accounts, and tokens that end with it, and name members")
+	cmd.Flags().BoolVar(mint, "mint", false, "allow it to create accounts and tokens, and to add members")
 }
 
 // credentialRows are sessions and tokens in a table.

@@ -20,8 +20,8 @@ func NewUserCommand(e *connection.Env) *cobra.Command {
 		Aliases: []string{"users"},
 		Short:   "Create, show and delete the users of an installation",
 		Long: `Create, show and delete the users of an installation. These commands are for
-its administrators. What a user may do in an organization is said in the
-organization's members.`,
+its administrators. The role of a user in an organization is
+set with "kqueen member set".`,
 		Example: `  kqueen user create alice --email alice@example.com
   kqueen user disable alice
   kqueen user list`,
@@ -72,8 +72,8 @@ func newCreateUserCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a user, and a token with which they choose a password",
-		Long: `Make a user of this installation, and print a one-time token with which they
-choose a password and sign in. Hand it to them by a way that others do not read.
+		Long: `Create a user of this installation, and print a one-time token with which they
+choose a password and sign in. Send it to them in private.
 
 A program with a token that was created with --mint creates users with --no-token. An
 administrator who has signed in gets them one by "kqueen user reset".`,
@@ -97,9 +97,9 @@ administrator who has signed in gets them one by "kqueen user reset".`,
 		},
 	}
 	cmd.Flags().StringVar(&user.DisplayName, "display-name", "", "name to show")
-	cmd.Flags().StringVar(&user.Email, "email", "", "address for mail")
+	cmd.Flags().StringVar(&user.Email, "email", "", "email address")
 	cmd.Flags().BoolVar(&user.Admin, "admin", false, "administrator of the installation")
-	cmd.Flags().BoolVar(&alone, "no-token", false, "make no one-time token: the user cannot sign in yet")
+	cmd.Flags().BoolVar(&alone, "no-token", false, "create no one-time token: the user cannot sign in yet")
 	return cmd
 }
 
@@ -107,7 +107,7 @@ administrator who has signed in gets them one by "kqueen user reset".`,
 func reset(ctx context.Context, e *connection.Env, d *connection.API, name string) error {
 	once, err := d.ResetUser(ctx, name)
 	if err != nil {
-		return fmt.Errorf("make a one-time token for user %s: %w", name, err)
+		return fmt.Errorf("create a one-time token for user %s: %w", name, err)
 	}
 	e.Say("until %s they choose a password with: kqueen login %s --username %s --one-time-token-file -, which asks for this token:",
 		console.When(once.Expires), d.Address(), console.ShellQuote(name))
@@ -165,9 +165,10 @@ func newDeleteUserCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAME...",
 		Short: "Delete users with all their sessions, tokens and memberships",
-		Long: `Delete users with all their sessions, tokens and memberships. What they made stays.
+		Long: `Delete users with all their sessions, tokens and memberships. What they created
+stays.
 
-A terminal is asked first. Without one, --yes is required.`,
+You are asked first; without a terminal, --yes is required.`,
 		Example:           "  kqueen user delete alice --yes",
 		Args:              command.Names(1, -1),
 		ValidArgsFunction: completeUsers(e),

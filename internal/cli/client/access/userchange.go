@@ -41,7 +41,7 @@ func newUpdateUserCommand(e *connection.Env) *cobra.Command {
 	var admin bool
 	cmd := &cobra.Command{
 		Use:               "update NAME",
-		Short:             "Change the name, the mail address or the rights of a user",
+		Short:             "Update the name, the email address or the rights of a user",
 		Example:           "  kqueen user update alice --email alice@example.com\n  kqueen user update alice --admin=false",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: completeUsers(e),
@@ -57,7 +57,7 @@ func newUpdateUserCommand(e *connection.Env) *cobra.Command {
 				change.Admin = &admin
 			}
 			if change == (rest.UserChange{}) {
-				return exit.UsageError(cmd, "say what changes, with --display-name, --email or --admin")
+				return exit.UsageError(cmd, "nothing to change; use --display-name, --email or --admin")
 			}
 			d, err := e.API()
 			if err != nil {
@@ -71,8 +71,8 @@ func newUpdateUserCommand(e *connection.Env) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&displayName, "display-name", "", "name to show")
-	cmd.Flags().StringVar(&email, "email", "", "address for mail")
-	cmd.Flags().BoolVar(&admin, "admin", false, "administrator of the installation; --admin=false for none any more")
+	cmd.Flags().StringVar(&email, "email", "", "email address")
+	cmd.Flags().BoolVar(&admin, "admin", false, "administrator of the installation; --admin=false to revoke that")
 	return cmd
 }
 

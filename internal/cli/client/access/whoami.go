@@ -22,9 +22,9 @@ func NewLogoutCommand(e *connection.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout",
 		Short: "End your session at an installation",
-		Long: `End your session at the installation, and forget it here with all credentials for
-clusters that were got by it. The context stays. An API token that you signed in
-with is forgotten here and goes on to be good; see "kqueen token revoke".`,
+		Long: `End your session at the installation, and remove it here with all credentials for
+clusters. The context stays. An API token that you signed in
+with is removed here and stays valid; see "kqueen token revoke".`,
 		Example: "  kqueen logout\n  kqueen logout --context kqueen.example.com",
 		Args:    command.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return logout(cmd.Context(), e) },

@@ -17,7 +17,7 @@ func NewEventCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "event",
 		Aliases: []string{"events"},
-		Short:   "Events of an organization",
+		Short:   "List the events of an organization",
 		Example: "  kqueen event list --kind NodePool",
 	}
 	command.Group(cmd)
@@ -32,8 +32,8 @@ func newListEventsCommand(e *connection.Env) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "Show the events of the organization's objects",
-		Long: `Show the events of the organization's objects, oldest first. KQueen
-forgets events after an hour.`,
+		Long: `Show the events of the organization's objects, oldest first. Events are
+kept for an hour.`,
 		Example: "  kqueen event list\n  kqueen event list --kind Cluster --name demo --watch\n  kqueen event list --type Warning -o json",
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,8 +45,8 @@ forgets events after an hour.`,
 		},
 	}
 	l.Register(cmd)
-	cmd.Flags().StringVar(&kind, "kind", "", "only what happened to this kind of object, such as Cluster")
-	cmd.Flags().StringVar(&name, "name", "", "only what happened to objects of this name")
+	cmd.Flags().StringVar(&kind, "kind", "", "only events of this kind of object, such as Cluster")
+	cmd.Flags().StringVar(&name, "name", "", "only events of objects of this name")
 	cmd.Flags().StringVar(&sort, "type", "", "only events of this type: Normal or Warning")
 	_ = cmd.RegisterFlagCompletionFunc("kind", command.OneOf(kinds.Cluster.Kind, kinds.NodePool.Kind, kinds.Machine.Kind, "ControlPlane", kinds.Provisioner.Kind))
 	_ = cmd.RegisterFlagCompletionFunc("name", command.NoCompletion)

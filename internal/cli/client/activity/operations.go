@@ -21,8 +21,8 @@ func NewOperationCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "operation",
 		Aliases: []string{"operations"},
-		Short:   "Operations in progress in an organization",
-		Example: "  kqueen operation list --state stalled",
+		Short:   "List the operations in progress in an organization",
+		Example: "  kqueen operation list --state Stalled",
 	}
 	command.Group(cmd)
 	cmd.AddCommand(newListOperationsCommand(e))
@@ -31,20 +31,21 @@ func NewOperationCommand(e *connection.Env) *cobra.Command {
 
 func newListOperationsCommand(e *connection.Env) *cobra.Command {
 	var format string
-	filter := client.OperationFilter{}
+	filter, states := client.OperationFilter{}, []string{rest.StateRunning, rest.StateRetrying, rest.StateStalled}
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "Show operations in an organization that are in progress or stalled",
-		Long: `Show what is being done to the objects of an organization now: what is made,
+		Long: `Show the operations in progress in an organization: what is being created,
 changed, scaled, upgraded or deleted, how far that is, and what it waits for.`,
-		Example: "  kqueen operation list --org payments\n  kqueen operation list --cluster demo --state stalled -o json",
+		Example: "  kqueen operation list --org payments\n  kqueen operation list --cluster demo --state Stalled -o json",
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d, err := e.API()
 			if err != nil {
 				return err
 			}
+			filter.State = command.InAnyCase(filter.State, states...)
 			all, err := connection.Everything(cmd.Context(), func(ctx context.Context, page client.Paging) (*rest.Page[rest.Operation], error) {
 				filter.Paging = page
 				return d.ListOperations(ctx, e.Organization(), filter)
@@ -61,10 +62,10 @@ changed, scaled, upgraded or deleted, how far that is, and what it waits for.`,
 	f := cmd.Flags()
 	f.StringVar(&filter.Kind, "kind", "", "only what is done to this kind of object: Cluster, NodePool or Machine")
 	f.StringVar(&filter.Cluster, "cluster", "", "only what is done to the cluster of this name")
-	f.StringVar(&filter.State, "state", "", "only what is in this state: running, retrying or stalled")
+	f.StringVar(&filter.State, "state", "", "only what is in this state: Running, Retrying or Stalled")
 	_ = cmd.RegisterFlagCompletionFunc("kind", command.OneOf(kinds.Cluster.Kind, kinds.NodePool.Kind, kinds.Machine.Kind))
 	_ = cmd.RegisterFlagCompletionFunc("cluster", kinds.CompleteNames(e, kinds.Cluster, -1))
-	_ = cmd.RegisterFlagCompletionFunc("state", command.OneOf(rest.StateRunning, rest.StateRetrying, rest.StateStalled))
+	_ = cmd.RegisterFlagCompletionFunc("state", command.OneOf(states...))
 	command.RegisterOutput(cmd, &format, "table", console.DataFormats)
 	return cmd
 }
@@ -78,8 +79,8 @@ func operationRows(all []rest.Operation, now time.Time) [][]string {
 		if o.Progress != nil {
 			progress = fmt.Sprintf("%d/%d", o.Progress.Done, o.Progress.Total)
 		}
-		if o.Since != nil {
-			since = duration.HumanDuration(now.Sub(*o.Since))
+		if o.LastTransitionAt != nil {
+			since = duration.HumanDuration(now.Sub(*o.LastTransitionAt))
 		}
 		rows = append(rows, []string{o.Object.Kind + "/" + o.Object.Name, o.Action, o.State, progress, since, o.Message})
 	}

@@ -26,7 +26,7 @@ type verifier func(from io.Reader) (report *rest.AuditReport, complete bool, err
 func NewCommand(e *connection.Env, verify verifier) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Read and check the audit log",
+		Short: "Read and verify the audit log",
 		Example: `  kqueen audit list --org blue --since 24h
   kqueen audit export -A --file log.jsonl
   kqueen audit verify`,
@@ -51,8 +51,8 @@ func newListAuditCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List records of the audit log, the newest first",
-		Long: `Show what was done in an organization, the newest first; with -A in the whole
+		Short:   "List records of the audit log, newest first",
+		Long: `Show what was done in an organization, newest first; with -A in the whole
 installation, which is for its administrators.`,
 		Example: "  kqueen audit list --org blue --since 24h\n  kqueen audit list -A --actor alice --outcome denied -o json",
 		Args:    command.NoArguments,
@@ -64,9 +64,9 @@ installation, which is for its administrators.`,
 	f.StringVar(&l.filter.Action, "action", "", "only this action, such as create")
 	f.StringVar(&l.filter.Kind, "kind", "", "only what was done to this kind of object, such as Cluster")
 	f.StringVar(&l.filter.Object, "object", "", "only what was done to the object of this name")
-	f.StringVar(&l.filter.Outcome, "outcome", "", "only what ended so: succeeded, denied, failed or unknown")
-	f.DurationVar(&l.since, "since", 0, "only what was done so long ago or later, such as 24h")
-	f.IntVar(&l.limit, "limit", 100, "how many at most")
+	f.StringVar(&l.filter.Outcome, "outcome", "", "only this outcome: succeeded, denied, failed or unknown")
+	f.DurationVar(&l.since, "since", 0, "only what was done since, such as 24h for the last day")
+	f.IntVar(&l.limit, "limit", 100, "maximum number of records")
 	_ = cmd.RegisterFlagCompletionFunc("outcome", command.OneOf("succeeded", "denied", "failed", "unknown"))
 	command.RegisterOutput(cmd, &l.format, "table", console.DataFormats)
 	return cmd
@@ -139,11 +139,11 @@ func newVerifyAuditCommand(e *connection.Env, verify verifier) *cobra.Command {
 		Long: `Check that the audit log of the installation was not changed, and print its
 head: how many records there are, and the hash of the last one. Keep the head
 elsewhere: with --head the log is also checked to go on from there, so that
-nothing was taken from its end. Exit code 1 says that something is wrong.
+nothing was removed from its end. Exit code 1 means that something is wrong.
 
 With --file it is an export that is checked ("kqueen audit export"), with the key
-in the data directory: on the machine of the installation, as its owner. Nothing
-has to run.`,
+in the data directory: on the machine of the installation, as its owner. KQueen
+need not run.`,
 		Example: "  kqueen audit verify\n  kqueen audit verify --head 42:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -166,7 +166,7 @@ has to run.`,
 		},
 	}
 	cmd.Flags().StringVar(&file, "file", "", "export to check instead of the log itself")
-	cmd.Flags().StringVar(&head, "head", "", "head of the log as it was once: SEQUENCE:HASH")
+	cmd.Flags().StringVar(&head, "head", "", "earlier head of the log: SEQUENCE:HASH")
 	_ = cmd.RegisterFlagCompletionFunc("head", command.NoCompletion)
 	command.RegisterOutput(cmd, &format, "table", console.DataFormats)
 	return cmd

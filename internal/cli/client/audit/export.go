@@ -19,7 +19,7 @@ func newExportAuditCommand(e *connection.Env) *cobra.Command {
 		Use:   "export",
 		Short: "Export the audit log of an organization, or all of it, one record per line",
 		Long: `Write the audit log of an organization, with -A of the whole installation, as
-lines of JSON: {"record": …} for each record, the oldest first, and {"seal": …} at
+lines of JSON: {"record": …} for each record, oldest first, and {"seal": …} at
 the end. It is for administrators of the installation. A file is there whole, or not
 at all.
 

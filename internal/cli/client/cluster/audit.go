@@ -23,13 +23,13 @@ func newAuditCommand(e *connection.Env) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "audit NAME",
-		Short: "Show what was done in a hosted cluster, as its API server wrote it down",
+		Short: "Show the audit log of a hosted cluster's API server",
 		Long: `Show what users and programs did in a cluster whose control plane KQueen hosts,
-the oldest first. How much the API server writes down is spec.auditLog of the
+oldest first. How much the API server records is spec.auditLog of the
 cluster: metadata, full or none. It keeps 30 days, and at most eleven files of 10 MiB.
 
 With -o json each event is a line as the API server wrote it (audit.k8s.io/v1), and
-the last line is a seal: an answer without it was cut off.`,
+the last line is a seal: an answer without it is incomplete.`,
 		Example:           "  kqueen cluster audit demo --since 1h\n  kqueen cluster audit demo -o json >demo.jsonl\n  kqueen cluster update demo --spec '{\"auditLog\":\"full\"}'",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),
@@ -57,7 +57,7 @@ the last line is a seal: an answer without it was cut off.`,
 			return d.ExportClusterAudit(cmd.Context(), e.Organization(), args[0], from, out)
 		},
 	}
-	cmd.Flags().DurationVar(&since, "since", 0, "only what was done so long ago or later, such as 24h")
+	cmd.Flags().DurationVar(&since, "since", 0, "only what was done since, such as 24h for the last day")
 	cmd.Flags().StringVarP(&format, "output", "o", "table", "table or json")
 	_ = cmd.RegisterFlagCompletionFunc("output", command.OneOf("table", "json"))
 	_ = cmd.RegisterFlagCompletionFunc("since", command.NoCompletion)

@@ -30,7 +30,7 @@ func NewCommand(e *connection.Env) *cobra.Command {
 		Aliases: []string{"clusters"},
 		Short:   "Create, show, change and delete clusters",
 		Example: `  kqueen cluster create demo --nodes 2 --wait
-  kubectl --kubeconfig <(kqueen cluster kubeconfig demo) get namespaces
+  kqueen cluster connect demo
   kqueen cluster delete demo`,
 	}
 	command.Group(cmd)
@@ -41,11 +41,12 @@ func NewCommand(e *connection.Env) *cobra.Command {
 		newDescribeClusterCommand(e),
 		newUpdateClusterCommand(e),
 		newDeleteClusterCommand(e),
+		newConnectCommand(e),
 		newKubeconfigCommand(e),
 		newCredentialCommand(e),
 		newEventsCommand(e),
 		newAuditCommand(e),
-		verbs.WaitCommand(e, kinds.Cluster, v1alpha1.ConditionAccepted, v1alpha1.ConditionProvisioned, v1alpha1.ConditionKubeconfigReady),
+		verbs.WaitCommand(e, kinds.Cluster, v1alpha1.ConditionWorkersGone, v1alpha1.ConditionAccepted, v1alpha1.ConditionProvisioned, v1alpha1.ConditionKubeconfigReady),
 	)
 	return cmd
 }

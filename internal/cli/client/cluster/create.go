@@ -42,10 +42,10 @@ func newCreateClusterCommand(e *connection.Env) *cobra.Command {
 
 Without --version the cluster gets the newest release that is ready. With
 --filename every document of the file has to be a Cluster; all are checked
-before the first is made.
+before the first is created.
 
 With --nodes the cluster gets a nodepool of its own name. Change its size with
-"kqueen nodepool scale", and make further ones with "kqueen nodepool create".
+"kqueen nodepool scale", and create further ones with "kqueen nodepool create".
 --wait then waits for the cluster and for its nodes.`,
 		Example: `  kqueen cluster create demo --wait
   kqueen cluster create demo --nodes 2 --wait
@@ -70,15 +70,15 @@ func (c *clusterCreation) registerFlags(cmd *cobra.Command) {
 	c.Register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&c.version, "version", "", "version of Kubernetes, such as v1.36.3 (default the newest release that is ready)")
-	flags.StringVar(&c.provisioner, "provisioner", "", "what makes the cluster (default \"hosted\")")
+	flags.StringVar(&c.provisioner, "provisioner", "", "provisioner of the cluster (default \"hosted\")")
 	flags.StringVar(&c.provisionerNamespace, "provisioner-namespace", "", "namespace of the provisioner (default \""+v1alpha1.SystemNamespace+"\")")
 	flags.StringVar(&c.podCIDR, "pod-cidr", "", "range of pod addresses (default 10.244.0.0/16)")
 	flags.StringVar(&c.serviceCIDR, "service-cidr", "", "range of Service addresses (default 10.96.0.0/16)")
 	flags.StringVar(&c.dnsDomain, "dns-domain", "", "suffix of names inside the cluster (default cluster.local)")
 	flags.StringSliceVar(&c.extraSANs, "extra-san", nil, "further host name or address of the API server; may be repeated")
-	flags.StringVar(&c.cni, "cni", "", "what makes the network of pods: routes, flannel, or none to bring your own (default routes)")
+	flags.StringVar(&c.cni, "cni", "", "pod network: Routes, Flannel, or None to install your own (default Routes)")
 	registerPodSecurity(cmd, &c.podSecurity, "(default baseline)")
-	flags.Int32Var(&c.nodes, "nodes", 0, "how many nodes to make, in a nodepool that has the name of the cluster")
+	flags.Int32Var(&c.nodes, "nodes", 0, "number of nodes to create, in a nodepool with the name of the cluster")
 	for name, complete := range map[string]cobra.CompletionFunc{
 		"version":               kinds.CompleteNames(c.Env, kinds.Release, -1),
 		"provisioner":           kinds.CompleteNames(c.Env, kinds.Provisioner, -1),
@@ -97,11 +97,12 @@ func (c *clusterCreation) registerFlags(cmd *cobra.Command) {
 // checkFlags refuses command lines that contradict themselves.
 func (c *clusterCreation) checkFlags(cmd *cobra.Command, args []string) error {
 	if c.File != "" && cmd.Flags().Changed("nodes") {
-		return exit.UsageError(cmd, "--nodes cannot be used with --filename; make nodes with: %s", c.Env.Command(kinds.NodePool.None))
+		return exit.UsageError(cmd, "--nodes cannot be used with --filename; create nodes with: %s", c.Env.Command(kinds.NodePool.None))
 	}
 	if err := c.Check(cmd, args); err != nil {
 		return err
 	}
+	c.cni = command.InAnyCase(c.cni, v1alpha1.CNIs()...)
 	if c.cni != "" && !slices.Contains(v1alpha1.CNIs(), c.cni) {
 		return exit.UsageError(cmd, "--cni: %q has to be one of %s", c.cni, strings.Join(v1alpha1.CNIs(), ", "))
 	}

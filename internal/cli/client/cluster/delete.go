@@ -3,11 +3,13 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/clusteraccess"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/kinds"
@@ -21,13 +23,24 @@ func newDeleteClusterCommand(e *connection.Env) *cobra.Command {
 	d.Losses = func(ctx context.Context, c *objects.Client, doomed []client.Object) error {
 		return sayPools(ctx, e, c, doomed)
 	}
+	d.Deleted = func(names []string) {
+		api, err := e.API()
+		if err != nil {
+			return // it was there a moment ago
+		}
+		installation := clusteraccess.NewEntry(api, e.Organization(), "").Installation
+		clusteraccess.ForgetHere(e, func(c clusteraccess.Entry) bool {
+			return c.Installation == installation && c.Organization == e.Organization() && slices.Contains(names, c.Cluster)
+		})
+	}
 	cmd := &cobra.Command{
 		Use:     "delete NAME...",
 		Aliases: []string{"rm"},
 		Short:   "Delete clusters and all their data",
-		Long: `Delete clusters and all their data. Their nodepools and nodes go with them.
+		Long: `Delete clusters and all their data. Their nodepools and nodes go with them, and so do
+their contexts in your kubeconfig.
 
-A terminal is asked first. Without one, --yes is required.`,
+You are asked first; without a terminal, --yes is required.`,
 		Example: `  kqueen cluster delete demo
   kqueen cluster delete demo test --yes --wait=false`,
 	}

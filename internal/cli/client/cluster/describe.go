@@ -42,13 +42,15 @@ func describeCluster(ctx context.Context, e *connection.Env, name string) error 
 	if err != nil {
 		return err
 	}
+	plane, err := objects.Named[*v1alpha1.ControlPlane](ctx, c, kinds.ControlPlane.Kind, name)
+	if err != nil && !objects.IsNotFound(err) {
+		return fmt.Errorf("get control plane %s: %w", name, err)
+	}
 	p := &describe.Page{}
-	describeSpec(p, e.Organization(), cluster)
+	describeSpec(p, e.Organization(), cluster, serverName(plane))
 	describe.Conditions(p, cluster.Status.Status)
 	describeSteps(p, cluster.Status.Steps)
-	if err := describeComponents(ctx, c, p, name); err != nil {
-		return err
-	}
+	describeComponents(p, plane)
 	if err := describePools(ctx, e, c, p, name); err != nil {
 		return err
 	}
@@ -59,7 +61,7 @@ func describeCluster(ctx context.Context, e *connection.Env, name string) error 
 }
 
 // describeSpec adds what the user wants of a cluster, and where it is.
-func describeSpec(p *describe.Page, organization string, c *v1alpha1.Cluster) {
+func describeSpec(p *describe.Page, organization string, c *v1alpha1.Cluster, serverName string) {
 	p.Fields("",
 		"Name", c.Name,
 		"Organization", organization,
@@ -70,7 +72,8 @@ func describeSpec(p *describe.Page, organization string, c *v1alpha1.Cluster) {
 		"Provisioner", c.Spec.ProvisionerRef.Name+" in "+c.Spec.ProvisionerRef.Namespace,
 		"Pod Security", cmp.Or(c.Spec.PodSecurity, "as the cluster was created: baseline, or privileged before there were levels"),
 		"Endpoint", c.Status.Endpoint,
-		"Next retry", describe.In(c.Status.NextTry),
+		"TLS server name", serverName,
+		"Next retry", describe.In(c.Status.NextRetryTime),
 	)
 	p.Heading("Network")
 	network := c.Spec.Network
@@ -98,14 +101,18 @@ func describeSteps(p *describe.Page, steps []v1alpha1.Step) {
 	}
 }
 
-// describeComponents adds the programs of the control plane that KQueen hosts for the cluster, if it does.
-func describeComponents(ctx context.Context, c *objects.Client, p *describe.Page, name string) error {
-	plane, err := objects.Named[*v1alpha1.ControlPlane](ctx, c, kinds.ControlPlane.Kind, name)
-	if err != nil && !objects.IsNotFound(err) {
-		return fmt.Errorf("get control plane %s: %w", name, err)
+// serverName is the name by which the gateway knows a cluster that KQueen hosts, as kubeconfigs have it.
+func serverName(plane *v1alpha1.ControlPlane) string {
+	if plane == nil || plane.Status.Endpoint == nil {
+		return ""
 	}
+	return plane.Status.Endpoint.ServerName
+}
+
+// describeComponents adds the programs of the control plane that KQueen hosts for the cluster, if it does.
+func describeComponents(p *describe.Page, plane *v1alpha1.ControlPlane) {
 	if plane == nil || len(plane.Status.Components) == 0 {
-		return nil
+		return
 	}
 	p.Heading("Components")
 	rows := [][]string{{"NAME", "STATE", "RESTARTS", "LAST EXIT"}}
@@ -113,7 +120,6 @@ func describeComponents(ctx context.Context, c *objects.Client, p *describe.Page
 		rows = append(rows, []string{component.Name, component.State, strconv.Itoa(int(component.Restarts)), component.LastExit})
 	}
 	p.Table(rows)
-	return nil
 }
 
 // describePools adds the pools of nodes that a cluster has, if it has any.

@@ -17,8 +17,8 @@ func newEventsCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events NAME",
 		Short: "Show the events of a cluster",
-		Long: `Show the events of a cluster and its control plane, oldest first. KQueen
-forgets events after an hour.`,
+		Long: `Show the events of a cluster and its control plane, oldest first. Events are
+kept for an hour.`,
 		Example:           "  kqueen cluster events demo\n  kqueen cluster events demo --watch",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),

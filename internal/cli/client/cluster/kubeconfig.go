@@ -5,12 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"kqueen.io/kqueen/internal/cli/clusteraccess"
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
-	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
@@ -23,8 +21,9 @@ type kubeconfigs struct {
 	out               string
 	wanted            clusteraccess.Wanted
 	breakGlass        bool
-	// organization that the cluster is of.
+	// organization that the cluster is of, and entry what it is in kubeconfigs.
 	organization string
+	entry        clusteraccess.Entry
 	// ownProgram says that the program in it was put there by ourselves.
 	ownProgram bool
 }
@@ -36,19 +35,19 @@ func newKubeconfigCommand(e *connection.Env) *cobra.Command {
 		Use:   "kubeconfig NAME",
 		Short: "Print a cluster's kubeconfig, or merge it into yours",
 		Long: `Print a kubeconfig for a cluster. It holds no secret: kubectl asks kqueen for a
-credential that is good for an hour, and kqueen asks the installation that you
+credential that expires after an hour, and kqueen asks the installation that you
 are signed in to (see "kqueen login"). --access and --lifetime ask for less.
 
 The owner of the machine on which KQueen runs gets the kubeconfig of the cluster's
 own administrator, unless --access or --lifetime asks for less; others get it with
---break-glass. kubectl needs nothing else with it, and it does not expire: it is a
-secret, and each time is in the audit log.
+--break-glass. It does not expire and is a secret; each time it is issued is in the
+audit log.
 
 With --merge it goes into your own kubeconfig ($KUBECONFIG or ~/.kube/config)
-as the context ORGANIZATION-NAME. Your current context stays as it is, unless
-you say --switch.`,
-		Example: `  kubectl --kubeconfig <(kqueen cluster kubeconfig demo) get namespaces
-  kqueen cluster kubeconfig demo --merge --switch
+as the context ORGANIZATION.NAME@INSTALLATION. Your current context stays as it
+is without --switch; "kqueen cluster connect" does both.`,
+		Example: `  kqueen cluster kubeconfig demo >demo.kubeconfig
+  kqueen cluster kubeconfig demo --merge
   kqueen cluster kubeconfig demo --org blue --access view --lifetime 30m --merge
   kqueen cluster kubeconfig demo --kubeconfig-out demo.kubeconfig`,
 		Args:              command.Names(1, 1),
@@ -61,10 +60,34 @@ you say --switch.`,
 		},
 	}
 	k.wanted.Register(cmd)
-	cmd.Flags().BoolVar(&k.breakGlass, "break-glass", false, "the kubeconfig of the cluster's own administrator, which is for emergencies and is in the audit log")
+	cmd.Flags().BoolVar(&k.breakGlass, "break-glass", false, "get the kubeconfig of the cluster's own administrator, for emergencies; recorded in the audit log")
 	cmd.Flags().BoolVar(&k.merge, "merge", false, "merge it into your kubeconfig instead of printing it")
 	cmd.Flags().BoolVar(&k.switchOver, "switch", false, "with --merge: make it your current context")
 	cmd.Flags().StringVar(&k.out, "kubeconfig-out", "", "file to write it to, or to merge it into")
+	return cmd
+}
+
+// newConnectCommand returns `cluster connect`.
+func newConnectCommand(e *connection.Env) *cobra.Command {
+	k := &kubeconfigs{env: e, merge: true, switchOver: true}
+	cmd := &cobra.Command{
+		Use:   "connect NAME",
+		Short: "Connect kubectl, Helm and other tools to a cluster",
+		Long: `Merge a cluster's kubeconfig into yours ($KUBECONFIG or ~/.kube/config) and make it
+the current context, so that kubectl, Helm and other tools work with the cluster.
+
+The context is ORGANIZATION.NAME@INSTALLATION. It is removed when you delete the
+cluster, or reset or forget the installation. What the kubeconfig holds is the same
+as with "kqueen cluster kubeconfig".`,
+		Example: `  kqueen cluster connect demo
+  kqueen cluster connect demo --org blue --access view`,
+		Args:              command.Names(1, 1),
+		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return k.run(cmd, args[0]) },
+	}
+	k.wanted.Register(cmd)
+	cmd.Flags().BoolVar(&k.breakGlass, "break-glass", false, "get the kubeconfig of the cluster's own administrator, for emergencies; recorded in the audit log")
+	cmd.Flags().StringVar(&k.out, "kubeconfig", "", "file to merge it into (default $KUBECONFIG or ~/.kube/config)")
 	return cmd
 }
 
@@ -75,7 +98,12 @@ func (k *kubeconfigs) run(cmd *cobra.Command, name string) error {
 	}
 	switch {
 	case k.merge:
-		return k.mergeInto(name, data)
+		theirs, err := clientcmd.Load(data)
+		if err != nil {
+			return fmt.Errorf("read the kubeconfig of cluster %s: %w", name, err)
+		}
+		into := clusteraccess.Target{File: k.out, SwitchOver: k.switchOver, Next: "get namespaces"}
+		return into.Merge(k.env, theirs, k.entry, k.ownProgram)
 	case k.out != "":
 		if err := atomicfile.Write(k.out, data, 0o600); err != nil {
 			return err
@@ -85,72 +113,4 @@ func (k *kubeconfigs) run(cmd *cobra.Command, name string) error {
 	}
 	_, err = k.env.Stdout.Write(data)
 	return err
-}
-
-// mergeInto merges a cluster's kubeconfig into the user's.
-func (k *kubeconfigs) mergeInto(name string, data []byte) error {
-	theirs, err := clientcmd.Load(data)
-	if err != nil {
-		return fmt.Errorf("read the kubeconfig of cluster %s: %w", name, err)
-	}
-	options := clientcmd.NewDefaultPathOptions()
-	if k.out != "" {
-		options.LoadingRules.ExplicitPath = k.out
-	}
-	entry := k.organization + "-" + name
-	if err := mergeKubeconfig(options, theirs, entry, k.switchOver, k.ownProgram); err != nil {
-		return fmt.Errorf("merge the kubeconfig of cluster %s: %w", name, err)
-	}
-	if k.switchOver {
-		k.env.Say("merged cluster %s and switched to its context %s", name, entry)
-		return nil
-	}
-	k.env.Say("merged cluster %s as the context %s", name, entry)
-	k.env.Say("next: kubectl --context %s get namespaces", console.ShellQuote(entry))
-	return nil
-}
-
-// mergeKubeconfig puts the cluster, user and context that are current in one kubeconfig into another, all
-// under the name of the entry. An entry of that name is replaced. ownProgram says that the program in it, by which its
-// user logs in, was put there by ourselves.
-func mergeKubeconfig(into clientcmd.ConfigAccess, theirs *clientcmdapi.Config, entry string, switchOver, ownProgram bool) error {
-	current := theirs.Contexts[theirs.CurrentContext]
-	if current == nil {
-		return fmt.Errorf("it has no current context")
-	}
-	cluster, user := theirs.Clusters[current.Cluster], theirs.AuthInfos[current.AuthInfo]
-	if cluster == nil || user == nil {
-		return fmt.Errorf("its context %q names a cluster or user that it does not have", theirs.CurrentContext)
-	}
-	if !ownProgram {
-		if err := clusteraccess.CheckHarmless(cluster, user); err != nil {
-			return err
-		}
-	}
-	mine, err := into.GetStartingConfig()
-	if err != nil {
-		return err
-	}
-	way := &clientcmdapi.Context{Cluster: entry, AuthInfo: entry, Namespace: current.Namespace}
-	stayInFile(mine, entry, cluster, user, way)
-	mine.Clusters[entry], mine.AuthInfos[entry], mine.Contexts[entry] = cluster, user, way
-	if switchOver {
-		mine.CurrentContext = entry
-	}
-	return clientcmd.ModifyConfig(into, *mine, true)
-}
-
-// stayInFile makes what replaces an entry be written to the file that the entry is in. KUBECONFIG may list
-// several files, and one that comes first would hide the others.
-func stayInFile(mine *clientcmdapi.Config, entry string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo, way *clientcmdapi.Context) {
-	cluster.LocationOfOrigin, user.LocationOfOrigin = "", ""
-	if old := mine.Clusters[entry]; old != nil {
-		cluster.LocationOfOrigin = old.LocationOfOrigin
-	}
-	if old := mine.AuthInfos[entry]; old != nil {
-		user.LocationOfOrigin = old.LocationOfOrigin
-	}
-	if old := mine.Contexts[entry]; old != nil {
-		way.LocationOfOrigin = old.LocationOfOrigin
-	}
 }

@@ -27,6 +27,7 @@ func (k *kubeconfigs) get(cmd *cobra.Command, name string) ([]byte, error) {
 		return nil, err
 	}
 	k.organization = k.env.Organization()
+	k.entry = clusteraccess.NewEntry(d, k.organization, name)
 	owner := d.DataDir != "" && k.wanted == (clusteraccess.Wanted{})
 	var made *rest.Kubeconfig
 	if k.breakGlass || owner {
@@ -54,7 +55,7 @@ func (k *kubeconfigs) withOwnProgram(d *connection.API, name string, made *rest.
 	if current == nil || config.Clusters[current.Cluster] == nil || !slices.Contains(clusteraccess.Accesses, made.Access) {
 		return nil, fmt.Errorf("read the kubeconfig of cluster %s: it does not say where the cluster is, or what you may there", name)
 	}
-	there, entry := config.Clusters[current.Cluster], k.organization+"-"+name
+	there, entry := config.Clusters[current.Cluster], clusteraccess.NewEntry(d, k.organization, name).Name()
 	args := []string{"cluster", "credential", name, "--org", k.organization, "--access", made.Access}
 	if k.wanted.Lifetime != 0 {
 		args = append(args, "--lifetime", k.wanted.Lifetime.String())

@@ -69,7 +69,8 @@ func TestOwnProgram(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cluster, user := got.Clusters["blue-demo"], got.AuthInfos["blue-demo"]
+			entry := clusteraccess.NewEntry(&c.d, "blue", "demo").Name()
+			cluster, user := got.Clusters[entry], got.AuthInfos[entry]
 			if cluster == nil || user == nil || user.Exec == nil || !k.ownProgram {
 				t.Fatalf("got %s", data)
 			}

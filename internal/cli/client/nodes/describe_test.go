@@ -21,7 +21,7 @@ func TestDescribeOfAnotherVersion(t *testing.T) {
 		case strings.HasSuffix(r.URL.Path, "/machines"), strings.HasSuffix(r.URL.Path, "/events"):
 			object = `{"items":[]}`
 		case strings.Contains(r.URL.Path, "/machines/"):
-			object = `{"kind":"Machine","name":"demo-a","organization":"blue","spec":{"clusterName":"demo"}}`
+			object = `{"kind":"Machine","name":"demo-a","organization":"blue","spec":{"clusterName":"demo"},"status":{"unschedulable":true}}`
 		}
 		clitest.Say(w, http.StatusOK, clitest.JSON, object)
 	})
@@ -32,7 +32,7 @@ func TestDescribeOfAnotherVersion(t *testing.T) {
 		want []string
 	}{
 		"nodepool": {[]string{"nodepool", "describe", "demo"}, []string{"Nodes:", "2 wanted, 0 there", "Drain timeout:", "When unready for:"}},
-		"node":     {[]string{"node", "describe", "demo-a"}, []string{"Cluster:", "Drain timeout:", "10m", "none yet: KQueen has not looked at it"}},
+		"node":     {[]string{"node", "describe", "demo-a"}, []string{"Cluster:", "Drain timeout:", "10m", "Cordoned:", "kqueen node uncordon demo-a", "none yet: KQueen has not looked at it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, words bytes.Buffer

@@ -20,10 +20,10 @@ func NewNodeCommand(e *connection.Env) *cobra.Command {
 		Use:     "node",
 		Aliases: []string{"nodes"},
 		Short:   "Show, drain and replace single nodes, and join machines",
-		Long: `Show, drain and replace single nodes, and make the machine on which this runs one.
+		Long: `Show, drain and replace single nodes, and join the machine on which this runs.
 
-A node is shown here as KQueen's Machine, which has the node's name. What a node
-says of itself all the time is in its cluster: see "kubectl get nodes" there.`,
+A node is shown here as KQueen's Machine, which has the node's name. See "kubectl
+get nodes" in its cluster for what the node itself reports.`,
 		Example: `  kqueen node list --cluster demo
   kqueen node drain demo-x7k2f
   kqueen node replace demo-x7k2f --wait`,
@@ -38,6 +38,7 @@ says of itself all the time is in its cluster: see "kubectl get nodes" there.`,
 		newUncordonCommand(e),
 		newReplaceCommand(e),
 		update,
+		verbs.WaitCommand(e, kinds.Machine, v1alpha1.ConditionBootstrapped, v1alpha1.ConditionMachineReady, v1alpha1.ConditionDrained, v1alpha1.ConditionNodeReady),
 		newJoinCommand(e),
 	)
 	return cmd
@@ -84,12 +85,13 @@ func describeNode(ctx context.Context, e *connection.Env, name string) error {
 		"Address", status.Address,
 		"Isolation", isolationInWords(status),
 		"Pods", status.PodCIDR,
-		"Joined", describe.Ago(status.JoinedAt),
-		"Draining", describe.Since(status.DrainBegan),
-		"Drain timeout", patience(spec.Drain.Timeout),
+		"Joined", describe.Ago(status.JoinTime),
+		"Draining", describe.Since(status.DrainStartTime),
+		"Cordoned", cordoned(e, machine),
+		"Drain timeout", patience(spec.Drain.Timeout()),
 		"Labels", describe.Pairs(spec.Labels),
 		"Taints", taintsInWords(spec.Taints),
-		"Next retry", describe.In(status.NextTry),
+		"Next retry", describe.In(status.NextRetryTime),
 	)
 	describe.Parameters(p, spec.Parameters)
 	describe.Conditions(p, status.Status)
@@ -97,6 +99,14 @@ func describeNode(ctx context.Context, e *connection.Env, name string) error {
 		return err
 	}
 	return p.Print(e.Stdout)
+}
+
+// cordoned says that a node takes no new pods, and what ends that; empty for a node that does.
+func cordoned(e *connection.Env, m *v1alpha1.Machine) string {
+	if !m.Status.Unschedulable {
+		return ""
+	}
+	return "yes: it takes no new pods until: " + e.Command("node uncordon "+m.Name)
 }
 
 // isolationInWords is how far a machine is kept apart from its host, and why not further.

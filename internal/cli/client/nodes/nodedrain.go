@@ -54,9 +54,9 @@ func newDrainCommand(e *connection.Env) *cobra.Command {
 
 PodDisruptionBudgets are honoured; what holds pods back is shown. Pods of
 DaemonSets stay, and what is only on the node itself is lost. A pod that no
-controller makes anew would be lost whole, so that --force is required for it.
+controller recreates would be lost, so that --force is required for it.
 
-"kqueen node uncordon" is the undo, also of a drain that was given up.`,
+"kqueen node uncordon" undoes it, also after an interrupted drain.`,
 		Example: `  kqueen node drain demo-x7k2f --timeout 10m
   kqueen node uncordon demo-x7k2f`,
 		Args:              command.Names(1, 1),
@@ -65,7 +65,7 @@ controller makes anew would be lost whole, so that --force is required for it.
 			return d.run(cmd.Context(), args[0])
 		},
 	}
-	cmd.Flags().BoolVar(&d.force, "force", false, "also lose pods that no controller makes anew")
+	cmd.Flags().BoolVar(&d.force, "force", false, "also evict pods that no controller recreates")
 	command.RegisterTimeout(cmd, &d.timeout)
 	return cmd
 }
@@ -175,10 +175,10 @@ func (d *draining) checkLosses(ctx context.Context, c client.Client, name string
 		return fmt.Errorf("list the pods of node %s: %w", name, err)
 	}
 	if pods.Continue != "" {
-		return exit.Fail(exit.Failed, "node %s has more than %d pods, which are too many to look at; drain it unseen with --force", name, mostPods)
+		return exit.Fail(exit.Failed, "node %s has more than %d pods, which are too many to look at; drain it without that check with --force", name, mostPods)
 	}
 	if lost := unowned(pods.Items); len(lost) > 0 {
-		return exit.Fail(exit.Failed, "no controller makes these pods anew: %s; delete or move them, or lose them with --force", console.List(lost[:min(len(lost), shownPods)]))
+		return exit.Fail(exit.Failed, "no controller recreates these pods: %s; delete or move them, or lose them with --force", console.List(lost[:min(len(lost), shownPods)]))
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func uncordon(parent context.Context, e *connection.Env, name string) error {
 		return err
 	}
 	if !node.Spec.Unschedulable {
-		e.Say("node %s takes pods already", name)
+		e.Say("node %s is schedulable already", name)
 		return nil
 	}
 	before := node.DeepCopy()
@@ -213,7 +213,7 @@ func uncordon(parent context.Context, e *connection.Env, name string) error {
 	if err := c.Patch(ctx, node, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("uncordon node %s: %w", name, err)
 	}
-	e.Say("node %s takes pods again", name)
+	e.Say("node %s is schedulable again", name)
 	return nil
 }
 

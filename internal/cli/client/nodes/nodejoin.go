@@ -34,7 +34,7 @@ type joinCommand struct {
 	Server string `json:"server"`
 	// Token is good for this one machine until Expires. It is a secret.
 	Token   string    `json:"token"`
-	Expires time.Time `json:"expires"`
+	Expires time.Time `json:"expiresAt"`
 	// CACertHashes are those of the public keys that may sign the server's certificate.
 	CACertHashes []string `json:"caCertHashes"`
 	// Command joins the machine when it is run there: one of Commands.
@@ -64,10 +64,10 @@ func newJoinCommand(e *connection.Env) *cobra.Command {
 		Long: `Print the command that joins a machine of your own to a nodepool of provider
 manual. It is a "kqueen node join", which installs containerd, kubelet and
 kube-proxy, or with --with kubeadm a "kubeadm join" that upstream's kubeadm understands.
-Without a NAME it is for the first machine that waits.
+Without a NAME it is for the first waiting machine.
 
 The command holds a secret, with which this one machine can join, once and within
-a day; then this prints another.`,
+a day; after that this prints another.`,
 		Example: `  kqueen nodepool create hand --cluster demo --provider manual --nodes 1
   kqueen node join-command --pool hand
   kqueen node join-command --pool hand --with kubeadm
@@ -81,7 +81,7 @@ a day; then this prints another.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && j.pool != "" {
-				return exit.UsageError(cmd, "say NAME or --pool, not both")
+				return exit.UsageError(cmd, "give NAME or --pool, not both")
 			}
 			if j.with != withKQueen && j.with != withKubeadm {
 				return exit.UsageError(cmd, "--with: %q joins no machine; choose one of %s, %s", j.with, withKQueen, withKubeadm)
@@ -89,7 +89,7 @@ a day; then this prints another.`,
 			return j.run(cmd.Context(), args)
 		},
 	}
-	cmd.Flags().StringVar(&j.pool, "pool", "", "the first machine of this nodepool that waits")
+	cmd.Flags().StringVar(&j.pool, "pool", "", "for the first waiting machine of this nodepool")
 	_ = cmd.RegisterFlagCompletionFunc("pool", kinds.CompleteNames(e, kinds.NodePool, -1))
 	cmd.Flags().StringVar(&j.with, "with", withKQueen, "program that joins the machine: "+withKQueen+", "+withKubeadm)
 	_ = cmd.RegisterFlagCompletionFunc("with", command.OneOf(withKQueen, withKubeadm))
@@ -117,7 +117,7 @@ func (j *joining) run(ctx context.Context, args []string) error {
 // awaitsJoin says whether its operator has to join the machine.
 func awaitsJoin(o client.Object) bool {
 	m, ok := o.(*v1alpha1.Machine)
-	return ok && m.Spec.Provider == v1alpha1.ProviderManual && m.Status.JoinedAt == nil && m.DeletionTimestamp == nil
+	return ok && m.Spec.Provider == v1alpha1.ProviderManual && m.Status.JoinTime == nil && m.DeletionTimestamp == nil
 }
 
 // choose finds the machine that the user names, or the first that waits.
@@ -134,7 +134,7 @@ func (j *joining) choose(ctx context.Context, c *objects.Client, args []string) 
 			m.Name, m.Spec.Provider, v1alpha1.ProviderManual)
 	case m.DeletionTimestamp != nil:
 		return nil, exit.Fail(exit.Failed, "node %s is being removed", m.Name)
-	case m.Status.JoinedAt != nil:
+	case m.Status.JoinTime != nil:
 		return nil, exit.Fail(exit.Failed, "node %s has joined already", m.Name)
 	}
 	return m, nil
@@ -236,7 +236,7 @@ func (j *joinCommand) line(words []string, hashFlag string) string {
 }
 
 // checkReachable refuses the address that stands in for that of a KQueen which listens on loopback alone (see
-// docs/adr/0008): a command with it would wait for nothing, on every machine.
+// docs/development/adr/0008): a command with it would wait for nothing, on every machine.
 func checkReachable(server string) error {
 	host, _, err := net.SplitHostPort(server)
 	if err != nil {
@@ -260,7 +260,7 @@ func (j *joining) print(found *joinCommand) error {
 	case "yaml":
 		data, err = yaml.Marshal(found)
 	default:
-		return exit.Fail(exit.Usage, "--output: %q is no format; choose one of text, json, yaml", j.format)
+		return exit.Fail(exit.Usage, "--output: %q is not a format; choose one of text, json, yaml", j.format)
 	}
 	if err != nil {
 		return err

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -24,7 +24,7 @@ func NewNodePoolCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "nodepool",
 		Aliases: []string{"nodepools", "np"},
-		Short:   "Create, scale and delete sets of like nodes",
+		Short:   "Create, scale and delete nodepools: sets of identical nodes",
 		Example: `  kqueen nodepool create gpu --cluster demo --nodes 2 --label gpu=yes --wait
   kqueen nodepool scale gpu --nodes 3
   kqueen nodepool delete gpu`,
@@ -100,7 +100,7 @@ func describePoolSpec(p *describe.Page, organization string, pool *v1alpha1.Node
 		"Nodes", fmt.Sprintf("%d wanted, %d there, %d ready, %d updated", spec.Replicas, status.Replicas, status.ReadyReplicas, status.UpdatedReplicas),
 		"At least", describe.Optional(spec.MinReplicas),
 		"At most", describe.Optional(spec.MaxReplicas),
-		"Next retry", describe.In(status.NextTry),
+		"Next retry", describe.In(status.NextRetryTime),
 	)
 	p.Heading("Each node")
 	p.Fields("  ",
@@ -108,13 +108,13 @@ func describePoolSpec(p *describe.Page, organization string, pool *v1alpha1.Node
 		"Resources", resourcesInWords(spec.Template.Resources),
 		"Labels", describe.Pairs(spec.Template.Labels),
 		"Taints", taintsInWords(spec.Template.Taints),
-		"Drain timeout", patience(spec.Template.Drain.Timeout),
+		"Drain timeout", patience(spec.Template.Drain.Timeout()),
 	)
 	describe.Parameters(p, spec.Template.Parameters)
 	p.Heading("Replacement")
 	p.Fields("  ",
-		"When unready for", duration.HumanDuration(spec.Health.UnreadyTimeout.Duration),
-		"When not started in", duration.HumanDuration(spec.Health.StartupTimeout.Duration),
+		"When unready for", duration.HumanDuration(spec.Health.UnreadyTimeout()),
+		"When not started in", duration.HumanDuration(spec.Health.StartupTimeout()),
 		"Unless unhealthy are more than", spec.Health.MaxUnhealthy.String(),
 		"Surge", spec.Rollout.MaxSurge.String(),
 		"Unavailable", spec.Rollout.MaxUnavailable.String(),
@@ -122,11 +122,11 @@ func describePoolSpec(p *describe.Page, organization string, pool *v1alpha1.Node
 }
 
 // patience says how long pods may take to leave a node.
-func patience(timeout *metav1.Duration) string {
-	if timeout.Duration == 0 {
-		return "none, it waits for ever"
+func patience(timeout time.Duration) string {
+	if timeout == 0 {
+		return "none: it waits without limit"
 	}
-	return duration.HumanDuration(timeout.Duration)
+	return duration.HumanDuration(timeout)
 }
 
 // taintsInWords returns taints as kubectl writes them.

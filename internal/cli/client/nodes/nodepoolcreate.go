@@ -3,7 +3,6 @@ package nodes
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,16 +33,16 @@ func newCreateNodePoolCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
 		Short: "Create a nodepool",
-		Long: `Create a nodepool, which is a set of like nodes of one cluster, from flags or from
-files.
+		Long: `Create a nodepool, which is a set of identical nodes of one cluster, from flags or
+from files.
 
 With --filename every document of the file has to be a NodePool; all are checked
-before the first is made.
+before the first is created.
 
 A node that is unready for longer than --unready-timeout is replaced, unless
 more than --max-unhealthy are unhealthy at once: then the cause is probably not
 the nodes, and none is. Pods leave a node before it is removed; those that a
-PodDisruptionBudget holds back may take --drain-timeout, where 0 is for ever.`,
+PodDisruptionBudget holds back may take --drain-timeout, where 0 means no limit.`,
 		Example: `  kqueen nodepool create workers --cluster demo --nodes 2 --wait
   kqueen nodepool create gpu --cluster demo --label gpu=yes --taint gpu=yes:NoSchedule
   kqueen nodepool create small --cluster demo --cpu 2 --memory 4Gi
@@ -67,20 +66,20 @@ func (c *poolCreation) registerFlags(cmd *cobra.Command) {
 	flags, spec := cmd.Flags(), &c.pool.Spec
 	flags.StringVar(&spec.ClusterName, "cluster", "", "cluster that the nodes are for")
 	flags.Int32Var(&spec.Replicas, "nodes", spec.Replicas, "how many nodes to create; without it and with --min, as many as that")
-	flags.Int32Var(&c.least, "min", 0, "fewest nodes that the nodepool may be scaled to")
-	flags.Int32Var(&c.most, "max", 0, "most nodes that the nodepool may be scaled to")
+	flags.Int32Var(&c.least, "min", 0, "minimum number of nodes that the nodepool may be scaled to")
+	flags.Int32Var(&c.most, "max", 0, "maximum number of nodes that the nodepool may be scaled to")
 	flags.StringVar(&spec.Version, "version", "", "version of Kubernetes on the nodes, such as v1.36.3 (default that of the cluster)")
 	flags.StringVar(&spec.Template.Provider, "provider", spec.Template.Provider, "what creates the machines: local, or manual for machines of your own")
 	flags.Var(amount{&c.resources.CPU}, "cpu", "processors of each node, such as 2 or 500m (default all of the host's)")
 	flags.Var(amount{&c.resources.Memory}, "memory", "memory of each node, such as 4Gi (default all of the host's)")
 	flags.StringArrayVar(&c.labels, "label", nil, "label of the nodes, as KEY=VALUE; may be repeated")
 	flags.StringArrayVar(&c.taints, "taint", nil, "taint of the nodes, as KEY[=VALUE]:EFFECT; may be repeated")
-	flags.DurationVar(&spec.Health.UnreadyTimeout.Duration, "unready-timeout", spec.Health.UnreadyTimeout.Duration, "how long a node may be unready before it is replaced")
-	flags.DurationVar(&spec.Health.StartupTimeout.Duration, "startup-timeout", spec.Health.StartupTimeout.Duration, "how long a new node may take before it is replaced")
-	flags.DurationVar(&spec.Template.Drain.Timeout.Duration, "drain-timeout", spec.Template.Drain.Timeout.Duration, "how long pods may take to leave a node; 0 is for ever")
-	flags.Var(share{spec.Health.MaxUnhealthy}, "max-unhealthy", "how many nodes may be unhealthy at once and still be replaced")
-	flags.Var(share{spec.Rollout.MaxSurge}, "max-surge", "how many nodes more there may be while nodes are replaced by newer ones")
-	flags.Var(share{spec.Rollout.MaxUnavailable}, "max-unavailable", "how many nodes fewer there may be while nodes are replaced by newer ones")
+	flags.Var(period{spec.Health.UnreadyTimeoutSeconds}, "unready-timeout", "how long a node may be unready before it is replaced")
+	flags.Var(period{spec.Health.StartupTimeoutSeconds}, "startup-timeout", "how long a new node may take before it is replaced")
+	flags.Var(period{spec.Template.Drain.TimeoutSeconds}, "drain-timeout", "how long pods may take to leave a node; 0 for no limit")
+	flags.Var(share{spec.Health.MaxUnhealthy}, "max-unhealthy", "maximum number of unhealthy nodes that are still replaced")
+	flags.Var(share{spec.Rollout.MaxSurge}, "max-surge", "maximum number of extra nodes during an update")
+	flags.Var(share{spec.Rollout.MaxUnavailable}, "max-unavailable", "maximum number of missing nodes during an update")
 	complete := map[string]cobra.CompletionFunc{
 		"cluster":  kinds.CompleteNames(c.Env, kinds.Cluster, -1),
 		"version":  kinds.CompleteNames(c.Env, kinds.Release, -1),
@@ -107,7 +106,7 @@ func (c *poolCreation) checkFlags(cmd *cobra.Command, args []string) error {
 	}
 	spec := &c.pool.Spec
 	if spec.ClusterName == "" {
-		return exit.UsageError(cmd, "say with --cluster which cluster the nodes are for")
+		return exit.UsageError(cmd, "name the cluster of the nodes with --cluster")
 	}
 	if !slices.Contains([]string{v1alpha1.ProviderLocal, v1alpha1.ProviderManual}, spec.Template.Provider) {
 		return exit.UsageError(cmd, "--provider: %q has to be %s or %s", spec.Template.Provider, v1alpha1.ProviderLocal, v1alpha1.ProviderManual)
@@ -117,14 +116,6 @@ func (c *poolCreation) checkFlags(cmd *cobra.Command, args []string) error {
 			return exit.UsageError(cmd, "--cpu and --memory cannot be given with --provider manual: machines of your own have what they have")
 		}
 		spec.Template.Resources = &c.resources
-	}
-	for flag, timeout := range map[string]time.Duration{
-		"unready-timeout": spec.Health.UnreadyTimeout.Duration, "startup-timeout": spec.Health.StartupTimeout.Duration,
-		"drain-timeout": spec.Template.Drain.Timeout.Duration,
-	} {
-		if timeout < 0 {
-			return exit.UsageError(cmd, "--%s: %s is below 0", flag, timeout)
-		}
 	}
 	if err := kinds.CheckVersion(cmd, spec.Version); err != nil {
 		return err

@@ -18,7 +18,7 @@ func newDeleteNodePoolCommand(e *connection.Env) *cobra.Command {
 		Long: `Delete nodepools and all their nodes. Pods leave a node before it is removed;
 what is only on the node itself is lost.
 
-A terminal is asked first. Without one, --yes is required.`,
+You are asked first; without a terminal, --yes is required.`,
 		Example: `  kqueen nodepool delete gpu
   kqueen nodepool delete gpu spare --yes --wait=false`,
 	}

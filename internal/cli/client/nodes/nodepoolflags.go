@@ -2,9 +2,11 @@ package nodes
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -107,6 +109,30 @@ func resourcesInWords(r *v1alpha1.MachineResources) string {
 		words = append(words, "memory "+r.Memory.String())
 	}
 	return strings.Join(words, ", ")
+}
+
+// period is a number of seconds, written as a duration such as 90s or 10m, as the value of a flag.
+type period struct{ seconds *int32 }
+
+// String returns the flag's value.
+func (p period) String() string {
+	if p.seconds == nil {
+		return ""
+	}
+	return (time.Duration(*p.seconds) * time.Second).String()
+}
+
+// Type names the flag's value in help.
+func (p period) Type() string { return "duration" }
+
+// Set reads a duration of whole seconds that is not below 0.
+func (p period) Set(word string) error {
+	duration, err := time.ParseDuration(word)
+	if err != nil || duration < 0 || duration%time.Second != 0 || duration > math.MaxInt32*time.Second {
+		return fmt.Errorf("%q has to be a duration of whole seconds, such as 90s or 10m", word)
+	}
+	*p.seconds = int32(duration / time.Second)
+	return nil
 }
 
 // share is a number of nodes, or a part of them in percent, as the value of a flag.

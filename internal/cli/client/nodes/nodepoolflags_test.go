@@ -184,3 +184,33 @@ func TestUnowned(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestPeriod: a duration is kept in whole seconds, and what cannot be is refused.
+func TestPeriod(t *testing.T) {
+	const wrong = " has to be a duration of whole seconds, such as 90s or 10m"
+	cases := map[string]struct {
+		word    string
+		want    int32
+		shown   string
+		problem string
+	}{
+		"minutes":     {"10m", 600, "10m0s", ""},
+		"for ever":    {"0", 0, "0s", ""},
+		"hours":       {"1h30m", 5400, "1h30m0s", ""},
+		"part":        {"1500ms", 7, "7s", `"1500ms"` + wrong},
+		"below 0":     {"-5s", 7, "7s", `"-5s"` + wrong},
+		"no unit":     {"10", 7, "7s", `"10"` + wrong},
+		"no duration": {"soon", 7, "7s", `"soon"` + wrong},
+		"too long":    {"1000000h", 7, "7s", `"1000000h"` + wrong},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			seconds := int32(7)
+			flag := period{&seconds}
+			wantProblem(t, c.problem, flag.Set(c.word))
+			if seconds != c.want || flag.String() != c.shown {
+				t.Errorf("got %d, shown as %s", seconds, flag)
+			}
+		})
+	}
+}

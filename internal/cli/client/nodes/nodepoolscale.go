@@ -35,11 +35,11 @@ func newScaleCommand(e *connection.Env) *cobra.Command {
 	s := &scaling{env: e}
 	cmd := &cobra.Command{
 		Use:   "scale NAME",
-		Short: "Change how many nodes a nodepool has",
-		Long: `Change how many nodes a nodepool has.
+		Short: "Scale a nodepool",
+		Long: `Scale a nodepool.
 
-Pods leave a node before it is removed. With --remove these nodes go before
-others; without --nodes no others go.`,
+Pods leave a node before it is removed. With --remove these nodes are removed
+before others; without --nodes, only these.`,
 		Example: `  kqueen nodepool scale demo --nodes 3 --wait
   kqueen nodepool scale demo --remove demo-x7k2f
   kqueen nodepool scale demo --nodes 1 --remove demo-x7k2f`,
@@ -47,7 +47,7 @@ others; without --nodes no others go.`,
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.NodePool, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("nodes") && len(s.remove) == 0 {
-				return exit.UsageError(cmd, "say with --nodes how many nodes there shall be, or with --remove which one goes")
+				return exit.UsageError(cmd, "give the number of nodes with --nodes, or the nodes to remove with --remove")
 			}
 			if err := kinds.CheckNodes(cmd, "nodes", s.nodes); err != nil {
 				return err
@@ -58,8 +58,8 @@ others; without --nodes no others go.`,
 			return s.run(cmd.Context(), args[0], cmd.Flags().Changed("nodes"))
 		},
 	}
-	cmd.Flags().Int32Var(&s.nodes, "nodes", 0, "how many nodes there shall be (default with --remove: as many fewer as are removed)")
-	cmd.Flags().StringSliceVar(&s.remove, "remove", nil, "node that is removed before others; may be repeated")
+	cmd.Flags().Int32Var(&s.nodes, "nodes", 0, "desired number of nodes (default with --remove: as many fewer as are removed)")
+	cmd.Flags().StringSliceVar(&s.remove, "remove", nil, "node to remove before others; may be repeated")
 	cmd.Flags().BoolVar(&s.wait, "wait", false, "wait until all its nodes are ready and the others are gone")
 	command.RegisterTimeout(cmd, &s.timeout)
 	_ = cmd.RegisterFlagCompletionFunc("nodes", command.NoCompletion)
@@ -139,12 +139,12 @@ func scaleTarget(pool *v1alpha1.NodePool, wanted int32, sized bool, removed int)
 	left := int(pool.Spec.Replicas) - removed
 	switch {
 	case left < 0:
-		return 0, exit.Fail(exit.Failed, "nodepool %s is to have %s, which is fewer than the %d to remove; it may still be making or removing others",
+		return 0, exit.Fail(exit.Failed, "nodepool %s has a desired size of %s, which is fewer than the %d to remove; it may still be creating or removing others",
 			pool.Name, kinds.Nodes(pool.Spec.Replicas), removed)
 	case !sized:
 		return int32(left), nil
 	case removed > 0 && int(wanted) > left:
-		return 0, exit.Fail(exit.Usage, "--nodes %d with %d to remove: nodepool %s is to have %s, so that at most %d are left; to get new ones in their place, use: kqueen node replace",
+		return 0, exit.Fail(exit.Usage, "--nodes %d with %d to remove: nodepool %s has a desired size of %s, so that at most %d are left; to get new ones in their place, use: kqueen node replace",
 			wanted, removed, pool.Name, kinds.Nodes(pool.Spec.Replicas), left)
 	}
 	return wanted, nil
@@ -164,7 +164,7 @@ func markFirst(ctx context.Context, c *objects.Client, machine *v1alpha1.Machine
 func (s *scaling) resize(ctx context.Context, c *objects.Client, pool *v1alpha1.NodePool, target int32) error {
 	from := pool.Spec.Replicas
 	if from == target {
-		s.env.Say("nodepool %s is to have %s already", pool.Name, kinds.Nodes(target))
+		s.env.Say("nodepool %s has a desired size of %s already", pool.Name, kinds.Nodes(target))
 		return nil
 	}
 	for try := 1; ; try++ {
@@ -189,7 +189,7 @@ func (s *scaling) resize(ctx context.Context, c *objects.Client, pool *v1alpha1.
 
 // await waits until the pool is as wanted, and then until the nodes are gone that it has no more use for.
 func (s *scaling) await(ctx context.Context, c *objects.Client, pool *v1alpha1.NodePool, begun time.Time) error {
-	goal := verbs.Waiting{Kind: kinds.NodePool, Name: pool.Name, Uid: pool.UID, Goal: v1alpha1.ConditionReady, Timeout: s.timeout, Since: begun}
+	goal := verbs.Waiting{Kind: kinds.NodePool, Name: pool.Name, Uid: pool.UID, Goal: v1alpha1.ConditionReady, Work: "scaling", Timeout: s.timeout, Since: begun}
 	if err := verbs.Await(ctx, s.env, c, goal); err != nil {
 		return err
 	}

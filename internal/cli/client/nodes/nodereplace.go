@@ -71,7 +71,7 @@ func (r *replacement) run(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("delete node %s: %w", machine.Name, err)
 	}
 	if pool != nil {
-		r.env.Say("node %s is being removed; nodepool %s makes another", machine.Name, pool.Name)
+		r.env.Say("node %s is being removed; nodepool %s creates another", machine.Name, pool.Name)
 	} else {
 		r.env.Say("node %s is being removed", machine.Name)
 	}
@@ -109,7 +109,7 @@ func poolOf(ctx context.Context, c *objects.Client, machine *v1alpha1.Machine) (
 // awaitOther waits until the pool is ready and has as many ready nodes as it shall have. Its condition
 // alone may still be of the time before the node went: a pool's spec does not change when a node goes.
 func (r *replacement) awaitOther(ctx context.Context, c *objects.Client, pool *v1alpha1.NodePool, begun time.Time) error {
-	goal := verbs.Waiting{Kind: kinds.NodePool, Name: pool.Name, Uid: pool.UID, Goal: v1alpha1.ConditionReady, Timeout: r.timeout, Since: begun, Quiet: true}
+	goal := verbs.Waiting{Kind: kinds.NodePool, Name: pool.Name, Uid: pool.UID, Goal: v1alpha1.ConditionReady, Work: "replacement", Timeout: r.timeout, Since: begun, Quiet: true}
 	goal.Also = func(ctx context.Context) (bool, error) {
 		fresh, err := findPool(ctx, r.env, c, pool.Name)
 		if err != nil {

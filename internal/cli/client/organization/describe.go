@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -49,10 +50,13 @@ func describeOrganization(ctx context.Context, e *connection.Env, name string) e
 		"Most nodes", describe.Optional(quota.Nodes),
 		"Most local machines", describe.Optional(machines.Local),
 		"Most manual machines", describe.Optional(machines.Manual),
-		"Provisioners", listOr(o.Spec.Provisioners, "all"),
+		"Most processors", amount(quota.CPU),
+		"Most memory", amount(quota.Memory),
+		"Most data in stores", amount(quota.Store),
+		"Provisioners", listOr(o.Spec.ProvisionerNames, "all"),
 		"Releases", listOr(o.Spec.Releases, "all"),
 		"Drivers", listOr(o.Spec.Drivers, "all"),
-		"Data stores", listOr(o.Spec.DataStores, "those of the shared provisioners that it may use"),
+		"Data stores", listOr(o.Spec.DataStoreNames, "those of the shared provisioners that it may use"),
 		"Pod Security", cmp.Or(o.Spec.PodSecurity, v1alpha1.PodSecurityBaseline)+" at the weakest",
 		"Machine providers", listOr(o.Spec.MachineProviders, v1alpha1.ProviderManual),
 		"Egress allowed", listOr(o.EgressAllowed(), "nothing beside what all organizations may call"),
@@ -67,6 +71,14 @@ func describeOrganization(ctx context.Context, e *connection.Env, name string) e
 	}
 	describe.Conditions(p, o.Status.Status)
 	return p.Print(e.Stdout)
+}
+
+// amount is a quantity that may be left open.
+func amount(q *resource.Quantity) string {
+	if q == nil {
+		return ""
+	}
+	return q.String()
 }
 
 // listOr says which, and where none is named what that means.

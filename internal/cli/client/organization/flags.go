@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/command"
@@ -19,8 +20,10 @@ type organizationFlags struct {
 	displayName     string
 	podSecurity     string
 	clusters, nodes string
-	machines        map[string]string
-	lists           []listFlag
+	// cpu, memory and store are quantities.
+	cpu, memory, store string
+	machines           map[string]string
+	lists              []listFlag
 }
 
 // listFlag is one that says what of many an organization may use.
@@ -35,7 +38,7 @@ type listFlag struct {
 func newOrganizationFlags(e *connection.Env) *organizationFlags {
 	return &organizationFlags{lists: []listFlag{
 		{
-			name: "provisioner", field: "provisioners", complete: kinds.CompleteNames(e, kinds.Provisioner, -1),
+			name: "provisioner", field: "provisionerNames", complete: kinds.CompleteNames(e, kinds.Provisioner, -1),
 			usage: "shared provisioner that it may use; may be repeated (default all)",
 		},
 		{
@@ -47,12 +50,12 @@ func newOrganizationFlags(e *connection.Env) *organizationFlags {
 			usage: "driver that it may use, also by provisioners of its own; may be repeated (default all)",
 		},
 		{
-			name: "data-store", field: "dataStores", complete: command.NoCompletion,
+			name: "data-store", field: "dataStoreNames", complete: command.NoCompletion,
 			usage: "data store that it may use, also by provisioners of its own; may be repeated (default those of the shared provisioners that it may use)",
 		},
 		{
 			name: "machine-provider", field: "machineProviders", complete: command.OneOf(v1alpha1.ProviderLocal, v1alpha1.ProviderManual),
-			usage: "what may make its machines: local, on the host of KQueen, or manual; may be repeated (default manual)",
+			usage: "provider that its machines may have: local, on the host of KQueen, or manual; may be repeated (default manual)",
 		},
 		{
 			name: "egress-allow", field: "egress", within: "allow", complete: command.NoCompletion,
@@ -66,8 +69,11 @@ func (o *organizationFlags) register(cmd *cobra.Command) []string {
 	f.StringVar(&o.displayName, "display-name", "", "name to show")
 	f.StringVar(&o.clusters, "max-clusters", "", "how many clusters it may have, or none for no limit")
 	f.StringVar(&o.nodes, "max-nodes", "", "how many nodes its clusters may have together, or none for no limit")
-	f.StringToStringVar(&o.machines, "max-machines", nil, "how many of those nodes a machine provider may make, as `PROVIDER=NUMBER`, such as local=4, or local=none; may be repeated")
-	flags := []string{"display-name", "max-clusters", "max-nodes", "max-machines"}
+	f.StringToStringVar(&o.machines, "max-machines", nil, "how many of those nodes a machine provider may create, as `PROVIDER=NUMBER`, such as local=4, or local=none; may be repeated")
+	f.StringVar(&o.cpu, "max-cpu", "", "how many processors its nodes may have together, such as 16, or none for no limit")
+	f.StringVar(&o.memory, "max-memory", "", "how much memory its nodes may have together, such as 64Gi, or none for no limit")
+	f.StringVar(&o.store, "max-store", "", "how much its control planes may hold in data stores together, such as 8Gi, or none for no limit")
+	flags := []string{"display-name", "max-clusters", "max-nodes", "max-machines", "max-cpu", "max-memory", "max-store"}
 	for _, name := range flags {
 		_ = cmd.RegisterFlagCompletionFunc(name, command.NoCompletion)
 	}
@@ -129,6 +135,16 @@ func (o *organizationFlags) quota(cmd *cobra.Command) (map[string]any, error) {
 		}
 		quota[limit.field] = most
 	}
+	for _, limit := range []struct{ flag, field, value string }{{"max-cpu", "cpu", o.cpu}, {"max-memory", "memory", o.memory}, {"max-store", "store", o.store}} {
+		if !cmd.Flags().Changed(limit.flag) {
+			continue
+		}
+		most, err := parseAmount(limit.value)
+		if err != nil {
+			return nil, exit.UsageError(cmd, "--%s: %w", limit.flag, err)
+		}
+		quota[limit.field] = most
+	}
 	for provider, value := range o.machines {
 		if provider != v1alpha1.ProviderLocal && provider != v1alpha1.ProviderManual {
 			return nil, exit.UsageError(cmd, "--max-machines: %q has to be %s or %s", provider, v1alpha1.ProviderLocal, v1alpha1.ProviderManual)
@@ -143,6 +159,18 @@ func (o *organizationFlags) quota(cmd *cobra.Command) (map[string]any, error) {
 		quota["machines"] = machines
 	}
 	return quota, nil
+}
+
+// parseAmount reads a quantity, or none, which is null.
+func parseAmount(text string) (any, error) {
+	if text == "none" {
+		return nil, nil
+	}
+	most, err := resource.ParseQuantity(text)
+	if err != nil || most.Sign() < 0 {
+		return nil, fmt.Errorf("%q has to be a quantity such as 16, 500m or 64Gi, or none", text)
+	}
+	return most.String(), nil
 }
 
 // parseLimit reads a number, or none, which is null.

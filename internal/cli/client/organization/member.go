@@ -49,7 +49,7 @@ func newListMembersCommand(e *connection.Env) *cobra.Command {
 				return fmt.Errorf("list the members of organization %s: %w", e.Organization(), err)
 			}
 			if len(page.Items) == 0 {
-				e.Say("no members in organization %s\nmake one with: %s", e.Organization(), e.Command("member set user:NAME --role ROLE"))
+				e.Say("no members in organization %s\ncreate one with: %s", e.Organization(), e.Command("member set user:NAME --role ROLE"))
 			}
 			rows := [][]string{{"MEMBER", "ROLE"}}
 			for _, m := range page.Items {
@@ -67,8 +67,8 @@ func newSetMemberCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "set MEMBER...",
 		Aliases: []string{"add"},
-		Short:   "Add a user or a group to an organization, in a role",
-		Long: `Add a user or a group to an organization, in a role, whatever role they had. MEMBER
+		Short:   "Add a user or a group to an organization",
+		Long: `Add a user or a group to an organization with a role, or change their role. MEMBER
 is user:NAME or group:NAME; a NAME alone is a user.
 
 A user has to have signed in within the last 15 minutes for it, unless it lowers a
@@ -95,7 +95,7 @@ role; a program needs a token that was created with --mint.`,
 			return nil
 		},
 	}
-	command.RegisterRole(cmd, &role, "what they may do")
+	command.RegisterRole(cmd, &role, "role in the organization")
 	return cmd
 }
 
@@ -105,9 +105,9 @@ func newRemoveMemberCommand(e *connection.Env) *cobra.Command {
 		Use:     "remove MEMBER...",
 		Aliases: []string{"rm", "delete"},
 		Short:   "Remove a user or a group from an organization",
-		Long: `Remove a user or a group from an organization. What they made stays.
+		Long: `Remove a user or a group from an organization. What they created stays.
 
-A terminal is asked first. Without one, --yes is required.`,
+You are asked first; without a terminal, --yes is required.`,
 		Example:           "  kqueen member remove user:alice --org payments --yes",
 		Args:              command.Names(1, -1),
 		ValidArgsFunction: completeMembers(e),
@@ -123,7 +123,7 @@ A terminal is asked first. Without one, --yes is required.`,
 				if err := d.RemoveMember(cmd.Context(), e.Organization(), memberOf(name)); err != nil {
 					return fmt.Errorf("remove member %s: %w", name, err)
 				}
-				e.Say("%s belongs no longer to organization %s", memberOf(name), e.Organization())
+				e.Say("%s is no longer a member of organization %s", memberOf(name), e.Organization())
 			}
 			return nil
 		},

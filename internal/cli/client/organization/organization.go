@@ -2,12 +2,14 @@ package organization
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/clusteraccess"
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/kinds"
@@ -22,8 +24,8 @@ func NewCommand(e *connection.Env) *cobra.Command {
 		Aliases: []string{"organizations", "org"},
 		Short:   "Create, show and delete organizations",
 		Long: `Create, show and delete organizations. Each is a tenant of the installation: it has
-members, clusters and a quota. Administrators of the installation make and delete
-them and say what they may have; who their members are is "kqueen member".`,
+members, clusters and a quota. Administrators of the installation create and delete
+them and set their quotas; see "kqueen member" for their members.`,
 		Example: `  kqueen organization create payments --display-name Payments --max-clusters 5
   kqueen member set user:alice --role operator --org payments
   kqueen organization describe payments`,
@@ -36,6 +38,9 @@ them and say what they may have; who their members are is "kqueen member".`,
 		newCreateOrganizationCommand(e),
 		newUpdateOrganizationCommand(e),
 		newDeleteOrganizationCommand(e),
+		newConnectCommand(e),
+		newKubeconfigCommand(e),
+		newCredentialCommand(e),
 		verbs.WaitCommand(e, kinds.Organization, v1alpha1.ConditionNamespaceReady, v1alpha1.ConditionRolesBound),
 	)
 	return cmd
@@ -48,8 +53,8 @@ func newCreateOrganizationCommand(e *connection.Env) *cobra.Command {
 		Use:   "create [NAME]",
 		Short: "Create an organization",
 		Long: `Create an organization, from flags or from a file. It has no members yet: an
-administrator of the installation makes them with "kqueen member set". It may
-make nodes on the host of KQueen only with --machine-provider local.`,
+administrator of the installation adds them with "kqueen member set". It may
+have nodes on the host of KQueen only with --machine-provider local.`,
 		Example: `  kqueen organization create payments --display-name Payments --max-clusters 5 --max-nodes 20
   kqueen organization create research --release v1.36 --machine-provider local --max-machines local=4 --wait
   kqueen organization create -f organizations.yaml --dry-run=server`,
@@ -85,6 +90,16 @@ func newUpdateOrganizationCommand(e *connection.Env) *cobra.Command {
 
 func newDeleteOrganizationCommand(e *connection.Env) *cobra.Command {
 	d := &verbs.Deletion{Env: e, Kind: kinds.Organization, Content: "members and settings"}
+	d.Deleted = func(names []string) {
+		api, err := e.API()
+		if err != nil {
+			return // it was there a moment ago
+		}
+		installation := clusteraccess.NewEntry(api, "", "").Installation
+		clusteraccess.ForgetHere(e, func(c clusteraccess.Entry) bool {
+			return c.Installation == installation && slices.Contains(names, c.Organization)
+		})
+	}
 	cmd := &cobra.Command{
 		Use:     "delete NAME...",
 		Aliases: []string{"rm"},
@@ -92,7 +107,7 @@ func newDeleteOrganizationCommand(e *connection.Env) *cobra.Command {
 		Long: `Delete organizations. One that still has clusters goes when the last of them is
 deleted.
 
-A terminal is asked first. Without one, --yes is required.`,
+You are asked first; without a terminal, --yes is required.`,
 		Example: "  kqueen organization delete payments\n  kqueen organization delete payments --yes --wait=false",
 	}
 	d.Register(cmd)

@@ -23,9 +23,9 @@ const maxCredentials = 1 << 20
 func newCredentialsCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "credentials",
-		Short: "Set and remove what a provisioner of the organization signs in with",
-		Long: `Set and remove what a provisioner of the organization signs in with, where it
-makes its clusters. The values cannot be read again; only which there are is shown.
+		Short: "Set and remove the credentials of a provisioner",
+		Long: `Set and remove the credentials with which a provisioner of the organization creates
+clusters. The values cannot be read again; only their keys are shown.
 These commands are for owners.`,
 		Example: `  kqueen provisioner credentials set ours <credentials.yaml
   kqueen provisioner credentials get ours`,
@@ -71,7 +71,7 @@ func newSetCredentialsCommand(e *connection.Env) *cobra.Command {
 		Use:   "set NAME",
 		Short: "Replace all credentials of a provisioner with those on standard input",
 		Long: `Replace all credentials of a provisioner with those on standard input: an object of
-keys and values, in YAML or JSON. They are in no argument, which others could see.`,
+keys and values, in YAML or JSON. Arguments could be seen by other users.`,
 		Example:           "  kqueen provisioner credentials set ours <credentials.yaml\n  echo '{\"token\":\"…\"}' | kqueen provisioner credentials set ours",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Provisioner, 1),
@@ -121,7 +121,7 @@ func newRemoveCredentialsCommand(e *connection.Env) *cobra.Command {
 		Short:   "Remove all credentials of a provisioner",
 		Long: `Remove all credentials of a provisioner.
 
-A terminal is asked first. Without one, --yes is required.`,
+You are asked first; without a terminal, --yes is required.`,
 		Example:           "  kqueen provisioner credentials remove ours --yes",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Provisioner, 1),

@@ -18,7 +18,7 @@ func NewCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "provisioner",
 		Aliases: []string{"provisioners"},
-		Short:   "Ways to get clusters",
+		Short:   "Manage provisioners, which create clusters",
 		Example: `  kqueen provisioner list
   kqueen provisioner create ours --driver hosted`,
 	}
@@ -35,7 +35,8 @@ func NewCommand(e *connection.Env) *cobra.Command {
 	}
 	update, _ := verbs.UpdateCommand(e, kinds.Provisioner, `kqueen provisioner update ours --spec '{"parameters":{"region":"north"}}'`)
 	cmd.AddCommand(verbs.ListCommand(e, kinds.Provisioner), verbs.GetCommand(e, kinds.Provisioner), show,
-		newCreateProvisionerCommand(e), update, newDeleteProvisionerCommand(e), newCredentialsCommand(e))
+		newCreateProvisionerCommand(e), update, newDeleteProvisionerCommand(e), newCredentialsCommand(e),
+		verbs.WaitCommand(e, kinds.Provisioner, v1alpha1.ConditionClustersGone, v1alpha1.ConditionDriverReady))
 	return cmd
 }
 
@@ -54,7 +55,7 @@ func describeProvisioner(ctx context.Context, e *connection.Env, name string) er
 		"Namespace", provisioner.Namespace,
 		"Age", kinds.Age(provisioner.CreationTimestamp.Time),
 		"Driver", provisioner.Spec.Driver,
-		"Next retry", describe.In(provisioner.Status.NextTry),
+		"Next retry", describe.In(provisioner.Status.NextRetryTime),
 	)
 	describe.Parameters(p, provisioner.Spec.Parameters)
 	if about := provisioner.Status.Driver; about != nil {

@@ -26,8 +26,8 @@ func newCreateProvisionerCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
 		Short: "Create a provisioner of the organization",
-		Long: `Create a provisioner of the organization: a driver, which knows a way to get
-clusters, with the parameters that it takes. "kqueen provisioner describe" shows the
+		Long: `Create a provisioner of the organization: a driver, which creates clusters, with
+its parameters. "kqueen provisioner describe" shows the
 parameters of those that there are.`,
 		Example: `  kqueen provisioner create ours --driver hosted
   kqueen provisioner create -f provisioner.yaml --dry-run=server`,
@@ -39,7 +39,7 @@ parameters of those that there are.`,
 			}
 			spec := v1alpha1.ProvisionerSpec{Driver: driver}
 			if c.File == "" && driver == "" {
-				return exit.UsageError(cmd, "say with --driver what makes the clusters")
+				return exit.UsageError(cmd, "name the driver of the clusters with --driver")
 			}
 			given, err := verbs.SpecPatch(parameters)
 			if err != nil {
@@ -58,8 +58,8 @@ parameters of those that there are.`,
 			return c.Run(cmd.Context(), args)
 		},
 	}
-	cmd.Flags().StringVar(&driver, "driver", "", "what makes the clusters, such as hosted")
-	cmd.Flags().StringVar(&parameters, "parameters", "", "what the driver takes, as JSON or YAML")
+	cmd.Flags().StringVar(&driver, "driver", "", "driver that creates the clusters, such as hosted")
+	cmd.Flags().StringVar(&parameters, "parameters", "", "parameters of the driver, as JSON or YAML")
 	c.Excludes = []string{"driver", "parameters"}
 	for _, name := range c.Excludes {
 		_ = cmd.RegisterFlagCompletionFunc(name, command.NoCompletion)
@@ -78,7 +78,7 @@ func newDeleteProvisionerCommand(e *connection.Env) *cobra.Command {
 		Long: `Delete provisioners of the organization. Those that all organizations share are
 the installation's, and only its administrators delete them.
 
-A terminal is asked first. Without one, --yes is required.`,
+You are asked first; without a terminal, --yes is required.`,
 		Example: "  kqueen provisioner delete ours",
 	}
 	d.Register(cmd)

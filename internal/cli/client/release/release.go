@@ -14,7 +14,7 @@ func NewCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "release",
 		Aliases: []string{"releases"},
-		Short:   "Versions of Kubernetes that clusters can have",
+		Short:   "List and build the Kubernetes versions that clusters can have",
 	}
 	command.Group(cmd)
 	cmd.AddCommand(verbs.ListCommand(e, kinds.Release), verbs.GetCommand(e, kinds.Release))

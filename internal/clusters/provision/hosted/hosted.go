@@ -53,7 +53,7 @@ func (d *Driver) DefaultPodSecurity() string { return v1alpha1.PodSecurityBaseli
 // DataStore implements [provision.Storer].
 func (d *Driver) DataStore(provisionerParameters json.RawMessage) (string, error) {
 	p, err := parse(provisionerParameters)
-	return p.DataStore, err
+	return p.DataStoreName, err
 }
 
 // Describe says what the driver is.
@@ -74,7 +74,7 @@ func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
 		return err
 	}
 	spec := v1alpha1.ControlPlaneSpec{
-		Version: want.Version, DataStore: p.DataStore, Network: want.Network, Size: p.Size, AuditLog: want.AuditLog,
+		Version: want.Version, DataStoreName: p.DataStoreName, Network: want.Network, Size: p.Size, AuditLog: want.AuditLog,
 	}
 	have, err := get(ctx, d.Client, want.Ref)
 	if errors.Is(err, provision.ErrNotFound) {

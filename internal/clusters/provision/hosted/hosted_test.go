@@ -182,7 +182,7 @@ func TestNewSettings(t *testing.T) {
 	if err != nil || o.State != provision.Healthy || o.Version != "v1.36.2" {
 		t.Errorf("want it to serve v1.36.2, got %s at %s: %v", o.State, o.Version, err)
 	}
-	if !bytes.Contains(o.Kubeconfig, []byte("https://192.0.2.1:6443")) || !bytes.Contains(o.Kubeconfig, []byte("tls-server-name: demo.test")) {
+	if o.Endpoint != "https://192.0.2.1:6443" || !bytes.Contains(o.Kubeconfig, []byte("server: https://192.0.2.1:6443")) || !bytes.Contains(o.Kubeconfig, []byte("tls-server-name: demo.test")) {
 		t.Error("the kubeconfig does not lead through the gateway")
 	}
 }

@@ -32,7 +32,7 @@ func observe(cp *v1alpha1.ControlPlane) provision.Observed {
 	status := cp.Status
 	o := provision.Observed{State: provision.Creating, Version: status.Version, Steps: stepsOf(status.Conditions)}
 	if status.Endpoint != nil {
-		o.Endpoint = "https://" + net.JoinHostPort(status.Endpoint.Address, strconv.Itoa(int(status.Endpoint.Port)))
+		o.Endpoint = "https://" + status.Endpoint.Gateway // as kubeconfigs have it
 	}
 	ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {

@@ -13,7 +13,7 @@ const (
   "type": "object",
   "additionalProperties": false,
   "properties": {
-    "dataStore": {
+    "dataStoreName": {
       "type": "string", "minLength": 1, "maxLength": 253, "default": "default",
       "title": "Data store", "description": "Name of the DataStore that holds the keyspaces of the clusters."
     },
@@ -32,8 +32,8 @@ const (
 
 // parameters are what provisionerSchema describes.
 type parameters struct {
-	DataStore string                    `json:"dataStore"`
-	Size      v1alpha1.ControlPlaneSize `json:"size"`
+	DataStoreName string                    `json:"dataStoreName"`
+	Size          v1alpha1.ControlPlaneSize `json:"size"`
 }
 
 // defaultStore is the DataStore of provisioners that name none.
@@ -46,8 +46,8 @@ func parse(raw json.RawMessage) (parameters, error) {
 			return parameters{}, invalid.New("spec.parameters", "%v", err)
 		}
 	}
-	if p.DataStore == "" {
-		p.DataStore = defaultStore
+	if p.DataStoreName == "" {
+		p.DataStoreName = defaultStore
 	}
 	return p, nil
 }

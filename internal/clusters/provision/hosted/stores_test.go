@@ -15,10 +15,10 @@ func TestDataStore(t *testing.T) {
 	}{
 		"NoParameters": {"", "default", false},
 		"Empty":        {"{}", "default", false},
-		"Null":         {`{"dataStore":null}`, "default", false},
-		"Named":        {`{"dataStore":"fast"}`, "fast", false},
-		"OtherLetters": {`{"DATASTORE":"fast"}`, "fast", false}, // the schema refuses it, and Ensure would read it so
-		"Number":       {`{"dataStore":5}`, "", true},
+		"Null":         {`{"dataStoreName":null}`, "default", false},
+		"Named":        {`{"dataStoreName":"fast"}`, "fast", false},
+		"OtherLetters": {`{"DATASTORENAME":"fast"}`, "fast", false}, // the schema refuses it, and Ensure would read it so
+		"Number":       {`{"dataStoreName":5}`, "", true},
 		"NoObject":     {`[]`, "", true},
 	}
 	for name, tc := range tests {

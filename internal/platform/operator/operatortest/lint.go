@@ -50,7 +50,7 @@ func CheckStatus(t testing.TB, obj operator.Object) {
 //     pkg/kstatus). What is being deleted is not Ready.
 //   - observedGeneration is the spec's generation, and no condition is ahead of it; those that sum up are at it.
 //   - Every condition has a reason in CamelCase and a message that is short, on one line, and the same from try to try.
-//   - nextTry is there exactly while the reason of Reconciling is Retrying.
+//   - nextRetryTime is there exactly while the reason of Reconciling is Retrying.
 func Lint(obj operator.Object) []error {
 	shared := obj.Shared()
 	problems := lintSummary(shared, !obj.GetDeletionTimestamp().IsZero())
@@ -98,8 +98,8 @@ func lintSummary(shared *v1alpha1.Status, deleting bool) []error {
 	for _, c := range shared.Conditions {
 		add(ready && c.Status != metav1.ConditionTrue && !abnormal(c.Type), "Ready is true and %s is not", c.Type)
 	}
-	add(shared.NextTry != nil && !retrying(shared.Conditions), "nextTry is set and nothing is to be tried again")
-	add(shared.NextTry == nil && retrying(shared.Conditions) && !deleting, "a step is to be tried again and nextTry does not say when")
+	add(shared.NextRetryTime != nil && !retrying(shared.Conditions), "nextRetryTime is set and nothing is to be tried again")
+	add(shared.NextRetryTime == nil && retrying(shared.Conditions) && !deleting, "a step is to be tried again and nextRetryTime does not say when")
 	return problems
 }
 

@@ -55,7 +55,7 @@ func TestLint(t *testing.T) {
 		"FutureCondition":  {set("NamespaceReady", func(c *metav1.Condition) { c.ObservedGeneration = 3 }), "observedGeneration is 3"},
 		"BadReason":        {set("Ready", func(c *metav1.Condition) { c.Reason = "not so" }), "not CamelCase"},
 		"NoReason":         {set("Ready", func(c *metav1.Condition) { c.Reason = "" }), "not CamelCase"},
-		"NextTry":          {func(o *v1alpha1.Organization) { o.Status.NextTry = &metav1.Time{Time: time.Now()} }, "nothing is to be tried again"},
+		"NextRetryTime":    {func(o *v1alpha1.Organization) { o.Status.NextRetryTime = &metav1.Time{Time: time.Now()} }, "nothing is to be tried again"},
 		"DeletedReady":     {func(o *v1alpha1.Organization) { now := metav1.Now(); o.DeletionTimestamp = &now }, "being deleted"},
 		"LongMessage":      {message(strings.Repeat("a", 1025)), "longer than"},
 		"TrailingNewline":  {message("fine\n"), "one line"},
@@ -96,7 +96,7 @@ func TestLint(t *testing.T) {
 }
 
 func spoilRetry(o *v1alpha1.Organization, next *metav1.Time) {
-	o.Status.NextTry = next
+	o.Status.NextRetryTime = next
 	for i := range o.Status.Conditions {
 		switch c := &o.Status.Conditions[i]; c.Type {
 		case "Ready":

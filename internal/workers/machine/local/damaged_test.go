@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kqueen.io/kqueen/internal/platform/atomicfile"
+	"kqueen.io/kqueen/internal/platform/hostcheck"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
@@ -42,7 +43,7 @@ func TestDamagedMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Provider{Config: Config{Runner: runner}, limits: func() readings { return nil }, records: found}
+	p := &Provider{Config: Config{Runner: runner}, limits: func() hostcheck.Readings { return nil }, records: found}
 	for _, id := range []string{"empty", "cut", "garbage", "null", "nowhere", "folder"} {
 		_, err := p.recordOf(t.Context(), machine.Desired{Target: machine.Target{Ref: machine.Ref{UID: types.UID(id)}}})
 		damaged, ok := errors.AsType[*atomicfile.DamagedError](err)

@@ -100,7 +100,7 @@ func (f facts) limits(s machine.Size, users bool) node.Limits {
 func (f facts) check() error {
 	switch {
 	case !f.root:
-		return fmt.Errorf("%w: KQueen does not run as root; start it as root, or bring machines with a pool of provider manual", machine.ErrUnsupported)
+		return fmt.Errorf("%w: KQueen does not run as root; start it as root, or join machines of your own to a pool of the provider manual", machine.ErrUnsupported)
 	case f.proxyMode == "":
 		return fmt.Errorf("%w: neither nft nor iptables is in PATH; install one of the packages nftables and iptables", machine.ErrUnsupported)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/hostcheck"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/machine/local/guest"
@@ -58,7 +59,7 @@ type Provider struct {
 	facts facts
 	began time.Time
 	// limits reads the host's settings.
-	limits func() readings
+	limits func() hostcheck.Readings
 	// try finds out whether a machine with users of its own can be made here.
 	try func(ctx context.Context, ids guest.IDs) error
 
@@ -66,7 +67,10 @@ type Provider struct {
 	records Machines
 }
 
-var _ machine.Provider = (*Provider)(nil)
+var (
+	_ machine.Provider = (*Provider)(nil)
+	_ machine.Possible = (*Provider)(nil)
+)
 
 // New finds the machines that there are.
 func New(ctx context.Context, c Config) (*Provider, error) {
@@ -78,7 +82,7 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{Config: c, facts: facts, began: time.Now(), limits: readLimits, records: records}
+	p := &Provider{Config: c, facts: facts, began: time.Now(), limits: hostcheck.ReadLimits, records: records}
 	p.try = p.tryUsers
 	return p, nil
 }
@@ -91,6 +95,14 @@ func (p *Provider) Describe() machine.Description {
 		ParametersSchema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
 		Routed:           true,
 	}
+}
+
+// Possible implements [machine.Possible].
+func (p *Provider) Possible(s machine.Size) error {
+	if err := p.facts.check(); err != nil {
+		return err
+	}
+	return p.facts.fits(s)
 }
 
 // HostSize is what a machine has that is not bounded.

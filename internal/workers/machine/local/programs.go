@@ -21,7 +21,7 @@ func awaitPrograms(step release.Step, building bool, damage error) (machine.Obse
 		return machine.Observed{State: machine.Preparing, Message: "waiting for the programs of nodes, which are being built: " + step.String()}, nil
 	}
 	if damage != nil {
-		return machine.Observed{}, fmt.Errorf("%w; make it anew with: kqueen release build", damage)
+		return machine.Observed{}, fmt.Errorf("%w; build it again with: kqueen release build", damage)
 	}
 	return machine.Observed{}, fmt.Errorf("%w: the programs of nodes (kubelet, containerd and others) are not on it; build them with: kqueen release build", machine.ErrUnsupported)
 }

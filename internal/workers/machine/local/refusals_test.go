@@ -16,6 +16,7 @@ import (
 
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/hosting/release/releasetest"
+	"kqueen.io/kqueen/internal/platform/hostcheck"
 	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
@@ -50,7 +51,7 @@ func provider(t *testing.T, store string) *Provider {
 			Range: netip.MustParsePrefix("10.222.0.0/16"), Listen: netip.MustParseAddr("127.0.0.1"),
 			InUse: func() ([]netip.Prefix, error) { return nil, nil },
 		},
-		facts: able(), limits: func() readings { return nil }, records: Machines{}, try: func(context.Context, guest.IDs) error { return nil },
+		facts: able(), limits: func() hostcheck.Readings { return nil }, records: Machines{}, try: func(context.Context, guest.IDs) error { return nil },
 	}
 }
 
@@ -66,7 +67,7 @@ func TestEnsureRefuses(t *testing.T) {
 		field  string // of an invalid.Error; empty: it is machine.ErrUnsupported
 		want   string
 	}{
-		"not root":          {func(p *Provider, _ *machine.Desired) { p.facts.root = false }, "", "start it as root, or bring machines with a pool of provider manual"},
+		"not root":          {func(p *Provider, _ *machine.Desired) { p.facts.root = false }, "", "start it as root, or join machines of your own to a pool of the provider manual"},
 		"no tools":          {func(p *Provider, _ *machine.Desired) { p.facts.proxyMode = "" }, "", "install one of the packages nftables and iptables"},
 		"no containerd":     {func(*Provider, *machine.Desired) {}, "", "build them with: kqueen release build"},
 		"parameters":        {func(_ *Provider, d *machine.Desired) { d.Parameters = []byte(`{"disk": 1}`) }, "spec.template.parameters.disk", "takes no parameters"},
@@ -103,7 +104,7 @@ func TestEnsureWithDamagedPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := provider(t, store).Ensure(t.Context(), wanted())
-	if !errors.Is(err, release.ErrDamaged) || errors.Is(err, machine.ErrUnsupported) || !strings.HasSuffix(err.Error(), "; make it anew with: kqueen release build") {
+	if !errors.Is(err, release.ErrDamaged) || errors.Is(err, machine.ErrUnsupported) || !strings.HasSuffix(err.Error(), "; build it again with: kqueen release build") {
 		t.Errorf("got %v", err)
 	}
 }
