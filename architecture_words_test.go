@@ -50,6 +50,28 @@ var bannedWords = []bannedWord{
 	{words("say yes only"), "say approve only if you started this"},
 }
 
+// bannedInMessages are, beside those, not in what users read: strings that are sentences, help, pages, and docs for users.
+var bannedInMessages = []bannedWord{
+	{words("makes? (an?|another|one|them|no|nothing|machines|nodes|clusters)", "making (an?|another|one|them|no|nothing|machines|nodes|clusters)"), "say create, issue or start"},
+	{words("what makes"), "name it: the provisioner, the driver, the plugin"},
+	{words("(is|are|be|stays?|not) good", "good any more"), "say valid, or until it expires"},
+	{words("shall"), "say the desired number, or use the future"},
+	{words("anew"), "say again, or recreate"},
+	{words("for ever"), "say without limit"},
+	{words("bring your own"), "say self-managed, or of your own"},
+	{words("(all|everything) about an?"), "say show details of"},
+	{words("say (yes|with|--)"), "say use, give or approve"},
+	{words("is no (format|version|number|file)"), "say is not a"},
+	{words("likes? nodes"), "say identical nodes"},
+	{words("of last time"), "say as before"},
+	{words("not for you"), "say not found, or access denied"},
+	{words("no way back"), "say this cannot be undone"},
+	{words("goes? in and do(es)? not come out"), "say write-only, or cannot be read again"},
+	{words("a terminal is asked"), "say you are asked"},
+	{words("a (organization|identityprovider|event)"), "say an"},
+	{words("1 (clusters|nodes|machines|programs)"), "say the singular"},
+}
+
 // allowedPhrases have a banned word in a sense in which it is not one of ours.
 var allowedPhrases = regexp.MustCompile(`(?i)\b((RBAC|HTTP|API|Kubernetes|printf) verbs?|package verbs|(is|has|no|more|makes?|making) room|room (for|to))\b`)
 
@@ -131,9 +153,9 @@ func unreleased(changes string) string {
 func checkWords(src sources, documents, excused map[string]string) []string {
 	var out []string
 	used := map[string]bool{}
-	look := func(place, at, text string) {
+	look := func(place, at, text string, lists ...[]bannedWord) {
 		lower := strings.ToLower(text)
-		for _, banned := range bannedWords {
+		for _, banned := range slices.Concat(append(lists, bannedWords)...) {
 			if !banned.word.mayBeIn(lower) {
 				continue
 			}
@@ -152,23 +174,41 @@ func checkWords(src sources, documents, excused map[string]string) []string {
 		for _, file := range pkg.files {
 			look(pkg.name, file.path, spaced(strings.TrimSuffix(path.Base(file.path), ".go")))
 			for _, t := range file.texts() {
-				look(pkg.name, src.fset.Position(t.at).String(), t.text)
+				look(pkg.name, src.fset.Position(t.at).String(), t.text, t.lists()...)
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(documents)) {
 		look(name, name, spaced(path.Base(name)))
 		for i, line := range strings.Split(documents[name], "\n") {
-			look(name, fmt.Sprintf("%s:%d", name, i+1), inCode.ReplaceAllString(line, ""))
+			var lists [][]bannedWord
+			if isForUsers(name) {
+				lists = append(lists, bannedInMessages)
+			}
+			look(name, fmt.Sprintf("%s:%d", name, i+1), inCode.ReplaceAllString(line, ""), lists...)
 		}
 	}
 	return append(out, unused("words", excused, used)...)
 }
 
+// isForUsers says whether a document is read by users, not only by those who develop KQueen.
+func isForUsers(document string) bool {
+	return document != "CHANGELOG.md" && document != "CONTRIBUTING.md" && !strings.HasPrefix(document, "docs/development/") && !strings.HasPrefix(document, "bench/")
+}
+
 // text is something in a file that readers or users read.
 type text struct {
-	at   token.Pos
-	text string
+	at      token.Pos
+	text    string
+	message bool // users may read it
+}
+
+// lists returns what else it must not say.
+func (t text) lists() [][]bannedWord {
+	if t.message {
+		return [][]bannedWord{bannedInMessages}
+	}
+	return nil
 }
 
 // texts returns the comments, the names of the declarations and, but for tests, the strings that are sentences.
@@ -176,10 +216,10 @@ func (s source) texts() []text {
 	var out []text
 	for _, group := range s.syntax.Comments {
 		for _, comment := range group.List {
-			out = append(out, text{comment.Pos(), comment.Text})
+			out = append(out, text{at: comment.Pos(), text: comment.Text})
 		}
 	}
-	declared := func(name *ast.Ident) { out = append(out, text{name.Pos(), spaced(name.Name)}) }
+	declared := func(name *ast.Ident) { out = append(out, text{at: name.Pos(), text: spaced(name.Name)}) }
 	for _, decl := range s.syntax.Decls {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
@@ -199,7 +239,7 @@ func (s source) texts() []text {
 	}
 	for node := range ast.Preorder(s.syntax) {
 		if l, ok := node.(*ast.BasicLit); ok && !s.test && l.Kind == token.STRING && strings.Contains(l.Value, " ") {
-			out = append(out, text{l.Pos(), l.Value})
+			out = append(out, text{at: l.Pos(), text: strings.ReplaceAll(l.Value, "\n", " "), message: true})
 		}
 	}
 	return out
@@ -284,6 +324,8 @@ func TestCheckWords(t *testing.T) {
 		"Verb":       {file: "p/a.go", content: "// Package p is a verb.\npackage p\n", want: []string{`p/a.go:1:1 says "verb": say reconciler or controller, or which verb: an RBAC verb, an API verb`}},
 		"Room":       {file: "p/a.go", content: "// Package p is a room.\npackage p\n", want: []string{`p/a.go:1:1 says "room": say package or architecture`}},
 		"Message":    {file: "p/a.go", content: "package p\nvar a = \"open the door\"\n", want: []string{`p/a.go:2:9 says "door": say API, API server or server`}},
+		"InMessage":  {file: "p/a.go", content: "// p makes a node.\npackage p\nvar a = `a node\nis good`\n", want: []string{`p/a.go:3:9 says "is good": say valid, or until it expires`}},
+		"InGuide":    {file: "p/a.go", content: good, document: "Make a cluster, as `make a` does.\n", want: []string{`docs/a.md:1 says "make a": say create, issue or start`}},
 		"TestString": {file: "p/a_test.go", content: "package p\nvar a = \"open the door\"\n"},
 		"Name":       {file: "p/a.go", content: "package p\nfunc (x) openDoor() {}\n", want: []string{`p/a.go:2:10 says "door": say API, API server or server`}},
 		"VerbInName": {file: "p/a.go", content: "package p\ntype ListVerb string\n"},

@@ -51,7 +51,7 @@ func measureAPI(ctx context.Context, inst *installation, clusters, requests int)
 	r := apiResult{Clusters: clusters}
 	member, err := newMember(ctx, inst)
 	if err != nil {
-		return r, fmt.Errorf("make a member: %w", err)
+		return r, fmt.Errorf("create a member: %w", err)
 	}
 	if err := inst.quietly(ctx, func() error { return fill(ctx, inst, namespace, clusters) }); err != nil {
 		return r, fmt.Errorf("make %d clusters: %w", clusters, err)

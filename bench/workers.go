@@ -52,7 +52,7 @@ func workers(ctx context.Context, inst *installation, runs int) (workersResult, 
 	for n := range runs {
 		took, err := byHand(ctx, inst, parts)
 		if err != nil {
-			return r, fmt.Errorf("make a cluster by hand: %w", err)
+			return r, fmt.Errorf("create a cluster by hand: %w", err)
 		}
 		r.Hand = append(r.Hand, took.Seconds())
 		name := fmt.Sprintf("workers-%d", n)

@@ -62,8 +62,8 @@ type PinError struct {
 // Error says what happened and what to do.
 func (e *PinError) Error() string {
 	return fmt.Sprintf("the certificate authority of %s is not the one that you trust: want %s, got %s. "+
-		"Either the installation was made anew, or another program stands between you and it. "+
-		"Nothing was sent. Ask its administrator for the fingerprint; if it is the new one, sign in anew with it", e.Server, e.Want, e.Got)
+		"Either the installation was created again, or another program is between you and it. "+
+		"Nothing was sent. Ask its administrator for the fingerprint; if it is the new one, sign in again with it", e.Server, e.Want, e.Got)
 }
 
 // Pin returns the fingerprint of a certificate's key: "sha256:" and the SHA-256 of its SubjectPublicKeyInfo in

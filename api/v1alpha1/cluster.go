@@ -94,8 +94,8 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Network Network `json:"network,omitempty"`
-	// CNI is what makes the network of the pods: Routes (between machines that KQueen creates itself), Flannel (VXLAN
-	// between machines that reach each other, for IPv4) or None (you bring your own; nodes become ready when it
+	// CNI says which plugin provides the pod network: Routes (between machines that KQueen creates itself), Flannel (VXLAN
+	// between machines that reach each other, for IPv4) or None (you install your own; nodes become ready when it
 	// runs). It cannot be changed later.
 	// +optional
 	// +kubebuilder:default=Routes

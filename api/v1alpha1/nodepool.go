@@ -201,7 +201,7 @@ type MachineResources struct {
 // DrainPolicy says how pods leave a node.
 type DrainPolicy struct {
 	// TimeoutSeconds is how long pods may take to leave, and PodDisruptionBudgets may refuse. After it the
-	// machine is removed with the pods that are left. 0 waits for ever.
+	// machine is removed with the pods that are left. 0 waits without limit.
 	// +optional
 	// +kubebuilder:default=600
 	// +kubebuilder:validation:Minimum=0

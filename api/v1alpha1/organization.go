@@ -106,7 +106,7 @@ type OrganizationSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=253
 	DataStoreNames []string `json:"dataStoreNames,omitempty"`
-	// MachineProviders are those that may make the organization's machines: local takes them from the host of KQueen, manual
+	// MachineProviders are those that may create the organization's machines: local takes them from the host of KQueen, manual
 	// leaves them to the user. When the list is absent: manual alone. Only an administrator of the installation changes it.
 	// +optional
 	// +listType=set
@@ -187,7 +187,7 @@ type Quota struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Nodes *int32 `json:"nodes,omitempty"`
-	// Machines is how many of those nodes each machine provider may make. They count like nodes.
+	// Machines is how many of those nodes each machine provider may create. They count as nodes do.
 	// +optional
 	Machines *MachineQuota `json:"machines,omitempty"`
 	// CPU is how many processors those nodes may have together, such as "16": spec.template.resources.cpu of each pool
@@ -208,7 +208,7 @@ type Quota struct {
 	Store *resource.Quantity `json:"store,omitempty"`
 }
 
-// MachineQuota bounds how many nodes each machine provider may make. What is absent is not bounded.
+// MachineQuota bounds how many nodes each machine provider may create. What is absent is not bounded.
 type MachineQuota struct {
 	// Local is how many machines there may be on the host of KQueen.
 	// +optional

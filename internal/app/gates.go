@@ -79,7 +79,7 @@ func newGates(a *App, store *engine.Store) *gates {
 func (g *gates) open(store, file string) *storegate.Table {
 	tenants, damaged := storegate.OpenTable(file)
 	if damaged != nil {
-		g.log.Error("the tenants of a store gate are written anew", "store", store, "error", damaged)
+		g.log.Error("the tenants of a store gate are written again", "store", store, "error", damaged)
 	}
 	return tenants
 }

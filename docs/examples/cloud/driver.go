@@ -58,7 +58,7 @@ func (*Driver) Describe() provision.Description {
   }
 }`),
 		ClusterSchema: json.RawMessage(`{"type": "object", "additionalProperties": false}`),
-		Credentials:   []provision.Credential{{Key: "token", Description: "A token of the cloud that may make clusters."}},
+		Credentials:   []provision.Credential{{Key: "token", Description: "A token of the cloud that may create clusters."}},
 	}
 }
 

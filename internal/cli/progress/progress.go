@@ -60,14 +60,21 @@ func (p *Display) Redraw(object kinds.Conditioned, now time.Time) {
 	}
 }
 
-// print prints a line for each step of which something new is known.
+// print prints a line for each step of which something new is known. What several steps wait for is printed of the first
+// alone: Ready repeats the message of what is not.
 func (p *Display) print(steps []Step, now time.Time) {
+	told := map[string]bool{"": true}
 	for _, s := range steps {
 		said := s.Message
-		if s.State == StepDone {
+		switch {
+		case s.State == StepDone:
 			said = "done"
+		case told[said]:
+			continue
+		default:
+			told[said] = true
 		}
-		if said == "" || p.printed[s.Name] == said {
+		if p.printed[s.Name] == said {
 			continue
 		}
 		p.printed[s.Name] = said
@@ -86,7 +93,7 @@ const (
 	plain      = "\x1b[0m"
 )
 
-// Leave begins anew below what is drawn, because something else is printed there.
+// Leave starts again below what is drawn, because something else is printed there.
 func (p *Display) Leave() { p.drawn = nil }
 
 // frame returns what draws all steps over the last frame.

@@ -60,7 +60,7 @@ func (r *reconciler) publishMinted(ctx context.Context, c *v1alpha1.Cluster, t t
 	}
 	left = minted.Ends.Sub(r.Now()) / 2
 	if left <= 0 || len(minted.Kubeconfig) == 0 {
-		return operator.Retry(v1alpha1.ReasonKubeconfigPending, errors.New("the provisioner gives a kubeconfig that is not good any more"))
+		return operator.Retry(v1alpha1.ReasonKubeconfigPending, errors.New("the provisioner returned a kubeconfig that has expired"))
 	}
 	renew := map[string]string{annotationRenew: r.Now().Add(left).UTC().Format(time.RFC3339)}
 	if err := r.writeKubeconfig(ctx, c, minted.Kubeconfig, renew); err != nil {

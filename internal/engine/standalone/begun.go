@@ -45,6 +45,6 @@ func (u *bringUp) begun(folder string, there bool) error {
 	}
 	return &atomicfile.DamagedError{
 		Path: filepath.Join(u.Dir, folder, member), Problem: fmt.Sprintf("is gone, with the data of the etcd cluster %s", noted),
-		Remedy: "etcd does not begin anew, because all that control planes hold would be lost without a word: restore the folder from a backup",
+		Remedy: "etcd does not start empty, because all that control planes hold would be lost without a warning: restore the folder from a backup",
 	}
 }

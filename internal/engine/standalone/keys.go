@@ -108,7 +108,7 @@ func (u *bringUp) agree() (bool, error) {
 	if lost {
 		return false, &atomicfile.DamagedError{
 			Path: filepath.Join(u.Dir, adminStoreFolder), Problem: "has no data, and there are keys for them",
-			Remedy: "the admin plane does not begin anew, because it would know of no cluster: restore it from a backup",
+			Remedy: "the admin plane does not start empty, because it would know of no cluster: restore it from a backup",
 		}
 	}
 	return alone, errors.Join(u.begun(adminStoreFolder, data), u.begun(storeFolder, shared))

@@ -141,6 +141,6 @@ const headOfNodes = `
 ## Nodes
 
 Of machines on this host. Root of a machine of the level ` + "`UserNamespace`" + ` is a user of its own on the host. On a machine that a user joins, all is
-the same but 4.2.6: the kubelet makes no chains there, so that it leaves none in the packet filter when the machine leaves.
+the same but 4.2.6: the kubelet creates no chains there, so that it leaves none in the packet filter when the machine leaves.
 
 `

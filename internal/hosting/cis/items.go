@@ -30,7 +30,7 @@ func filesOfPlane() []Item {
 		{Number: "1.1.11", Title: "etcd's folder of data is closed to others", Holds: private(etcd, "data-dir")},
 		{
 			Number: "1.1.12", Title: "and belongs to etcd:etcd", Instead: ownData,
-			Reason: "the folder belongs to the user as which etcd runs; KQueen makes no account named etcd on a host",
+			Reason: "the folder belongs to the user as which etcd runs; KQueen creates no account named etcd on a host",
 		},
 		{
 			Number: "1.1.13", Title: "the administrator's kubeconfig is closed to others",
@@ -79,10 +79,10 @@ func storeItems() []Item {
 	return []Item{
 		{Number: "2.1", Title: "etcd has a serving certificate", Holds: set(etcd, "cert-file", "key-file")},
 		{Number: "2.2", Title: "etcd's clients have certificates", Holds: is(etcd, "client-cert-auth", "true")},
-		{Number: "2.3", Title: "etcd makes no certificate for itself", Holds: not(etcd, "auto-tls", "true")},
+		{Number: "2.3", Title: "etcd issues no certificate for itself", Holds: not(etcd, "auto-tls", "true")},
 		{Number: "2.4", Title: "etcd has a certificate for its members", Holds: set(etcd, "peer-cert-file", "peer-key-file")},
 		{Number: "2.5", Title: "etcd's members have certificates", Holds: is(etcd, "peer-client-cert-auth", "true")},
-		{Number: "2.6", Title: "etcd makes no certificate for its members", Holds: not(etcd, "peer-auto-tls", "true")},
+		{Number: "2.6", Title: "etcd issues no certificate for its members", Holds: not(etcd, "peer-auto-tls", "true")},
 		{Number: "2.7", Title: "etcd has an authority of its own", Holds: ownAuthority},
 	}
 }

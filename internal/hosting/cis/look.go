@@ -186,7 +186,7 @@ func every(suffix string, want func(Found, string, File) error) check {
 			}
 		}
 		if looked == 0 {
-			return fmt.Errorf("there is no file *%s", suffix)
+			return fmt.Errorf("no file ends with %s", suffix)
 		}
 		return nil
 	}

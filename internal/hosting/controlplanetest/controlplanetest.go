@@ -118,7 +118,7 @@ func Scheme(t *testing.T) *k8sruntime.Scheme {
 	t.Helper()
 	scheme, err := allKinds()
 	if err != nil {
-		t.Fatalf("make a scheme: %v", err)
+		t.Fatalf("create a scheme: %v", err)
 	}
 	return scheme
 }

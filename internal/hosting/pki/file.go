@@ -111,7 +111,7 @@ func ReadSecretKey(file string) ([]byte, error) {
 func newSecretKey(file string, ledger Ledger) ([]byte, error) {
 	key := make([]byte, secretLength)
 	if _, err := rand.Read(key); err != nil {
-		return nil, fmt.Errorf("make a key: %w", err)
+		return nil, fmt.Errorf("create a key: %w", err)
 	}
 	if err := atomicfile.Write(file, key, 0o600); err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func TestDamagedNodePrograms(t *testing.T) {
 			if steps := fill(planes); len(steps) > 0 {
 				t.Errorf("the programs of control planes were made anew: %q", steps)
 			}
-			if steps := fill(nodes); len(steps) != 1 || !strings.HasPrefix(steps[0], "make it anew: "+ErrDamaged.Error()) {
+			if steps := fill(nodes); len(steps) != 1 || !strings.HasPrefix(steps[0], "build it again: "+ErrDamaged.Error()) {
 				t.Errorf("the programs of nodes: %q, want the damage named", steps)
 			}
 			if mended, ok, err := store.Lookup(v); !ok || err != nil || !mended.HasNode() || mended.NodeDamage != nil {

@@ -164,7 +164,7 @@ func (s *Store) fill(ctx context.Context, at slot, work maker, report func(Step)
 		return have, share(dir) // an earlier KQueen kept it from others
 	}
 	if err != nil {
-		report(Step{Name: "make it anew: " + err.Error()})
+		report(Step{Name: "build it again: " + err.Error()})
 	}
 	if err := s.build(ctx, at, work, report); err != nil {
 		return manifest{}, err

@@ -56,7 +56,7 @@ func readUsage(file string) (Usage, error) {
 		return Usage{}, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxUsage {
-		return Usage{}, fmt.Errorf("%s is no file of a gate", file)
+		return Usage{}, fmt.Errorf("%s is not a file of a gate", file)
 	}
 	f, err := root.Open(filepath.Base(file))
 	if err != nil {

@@ -97,7 +97,7 @@ func parse(address string) (*opening, error) {
 	case "postgres", "postgresql":
 		server, ok := stdlib.GetDefaultDriver().(driver.DriverContext)
 		if !ok {
-			return nil, errors.New("open the database: the driver of PostgreSQL makes no connectors")
+			return nil, errors.New("open the database: the driver of PostgreSQL has no connectors")
 		}
 		return &opening{dialect: goose.DialectPostgres, server: server, source: address}, nil
 	default:

@@ -71,13 +71,13 @@ var hosts = map[string]host{
 		"warning clock: 2027-01-01T00:00:00Z, kept by no time server, needed: the time, kept by a time server; tokens and certificates are refused by nodes and users whose clocks differ; have it kept: apt-get install chrony",
 	}, false},
 	"no forwarding": {func(f *Facts) { f.Sysctls["net.ipv4.ip_forward"] = 0 }, small, []string{
-		"warning net.ipv4.ip_forward: 0, needed: 1, when pods are to reach other hosts; machines on this host reach nothing outside of it, registries of images neither; set it with: sysctl -w net.ipv4.ip_forward=1, which makes a router of the host; --fix leaves that to you",
+		"warning net.ipv4.ip_forward: 0, needed: 1, when pods are to reach other hosts; machines on this host reach nothing outside of it, registries of images neither; set it with: sysctl -w net.ipv4.ip_forward=1, which turns the host into a router; --fix leaves that to you",
 	}, false},
 	"no memory controller": {func(f *Facts) { f.Controllers = []string{"cpu", "cpuset", "pids"} }, small, []string{
 		"failed cgroups: cpu cpuset pids, needed: cpu cpuset memory pids; the kubelet does not start without them; boot the kernel with cgroup_enable=memory, or, in a container, have the cgroups of the host delegated",
 	}, false},
 	"no packet filter": {func(f *Facts) { f.PacketFilter = "" }, small, []string{
-		"failed packet filter: none, needed: nft or iptables; kube-proxy makes no Services: machines on this host are refused; install it with: apt-get install nftables",
+		"failed packet filter: none, needed: nft or iptables; kube-proxy cannot set up Services: machines on this host are refused; install it with: apt-get install nftables",
 	}, false},
 	"not root": {func(f *Facts) { f.Root = false }, small, []string{
 		"failed user: not root, needed: root, for nodes on this host; namespaces and networks of machines are made by root alone; run KQueen as root, or join machines of your own: kqueen node join-command --help",

@@ -186,7 +186,7 @@ func (f Facts) forwarding() Check {
 	case n == 0:
 		c.Result = Warning
 		c.Why = "machines on this host reach nothing outside of it, registries of images neither"
-		c.Remedy = "set it with: sysctl -w " + name + "=1, which makes a router of the host; --fix leaves that to you"
+		c.Remedy = "set it with: sysctl -w " + name + "=1, which turns the host into a router; --fix leaves that to you"
 	}
 	return c
 }
@@ -210,7 +210,7 @@ func (f Facts) packetFilter() Check {
 	c := Check{Name: "packet filter", Result: OK, Found: f.PacketFilter, Needed: "nft or iptables"}
 	if f.PacketFilter == "" {
 		c.Result, c.Found = Failed, "none"
-		c.Why = "kube-proxy makes no Services: machines on this host are refused"
+		c.Why = "kube-proxy cannot set up Services: machines on this host are refused"
 		c.Remedy = "install it with: apt-get install nftables"
 	}
 	return c

@@ -134,7 +134,7 @@ func byFolder(path string, use func(short string) error) error {
 func Pair() (*net.UnixConn, *os.File, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a pair of sockets: %w", err)
+		return nil, nil, fmt.Errorf("create a pair of sockets: %w", err)
 	}
 	theirs := os.NewFile(uintptr(ends[1]), "socket of a child")
 	ours, err := Conn(os.NewFile(uintptr(ends[0]), "socket to a child"))

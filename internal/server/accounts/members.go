@@ -40,7 +40,7 @@ func (h *members) register(api huma.API) {
 	const at, tag = "/organizations/{organization}/members", "Members"
 	huma.Register(api, chain.Operation(http.MethodGet, at, "listMembers", "List the members of an organization", tag), h.listMembers)
 	const one = at + "/{member}"
-	huma.Register(api, chain.Operation(http.MethodPut, one, "setMember", "Make a user or group a member of an organization, in a role", tag, chain.Recorded("set-member")), h.setMember)
+	huma.Register(api, chain.Operation(http.MethodPut, one, "setMember", "Add a user or group to the members of an organization, with a role", tag, chain.Recorded("set-member")), h.setMember)
 	huma.Register(api, chain.Operation(http.MethodDelete, one, "removeMember", "Remove a member from an organization", tag, chain.Recorded("remove-member")), h.removeMember)
 }
 

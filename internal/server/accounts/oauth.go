@@ -79,9 +79,9 @@ func explainOAuth(err error) error {
 	}{
 		{access.ErrAuthorizationPending, rest.OAuthAuthorizationPending, "the user has not answered yet"},
 		{access.ErrSlowDown, rest.OAuthSlowDown, "you ask too often; wait five seconds more from now on"},
-		{access.ErrExpiredToken, rest.OAuthExpiredToken, "the user did not answer in time; begin anew"},
+		{access.ErrExpiredToken, rest.OAuthExpiredToken, "the user did not answer in time; start again"},
 		{access.ErrAccessDenied, rest.OAuthAccessDenied, "the user denied it, or may not sign in any more"},
-		{access.ErrInvalidGrant, rest.OAuthInvalidGrant, "the code is not known, or was used; begin anew"},
+		{access.ErrInvalidGrant, rest.OAuthInvalidGrant, "the code is not known, or was used; start again"},
 	} {
 		if errors.Is(err, known.err) {
 			return oauthProblem(known.code, known.description)

@@ -24,7 +24,7 @@ type getInput struct {
 }
 
 type createInput struct {
-	DryRun  bool `query:"dryRun" doc:"Check, and answer what would be; make nothing."`
+	DryRun  bool `query:"dryRun" doc:"Check, and answer what would be; create nothing."`
 	RawBody []byte
 }
 

@@ -150,7 +150,7 @@ func (c cursors) decode(scope, cursor string) (*place, error) {
 		return nil, nil
 	}
 	invalid := problem.New(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid",
-		rest.FieldError{Pointer: "?cursor", Detail: "is not one that this list gave with the same parameters; begin again without"})
+		rest.FieldError{Pointer: "?cursor", Detail: "is not one that this list gave with the same parameters; list again without it"})
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil || len(raw) < sha256.Size || !hmac.Equal(raw[:sha256.Size], c.sign(scope, raw[sha256.Size:])) {
 		return nil, invalid

@@ -79,7 +79,7 @@ func (v *visit) again(code string, err error) error {
 	p := problem.Of(err)
 	switch p.Status {
 	case http.StatusNotFound:
-		message = "No device shows this code, or it has expired. Look at it again, or begin anew on the device."
+		message = "No device shows this code, or it has expired. Look at it again, or start again on the device."
 	case http.StatusTooManyRequests:
 		message = "Too many codes were wrong. Try again later."
 	default:

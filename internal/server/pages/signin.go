@@ -170,5 +170,5 @@ func (v *visit) refused(err error) error {
 	}
 	v.Detail = map[string]string{"why": refused.Reason}
 	return problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated,
-		"Signing in with "+refused.Provider+" did not work. Begin anew; if it fails again, an administrator finds the cause in the audit log.")
+		"Signing in with "+refused.Provider+" did not work. Start again; if it fails again, an administrator finds the cause in the audit log.")
 }

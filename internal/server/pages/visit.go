@@ -150,5 +150,5 @@ func invalidPage(field, wrong string) error {
 
 // noSession is the answer to a form of a user whose session has ended.
 func noSession() error {
-	return problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "You are not signed in any more. Sign in and begin anew.")
+	return problem.New(http.StatusUnauthorized, rest.CodeUnauthenticated, "You are not signed in any more. Sign in and start again.")
 }

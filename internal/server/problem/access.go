@@ -38,7 +38,7 @@ func accessErrors() []struct {
 		{access.ErrProviderUser, http.StatusConflict, rest.CodeConflict, ""},
 		{access.ErrTooMany, http.StatusTooManyRequests, rest.CodeTooMany, ""},
 
-		{access.ErrInvalidGrant, http.StatusUnauthorized, rest.CodeInvalidGrant, "the code is not good, or was used; begin anew"},
+		{access.ErrInvalidGrant, http.StatusUnauthorized, rest.CodeInvalidGrant, "the code is not valid, or was used; start again"},
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // Errors by which callers decide. Others are about the database, or the caller's context.
 var (
 	// ErrUnauthenticated is the answer to everything that does not prove who the caller is, whatever the cause.
-	ErrUnauthenticated = errors.New("not signed in, or with something that is not good any more")
+	ErrUnauthenticated = errors.New("not signed in, or the token or session has expired or was revoked")
 	// ErrNotFound says that it does not exist, or that it belongs to another user.
 	ErrNotFound = errors.New("not found")
 	// ErrExists says that the name is taken.
@@ -19,7 +19,7 @@ var (
 	// ErrSetUp says that there are users, so that no user can be the first any more.
 	ErrSetUp = errors.New("KQueen has users already; an administrator adds others")
 	// ErrLastAdmin says that no administrator would be left.
-	ErrLastAdmin = errors.New("this is the last administrator who can sign in; make another user an administrator first")
+	ErrLastAdmin = errors.New("this is the last administrator who can sign in; appoint another one first")
 	// ErrNeedsSession says that a credential cannot do what only a signed-in user may.
 	ErrNeedsSession = errors.New("tokens cannot do this; sign in")
 	// ErrNeedsFresh says that the user of a session proved who they are longer ago than FreshFor.

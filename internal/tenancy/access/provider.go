@@ -126,7 +126,7 @@ func (s *Providers) Finish(
 		return Issued{}, "", fmt.Errorf("sign in with %s: %w", begun.Provider, err)
 	}
 	if p.Name != begun.Provider || p.Issuer != begun.Issuer {
-		return Issued{}, "", &oidc.RefusedError{Provider: begun.Provider, Reason: "it was changed in the meantime; begin anew"}
+		return Issued{}, "", &oidc.RefusedError{Provider: begun.Provider, Reason: "it was changed in the meantime; start again"}
 	}
 	user, err := s.issuers.Finish(ctx, p, callback, secretsOf(callback.State, cookie))
 	if err != nil {
@@ -164,7 +164,7 @@ func provedAt(user oidc.User, now time.Time) time.Time {
 func (s *Providers) comeBack(ctx context.Context, cookie, state string) (attempt, error) {
 	refused := &oidc.RefusedError{
 		Provider: "a provider",
-		Reason:   "the state is not one that was begun in this browser within 10 minutes, or it was used; begin anew",
+		Reason:   "this sign-in was not started in this browser within the last 10 minutes, or was used; start again",
 	}
 	o, err := s.findOnce(ctx, s.db, finishSigning, state)
 	if errors.Is(err, ErrSpent) {

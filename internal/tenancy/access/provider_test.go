@@ -117,7 +117,7 @@ func wantRefused(t *testing.T, what string, err error, want string) {
 func TestProviderAttempts(t *testing.T) {
 	s, clock := open(t)
 	c := newCorp(t, s, clock)
-	const want = "not one that was begun in this browser"
+	const want = "this sign-in was not started in this browser"
 	cookie, callback := c.begin()
 	otherCookie, other := c.begin()
 	for what, cookie := range map[string]string{"no cookie": "", "another cookie": otherCookie, "no token": "x", "the state": callback.State} {

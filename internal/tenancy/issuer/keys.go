@@ -75,7 +75,7 @@ func (s keySet) renew(now time.Time) (next keySet, changed bool, err error) {
 	if c.add {
 		private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
-			return nil, false, fmt.Errorf("make a key of the issuer: %w", err)
+			return nil, false, fmt.Errorf("create a key of the issuer: %w", err)
 		}
 		// Whole seconds: what is read back is then what was written.
 		next = append(next, key{life{id: rand.Text(), signs: c.signs.UTC().Truncate(time.Second)}, private})

@@ -56,7 +56,7 @@ type Params struct {
 	// DNS is the address of the cluster's name service, in ServiceCIDR, and DNSDomain the suffix of its names.
 	DNS       netip.Addr
 	DNSDomain string
-	// CNI is what makes the network of pods, as spec.cni of a Cluster.
+	// CNI is the plugin of the pod network, as spec.cni of a Cluster.
 	CNI string
 	// ClusterName is the name in the kubeconfigs of joined machines.
 	ClusterName string

@@ -82,7 +82,7 @@ type Cluster struct {
 	// DNS is the address of the cluster's name service, and DNSDomain the suffix of its names.
 	DNS       netip.Addr `json:"dns"`
 	DNSDomain string     `json:"dnsDomain"`
-	// CNI is what makes the network of pods, as spec.cni of a Cluster but in small letters; empty when the cluster does not say.
+	// CNI is the plugin of the pod network, as spec.cni of a Cluster but in small letters; empty when the cluster does not say.
 	CNI string `json:"cni,omitempty"`
 }
 

@@ -109,7 +109,7 @@ type Cluster struct {
 	// DNS is the address of the cluster's name service, and DNSDomain the suffix of its names.
 	DNS       netip.Addr
 	DNSDomain string
-	// CNI is what makes the network of pods, as spec.cni of the Cluster: with routes the provider does, with all others
+	// CNI is the plugin of the pod network, as spec.cni of the Cluster: with routes the provider does, with all others
 	// something that runs in the cluster.
 	CNI string
 }

@@ -146,7 +146,7 @@ func installToken(ctx context.Context, c client.Client, want *corev1.Secret) err
 func (r *reconciler) renew(ctx context.Context, m *v1alpha1.Machine, old *joining) (*joining, error) {
 	token, err := bootstraputil.GenerateBootstrapToken()
 	if err != nil {
-		return nil, fmt.Errorf("make a token: %w", err)
+		return nil, fmt.Errorf("create a token: %w", err)
 	}
 	j := &joining{expires: r.Now().Add(ttl(r.userJoins(m))).UTC().Truncate(time.Second)}
 	j.id, j.key, _ = strings.Cut(token, ".")

@@ -63,7 +63,7 @@ func kubeconfigs(t *testing.T, s Subject) {
 	for range 2 {
 		minted, err := minter.MintKubeconfig(t.Context(), want.Target, time.Hour)
 		if err != nil || !bytes.Contains(minted.Kubeconfig, []byte("server:")) || !minted.Ends.After(time.Now()) {
-			t.Errorf("want a kubeconfig that is good for a while, got %d bytes until %v: %v", len(minted.Kubeconfig), minted.Ends, err)
+			t.Errorf("want a kubeconfig that is valid for a while, got %d bytes until %v: %v", len(minted.Kubeconfig), minted.Ends, err)
 		}
 	}
 	if after := s.Outside(t, want.Namespace, want.Name); !same(before, after) {

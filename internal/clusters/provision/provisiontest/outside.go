@@ -31,7 +31,7 @@ func anotherFindsThem(t *testing.T, s Subject) {
 	}
 	s.ensure(t, want)
 	if after := s.Outside(t, want.Namespace, want.Name); !same(before, after) {
-		t.Errorf("another KQueen made it anew: it was %v and is %v", before, after)
+		t.Errorf("another KQueen created it again: it was %v and is %v", before, after)
 	}
 	s.remove(t, want.Target)
 }

@@ -160,7 +160,7 @@ func TestAnswersRefused(t *testing.T) {
 		"NoSignature": {sign(func(*attempt, []byte) string { return "marker" }), `malformed jwt`},
 		"NoToken":     {sign(func(*attempt, []byte) string { return "" }), `gave no ID token; is the scope openid allowed`},
 
-		"Verifier": {func(a *attempt) { a.secrets.Verifier = strings.Repeat("a", 43) }, `status 400 and "invalid_grant": the code "***" is not good with "***"`},
+		"Verifier": {func(a *attempt) { a.secrets.Verifier = strings.Repeat("a", 43) }, `status 400 and "invalid_grant": the code "***" is not valid with "***"`},
 		"Secret":   {func(a *attempt) { a.provider.ClientSecret = "marker-wrong" }, `status 401 and "invalid_client": no client "kqueen" with the secret "***"`},
 		"Code":     {func(a *attempt) { a.callback.Code = "marker-code" }, `"invalid_grant"`},
 		"NoCode":   {func(a *attempt) { a.callback.Code = "" }, `no authorization code`},

@@ -34,18 +34,18 @@ func (c *Client) verify(ctx context.Context, i *issuer, p Provider, raw, accessT
 	case errors.As(err, &expired):
 		return User{}, p.refuse("the ID token expired at %s; are the clocks right?", expired.Expiry.UTC().Format(time.RFC3339))
 	case err != nil:
-		return User{}, p.refuse("the ID token is not good: %s", explain(err))
+		return User{}, p.refuse("the ID token is not valid: %s", explain(err))
 	}
 	claims, err := readClaims(proved)
 	if err != nil {
-		return User{}, p.refuse("the ID token is not good: %s", err)
+		return User{}, p.refuse("the ID token is not valid: %s", err)
 	}
 	azp, err := claims.text("azp")
 	switch {
 	case subtle.ConstantTimeCompare([]byte(proved.Nonce), []byte(nonce)) != 1:
 		return User{}, p.refuse("the ID token has another nonce: it was made for another attempt to sign in")
 	case err != nil:
-		return User{}, p.refuse("the ID token is not good: %s", err)
+		return User{}, p.refuse("the ID token is not valid: %s", err)
 	case azp != p.ClientID && (azp != "" || len(proved.Audience) > 1):
 		return User{}, p.refuse("the ID token was made for the client %q, by its claim azp, not for %q", brief(azp), p.ClientID)
 	case proved.IssuedAt.After(c.now().Add(leeway)):
@@ -59,7 +59,7 @@ func (c *Client) verify(ctx context.Context, i *issuer, p Provider, raw, accessT
 		return User{}, err
 	}
 	if user.Proved, err = claims.time("auth_time"); err != nil {
-		return User{}, p.refuse("the ID token is not good: %s", err)
+		return User{}, p.refuse("the ID token is not valid: %s", err)
 	}
 	if user.Proved.After(c.now().Add(leeway)) {
 		return User{}, p.refuse("the user signed in at %s, by the claim auth_time, which is not yet; are the clocks right?", user.Proved.UTC().Format(time.RFC3339))

@@ -41,7 +41,7 @@ func (p *Provider) isolate(ctx context.Context, uid types.UID, r record) (record
 	}
 	r.Isolation, r.IDs = machine.IsolationUserNamespace, &ids
 	if err := p.try(ctx, ids); err != nil {
-		r.Isolation, r.IDs, r.Reason = machine.IsolationOwnRoot, nil, fmt.Sprintf("this host makes no machine with users of its own: %v", err)
+		r.Isolation, r.IDs, r.Reason = machine.IsolationOwnRoot, nil, fmt.Sprintf("machines on this host cannot have users of their own: %v", err)
 	}
 	p.records[uid] = r
 	return r, nil

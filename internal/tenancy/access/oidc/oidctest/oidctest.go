@@ -208,7 +208,7 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	if !ok || base64.RawURLEncoding.EncodeToString(sum[:]) != asked.Get("code_challenge") ||
 		r.PostFormValue("redirect_uri") != asked.Get("redirect_uri") {
 		reply(w, http.StatusBadRequest, map[string]string{
-			"error": "invalid_grant", "error_description": fmt.Sprintf("the code %q is not good with %q", code, r.PostFormValue("code_verifier")),
+			"error": "invalid_grant", "error_description": fmt.Sprintf("the code %q is not valid with %q", code, r.PostFormValue("code_verifier")),
 		})
 		return
 	}

@@ -35,7 +35,7 @@ func (i *IDs) namespace() (int, error) {
 		Cloneflags: unix.CLONE_NEWUSER, UidMappings: i.maps(), GidMappings: i.maps(), Ptrace: true, Pdeathsig: unix.SIGKILL,
 	}})
 	if err != nil {
-		return -1, fmt.Errorf("make a user namespace: %w", err)
+		return -1, fmt.Errorf("create a user namespace: %w", err)
 	}
 	fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/user", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	ended := unix.Kill(pid, unix.SIGKILL)
