@@ -78,7 +78,7 @@ check: packages lint ## Check form and run the tests that start no cluster, in m
 	$(call SECONDS_OF,go test -trimpath -short -vet=off -ldflags "-s -w" -shuffle=on -p 3 ./...,tests that start no cluster)
 
 .PHONY: test
-test: packages lint kubernetes conformance-tests test-node ## Check form and run all tests
+test: packages lint kubernetes conformance-tests test-node $(TOOLS)/helm ## Check form and run all tests
 	@echo "Testing"
 	@# The longest first, so that the others run beside it; one more than there are processors, because tests wait a lot.
 	@# As in check; and SQLite, which is C made Go with memory of its own, takes five times as long under the race detector.
@@ -126,6 +126,10 @@ lint: $(TOOLS)/golangci-lint ## Check form: vet, linters
 .PHONY: bench
 bench: kubernetes ## Measure what the promises are about
 	@go run $(GO_FLAGS) ./bench
+
+$(TOOLS)/helm: test/helm/go.mod test/helm/go.sum
+	@echo "Building Helm, which a test uses as users do (the first time takes minutes)"
+	@cd test/helm && go build $(GO_FLAGS) -o ../../$@ $$(go list tool)
 
 $(TOOLS)/%: tools/go.mod tools/go.sum
 	@echo "Building $(@F) (the first time takes a minute)"

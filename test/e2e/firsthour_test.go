@@ -5,6 +5,7 @@ package e2e
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/test/pages"
 )
 
@@ -23,6 +25,8 @@ const scriptOfFirstHour = "first-hour"
 type hour struct {
 	*installation
 
+	// helm is the folder with Helm.
+	helm string
 	// mend ends the fault that was planted last, and planted is when that was.
 	mend    func()
 	planted time.Time
@@ -32,7 +36,7 @@ type hour struct {
 // payments with the operator alice, and her cluster demo, with a pool of its name that has two nodes.
 func (i *installation) firstHour(t *testing.T) {
 	t.Helper()
-	h, image := &hour{installation: i}, testImage(t)
+	h, image := &hour{installation: i, helm: helm(t)}, testImage(t)
 	params := testscript.Params{
 		Files:               []string{filepath.Join("testdata", scriptOfFirstHour+".txtar")},
 		RequireExplicitExec: true,
@@ -44,6 +48,20 @@ func (i *installation) firstHour(t *testing.T) {
 	if testscript.RunT(inTurn{t}, params); t.Failed() {
 		t.Fatal("what comes after it goes on from it")
 	}
+}
+
+// helm returns the folder with Helm, which is built where it is not yet.
+func helm(t *testing.T) string {
+	t.Helper()
+	root, err := controlplanetest.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("bin", "tools", "helm")
+	if out, err := exec.CommandContext(t.Context(), "make", "-C", root, path).CombinedOutput(); err != nil {
+		t.Fatalf("build Helm: %v\n%s", err, out)
+	}
+	return filepath.Dir(filepath.Join(root, path))
 }
 
 // inTurn runs scripts one after the other, while the test waits.
@@ -65,7 +83,7 @@ func (inTurn) Verbose() bool { return testing.Verbose() }
 func (h *hour) setUp(env *testscript.Env, image string) error {
 	upstream := filepath.Join(h.releases, programs.version)
 	for name, value := range map[string]string{
-		"PATH": filepath.Dir(h.program) + ":" + upstream + ":" + env.Getenv("PATH"), "KQUEEN_RELEASES": h.releases,
+		"PATH": filepath.Dir(h.program) + ":" + upstream + ":" + h.helm + ":" + env.Getenv("PATH"), "KQUEEN_RELEASES": h.releases,
 		"DATA": h.dir, "KQUEEN_DATA_DIR": h.dir, "HOME": filepath.Join(env.WorkDir, "owner"),
 		"PASSWORD": apiPassword, "VERSION": programs.version, "IMAGE": image,
 	} {
