@@ -16,12 +16,14 @@ import (
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
-// short are quick tests, each of which needs something else of a cluster, in the order of their names.
+// short are quick tests, each of which needs something else of a cluster, in the order of their names. Of custom resources it is
+// one that has some: where a definition without any is deleted, the API server may take the failure "storage is (re)initializing"
+// and then a conflict for the end of its work, and finalizes it minutes later (kubernetes/kubernetes#138085).
 func short() []string {
 	return []string{
 		"[sig-api-machinery] AdmissionWebhook [Privileged:ClusterAdmin] should mutate configmap [Conformance]",
 		"[sig-api-machinery] Aggregator Should be able to support the 1.17 Sample API Server using the current Aggregator [LinuxOnly] [Conformance]",
-		"[sig-api-machinery] CustomResourceDefinition resources [Privileged:ClusterAdmin] Simple CustomResourceDefinition listing custom resource definition objects works [Conformance]",
+		"[sig-api-machinery] FieldValidation should create/apply a valid CR for CRD with validation schema [Conformance]",
 		"[sig-apps] Deployment RollingUpdateDeployment should delete old pods and create new ones [Conformance]",
 		"[sig-auth] ServiceAccounts ServiceAccountIssuerDiscovery should support OIDC discovery of service account issuer [Conformance]",
 		"[sig-auth] ServiceAccounts should mount an API token into pods [Conformance]",
