@@ -188,6 +188,9 @@ func (r renewals) look(i *installation) {
 			i.t.Fatal(err)
 		}
 		for _, path := range files {
+			if strings.HasPrefix(filepath.Base(path), ".") && strings.HasSuffix(path, ".tmp") {
+				continue // it is being written, and gets its name when it is whole
+			}
 			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() < 1<<20 {
 				r.file(i, path)
 			}
