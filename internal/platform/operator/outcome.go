@@ -10,13 +10,14 @@ type kind int
 
 const (
 	done kind = iota
+	aside
 	warned
 	waiting
 	retrying
 	stalled
 )
 
-// Outcome is how one run of a phase ended. Make one with Done, Warn, Wait, Retry, Unknown or Stalled.
+// Outcome is how one run of a phase ended. Make one with Done, Aside, Warn, Wait, Retry, Unknown or Stalled.
 type Outcome struct {
 	kind kind
 	// unknown: the reconciler cannot tell how the phase's part is.
@@ -34,6 +35,13 @@ func Done(reason, message string) Outcome {
 // DoneUntil is Done, and asks to be run again after the given time, for what ages, such as a certificate.
 func DoneUntil(reason, message string, after time.Duration) Outcome {
 	return Outcome{kind: done, reason: reason, message: message, after: after}
+}
+
+// Aside says that the phase's part is not as wanted, and that the object is what its users ask for all the same: the condition is
+// false and Ready does not depend on it. The phases after it run. It is run again at the latest after the given time; zero leaves
+// that to the watch and to the other phases.
+func Aside(reason, message string, after time.Duration) Outcome {
+	return Outcome{kind: aside, reason: reason, message: message, after: after}
 }
 
 // Warn says that the phase's part is not as wanted, and that the phases after it run nevertheless: they
@@ -87,5 +95,5 @@ func (o Outcome) name() string {
 	if o.unknown {
 		return "unknown"
 	}
-	return [...]string{"done", "warn", "wait", "retry", "stalled"}[o.kind]
+	return [...]string{"done", "aside", "warn", "wait", "retry", "stalled"}[o.kind]
 }

@@ -131,7 +131,7 @@ func (r *Reconciler[T]) run(ctx context.Context, obj T, deleting bool) ([]result
 		if outcome.after > 0 && (soonest == 0 || outcome.after < soonest) {
 			soonest = outcome.after
 		}
-		if !outcome.IsDone() && (deleting || outcome.kind != warned) {
+		if !outcome.IsDone() && (deleting || outcome.kind > warned) {
 			break
 		}
 	}

@@ -44,6 +44,16 @@ func TestSummarizeTrouble(t *testing.T) {
 			results: []result{{"A", Warn("Failing", "a limps"), false}, {"B", DoneUntil("Serving", "b serves", 1), false}},
 			want:    []string{"A=False Failing a limps", "B=True Serving b serves", "Ready=False Failing a limps", "Reconciling=True Progressing a limps", "Stalled=False Idle "},
 		},
+		"Aside": {
+			reason:  "What is aside has its own condition, and Ready does not depend on it.",
+			results: []result{{"A", Done("Serving", "a serves"), false}, {"B", Aside("Waiting", "b waits", 1), false}},
+			want:    []string{"A=True Serving a serves", "B=False Waiting b waits", "Ready=True Ready a serves", "Reconciling=False Idle ", "Stalled=False Idle "},
+		},
+		"AsideThenRetrying": {
+			reason:  "What comes after it counts.",
+			results: []result{{"A", Aside("Waiting", "a waits", 1), false}, {"B", Retry("Refused", errors.New("no")), false}},
+			want:    []string{"A=False Waiting a waits", "B=False Refused no", "Ready=False Refused no", "Reconciling=True Retrying no", "Stalled=False Idle "},
+		},
 		"WarnedThenRetrying": {
 			reason:  "Ready names the first thing that is wrong; Reconciling what is tried.",
 			results: []result{{"A", Warn("Failing", "a limps"), false}, {"B", Retry("Refused", errors.New("no")), false}},
