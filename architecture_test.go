@@ -30,7 +30,7 @@ const importTable = `
 	# nothing, and every package may use them that has use for them.
 	NONE < platform/atomicfile, platform/ciphers, platform/handover, platform/invalid, platform/peer, platform/share, platform/stage, platform/text < PLAIN;
 	platform/text < platform/health < PLAIN;
-	platform/invalid < platform/component < PLAIN;
+	platform/invalid < platform/component, platform/schema < PLAIN;
 	NONE < platform/osthread, platform/relay, platform/spawn, platform/links, platform/kube, platform/database, platform/hostcheck, platform/logfile, platform/redact;
 	platform/relay < platform/healthz;
 	platform/database, PLAIN < platform/idempotency;

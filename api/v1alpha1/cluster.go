@@ -14,6 +14,9 @@ const (
 	ConditionKubeconfigReady = "KubeconfigReady"
 	// ConditionProvisioned is true while the provisioner reports that the cluster exists and its API server is healthy.
 	ConditionProvisioned = "Provisioned"
+	// ConditionAddonsReady is true while all addons are ready, and while the cluster has no node pools, without which none
+	// runs. Ready does not depend on it.
+	ConditionAddonsReady = "AddonsReady"
 	// ConditionWorkersGone is false while the cluster is being deleted and still has node pools or machines,
 	// which go first.
 	ConditionWorkersGone = "WorkersGone"
@@ -117,6 +120,13 @@ type ClusterSpec struct {
 	// +kubebuilder:default=Metadata
 	// +kubebuilder:validation:Enum=None;Metadata;RequestResponse
 	AuditLog string `json:"auditLog,omitempty"`
+	// Addons are settings of the applications that KQueen runs in the cluster once it has a node pool. What they leave out is as the
+	// organization, the provisioner and the catalogue say.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Addons []AddonSetting `json:"addons,omitempty"`
 	// Parameters are settings for this one cluster that only its driver knows.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -193,6 +203,11 @@ type ClusterStatus struct {
 	// +optional
 	// +listType=atomic
 	Steps []Step `json:"steps,omitempty"`
+	// Addons are the applications that KQueen runs in the cluster, as they were seen last.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Addons []AddonStatus `json:"addons,omitempty"`
 }
 
 // Values of spec.auditLog.

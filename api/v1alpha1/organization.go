@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -31,6 +33,11 @@ const (
 
 // NamespacePrefix prefixes an organization's name in the name of its namespace.
 const NamespacePrefix = "org-"
+
+// OrganizationOf returns the name of the organization that a namespace belongs to. Without one, it returns the namespace, and false.
+func OrganizationOf(namespace string) (name string, ok bool) {
+	return strings.CutPrefix(namespace, NamespacePrefix)
+}
 
 // Organization is a tenant of KQueen: a team, a department, a customer. It owns one
 // namespace, in which its clusters live.
@@ -123,6 +130,13 @@ type OrganizationSpec struct {
 	// own cluster. Only an administrator of the installation changes it.
 	// +optional
 	Egress *Egress `json:"egress,omitempty"`
+	// Addons are settings of the applications that KQueen runs in the organization's clusters. They count more than the
+	// provisioner's, and less than the cluster's own.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Addons []AddonSetting `json:"addons,omitempty"`
 }
 
 // Egress is what API servers may call beside their own clusters.

@@ -69,6 +69,13 @@ type ProvisionerSpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Parameters *apiextensionsv1.JSON `json:"parameters,omitempty"`
+	// Addons are settings of the applications that KQueen runs in the clusters of this provisioner. Those of the organization
+	// and of the cluster count more.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Addons []AddonSetting `json:"addons,omitempty"`
 }
 
 // ProvisionerStatus is what is known of a provisioner.

@@ -28,9 +28,9 @@ func validators(
 	scheme *runtime.Scheme, clusters *cluster.Validator, pools nodepool.Validator, limits *organization.Limits, direct client.Reader, machines netip.Prefix,
 ) map[string]http.Handler {
 	return map[string]http.Handler{
-		"organizations": webhook.WithValidator(scheme, organization.ValidateEgress(func() ([]egress.Closed, error) {
+		"organizations": webhook.WithValidator(scheme, admission.Chain(organization.ValidateAddons(), organization.ValidateEgress(func() ([]egress.Closed, error) {
 			return closedRanges(machines)
-		})),
+		}))),
 		"provisioners":    webhook.WithValidator(scheme, limits.Provisioners()),
 		"clusters":        webhook.WithValidator(scheme, admission.Chain(clusters, limits.Clusters())),
 		"nodepools":       webhook.WithValidator(scheme, admission.Chain[*v1alpha1.NodePool](pools, limits.NodePools())),

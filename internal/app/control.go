@@ -46,6 +46,7 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/organization"
 	"kqueen.io/kqueen/internal/workers/machine"
 	"kqueen.io/kqueen/internal/workers/nodepool"
+	"kqueen.io/kqueen/internal/workers/prepare"
 )
 
 // control installs what every installation has and runs the reconcilers.
@@ -109,11 +110,13 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Taken: func() ([]hosted.Taken, error) { return takenRanges(a.Listen, a.MachineNetwork) },
 	}})
 	gates := newGates(a, plane.Store)
-	looks, err := a.addReconcilers(ctx, mgr, d, gates, drivers)
+	reach := clusters{kube.NewRemotes(mgr.GetAPIReader(), mgr.GetScheme(), a.Version)}
+	prepares := prepare.New(prepare.Config{Clusters: reach, Settings: mgr.GetClient(), Releases: release.NewStore(a.Releases), Images: a.Images})
+	looks, err := a.addReconcilers(ctx, mgr, d, gates, drivers, prepares)
 	if err != nil {
 		return fmt.Errorf("add reconcilers: %w", err)
 	}
-	machineLooks, err := a.addWorkers(ctx, mgr, machines)
+	machineLooks, err := a.addWorkers(ctx, mgr, machines, reach, prepares)
 	if err != nil {
 		return fmt.Errorf("add the reconcilers of workers: %w", err)
 	}
@@ -126,9 +129,9 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	if err := a.addAPI(ctx, d, plane, mgr, limits, looked); err != nil {
 		return err
 	}
-	clusters := &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}
+	validator := &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}
 	pools := nodepool.Validator{Possible: map[string]machine.Possible{v1alpha1.ProviderLocal: machines}}
-	stop, err := a.admit(ctx, direct, plane.WebhookCaller, validators(mgr.GetScheme(), clusters, pools, limits, direct, a.MachineNetwork))
+	stop, err := a.admit(ctx, direct, plane.WebhookCaller, validators(mgr.GetScheme(), validator, pools, limits, direct, a.MachineNetwork))
 	if err != nil {
 		return fmt.Errorf("serve admission: %w", err)
 	}
@@ -154,7 +157,7 @@ func (a *App) admit(ctx context.Context, direct client.Client, caller *admission
 		return nil, err
 	}
 	hook := &admission.Hook{
-		Client: direct, Resources: validators, When: map[string]string{"organizations": organization.EgressChanged},
+		Client: direct, Resources: validators, When: map[string]string{"organizations": organization.AskedAbout},
 		Certificate: certificate, Authority: authority, Caller: caller, Log: a.Log,
 	}
 	return hook.Serve(ctx)
@@ -221,7 +224,7 @@ func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager
 
 // addReconcilers adds all but those of workers. What it returns tells when control planes were looked at.
 func (a *App) addReconcilers(
-	ctx context.Context, mgr ctrl.Manager, d *apiServer, gates controlplane.Gates, drivers map[string]provision.Driver,
+	ctx context.Context, mgr ctrl.Manager, d *apiServer, gates controlplane.Gates, drivers map[string]provision.Driver, prepares *prepare.Preparer,
 ) ([]*operator.FirstLooks, error) {
 	endings, err := d.endings(ctx, a)
 	if err != nil {
@@ -247,7 +250,7 @@ func (a *App) addReconcilers(
 	if err != nil {
 		return nil, err
 	}
-	if err := cluster.Setup(mgr, drivers); err != nil {
+	if err := cluster.Setup(mgr, drivers, prepares.Addons); err != nil {
 		return nil, err
 	}
 	if err := organization.Setup(mgr, d.access.ServiceAccounts); err != nil {

@@ -74,9 +74,9 @@ func (c clusters) Client(ctx context.Context, cluster *v1alpha1.Cluster) (client
 }
 
 // addWorkers adds the reconcilers of NodePool and Machine. What it returns tells when machines were looked at.
-func (a *App) addWorkers(ctx context.Context, mgr ctrl.Manager, here *local.Provider) (*operator.FirstLooks, error) {
-	access := clusters{kube.NewRemotes(mgr.GetAPIReader(), mgr.GetScheme(), a.Version)}
-	prepares := prepare.New(prepare.Config{Clusters: access, Releases: release.NewStore(a.Releases), Images: a.Images})
+func (a *App) addWorkers(
+	ctx context.Context, mgr ctrl.Manager, here *local.Provider, access clusters, prepares *prepare.Preparer,
+) (*operator.FirstLooks, error) {
 	if err := nodepool.Setup(mgr, prepares.Prepare); err != nil {
 		return nil, err
 	}

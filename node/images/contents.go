@@ -18,6 +18,7 @@ var (
 	pauseVersion   = regexp.MustCompile(`^(\d+\.\d+\.\d+)\n$`)
 	corednsVersion = regexp.MustCompile(`^CoreDNS-(\d+\.\d+\.\d+)\n`)
 	flannelVersion = regexp.MustCompile(`^flannel (v\d+\.\d+\.\d+)\n$`)
+	metricsVersion = regexp.MustCompile(`^metrics-server (v\d+\.\d+\.\d+)\n$`)
 	busyboxVersion = regexp.MustCompile(`^BusyBox v(\d+\.\d+\.\d+) `)
 )
 
@@ -96,6 +97,23 @@ func flannelContents(ctx context.Context, program, plugins string) (contents, er
 		tag: tag, files: files,
 		config: v1.Config{Entrypoint: []string{"/flanneld"}, WorkingDir: "/"},
 	}, nil
+}
+
+// metricsContents is like upstream's image, whose user is nonroot by number.
+func metricsContents(ctx context.Context, program string) (contents, error) {
+	said, err := ask(ctx, program, "--version")
+	if err != nil {
+		return contents{}, err
+	}
+	tag, err := versionIn(said, metricsVersion)
+	if err != nil {
+		return contents{}, err
+	}
+	binary, err := executable("metrics-server", program)
+	return contents{
+		tag: tag, files: []file{binary, folder("tmp", 0o1777)},
+		config: v1.Config{Entrypoint: []string{"/metrics-server"}, User: "65532:65532", WorkingDir: "/"},
+	}, err
 }
 
 // busyboxContents is an image to test with: a shell, and whatever else the program can be.

@@ -37,6 +37,7 @@ func TestWorkers(t *testing.T) {
 	w.wantNodes(2)
 	w.apply("workloads.yaml")
 	w.apply("sources.yaml")
+	w.apply("scaled.yaml")
 	t.Run("Workloads", w.runAll)
 	t.Run("Walls", w.walls)
 	t.Run("Network", func(t *testing.T) {
@@ -48,6 +49,7 @@ func TestWorkers(t *testing.T) {
 	t.Run("Bounds", w.bounds)
 	t.Run("Sources", w.seeSources)
 	t.Run("Streams", w.streams)
+	t.Run("Addons", w.addons)
 	t.Run("KQueen is killed and upgraded", func(*testing.T) { w.surviveUpgrade() })
 	t.Run("NetworkPolicy", func(*testing.T) { w.warnOfPolicies() })
 	t.Run("Programs of a node are killed", func(*testing.T) { w.surviveCrash(machines[0]) })

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -81,6 +80,6 @@ func namespaceOf(o *rest.Object) string {
 
 // organizationOf is the organization that a namespace is of; false for others.
 func organizationOf(namespace string) (string, bool) {
-	name, ok := strings.CutPrefix(namespace, v1alpha1.NamespacePrefix)
+	name, ok := v1alpha1.OrganizationOf(namespace)
 	return name, ok && name != ""
 }

@@ -173,7 +173,7 @@ func (m manifest) place(e *connection.Env) (string, error) {
 		return "", nil
 	}
 	namespace := cmp.Or(m.namespace, e.Namespace())
-	organization, ok := strings.CutPrefix(namespace, v1alpha1.NamespacePrefix)
+	organization, ok := v1alpha1.OrganizationOf(namespace)
 	if !ok || organization == "" {
 		return "", fmt.Errorf("%s, %s: metadata.namespace: is %q, which is of no organization; leave it out, or write %sORGANIZATION",
 			m.file, m, namespace, v1alpha1.NamespacePrefix)
@@ -186,7 +186,7 @@ func (m manifest) place(e *connection.Env) (string, error) {
 
 // env is that of the organization in which an object is.
 func (m manifest) env(e *connection.Env) *connection.Env {
-	if organization, ok := strings.CutPrefix(m.namespace, v1alpha1.NamespacePrefix); ok && organization != e.Organization() {
+	if organization, ok := v1alpha1.OrganizationOf(m.namespace); ok && organization != e.Organization() {
 		in := *e
 		in.Flags.Organization = organization
 		return &in

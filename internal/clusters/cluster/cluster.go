@@ -25,7 +25,10 @@ import (
 // observeInterval is the longest time between two looks at a cluster of which no watch says anything.
 const observeInterval = time.Minute
 
-// Config is what the reconcilers of Cluster and Provisioner are made of. All fields but Recorder, Now and CallDeadline
+// healthy is what a cluster's status says while its API server is.
+const healthy = "the API server is healthy"
+
+// Config is what the reconcilers of Cluster and Provisioner are made of. All fields but Addons, Recorder, Now and CallDeadline
 // are required.
 type Config struct {
 	// Client of the admin plane.
@@ -33,7 +36,9 @@ type Config struct {
 	// Secrets reads the admin plane without a cache: Secrets, and what a deletion depends on.
 	Secrets client.Reader
 	// Drivers by name.
-	Drivers  map[string]provision.Driver
+	Drivers map[string]provision.Driver
+	// Addons brings the addons of a cluster that has node pools to what is wanted, and says how they are. Nil for none.
+	Addons   func(context.Context, *v1alpha1.Cluster) ([]v1alpha1.AddonStatus, error)
 	Recorder events.EventRecorder
 	// Now tells the time by which kubeconfigs are renewed; nil for time.Now.
 	Now func() time.Time
@@ -58,10 +63,13 @@ func New(c Config) *operator.Reconciler[*v1alpha1.Cluster] {
 		Recorder:  c.Recorder,
 		New:       func() *v1alpha1.Cluster { return &v1alpha1.Cluster{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/cluster",
+		Ready:     healthy,
 		Phases: []operator.Phase[*v1alpha1.Cluster]{
 			{Condition: v1alpha1.ConditionAccepted, Ensure: r.accept},
 			{Condition: v1alpha1.ConditionKubeconfigReady, Ensure: r.publish, Remove: r.unpublish},
 			{Condition: v1alpha1.ConditionProvisioned, Ensure: r.provision, Remove: r.deprovision},
+			// They go with the cluster.
+			{Condition: v1alpha1.ConditionAddonsReady, Ensure: r.addons},
 			// Removed first: a machine whose control plane is gone would not know what to leave.
 			{Condition: v1alpha1.ConditionWorkersGone, Remove: r.removeWorkers, Leaving: true},
 		},
@@ -136,7 +144,7 @@ func (r *reconciler) provision(ctx context.Context, c *v1alpha1.Cluster) operato
 func judge(o provision.Observed) operator.Outcome {
 	switch o.State {
 	case provision.Healthy:
-		return operator.DoneUntil(v1alpha1.ReasonProvisioned, "the API server is healthy", observeInterval)
+		return operator.DoneUntil(v1alpha1.ReasonProvisioned, healthy, observeInterval)
 	case provision.Failed:
 		return operator.Stalled(v1alpha1.ReasonProvisionerFailed, "%s", o.Message)
 	case provision.Degraded:

@@ -15,6 +15,8 @@ import (
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/platform/operator"
+	"kqueen.io/kqueen/internal/platform/schema"
+	"kqueen.io/kqueen/internal/workers/addons"
 )
 
 const (
@@ -73,12 +75,15 @@ func judgeDriver(driver provision.Driver, p *v1alpha1.Provisioner, credentials p
 	for _, c := range about.Credentials {
 		p.Status.Driver.Credentials = append(p.Status.Driver.Credentials, v1alpha1.DriverCredential(c))
 	}
-	err := provision.CheckParameters("spec.parameters", about.ProvisionerSchema, rawOf(p.Spec.Parameters))
+	err := schema.Check("spec.parameters", about.ProvisionerSchema, rawOf(p.Spec.Parameters))
 	if bad, ok := errors.AsType[*invalid.Error](err); ok {
 		return operator.Stalled(v1alpha1.ReasonParametersInvalid, "%v", bad)
 	}
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonParametersInvalid, err)
+	}
+	if err := addons.Check("spec.addons", p.Spec.Addons); err != nil {
+		return operator.Stalled(v1alpha1.ReasonParametersInvalid, "%v", err)
 	}
 	if err := provision.CheckCredentials(about.Credentials, credentials); err != nil {
 		return operator.Wait(v1alpha1.ReasonCredentialsMissing, err.Error()+"; see: kqueen provisioner credentials set", credentialsLook)

@@ -20,6 +20,7 @@ import (
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/platform/operator"
+	"kqueen.io/kqueen/internal/platform/schema"
 )
 
 // capacityLook is the time between two tries of what the outside has no capacity for.
@@ -170,7 +171,7 @@ func (t target) check(ctx context.Context, have *provision.Desired) error {
 	if !leaving && ready != nil && apimeta.IsStatusConditionFalse(t.provisioner.Status.Conditions, v1alpha1.ConditionReady) {
 		return missing(v1alpha1.ReasonProvisionerNotReady, "provisioner %q cannot be used: %s", t.provisioner.Name, ready.Message)
 	}
-	if err := provision.CheckParameters("spec.parameters", t.Describe().ClusterSchema, t.want.ClusterParameters); err != nil {
+	if err := schema.Check("spec.parameters", t.Describe().ClusterSchema, t.want.ClusterParameters); err != nil {
 		return err
 	}
 	if _, ok := t.Driver.(provision.PodSecurer); !ok && t.want.PodSecurity != "" {

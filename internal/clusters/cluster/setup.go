@@ -1,8 +1,16 @@
 package cluster
 
 import (
+	"context"
+
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/provision"
@@ -10,20 +18,30 @@ import (
 )
 
 // Setup adds the reconcilers of Cluster and Provisioner to mgr. A Cluster is also looked at when an object changes that
-// a driver made for it.
-func Setup(mgr ctrl.Manager, drivers map[string]provision.Driver) error {
+// a driver made for it, and when it gets a node pool or loses one. addons is Config.Addons.
+func Setup(mgr ctrl.Manager, drivers map[string]provision.Driver, addons func(context.Context, *v1alpha1.Cluster) ([]v1alpha1.AddonStatus, error)) error {
 	c, recorder := mgr.GetClient(), operator.Recorder(mgr)
-	clusters := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Cluster{}).WithOptions(operator.Parallel())
+	clusters := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Cluster{}).WithOptions(operator.Parallel()).
+		Watches(&v1alpha1.NodePool{}, handler.EnqueueRequestsFromMapFunc(clusterOfPool), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	for _, d := range drivers {
 		for _, owned := range d.Describe().Owns {
 			clusters = clusters.Owns(owned)
 		}
 	}
-	config := Config{Client: c, Secrets: mgr.GetAPIReader(), Drivers: drivers, Recorder: recorder}
+	config := Config{Client: c, Secrets: mgr.GetAPIReader(), Drivers: drivers, Addons: addons, Recorder: recorder}
 	if err := clusters.Complete(New(config)); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Provisioner{}).Complete(NewProvisionerReconciler(config))
+}
+
+// clusterOfPool is the cluster of a node pool.
+func clusterOfPool(_ context.Context, o client.Object) []reconcile.Request {
+	pool, ok := o.(*v1alpha1.NodePool)
+	if !ok {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pool.Namespace, Name: pool.Spec.ClusterName}}}
 }
 
 // Rules are what the reconcilers of this package need on the admin plane, drivers apart.

@@ -13,6 +13,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/platform/invalid"
+	"kqueen.io/kqueen/internal/workers/addons"
 )
 
 // Validator answers at admission whether a cluster can be had, so that a user who asks for what cannot be is told at
@@ -61,6 +62,9 @@ func (v *Validator) validate(ctx context.Context, old, c *v1alpha1.Cluster) erro
 
 func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
 	v.once.Do(func() { v.calls.deadline = admissionDeadline })
+	if err := addons.Check("spec.addons", c.Spec.Addons); err != nil {
+		return err
+	}
 	t, err := finder{provisioners: v.Client, secrets: v.Client, drivers: v.Drivers, calls: &v.calls}.find(ctx, c)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -99,7 +98,7 @@ func New(c Config) *operator.Reconciler[*v1alpha1.ControlPlane] {
 // neither names nor namespaces have dots, and the fixed label keeps organizations and other
 // namespaces apart.
 func ServerName(of types.NamespacedName, domain string) string {
-	organization, ok := strings.CutPrefix(of.Namespace, v1alpha1.NamespacePrefix)
+	organization, ok := v1alpha1.OrganizationOf(of.Namespace)
 	if !ok {
 		return fmt.Sprintf("%s.%s.ns.%s", of.Name, of.Namespace, domain)
 	}

@@ -3,7 +3,6 @@ package controlplane
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -119,7 +118,7 @@ func storeQuota(ctx context.Context, c client.Reader, namespace string) (*resour
 
 // organizationOf returns the organization of a namespace; nil where there is none.
 func organizationOf(ctx context.Context, c client.Reader, namespace string) (*v1alpha1.Organization, error) {
-	name, ok := strings.CutPrefix(namespace, v1alpha1.NamespacePrefix)
+	name, ok := v1alpha1.OrganizationOf(namespace)
 	if !ok {
 		return nil, nil
 	}

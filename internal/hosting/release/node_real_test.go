@@ -98,8 +98,8 @@ func TestRealImages(t *testing.T) {
 	_, parts := realParts(t)
 	ctr := startContainerd(t, parts)
 	images := parts.Images()
-	if len(images) != 4 || !strings.HasPrefix(images[0].Name, "kqueen.internal/pause:") {
-		t.Fatalf("images %v: want four, pause first", images)
+	if len(images) != 5 || !strings.HasPrefix(images[0].Name, "kqueen.internal/pause:") {
+		t.Fatalf("images %v: want five, pause first", images)
 	}
 	for _, image := range images {
 		ctr("images", "import", image.Archive)
@@ -127,6 +127,7 @@ func TestRealImages(t *testing.T) {
 	runs("busybox", "uid=0(root)", "sh", "-c", "id && touch /tmp/file && env true")
 	runs("coredns", "CoreDNS-", "/coredns", "-version")
 	runs("flannel", "flannel v", "/flanneld", "-version")
+	runs("metrics-server", "metrics-server v", "/metrics-server", "--version")
 	runs("pause", ".", "/pause", "--version")
 }
 

@@ -48,6 +48,8 @@ func fakeNode(t *testing.T) string {
 	says("coredns/main.go", "", `"coredns"`)
 	put(t, filepath.Join(dir, "flannel/go.mod"), "module example.test/node/flannel\n\ngo 1.24\n")
 	says("flannel/main.go", "", `"flannel"`)
+	put(t, filepath.Join(dir, "metrics-server/go.mod"), "module example.test/node/metrics-server\n\ngo 1.24\n")
+	says("metrics-server/main.go", "", `"metrics-server"`)
 	put(t, filepath.Join(dir, "images/main.go"), fakeImages)
 	return dir
 }
@@ -61,7 +63,7 @@ import (
 )
 
 func main() {
-	for i, name := range []string{"pause", "coredns", "flannel", "plugins", "busybox"} {
+	for i, name := range []string{"pause", "coredns", "flannel", "plugins", "metrics-server", "busybox"} {
 		file := os.Args[4+2*i]
 		if name == "plugins" {
 			file += "/bridge"
@@ -115,6 +117,7 @@ func TestNodeParts(t *testing.T) {
 		{"kqueen.internal/busybox:1", filepath.Join(parts.Dir, "images/busybox.tar")},
 		{"kqueen.internal/coredns:1", filepath.Join(parts.Dir, "images/coredns.tar")},
 		{"kqueen.internal/flannel:1", filepath.Join(parts.Dir, "images/flannel.tar")},
+		{"kqueen.internal/metrics-server:1", filepath.Join(parts.Dir, "images/metrics-server.tar")},
 	}
 	if diff := cmp.Diff(want, parts.Images()); diff != "" {
 		t.Errorf("images: -want, +got:\n%s", diff)

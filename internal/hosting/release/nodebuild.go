@@ -126,6 +126,7 @@ func (b *nodeBuilder) builds() []nodeBuild {
 		{name: "pause", out: scratchFolder, packages: []string{"./pause", "./images"}},
 		{name: "CoreDNS", out: scratchFolder, module: "coredns", packages: []string{"."}},
 		{name: "flannel", out: scratchFolder, module: "flannel", packages: []string{"."}},
+		{name: "metrics-server", out: scratchFolder, module: "metrics-server", packages: []string{"."}},
 	}
 }
 
@@ -216,7 +217,7 @@ func (b *nodeBuilder) packImages(ctx context.Context, dir string) (map[string]st
 	scratch := func(name string) string { return filepath.Join(dir, scratchFolder, name) }
 	cmd := exec.CommandContext(ctx, scratch("images"), "-out", filepath.Join(dir, imagesFolder),
 		"-pause", scratch("pause"), "-coredns", scratch("coredns"),
-		"-flannel", scratch("flannel"), "-plugins", filepath.Join(dir, cniFolder), "-busybox", b.busybox)
+		"-flannel", scratch("flannel"), "-plugins", filepath.Join(dir, cniFolder), "-metrics-server", scratch("metrics-server"), "-busybox", b.busybox)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -108,7 +108,7 @@ func (c call) changes() bool {
 
 // organization is that of the call's namespace; empty where it is in none.
 func (c call) organization() string {
-	name, ok := strings.CutPrefix(c.Namespace, v1alpha1.NamespacePrefix)
+	name, ok := v1alpha1.OrganizationOf(c.Namespace)
 	if !ok {
 		return ""
 	}

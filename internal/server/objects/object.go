@@ -28,7 +28,7 @@ func toRest(k kind, o client.Object) (rest.Object, error) {
 	}
 	if k.InOrganization() {
 		// What all organizations share is in none.
-		made.Organization, _ = strings.CutPrefix(o.GetNamespace(), v1alpha1.NamespacePrefix)
+		made.Organization, _ = v1alpha1.OrganizationOf(o.GetNamespace())
 		if o.GetNamespace() == v1alpha1.SystemNamespace {
 			made.Organization = ""
 		}

@@ -82,7 +82,7 @@ func serve(t *testing.T, c client.Client, resources map[string]http.Handler) {
 	keys, authority := localhost(t)
 	stop, err := (&hook.Hook{
 		Client: c, Certificate: keys, Authority: authority, Log: slog.New(slog.DiscardHandler),
-		Resources: resources, When: map[string]string{"organizations": EgressChanged},
+		Resources: resources, When: map[string]string{"organizations": AskedAbout},
 	}).Serve(t.Context())
 	if err != nil {
 		t.Fatal(err)

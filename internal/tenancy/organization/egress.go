@@ -13,10 +13,12 @@ import (
 	"kqueen.io/kqueen/internal/hosting/egress"
 )
 
-// EgressChanged says in CEL whether a request changes what the clusters of an organization may call. Nothing else of an
-// organization has to be asked about.
-const EgressChanged = "has(object.spec) && has(object.spec.egress) && " +
-	"(oldObject == null || !has(oldObject.spec) || !has(oldObject.spec.egress) || object.spec.egress != oldObject.spec.egress)"
+// AskedAbout says in CEL whether a request changes what an organization's validators judge: what its clusters may call, and the
+// settings of their addons.
+const AskedAbout = "has(object.spec) && (has(object.spec.egress) && " +
+	"(oldObject == null || !has(oldObject.spec) || !has(oldObject.spec.egress) || object.spec.egress != oldObject.spec.egress) || " +
+	"has(object.spec.addons) && " +
+	"(oldObject == null || !has(oldObject.spec) || !has(oldObject.spec.addons) || object.spec.addons != oldObject.spec.addons))"
 
 // ValidateEgress returns what validates organizations: what their clusters may call beside themselves is addresses, and none that
 // the egress refuses in any case. here tells the ranges that are closed on this host.

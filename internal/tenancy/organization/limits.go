@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -154,7 +153,7 @@ func unseen(grants []grant, uid types.UID, shown Amount, gone bool) []grant {
 
 // organization returns nil for a namespace that belongs to none.
 func (l *Limits) organization(ctx context.Context, namespace string) (*v1alpha1.Organization, error) {
-	name, ok := strings.CutPrefix(namespace, v1alpha1.NamespacePrefix)
+	name, ok := v1alpha1.OrganizationOf(namespace)
 	if !ok {
 		return nil, nil
 	}

@@ -1,9 +1,8 @@
-// Package addons says what a hosted cluster must contain before nodes can join and pods can run:
-// what kubeadm reads and is allowed, kube-proxy for machines that do not run it by themselves, the
-// cluster's name service, and flannel where that makes the network of pods.
+// Package addons says what a cluster must contain before nodes can join, which is what kubeadm reads and is allowed, and the
+// applications that KQueen runs in it: those of the [Catalogue] that settings choose.
 //
 // It hides the manifests, which are upstream's wherever there is no reason to differ. It is pure and
-// calls nothing: package kube applies what it returns. Any package above the mechanisms may import it.
+// calls nothing: package prepare applies what it returns. Any package above the mechanisms may import it.
 package addons
 
 import (
@@ -18,6 +17,7 @@ import (
 	"text/template"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -38,8 +38,11 @@ const (
 // Manager is the field manager under which the objects are meant to be applied.
 const Manager = "kqueen-addons"
 
-// LabelManagedBy is on every object, with the value "kqueen".
-const LabelManagedBy = "app.kubernetes.io/managed-by"
+// LabelManagedBy is on every object, with the value [ManagedByKQueen]. A user who gives it another value takes the object over.
+const (
+	LabelManagedBy  = "app.kubernetes.io/managed-by"
+	ManagedByKQueen = "kqueen"
+)
 
 // Params is what the contents of a cluster depend on.
 type Params struct {
@@ -60,38 +63,48 @@ type Params struct {
 	CNI string
 	// ClusterName is the name in the kubeconfigs of joined machines.
 	ClusterName string
+	// Addons are those that the cluster has, of [Choose].
+	Addons []Chosen
 	// Images are what the pods run.
 	Images Images
 }
 
-// Images are references of container images, as a container runtime takes them. CoreDNS's entry point is
-// CoreDNS; kube-proxy's holds /usr/local/bin/kube-proxy, iptables and nft.
+// Images are references of container images, as a container runtime takes them. The entry points of CoreDNS and MetricsServer
+// are the programs of that name; kube-proxy's holds /usr/local/bin/kube-proxy, iptables and nft. Those of the cluster's addons are
+// required.
 //
 // Flannel is asked for where the CNI is flannel. By itself it is KQueen's build, which configures the machine's
 // network alone. With FlannelPlugin, the image of flannel's CNI plugin, both are upstream's.
 type Images struct {
-	CoreDNS, KubeProxy, Flannel, FlannelPlugin string
+	CoreDNS, KubeProxy, Flannel, FlannelPlugin, MetricsServer string
 }
 
 //go:embed manifests/*.yaml
 var manifests embed.FS
 
-// files are in the order in which their objects are made. The last object of all is cluster-info: who finds
-// it finds everything else that joining takes.
-func (p Params) files() []string {
-	network := map[string][]string{
-		v1alpha1.CNIRoutes:  {"networkpolicies.yaml"},
-		v1alpha1.CNIFlannel: {"networkpolicies.yaml", "flannel.yaml", "flannel-bundled.yaml"},
-	}[p.CNI]
-	if p.CNI == v1alpha1.CNIFlannel && p.Images.FlannelPlugin != "" {
-		network = []string{"networkpolicies.yaml", "flannel.yaml", "flannel-upstream.yaml"}
-	}
-	return append(network, "kube-proxy.yaml", "coredns.yaml", "kubeadm.yaml")
+// part are the manifests of an addon with its values, or, without one, of what belongs to every cluster.
+type part struct {
+	addon  string
+	values map[string]any
+	files  []string
 }
 
-// Objects returns the contents of a cluster, in the order in which they have to be made. The namespaces
-// are not among them: every API server makes kube-system and kube-public itself, within seconds of its
-// first start. It is pure: the same parameters give the same objects.
+// parts are in the order in which their objects are made. The last object of all is cluster-info: who finds
+// it finds everything else that joining takes.
+func (p Params) parts() []part {
+	var all []part
+	if p.CNI != v1alpha1.CNINone {
+		all = append(all, part{files: []string{"networkpolicies.yaml"}})
+	}
+	for _, a := range p.Addons {
+		all = append(all, part{a.Name, a.Values, a.files(p)})
+	}
+	return append(all, part{files: []string{"kubeadm.yaml"}})
+}
+
+// Objects returns the contents of a cluster, in the order in which they have to be made. Those of addons have the label
+// [v1alpha1.LabelAddon]. The namespaces are not among them: every API server makes kube-system and kube-public itself, within
+// seconds of its first start. It is pure: the same parameters give the same objects.
 func Objects(p Params) ([]client.Object, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
@@ -104,22 +117,43 @@ func Objects(p Params) ([]client.Object, error) {
 		return nil, fmt.Errorf("read the manifests: %w", err)
 	}
 	var objects []client.Object
-	for _, file := range p.files() {
-		var text bytes.Buffer
-		if err := all.ExecuteTemplate(&text, file, p.values()); err != nil {
-			return nil, fmt.Errorf("fill in %s: %w", file, err)
+	for _, part := range p.parts() {
+		for _, file := range part.files {
+			var text bytes.Buffer
+			if err := all.ExecuteTemplate(&text, file, p.values(part.values)); err != nil {
+				return nil, fmt.Errorf("fill in %s: %w", file, err)
+			}
+			found, err := parse(text.String(), part.addon)
+			if err != nil {
+				return nil, fmt.Errorf("parse %s: %w", file, err)
+			}
+			objects = append(objects, found...)
 		}
-		found, err := parse(text.String())
-		if err != nil {
-			return nil, fmt.Errorf("parse %s: %w", file, err)
-		}
-		objects = append(objects, found...)
 	}
 	return objects, nil
 }
 
-// values are what the templates may use.
-func (p Params) values() map[string]any {
+// Kinds are those of the objects of addons, in the order in which those of an addon are deleted.
+func Kinds() []schema.GroupVersionKind {
+	kind := func(group, version, kind string) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: group, Version: version, Kind: kind}
+	}
+	return []schema.GroupVersionKind{
+		kind("apiregistration.k8s.io", "v1", "APIService"),
+		kind("apps", "v1", "Deployment"),
+		kind("apps", "v1", "DaemonSet"),
+		kind("", "v1", "Service"),
+		kind("", "v1", "ConfigMap"),
+		kind("rbac.authorization.k8s.io", "v1", "RoleBinding"),
+		kind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"),
+		kind("rbac.authorization.k8s.io", "v1", "Role"),
+		kind("rbac.authorization.k8s.io", "v1", "ClusterRole"),
+		kind("", "v1", "ServiceAccount"),
+	}
+}
+
+// values are what the templates may use; own are those of the addon.
+func (p Params) values(own map[string]any) map[string]any {
 	bindAddress := netip.IPv4Unspecified()
 	if p.PodCIDR.Addr().Is6() {
 		bindAddress = netip.IPv6Unspecified()
@@ -127,6 +161,7 @@ func (p Params) values() map[string]any {
 	host, port, _ := net.SplitHostPort(p.Server) // it is valid
 	return map[string]any{
 		"Params":            p,
+		"Values":            own,
 		"ServerHost":        host,
 		"ServerPort":        port,
 		"BindAddress":       bindAddress.String(),
@@ -149,8 +184,8 @@ func quote(value any) (string, error) {
 	return string(text), err
 }
 
-// parse reads a file of several objects and marks each as ours.
-func parse(text string) ([]client.Object, error) {
+// parse reads a file of several objects and marks each as ours, and as the addon's if it is one's.
+func parse(text, addon string) ([]client.Object, error) {
 	var objects []client.Object
 	for document := range strings.SplitSeq(text, "\n---\n") {
 		data, err := yaml.YAMLToJSONStrict([]byte(document + "\n")) // a text at the end keeps its last line whole
@@ -165,7 +200,10 @@ func parse(text string) ([]client.Object, error) {
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		labels[LabelManagedBy] = "kqueen"
+		labels[LabelManagedBy] = ManagedByKQueen
+		if addon != "" {
+			labels[v1alpha1.LabelAddon] = addon
+		}
 		object.SetLabels(labels)
 		objects = append(objects, object)
 	}

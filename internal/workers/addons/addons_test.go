@@ -41,8 +41,11 @@ func params() Params {
 		Server:  "192.0.2.1:20001", CA: []byte(testCA), ServerName: "demo.default.kqueen.internal",
 		PodCIDR: netip.MustParsePrefix("10.244.0.0/16"), ServiceCIDR: netip.MustParsePrefix("10.0.0.0/24"),
 		DNS: netip.MustParseAddr("10.0.0.10"), DNSDomain: "cluster.local",
-		ClusterName: "demo", CNI: v1alpha1.CNIRoutes,
-		Images: Images{CoreDNS: "registry.k8s.io/coredns/coredns:v1.14.2", KubeProxy: "registry.k8s.io/kube-proxy:v1.36.3"},
+		ClusterName: "demo", CNI: v1alpha1.CNIRoutes, Addons: Choose(v1alpha1.CNIRoutes),
+		Images: Images{
+			CoreDNS: "registry.k8s.io/coredns/coredns:v1.14.2", KubeProxy: "registry.k8s.io/kube-proxy:v1.36.3",
+			MetricsServer: "registry.k8s.io/metrics-server/metrics-server:v0.9.0",
+		},
 	}
 }
 
@@ -56,12 +59,12 @@ func ipv6(p *Params) {
 
 // flannel turns parameters into those of a cluster with flannel of KQueen's.
 func flannel(p *Params) {
-	p.CNI, p.Images.Flannel = v1alpha1.CNIFlannel, "kqueen.internal/flannel:v0.28.10"
+	p.CNI, p.Addons, p.Images.Flannel = v1alpha1.CNIFlannel, Choose(v1alpha1.CNIFlannel), "kqueen.internal/flannel:v0.28.10"
 }
 
 // flannelUpstream turns them into those of a cluster with upstream's flannel.
 func flannelUpstream(p *Params) {
-	p.CNI = v1alpha1.CNIFlannel
+	p.CNI, p.Addons = v1alpha1.CNIFlannel, Choose(v1alpha1.CNIFlannel)
 	p.Images.Flannel, p.Images.FlannelPlugin = "ghcr.io/flannel-io/flannel:v0.28.10", "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel3"
 }
 
@@ -170,14 +173,14 @@ func TestObjectsRefuse(t *testing.T) {
 		"DNSOutside":     {func(p *Params) { p.DNS = netip.MustParseAddr("10.0.1.10") }, "DNS: "},
 		"DNSDomain":      {func(p *Params) { p.DNSDomain = "a {\n}" }, "DNSDomain: "},
 		"ClusterName":    {func(p *Params) { p.ClusterName = "" }, "ClusterName: "},
-		"CoreDNS":        {func(p *Params) { p.Images.CoreDNS = "" }, "Images.CoreDNS: "},
-		"KubeProxy":      {func(p *Params) { p.Images.KubeProxy = "a\"\nb" }, "Images.KubeProxy: "},
+		"CoreDNS":        {func(p *Params) { p.Images.CoreDNS = "" }, "Images of coredns: "},
+		"KubeProxy":      {func(p *Params) { p.Images.KubeProxy = "a\"\nb" }, "Images of kube-proxy: "},
 		"CNI":            {func(p *Params) { p.CNI = "calico" }, "CNI: "},
 		"CNINone":        {func(p *Params) { p.CNI = "" }, "CNI: "},
 		"FlannelIPv6":    {func(p *Params) { flannel(p); ipv6(p); p.CNI = v1alpha1.CNIFlannel }, "CNI: flannel is for IPv4"},
-		"Flannel":        {func(p *Params) { p.CNI = v1alpha1.CNIFlannel }, "Images.Flannel: "},
+		"Flannel":        {func(p *Params) { p.CNI, p.Addons = v1alpha1.CNIFlannel, Choose(v1alpha1.CNIFlannel) }, "Images of flannel: "},
 		"FlannelPlugin":  {func(p *Params) { flannelUpstream(p); p.Images.FlannelPlugin = "a b" }, "Images.FlannelPlugin: "},
-		"KubeProxySpace": {func(p *Params) { p.Images.KubeProxy = "a b" }, "Images.KubeProxy: "},
+		"KubeProxySpace": {func(p *Params) { p.Images.KubeProxy = "a b" }, "Images of kube-proxy: "},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -190,8 +193,8 @@ func TestObjectsRefuse(t *testing.T) {
 		})
 	}
 	t.Run("All", func(t *testing.T) {
-		_, err := Objects(Params{})
-		for _, field := range []string{"Version", "Server", "CA", "PodCIDR", "ServiceCIDR", "DNSDomain", "ClusterName", "CNI", "Images.CoreDNS", "Images.KubeProxy"} {
+		_, err := Objects(Params{Addons: Choose(v1alpha1.CNINone)})
+		for _, field := range []string{"Version", "Server", "CA", "PodCIDR", "ServiceCIDR", "DNSDomain", "ClusterName", "CNI", "Images of coredns", "Images of kube-proxy"} {
 			if err == nil || !strings.Contains(err.Error(), field+": ") {
 				t.Errorf("%s is not named in %v", field, err)
 			}

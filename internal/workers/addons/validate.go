@@ -21,23 +21,21 @@ import (
 // no name, address or reference must not get that far.
 func (p Params) validate() error {
 	return errors.Join(
-		invalid("Version", validVersion(p.Version)),
-		invalid("Server", validServer(p.Server)),
-		invalid("CA", validCA(p.CA)),
-		invalid("ServerName", p.validServerName()),
-		invalid("PodCIDR", validRange(p.PodCIDR)),
-		invalid("ServiceCIDR", validRange(p.ServiceCIDR)),
-		invalid("DNS", p.validDNS()),
-		invalid("DNSDomain", validName(validation.IsDNS1123Subdomain(p.DNSDomain))),
-		invalid("ClusterName", validName(validation.IsDNS1123Label(p.ClusterName))),
-		invalid("CNI", p.validCNI()),
-		invalid("Images.CoreDNS", validImage(p.Images.CoreDNS)),
-		invalid("Images.KubeProxy", validImage(p.Images.KubeProxy)),
-		p.validFlannel(),
+		wrong("Version", validVersion(p.Version)),
+		wrong("Server", validServer(p.Server)),
+		wrong("CA", validCA(p.CA)),
+		wrong("ServerName", p.validServerName()),
+		wrong("PodCIDR", validRange(p.PodCIDR)),
+		wrong("ServiceCIDR", validRange(p.ServiceCIDR)),
+		wrong("DNS", p.validDNS()),
+		wrong("DNSDomain", validName(validation.IsDNS1123Subdomain(p.DNSDomain))),
+		wrong("ClusterName", validName(validation.IsDNS1123Label(p.ClusterName))),
+		wrong("CNI", p.validCNI()),
+		p.validImages(),
 	)
 }
 
-func invalid(field string, problem error) error {
+func wrong(field string, problem error) error {
 	if problem == nil {
 		return nil
 	}
@@ -100,15 +98,15 @@ func (p Params) validCNI() error {
 	return nil
 }
 
-func (p Params) validFlannel() error {
-	if p.CNI != v1alpha1.CNIFlannel {
-		return nil
+func (p Params) validImages() error {
+	var all []error
+	for _, a := range p.Addons {
+		all = append(all, wrong("Images of "+a.Name, validImage(a.image(p.Images))))
 	}
-	err := invalid("Images.Flannel", validImage(p.Images.Flannel))
-	if p.Images.FlannelPlugin == "" {
-		return err
+	if p.CNI == v1alpha1.CNIFlannel && p.Images.FlannelPlugin != "" {
+		all = append(all, wrong("Images.FlannelPlugin", validImage(p.Images.FlannelPlugin)))
 	}
-	return errors.Join(err, invalid("Images.FlannelPlugin", validImage(p.Images.FlannelPlugin)))
+	return errors.Join(all...)
 }
 
 func (p Params) validServerName() error {

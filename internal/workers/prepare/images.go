@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/workers/addons"
 )
@@ -28,15 +27,17 @@ const (
 	upstreamProxy         = "registry.k8s.io/kube-proxy" // its tag is the version of Kubernetes
 	upstreamFlannel       = "ghcr.io/flannel-io/flannel:v0.28.10"
 	upstreamFlannelPlugin = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel3"
+	upstreamMetricsServer = "registry.k8s.io/metrics-server/metrics-server:v0.9.0"
 )
 
-// chooseImages says what the pods run that KQueen puts into a cluster with that version of Kubernetes and that CNI.
-// from is a value of [Config.Images] or empty: then they are bundled where there are such. It is pure.
-func chooseImages(from string, bundled []release.Image, version, cni string) (addons.Images, error) {
+// chooseImages says what the pods of addons run in a cluster with that version of Kubernetes. from is a value of [Config.Images]
+// or empty: then they are bundled where there are such. It is pure.
+func chooseImages(from string, bundled []release.Image, version string) addons.Images {
 	images := addons.Images{KubeProxy: upstreamProxy + ":" + version} // it is in machines that the user joins alone
 	if from == Upstream || from == "" && len(bundled) == 0 {
 		images.CoreDNS, images.Flannel, images.FlannelPlugin = upstreamCoreDNS, upstreamFlannel, upstreamFlannelPlugin
-		return images, nil
+		images.MetricsServer = upstreamMetricsServer
+		return images
 	}
 	for _, image := range bundled {
 		switch {
@@ -44,19 +45,16 @@ func chooseImages(from string, bundled []release.Image, version, cni string) (ad
 			images.CoreDNS = image.Name
 		case strings.Contains(image.Name, "/flannel:"):
 			images.Flannel = image.Name
+		case strings.Contains(image.Name, "/metrics-server:"):
+			images.MetricsServer = image.Name
 		}
 	}
-	missing := ""
-	if images.CoreDNS == "" {
-		missing = "CoreDNS"
-	}
-	if images.Flannel == "" && cni == v1alpha1.CNIFlannel {
-		missing = "flannel"
-	}
-	if missing != "" {
-		return images, fmt.Errorf("the image of %s is not on this machine; build it with: kqueen release build, or have it pulled with: kqueen up --images %s", missing, Upstream)
-	}
-	return images, nil
+	return images
+}
+
+// errNoImage says that the image of an addon is missing, and what helps.
+func errNoImage(addon string) error {
+	return fmt.Errorf("the image of %s is not on this machine; build it with: kqueen release build, or have it pulled with: kqueen up --images %s", addon, Upstream)
 }
 
 // Pause is the image that holds the namespaces of pods in machines on this host; empty for the one that comes with

@@ -1,7 +1,9 @@
-// Package prepare puts into a cluster what every node needs before one joins: it says which images the cluster's own
-// pods run, has package addons describe the objects, and applies them by the cluster's API server.
+// Package prepare puts into a cluster what every node needs before one joins, and the addons that settings choose: it says which
+// images their pods run, has package addons describe the objects, applies them by the cluster's API server, deletes those of addons
+// that are switched off, and tells how the addons are.
 //
-// It hides when that is to be done again. The reconciler of NodePool calls it, wired by package app.
+// It hides when that is to be done again, and what it leaves to users. The reconcilers of NodePool and Cluster call it, wired by
+// package app.
 package prepare
 
 import (
@@ -28,6 +30,8 @@ type Clusters interface {
 // Config is what a Preparer is made of. All fields but Images are required.
 type Config struct {
 	Clusters Clusters
+	// Settings reads the provisioners and organizations whose settings of addons count for their clusters.
+	Settings client.Reader
 	Releases *release.Store
 	// Images says where the images come from that the pods run: [Bundled] or [Upstream]. Empty takes bundled ones where
 	// there are such.
@@ -37,7 +41,7 @@ type Config struct {
 // again is when a cluster gets its contents again although nothing of ours has changed: a user may have deleted some.
 const again = 10 * time.Minute
 
-// Preparer puts into clusters what every node needs. It is safe for concurrent use.
+// Preparer puts into clusters what every node needs, and addons. It is safe for concurrent use.
 type Preparer struct {
 	Config
 
@@ -48,60 +52,102 @@ type Preparer struct {
 // New returns a Preparer that has prepared no cluster yet.
 func New(c Config) *Preparer { return &Preparer{Config: c, done: map[types.UID]prepared{}} }
 
+// prepared is what a cluster was given last.
 type prepared struct {
 	hash string
 	at   time.Time
+	// left are the addons that are a user's, by name, and why.
+	left map[string]string
+}
+
+// contents are what a cluster is to have.
+type contents struct {
+	objects []client.Object
+	images  addons.Images
+	// chosen are its addons, those that have no image among them.
+	chosen []addons.Chosen
 }
 
 // Prepare is cheap when the cluster has it all.
 func (p *Preparer) Prepare(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	objects, err := p.contents(cluster)
+	_, _, err := p.prepare(ctx, cluster)
+	return err
+}
+
+func (p *Preparer) prepare(ctx context.Context, cluster *v1alpha1.Cluster) (contents, prepared, error) {
+	want, err := p.contents(ctx, cluster)
 	if err != nil {
-		return err
+		return contents{}, prepared{}, err
 	}
-	hash, err := kube.Hash(objects)
+	hash, err := kube.Hash(want.objects)
 	if err != nil {
-		return err
+		return contents{}, prepared{}, err
 	}
 	p.mu.Lock()
 	last := p.done[cluster.UID]
 	p.mu.Unlock()
 	if last.hash == hash && time.Since(last.at) < again {
-		return nil
+		return want, last, nil
 	}
 	c, err := p.Clusters.Client(ctx, cluster)
 	if err != nil {
-		return err
+		return contents{}, prepared{}, err
 	}
-	if err := kube.Apply(ctx, c, objects, addons.Manager); err != nil {
-		return fmt.Errorf("prepare cluster %s for nodes: %w", cluster.Name, err)
+	left, err := apply(ctx, c, want.objects)
+	if err != nil {
+		return contents{}, prepared{}, fmt.Errorf("prepare cluster %s for nodes: %w", cluster.Name, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done[cluster.UID] = prepared{hash, time.Now()}
-	return nil
+	p.done[cluster.UID] = prepared{hash, time.Now(), left}
+	return want, p.done[cluster.UID], nil
 }
 
-func (p *Preparer) contents(cluster *v1alpha1.Cluster) ([]client.Object, error) {
+func (p *Preparer) contents(ctx context.Context, cluster *v1alpha1.Cluster) (contents, error) {
 	joins, err := machine.ClusterOf(cluster)
 	if err != nil {
-		return nil, err
+		return contents{}, err
+	}
+	settings, err := p.settings(ctx, cluster)
+	if err != nil {
+		return contents{}, err
 	}
 	var bundled []release.Image // where upstream's are asked for, it does not matter how those here are
 	if p.Images != Upstream {
 		if bundled, err = p.bundled(); err != nil {
-			return nil, err
+			return contents{}, err
 		}
 	}
-	images, err := chooseImages(p.Images, bundled, cluster.Status.Version, joins.CNI)
-	if err != nil {
-		return nil, err
+	all := contents{images: chooseImages(p.Images, bundled, cluster.Status.Version), chosen: addons.Choose(joins.CNI, settings...)}
+	var runnable []addons.Chosen
+	for _, a := range all.chosen {
+		if a.HasImage(all.images) {
+			runnable = append(runnable, a)
+		} else if a.Essential {
+			return contents{}, errNoImage(a.Name)
+		}
 	}
-	return addons.Objects(addons.Params{
+	all.objects, err = addons.Objects(addons.Params{
 		Version: cluster.Status.Version, Server: joins.Server, CA: joins.CA, ServerName: cluster.Status.Join.ServerName,
 		PodCIDR: joins.PodCIDR, ServiceCIDR: joins.ServiceCIDR, DNS: joins.DNS, DNSDomain: joins.DNSDomain,
-		ClusterName: cluster.Name, CNI: joins.CNI, Images: images,
+		ClusterName: cluster.Name, CNI: joins.CNI, Addons: runnable, Images: all.images,
 	})
+	return all, err
+}
+
+// settings are those of addons that count for a cluster, the ones that count more later.
+func (p *Preparer) settings(ctx context.Context, cluster *v1alpha1.Cluster) ([][]v1alpha1.AddonSetting, error) {
+	provisioner, organization := &v1alpha1.Provisioner{}, &v1alpha1.Organization{}
+	ref := client.ObjectKey{Namespace: cluster.Spec.ProvisionerRef.Namespace, Name: cluster.Spec.ProvisionerRef.Name}
+	if err := client.IgnoreNotFound(p.Settings.Get(ctx, ref, provisioner)); err != nil {
+		return nil, fmt.Errorf("read the addons of provisioner %s: %w", ref.Name, err)
+	}
+	if name, ok := v1alpha1.OrganizationOf(cluster.Namespace); ok {
+		if err := client.IgnoreNotFound(p.Settings.Get(ctx, client.ObjectKey{Name: name}, organization)); err != nil {
+			return nil, fmt.Errorf("read the addons of organization %s: %w", name, err)
+		}
+	}
+	return [][]v1alpha1.AddonSetting{provisioner.Spec.Addons, organization.Spec.Addons, cluster.Spec.Addons}, nil
 }
 
 // bundled are the images that were built here. While the first ones are being built, it is an error that says so.

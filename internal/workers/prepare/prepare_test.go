@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,6 +47,13 @@ func (*server) GroupVersionKindFor(object runtime.Object) (schema.GroupVersionKi
 	return object.GetObjectKind().GroupVersionKind(), nil
 }
 
+// Get finds nothing, here as on the admin plane.
+func (*server) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return apierrors.NewNotFound(schema.GroupResource{}, "")
+}
+
+func (*server) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
 func (s *server) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 	if s.applied == s.takes {
 		return errors.New("the API server shuts down")
@@ -79,7 +87,7 @@ func wanted(uid types.UID) *v1alpha1.Cluster {
 func TestPrepare(t *testing.T) {
 	const all = 1000
 	r := &route{to: &server{}}
-	p := New(Config{Clusters: r, Releases: release.NewStore(t.TempDir())})
+	p := New(Config{Clusters: r, Settings: r.to, Releases: release.NewStore(t.TempDir())})
 	prepare := func(what string, c *v1alpha1.Cluster, takes int, problem string) (applied int) {
 		t.Helper()
 		r.to.takes, r.to.applied = takes, 0
@@ -109,7 +117,7 @@ func TestPrepare(t *testing.T) {
 	if got := prepare("another domain", demo, all, ""); got != n {
 		t.Errorf("%d objects are applied when they are others, want %d", got, n)
 	}
-	p.done[demo.UID] = prepared{p.done[demo.UID].hash, time.Now().Add(-again)}
+	p.done[demo.UID] = prepared{hash: p.done[demo.UID].hash, at: time.Now().Add(-again)}
 	if got := prepare("long ago", demo, all, ""); got != n {
 		t.Errorf("%d objects are applied after a long time, want %d: a user may have deleted some", got, n)
 	}
@@ -134,7 +142,7 @@ func TestPrepareWaitsForTheBuild(t *testing.T) {
 	} {
 		to := &server{takes: 1000}
 		said := ""
-		if err := New(Config{Clusters: &route{to: to}, Releases: release.NewStore(store), Images: from}).Prepare(t.Context(), wanted("u1")); err != nil {
+		if err := New(Config{Clusters: &route{to: to}, Settings: to, Releases: release.NewStore(store), Images: from}).Prepare(t.Context(), wanted("u1")); err != nil {
 			said = err.Error()
 		}
 		if said != problem || (to.applied == 0) != (problem != "") {
@@ -152,7 +160,7 @@ func TestPrepareWithDamagedImages(t *testing.T) {
 	}
 	for from, fails := range map[string]bool{"": true, Bundled: true, Upstream: false} {
 		to := &server{takes: 1000}
-		err := New(Config{Clusters: &route{to: to}, Releases: release.NewStore(store), Images: from}).Prepare(t.Context(), wanted("u1"))
+		err := New(Config{Clusters: &route{to: to}, Settings: to, Releases: release.NewStore(store), Images: from}).Prepare(t.Context(), wanted("u1"))
 		if errors.Is(err, release.ErrDamaged) != fails || (err != nil) != fails || (to.applied == 0) != fails {
 			t.Errorf("images from %q: got %v with %d objects applied", from, err, to.applied)
 		}
@@ -168,12 +176,12 @@ func TestPrepareNamesTheField(t *testing.T) {
 	}{
 		"pods":     {"", func(c *v1alpha1.Cluster) { c.Spec.Network.PodCIDR = "x" }, "spec.network.podCIDR of cluster demo: "},
 		"Services": {"", func(c *v1alpha1.Cluster) { c.Spec.Network.ServiceCIDR = "10.0.0.0/30" }, "spec.network.serviceCIDR of cluster demo: "},
-		"images":   {Bundled, func(*v1alpha1.Cluster) {}, "the image of CoreDNS is not on this machine"},
+		"images":   {Bundled, func(*v1alpha1.Cluster) {}, "the image of coredns is not on this machine"},
 		"CA":       {"", func(c *v1alpha1.Cluster) { c.Status.Join.CA = nil }, "CA: must be a certificate in PEM"},
 	} {
 		to, demo := &server{takes: 1000}, wanted("u1")
 		c.change(demo)
-		err := New(Config{Clusters: &route{to: to}, Releases: release.NewStore(t.TempDir()), Images: c.images}).Prepare(t.Context(), demo)
+		err := New(Config{Clusters: &route{to: to}, Settings: to, Releases: release.NewStore(t.TempDir()), Images: c.images}).Prepare(t.Context(), demo)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || to.applied > 0 {
 			t.Errorf("%s: got %v with %d objects applied, want %q", name, err, to.applied, c.want)
 		}

@@ -51,6 +51,7 @@ func describeCluster(ctx context.Context, e *connection.Env, name string) error 
 	describe.Conditions(p, cluster.Status.Status)
 	describeSteps(p, cluster.Status.Steps)
 	describeComponents(p, plane)
+	describeAddons(p, cluster.Status.Addons)
 	if err := describePools(ctx, e, c, p, name); err != nil {
 		return err
 	}
@@ -99,6 +100,19 @@ func describeSteps(p *describe.Page, steps []v1alpha1.Step) {
 		}
 		p.Block(strings.TrimRight(mark+" "+console.CleanLine(s.Name)+"  "+console.CleanLine(s.Message), " "))
 	}
+}
+
+// describeAddons adds the applications that KQueen runs in the cluster.
+func describeAddons(p *describe.Page, all []v1alpha1.AddonStatus) {
+	if len(all) == 0 {
+		return
+	}
+	p.Heading("Addons")
+	rows := [][]string{{"NAME", "VERSION", "STATE", "MESSAGE"}}
+	for _, a := range all {
+		rows = append(rows, []string{a.Name, a.Version, a.State, console.CleanLine(a.Message)})
+	}
+	p.Table(rows)
 }
 
 // serverName is the name by which the gateway knows a cluster that KQueen hosts, as kubeconfigs have it.

@@ -21,6 +21,7 @@ import (
 
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/platform/invalid"
+	"kqueen.io/kqueen/internal/platform/schema"
 )
 
 // mostLooks is how often a cluster is looked at, with progress in between, before it counts as never
@@ -111,12 +112,12 @@ func describeIsWhole(t *testing.T, s Subject) {
 		t.Errorf("summary %q: want one sentence on one line", d.Summary)
 	}
 	describesCredentials(t, d.Credentials)
-	for name, schema := range map[string]json.RawMessage{"ProvisionerSchema": d.ProvisionerSchema, "ClusterSchema": d.ClusterSchema} {
+	for name, said := range map[string]json.RawMessage{"ProvisionerSchema": d.ProvisionerSchema, "ClusterSchema": d.ClusterSchema} {
 		var bad *invalid.Error
-		if err := provision.CheckParameters("x", schema, nil); err != nil && !errors.As(err, &bad) {
+		if err := schema.Check("x", said, nil); err != nil && !errors.As(err, &bad) {
 			t.Errorf("%s does not compile: %v", name, err)
 		}
-		err := provision.CheckParameters("x", schema, json.RawMessage(`{"noDriverHasThis":1}`))
+		err := schema.Check("x", said, json.RawMessage(`{"noDriverHasThis":1}`))
 		if !errors.As(err, &bad) || !strings.HasPrefix(bad.Field, "x") {
 			t.Errorf("%s takes a setting that does not exist, so a typing error is not found: %v", name, err)
 		}

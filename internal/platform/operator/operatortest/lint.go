@@ -96,12 +96,15 @@ func lintSummary(shared *v1alpha1.Status, deleting bool) []error {
 	add(!ready && !reconciling && !stalled, "none of Ready, Reconciling and Stalled is true: users cannot tell what goes on")
 	add(ready && deleting, "Ready is true while the object is being deleted")
 	for _, c := range shared.Conditions {
-		add(ready && c.Status != metav1.ConditionTrue && !abnormal(c.Type), "Ready is true and %s is not", c.Type)
+		add(ready && c.Status != metav1.ConditionTrue && !abnormal(c.Type) && !aside(c.Type), "Ready is true and %s is not", c.Type)
 	}
 	add(shared.NextRetryTime != nil && !retrying(shared.Conditions), "nextRetryTime is set and nothing is to be tried again")
 	add(shared.NextRetryTime == nil && retrying(shared.Conditions) && !deleting, "a step is to be tried again and nextRetryTime does not say when")
 	return problems
 }
+
+// aside says whether Ready does not depend on a condition (operator.Aside).
+func aside(kind string) bool { return kind == v1alpha1.ConditionAddonsReady }
 
 // abnormal says whether a condition is false when all is well.
 func abnormal(kind string) bool {

@@ -105,7 +105,7 @@ func organizationOf(ref *auditv1.ObjectReference, kind string) string {
 	if kind == "Organization" || strings.HasPrefix(kind, "Organization/") {
 		return ref.Name
 	}
-	organization, ok := strings.CutPrefix(ref.Namespace, v1alpha1.NamespacePrefix)
+	organization, ok := v1alpha1.OrganizationOf(ref.Namespace)
 	if !ok {
 		return ""
 	}

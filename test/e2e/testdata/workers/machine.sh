@@ -6,10 +6,8 @@ set -eu
 read -r _ # the link is there
 
 mount --make-rprivate /
-mkdir -p "$DIR/etc" "$DIR/etc.work" "$DIR/libexec" "$DIR/libexec.work" "$DIR/lib" "$DIR/log" "$DIR/opt"
-mount -t overlay overlay -o "lowerdir=/etc,upperdir=$DIR/etc,workdir=$DIR/etc.work" /etc
-# A kubelet creates its folder of plugins again when that of another machine is removed.
-mount -t overlay overlay -o "lowerdir=/usr/libexec,upperdir=$DIR/libexec,workdir=$DIR/libexec.work" /usr/libexec
+mkdir -p "$DIR/etc" "$DIR/work" "$DIR/lib" "$DIR/log" "$DIR/opt"
+mount -t overlay overlay -o "lowerdir=/etc,upperdir=$DIR/etc,workdir=$DIR/work" /etc
 mount --bind "$DIR/lib" /var/lib
 mount --bind "$DIR/log" /var/log
 mount --bind "$DIR/opt" /opt
@@ -29,7 +27,7 @@ rm -f /etc/resolv.conf /etc/hosts
 echo 'options ndots:1' >/etc/resolv.conf
 printf '127.0.0.1 localhost\n%s %s\n' "$ADDRESS" "$NODE" >/etc/hosts
 if [ ! -e "$DIR/booted" ]; then # what is this host's is not there, what is its own stays
-	rm -rf /etc/kubernetes /etc/cni /usr/libexec/kubernetes
+	rm -rf /etc/kubernetes /etc/cni
 	: >"$DIR/booted"
 fi
 : >"$DIR/up"

@@ -1,4 +1,7 @@
-package provision
+// Package schema checks what users write in free form, such as the parameters of a driver and the values of an addon, against
+// the JSON Schema of what takes it. It hides the library, and names the innermost place that does not fit. Any package may
+// import it.
+package schema
 
 import (
 	"bytes"
@@ -14,17 +17,17 @@ import (
 	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
-// CheckParameters checks parameters, which may be nil, against a driver's JSON Schema. field is where
-// they stand, such as "spec.parameters". What does not fit is an *invalid.Error that names the place.
-func CheckParameters(field string, schema, parameters json.RawMessage) error {
-	if len(parameters) == 0 {
-		parameters = json.RawMessage("{}")
+// Check checks an object, which may be nil for an empty one, against a JSON Schema. field is where it
+// stands, such as "spec.parameters". What does not fit is an *invalid.Error that names the place.
+func Check(field string, schema, object json.RawMessage) error {
+	if len(object) == 0 {
+		object = json.RawMessage("{}")
 	}
 	compiled, err := compile(schema)
 	if err != nil {
 		return err
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(parameters))
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(object))
 	if err != nil {
 		return invalid.New(field, "is not JSON: %v", err)
 	}
@@ -38,15 +41,15 @@ func CheckParameters(field string, schema, parameters json.RawMessage) error {
 func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
-		return nil, fmt.Errorf("decode the driver's schema: %w", err)
+		return nil, fmt.Errorf("decode the schema: %w", err)
 	}
 	compiler := jsonschema.NewCompiler()
 	if err := compiler.AddResource("schema.json", doc); err != nil {
-		return nil, fmt.Errorf("read the driver's schema: %w", err)
+		return nil, fmt.Errorf("read the schema: %w", err)
 	}
 	compiled, err := compiler.Compile("schema.json")
 	if err != nil {
-		return nil, fmt.Errorf("compile the driver's schema: %w", err)
+		return nil, fmt.Errorf("compile the schema: %w", err)
 	}
 	return compiled, nil
 }

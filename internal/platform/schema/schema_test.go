@@ -1,4 +1,4 @@
-package provision_test
+package schema_test
 
 import (
 	"encoding/json"
@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/platform/invalid"
+	"kqueen.io/kqueen/internal/platform/schema"
 )
 
-const schema = `{
+const regional = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object",
   "additionalProperties": false,
@@ -22,7 +22,7 @@ const schema = `{
   }
 }`
 
-func TestCheckParameters(t *testing.T) {
+func TestCheck(t *testing.T) {
 	tests := map[string]struct {
 		reason     string
 		parameters string
@@ -45,7 +45,7 @@ func TestCheckParameters(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := provision.CheckParameters("spec.parameters", json.RawMessage(schema), json.RawMessage(tc.parameters))
+			err := schema.Check("spec.parameters", json.RawMessage(regional), json.RawMessage(tc.parameters))
 			if tc.field == "" {
 				if err != nil {
 					t.Errorf("%s\ngot %v", tc.reason, err)
@@ -60,28 +60,28 @@ func TestCheckParameters(t *testing.T) {
 	}
 }
 
-// TestCheckParametersOfABrokenSchema: a driver's fault must not be taken for the user's.
-func TestCheckParametersOfABrokenSchema(t *testing.T) {
+// TestCheckByBrokenSchema: a fault of the schema must not be taken for the user's.
+func TestCheckByBrokenSchema(t *testing.T) {
 	for name, broken := range map[string]string{
 		"Empty": ``, "NotJSON": `{`, "BadKeyword": `{"type":3}`, "BadPattern": `{"properties":{"a":{"pattern":"("}}}`,
 		"FileReference": `{"$ref":"file:///etc/hostname"}`, "WebReference": `{"$ref":"https://example.com/schema.json"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := provision.CheckParameters("spec.parameters", json.RawMessage(broken), json.RawMessage(`{"a":"b"}`))
+			err := schema.Check("spec.parameters", json.RawMessage(broken), json.RawMessage(`{"a":"b"}`))
 			var refused *invalid.Error
 			if err == nil || errors.As(err, &refused) {
-				t.Errorf("want the driver's schema to be blamed, got %v", err)
+				t.Errorf("want the schema to be blamed, got %v", err)
 			}
 		})
 	}
 }
 
-func FuzzCheckParameters(f *testing.F) {
+func FuzzCheck(f *testing.F) {
 	for _, seed := range []string{``, `{}`, `{"region":"north"}`, `{"pool":{"labels":[""]}}`, `[1e999]`, "\x00", `{"a":{"a":{"a":{}}}}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, parameters []byte) {
-		err := provision.CheckParameters("spec.parameters", json.RawMessage(schema), parameters)
+		err := schema.Check("spec.parameters", json.RawMessage(regional), parameters)
 		var refused *invalid.Error
 		if err != nil && !errors.As(err, &refused) {
 			t.Fatalf("bad input must be an *invalid.Error, got %T: %v", err, err)

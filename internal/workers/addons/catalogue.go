@@ -1,0 +1,104 @@
+package addons
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+// Addon is an application that KQueen runs in clusters.
+type Addon struct {
+	// Name as in spec.addons of a Cluster.
+	Name string
+	// Summary is a phrase for users: what the cluster has by it.
+	Summary string
+	// Default says whether a cluster has it of which no setting says otherwise.
+	Default bool
+	// CNI is the value of spec.cni with which clusters have it, and with that alone: it cannot be switched. Empty for those
+	// that can.
+	CNI string
+	// Essential says that nodes are of no use without it: a cluster takes none while its image is missing.
+	Essential bool
+	// Schema is the JSON Schema of its values.
+	Schema json.RawMessage
+
+	image func(Images) string
+	files func(Params) []string
+}
+
+// Version is that of the application: the tag of its image.
+func (a Addon) Version(from Images) string {
+	image := a.image(from)
+	return image[strings.LastIndexByte(image, ':')+1:]
+}
+
+// HasImage says whether there is an image for it.
+func (a Addon) HasImage(from Images) bool { return a.image(from) != "" }
+
+// Names of addons.
+const (
+	nameCoreDNS       = "coredns"
+	nameFlannel       = "flannel"
+	nameKubeProxy     = "kube-proxy"
+	nameMetricsServer = "metrics-server"
+)
+
+// noValues is the schema of an addon without settings.
+const noValues = `{"type": "object", "additionalProperties": false}`
+
+// Catalogue are all addons, in the order in which they are applied.
+func Catalogue() []Addon {
+	return []Addon{
+		{
+			Name: nameFlannel, Summary: "the network of pods between machines that reach each other", Default: true, CNI: v1alpha1.CNIFlannel, Essential: true,
+			Schema: json.RawMessage(noValues),
+			image:  func(i Images) string { return i.Flannel },
+			files: func(p Params) []string {
+				if p.Images.FlannelPlugin != "" {
+					return []string{"flannel.yaml", "flannel-upstream.yaml"}
+				}
+				return []string{"flannel.yaml", "flannel-bundled.yaml"}
+			},
+		},
+		{
+			Name: nameKubeProxy, Summary: "addresses of Services, on machines that do not run kube-proxy by themselves", Default: true,
+			Schema: json.RawMessage(noValues),
+			image:  func(i Images) string { return i.KubeProxy },
+			files:  oneFile("kube-proxy.yaml"),
+		},
+		{
+			Name: nameCoreDNS, Summary: "names of Services and pods", Default: true, Essential: true,
+			Schema: json.RawMessage(`{
+  "type": "object", "additionalProperties": false,
+  "properties": {"replicas": {"type": "integer", "minimum": 1, "maximum": 10, "default": 2, "description": "How many pods answer."}}
+}`),
+			image: func(i Images) string { return i.CoreDNS },
+			files: oneFile("coredns.yaml"),
+		},
+		{
+			Name: nameMetricsServer, Summary: "what pods and nodes use, for kubectl top and HorizontalPodAutoscalers", Default: true,
+			Schema: json.RawMessage(`{
+  "type": "object", "additionalProperties": false,
+  "properties": {"resolutionSeconds": {"type": "integer", "minimum": 15, "maximum": 600, "default": 15, "description": "How often each kubelet is asked."}}
+}`),
+			image: func(i Images) string { return i.MetricsServer },
+			files: oneFile("metrics-server.yaml"),
+		},
+	}
+}
+
+func oneFile(name string) func(Params) []string {
+	return func(Params) []string { return []string{name} }
+}
+
+// named returns the addon of a name.
+func named(name string) (Addon, bool) {
+	all := Catalogue()
+	at := slices.IndexFunc(all, func(a Addon) bool { return a.Name == name })
+	if at < 0 {
+		return Addon{}, false
+	}
+	return all[at], true
+}

@@ -1,0 +1,149 @@
+package addons
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/invalid"
+	"kqueen.io/kqueen/internal/platform/schema"
+)
+
+func on(name, values string) v1alpha1.AddonSetting {
+	enabled := true
+	return v1alpha1.AddonSetting{Name: name, Enabled: &enabled, Values: valuesOf(values)}
+}
+
+func off(name string) v1alpha1.AddonSetting {
+	return v1alpha1.AddonSetting{Name: name, Enabled: new(bool)}
+}
+
+func valuesOf(text string) *apiextensionsv1.JSON {
+	if text == "" {
+		return nil
+	}
+	return &apiextensionsv1.JSON{Raw: []byte(text)}
+}
+
+func TestChoose(t *testing.T) {
+	type settings = []v1alpha1.AddonSetting
+	for name, tc := range map[string]struct {
+		reason   string
+		cni      string
+		settings []settings
+		want     map[string]string // the values of each addon in JSON
+	}{
+		"Nothing": {
+			"the catalogue's defaults", v1alpha1.CNIRoutes, nil,
+			map[string]string{"kube-proxy": `{}`, "coredns": `{"replicas":2}`, "metrics-server": `{"resolutionSeconds":15}`},
+		},
+		"Network": {
+			"flannel comes with its network alone, whatever is said", v1alpha1.CNIFlannel, []settings{{off("flannel")}},
+			map[string]string{"flannel": `{}`, "kube-proxy": `{}`, "coredns": `{"replicas":2}`, "metrics-server": `{"resolutionSeconds":15}`},
+		},
+		"Off": {
+			"what is switched off is not there", v1alpha1.CNINone, []settings{{off("kube-proxy"), off("metrics-server")}},
+			map[string]string{"coredns": `{"replicas":2}`},
+		},
+		"Later": {
+			"the cluster's setting counts more than the organization's", v1alpha1.CNINone,
+			[]settings{{off("kube-proxy"), off("coredns")}, {on("metrics-server", `{"resolutionSeconds":30}`)}, {on("coredns", `{"replicas":3}`)}},
+			map[string]string{"coredns": `{"replicas":3}`, "metrics-server": `{"resolutionSeconds":30}`},
+		},
+		"Values": {
+			"values without a switch leave the switch as it was", v1alpha1.CNINone,
+			[]settings{{off("kube-proxy"), off("coredns")}, {{Name: "coredns", Values: valuesOf(`{"replicas":3}`)}}},
+			map[string]string{"metrics-server": `{"resolutionSeconds":15}`},
+		},
+		"Bad": {
+			"what was stored before a schema became narrower does not count", v1alpha1.CNINone,
+			[]settings{{on("coredns", `{"replicas":300}`), off("nothing")}},
+			map[string]string{"kube-proxy": `{}`, "coredns": `{"replicas":2}`, "metrics-server": `{"resolutionSeconds":15}`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := map[string]string{}
+			for _, c := range Choose(tc.cni, tc.settings...) {
+				values, err := json.Marshal(c.Values)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got[c.Name] = string(values)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for name, tc := range map[string]struct {
+		setting v1alpha1.AddonSetting
+		want    string // of the error; empty when it is taken
+	}{
+		"Good":       {on("coredns", `{"replicas":1}`), ""},
+		"NoValues":   {off("metrics-server"), ""},
+		"Unknown":    {on("core-dns", ""), `spec.addons[1].name: there is no addon "core-dns"; must be one of flannel, kube-proxy, coredns, metrics-server`},
+		"Switched":   {off("flannel"), "spec.addons[1].enabled: flannel belongs to spec.cni Flannel and cannot be switched"},
+		"WrongValue": {on("coredns", `{"replicas":0}`), "spec.addons[1].values.replicas: "},
+		"WrongName":  {on("coredns", `{"replica":1}`), "spec.addons[1].values: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Check("spec.addons", []v1alpha1.AddonSetting{off("coredns"), tc.setting})
+			if tc.want == "" && err == nil {
+				return
+			}
+			if _, ok := errors.AsType[*invalid.Error](err); !ok || !strings.HasPrefix(err.Error(), tc.want) || tc.want == "" {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestCatalogue: each addon can be shown, and its schema takes its own defaults.
+func TestCatalogue(t *testing.T) {
+	for _, a := range Catalogue() {
+		values, err := json.Marshal(defaults(a.Schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Check("values", a.Schema, values); err != nil {
+			t.Errorf("%s: its defaults: %v", a.Name, err)
+		}
+		var refused *invalid.Error
+		if err := schema.Check("values", a.Schema, json.RawMessage(`{"noAddonHasThis":1}`)); !errors.As(err, &refused) {
+			t.Errorf("%s takes a setting that does not exist: %v", a.Name, err)
+		}
+		if a.Summary == "" || strings.HasSuffix(a.Summary, ".") {
+			t.Errorf("%s: the summary is %q; write a phrase without a full stop", a.Name, a.Summary)
+		}
+	}
+	images := Images{CoreDNS: "kqueen.internal:5000/coredns:v1.15.0"}
+	if a, _ := named("coredns"); a.Version(images) != "v1.15.0" || !a.HasImage(images) || a.HasImage(Images{}) {
+		t.Error("the version is not the image's tag")
+	}
+}
+
+// TestKinds: an object of a kind that is not listed would stay when its addon is switched off.
+func TestKinds(t *testing.T) {
+	known := map[string]bool{}
+	for _, kind := range Kinds() {
+		known[kind.String()] = true
+	}
+	for _, change := range []func(*Params){func(*Params) {}, flannel, flannelUpstream} {
+		p := params()
+		change(&p)
+		for _, o := range objects(t, p) {
+			kind := o.GetObjectKind().GroupVersionKind()
+			if o.GetLabels()[v1alpha1.LabelAddon] != "" && !known[kind.String()] {
+				t.Errorf("%s is not among the kinds of addons", kind)
+			}
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package prepare
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/workers/addons"
+)
+
+// maxOwner is how many bytes of what a cluster says about an owner are repeated.
+const maxOwner = 63
+
+// object is which one something is, in a cluster.
+type object struct {
+	kind            schema.GroupVersionKind
+	namespace, name string
+}
+
+func which(o client.Object) object {
+	return object{o.GetObjectKind().GroupVersionKind(), o.GetNamespace(), o.GetName()}
+}
+
+// apply makes the objects so, in their order, and deletes those of addons that are not among them. It returns the addons that it
+// leaves to users, and why: one object of another owner is enough.
+func apply(ctx context.Context, c client.Client, objects []client.Object) (map[string]string, error) {
+	left, err := leave(ctx, c, objects)
+	if err != nil {
+		return nil, err
+	}
+	var ours []client.Object
+	wanted := map[object]bool{}
+	for _, o := range objects {
+		if _, others := left[o.GetLabels()[v1alpha1.LabelAddon]]; !others {
+			ours, wanted[which(o)] = append(ours, o), true
+		}
+	}
+	if err := kube.Apply(ctx, c, ours, addons.Manager); err != nil {
+		return nil, err
+	}
+	return left, kube.Prune(ctx, c, addons.Kinds(), v1alpha1.LabelAddon, func(o *metav1.PartialObjectMetadata) bool {
+		_, others := left[o.Labels[v1alpha1.LabelAddon]]
+		return others || wanted[which(o)] || o.Labels[addons.LabelManagedBy] != addons.ManagedByKQueen
+	})
+}
+
+// leave returns the addons of which an object is there that is not KQueen's.
+func leave(ctx context.Context, c client.Client, objects []client.Object) (map[string]string, error) {
+	left := map[string]string{}
+	for _, o := range objects {
+		addon := o.GetLabels()[v1alpha1.LabelAddon]
+		if _, known := left[addon]; known || addon == "" {
+			continue
+		}
+		why, err := owner(ctx, c, o)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			left[addon] = why
+		}
+	}
+	return left, nil
+}
+
+// owner says whose an object is that is there under the name of one of ours; empty when there is none, or ours.
+func owner(ctx context.Context, c client.Client, ours client.Object) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, kube.CallDeadline)
+	defer cancel()
+	there := &metav1.PartialObjectMetadata{}
+	there.SetGroupVersionKind(ours.GetObjectKind().GroupVersionKind())
+	err := c.Get(ctx, client.ObjectKeyFromObject(ours), there)
+	if apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err) {
+		return "", nil
+	}
+	text := there.Kind + " " + ours.GetName()
+	if err != nil {
+		return "", fmt.Errorf("look whose %s is: %w", text, err)
+	}
+	switch by := there.Labels[addons.LabelManagedBy]; by {
+	case addons.ManagedByKQueen:
+		return "", nil
+	case "":
+		return fmt.Sprintf("%s has no label %s=%s: it is left as it is", text, addons.LabelManagedBy, addons.ManagedByKQueen), nil
+	default:
+		return fmt.Sprintf("%s is managed by %.*s: it is left as it is", text, maxOwner, by), nil
+	}
+}
