@@ -1,0 +1,2 @@
+// Package volumes makes and deletes the volumes of one node.
+package volumes
