@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -19,8 +20,12 @@ var (
 	corednsVersion = regexp.MustCompile(`^CoreDNS-(\d+\.\d+\.\d+)\n`)
 	flannelVersion = regexp.MustCompile(`^flannel (v\d+\.\d+\.\d+)\n$`)
 	metricsVersion = regexp.MustCompile(`^metrics-server (v\d+\.\d+\.\d+)\n$`)
+	agentVersion   = regexp.MustCompile(`^agent (v\d+\.\d+\.\d+)\n$`)
 	busyboxVersion = regexp.MustCompile(`^BusyBox v(\d+\.\d+\.\d+) `)
 )
+
+// tagHash is how many hexadecimal digits of a program's hash are in a tag.
+const tagHash = 12
 
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -113,6 +118,23 @@ func metricsContents(ctx context.Context, program string) (contents, error) {
 	return contents{
 		tag: tag, files: []file{binary, folder("tmp", 0o1777)},
 		config: v1.Config{Entrypoint: []string{"/metrics-server"}, User: "65532:65532", WorkingDir: "/"},
+	}, err
+}
+
+// agentContents has a hash of the program in its tag: another program under the tag of an earlier one would not be started.
+func agentContents(ctx context.Context, program string) (contents, error) {
+	said, err := ask(ctx, program, "-version")
+	if err != nil {
+		return contents{}, err
+	}
+	version, err := versionIn(said, agentVersion)
+	if err != nil {
+		return contents{}, err
+	}
+	binary, err := executable("agent", program)
+	return contents{
+		tag: fmt.Sprintf("%s-%x", version, sha256.Sum256(binary.content))[:len(version)+1+tagHash], files: []file{binary},
+		config: v1.Config{Entrypoint: []string{"/agent"}, WorkingDir: "/"},
 	}, err
 }
 

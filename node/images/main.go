@@ -1,7 +1,7 @@
 // Command images packs the few images that a cluster needs where no registry can be
 // reached, each as an OCI archive that containerd imports:
 //
-//	images -out DIR -pause FILE -coredns FILE -flannel FILE -plugins DIR -metrics-server FILE -busybox FILE
+//	images -out DIR -pause FILE -coredns FILE -flannel FILE -plugins DIR -metrics-server FILE -agent FILE -busybox FILE
 //	images -out DIR -plan FILE
 //
 // In the first form, each program is asked for its version, which becomes the tag. The names begin with
@@ -49,6 +49,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flannel := flags.String("flannel", "", "the program flannel of this module")
 	plugins := flags.String("plugins", "", "folder with CNI plugins, which go with flannel")
 	metrics := flags.String("metrics-server", "", "the program metrics-server of this module")
+	agent := flags.String("agent", "", "the program agent of this module")
 	busybox := flags.String("busybox", "", "a static busybox, as in Debian's package busybox-static")
 	planFile := flags.String("plan", "", "a file that says what to pack, in place of the programs")
 	if err := flags.Parse(args); err != nil {
@@ -57,19 +58,19 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if *out != "" && *planFile != "" && flags.NFlag() == 2 && flags.NArg() == 0 {
 		return packPlan(ctx, *out, *planFile, stdout)
 	}
-	p := nodePrograms{pause: *pause, coredns: *coredns, flannel: *flannel, plugins: *plugins, metrics: *metrics, busybox: *busybox}
-	if slices.Contains([]string{*out, p.pause, p.coredns, p.flannel, p.plugins, p.metrics, p.busybox}, "") || *planFile != "" || flags.NArg() > 0 {
-		return errors.New("name -out, -pause, -coredns, -flannel, -plugins, -metrics-server and -busybox, or -out and -plan, and nothing else")
+	p := nodePrograms{pause: *pause, coredns: *coredns, flannel: *flannel, plugins: *plugins, metrics: *metrics, agent: *agent, busybox: *busybox}
+	if slices.Contains([]string{*out, p.pause, p.coredns, p.flannel, p.plugins, p.metrics, p.agent, p.busybox}, "") || *planFile != "" || flags.NArg() > 0 {
+		return errors.New("name -out, -pause, -coredns, -flannel, -plugins, -metrics-server, -agent and -busybox, or -out and -plan, and nothing else")
 	}
 	return p.pack(ctx, *out, stdout)
 }
 
 // nodePrograms are files of which images are made; plugins is a folder.
-type nodePrograms struct{ pause, coredns, flannel, plugins, metrics, busybox string }
+type nodePrograms struct{ pause, coredns, flannel, plugins, metrics, agent, busybox string }
 
 // pack packs the images that every node has.
 func (p nodePrograms) pack(ctx context.Context, out string, stdout io.Writer) error {
-	for _, program := range []*string{&p.pause, &p.coredns, &p.flannel, &p.metrics, &p.busybox} {
+	for _, program := range []*string{&p.pause, &p.coredns, &p.flannel, &p.metrics, &p.agent, &p.busybox} {
 		abs, err := filepath.Abs(*program) // without a slash it would be looked for in PATH
 		if err != nil {
 			return err
@@ -84,6 +85,7 @@ func (p nodePrograms) pack(ctx context.Context, out string, stdout io.Writer) er
 		{"coredns", func() (contents, error) { return corednsContents(ctx, p.coredns) }},
 		{"flannel", func() (contents, error) { return flannelContents(ctx, p.flannel, p.plugins) }},
 		{"metrics-server", func() (contents, error) { return metricsContents(ctx, p.metrics) }},
+		{"node-agent", func() (contents, error) { return agentContents(ctx, p.agent) }},
 		{"busybox", func() (contents, error) { return busyboxContents(ctx, p.busybox) }},
 	} {
 		made, err := img.contents()

@@ -29,14 +29,17 @@ const fakeFlannel = "package main\n\nfunc main() { print(\"flannel v0.99.9\\n\")
 // fakeMetrics stands for metrics-server.
 const fakeMetrics = "package main\n\nfunc main() { print(\"metrics-server v0.99.9\\n\") }\n"
 
-// programs gives the flags that name pause, stand-ins for CoreDNS, flannel, plugins and metrics-server, and this machine's busybox.
+// fakeAgent stands for the node's agent.
+const fakeAgent = "package main\n\nfunc main() { print(\"agent v0.99.9\\n\") }\n"
+
+// programs gives the flags that name pause, stand-ins for CoreDNS, flannel, plugins, metrics-server and the agent, and this machine's busybox.
 func programs(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()
 	pause, coredns, flannel, plugins := filepath.Join(dir, "pause"), filepath.Join(dir, "coredns"), filepath.Join(dir, "flannel"), filepath.Join(dir, "plugins")
-	metrics := filepath.Join(dir, "metrics-server")
+	metrics, agent := filepath.Join(dir, "metrics-server"), filepath.Join(dir, "agent")
 	err := errors.Join(
-		os.WriteFile(metrics+".go", []byte(fakeMetrics), 0o600),
+		os.WriteFile(metrics+".go", []byte(fakeMetrics), 0o600), os.WriteFile(agent+".go", []byte(fakeAgent), 0o600),
 		os.WriteFile(coredns+".go", []byte(fakeDNS), 0o600), os.WriteFile(flannel+".go", []byte(fakeFlannel), 0o600), os.Mkdir(plugins, 0o700),
 	)
 	if err != nil {
@@ -46,6 +49,7 @@ func programs(t *testing.T) []string {
 	goBuild(t, coredns, coredns+".go")
 	goBuild(t, flannel, flannel+".go")
 	goBuild(t, metrics, metrics+".go")
+	goBuild(t, agent, agent+".go")
 	for _, plugin := range []string{"bridge", "host-local", "loopback", "portmap"} {
 		if err := os.Link(flannel, filepath.Join(plugins, plugin)); err != nil {
 			t.Fatal(err)
@@ -55,7 +59,7 @@ func programs(t *testing.T) []string {
 	if err != nil {
 		t.Fatalf("%v: install Debian's busybox-static", err)
 	}
-	return []string{"-pause", pause, "-coredns", coredns, "-flannel", flannel, "-plugins", plugins, "-metrics-server", metrics, "-busybox", busybox}
+	return []string{"-pause", pause, "-coredns", coredns, "-flannel", flannel, "-plugins", plugins, "-metrics-server", metrics, "-agent", agent, "-busybox", busybox}
 }
 
 func goBuild(t *testing.T, out, source string) {
@@ -78,9 +82,9 @@ func TestImages(t *testing.T) {
 		}
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 5 || lines[0] != "pause.tar\tkqueen.internal/pause:1.0.0" || lines[1] != "coredns.tar\tkqueen.internal/coredns:v1.99.9" ||
+	if len(lines) != 6 || lines[0] != "pause.tar\tkqueen.internal/pause:1.0.0" || lines[1] != "coredns.tar\tkqueen.internal/coredns:v1.99.9" ||
 		lines[2] != "flannel.tar\tkqueen.internal/flannel:v0.99.9" ||
-		lines[3] != "metrics-server.tar\tkqueen.internal/metrics-server:v0.99.9" || !strings.HasPrefix(lines[4], "busybox.tar\tkqueen.internal/busybox:1.") {
+		lines[3] != "metrics-server.tar\tkqueen.internal/metrics-server:v0.99.9" || !strings.HasPrefix(lines[4], "node-agent.tar\tkqueen.internal/node-agent:v0.99.9-") || !strings.HasPrefix(lines[5], "busybox.tar\tkqueen.internal/busybox:1.") {
 		t.Fatalf("it says %q", lines)
 	}
 	for i, want := range []struct {
@@ -97,6 +101,7 @@ func TestImages(t *testing.T) {
 			"-rwxr-xr-x opt/cni/bin/loopback", "-rwxr-xr-x opt/cni/bin/portmap",
 		}},
 		{v1.Config{Entrypoint: []string{"/metrics-server"}, User: "65532:65532", WorkingDir: "/"}, []string{"-rwxr-xr-x metrics-server", "dtrwxrwxrwx tmp"}},
+		{v1.Config{Entrypoint: []string{"/agent"}, WorkingDir: "/"}, []string{"-rwxr-xr-x agent"}},
 		{v1.Config{Cmd: []string{"sh"}, Env: []string{searchPath}, WorkingDir: "/"}, []string{
 			"drwxr-xr-x bin", "-rwxr-xr-x bin/busybox", "Lrwxrwxrwx bin/sh -> busybox", "Lrwxrwxrwx bin/[ -> busybox", "Lrwxrwxrwx bin/wget -> busybox",
 			"-rw-r--r-- etc/passwd", "-rw-r--r-- etc/group", "dtrwxrwxrwx tmp", "drwx------ root", "Lrwxrwxrwx usr/bin/env -> /bin/busybox",
@@ -243,6 +248,7 @@ func TestImagesRefuses(t *testing.T) {
 		"NoVersion":     {append(slices.Clone(flags), "-out", t.TempDir(), "-coredns", mute), "coredns: it does not say its version"},
 		"NotFlannel":    {append(slices.Clone(flags), "-out", t.TempDir(), "-flannel", mute), "flannel: it does not say its version"},
 		"NotMetrics":    {append(slices.Clone(flags), "-out", t.TempDir(), "-metrics-server", mute), "metrics-server: it does not say its version"},
+		"NotAgent":      {append(slices.Clone(flags), "-out", t.TempDir(), "-agent", mute), "node-agent: it does not say its version"},
 		"NoPlugins":     {append(slices.Clone(flags), "-out", t.TempDir(), "-plugins", dir), "flannel: read "},
 		"NotBusybox":    {append(slices.Clone(flags), "-out", t.TempDir(), "-busybox", shell), "busybox: "},
 		"NoProgramFile": {append(slices.Clone(flags), "-out", t.TempDir(), "-busybox", dynamic), "bad magic number"},

@@ -128,6 +128,7 @@ func TestRealImages(t *testing.T) {
 	runs("coredns", "CoreDNS-", "/coredns", "-version")
 	runs("flannel", "flannel v", "/flanneld", "-version")
 	runs("metrics-server", "metrics-server v", "/metrics-server", "--version")
+	runs("node-agent", "agent v", "/agent", "-version")
 	runs("pause", ".", "/pause", "--version")
 }
 

@@ -50,6 +50,8 @@ func fakeNode(t *testing.T) string {
 	says("flannel/main.go", "", `"flannel"`)
 	put(t, filepath.Join(dir, "metrics-server/go.mod"), "module example.test/node/metrics-server\n\ngo 1.24\n")
 	says("metrics-server/main.go", "", `"metrics-server"`)
+	put(t, filepath.Join(dir, "agent/go.mod"), "module example.test/node/agent\n\ngo 1.24\n")
+	says("agent/main.go", "", `"agent"`)
 	put(t, filepath.Join(dir, "images/main.go"), fakeImages)
 	return dir
 }
@@ -63,7 +65,7 @@ import (
 )
 
 func main() {
-	for i, name := range []string{"pause", "coredns", "flannel", "plugins", "metrics-server", "busybox"} {
+	for i, name := range []string{"pause", "coredns", "flannel", "plugins", "metrics-server", "agent", "busybox"} {
 		file := os.Args[4+2*i]
 		if name == "plugins" {
 			file += "/bridge"
@@ -114,6 +116,7 @@ func TestNodeParts(t *testing.T) {
 	}
 	want := []Image{
 		{"kqueen.internal/pause:1", filepath.Join(parts.Dir, "images/pause.tar")},
+		{"kqueen.internal/agent:1", filepath.Join(parts.Dir, "images/agent.tar")},
 		{"kqueen.internal/busybox:1", filepath.Join(parts.Dir, "images/busybox.tar")},
 		{"kqueen.internal/coredns:1", filepath.Join(parts.Dir, "images/coredns.tar")},
 		{"kqueen.internal/flannel:1", filepath.Join(parts.Dir, "images/flannel.tar")},

@@ -127,6 +127,7 @@ func (b *nodeBuilder) builds() []nodeBuild {
 		{name: "CoreDNS", out: scratchFolder, module: "coredns", packages: []string{"."}},
 		{name: "flannel", out: scratchFolder, module: "flannel", packages: []string{"."}},
 		{name: "metrics-server", out: scratchFolder, module: "metrics-server", packages: []string{"."}},
+		{name: "the node's agent", out: scratchFolder, module: "agent", packages: []string{"."}},
 	}
 }
 
@@ -217,7 +218,7 @@ func (b *nodeBuilder) packImages(ctx context.Context, dir string) (map[string]st
 	scratch := func(name string) string { return filepath.Join(dir, scratchFolder, name) }
 	cmd := exec.CommandContext(ctx, scratch("images"), "-out", filepath.Join(dir, imagesFolder),
 		"-pause", scratch("pause"), "-coredns", scratch("coredns"),
-		"-flannel", scratch("flannel"), "-plugins", filepath.Join(dir, cniFolder), "-metrics-server", scratch("metrics-server"), "-busybox", b.busybox)
+		"-flannel", scratch("flannel"), "-plugins", filepath.Join(dir, cniFolder), "-metrics-server", scratch("metrics-server"), "-agent", scratch("agent"), "-busybox", b.busybox)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

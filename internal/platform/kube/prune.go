@@ -28,15 +28,41 @@ func Prune(ctx context.Context, c client.Client, kinds []schema.GroupVersionKind
 		for i := range list.Items {
 			object := &list.Items[i]
 			object.SetGroupVersionKind(kind)
-			if !object.DeletionTimestamp.IsZero() || keep(object) {
+			if keep(object) {
 				continue
 			}
 			if err := remove(ctx, c, object); err != nil {
-				return fmt.Errorf("delete %s: %w", nameOf(c, object), err)
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// Remove deletes those of the objects that are there and of which the caller says so. Each call is bounded by [CallDeadline], and
+// the first object that cannot be deleted ends it.
+func Remove(ctx context.Context, c client.Client, objects []client.Object, really func(*metav1.PartialObjectMetadata) bool) error {
+	for _, o := range objects {
+		there := &metav1.PartialObjectMetadata{}
+		there.SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
+		err := get(ctx, c, client.ObjectKeyFromObject(o), there)
+		switch {
+		case apimeta.IsNoMatchError(err) || apierrors.IsNotFound(err):
+		case err != nil:
+			return fmt.Errorf("look at %s: %w", nameOf(c, o), err)
+		case really(there):
+			if err := remove(ctx, c, there); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func get(ctx context.Context, c client.Client, key client.ObjectKey, into client.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, CallDeadline)
+	defer cancel()
+	return c.Get(ctx, key, into)
 }
 
 func labelled(ctx context.Context, c client.Client, list client.ObjectList, label string) error {
@@ -46,12 +72,15 @@ func labelled(ctx context.Context, c client.Client, list client.ObjectList, labe
 }
 
 func remove(ctx context.Context, c client.Client, object client.Object) error {
+	if !object.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, CallDeadline)
 	defer cancel()
 	uid := object.GetUID()
 	err := c.Delete(ctx, object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if apierrors.IsConflict(err) {
-		return nil // it is another one by now, which is looked at next time
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // a conflict: it is another one by now, which is looked at next time
+		return nil
 	}
-	return client.IgnoreNotFound(err)
+	return fmt.Errorf("delete %s: %w", nameOf(c, object), err)
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -69,14 +70,14 @@ type Params struct {
 	Images Images
 }
 
-// Images are references of container images, as a container runtime takes them. The entry points of CoreDNS and MetricsServer
-// are the programs of that name; kube-proxy's holds /usr/local/bin/kube-proxy, iptables and nft. Those of the cluster's addons are
-// required.
+// Images are references of container images, as a container runtime takes them. The entry points of CoreDNS, MetricsServer and
+// NodeAgent are the programs of that name; kube-proxy's holds /usr/local/bin/kube-proxy, iptables and nft. Those of the cluster's
+// addons are required.
 //
 // Flannel is asked for where the CNI is flannel. By itself it is KQueen's build, which configures the machine's
 // network alone. With FlannelPlugin, the image of flannel's CNI plugin, both are upstream's.
 type Images struct {
-	CoreDNS, KubeProxy, Flannel, FlannelPlugin, MetricsServer string
+	CoreDNS, KubeProxy, Flannel, FlannelPlugin, MetricsServer, NodeAgent string
 }
 
 //go:embed manifests/*.yaml
@@ -89,17 +90,23 @@ type part struct {
 	files  []string
 }
 
-// parts are in the order in which their objects are made. The last object of all is cluster-info: who finds
-// it finds everything else that joining takes.
+// parts are in the order in which their objects are made: first what joining takes, whose last object is cluster-info (who finds
+// it finds everything else), then the addons without which nodes are of use.
 func (p Params) parts() []part {
-	var all []part
-	if p.CNI != v1alpha1.CNINone {
-		all = append(all, part{files: []string{"networkpolicies.yaml"}})
-	}
+	var first, then []part
+	enforced := p.CNI == v1alpha1.CNINone // or not, by a network that the user installs
 	for _, a := range p.Addons {
-		all = append(all, part{a.Name, a.Values, a.files(p)})
+		enforced = enforced || a.Name == nameNetworkPolicies
+		if a.Essential {
+			first = append(first, part{a.Name, a.Values, a.files(p)})
+		} else {
+			then = append(then, part{a.Name, a.Values, a.files(p)})
+		}
 	}
-	return append(all, part{files: []string{"kubeadm.yaml"}})
+	if !enforced {
+		then = append(then, part{addon: nameNetworkPolicies + "-warning", files: []string{"network-policies-warning.yaml"}})
+	}
+	return slices.Concat(first, []part{{files: []string{"kubeadm.yaml"}}}, then)
 }
 
 // Objects returns the contents of a cluster, in the order in which they have to be made. Those of addons have the label
@@ -133,6 +140,18 @@ func Objects(p Params) ([]client.Object, error) {
 	return objects, nil
 }
 
+// Retired are objects that an earlier KQueen put into every cluster, without the label of an addon by which they would be found.
+func Retired() []client.Object {
+	var all []client.Object
+	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind})
+		o.SetName("kqueen-network-policies")
+		all = append(all, o)
+	}
+	return all
+}
+
 // Kinds are those of the objects of addons, in the order in which those of an addon are deleted.
 func Kinds() []schema.GroupVersionKind {
 	kind := func(group, version, kind string) schema.GroupVersionKind {
@@ -140,6 +159,9 @@ func Kinds() []schema.GroupVersionKind {
 	}
 	return []schema.GroupVersionKind{
 		kind("apiregistration.k8s.io", "v1", "APIService"),
+		kind("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding"),
+		kind("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy"),
+		kind("storage.k8s.io", "v1", "StorageClass"),
 		kind("apps", "v1", "Deployment"),
 		kind("apps", "v1", "DaemonSet"),
 		kind("", "v1", "Service"),

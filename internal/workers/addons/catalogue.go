@@ -39,10 +39,13 @@ func (a Addon) HasImage(from Images) bool { return a.image(from) != "" }
 
 // Names of addons.
 const (
-	nameCoreDNS       = "coredns"
-	nameFlannel       = "flannel"
-	nameKubeProxy     = "kube-proxy"
-	nameMetricsServer = "metrics-server"
+	nameCoreDNS         = "coredns"
+	nameFlannel         = "flannel"
+	nameKubeProxy       = "kube-proxy"
+	nameLoadBalancer    = "load-balancer"
+	nameLocalVolumes    = "local-volumes"
+	nameMetricsServer   = "metrics-server"
+	nameNetworkPolicies = "network-policies"
 )
 
 // noValues is the schema of an addon without settings.

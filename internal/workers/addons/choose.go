@@ -72,6 +72,12 @@ func check(field string, s v1alpha1.AddonSetting) error {
 	return schema.Check(field+".values", a.Schema, values)
 }
 
+// Joining says whether nodes need the objects of an addon, or those without one: the empty name.
+func Joining(addon string) bool {
+	a, known := named(addon)
+	return addon == "" || known && a.Essential
+}
+
 func names() []string {
 	var out []string
 	for _, a := range Catalogue() {

@@ -12,6 +12,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/platform/text"
 	"kqueen.io/kqueen/internal/workers/addons"
 )
 
@@ -28,32 +29,53 @@ func which(o client.Object) object {
 	return object{o.GetObjectKind().GroupVersionKind(), o.GetNamespace(), o.GetName()}
 }
 
-// apply makes the objects so, in their order, and deletes those of addons that are not among them. It returns the addons that it
-// leaves to users, and why: one object of another owner is enough.
-func apply(ctx context.Context, c client.Client, objects []client.Object) (map[string]string, error) {
-	left, err := leave(ctx, c, objects)
+// verdict is what became of an addon that was not applied: it is a user's, or was refused.
+type verdict struct{ state, message string }
+
+// apply makes the objects so, in their order, and returns the addons that are not applied. An object that is refused, of an addon
+// without which nodes are of use, keeps that addon alone back; any other ends it.
+func apply(ctx context.Context, c client.Client, objects []client.Object) (map[string]verdict, error) {
+	out, err := leave(ctx, c, objects)
 	if err != nil {
 		return nil, err
 	}
-	var ours []client.Object
-	wanted := map[object]bool{}
 	for _, o := range objects {
-		if _, others := left[o.GetLabels()[v1alpha1.LabelAddon]]; !others {
-			ours, wanted[which(o)] = append(ours, o), true
+		addon := o.GetLabels()[v1alpha1.LabelAddon]
+		if _, not := out[addon]; not {
+			continue
+		}
+		err := kube.Apply(ctx, c, []client.Object{o}, addons.Manager)
+		if err != nil && (addons.Joining(addon) || ctx.Err() != nil) {
+			return nil, err
+		}
+		if err != nil {
+			out[addon] = verdict{v1alpha1.AddonFailed, text.Cut(text.Line(err.Error()), maxMessage)}
 		}
 	}
-	if err := kube.Apply(ctx, c, ours, addons.Manager); err != nil {
-		return nil, err
+	return out, nil
+}
+
+// prune deletes the objects of addons that are not wanted any more, but for those of users.
+func prune(ctx context.Context, c client.Client, objects []client.Object, not map[string]verdict) error {
+	wanted := map[object]bool{}
+	for _, o := range objects {
+		wanted[which(o)] = true
 	}
-	return left, kube.Prune(ctx, c, addons.Kinds(), v1alpha1.LabelAddon, func(o *metav1.PartialObjectMetadata) bool {
-		_, others := left[o.Labels[v1alpha1.LabelAddon]]
-		return others || wanted[which(o)] || o.Labels[addons.LabelManagedBy] != addons.ManagedByKQueen
+	err := kube.Prune(ctx, c, addons.Kinds(), v1alpha1.LabelAddon, func(o *metav1.PartialObjectMetadata) bool {
+		users := not[o.Labels[v1alpha1.LabelAddon]].state == v1alpha1.AddonUserOwned
+		return users || wanted[which(o)] || o.Labels[addons.LabelManagedBy] != addons.ManagedByKQueen
+	})
+	if err != nil {
+		return err
+	}
+	return kube.Remove(ctx, c, addons.Retired(), func(o *metav1.PartialObjectMetadata) bool {
+		return o.Labels[v1alpha1.LabelAddon] == "" && o.Labels[addons.LabelManagedBy] == addons.ManagedByKQueen
 	})
 }
 
 // leave returns the addons of which an object is there that is not KQueen's.
-func leave(ctx context.Context, c client.Client, objects []client.Object) (map[string]string, error) {
-	left := map[string]string{}
+func leave(ctx context.Context, c client.Client, objects []client.Object) (map[string]verdict, error) {
+	left := map[string]verdict{}
 	for _, o := range objects {
 		addon := o.GetLabels()[v1alpha1.LabelAddon]
 		if _, known := left[addon]; known || addon == "" {
@@ -64,7 +86,7 @@ func leave(ctx context.Context, c client.Client, objects []client.Object) (map[s
 			return nil, err
 		}
 		if why != "" {
-			left[addon] = why
+			left[addon] = verdict{v1alpha1.AddonUserOwned, why}
 		}
 	}
 	return left, nil

@@ -47,6 +47,8 @@ func chooseImages(from string, bundled []release.Image, version string) addons.I
 			images.Flannel = image.Name
 		case strings.Contains(image.Name, "/metrics-server:"):
 			images.MetricsServer = image.Name
+		case strings.Contains(image.Name, "/node-agent:"):
+			images.NodeAgent = image.Name
 		}
 	}
 	return images

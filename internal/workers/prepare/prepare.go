@@ -38,8 +38,12 @@ type Config struct {
 	Images string
 }
 
-// again is when a cluster gets its contents again although nothing of ours has changed: a user may have deleted some.
-const again = 10 * time.Minute
+const (
+	// again is when a cluster gets its contents again although nothing of ours has changed: a user may have deleted some.
+	again = 10 * time.Minute
+	// sooner is again for one of which something was refused.
+	sooner = 15 * time.Second
+)
 
 // Preparer puts into clusters what every node needs, and addons. It is safe for concurrent use.
 type Preparer struct {
@@ -56,8 +60,22 @@ func New(c Config) *Preparer { return &Preparer{Config: c, done: map[types.UID]p
 type prepared struct {
 	hash string
 	at   time.Time
-	// left are the addons that are a user's, by name, and why.
-	left map[string]string
+	// not are the addons that were not applied, by name.
+	not map[string]verdict
+	// unpruned is why what is not wanted any more may still be there.
+	unpruned error
+}
+
+// until is when the cluster gets its contents again.
+func (p prepared) until() time.Time {
+	refused := p.unpruned != nil
+	for _, v := range p.not {
+		refused = refused || v.state == v1alpha1.AddonFailed
+	}
+	if refused {
+		return p.at.Add(sooner)
+	}
+	return p.at.Add(again)
 }
 
 // contents are what a cluster is to have.
@@ -68,7 +86,8 @@ type contents struct {
 	chosen []addons.Chosen
 }
 
-// Prepare is cheap when the cluster has it all.
+// Prepare puts into the cluster what nodes need to join; addons beyond that may fail, which [Preparer.Addons] tells. It is cheap
+// when the cluster has it all.
 func (p *Preparer) Prepare(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	_, _, err := p.prepare(ctx, cluster)
 	return err
@@ -86,21 +105,22 @@ func (p *Preparer) prepare(ctx context.Context, cluster *v1alpha1.Cluster) (cont
 	p.mu.Lock()
 	last := p.done[cluster.UID]
 	p.mu.Unlock()
-	if last.hash == hash && time.Since(last.at) < again {
+	if last.hash == hash && time.Now().Before(last.until()) {
 		return want, last, nil
 	}
 	c, err := p.Clusters.Client(ctx, cluster)
 	if err != nil {
 		return contents{}, prepared{}, err
 	}
-	left, err := apply(ctx, c, want.objects)
+	not, err := apply(ctx, c, want.objects)
 	if err != nil {
 		return contents{}, prepared{}, fmt.Errorf("prepare cluster %s for nodes: %w", cluster.Name, err)
 	}
+	now := prepared{hash: hash, not: not, unpruned: prune(ctx, c, want.objects, not), at: time.Now()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done[cluster.UID] = prepared{hash, time.Now(), left}
-	return want, p.done[cluster.UID], nil
+	p.done[cluster.UID] = now
+	return want, now, nil
 }
 
 func (p *Preparer) contents(ctx context.Context, cluster *v1alpha1.Cluster) (contents, error) {

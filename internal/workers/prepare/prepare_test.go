@@ -3,6 +3,7 @@ package prepare
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,8 @@ type server struct {
 	client.Client
 
 	takes, applied int
+	// refuses is the name of an object that it does not take.
+	refuses string
 }
 
 func (*server) GroupVersionKindFor(object runtime.Object) (schema.GroupVersionKind, error) {
@@ -54,7 +57,10 @@ func (*server) Get(context.Context, client.ObjectKey, client.Object, ...client.G
 
 func (*server) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-func (s *server) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+func (s *server) Apply(_ context.Context, o runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+	if named, ok := o.(interface{ GetName() string }); s.refuses != "" && ok && named.GetName() == s.refuses {
+		return errors.New("a webhook of the user's\nsays no")
+	}
 	if s.applied == s.takes {
 		return errors.New("the API server shuts down")
 	}
@@ -120,6 +126,36 @@ func TestPrepare(t *testing.T) {
 	p.done[demo.UID] = prepared{hash: p.done[demo.UID].hash, at: time.Now().Add(-again)}
 	if got := prepare("long ago", demo, all, ""); got != n {
 		t.Errorf("%d objects are applied after a long time, want %d: a user may have deleted some", got, n)
+	}
+}
+
+// TestPrepareWithoutAnAddon: what joining takes is not kept back by an object of another addon that the API server refuses.
+func TestPrepareWithoutAnAddon(t *testing.T) {
+	to, demo := &server{takes: 1000, refuses: "v1beta1.metrics.k8s.io"}, wanted("u1")
+	p := New(Config{Clusters: &route{to: to}, Settings: to, Releases: release.NewStore(t.TempDir())})
+	all, err := p.Addons(t.Context(), demo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		const want = "apply APIService v1beta1.metrics.k8s.io: a webhook of the user's says no"
+		if failed := a.Name == "metrics-server"; failed != (a.State == v1alpha1.AddonFailed) || failed != (a.Message == want) {
+			t.Errorf("%s is %s: %s", a.Name, a.State, a.Message)
+		}
+	}
+	to.refuses, to.applied = "", 0
+	if err := p.Prepare(t.Context(), demo); err != nil || to.applied > 0 {
+		t.Errorf("tried again at once: %v, %d objects", err, to.applied)
+	}
+	last := p.done[demo.UID]
+	last.at = last.at.Add(-sooner)
+	p.done[demo.UID] = last
+	if all, err = p.Addons(t.Context(), demo); err != nil || to.applied == 0 || strings.Contains(fmt.Sprint(all), v1alpha1.AddonFailed) {
+		t.Errorf("when it is taken: %v, %d objects, %v", err, to.applied, all)
+	}
+	to.refuses = "kube-dns"
+	if err := New(p.Config).Prepare(t.Context(), demo); err == nil || !strings.HasPrefix(err.Error(), "prepare cluster demo for nodes: apply Service kube-system/kube-dns: ") {
+		t.Errorf("an object that joining takes: %v", err)
 	}
 }
 

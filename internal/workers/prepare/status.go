@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -24,7 +25,7 @@ const (
 // Addons prepares the cluster, and says how its addons are, in the order of the catalogue.
 func (p *Preparer) Addons(ctx context.Context, cluster *v1alpha1.Cluster) ([]v1alpha1.AddonStatus, error) {
 	want, have, err := p.prepare(ctx, cluster)
-	if err != nil {
+	if err := cmp.Or(err, have.unpruned); err != nil {
 		return nil, err
 	}
 	c, err := p.Clusters.Client(ctx, cluster)
@@ -38,10 +39,12 @@ func (p *Preparer) Addons(ctx context.Context, cluster *v1alpha1.Cluster) ([]v1a
 	var all []v1alpha1.AddonStatus
 	for _, a := range want.chosen {
 		s := v1alpha1.AddonStatus{Name: a.Name, Version: a.Version(want.images)}
-		why, users := have.left[a.Name]
+		not, failed := have.not[a.Name]
 		switch {
-		case users:
-			s.Version, s.State, s.Message = "", v1alpha1.AddonUserOwned, why
+		case not.state == v1alpha1.AddonUserOwned:
+			s.Version, s.State, s.Message = "", not.state, not.message
+		case failed:
+			s.State, s.Message = not.state, not.message
 		case !a.HasImage(want.images):
 			s.State, s.Message = v1alpha1.AddonFailed, errNoImage(a.Name).Error()
 		default:
