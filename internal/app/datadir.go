@@ -91,7 +91,7 @@ const defaultDomain = "kqueen.internal"
 
 var (
 	defaultListen = netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	// defaultMachineNetwork holds 256 clusters with 253 machines each.
+	// defaultMachineNetwork holds 256 clusters with 222 machines each, and addresses for their Services.
 	defaultMachineNetwork = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 223, 0, 0}), 16)
 )
 

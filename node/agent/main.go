@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"kqueen.io/kqueen/node/agent/addresses"
 	"kqueen.io/kqueen/node/agent/ready"
 )
 
@@ -44,7 +45,7 @@ type command func(flags *flag.FlagSet) func(ctx context.Context, node string, cl
 
 // commands by name.
 func commands() map[string]command {
-	return map[string]command{}
+	return map[string]command{"load-balancer": addresses.Command}
 }
 
 func run(ctx context.Context, args []string) error {

@@ -64,6 +64,8 @@ type Params struct {
 	CNI string
 	// ClusterName is the name in the kubeconfigs of joined machines.
 	ClusterName string
+	// ServiceAddresses is how many addresses at the end of the network of machines on KQueen's host are for Services.
+	ServiceAddresses int
 	// Addons are those that the cluster has, of [Choose].
 	Addons []Chosen
 	// Images are what the pods run.
@@ -118,6 +120,7 @@ func Objects(p Params) ([]client.Object, error) {
 	}
 	all, err := template.New("").Funcs(template.FuncMap{
 		"quote":  quote,
+		"join":   joinTexts,
 		"base64": base64.StdEncoding.EncodeToString,
 	}).Option("missingkey=error").ParseFS(manifests, "manifests/*.yaml")
 	if err != nil {
@@ -204,6 +207,16 @@ func (p Params) values(own map[string]any) map[string]any {
 func quote(value any) (string, error) {
 	text, err := json.Marshal(fmt.Sprint(value))
 	return string(text), err
+}
+
+// joinTexts writes a list of texts, of values that a schema has taken, with commas between.
+func joinTexts(list any) string {
+	var all []string
+	texts, _ := list.([]any)
+	for _, t := range texts {
+		all = append(all, fmt.Sprint(t))
+	}
+	return strings.Join(all, ",")
 }
 
 // parse reads a file of several objects and marks each as ours, and as the addon's if it is one's.

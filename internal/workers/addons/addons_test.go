@@ -41,10 +41,11 @@ func params() Params {
 		Server:  "192.0.2.1:20001", CA: []byte(testCA), ServerName: "demo.default.kqueen.internal",
 		PodCIDR: netip.MustParsePrefix("10.244.0.0/16"), ServiceCIDR: netip.MustParsePrefix("10.0.0.0/24"),
 		DNS: netip.MustParseAddr("10.0.0.10"), DNSDomain: "cluster.local",
-		ClusterName: "demo", CNI: v1alpha1.CNIRoutes, Addons: Choose(v1alpha1.CNIRoutes),
+		ClusterName: "demo", CNI: v1alpha1.CNIRoutes, ServiceAddresses: 31, Addons: Choose(v1alpha1.CNIRoutes),
 		Images: Images{
 			CoreDNS: "registry.k8s.io/coredns/coredns:v1.14.2", KubeProxy: "registry.k8s.io/kube-proxy:v1.36.3",
 			MetricsServer: "registry.k8s.io/metrics-server/metrics-server:v0.9.0",
+			NodeAgent:     "kqueen.internal/node-agent:v0.1.0-0123456789ab",
 		},
 	}
 }
@@ -143,11 +144,17 @@ func TestObjectsArePure(t *testing.T) {
 	}
 }
 
-// TestClusterInfoIsLast: who finds cluster-info tries to join.
+// TestClusterInfoIsLast: a machine that finds cluster-info tries to join, so all that joining takes is there before, and nothing else.
 func TestClusterInfoIsLast(t *testing.T) {
-	all := objects(t, params())
-	if last := all[len(all)-1]; last.GetNamespace() != "kube-public" || last.GetName() != "cluster-info" {
-		t.Errorf("the last object is %s/%s", last.GetNamespace(), last.GetName())
+	there := false
+	for _, o := range objects(t, params()) {
+		if addon := o.GetLabels()[v1alpha1.LabelAddon]; Joining(addon) == there {
+			t.Errorf("%s of addon %q is on the wrong side of cluster-info", o.GetName(), addon)
+		}
+		there = there || o.GetNamespace() == "kube-public" && o.GetName() == "cluster-info"
+	}
+	if !there {
+		t.Error("there is no cluster-info")
 	}
 }
 

@@ -24,6 +24,8 @@ type Addon struct {
 	// Schema is the JSON Schema of its values.
 	Schema json.RawMessage
 
+	// check says what is wrong with values that the schema takes; nil where it says all.
+	check func(field string, values map[string]any) error
 	image func(Images) string
 	files func(Params) []string
 }
@@ -88,6 +90,20 @@ func Catalogue() []Addon {
 }`),
 			image: func(i Images) string { return i.MetricsServer },
 			files: oneFile("metrics-server.yaml"),
+		},
+		{
+			Name: nameLoadBalancer, Summary: "addresses for Services of type LoadBalancer, in the network of the nodes", Default: true,
+			Schema: json.RawMessage(`{
+  "type": "object", "additionalProperties": false,
+  "properties": {"ranges": {
+    "type": "array", "maxItems": 16, "default": [],
+    "items": {"type": "string", "maxLength": 40, "pattern": "^[0-9.]+([-/][0-9.]+)?$"},
+    "description": "IPv4 addresses for Services, such as 192.0.2.10-192.0.2.20 or 192.0.2.0/28, which nothing else in the network of the nodes uses. When it is empty, nodes on KQueen's host have the last addresses of their network for that, and others none."
+  }}
+}`),
+			check: checkRanges,
+			image: func(i Images) string { return i.NodeAgent },
+			files: oneFile("load-balancer.yaml"),
 		},
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -16,6 +18,8 @@ type Chosen struct {
 	Addon
 
 	Values map[string]any
+	// Asked says that a setting switches it on, and not the catalogue alone.
+	Asked bool
 }
 
 // Choose returns the addons that a cluster has, in the order of the catalogue. Of several settings of one addon a later one
@@ -24,14 +28,14 @@ type Chosen struct {
 func Choose(cni string, settings ...[]v1alpha1.AddonSetting) []Chosen {
 	var out []Chosen
 	for _, a := range Catalogue() {
-		enabled, values := a.Default, defaults(a.Schema)
+		enabled, asked, values := a.Default, false, defaults(a.Schema)
 		for _, all := range settings {
 			for _, s := range all {
 				if s.Name != a.Name || check("", s) != nil {
 					continue
 				}
 				if s.Enabled != nil {
-					enabled = *s.Enabled
+					enabled, asked = *s.Enabled, *s.Enabled
 				}
 				maps.Copy(values, decode(s))
 			}
@@ -40,7 +44,7 @@ func Choose(cni string, settings ...[]v1alpha1.AddonSetting) []Chosen {
 			enabled = a.CNI == cni
 		}
 		if enabled {
-			out = append(out, Chosen{a, values})
+			out = append(out, Chosen{a, values, asked})
 		}
 	}
 	return out
@@ -69,13 +73,46 @@ func check(field string, s v1alpha1.AddonSetting) error {
 	if s.Values != nil {
 		values = s.Values.Raw
 	}
-	return schema.Check(field+".values", a.Schema, values)
+	if err := schema.Check(field+".values", a.Schema, values); err != nil || a.check == nil {
+		return err
+	}
+	return a.check(field+".values", decode(s))
+}
+
+// checkRanges is about the ranges of the load balancer, of which the schema says only which letters they have.
+func checkRanges(field string, values map[string]any) error {
+	texts, _ := values["ranges"].([]any)
+	for i, t := range texts {
+		text, _ := t.(string)
+		if prefix, err := netip.ParsePrefix(text); err == nil && prefix.Addr().Is4() {
+			continue
+		}
+		from, to, two := strings.Cut(text, "-")
+		if !two {
+			to = from
+		}
+		first, errFirst := netip.ParseAddr(from)
+		last, errLast := netip.ParseAddr(to)
+		if errFirst != nil || errLast != nil || !first.Is4() || !last.Is4() || last.Less(first) {
+			return invalid.New(fmt.Sprintf("%s.ranges[%d]", field, i), "%q is no range of IPv4 addresses; must be such as 192.0.2.10-192.0.2.20 or 192.0.2.0/28", text)
+		}
+	}
+	return nil
 }
 
 // Joining says whether nodes need the objects of an addon, or those without one: the empty name.
 func Joining(addon string) bool {
 	a, known := named(addon)
 	return addon == "" || known && a.Essential
+}
+
+// ConditionAddress of a Service in a cluster says that its address is of the addon load-balancer, whose program sets it (package
+// addresses of the node's agent).
+const ConditionAddress = "kqueen.io/LoadBalancerAddress"
+
+// GivesAddresses says whether one of a cluster's addons gives Services addresses.
+func GivesAddresses(chosen []Chosen) bool {
+	return slices.ContainsFunc(chosen, func(c Chosen) bool { return c.Name == nameLoadBalancer })
 }
 
 func names() []string {

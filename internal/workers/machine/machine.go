@@ -17,6 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// ServiceAddresses is how many addresses at the end of a network that a provider makes for the machines of a cluster belong to the
+// cluster's Services of type LoadBalancer. No machine gets one of them.
+const ServiceAddresses = 31
+
 // Provider makes machines of one sort. No method blocks for longer than one call to the outside, and none outlives its
 // context: the caller bounds each call. Long work goes on outside and is seen by the next Ensure. Every method is
 // idempotent, safe for concurrent use, and safe after a crash of KQueen at any instruction of an earlier call. A call

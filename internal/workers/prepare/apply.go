@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,6 +72,33 @@ func prune(ctx context.Context, c client.Client, objects []client.Object, not ma
 	return kube.Remove(ctx, c, addons.Retired(), func(o *metav1.PartialObjectMetadata) bool {
 		return o.Labels[v1alpha1.LabelAddon] == "" && o.Labels[addons.LabelManagedBy] == addons.ManagedByKQueen
 	})
+}
+
+// forget takes the addresses back that the addon load-balancer gave Services, once it is switched off: no node answers for them.
+func forget(ctx context.Context, c client.Client, chosen []addons.Chosen) error {
+	if addons.GivesAddresses(chosen) {
+		return nil
+	}
+	services := &corev1.ServiceList{}
+	listing, cancel := context.WithTimeout(ctx, kube.CallDeadline)
+	defer cancel()
+	if err := c.List(listing, services); err != nil {
+		return fmt.Errorf("list Services that have addresses of the addon load-balancer: %w", err)
+	}
+	for i := range services.Items {
+		s := &services.Items[i]
+		if !apimeta.RemoveStatusCondition(&s.Status.Conditions, addons.ConditionAddress) {
+			continue
+		}
+		s.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+		writing, cancel := context.WithTimeout(ctx, kube.CallDeadline)
+		err := c.Status().Update(writing, s)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("take the address of Service %s/%s back: %w", s.Namespace, s.Name, err)
+		}
+	}
+	return nil
 }
 
 // leave returns the addons of which an object is there that is not KQueen's.

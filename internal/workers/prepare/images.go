@@ -34,6 +34,11 @@ const (
 // or empty: then they are bundled where there are such. It is pure.
 func chooseImages(from string, bundled []release.Image, version string) addons.Images {
 	images := addons.Images{KubeProxy: upstreamProxy + ":" + version} // it is in machines that the user joins alone
+	for _, image := range bundled {
+		if strings.Contains(image.Name, "/node-agent:") {
+			images.NodeAgent = image.Name // it is in no registry, and machines have it wherever the others come from
+		}
+	}
 	if from == Upstream || from == "" && len(bundled) == 0 {
 		images.CoreDNS, images.Flannel, images.FlannelPlugin = upstreamCoreDNS, upstreamFlannel, upstreamFlannelPlugin
 		images.MetricsServer = upstreamMetricsServer
@@ -47,8 +52,6 @@ func chooseImages(from string, bundled []release.Image, version string) addons.I
 			images.Flannel = image.Name
 		case strings.Contains(image.Name, "/metrics-server:"):
 			images.MetricsServer = image.Name
-		case strings.Contains(image.Name, "/node-agent:"):
-			images.NodeAgent = image.Name
 		}
 	}
 	return images
@@ -56,7 +59,7 @@ func chooseImages(from string, bundled []release.Image, version string) addons.I
 
 // errNoImage says that the image of an addon is missing, and what helps.
 func errNoImage(addon string) error {
-	return fmt.Errorf("the image of %s is not on this machine; build it with: kqueen release build, or have it pulled with: kqueen up --images %s", addon, Upstream)
+	return fmt.Errorf("the image of %s is not on this machine; build it with: kqueen release build (those of projects other than KQueen can be pulled: kqueen up --images %s)", addon, Upstream)
 }
 
 // Pause is the image that holds the namespaces of pods in machines on this host; empty for the one that comes with

@@ -18,6 +18,7 @@ func TestChooseImages(t *testing.T) {
 	built := []release.Image{{Name: "kqueen.internal/pause:1"}, {Name: "kqueen.internal/coredns:v1"}, {Name: "kqueen.internal/flannel:v2"}, {Name: "kqueen.internal/metrics-server:v3"}, {Name: "kqueen.internal/node-agent:v4"}}
 	proxy := "registry.k8s.io/kube-proxy:v1.36.3"
 	ours := addons.Images{CoreDNS: "kqueen.internal/coredns:v1", KubeProxy: proxy, Flannel: "kqueen.internal/flannel:v2", MetricsServer: "kqueen.internal/metrics-server:v3", NodeAgent: "kqueen.internal/node-agent:v4"}
+	mixed := addons.Images{CoreDNS: upstreamCoreDNS, KubeProxy: proxy, Flannel: upstreamFlannel, FlannelPlugin: upstreamFlannelPlugin, MetricsServer: upstreamMetricsServer, NodeAgent: "kqueen.internal/node-agent:v4"}
 	theirs := addons.Images{CoreDNS: upstreamCoreDNS, KubeProxy: proxy, Flannel: upstreamFlannel, FlannelPlugin: upstreamFlannelPlugin, MetricsServer: upstreamMetricsServer}
 	for name, tc := range map[string]struct {
 		reason  string
@@ -28,7 +29,7 @@ func TestChooseImages(t *testing.T) {
 		"not said":              {"what is built needs no registry", "", built, ours},
 		"nothing is built":      {"there is no other way", "", nil, theirs},
 		"bundled":               {"as asked", Bundled, built, ours},
-		"upstream":              {"as asked, whatever is built", Upstream, built, theirs},
+		"upstream":              {"as asked, but for what is in no registry", Upstream, built, mixed},
 		"bundled, nothing":      {"who asked for it must not get another's", Bundled, nil, addons.Images{KubeProxy: proxy}},
 		"older parts":           {"they have no flannel", "", built[:2], addons.Images{CoreDNS: ours.CoreDNS, KubeProxy: proxy}},
 		"upstream without need": {"nothing is missing either", Upstream, nil, theirs},

@@ -139,6 +139,36 @@ func TestAddonsInACluster(t *testing.T) {
 	}
 }
 
+// TestAddressesAreTakenBack: without the addon load-balancer no node answers for the addresses that it gave. Those of others stay.
+func TestAddressesAreTakenBack(t *testing.T) {
+	p := newPlane(t)
+	mode := corev1.LoadBalancerIPModeVIP
+	for name, condition := range map[string]string{"ours": addons.ConditionAddress, "theirs": "example.com/Address"} {
+		s := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+		}
+		if err := p.client.Create(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1", IPMode: &mode}}
+		s.Status.Conditions = []metav1.Condition{{Type: condition, Status: metav1.ConditionTrue, Reason: "Assigned", LastTransitionTime: metav1.Now()}}
+		if err := p.client.Status().Update(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.set()
+	for name, want := range map[string]int{"ours": 0, "theirs": 1} {
+		s := &corev1.Service{}
+		if err := p.client.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: name}, s); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Status.LoadBalancer.Ingress) != want || len(s.Status.Conditions) != want {
+			t.Errorf("the status of %s is %v", name, s.Status)
+		}
+	}
+}
+
 // run has a Deployment say that it runs.
 func (p *plane) run(replicas int32, name string) {
 	p.t.Helper()

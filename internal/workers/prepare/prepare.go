@@ -8,6 +8,7 @@ package prepare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -116,7 +117,7 @@ func (p *Preparer) prepare(ctx context.Context, cluster *v1alpha1.Cluster) (cont
 	if err != nil {
 		return contents{}, prepared{}, fmt.Errorf("prepare cluster %s for nodes: %w", cluster.Name, err)
 	}
-	now := prepared{hash: hash, not: not, unpruned: prune(ctx, c, want.objects, not), at: time.Now()}
+	now := prepared{hash: hash, not: not, unpruned: errors.Join(prune(ctx, c, want.objects, not), forget(ctx, c, want.chosen)), at: time.Now()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done[cluster.UID] = now
@@ -132,25 +133,28 @@ func (p *Preparer) contents(ctx context.Context, cluster *v1alpha1.Cluster) (con
 	if err != nil {
 		return contents{}, err
 	}
-	var bundled []release.Image // where upstream's are asked for, it does not matter how those here are
-	if p.Images != Upstream {
-		if bundled, err = p.bundled(); err != nil {
-			return contents{}, err
-		}
+	bundled, err := p.bundled()
+	if err != nil && p.Images != Upstream { // where upstream's are asked for, what joining takes does not depend on those here
+		return contents{}, err
 	}
-	all := contents{images: chooseImages(p.Images, bundled, cluster.Status.Version), chosen: addons.Choose(joins.CNI, settings...)}
+	all := contents{images: chooseImages(p.Images, bundled, cluster.Status.Version)}
 	var runnable []addons.Chosen
-	for _, a := range all.chosen {
-		if a.HasImage(all.images) {
+	for _, a := range addons.Choose(joins.CNI, settings...) {
+		has := a.HasImage(all.images)
+		switch {
+		case has:
 			runnable = append(runnable, a)
-		} else if a.Essential {
+		case a.Essential:
 			return contents{}, errNoImage(a.Name)
+		case len(bundled) == 0 && !a.Asked:
+			continue // there is none in a registry, and no machine has it
 		}
+		all.chosen = append(all.chosen, a)
 	}
 	all.objects, err = addons.Objects(addons.Params{
 		Version: cluster.Status.Version, Server: joins.Server, CA: joins.CA, ServerName: cluster.Status.Join.ServerName,
 		PodCIDR: joins.PodCIDR, ServiceCIDR: joins.ServiceCIDR, DNS: joins.DNS, DNSDomain: joins.DNSDomain,
-		ClusterName: cluster.Name, CNI: joins.CNI, Addons: runnable, Images: all.images,
+		ClusterName: cluster.Name, CNI: joins.CNI, ServiceAddresses: machine.ServiceAddresses, Addons: runnable, Images: all.images,
 	})
 	return all, err
 }

@@ -11,11 +11,16 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"kqueen.io/kqueen/internal/workers/machine"
 )
 
 const (
 	// subnetBits is the size of a cluster's subnet: 254 addresses, of which the bridge takes the first.
 	subnetBits = 24
+	// machinesPerCluster are the addresses of a subnet without the network's own, the gateway's, those of Services and the last
+	// one, to which all of the network listen.
+	machinesPerCluster = 256 - 1 - 1 - machine.ServiceAddresses - 1
 	// Interface names have at most 15 letters.
 	bridgePrefix, linkPrefix = "kqb", "kqv"
 )
@@ -74,14 +79,13 @@ func subnetsOf(from netip.Prefix, cluster types.UID) []netip.Prefix {
 }
 
 func chooseIn(subnet netip.Prefix, taken map[netip.Addr]bool) (netip.Prefix, error) {
-	first := subnet.Addr().Next().Next() // after the network's own and the gateway's
-	last := after(subnet).Prev()         // the broadcast address
-	for a := first; a.Less(last); a = a.Next() {
-		if !taken[a] {
+	a := subnet.Addr().Next() // the gateway's, behind the network's own
+	for range machinesPerCluster {
+		if a = a.Next(); !taken[a] {
 			return netip.PrefixFrom(a, subnetBits), nil
 		}
 	}
-	return netip.Prefix{}, fmt.Errorf("all addresses of %s are taken: a cluster has at most 253 machines on one host", subnet)
+	return netip.Prefix{}, fmt.Errorf("all addresses of %s are taken: a cluster has at most %d machines on one host", subnet, machinesPerCluster)
 }
 
 // after is the first address behind a subnet.

@@ -53,7 +53,7 @@ func TestChoose(t *testing.T) {
 		"range of one subnet":   {"it is the first cluster's", one, nil, nil, "10.223.4.2/24", ""},
 		"no subnet for another": {"clusters share no subnet", one, map[types.UID]record{"m": at("b", "10.223.4.2/24")}, nil, "", "--machine-network"},
 		"range was changed":     {"a cluster keeps its subnet", one, map[types.UID]record{"m": at("a", "10.9.7.2/24")}, nil, "10.9.7.3/24", ""},
-		"subnet is full":        {"the last address is the broadcast's", small, full, nil, "", "at most 253"},
+		"subnet is full":        {"the last address is the broadcast's", small, full, nil, "", "at most 222"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
