@@ -26,6 +26,9 @@ import (
 // nameServer is where the DNS server of the test listens: resolv.conf has no ports.
 const nameServer = "127.53.53.53"
 
+// asked is what nslookup prints of it.
+const asked = "Server:\t\t" + nameServer + "\nAddress:\t" + nameServer + ":53\n\n"
+
 // toolCases are commands for the image's shell, by the tool that they are about, and what they print. WEB and SECURE
 // are host and port of servers, by names that DNS alone knows.
 var toolCases = map[string]struct{ command, want string }{
@@ -45,7 +48,11 @@ var toolCases = map[string]struct{ command, want string }{
 	"ls":       {"ls -d /etc", "/etc\n"},
 	"md5sum":   {"printf a | md5sum", "0cc175b9c0f1b6a831c399e269772661  -\n"},
 	"nc":       {"printf 'GET / HTTP/1.0\\r\\nHost: d.test\\r\\n\\r\\n' | nc web PORT | tail -n 1", "d.test /\n"},
-	"nslookup": {"nslookup web.default.svc.cluster.local | grep -c 'Address: 127.0.0.1'", "1\n"},
+	"nslookup": {
+		"nslookup web.default | tail -n 2 && nslookup -type=a example.com 127.53.53.53 && nslookup -type=srv example.com | tail -n 1 && ! nslookup none.default 2>/dev/null",
+		"Name:\tweb.default.svc.cluster.local\nAddress: 127.0.0.1\n" + asked + "Name:\texample.com\nAddress: 127.0.0.1\n" +
+			"example.com.\tservice = 0 100 80 example.com.\n" + asked,
+	},
 	"ping":     {"ping -c 1 -W 5 web >/dev/null && echo there", "there\n"},
 	"printenv": {"A=b printenv A", "b\n"},
 	"ps":       {"ps -o comm | grep -c '^ps$'", "1\n"},
@@ -216,9 +223,12 @@ func replyTo(packet []byte) ([]byte, error) {
 	reply := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionDesired: m.RecursionDesired, RecursionAvailable: true}, Questions: m.Questions}
 	switch q.Name.String() {
 	case "web.default.svc.cluster.local.", "example.com.":
-		if q.Type == dnsmessage.TypeA {
-			header := dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 5}
+		header := dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 5}
+		switch q.Type {
+		case dnsmessage.TypeA:
 			reply.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}}}}
+		case dnsmessage.TypeSRV:
+			reply.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.SRVResource{Weight: 100, Port: 80, Target: q.Name}}}
 		}
 	default:
 		reply.RCode = dnsmessage.RCodeNameError

@@ -1,6 +1,6 @@
 // Command toolbox is what the image to try things with has beside busybox: curl and printenv, which Debian's busybox
-// lacks, and wget, which ends there with a segmentation fault when it gets a timeout (-T). The name by which it is
-// called says which of them it is.
+// lacks, wget, which ends there with a segmentation fault when it gets a timeout (-T), and nslookup, which does not find
+// kubernetes.default there. The name by which it is called says which of them it is.
 package main
 
 import (
@@ -26,7 +26,7 @@ type streams struct {
 type tool func(ctx context.Context, args []string, s streams) int
 
 func tools() map[string]tool {
-	return map[string]tool{"curl": runCurl, "printenv": printenv, "wget": runWget}
+	return map[string]tool{"curl": runCurl, "nslookup": runNslookup, "printenv": printenv, "wget": runWget}
 }
 
 func main() {

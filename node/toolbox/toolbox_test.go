@@ -110,8 +110,9 @@ func TestTools(t *testing.T) {
 		{"curl --bogus PLAIN", result{2, "", "unknown flag: --bogus; see curl --help"}},
 		{"printenv KQUEEN_TOOL", result{0, "hammer\n", ""}},
 		{"printenv KQUEEN_NO_TOOL KQUEEN_TOOL", result{1, "hammer\n", ""}},
-		{"toolbox --list", result{0, "curl\nprintenv\nwget\n", ""}},
-		{"toolbox hammer", result{2, "", "TOOL is one of [curl printenv wget]"}},
+		{"nslookup", result{1, "", "nslookup: name what to look up; see nslookup --help\n"}},
+		{"toolbox --list", result{0, "curl\nnslookup\nprintenv\nwget\n", ""}},
+		{"toolbox hammer", result{2, "", "TOOL is one of [curl nslookup printenv wget]"}},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			t.Setenv("KQUEEN_TOOL", "hammer")
@@ -146,5 +147,11 @@ func TestNameIn(t *testing.T) {
 		if got := nameIn(path, "-"); got != want {
 			t.Errorf("%q is saved as %q, want %q", path, got, want)
 		}
+	}
+}
+
+func TestLookupRefuses(t *testing.T) {
+	if _, err := lookup(t.Context(), nil, "soap", "a"); err == nil || !strings.Contains(err.Error(), "give a, aaaa") {
+		t.Errorf("a type that is not known: %v", err)
 	}
 }
