@@ -109,7 +109,7 @@ upgrade: kubernetes ## Upgrade an installation of the KQueen of a commit, FROM=.
 .PHONY: test-node
 test-node: packages $(TOOLS)/golangci-lint ## Check form and test what becomes images for nodes
 	@for m in node node/coredns node/flannel node/metrics-server node/agent; do (cd $$m && "$(abspath $(TOOLS))/golangci-lint" run ./...); done
-	$(call SECONDS_OF,cd node && CGO_ENABLED=1 go test -trimpath -race ./images ./pause && cd flannel && CGO_ENABLED=1 go test -trimpath -race . && cd ../agent && CGO_ENABLED=1 go test -trimpath -race ./...,tests of node)
+	$(call SECONDS_OF,cd node && CGO_ENABLED=1 go test -trimpath -race ./images ./pause ./toolbox && cd flannel && CGO_ENABLED=1 go test -trimpath -race . && cd ../agent && CGO_ENABLED=1 go test -trimpath -race ./...,tests of node)
 
 .PHONY: generate
 generate: $(TOOLS)/controller-gen ## Write everything that is generated from the Go types and the commands

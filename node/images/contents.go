@@ -4,13 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"debug/elf"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
@@ -19,8 +17,8 @@ var (
 	pauseVersion   = regexp.MustCompile(`^(\d+\.\d+\.\d+)\n$`)
 	corednsVersion = regexp.MustCompile(`^CoreDNS-(\d+\.\d+\.\d+)\n`)
 	flannelVersion = regexp.MustCompile(`^flannel (v\d+\.\d+\.\d+)\n$`)
-	metricsVersion = regexp.MustCompile(`^metrics-server (v\d+\.\d+\.\d+)\n$`)
 	agentVersion   = regexp.MustCompile(`^agent (v\d+\.\d+\.\d+)\n$`)
+	metricsVersion = regexp.MustCompile(`^metrics-server (v\d+\.\d+\.\d+)\n$`)
 	busyboxVersion = regexp.MustCompile(`^BusyBox v(\d+\.\d+\.\d+) `)
 )
 
@@ -136,49 +134,6 @@ func agentContents(ctx context.Context, program string) (contents, error) {
 		tag: fmt.Sprintf("%s-%x", version, sha256.Sum256(binary.content))[:len(version)+1+tagHash], files: []file{binary},
 		config: v1.Config{Entrypoint: []string{"/agent"}, WorkingDir: "/"},
 	}, err
-}
-
-// busyboxContents is an image to test with: a shell, and whatever else the program can be.
-func busyboxContents(ctx context.Context, program string) (contents, error) {
-	said, err := ask(ctx, program, "--help")
-	if err != nil {
-		return contents{}, err
-	}
-	tag, err := versionIn(said, busyboxVersion)
-	if err != nil {
-		return contents{}, err
-	}
-	applets, err := ask(ctx, program, "--list")
-	if err != nil {
-		return contents{}, err
-	}
-	binary, err := executable("bin/busybox", program)
-	if err != nil {
-		return contents{}, err
-	}
-	files := []file{
-		folder("bin", 0o755), binary,
-		folder("etc", 0o755),
-		text("etc/group", "root:x:0:\nnogroup:x:65534:\n"),
-		text("etc/passwd", "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
-		folder("root", 0o700),
-		folder("tmp", 0o1777),
-		folder("usr", 0o755), folder("usr/bin", 0o755), link("usr/bin/env", "/bin/busybox"),
-	}
-	count := 0
-	for name := range strings.FieldsSeq(applets) {
-		if name != "busybox" {
-			files = append(files, link("bin/"+name, "busybox"))
-			count++
-		}
-	}
-	if count == 0 {
-		return contents{}, errors.New("it lists no applets")
-	}
-	return contents{
-		tag: tag, files: files,
-		config: v1.Config{Cmd: []string{"sh"}, Env: []string{searchPath}, WorkingDir: "/"},
-	}, nil
 }
 
 // executable is a program as a file of an image. It must be static, because there is no loader and no library in

@@ -1,7 +1,8 @@
 // Command images packs the few images that a cluster needs where no registry can be
 // reached, each as an OCI archive that containerd imports:
 //
-//	images -out DIR -pause FILE -coredns FILE -flannel FILE -plugins DIR -metrics-server FILE -agent FILE -busybox FILE
+//	images -out DIR -pause FILE -coredns FILE -flannel FILE -plugins DIR -metrics-server FILE -agent FILE \
+//		-busybox FILE -toolbox FILE -shell FILE...
 //	images -out DIR -plan FILE
 //
 // In the first form, each program is asked for its version, which becomes the tag. The names begin with
@@ -51,6 +52,12 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	metrics := flags.String("metrics-server", "", "the program metrics-server of this module")
 	agent := flags.String("agent", "", "the program agent of this module")
 	busybox := flags.String("busybox", "", "a static busybox, as in Debian's package busybox-static")
+	toolbox := flags.String("toolbox", "", "the program toolbox of this module, which goes with busybox")
+	var shell []string
+	flags.Func("shell", "bash, or a library that it needs, for the image of busybox; can be repeated", func(file string) error {
+		shell = append(shell, file)
+		return nil
+	})
 	planFile := flags.String("plan", "", "a file that says what to pack, in place of the programs")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -58,19 +65,23 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if *out != "" && *planFile != "" && flags.NFlag() == 2 && flags.NArg() == 0 {
 		return packPlan(ctx, *out, *planFile, stdout)
 	}
-	p := nodePrograms{pause: *pause, coredns: *coredns, flannel: *flannel, plugins: *plugins, metrics: *metrics, agent: *agent, busybox: *busybox}
-	if slices.Contains([]string{*out, p.pause, p.coredns, p.flannel, p.plugins, p.metrics, p.agent, p.busybox}, "") || *planFile != "" || flags.NArg() > 0 {
-		return errors.New("name -out, -pause, -coredns, -flannel, -plugins, -metrics-server, -agent and -busybox, or -out and -plan, and nothing else")
+	p := nodePrograms{pause: *pause, coredns: *coredns, flannel: *flannel, plugins: *plugins, metrics: *metrics, agent: *agent, busybox: *busybox, toolbox: *toolbox, shell: shell}
+	if slices.Contains([]string{*out, p.pause, p.coredns, p.flannel, p.plugins, p.metrics, p.agent, p.busybox, p.toolbox}, "") || len(shell) == 0 || *planFile != "" || flags.NArg() > 0 {
+		return errors.New("name -out, -pause, -coredns, -flannel, -plugins, -metrics-server, -agent, -busybox, -toolbox and -shell, or -out and -plan, and nothing else")
 	}
 	return p.pack(ctx, *out, stdout)
 }
 
 // nodePrograms are files of which images are made; plugins is a folder.
-type nodePrograms struct{ pause, coredns, flannel, plugins, metrics, agent, busybox string }
+type nodePrograms struct {
+	pause, coredns, flannel, plugins, metrics, agent, busybox, toolbox string
+
+	shell []string
+}
 
 // pack packs the images that every node has.
 func (p nodePrograms) pack(ctx context.Context, out string, stdout io.Writer) error {
-	for _, program := range []*string{&p.pause, &p.coredns, &p.flannel, &p.metrics, &p.agent, &p.busybox} {
+	for _, program := range []*string{&p.pause, &p.coredns, &p.flannel, &p.metrics, &p.agent, &p.busybox, &p.toolbox} {
 		abs, err := filepath.Abs(*program) // without a slash it would be looked for in PATH
 		if err != nil {
 			return err
@@ -86,7 +97,7 @@ func (p nodePrograms) pack(ctx context.Context, out string, stdout io.Writer) er
 		{"flannel", func() (contents, error) { return flannelContents(ctx, p.flannel, p.plugins) }},
 		{"metrics-server", func() (contents, error) { return metricsContents(ctx, p.metrics) }},
 		{"node-agent", func() (contents, error) { return agentContents(ctx, p.agent) }},
-		{"busybox", func() (contents, error) { return busyboxContents(ctx, p.busybox) }},
+		{"busybox", func() (contents, error) { return busyboxContents(ctx, p.busybox, p.toolbox, p.shell) }},
 	} {
 		made, err := img.contents()
 		if err != nil {

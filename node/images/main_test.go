@@ -55,11 +55,41 @@ func programs(t *testing.T) []string {
 			t.Fatal(err)
 		}
 	}
+	flags := []string{"-pause", pause, "-coredns", coredns, "-flannel", flannel, "-plugins", plugins, "-metrics-server", metrics, "-agent", agent}
+	busybox, toolbox, shell := tryingPrograms(t)
+	flags = append(flags, "-busybox", busybox, "-toolbox", toolbox)
+	for _, file := range shell {
+		flags = append(flags, "-shell", file)
+	}
+	return flags
+}
+
+// tryingPrograms are what becomes the image to try things with: this machine's busybox and bash, and our toolbox.
+func tryingPrograms(t *testing.T) (busybox, toolbox string, shell []string) {
+	t.Helper()
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
 		t.Fatalf("%v: install Debian's busybox-static", err)
 	}
-	return []string{"-pause", pause, "-coredns", coredns, "-flannel", flannel, "-plugins", plugins, "-metrics-server", metrics, "-agent", agent, "-busybox", busybox}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	toolbox, shell = filepath.Join(t.TempDir(), "toolbox"), []string{bash}
+	goBuild(t, toolbox, "../toolbox")
+	// The loader says, as in "libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f2)", what it would load.
+	cmd := exec.CommandContext(t.Context(), bash)
+	cmd.Env = append(os.Environ(), "LD_TRACE_LOADED_OBJECTS=1")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for word := range strings.FieldsSeq(string(out)) {
+		if filepath.IsAbs(word) {
+			shell = append(shell, word)
+		}
+	}
+	return busybox, toolbox, shell
 }
 
 func goBuild(t *testing.T, out, source string) {
@@ -103,7 +133,8 @@ func TestImages(t *testing.T) {
 		{v1.Config{Entrypoint: []string{"/metrics-server"}, User: "65532:65532", WorkingDir: "/"}, []string{"-rwxr-xr-x metrics-server", "dtrwxrwxrwx tmp"}},
 		{v1.Config{Entrypoint: []string{"/agent"}, WorkingDir: "/"}, []string{"-rwxr-xr-x agent"}},
 		{v1.Config{Cmd: []string{"sh"}, Env: []string{searchPath}, WorkingDir: "/"}, []string{
-			"drwxr-xr-x bin", "-rwxr-xr-x bin/busybox", "Lrwxrwxrwx bin/sh -> busybox", "Lrwxrwxrwx bin/[ -> busybox", "Lrwxrwxrwx bin/wget -> busybox",
+			"drwxr-xr-x bin", "-rwxr-xr-x bin/busybox", "-rwxr-xr-x bin/toolbox", "-rwxr-xr-x bin/bash", "Lrwxrwxrwx bin/sh -> bash",
+			"Lrwxrwxrwx bin/[ -> busybox", "Lrwxrwxrwx bin/wget -> toolbox", "Lrwxrwxrwx bin/curl -> toolbox", "Lrwxrwxrwx bin/printenv -> toolbox",
 			"-rw-r--r-- etc/passwd", "-rw-r--r-- etc/group", "dtrwxrwxrwx tmp", "drwx------ root", "Lrwxrwxrwx usr/bin/env -> /bin/busybox",
 		}},
 	} {
@@ -252,6 +283,8 @@ func TestImagesRefuses(t *testing.T) {
 		"NoPlugins":     {append(slices.Clone(flags), "-out", t.TempDir(), "-plugins", dir), "flannel: read "},
 		"NotBusybox":    {append(slices.Clone(flags), "-out", t.TempDir(), "-busybox", shell), "busybox: "},
 		"NoProgramFile": {append(slices.Clone(flags), "-out", t.TempDir(), "-busybox", dynamic), "bad magic number"},
+		"NotToolbox":    {append(slices.Clone(flags), "-out", t.TempDir(), "-toolbox", mute), "toolbox lists no names"},
+		"NoShell":       {append(slices.Clone(flags), "-out", t.TempDir(), "-shell", filepath.Join(dir, "none")), "read the shell"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

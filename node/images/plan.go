@@ -21,7 +21,9 @@ type plan struct {
 
 type planLayer struct {
 	// Busybox is a static busybox: the layer begins with what is in the image of it, in which Files replace others.
-	Busybox string     `json:"busybox,omitempty"`
+	Busybox string `json:"busybox,omitempty"`
+	// Toolbox is the program toolbox of this module, which goes with Busybox.
+	Toolbox string     `json:"toolbox,omitempty"`
 	Files   []planFile `json:"files"`
 }
 
@@ -86,7 +88,7 @@ func packPlan(ctx context.Context, out, from string, stdout io.Writer) error {
 func (l planLayer) pack(ctx context.Context) (v1.Layer, error) {
 	all := map[string]file{}
 	if l.Busybox != "" {
-		base, err := busyboxContents(ctx, l.Busybox)
+		base, err := busyboxContents(ctx, l.Busybox, l.Toolbox, nil)
 		if err != nil {
 			return nil, err
 		}

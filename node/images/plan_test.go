@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,17 +33,14 @@ func packed(t *testing.T, content any) (string, string, error) {
 }
 
 func TestPlan(t *testing.T) {
-	busybox, err := exec.LookPath("busybox")
-	if err != nil {
-		t.Fatalf("%v: install Debian's busybox-static", err)
-	}
+	busybox, toolbox, _ := tryingPrograms(t)
 	from := filepath.Join(t.TempDir(), "tool")
 	if err := os.WriteFile(from, []byte("a tool"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	content := plan{
 		Layers: map[string]planLayer{
-			"base": {Busybox: busybox, Files: []planFile{{Path: "bin/sh", Mode: 0o777, Link: "/usr/bin/other"}}},
+			"base": {Busybox: busybox, Toolbox: toolbox, Files: []planFile{{Path: "bin/sh", Mode: 0o777, Link: "/usr/bin/other"}}},
 			"tool": {Files: []planFile{
 				{Path: "opt", Mode: 0o755, Folder: true}, {Path: "opt/tool", Mode: 0o6755, From: from},
 				{Path: "opt/words", Mode: 0o644, Content: "words\n"},
@@ -91,6 +87,9 @@ func TestPlan(t *testing.T) {
 		t.Errorf("layers %v and %v; the first is one of both", layers[0], layers[1])
 	}
 	shell := filesOf(t, mutate.Extract(images[1]))
+	if !slices.Contains(shell, "Lrwxrwxrwx bin/printenv -> toolbox") {
+		t.Errorf("no printenv in %q", shell)
+	}
 	if !slices.Contains(shell, "Lrwxrwxrwx bin/sh -> /usr/bin/other") || slices.Contains(shell, "Lrwxrwxrwx bin/sh -> busybox") {
 		t.Errorf("a file does not replace that of busybox: %q", shell)
 	}

@@ -125,6 +125,9 @@ func TestRealImages(t *testing.T) {
 		}
 	}
 	runs("busybox", "uid=0(root)", "sh", "-c", "id && touch /tmp/file && env true")
+	runs("busybox", "wget: dial tcp", "sh", "-c", "wget -T 1 -O- http://127.0.0.1:1 2>&1; true")
+	runs("busybox", "curl: (7)", "sh", "-c", "curl -m 1 http://127.0.0.1:1 2>&1; true")
+	runs("busybox", "/usr/local/sbin:", "printenv", "PATH")
 	runs("coredns", "CoreDNS-", "/coredns", "-version")
 	runs("flannel", "flannel v", "/flanneld", "-version")
 	runs("metrics-server", "metrics-server v", "/metrics-server", "--version")

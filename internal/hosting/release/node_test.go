@@ -44,6 +44,7 @@ func fakeNode(t *testing.T) string {
 	}
 	says("upstream/runc/main.go", "", `"runc version 1.88.8"`)
 	says("pause/main.go", "", `"pause"`)
+	says("toolbox/main.go", "", `"toolbox"`)
 	put(t, filepath.Join(dir, "coredns/go.mod"), "module example.test/node/coredns\n\ngo 1.24\n")
 	says("coredns/main.go", "", `"coredns"`)
 	put(t, filepath.Join(dir, "flannel/go.mod"), "module example.test/node/flannel\n\ngo 1.24\n")
@@ -65,7 +66,7 @@ import (
 )
 
 func main() {
-	for i, name := range []string{"pause", "coredns", "flannel", "plugins", "metrics-server", "agent", "busybox"} {
+	for i, name := range []string{"pause", "coredns", "flannel", "plugins", "metrics-server", "agent", "busybox", "toolbox", "shell"} {
 		file := os.Args[4+2*i]
 		if name == "plugins" {
 			file += "/bridge"
@@ -78,7 +79,7 @@ func main() {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		if name == "plugins" {
+		if name == "plugins" || name == "toolbox" || name == "shell" {
 			continue
 		}
 		fmt.Printf("%s.tar\tkqueen.internal/%s:1\n", name, name)
@@ -368,7 +369,7 @@ func TestDebianParts(t *testing.T) {
 		}
 		return path
 	}
-	real := map[string]string{"go": find("go"), "gcc": find("gcc"), "pkg-config": find("pkg-config"), "busybox": find("busybox")}
+	real := map[string]string{"go": find("go"), "gcc": find("gcc"), "pkg-config": find("pkg-config"), "busybox": find("busybox"), "bash": find("bash")}
 	for name, tc := range map[string]struct {
 		change map[string]string // program to what it is, nothing when it is missing
 		want   string
@@ -377,6 +378,7 @@ func TestDebianParts(t *testing.T) {
 		"NoPkgConfig":    {map[string]string{"pkg-config": ""}, "apt-get install pkg-config"},
 		"NoBusybox":      {map[string]string{"busybox": ""}, "apt-get install busybox-static"},
 		"DynamicBusybox": {map[string]string{"busybox": find("bash")}, "apt-get install busybox-static"},
+		"NoShell":        {map[string]string{"bash": ""}, "apt-get install bash"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := t.TempDir()

@@ -50,7 +50,7 @@ type nodeBuilder struct {
 	module      string // absolute
 	versions    map[string]string
 	containerd  Version
-	busybox     string // the program that becomes an image
+	debian      debian
 	fingerprint string
 }
 
@@ -78,12 +78,10 @@ func newNodeBuilder(ctx context.Context, module string) (*nodeBuilder, error) {
 	if b.containerd, err = ParseVersion(b.versions[containerdModule]); err != nil {
 		return nil, fmt.Errorf("%s requires %s: %w", filepath.Join(module, modFile), containerdModule, err)
 	}
-	libraries, busybox, err := debianParts(ctx)
-	if err != nil {
+	if b.debian, err = findDebian(ctx); err != nil {
 		return nil, err
 	}
-	b.busybox = busybox
-	if b.fingerprint, err = b.fingerprintNow(ctx, append(libraries, busybox)); err != nil {
+	if b.fingerprint, err = b.fingerprintNow(ctx, b.debian.files()); err != nil {
 		return nil, fmt.Errorf("fingerprint of %s: %w", module, err)
 	}
 	return b, nil
@@ -123,7 +121,7 @@ func (b *nodeBuilder) builds() []nodeBuild {
 			ldflags:  "-linkmode external -extldflags -static-pie",
 			packages: []string{runcModule},
 		},
-		{name: "pause", out: scratchFolder, packages: []string{"./pause", "./images"}},
+		{name: "pause and toolbox", out: scratchFolder, packages: []string{"./pause", "./toolbox", "./images"}},
 		{name: "CoreDNS", out: scratchFolder, module: "coredns", packages: []string{"."}},
 		{name: "flannel", out: scratchFolder, module: "flannel", packages: []string{"."}},
 		{name: "metrics-server", out: scratchFolder, module: "metrics-server", packages: []string{"."}},
@@ -216,9 +214,15 @@ func (b *nodeBuilder) packImages(ctx context.Context, dir string) (map[string]st
 		return nil, err
 	}
 	scratch := func(name string) string { return filepath.Join(dir, scratchFolder, name) }
-	cmd := exec.CommandContext(ctx, scratch("images"), "-out", filepath.Join(dir, imagesFolder),
-		"-pause", scratch("pause"), "-coredns", scratch("coredns"),
-		"-flannel", scratch("flannel"), "-plugins", filepath.Join(dir, cniFolder), "-metrics-server", scratch("metrics-server"), "-agent", scratch("agent"), "-busybox", b.busybox)
+	args := []string{
+		"-out", filepath.Join(dir, imagesFolder), "-pause", scratch("pause"), "-coredns", scratch("coredns"),
+		"-flannel", scratch("flannel"), "-plugins", filepath.Join(dir, cniFolder), "-metrics-server", scratch("metrics-server"),
+		"-agent", scratch("agent"), "-busybox", b.debian.busybox, "-toolbox", scratch("toolbox"),
+	}
+	for _, file := range b.debian.shell {
+		args = append(args, "-shell", file)
+	}
+	cmd := exec.CommandContext(ctx, scratch("images"), args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

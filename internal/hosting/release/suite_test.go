@@ -36,7 +36,7 @@ func TestArchivesOf(t *testing.T) {
 
 // TestSuitePlan looks for what would make the packer stop, or a container not start.
 func TestSuitePlan(t *testing.T) {
-	b := &suiteBuilder{busybox: "/bin/busybox", debian: []string{"/lib64/ld.so", "/usr/bin/bash", "/usr/bin/nc.openbsd"}}
+	b := &suiteBuilder{busybox: "/bin/busybox", programs: []string{"/lib64/ld.so", "/usr/bin/bash", "/usr/bin/nc.openbsd"}}
 	var names []string
 	for _, image := range suiteImages() {
 		names = append(names, image.name+":1")
@@ -99,7 +99,7 @@ func TestWithLibraries(t *testing.T) {
 
 func TestSuiteRefuses(t *testing.T) {
 	_, err := withLibraries(t.Context(), []string{"no-such-program"})
-	if !errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), "install the packages bash") {
+	if !errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), "no-such-program") {
 		t.Errorf("a missing program: %v", err)
 	}
 	busybox, err := exec.LookPath("busybox")

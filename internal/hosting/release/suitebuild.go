@@ -17,7 +17,7 @@ const testsPackage = KubernetesModule + "/test/e2e"
 type suiteBuilder struct {
 	module, node string // absolute
 	version      Version
-	debian       []string // programs of this machine that go into images, with the libraries that they need
+	programs     []string // of this machine, which go into images, with the libraries that they need
 	busybox      string
 	fingerprint  string
 }
@@ -31,11 +31,13 @@ func newSuiteBuilder(ctx context.Context, v Version, src SuiteSource) (*suiteBui
 	if b.node, err = filepath.Abs(src.Node); err != nil {
 		return nil, fmt.Errorf("module %s: %w", src.Node, err)
 	}
-	if _, b.busybox, err = debianParts(ctx); err != nil {
+	found, err := findDebian(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if b.debian, err = withLibraries(ctx, imagePrograms); err != nil {
-		return nil, err
+	b.busybox = found.busybox
+	if b.programs, err = withLibraries(ctx, imagePrograms); err != nil {
+		return nil, fmt.Errorf("%w; install the packages bash, bind9-dnsutils, curl and netcat-openbsd", err)
 	}
 	if b.fingerprint, err = b.fingerprintNow(ctx); err != nil {
 		return nil, fmt.Errorf("fingerprint of %s: %w", src.Module, err)
@@ -77,7 +79,7 @@ func (b *suiteBuilder) builds() []suiteBuild {
 			return append(args, "-ldflags", ldflags, "-o", filepath.Join(out, suiteTests), testsPackage)
 		}},
 		{name: "programs for images", dir: b.module, packages: ofModule, args: programs(ofModule...)},
-		{name: "pause", dir: b.node, packages: []string{"./pause", "./images"}, args: programs("./pause", "./images")},
+		{name: "pause and toolbox", dir: b.node, packages: []string{"./pause", "./toolbox", "./images"}, args: programs("./pause", "./toolbox", "./images")},
 		{name: "CoreDNS", dir: filepath.Join(b.node, "coredns"), packages: []string{"."}, args: programs(".")},
 	}
 }
@@ -97,12 +99,16 @@ func (b *suiteBuilder) fingerprintNow(ctx context.Context) (string, error) {
 		images = append(images, image.name+":")
 	}
 	fmt.Fprintf(sum, "%s\x00%+v\x00", registriesFile, b.plan(images, "", ""))
-	for _, module := range []string{b.module, filepath.Join(b.node, "images"), filepath.Join(b.node, "pause"), filepath.Join(b.node, "coredns")} {
-		if err := addSource(sum, module, false); err != nil {
+	folders := []string{b.module}
+	for _, name := range []string{"images", "pause", "toolbox", "coredns"} {
+		folders = append(folders, filepath.Join(b.node, name))
+	}
+	for _, folder := range folders {
+		if err := addSource(sum, folder, false); err != nil {
 			return "", err
 		}
 	}
-	for _, file := range append(b.debian, b.busybox) {
+	for _, file := range append(b.programs, b.busybox) {
 		if err := addFile(sum, file, file); err != nil {
 			return "", err
 		}

@@ -1,12 +1,8 @@
 package release
 
 import (
-	"context"
-	"debug/elf"
 	"encoding/json"
-	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -40,6 +36,7 @@ type imagePlan struct {
 
 type imageLayer struct {
 	Busybox string      `json:"busybox,omitempty"`
+	Toolbox string      `json:"toolbox,omitempty"`
 	Files   []imageFile `json:"files"`
 }
 
@@ -119,7 +116,7 @@ func (b *suiteBuilder) plan(names []string, built, upstream string) imagePlan {
 	setuid := program("usr/local/bin/nnp", "nonewprivs")
 	setuid.Mode |= 0o6000
 	p := imagePlan{Layers: map[string]imageLayer{
-		layerBusybox: {Busybox: b.busybox, Files: []imageFile{
+		layerBusybox: {Busybox: b.busybox, Toolbox: filepath.Join(built, "toolbox"), Files: []imageFile{
 			{Path: "etc/passwd", Mode: 0o644, Content: "root:x:0:0:root:/root:/bin/sh\nuser-defined-in-image:x:1000:1000::/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"},
 			{Path: "etc/group", Mode: 0o644, Content: "root:x:0:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\nnogroup:x:65534:\n"},
 		}},
@@ -173,7 +170,7 @@ func archivesOf(names []string) []imageArchive {
 // debianFiles are programs in /usr/bin, before busybox in PATH, and libraries where the loader looks for them.
 func (b *suiteBuilder) debianFiles() []imageFile {
 	files := []imageFile{{Path: "bin/sh", Mode: 0o777, Link: "/usr/bin/bash"}}
-	for _, from := range b.debian {
+	for _, from := range b.programs {
 		to := strings.TrimPrefix(from, "/")
 		if name := filepath.Base(from); slices.Contains(imagePrograms, name) {
 			to = "usr/bin/" + strings.TrimSuffix(name, ".openbsd")
@@ -191,53 +188,4 @@ func (p imagePlan) write(dir string) (string, error) {
 	}
 	file := filepath.Join(dir, "plan.json")
 	return file, os.WriteFile(file, data, 0o644)
-}
-
-// withLibraries are programs of this machine, and the libraries and the loader without which they do not start, as
-// the loader itself tells.
-func withLibraries(ctx context.Context, programs []string) ([]string, error) {
-	var all []string
-	for _, name := range programs {
-		program, err := exec.LookPath(name)
-		if err != nil {
-			return nil, fmt.Errorf("a program for images: %w; install the packages bash, bind9-dnsutils, curl and netcat-openbsd", err)
-		}
-		loader, err := loaderOf(program)
-		if err != nil {
-			return nil, err
-		}
-		said, err := ask(ctx, loader, "--list", program)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, program, loader)
-		for line := range strings.Lines(said) { // libm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f716c520000)
-			if _, found, ok := strings.Cut(line, " => "); ok {
-				library, _, _ := strings.Cut(strings.TrimSpace(found), " ")
-				all = append(all, library)
-			}
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all), nil
-}
-
-// loaderOf is the interpreter that a program names.
-func loaderOf(program string) (string, error) {
-	file, err := elf.Open(program)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", program, err)
-	}
-	defer file.Close()
-	for _, part := range file.Progs {
-		if part.Type != elf.PT_INTERP {
-			continue
-		}
-		name := make([]byte, part.Filesz)
-		if _, err := part.ReadAt(name, 0); err != nil {
-			return "", fmt.Errorf("read the loader of %s: %w", program, err)
-		}
-		return strings.TrimRight(string(name), "\x00"), nil
-	}
-	return "", fmt.Errorf("%s names no loader", program)
 }
