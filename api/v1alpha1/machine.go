@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,6 +107,11 @@ type MachineSpec struct {
 	// Resources are what the machine has; what is absent is not bounded. They cannot be changed.
 	// +optional
 	Resources *MachineResources `json:"resources,omitempty"`
+	// VolumeCapacity is how many bytes the volumes of class local on the disk of the machine may have together, such as "50Gi"; when
+	// it is absent, as many as their file system has. A change is applied to the node.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="must be from 0 to 1Pi"
+	VolumeCapacity *resource.Quantity `json:"volumeCapacity,omitempty"`
 	// Labels of the node.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64

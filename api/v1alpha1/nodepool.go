@@ -66,6 +66,8 @@ const (
 	LabelNodePool = "kqueen.io/nodepool"
 	// LabelProvider on a Node names the machine provider.
 	LabelProvider = "kqueen.io/machine-provider"
+	// LabelVolumeCapacity on a Node is spec.volumeCapacity of its Machine, for the addon local-volumes.
+	LabelVolumeCapacity = "kqueen.io/volume-capacity"
 	// LabelProxy on a Node says what runs kube-proxy there: with the value ProxyMachine no pod has to.
 	LabelProxy = "kqueen.io/kube-proxy"
 	// ProxyMachine is kube-proxy as a program of the machine, beside the kubelet.
@@ -169,6 +171,11 @@ type MachineTemplate struct {
 	// the machines.
 	// +optional
 	Resources *MachineResources `json:"resources,omitempty"`
+	// VolumeCapacity is how many bytes the volumes of class local on the disk of each machine may have together, such as "50Gi"; when
+	// it is absent, as many as their file system has. A change is applied to the existing nodes.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="must be from 0 to 1Pi"
+	VolumeCapacity *resource.Quantity `json:"volumeCapacity,omitempty"`
 	// Labels of the nodes. A change is applied to the existing nodes.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64

@@ -781,6 +781,11 @@ func (in *MachineSpec) DeepCopyInto(out *MachineSpec) {
 		*out = new(MachineResources)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.VolumeCapacity != nil {
+		in, out := &in.VolumeCapacity, &out.VolumeCapacity
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	if in.Labels != nil {
 		in, out := &in.Labels, &out.Labels
 		*out = make(map[string]string, len(*in))
@@ -848,6 +853,11 @@ func (in *MachineTemplate) DeepCopyInto(out *MachineTemplate) {
 		in, out := &in.Resources, &out.Resources
 		*out = new(MachineResources)
 		(*in).DeepCopyInto(*out)
+	}
+	if in.VolumeCapacity != nil {
+		in, out := &in.VolumeCapacity, &out.VolumeCapacity
+		x := (*in).DeepCopy()
+		*out = &x
 	}
 	if in.Labels != nil {
 		in, out := &in.Labels, &out.Labels

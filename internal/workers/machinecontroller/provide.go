@@ -158,6 +158,9 @@ func nodeLabels(m *v1alpha1.Machine) map[string]string {
 		labels = map[string]string{}
 	}
 	labels[v1alpha1.LabelProvider] = m.Spec.Provider
+	if c := m.Spec.VolumeCapacity; c != nil {
+		labels[v1alpha1.LabelVolumeCapacity] = c.String()
+	}
 	if pool := m.Labels[v1alpha1.LabelNodePool]; pool != "" {
 		labels[v1alpha1.LabelNodePool] = pool
 	}

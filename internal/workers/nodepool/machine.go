@@ -37,7 +37,7 @@ func newMachine(p *v1alpha1.NodePool, version string) *v1alpha1.Machine {
 // follow copies into a machine what can be changed while it runs.
 func follow(p *v1alpha1.NodePool, m *v1alpha1.Machine) {
 	template := p.Spec.Template.DeepCopy()
-	m.Spec.Labels, m.Spec.Taints, m.Spec.Drain = template.Labels, template.Taints, template.Drain
+	m.Spec.Labels, m.Spec.Taints, m.Spec.Drain, m.Spec.VolumeCapacity = template.Labels, template.Taints, template.Drain, template.VolumeCapacity
 	labels := maps.Clone(m.Labels)
 	if labels == nil {
 		labels = map[string]string{}
@@ -50,7 +50,8 @@ func follow(p *v1alpha1.NodePool, m *v1alpha1.Machine) {
 func differs(p *v1alpha1.NodePool, m *v1alpha1.Machine) bool {
 	template, same := &p.Spec.Template, equality.Semantic.DeepEqual // none are like an empty list
 	return m.Labels[v1alpha1.LabelCluster] != p.Spec.ClusterName || m.Labels[v1alpha1.LabelNodePool] != p.Name ||
-		!same(m.Spec.Drain, template.Drain) || !same(m.Spec.Labels, template.Labels) || !same(m.Spec.Taints, template.Taints)
+		!same(m.Spec.Drain, template.Drain) || !same(m.Spec.Labels, template.Labels) || !same(m.Spec.Taints, template.Taints) ||
+		!same(m.Spec.VolumeCapacity, template.VolumeCapacity)
 }
 
 // suffix makes names of a pool's machines differ: a letter and four letters or digits.

@@ -81,6 +81,7 @@ func describeNode(ctx context.Context, e *connection.Env, name string) error {
 		"Version", describe.VersionOnTheWay(status.Version, spec.Version),
 		"Provider", spec.Provider,
 		"Resources", resourcesInWords(spec.Resources),
+		"Volume capacity", quantityInWords(spec.VolumeCapacity),
 		"Provider ID", status.ProviderID,
 		"Address", status.Address,
 		"Isolation", isolationInWords(status),

@@ -106,6 +106,7 @@ func describePoolSpec(p *describe.Page, organization string, pool *v1alpha1.Node
 	p.Fields("  ",
 		"Provider", spec.Template.Provider,
 		"Resources", resourcesInWords(spec.Template.Resources),
+		"Volume capacity", quantityInWords(spec.Template.VolumeCapacity),
 		"Labels", describe.Pairs(spec.Template.Labels),
 		"Taints", taintsInWords(spec.Template.Taints),
 		"Drain timeout", patience(spec.Template.Drain.Timeout()),

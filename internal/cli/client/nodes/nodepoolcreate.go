@@ -72,6 +72,7 @@ func (c *poolCreation) registerFlags(cmd *cobra.Command) {
 	flags.StringVar(&spec.Template.Provider, "provider", spec.Template.Provider, "what creates the machines: local, or manual for machines of your own")
 	flags.Var(amount{&c.resources.CPU}, "cpu", "processors of each node, such as 2 or 500m (default all of the host's)")
 	flags.Var(amount{&c.resources.Memory}, "memory", "memory of each node, such as 4Gi (default all of the host's)")
+	flags.Var(amount{&spec.Template.VolumeCapacity}, "volume-capacity", "what the volumes on the disk of each node may have together, such as 50Gi (default what the disk has)")
 	flags.StringArrayVar(&c.labels, "label", nil, "label of the nodes, as KEY=VALUE; may be repeated")
 	flags.StringArrayVar(&c.taints, "taint", nil, "taint of the nodes, as KEY[=VALUE]:EFFECT; may be repeated")
 	flags.Var(period{spec.Health.UnreadyTimeoutSeconds}, "unready-timeout", "how long a node may be unready before it is replaced")
@@ -86,7 +87,7 @@ func (c *poolCreation) registerFlags(cmd *cobra.Command) {
 		"provider": command.OneOf(v1alpha1.ProviderLocal, v1alpha1.ProviderManual),
 	}
 	for _, name := range []string{
-		"cluster", "nodes", "min", "max", "version", "provider", "cpu", "memory", "label", "taint", "unready-timeout", "startup-timeout",
+		"cluster", "nodes", "min", "max", "version", "provider", "cpu", "memory", "volume-capacity", "label", "taint", "unready-timeout", "startup-timeout",
 		"drain-timeout", "max-unhealthy", "max-surge", "max-unavailable",
 	} {
 		c.Excludes = append(c.Excludes, name)

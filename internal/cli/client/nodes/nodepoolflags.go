@@ -111,6 +111,14 @@ func resourcesInWords(r *v1alpha1.MachineResources) string {
 	return strings.Join(words, ", ")
 }
 
+// quantityInWords is empty for one that is not said.
+func quantityInWords(q *resource.Quantity) string {
+	if q == nil {
+		return ""
+	}
+	return q.String()
+}
+
 // period is a number of seconds, written as a duration such as 90s or 10m, as the value of a flag.
 type period struct{ seconds *int32 }
 
