@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
+
+	"k8s.io/utils/ptr"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/platform/invalid"
@@ -46,15 +49,32 @@ func Choose(cni string, settings ...[]v1alpha1.AddonSetting) []Chosen {
 	return out
 }
 
-// Check says what is wrong with settings, which stand at a field such as "spec.addons". The error is an *invalid.Error that
-// names the place.
-func Check(field string, settings []v1alpha1.AddonSetting) error {
+// Check says what is wrong with settings, which stand at a field such as "spec.addons". What an object had already it keeps: a
+// later catalogue that does not know a setting keeps no user from changing the rest. The error is an *invalid.Error that names the
+// place.
+func Check(field string, had, settings []v1alpha1.AddonSetting) error {
 	for i, s := range settings {
+		if slices.ContainsFunc(had, func(h v1alpha1.AddonSetting) bool { return same(h, s) }) {
+			continue
+		}
 		if err := check(fmt.Sprintf("%s[%d]", field, i), s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// same says whether two settings say the same.
+func same(a, b v1alpha1.AddonSetting) bool {
+	return a.Name == b.Name && ptr.Equal(a.Enabled, b.Enabled) && schema.Same(raw(a), raw(b))
+}
+
+// raw are the values of a setting as they were written; nil for none.
+func raw(s v1alpha1.AddonSetting) json.RawMessage {
+	if s.Values == nil {
+		return nil
+	}
+	return s.Values.Raw
 }
 
 func check(field string, s v1alpha1.AddonSetting) error {
@@ -65,11 +85,7 @@ func check(field string, s v1alpha1.AddonSetting) error {
 	if a.CNI != "" && s.Enabled != nil {
 		return invalid.New(field+".enabled", "%s belongs to spec.cni %s and cannot be switched", a.Name, a.CNI)
 	}
-	var values json.RawMessage
-	if s.Values != nil {
-		values = s.Values.Raw
-	}
-	return schema.Check(field+".values", a.Schema, values)
+	return schema.Check(field+".values", a.Schema, raw(s))
 }
 
 func names() []string {
