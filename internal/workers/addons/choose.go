@@ -21,29 +21,63 @@ type Chosen struct {
 	Values map[string]any
 }
 
-// Choose returns the addons that a cluster has, in the order of the catalogue. Of several settings of one addon a later one
-// counts, field by field and value by value: those of the provisioner come first, then the organization's and the cluster's. What
-// [Check] refuses does not count. It is pure.
-func Choose(cni string, settings ...[]v1alpha1.AddonSetting) []Chosen {
-	var out []Chosen
+// Settled is an addon of the catalogue with all that settings say of it for a cluster.
+type Settled struct {
+	Chosen
+
+	// Enabled says whether the cluster has it, and From who says so.
+	Enabled bool
+	From    Source
+}
+
+// Source is who says whether a cluster has an addon.
+type Source int
+
+// The sources, those that count more later.
+const (
+	// FromCatalogue: no setting says it, or none can, because the addon belongs to a CNI.
+	FromCatalogue Source = iota
+	FromProvisioner
+	FromOrganization
+	FromCluster
+)
+
+// Settle says how each addon of the catalogue is to be in a cluster, in the order of the catalogue. Settings are those of the
+// provisioner, the organization and the cluster, in this order: of several settings of one addon a later one counts, field by
+// field and value by value. What [Check] refuses does not count. It is pure.
+func Settle(cni string, settings ...[]v1alpha1.AddonSetting) []Settled {
+	var out []Settled
 	for _, a := range Catalogue() {
-		enabled, values := a.Default, defaults(a.Schema)
-		for _, all := range settings {
-			for _, s := range all {
-				if s.Name != a.Name || check("", s) != nil {
-					continue
-				}
-				if s.Enabled != nil {
-					enabled = *s.Enabled
-				}
-				maps.Copy(values, decode(s))
-			}
+		s := Settled{Chosen: Chosen{a, defaults(a.Schema)}, Enabled: a.Default}
+		for i, all := range settings {
+			s.apply(FromCatalogue+Source(i)+1, all)
 		}
 		if a.CNI != "" {
-			enabled = a.CNI == cni
+			s.Enabled = a.CNI == cni
 		}
-		if enabled {
-			out = append(out, Chosen{a, values})
+		out = append(out, s)
+	}
+	return out
+}
+
+func (s *Settled) apply(from Source, settings []v1alpha1.AddonSetting) {
+	for _, said := range settings {
+		if said.Name != s.Name || check("", said) != nil {
+			continue
+		}
+		if said.Enabled != nil {
+			s.Enabled, s.From = *said.Enabled, from
+		}
+		maps.Copy(s.Values, decode(said))
+	}
+}
+
+// Choose returns the addons that a cluster has, of [Settle].
+func Choose(cni string, settings ...[]v1alpha1.AddonSetting) []Chosen {
+	var out []Chosen
+	for _, s := range Settle(cni, settings...) {
+		if s.Enabled {
+			out = append(out, s.Chosen)
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package addons
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -113,6 +114,26 @@ func TestCheck(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestSettle: who says whether a cluster has an addon is told, also of one that it does not have.
+func TestSettle(t *testing.T) {
+	values := func(name string) []v1alpha1.AddonSetting {
+		return []v1alpha1.AddonSetting{{Name: name, Values: valuesOf(`{"replicas":3}`)}}
+	}
+	got := map[string]string{}
+	for _, s := range Settle(v1alpha1.CNIFlannel, []v1alpha1.AddonSetting{off("kube-proxy"), off("coredns")}, []v1alpha1.AddonSetting{off("metrics-server"), on("coredns", "")}, append(values("coredns"), on("kube-proxy", ""))) {
+		got[s.Name] = fmt.Sprintf("%t from %d with %v", s.Enabled, s.From, s.Values)
+	}
+	want := map[string]string{
+		"flannel":        fmt.Sprintf("true from %d with map[]", FromCatalogue),
+		"kube-proxy":     fmt.Sprintf("true from %d with map[]", FromCluster),
+		"coredns":        fmt.Sprintf("true from %d with map[replicas:3]", FromOrganization),
+		"metrics-server": fmt.Sprintf("false from %d with map[resolutionSeconds:15]", FromOrganization),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
