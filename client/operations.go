@@ -55,6 +55,8 @@ var operations = map[string]Operation{
 	"removeMember":                 {Method: http.MethodDelete, Path: "/organizations/{organization}/members/{member}"},
 	"listOperations":               {Method: http.MethodGet, Path: "/organizations/{organization}/operations"},
 	"listEvents":                   {Method: http.MethodGet, Path: "/organizations/{organization}/events"},
+	"listAddons":                   {Method: http.MethodGet, Path: "/addons"},
+	"listClusterAddons":            {Method: http.MethodGet, Path: "/organizations/{organization}/clusters/{cluster}/addons"},
 	"listAudit":                    {Method: http.MethodGet, Path: "/audit"},
 	"listOrganizationAudit":        {Method: http.MethodGet, Path: "/organizations/{organization}/audit"},
 	"exportAudit":                  {Method: http.MethodGet, Path: "/audit/export"},
@@ -161,6 +163,16 @@ func (c *Client) BreakGlass(ctx context.Context, organization, cluster string) (
 // CreateJoinToken returns what a machine joins its cluster with, which is a secret (operation createJoinToken).
 func (c *Client) CreateJoinToken(ctx context.Context, organization, machine string) (*rest.JoinToken, error) {
 	return called[rest.JoinToken](ctx, c, "createJoinToken", nil, nil, organization, machine)
+}
+
+// ListAddons returns the addons that clusters can have (operation listAddons).
+func (c *Client) ListAddons(ctx context.Context) (*rest.Page[rest.Addon], error) {
+	return called[rest.Page[rest.Addon]](ctx, c, "listAddons", nil, nil)
+}
+
+// ListClusterAddons returns how each addon is set in a cluster, and how it is (operation listClusterAddons).
+func (c *Client) ListClusterAddons(ctx context.Context, organization, cluster string) (*rest.Page[rest.ClusterAddon], error) {
+	return called[rest.Page[rest.ClusterAddon]](ctx, c, "listClusterAddons", nil, nil, organization, cluster)
 }
 
 // GetQuota returns what an organization may have and what it has (operation getQuota).

@@ -20,6 +20,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/admission"
 	"kqueen.io/kqueen/internal/tenancy/organization"
+	"kqueen.io/kqueen/internal/workers/addons"
 	"kqueen.io/kqueen/internal/workers/nodepool"
 )
 
@@ -28,11 +29,18 @@ func validators(
 	scheme *runtime.Scheme, clusters *cluster.Validator, pools nodepool.Validator, limits *organization.Limits, direct client.Reader, machines netip.Prefix,
 ) map[string]http.Handler {
 	return map[string]http.Handler{
-		"organizations": webhook.WithValidator(scheme, admission.Chain(organization.ValidateAddons(), organization.ValidateEgress(func() ([]egress.Closed, error) {
-			return closedRanges(machines)
-		}))),
-		"provisioners":    webhook.WithValidator(scheme, limits.Provisioners()),
-		"clusters":        webhook.WithValidator(scheme, admission.Chain(clusters, limits.Clusters())),
+		"organizations": webhook.WithValidator(scheme, admission.Chain(
+			addons.Validator("Organization", func(o *v1alpha1.Organization) []v1alpha1.AddonSetting { return o.Spec.Addons }),
+			organization.ValidateEgress(func() ([]egress.Closed, error) { return closedRanges(machines) }),
+		)),
+		"provisioners": webhook.WithValidator(scheme, admission.Chain(
+			addons.Validator("Provisioner", func(p *v1alpha1.Provisioner) []v1alpha1.AddonSetting { return p.Spec.Addons }),
+			limits.Provisioners(),
+		)),
+		"clusters": webhook.WithValidator(scheme, admission.Chain(
+			addons.Validator("Cluster", func(c *v1alpha1.Cluster) []v1alpha1.AddonSetting { return c.Spec.Addons }),
+			clusters, limits.Clusters(),
+		)),
 		"nodepools":       webhook.WithValidator(scheme, admission.Chain[*v1alpha1.NodePool](pools, limits.NodePools())),
 		"nodepools/scale": webhook.WithValidator(scheme, limits.Scales(direct)),
 	}

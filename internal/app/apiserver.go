@@ -37,6 +37,7 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/audit"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
 	"kqueen.io/kqueen/internal/tenancy/organization"
+	"kqueen.io/kqueen/internal/workers/prepare"
 )
 
 const (
@@ -114,7 +115,9 @@ func (d *apiServer) close() error {
 }
 
 // assemble creates the server, once there is an admin plane for it to call.
-func (a *App) assemble(ctx context.Context, d *apiServer, config *rest.Config, mgr manager.Manager, limits *organization.Limits) error {
+func (a *App) assemble(
+	ctx context.Context, d *apiServer, config *rest.Config, mgr manager.Manager, limits *organization.Limits, prepares *prepare.Preparer,
+) error {
 	cursors, err := replaceableKey(a, "cursors")
 	if err != nil {
 		return fmt.Errorf("key of the cursors: %w", err)
@@ -140,7 +143,8 @@ func (a *App) assemble(ctx context.Context, d *apiServer, config *rest.Config, m
 		}
 	}
 	d.server, err = server.New(server.Config{
-		Plane: plane, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: d.audit, Limits: limits, Issuer: d.issuer, Answers: d.answers,
+		Plane: plane, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: d.audit, Limits: limits, Addons: prepares,
+		Issuer: d.issuer, Answers: d.answers,
 		ClusterLog: func(_ context.Context, plane types.UID) (*os.Root, error) {
 			return a.supervisor.Folder(string(plane), controlplane.AuditDir)
 		},

@@ -126,7 +126,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	limits := organization.NewLimits(mgr.GetClient(), time.Now)
 	limits.Host, limits.DataStore, limits.PodSecurity = resourcesOf(machines.HostSize()), storeOf(drivers), levelOf(drivers)
 	looked := make(chan struct{})
-	if err := a.addAPI(ctx, d, plane, mgr, limits, looked); err != nil {
+	if err := a.addAPI(ctx, d, plane, mgr, limits, prepares, looked); err != nil {
 		return err
 	}
 	validator := &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}
@@ -184,11 +184,13 @@ func (a *App) sweep(ctx context.Context, direct client.Reader, machines machine.
 // addAPI adds the REST API. It answers as soon as the caches are filled and looked is closed: until then a status speaks of an
 // earlier life, and a caller that waits for a cluster would be told at once that it is ready. One object that cannot be
 // looked at does not keep the API from answering for long.
-func (a *App) addAPI(ctx context.Context, d *apiServer, plane *engine.Plane, mgr ctrl.Manager, limits *organization.Limits, looked <-chan struct{}) error {
+func (a *App) addAPI(
+	ctx context.Context, d *apiServer, plane *engine.Plane, mgr ctrl.Manager, limits *organization.Limits, prepares *prepare.Preparer, looked <-chan struct{},
+) error {
 	if err := limits.Follow(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
-	if err := a.assemble(ctx, d, plane.Config, mgr, limits); err != nil {
+	if err := a.assemble(ctx, d, plane.Config, mgr, limits, prepares); err != nil {
 		return fmt.Errorf("assemble the API server: %w", err)
 	}
 	a.api.Store(d)

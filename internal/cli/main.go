@@ -16,6 +16,7 @@ import (
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/cli/client/access"
 	"kqueen.io/kqueen/internal/cli/client/activity"
+	"kqueen.io/kqueen/internal/cli/client/addon"
 	"kqueen.io/kqueen/internal/cli/client/audit"
 	"kqueen.io/kqueen/internal/cli/client/cluster"
 	"kqueen.io/kqueen/internal/cli/client/nodes"
@@ -83,11 +84,12 @@ Start it on this machine with "kqueen up", and create a cluster with
 	root.SetFlagErrorFunc(flagError)
 	e.Flags.Register(root)
 	_ = root.RegisterFlagCompletionFunc("org", kinds.CompleteNames(e, kinds.Organization, -1))
-	machines, releases, user := nodes.NewNodeCommand(e), release.NewCommand(e), access.NewUserCommand(e)
+	clusters, machines, releases, user := cluster.NewCommand(e), nodes.NewNodeCommand(e), release.NewCommand(e), access.NewUserCommand(e)
+	clusters.AddCommand(addon.NewClusterCommand(e))
 	machines.AddCommand(node.Commands(e)...)
 	releases.AddCommand(host.ReleaseCommands(e)...)
 	user.AddCommand(host.UserCommands(e)...)
-	root.AddCommand(cluster.NewCommand(e), nodes.NewNodePoolCommand(e), machines, releases, provisioner.NewCommand(e), newVersionCommand(e), newExitCodesTopic())
+	root.AddCommand(clusters, nodes.NewNodePoolCommand(e), machines, releases, provisioner.NewCommand(e), addon.NewCommand(e), newVersionCommand(e), newExitCodesTopic())
 	root.AddCommand(organization.NewCommand(e), organization.NewMemberCommand(e), access.NewServiceAccountCommand(e), cluster.NewControlPlaneCommand(e),
 		activity.NewEventCommand(e), activity.NewOperationCommand(e))
 	root.AddCommand(access.NewLoginCommand(e, func(ctx context.Context) (string, string) { return here.Installation(ctx, e) }), access.NewLogoutCommand(e), access.NewWhoamiCommand(e), access.NewContextCommand(e),

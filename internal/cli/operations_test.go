@@ -18,6 +18,7 @@ import (
 	"kqueen.io/kqueen/internal/server"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
+	"kqueen.io/kqueen/internal/workers/prepare"
 )
 
 // commandOf says by which command each operation of the API is given. A line is an operationId and the command; a new
@@ -42,6 +43,7 @@ func commandOf() map[string]string {
 		"getQuota": "quota", "listEvents": "event list", "listOperations": "operation list",
 		"listAudit": "audit list", "listOrganizationAudit": "audit list", "exportAudit": "audit export", "exportOrganizationAudit": "audit export", "verifyAudit": "audit verify",
 		"exportClusterAudit": "cluster audit",
+		"listAddons":         "addon list", "listClusterAddons": "cluster addon list",
 
 		"issueCredential": "cluster credential", "issueKubeconfig": "cluster kubeconfig", "breakGlass": "cluster kubeconfig",
 		"createJoinToken": "node join-command",
@@ -83,7 +85,7 @@ func document(t *testing.T) map[string]string {
 	}
 	handler, err := server.New(server.Config{
 		Plane: plane, Own: controlplanetest.Client(t), Key: bytes.Repeat([]byte{9}, 32), Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Issuer: signs,
-		Access: &access.Service{},
+		Access: &access.Service{}, Addons: &prepare.Preparer{},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -165,6 +165,8 @@ func scripts(t *testing.T, config *rest.Config, c client.Client) testscript.Para
 			"joinable":    objectCommand(t.Context(), c, joinable(config)),
 			"token":       objectCommand(t.Context(), c, token),
 			"in-cluster":  objectCommand(t.Context(), c, inCluster),
+
+			"addons-ready": objectCommand(t.Context(), c, addonsReady),
 		},
 	}
 }

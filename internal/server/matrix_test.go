@@ -79,6 +79,8 @@ func matrixOfRest() map[string]route {
 
 		"listReleases": {from: signedIn}, "getRelease": {from: signedIn},
 
+		"listAddons": {from: signedIn}, "listClusterAddons": {from: "viewer"},
+
 		"listProvisioners":  {from: "viewer"},
 		"getProvisioner":    {from: "viewer"},
 		"createProvisioner": {from: "owner", body: `{"name":"new-%d","spec":{"driver":"hosted"}}`},

@@ -1,7 +1,7 @@
 // Package server is the one way in by HTTP: the REST API, its reference, and the pages on which users sign in.
 //
-// It wires. One chain is in front of everything (package chain); handlers are in packages by subject (objects, secrets, accounts,
-// auditlog, pages); what a caller may do is decided by the API server of the admin plane, which every call is made at as
+// It wires. One chain is in front of everything (package chain); handlers are in packages by subject (objects, catalogue, secrets,
+// accounts, auditlog, pages); what a caller may do is decided by the API server of the admin plane, which every call is made at as
 // the caller (rights asks it). The owner of the machine comes by a local socket (package socket) through the same handler.
 //
 // Only the package that wires the program may import it.
@@ -26,6 +26,7 @@ import (
 	"kqueen.io/kqueen/internal/server/accounts"
 	"kqueen.io/kqueen/internal/server/auditlog"
 	"kqueen.io/kqueen/internal/server/body"
+	"kqueen.io/kqueen/internal/server/catalogue"
 	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/kubeapi"
 	"kqueen.io/kqueen/internal/server/objects"
@@ -53,6 +54,8 @@ type Config struct {
 	Access *access.Service
 	Audit  *audit.Log
 	Limits *organization.Limits
+	// Addons are those that clusters can have.
+	Addons catalogue.Addons
 	// ClusterLog opens the audit logs of clusters' own API servers.
 	ClusterLog auditlog.ClusterLog
 	// Answers are kept for callers who ask again.
@@ -131,6 +134,7 @@ func register(api huma.API, c Config, callers client.WithWatch, before *chain.Ch
 	})
 	accounts.Register(api, accounts.Config{Access: c.Access, Flows: flows, Providers: providers, Callers: callers, Rights: may})
 	auditlog.Register(api, c.Audit, may, before.Streams, c.Own, c.ClusterLog)
+	catalogue.Register(api, callers, may, c.Addons)
 	return nil
 }
 

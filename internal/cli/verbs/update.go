@@ -64,9 +64,8 @@ has changed since is not updated.`, n.Singular, n.Plural, kinds.Article(n.Singul
 	f.StringVar(&u.spec, "spec", "", "change of the spec, as a JSON merge patch")
 	f.StringArrayVar(&u.labels, "label", nil, "label to set, as KEY=VALUE, or to remove, as KEY-; may be repeated")
 	f.StringArrayVar(&u.annotations, "annotation", nil, "annotation to set, as KEY=VALUE, or to remove, as KEY-; may be repeated")
-	f.StringVar(&u.dryRun, "dry-run", dryRunNone, "check and print, but change nothing: none, server")
+	RegisterDryRun(cmd, &u.dryRun)
 	command.RegisterOutput(cmd, &u.format, "", []string{"name", "json", "yaml"})
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", command.OneOf(dryRunNone, dryRunServer))
 	for _, name := range []string{"spec", "label", "annotation"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, command.NoCompletion)
 	}
@@ -79,9 +78,11 @@ func (u *Updating) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	says := len(patch.Labels)+len(patch.Annotations)+len(patch.Spec) > 0
+	dry, err := DryRun(cmd, u.dryRun)
+	if err != nil {
+		return err
+	}
 	switch {
-	case u.dryRun != dryRunNone && u.dryRun != dryRunServer:
-		return exit.UsageError(cmd, "--dry-run: %q has to be none or server", u.dryRun)
 	case !slices.Contains([]string{"", "name", "json", "yaml"}, u.format):
 		return exit.UsageError(cmd, "--output: %q is not a format; choose one of name, json, yaml", u.format)
 	case u.file != "" && says:
@@ -97,11 +98,11 @@ func (u *Updating) run(cmd *cobra.Command, args []string) error {
 	}
 	var changed []client.Object
 	if u.file != "" {
-		changed, err = u.replace(cmd.Context(), c, args)
+		changed, err = u.replace(cmd.Context(), c, args, dry)
 	} else {
-		changed, err = u.merge(cmd.Context(), c, args[0], patch)
+		changed, err = u.merge(cmd.Context(), c, args[0], patch, dry)
 	}
-	if reported := u.report(changed); err == nil {
+	if reported := u.report(changed, dry); err == nil {
 		err = reported
 	}
 	return err
@@ -126,10 +127,10 @@ func (u *Updating) patch(cmd *cobra.Command) (*objects.Patch, error) {
 		}
 	}
 	patch := &objects.Patch{Spec: spec}
-	if patch.Labels, err = parseChanges(u.labels); err != nil {
+	if patch.Labels, err = ParseChanges(u.labels); err != nil {
 		return nil, exit.UsageError(cmd, "--label: %w", err)
 	}
-	if patch.Annotations, err = parseChanges(u.annotations); err != nil {
+	if patch.Annotations, err = ParseChanges(u.annotations); err != nil {
 		return nil, exit.UsageError(cmd, "--annotation: %w", err)
 	}
 	return patch, nil
@@ -147,8 +148,8 @@ func SpecPatch(text string) (map[string]any, error) {
 	return patch, nil
 }
 
-// parseChanges reads KEY=VALUE, which sets, and KEY-, which removes. A removed one is null, as merge patches have it.
-func parseChanges(words []string) (map[string]any, error) {
+// ParseChanges reads KEY=VALUE, which sets, and KEY-, which removes. A removed one is null, as merge patches have it.
+func ParseChanges(words []string) (map[string]any, error) {
 	changes := map[string]any{}
 	for _, word := range words {
 		key, value, set := strings.Cut(word, "=")
@@ -168,19 +169,19 @@ func parseChanges(words []string) (map[string]any, error) {
 }
 
 // merge changes one object by a merge patch.
-func (u *Updating) merge(ctx context.Context, c *objects.Client, name string, patch *objects.Patch) ([]client.Object, error) {
+func (u *Updating) merge(ctx context.Context, c *objects.Client, name string, patch *objects.Patch, dry bool) ([]client.Object, error) {
 	object, err := kinds.Find(ctx, u.env, c, u.kind, name)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Update(ctx, object, *patch, "", u.dryRun == dryRunServer); err != nil {
+	if err := c.Update(ctx, object, *patch, "", dry); err != nil {
 		return nil, fmt.Errorf("update %s %s: %w", u.kind.Singular, name, err)
 	}
 	return []client.Object{object}, nil
 }
 
 // replace makes objects say what a file says, and returns those that do.
-func (u *Updating) replace(ctx context.Context, c *objects.Client, args []string) ([]client.Object, error) {
+func (u *Updating) replace(ctx context.Context, c *objects.Client, args []string, dry bool) ([]client.Object, error) {
 	wanted, err := readObjects(u.env, u.kind, u.file)
 	if err != nil {
 		return nil, err
@@ -204,7 +205,7 @@ func (u *Updating) replace(ctx context.Context, c *objects.Client, args []string
 				u.file, u.kind.Singular, object.GetName(), object.GetNamespace(), u.env.Organization(), present.GetNamespace())
 		}
 		keepOthers(present, object)
-		err = c.Replace(ctx, object, u.dryRun == dryRunServer)
+		err = c.Replace(ctx, object, dry)
 		if objects.IsConflict(err) {
 			return changed, exit.Fail(exit.Failed, "%s %s has changed since it was read; read it again, and repeat your change", u.kind.Singular, object.GetName())
 		}
@@ -224,9 +225,9 @@ func keepOthers(present, object client.Object) {
 	}
 }
 
-func (u *Updating) report(changed []client.Object) error {
+func (u *Updating) report(changed []client.Object, dry bool) error {
 	did := "updated"
-	if u.dryRun != dryRunNone {
+	if dry {
 		did = "would be updated (dry run)"
 	}
 	for _, object := range changed {

@@ -34,7 +34,7 @@ func TestParseChanges(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := parseChanges(c.words)
+			got, err := ParseChanges(c.words)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -260,7 +260,11 @@ func (w *Waiting) givenUp(e *connection.Env, last kinds.Conditioned, err error) 
 	}
 	text := fmt.Sprintf("timed out after %s waiting for %s %s %s", duration.HumanDuration(w.Timeout), w.Kind.Singular, w.Name, w.wanted())
 	if last != nil {
-		if message := console.CleanLine(kinds.ReadyMessage(last)); message != "" {
+		message := kinds.ReadyMessage(last)
+		if c := kinds.Condition(last, w.Goal); c != nil {
+			message = c.Message
+		}
+		if message = console.CleanLine(message); message != "" {
 			text += ": " + message
 		}
 	}

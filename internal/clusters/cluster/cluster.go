@@ -91,7 +91,11 @@ func (r *reconciler) accept(ctx context.Context, c *v1alpha1.Cluster) operator.O
 		running.Version = c.Status.Version
 		have = &running
 	}
-	if err := t.check(ctx, have); err != nil {
+	err := t.checkParameters()
+	if err == nil {
+		err = t.check(ctx, have)
+	}
+	if err != nil {
 		return refusal(err, v1alpha1.ReasonRefused)
 	}
 	if err := t.ensure(ctx); err != nil {

@@ -16,7 +16,6 @@ import (
 	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/schema"
-	"kqueen.io/kqueen/internal/workers/addons"
 )
 
 const (
@@ -81,9 +80,6 @@ func judgeDriver(driver provision.Driver, p *v1alpha1.Provisioner, credentials p
 	}
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonParametersInvalid, err)
-	}
-	if err := addons.Check("spec.addons", p.Spec.Addons); err != nil {
-		return operator.Stalled(v1alpha1.ReasonParametersInvalid, "%v", err)
 	}
 	if err := provision.CheckCredentials(about.Credentials, credentials); err != nil {
 		return operator.Wait(v1alpha1.ReasonCredentialsMissing, err.Error()+"; see: kqueen provisioner credentials set", credentialsLook)

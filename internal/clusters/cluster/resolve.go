@@ -171,9 +171,6 @@ func (t target) check(ctx context.Context, have *provision.Desired) error {
 	if !leaving && ready != nil && apimeta.IsStatusConditionFalse(t.provisioner.Status.Conditions, v1alpha1.ConditionReady) {
 		return missing(v1alpha1.ReasonProvisionerNotReady, "provisioner %q cannot be used: %s", t.provisioner.Name, ready.Message)
 	}
-	if err := schema.Check("spec.parameters", t.Describe().ClusterSchema, t.want.ClusterParameters); err != nil {
-		return err
-	}
 	if _, ok := t.Driver.(provision.PodSecurer); !ok && t.want.PodSecurity != "" {
 		return invalid.New("spec.podSecurity", "clusters of the driver %q have a level of their own; leave it out", t.Describe().Name)
 	}
@@ -182,6 +179,11 @@ func (t target) check(ctx context.Context, have *provision.Desired) error {
 		return t.withVersions(ctx, have.Version, bad)
 	}
 	return err
+}
+
+// checkParameters says whether the driver has parameters of that name and type.
+func (t target) checkParameters() error {
+	return schema.Check("spec.parameters", t.Describe().ClusterSchema, t.want.ClusterParameters)
 }
 
 // withVersions adds to a refusal the versions that the cluster can have instead, where the driver knows them.

@@ -13,12 +13,12 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/platform/invalid"
-	"kqueen.io/kqueen/internal/workers/addons"
+	"kqueen.io/kqueen/internal/platform/schema"
 )
 
 // Validator answers at admission whether a cluster can be had, so that a user who asks for what cannot be is told at
-// once and nothing half-done stays. What the schema can say is said there. The zero value of what is not exported is
-// ready.
+// once and nothing half-done stays. What the schema can say is said there, and what addons may be set to by package addons. The
+// zero value of what is not exported is ready.
 type Validator struct {
 	// Client of the admin plane. It reads Secrets without a cache.
 	Client client.Reader
@@ -62,12 +62,16 @@ func (v *Validator) validate(ctx context.Context, old, c *v1alpha1.Cluster) erro
 
 func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
 	v.once.Do(func() { v.calls.deadline = admissionDeadline })
-	if err := addons.Check("spec.addons", c.Spec.Addons); err != nil {
-		return err
-	}
 	t, err := finder{provisioners: v.Client, secrets: v.Client, drivers: v.Drivers, calls: &v.calls}.find(ctx, c)
 	if err != nil {
 		return err
+	}
+	// Parameters that the cluster has already it keeps: a driver that does not know one any more says so in the condition
+	// Accepted, and keeps no user from changing the rest.
+	if old == nil || !schema.Same(rawOf(old.Spec.Parameters), rawOf(c.Spec.Parameters)) {
+		if err := t.checkParameters(); err != nil {
+			return err
+		}
 	}
 	if old == nil {
 		return t.check(ctx, nil)

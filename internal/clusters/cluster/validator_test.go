@@ -99,6 +99,7 @@ func TestValidator(t *testing.T) {
 		"ParameterTooSmall":   {"A parameter out of range is named.", nil, []change{provisioner(namespace, "test"), parameters(`{"size":0}`)}, "spec.parameters.size", []string{"1"}},
 		"ParameterTaken":      {"A good parameter is taken.", nil, []change{provisioner(namespace, "test"), parameters(`{"size":3}`)}, "", nil},
 		"ParameterChanged":    {"The driver sees the old parameters beside the new.", []change{provisioner(namespace, "test"), parameters(`{"size":3}`)}, []change{provisioner(namespace, "test"), parameters(`{"size":4}`)}, "spec.parameters.size", []string{"cannot be changed"}},
+		"ParameterHad":        {"A parameter that an earlier version of the driver took keeps no user from changing the rest.", []change{provisioner(namespace, "test"), parameters(`{"size":0}`)}, []change{provisioner(namespace, "test"), parameters(`{"size":0}`), version("v1.36.1")}, "", nil},
 		"DeletedBadVersion":   {"What is being deleted may lose its finalizer whatever its spec says.", []change{version("v1.36.2")}, []change{version("v1.31.0"), func(c *v1alpha1.Cluster) { now := metav1.Now(); c.DeletionTimestamp = &now }}, "", nil},
 	}
 	for name, tc := range tests {

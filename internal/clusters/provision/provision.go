@@ -28,7 +28,8 @@ type Driver interface {
 	// Describe says what the driver is. It is pure.
 	Describe() Description
 	// Check says whether the driver takes want, which replaces have, or is new when have is nil. It
-	// changes nothing. Bad input is an *invalid.Error.
+	// changes nothing. Bad input is an *invalid.Error. The parameters of want are what ClusterSchema describes, or those
+	// of have, which an earlier version of the schema may have described.
 	Check(ctx context.Context, have *Desired, want Desired) error
 	// Ensure begins or goes on to bring the cluster to the desired state. A nil error says that the work has begun, goes on
 	// or is done, not that the cluster is healthy. Input that Check refuses is an *invalid.Error here too.

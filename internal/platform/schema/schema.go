@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -20,14 +21,11 @@ import (
 // Check checks an object, which may be nil for an empty one, against a JSON Schema. field is where it
 // stands, such as "spec.parameters". What does not fit is an *invalid.Error that names the place.
 func Check(field string, schema, object json.RawMessage) error {
-	if len(object) == 0 {
-		object = json.RawMessage("{}")
-	}
 	compiled, err := compile(schema)
 	if err != nil {
 		return err
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(object))
+	value, err := decode(object)
 	if err != nil {
 		return invalid.New(field, "is not JSON: %v", err)
 	}
@@ -36,6 +34,22 @@ func Check(field string, schema, object json.RawMessage) error {
 		return describe(field, mismatch)
 	}
 	return err
+}
+
+// Same says whether two objects, each of which may be nil for an empty one, say the same in whatever order and with whatever
+// spaces. What is not JSON is the same as nothing.
+func Same(a, b json.RawMessage) bool {
+	x, errX := decode(a)
+	y, errY := decode(b)
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
+}
+
+// decode reads an object, which may be nil for an empty one.
+func decode(object json.RawMessage) (any, error) {
+	if len(object) == 0 {
+		return map[string]any{}, nil
+	}
+	return jsonschema.UnmarshalJSON(bytes.NewReader(object))
 }
 
 func compile(schema json.RawMessage) (*jsonschema.Schema, error) {

@@ -60,6 +60,26 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func TestSame(t *testing.T) {
+	tests := map[string]struct {
+		a, b string
+		want bool
+	}{
+		"Order":   {`{"a":1,"b":[true]}`, ` {"b": [true], "a": 1}`, true},
+		"None":    {``, `{}`, true},
+		"Null":    {`null`, `{}`, false},
+		"Value":   {`{"a":1}`, `{"a":2}`, false},
+		"Type":    {`{"a":1}`, `{"a":"1"}`, false},
+		"Less":    {`{"a":1}`, ``, false},
+		"NotJSON": {`{`, `{`, false},
+	}
+	for name, tc := range tests {
+		if got := schema.Same(json.RawMessage(tc.a), json.RawMessage(tc.b)); got != tc.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
+
 // TestCheckByBrokenSchema: a fault of the schema must not be taken for the user's.
 func TestCheckByBrokenSchema(t *testing.T) {
 	for name, broken := range map[string]string{

@@ -28,7 +28,7 @@ KQueen makes the RBAC objects of the admin plane, which decide. No role may read
 		b.WriteString("\n")
 	}
 	b.WriteString(`
-A user who has signed in sees the releases and the shared provisioners. Administrators of the installation may do all of
+A user who has signed in sees the releases, the addons and the shared provisioners. Administrators of the installation may do all of
 this in every organization; they alone create and delete organizations, say what an organization may have and use (its quota,
 provisioners, data stores, releases, machines, and what its pods may do), see who can sign in, and say by which identity providers. An organization that has an owner keeps
 one, unless an administrator takes the last one away. Saying that a user or group belongs to it, or has a higher role, takes

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
+
+	"k8s.io/utils/ptr"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/platform/invalid"
@@ -22,43 +23,94 @@ type Chosen struct {
 	Asked bool
 }
 
-// Choose returns the addons that a cluster has, in the order of the catalogue. Of several settings of one addon a later one
-// counts, field by field and value by value: those of the provisioner come first, then the organization's and the cluster's. What
-// [Check] refuses does not count. It is pure.
-func Choose(cni string, settings ...[]v1alpha1.AddonSetting) []Chosen {
-	var out []Chosen
+// Settled is an addon of the catalogue with all that settings say of it for a cluster.
+type Settled struct {
+	Chosen
+
+	// Enabled says whether the cluster has it, and From who says so.
+	Enabled bool
+	From    Source
+}
+
+// Source is who says whether a cluster has an addon.
+type Source int
+
+// The sources, those that count more later.
+const (
+	// FromCatalogue: no setting says it, or none can, because the addon belongs to a CNI.
+	FromCatalogue Source = iota
+	FromProvisioner
+	FromOrganization
+	FromCluster
+)
+
+// Settle says how each addon of the catalogue is to be in a cluster, in the order of the catalogue. Settings are those of the
+// provisioner, the organization and the cluster, in this order: of several settings of one addon a later one counts, field by
+// field and value by value. What [Check] refuses does not count. It is pure.
+func Settle(cni string, settings ...[]v1alpha1.AddonSetting) []Settled {
+	var out []Settled
 	for _, a := range Catalogue() {
-		enabled, asked, values := a.Default, false, defaults(a.Schema)
-		for _, all := range settings {
-			for _, s := range all {
-				if s.Name != a.Name || check("", s) != nil {
-					continue
-				}
-				if s.Enabled != nil {
-					enabled, asked = *s.Enabled, *s.Enabled
-				}
-				maps.Copy(values, decode(s))
-			}
+		s := Settled{Chosen: Chosen{Addon: a, Values: defaults(a.Schema)}, Enabled: a.Default}
+		for i, all := range settings {
+			s.apply(FromCatalogue+Source(i)+1, all)
 		}
 		if a.CNI != "" {
-			enabled = a.CNI == cni
+			s.Enabled = a.CNI == cni
 		}
-		if enabled {
-			out = append(out, Chosen{a, values, asked})
+		out = append(out, s)
+	}
+	return out
+}
+
+func (s *Settled) apply(from Source, settings []v1alpha1.AddonSetting) {
+	for _, said := range settings {
+		if said.Name != s.Name || check("", said) != nil {
+			continue
+		}
+		if said.Enabled != nil {
+			s.Enabled, s.From, s.Asked = *said.Enabled, from, *said.Enabled
+		}
+		maps.Copy(s.Values, decode(said))
+	}
+}
+
+// Choose returns the addons that a cluster has, of [Settle].
+func Choose(cni string, settings ...[]v1alpha1.AddonSetting) []Chosen {
+	var out []Chosen
+	for _, s := range Settle(cni, settings...) {
+		if s.Enabled {
+			out = append(out, s.Chosen)
 		}
 	}
 	return out
 }
 
-// Check says what is wrong with settings, which stand at a field such as "spec.addons". The error is an *invalid.Error that
-// names the place.
-func Check(field string, settings []v1alpha1.AddonSetting) error {
+// Check says what is wrong with settings, which stand at a field such as "spec.addons". What an object had already it keeps: a
+// later catalogue that does not know a setting keeps no user from changing the rest. The error is an *invalid.Error that names the
+// place.
+func Check(field string, had, settings []v1alpha1.AddonSetting) error {
 	for i, s := range settings {
+		if slices.ContainsFunc(had, func(h v1alpha1.AddonSetting) bool { return same(h, s) }) {
+			continue
+		}
 		if err := check(fmt.Sprintf("%s[%d]", field, i), s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// same says whether two settings say the same.
+func same(a, b v1alpha1.AddonSetting) bool {
+	return a.Name == b.Name && ptr.Equal(a.Enabled, b.Enabled) && schema.Same(raw(a), raw(b))
+}
+
+// raw are the values of a setting as they were written; nil for none.
+func raw(s v1alpha1.AddonSetting) json.RawMessage {
+	if s.Values == nil {
+		return nil
+	}
+	return s.Values.Raw
 }
 
 func check(field string, s v1alpha1.AddonSetting) error {
@@ -69,50 +121,16 @@ func check(field string, s v1alpha1.AddonSetting) error {
 	if a.CNI != "" && s.Enabled != nil {
 		return invalid.New(field+".enabled", "%s belongs to spec.cni %s and cannot be switched", a.Name, a.CNI)
 	}
-	var values json.RawMessage
-	if s.Values != nil {
-		values = s.Values.Raw
-	}
-	if err := schema.Check(field+".values", a.Schema, values); err != nil || a.check == nil {
+	if err := schema.Check(field+".values", a.Schema, raw(s)); err != nil || a.check == nil {
 		return err
 	}
 	return a.check(field+".values", decode(s))
-}
-
-// checkRanges is about the ranges of the load balancer, of which the schema says only which letters they have.
-func checkRanges(field string, values map[string]any) error {
-	texts, _ := values["ranges"].([]any)
-	for i, t := range texts {
-		text, _ := t.(string)
-		if prefix, err := netip.ParsePrefix(text); err == nil && prefix.Addr().Is4() {
-			continue
-		}
-		from, to, two := strings.Cut(text, "-")
-		if !two {
-			to = from
-		}
-		first, errFirst := netip.ParseAddr(from)
-		last, errLast := netip.ParseAddr(to)
-		if errFirst != nil || errLast != nil || !first.Is4() || !last.Is4() || last.Less(first) {
-			return invalid.New(fmt.Sprintf("%s.ranges[%d]", field, i), "%q is no range of IPv4 addresses; must be such as 192.0.2.10-192.0.2.20 or 192.0.2.0/28", text)
-		}
-	}
-	return nil
 }
 
 // Joining says whether nodes need the objects of an addon, or those without one: the empty name.
 func Joining(addon string) bool {
 	a, known := named(addon)
 	return addon == "" || known && a.Essential
-}
-
-// ConditionAddress of a Service in a cluster says that its address is of the addon load-balancer, whose program sets it (package
-// addresses of the node's agent).
-const ConditionAddress = "kqueen.io/LoadBalancerAddress"
-
-// GivesAddresses says whether one of a cluster's addons gives Services addresses.
-func GivesAddresses(chosen []Chosen) bool {
-	return slices.ContainsFunc(chosen, func(c Chosen) bool { return c.Name == nameLoadBalancer })
 }
 
 func names() []string {

@@ -3,11 +3,14 @@ package addons
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/platform/invalid"
@@ -86,23 +89,31 @@ func TestChoose(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	type settings = []v1alpha1.AddonSetting
 	for name, tc := range map[string]struct {
+		had     settings
 		setting v1alpha1.AddonSetting
 		want    string // of the error; empty when it is taken
 	}{
-		"Good":       {on("coredns", `{"replicas":1}`), ""},
-		"NoValues":   {off("metrics-server"), ""},
-		"Unknown":    {on("core-dns", ""), `spec.addons[1].name: there is no addon "core-dns"; must be one of flannel, kube-proxy, coredns, metrics-server`},
-		"Switched":   {off("flannel"), "spec.addons[1].enabled: flannel belongs to spec.cni Flannel and cannot be switched"},
-		"WrongValue": {on("coredns", `{"replicas":0}`), "spec.addons[1].values.replicas: "},
-		"Ranges":     {on("load-balancer", `{"ranges":["192.0.2.10-192.0.2.20","192.0.2.0/28","192.0.2.1"]}`), ""},
-		"NoRange":    {on("load-balancer", `{"ranges":["192.0.2.1","192.0.2.20-192.0.2.10"]}`), `spec.addons[1].values.ranges[1]: "192.0.2.20-192.0.2.10" is no range of IPv4 addresses`},
-		"NoAddress":  {on("load-balancer", `{"ranges":["192.0.2"]}`), `spec.addons[1].values.ranges[0]: `},
-		"NoPrefix":   {on("load-balancer", `{"ranges":["192.0.2.0/33"]}`), `spec.addons[1].values.ranges[0]: `},
-		"WrongName":  {on("coredns", `{"replica":1}`), "spec.addons[1].values: "},
+		"Good":       {nil, on("coredns", `{"replicas":1}`), ""},
+		"NoValues":   {nil, off("metrics-server"), ""},
+		"Unknown":    {nil, on("core-dns", ""), `spec.addons[1].name: there is no addon "core-dns"; must be one of ` + strings.Join(names(), ", ")},
+		"Switched":   {nil, off("flannel"), "spec.addons[1].enabled: flannel belongs to spec.cni Flannel and cannot be switched"},
+		"WrongValue": {nil, on("coredns", `{"replicas":0}`), "spec.addons[1].values.replicas: "},
+		"Ranges":     {nil, on("load-balancer", `{"ranges":["192.0.2.10-192.0.2.20","192.0.2.0/28","192.0.2.1"]}`), ""},
+		"NoRange":    {nil, on("load-balancer", `{"ranges":["192.0.2.1","192.0.2.20-192.0.2.10"]}`), `spec.addons[1].values.ranges[1]: "192.0.2.20-192.0.2.10" is no range of IPv4 addresses`},
+		"NoAddress":  {nil, on("load-balancer", `{"ranges":["192.0.2"]}`), `spec.addons[1].values.ranges[0]: `},
+		"NoPrefix":   {nil, on("load-balancer", `{"ranges":["192.0.2.0/33"]}`), `spec.addons[1].values.ranges[0]: `},
+		"WrongName":  {nil, on("coredns", `{"replica":1}`), "spec.addons[1].values: "},
+
+		"Had":            {settings{on("core-dns", "")}, on("core-dns", ""), ""},
+		"HadElsewhere":   {settings{off("flannel"), on("core-dns", `{"a":1,"b":2}`)}, on("core-dns", `{ "b":2, "a":1 }`), ""},
+		"HadOtherwise":   {settings{on("core-dns", "")}, off("core-dns"), "spec.addons[1].name: "},
+		"HadOtherValues": {settings{on("coredns", `{"replicas":0}`)}, on("coredns", `{"replicas":-1}`), "spec.addons[1].values.replicas: "},
+		"HadWithout":     {settings{{Name: "flannel"}}, off("flannel"), "spec.addons[1].enabled: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Check("spec.addons", []v1alpha1.AddonSetting{off("coredns"), tc.setting})
+			err := Check("spec.addons", tc.had, settings{off("coredns"), tc.setting})
 			if tc.want == "" && err == nil {
 				return
 			}
@@ -110,6 +121,48 @@ func TestCheck(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestSettle: who says whether a cluster has an addon is told, also of one that it does not have.
+func TestSettle(t *testing.T) {
+	values := func(name string) []v1alpha1.AddonSetting {
+		return []v1alpha1.AddonSetting{{Name: name, Values: valuesOf(`{"replicas":3}`)}}
+	}
+	got := map[string]string{}
+	for _, s := range Settle(v1alpha1.CNIFlannel, []v1alpha1.AddonSetting{off("kube-proxy"), off("coredns")}, []v1alpha1.AddonSetting{off("metrics-server"), on("coredns", "")}, append(values("coredns"), on("kube-proxy", ""))) {
+		got[s.Name] = fmt.Sprintf("%t from %d with %v", s.Enabled, s.From, s.Values)
+	}
+	want := map[string]string{
+		"flannel":        fmt.Sprintf("true from %d with map[]", FromCatalogue),
+		"kube-proxy":     fmt.Sprintf("true from %d with map[]", FromCluster),
+		"coredns":        fmt.Sprintf("true from %d with map[replicas:3]", FromOrganization),
+		"metrics-server": fmt.Sprintf("false from %d with map[resolutionSeconds:15]", FromOrganization),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestValidator: the field is named in the words of the API server, and what is being deleted may say anything.
+func TestValidator(t *testing.T) {
+	validator := Validator("Cluster", func(c *v1alpha1.Cluster) []v1alpha1.AddonSetting { return c.Spec.Addons })
+	bad := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo"}, Spec: v1alpha1.ClusterSpec{Addons: []v1alpha1.AddonSetting{off("nothing")}}}
+	const want = `Cluster.kqueen.io "demo" is invalid: spec.addons[0].name: Forbidden: there is no addon "nothing"`
+	if _, err := validator.ValidateCreate(t.Context(), bad); !apierrors.IsInvalid(err) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("create: got %v", err)
+	}
+	if _, err := validator.ValidateUpdate(t.Context(), &v1alpha1.Cluster{}, bad); !apierrors.IsInvalid(err) {
+		t.Errorf("update: got %v", err)
+	}
+	if _, err := validator.ValidateUpdate(t.Context(), bad, bad); err != nil {
+		t.Errorf("an update that leaves it: got %v", err)
+	}
+	leaving := bad.DeepCopy()
+	now := metav1.Now()
+	leaving.DeletionTimestamp = &now
+	if _, err := validator.ValidateUpdate(t.Context(), &v1alpha1.Cluster{}, leaving); err != nil {
+		t.Errorf("what is being deleted: got %v", err)
 	}
 }
 

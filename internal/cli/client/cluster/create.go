@@ -28,13 +28,15 @@ type clusterCreation struct {
 	extraSANs                         []string
 	cni, podSecurity                  string
 	nodes                             int32
+	addons                            []string
+	addonSettings                     []v1alpha1.AddonSetting
 }
 
 // newCreateClusterCommand returns `cluster create`.
 func newCreateClusterCommand(e *connection.Env) *cobra.Command {
 	c := &clusterCreation{Creation: verbs.Creation{Env: e, Kind: kinds.Cluster}}
 	c.FromFlags = c.build
-	c.Excludes = []string{"version", "provisioner", "provisioner-namespace", "pod-cidr", "service-cidr", "dns-domain", "extra-san", "cni", "pod-security"}
+	c.Excludes = []string{"version", "provisioner", "provisioner-namespace", "pod-cidr", "service-cidr", "dns-domain", "extra-san", "cni", "pod-security", "addon"}
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
 		Short: "Create a cluster",
@@ -49,6 +51,7 @@ With --nodes the cluster gets a nodepool of its own name. Change its size with
 --wait then waits for the cluster and for its nodes.`,
 		Example: `  kqueen cluster create demo --wait
   kqueen cluster create demo --nodes 2 --wait
+  kqueen cluster create demo --nodes 1 --addon metrics-server=off
   kqueen cluster create demo --version v1.36.3 --pod-cidr 10.244.0.0/16
   kqueen cluster create -f clusters.yaml --dry-run=server
   kqueen cluster create demo --nodes 2 --dry-run=client -o yaml`,
@@ -78,6 +81,7 @@ func (c *clusterCreation) registerFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&c.extraSANs, "extra-san", nil, "further host name or address of the API server; may be repeated")
 	flags.StringVar(&c.cni, "cni", "", "pod network: Routes, Flannel, or None to install your own (default Routes)")
 	registerPodSecurity(cmd, &c.podSecurity, "(default baseline)")
+	flags.StringArrayVar(&c.addons, "addon", nil, "addon to switch, as NAME, NAME=on or NAME=off; may be repeated")
 	flags.Int32Var(&c.nodes, "nodes", 0, "number of nodes to create, in a nodepool with the name of the cluster")
 	for name, complete := range map[string]cobra.CompletionFunc{
 		"version":               kinds.CompleteNames(c.Env, kinds.Release, -1),
@@ -88,6 +92,7 @@ func (c *clusterCreation) registerFlags(cmd *cobra.Command) {
 		"dns-domain":            command.NoCompletion,
 		"extra-san":             command.NoCompletion,
 		"cni":                   command.OneOf(v1alpha1.CNIs()...),
+		"addon":                 command.NoCompletion,
 		"nodes":                 command.NoCompletion,
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(name, complete)
@@ -105,6 +110,10 @@ func (c *clusterCreation) checkFlags(cmd *cobra.Command, args []string) error {
 	c.cni = command.InAnyCase(c.cni, v1alpha1.CNIs()...)
 	if c.cni != "" && !slices.Contains(v1alpha1.CNIs(), c.cni) {
 		return exit.UsageError(cmd, "--cni: %q has to be one of %s", c.cni, strings.Join(v1alpha1.CNIs(), ", "))
+	}
+	var err error
+	if c.addonSettings, err = parseAddons(c.addons); err != nil {
+		return exit.UsageError(cmd, "--addon: %w", err)
 	}
 	if err := checkPodSecurity(cmd, c.podSecurity); err != nil {
 		return err
@@ -136,7 +145,7 @@ func (c *clusterCreation) build(ctx context.Context, connected *objects.Client, 
 			Network: v1alpha1.Network{
 				PodCIDR: c.podCIDR, ServiceCIDR: c.serviceCIDR, DNSDomain: c.dnsDomain, ExtraSANs: c.extraSANs,
 			},
-			CNI: c.cni, PodSecurity: c.podSecurity,
+			CNI: c.cni, PodSecurity: c.podSecurity, Addons: c.addonSettings,
 		},
 	}
 	if c.nodes == 0 {
