@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kqueen.io/kqueen/node/agent/ready"
+	"kqueen.io/kqueen/node/agent/volumes"
 )
 
 // version is that of the programs here. The builder of images appends a hash of the program to it.
@@ -44,7 +45,9 @@ type command func(flags *flag.FlagSet) func(ctx context.Context, node string, cl
 
 // commands by name.
 func commands() map[string]command {
-	return map[string]command{}
+	return map[string]command{
+		"local-volumes": volumes.Command,
+	}
 }
 
 func run(ctx context.Context, args []string) error {
