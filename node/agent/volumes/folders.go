@@ -20,7 +20,7 @@ import (
 //
 //	UID                   the volume of the claim
 //	.new-UID              one that is being created
-//	.deleting-UID         one that is being deleted
+//	.deleting-UID         one that is being deleted, or .deleting-deep-NUMBER, a part of one
 //	.released-UID-TIME    one that the cluster no longer knows, since that time
 //
 // Others are of the operator, and are left alone.
@@ -121,7 +121,7 @@ func (f *folders) remove(claim types.UID) error {
 	if err := f.condemn(name); err != nil {
 		return err
 	}
-	return f.root.RemoveAll(deleting + name)
+	return f.erase(deleting + name)
 }
 
 // condemn renames what is there of a claim, so that it is deleted however often that is interrupted, and no pod begins with half of it.
@@ -136,7 +136,7 @@ func (f *folders) condemn(name string) error {
 		err := f.move(from, deleting+name)
 		if errors.Is(err, fs.ErrExist) {
 			// An earlier one is not deleted yet.
-			if err = f.root.RemoveAll(deleting + name); err == nil {
+			if err = f.erase(deleting + name); err == nil {
 				err = f.move(from, deleting+name)
 			}
 		}

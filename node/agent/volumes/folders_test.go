@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -138,6 +139,33 @@ func TestFoldersOfOthers(t *testing.T) {
 	act(f.remove(claimA))
 	if diff := cmp.Diff([]string{"precious"}, tree(t, outside)); diff != "" {
 		t.Errorf("outside: -want +got:\n%s", diff)
+	}
+}
+
+// TestFoldersDeep is about a pod that nests folders until the names of all of them are longer than any path.
+func TestFoldersDeep(t *testing.T) {
+	f := open(t)
+	put(t, f.dir, claimA+"/x", deleting+"deep-1/interrupted")
+	in, err := os.OpenRoot(f.path(claimA))
+	for range 5 * maxDepth {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = in.Mkdir("d", 0o755); err == nil {
+			err = in.WriteFile("x", nil, 0o600)
+		}
+		below, opened := in.OpenRoot("d")
+		err = errors.Join(err, opened, in.Close())
+		in = below
+	}
+	if err := errors.Join(err, in.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.remove(claimA); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{deleting + "deep-1/interrupted"}, tree(t, f.dir)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

@@ -74,7 +74,7 @@ func (a *agent) sweepFolders(ctx context.Context, now time.Time) error {
 	}
 	for _, c := range plan(names, known, now, a.grace) {
 		if c.to == "" {
-			err = errors.Join(err, a.folders.root.RemoveAll(c.from))
+			err = errors.Join(err, a.folders.erase(c.from))
 			continue
 		}
 		klog.FromContext(ctx).Info("Moved the folder of a volume, because the cluster has or lacks its claim", "from", c.from, "to", c.to)
