@@ -24,6 +24,7 @@ import (
 
 	"kqueen.io/kqueen/node/agent/addresses"
 	"kqueen.io/kqueen/node/agent/ready"
+	"kqueen.io/kqueen/node/agent/volumes"
 )
 
 // version is that of the programs here. The builder of images appends a hash of the program to it.
@@ -45,7 +46,10 @@ type command func(flags *flag.FlagSet) func(ctx context.Context, node string, cl
 
 // commands by name.
 func commands() map[string]command {
-	return map[string]command{"load-balancer": addresses.Command}
+	return map[string]command{
+		"load-balancer": addresses.Command,
+		"local-volumes": volumes.Command,
+	}
 }
 
 func run(ctx context.Context, args []string) error {

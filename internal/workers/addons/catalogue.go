@@ -92,6 +92,15 @@ func Catalogue() []Addon {
 			files: oneFile("metrics-server.yaml"),
 		},
 		{
+			Name: nameLocalVolumes, Summary: "the StorageClass local: volumes on the disks of nodes", Default: true,
+			Schema: json.RawMessage(`{
+  "type": "object", "additionalProperties": false,
+  "properties": {"default": {"type": "boolean", "default": true, "description": "Whether claims that name no class get this one."}}
+}`),
+			image: func(i Images) string { return i.NodeAgent },
+			files: oneFile("local-volumes.yaml"),
+		},
+		{
 			Name: nameLoadBalancer, Summary: "addresses for Services of type LoadBalancer, in the network of the nodes", Default: true,
 			Schema: json.RawMessage(`{
   "type": "object", "additionalProperties": false,

@@ -1,2 +1,0 @@
-// Package volumes makes and deletes the volumes of one node.
-package volumes
