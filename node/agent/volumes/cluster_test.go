@@ -245,6 +245,13 @@ func TestCluster(t *testing.T) {
 	c.release("shared")
 	c.release("device")
 
+	c.claim("single", "1Mi", func(p *corev1.PersistentVolumeClaim) {
+		p.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+	})
+	single := c.bound("single")
+	c.release("single")
+	c.gone(single.Name)
+
 	t.Log("The folder goes with the claim")
 	write(t, filepath.Join(large.Spec.Local.Path, "data"), []byte("x"))
 	c.release("large")

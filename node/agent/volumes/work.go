@@ -16,7 +16,7 @@ type task string
 const (
 	// announce tells the scheduler what the node has left.
 	announce task = "announce"
-	// sweep compares folders with the cluster, and looks for what waits for nodes that are gone.
+	// sweep compares folders with the cluster, looks for what waits for nodes that are gone, and announces what another deleted.
 	sweep task = "sweep"
 )
 
@@ -47,5 +47,5 @@ func (a *agent) do(ctx context.Context, next task) error {
 	if next == announce {
 		return a.announce(ctx)
 	}
-	return errors.Join(a.sweepStranded(ctx), a.sweepFolders(ctx, time.Now()))
+	return errors.Join(a.announce(ctx), a.sweepStranded(ctx), a.sweepFolders(ctx, time.Now()))
 }
