@@ -2,9 +2,11 @@ package prepare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,11 +76,31 @@ func prune(ctx context.Context, c client.Client, objects []client.Object, not ma
 	})
 }
 
-// forget takes the addresses back that the addon load-balancer gave Services, once it is switched off: no node answers for them.
+// forget removes what programs of addons wrote, once these are switched off.
 func forget(ctx context.Context, c client.Client, chosen []addons.Chosen) error {
-	if addons.GivesAddresses(chosen) {
-		return nil
+	var problems []error
+	if !addons.GivesAddresses(chosen) {
+		problems = append(problems, forgetAddresses(ctx, c))
 	}
+	if !addons.HasVolumes(chosen) {
+		problems = append(problems, forgetCapacities(ctx, c))
+	}
+	return errors.Join(problems...)
+}
+
+// forgetCapacities deletes what the agents of nodes said to the scheduler about their disks.
+func forgetCapacities(ctx context.Context, c client.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, kube.CallDeadline)
+	defer cancel()
+	err := c.DeleteAllOf(ctx, &storagev1.CSIStorageCapacity{}, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{addons.LabelCapacity})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete what the addon local-volumes said of the disks of nodes: %w", err)
+	}
+	return nil
+}
+
+// forgetAddresses takes the addresses of Services back: no node answers for them any more.
+func forgetAddresses(ctx context.Context, c client.Client) error {
 	services := &corev1.ServiceList{}
 	listing, cancel := context.WithTimeout(ctx, kube.CallDeadline)
 	defer cancel()

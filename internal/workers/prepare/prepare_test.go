@@ -55,6 +55,10 @@ func (*server) Get(context.Context, client.ObjectKey, client.Object, ...client.G
 	return apierrors.NewNotFound(schema.GroupResource{}, "")
 }
 
+func (*server) DeleteAllOf(context.Context, client.Object, ...client.DeleteAllOfOption) error {
+	return nil
+}
+
 func (*server) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
 func (s *server) Apply(_ context.Context, o runtime.ApplyConfiguration, _ ...client.ApplyOption) error {

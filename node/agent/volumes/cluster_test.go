@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -66,9 +67,12 @@ func (c *cluster) agent(node, dir, capacity string) (stop func()) {
 	c.Helper()
 	ctx, cancel := context.WithCancel(c.Context())
 	up, ended := make(chan struct{}), make(chan error, 1)
-	bytes := resource.MustParse(capacity)
+	patch := fmt.Sprintf(`{"metadata":{"labels":{"capacity":%q}}}`, capacity)
+	if _, err := c.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		c.Fatal(err)
+	}
 	go func() {
-		ended <- Run(ctx, node, c.agents, Options{Dir: dir, Capacity: bytes.Value, Grace: time.Hour}, func() { close(up) })
+		ended <- Run(ctx, node, c.agents, Options{Dir: dir, CapacityLabel: "capacity", Grace: time.Hour}, func() { close(up) })
 	}()
 	select {
 	case <-up:

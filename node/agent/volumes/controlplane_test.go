@@ -128,17 +128,15 @@ func write(t *testing.T, file string, data []byte) {
 // install creates what the addon's manifest has.
 func install(t *testing.T, config *rest.Config) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository(t), "internal/workers/addons/manifests/local-volumes.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := template.New("").Funcs(template.FuncMap{"quote": strconv.Quote}).Parse(string(text))
+	manifests := filepath.Join(repository(t), "internal/workers/addons/manifests")
+	manifest, err := template.New("local-volumes.yaml").Funcs(template.FuncMap{"quote": strconv.Quote}).
+		ParseFiles(filepath.Join(manifests, "local-volumes.yaml"), filepath.Join(manifests, "machines.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
 	type object = map[string]any
-	err = manifest.Execute(&out, object{"Values": object{"default": true, "capacity": "1Gi"}, "Params": object{"Images": object{"NodeAgent": "agent:v1"}}})
+	err = manifest.Execute(&out, object{"Values": object{"default": true}, "CapacityLabel": "capacity", "ProviderLabel": "provider", "LocalProvider": "local", "ProxyLabel": "proxy", "ProxyMachine": "machine", "Params": object{"Images": object{"NodeAgent": "agent:v1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

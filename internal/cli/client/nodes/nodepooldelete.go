@@ -16,7 +16,7 @@ func newDeleteNodePoolCommand(e *connection.Env) *cobra.Command {
 		Aliases: []string{"rm"},
 		Short:   "Delete nodepools and all their nodes",
 		Long: `Delete nodepools and all their nodes. Pods leave a node before it is removed;
-what is only on the node itself is lost.
+what is only on the node itself is lost, volumes on its disk among it.
 
 You are asked first; without a terminal, --yes is required.`,
 		Example: `  kqueen nodepool delete gpu

@@ -38,8 +38,9 @@ func newScaleCommand(e *connection.Env) *cobra.Command {
 		Short: "Scale a nodepool",
 		Long: `Scale a nodepool.
 
-Pods leave a node before it is removed. With --remove these nodes are removed
-before others; without --nodes, only these.`,
+Pods leave a node before it is removed; what is only on the node itself is lost,
+volumes on its disk among it. With --remove these nodes are removed before
+others; without --nodes, only these.`,
 		Example: `  kqueen nodepool scale demo --nodes 3 --wait
   kqueen nodepool scale demo --remove demo-x7k2f
   kqueen nodepool scale demo --nodes 1 --remove demo-x7k2f`,

@@ -33,9 +33,10 @@ func newReplaceCommand(e *connection.Env) *cobra.Command {
 		Short: "Remove a node; its nodepool creates another in its place",
 		Long: `Remove a node; its nodepool creates another in its place.
 
-Pods leave the node first; what is only on the node itself is lost. Nothing
-takes the place of a node that is in no nodepool: a terminal is then asked
-first, and without one --yes is required.`,
+Pods leave the node first; what is only on the node itself is lost, volumes on
+its disk among it. You are asked first when there are such volumes, and when the
+node is in no nodepool, so that nothing takes its place; without a terminal,
+--yes is then required.`,
 		Example:           "  kqueen node replace demo-x7k2f --wait",
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Machine, 1),
@@ -62,7 +63,10 @@ func (r *replacement) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if pool == nil {
-		if err := r.confirmLoss(cmd, machine.Name); err != nil {
+		r.env.Say("warning: node %s is in no nodepool, so that nothing takes its place", machine.Name)
+	}
+	if volumesLost(ctx, r.env, machine.Name) || pool == nil {
+		if err := r.env.Confirmed(cmd, r.sure, "remove the node", fmt.Sprintf("Remove node %s?", machine.Name)); err != nil {
 			return err
 		}
 	}
@@ -82,12 +86,6 @@ func (r *replacement) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return r.awaitOther(ctx, c, pool, begun)
-}
-
-// confirmLoss asks whether a node shall go although nothing takes its place.
-func (r *replacement) confirmLoss(cmd *cobra.Command, name string) error {
-	r.env.Say("warning: node %s is in no nodepool, so that nothing takes its place", name)
-	return r.env.Confirmed(cmd, r.sure, "remove the node", fmt.Sprintf("Remove node %s?", name))
 }
 
 // poolOf returns the pool that a machine is in, or nil when there is none that would make another.

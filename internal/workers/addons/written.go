@@ -18,6 +18,15 @@ func GivesAddresses(chosen []Chosen) bool {
 	return slices.ContainsFunc(chosen, func(c Chosen) bool { return c.Name == nameLoadBalancer })
 }
 
+// LabelCapacity is on the CSIStorageCapacity objects of the addon local-volumes, whose program writes them (package volumes of the
+// node's agent).
+const LabelCapacity = "local-volumes.kqueen.io/node-uid"
+
+// HasVolumes says whether one of a cluster's addons has volumes on the disks of nodes.
+func HasVolumes(chosen []Chosen) bool {
+	return slices.ContainsFunc(chosen, func(c Chosen) bool { return c.Name == nameLocalVolumes })
+}
+
 // checkRanges is about the ranges of the load balancer, of which the schema says only which letters they have.
 func checkRanges(field string, values map[string]any) error {
 	texts, _ := values["ranges"].([]any)
