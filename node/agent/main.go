@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"kqueen.io/kqueen/node/agent/policies"
 	"kqueen.io/kqueen/node/agent/ready"
 )
 
@@ -44,7 +45,9 @@ type command func(flags *flag.FlagSet) func(ctx context.Context, node string, cl
 
 // commands by name.
 func commands() map[string]command {
-	return map[string]command{}
+	return map[string]command{
+		"network-policies": policies.Command,
+	}
 }
 
 func run(ctx context.Context, args []string) error {
