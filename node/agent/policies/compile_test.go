@@ -255,7 +255,7 @@ func large(t testing.TB) ([]*corev1.Pod, []*corev1.Namespace, []*networkingv1.Ne
 			n := ns*50 + i
 			node := (n + n/10) % 10 // each node has pods of each app
 			p := testPod(namespace, fmt.Sprintf("app-%d-%d", i%10, i), fmt.Sprintf("node-%d", node), []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: "TCP"}},
-				fmt.Sprintf("10.244.%d.%d", node, 2+n/10), fmt.Sprintf("fd00:%d::%x", node, 2+n/10))
+				fmt.Sprintf("10.244.%d.%d", node, 2+n/10), fmt.Sprintf("fd00:%d::%x", node+1, 2+n/10))
 			p.Labels = map[string]string{"app": fmt.Sprint(i % 10)}
 			pods = append(pods, p)
 		}

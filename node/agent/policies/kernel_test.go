@@ -69,12 +69,12 @@ func TestTraffic(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, family := range []map[string]string{{"a": aIP, "b": bIP, "c": cIP}, {"a": aIPv6, "b": bIPv6, "c": cIPv6}} {
-				for _, connection := range strings.Fields(c.allowed) {
+				for connection := range strings.FieldsSeq(c.allowed) {
 					if err := n.try(t, family, connection, arrives); err != nil {
 						t.Errorf("%s (%s): %v", connection, family["a"], err)
 					}
 				}
-				for _, connection := range strings.Fields(c.denied) {
+				for connection := range strings.FieldsSeq(c.denied) {
 					if err := n.try(t, family, connection, dropped); err == nil {
 						t.Errorf("%s (%s) came through", connection, family["a"])
 					}
@@ -232,4 +232,19 @@ func (n *network) tables(t *testing.T) []string {
 		out = append(out, table.Name)
 	}
 	return out
+}
+
+// TestNeighbors: pods whose policies allow ports alone find each other's addresses, which in IPv6 are packets that pass the filter.
+func TestNeighbors(t *testing.T) {
+	n := newNetwork(t) // where nothing is known of neighbors yet
+	n.serve(t, "tcp", aIPv6, 80)
+	const web = `{podSelector: {}, policyTypes: [Ingress, Egress], ingress: [{ports: [{port: 80}]}], egress: [{ports: [{port: 80}]}]}`
+	if err := (Kernel{Namespace: n.node.fd}).Replace(compiled(t, web)); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := n.dial(t, "tcp", bIPv6, aIPv6, 80, arrives)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
 }

@@ -54,11 +54,12 @@ func (c *compiler) findPeers(s *source) {
 	if len(s.peers) == 0 {
 		return // all
 	}
-	within := false
-	if s.set, within = c.cluster.addresses(s.policy.Namespace, s.peers); !within {
+	set, within := c.cluster.addresses(s.policy.Namespace, s.peers)
+	if !within {
 		c.void(s)
 		return
 	}
+	s.set = set
 	s.names = map[Family]string{}
 	ranges := map[Family][]netipx.IPRange{}
 	for _, r := range s.set.Ranges() {
