@@ -159,11 +159,14 @@ func TestBounds(t *testing.T) {
 		"Within":    {wide, []string{web, web}, nil, 1},
 		"Elements":  {limits{elements: setCost + 1, rules: 9, ports: 9, matches: 99}, []string{web, `{podSelector: {}, ingress: [{ports: [{port: 81}]}]}`}, []string{"policy x/b"}, 1},
 		"Addresses": {limits{elements: setCost, rules: 9, ports: 9, matches: 99}, []string{`{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 10.0.0.0/8}}], ports: [{port: 80}]}]}`}, []string{"policy x/a"}, 0},
-		"Ports":     {limits{elements: 999, rules: 9, ports: 1, matches: 99}, []string{`{podSelector: {}, ingress: [{ports: [{port: 80}, {port: 82}]}]}`, web}, []string{"policy x/a"}, 1},
-		"Rules":     {limits{elements: 999, rules: 1, ports: 9, matches: 99}, []string{`{podSelector: {matchLabels: {app: b}}, ingress: [{ports: [{port: 80}]}, {ports: [{port: 81}]}]}`, web}, []string{"pod x/b"}, 1},
-		"Matches":   {limits{elements: 999, rules: 9, ports: 9, matches: 4}, []string{web, `{podSelector: {}, ingress: [{from: [{podSelector: {}}]}]}`}, []string{"policy x/b"}, 1},
-		"Sources":   {limits{elements: 999, rules: 9, ports: 9, matches: 1}, []string{web, web}, []string{"policy x/b"}, 1},
-		"Named":     {limits{elements: 999, rules: 9, ports: 9, matches: 2}, []string{`{podSelector: {matchLabels: {app: a}}, policyTypes: [Egress], egress: [{ports: [{port: http}]}]}`}, []string{"policy x/a"}, 0},
+		"OldestFirst": {limits{elements: 2*setCost + 3, rules: 9, ports: 9, matches: 99}, []string{
+			`{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 10.0.0.0/8}}], ports: [{port: 80}]}]}`, `{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 11.0.0.0/8}}]}]}`,
+		}, []string{"policy x/b"}, 1},
+		"Ports":   {limits{elements: 999, rules: 9, ports: 1, matches: 99}, []string{`{podSelector: {}, ingress: [{ports: [{port: 80}, {port: 82}]}]}`, web}, []string{"policy x/a"}, 1},
+		"Rules":   {limits{elements: 999, rules: 1, ports: 9, matches: 99}, []string{`{podSelector: {matchLabels: {app: b}}, ingress: [{ports: [{port: 80}]}, {ports: [{port: 81}]}]}`, web}, []string{"pod x/b"}, 1},
+		"Matches": {limits{elements: 999, rules: 9, ports: 9, matches: 4}, []string{web, `{podSelector: {}, ingress: [{from: [{podSelector: {}}]}]}`}, []string{"policy x/b"}, 1},
+		"Sources": {limits{elements: 999, rules: 9, ports: 9, matches: 1}, []string{web, web}, []string{"policy x/b"}, 1},
+		"Named":   {limits{elements: 999, rules: 9, ports: 9, matches: 2}, []string{`{podSelector: {matchLabels: {app: a}}, policyTypes: [Egress], egress: [{ports: [{port: http}]}]}`}, []string{"policy x/a"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := compile(thisNode, testPods(), testNamespaces(), testPolicies(t, c.policies...), c.limits)

@@ -17,36 +17,33 @@ type compiler struct {
 	leftOut map[string]bool
 }
 
-// resolve sets the rules of isolated pods. The peers of the oldest policies come first, of all namespaces.
+// resolve sets the rules of isolated pods. All that is needed for the oldest policies comes first, of all namespaces.
 func (c *compiler) resolve(all []isolation) {
 	var wanted []*source
-	seen := map[*source]bool{}
-	for _, one := range all {
-		for _, s := range one.sources {
-			if !seen[s] {
-				seen[s], wanted = true, append(wanted, s)
+	users := map[*source][]*isolation{}
+	for i := range all {
+		for _, s := range all[i].sources {
+			if users[s] == nil {
+				wanted = append(wanted, s)
 			}
+			users[s] = append(users[s], &all[i])
 		}
 	}
 	slices.SortStableFunc(wanted, func(a, b *source) int { return older(a.policy, b.policy) })
 	for _, s := range wanted {
 		c.findPeers(s)
-	}
-	known := map[*source][]Rule{}
-	for i := range all {
-		one := &all[i]
-		for _, s := range one.sources {
-			rules, ok := known[s]
-			if !ok {
-				rules = c.rulesOf(s, one.pod)
-				if s.direction == Egress || !hasNames(s.ports) {
-					known[s] = rules // they are the same for every pod
-				}
+		differs := s.direction == Ingress && hasNames(s.ports) // by the containers of the isolated pod
+		var rules []Rule
+		for i, user := range users[s] {
+			if i == 0 || differs {
+				rules = c.rulesOf(s, user.pod)
 			}
-			one.rules = append(one.rules, rules...)
+			user.rules = append(user.rules, rules...)
 		}
-		slices.SortFunc(one.rules, compareRules)
-		one.rules = slices.Compact(one.rules)
+	}
+	for i := range all {
+		slices.SortFunc(all[i].rules, compareRules)
+		all[i].rules = slices.Compact(all[i].rules)
 	}
 }
 
