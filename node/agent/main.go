@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kqueen.io/kqueen/node/agent/addresses"
+	"kqueen.io/kqueen/node/agent/policies"
 	"kqueen.io/kqueen/node/agent/ready"
 	"kqueen.io/kqueen/node/agent/volumes"
 )
@@ -47,8 +48,9 @@ type command func(flags *flag.FlagSet) func(ctx context.Context, node string, cl
 // commands by name.
 func commands() map[string]command {
 	return map[string]command{
-		"load-balancer": addresses.Command,
-		"local-volumes": volumes.Command,
+		"load-balancer":    addresses.Command,
+		"local-volumes":    volumes.Command,
+		"network-policies": policies.Command,
 	}
 }
 

@@ -19,6 +19,8 @@ type Addon struct {
 	// CNI is the value of spec.cni with which clusters have it, and with that alone: it cannot be switched. Empty for those
 	// that can.
 	CNI string
+	// OffWithCNI is the value of spec.cni with which clusters do not have it by default.
+	OffWithCNI string
 	// Essential says that nodes are of no use without it: a cluster takes none while its image is missing.
 	Essential bool
 	// Schema is the JSON Schema of its values.
@@ -90,6 +92,12 @@ func Catalogue() []Addon {
 }`),
 			image: func(i Images) string { return i.MetricsServer },
 			files: oneFile("metrics-server.yaml"),
+		},
+		{
+			Name: nameNetworkPolicies, Summary: "what enforces NetworkPolicies", Default: true, OffWithCNI: v1alpha1.CNINone,
+			Schema: json.RawMessage(noValues),
+			image:  func(i Images) string { return i.NodeAgent },
+			files:  oneFile("network-policies.yaml"),
 		},
 		{
 			Name: nameLocalVolumes, Summary: "the StorageClass local: volumes on the disks of nodes", Default: true,

@@ -50,7 +50,7 @@ const (
 func Settle(cni string, settings ...[]v1alpha1.AddonSetting) []Settled {
 	var out []Settled
 	for _, a := range Catalogue() {
-		s := Settled{Chosen: Chosen{Addon: a, Values: defaults(a.Schema)}, Enabled: a.Default}
+		s := Settled{Chosen: Chosen{Addon: a, Values: defaults(a.Schema)}, Enabled: a.Default && (a.OffWithCNI == "" || a.OffWithCNI != cni)}
 		for i, all := range settings {
 			s.apply(FromCatalogue+Source(i)+1, all)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,6 +132,9 @@ func TestSettle(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, s := range Settle(v1alpha1.CNIFlannel, []v1alpha1.AddonSetting{off("kube-proxy"), off("coredns")}, []v1alpha1.AddonSetting{off("metrics-server"), on("coredns", "")}, append(values("coredns"), on("kube-proxy", ""))) {
+		if s.HasImage(Images{NodeAgent: "these:1"}) {
+			continue // they are as metrics-server is
+		}
 		got[s.Name] = fmt.Sprintf("%t from %d with %v", s.Enabled, s.From, s.Values)
 	}
 	want := map[string]string{
@@ -163,6 +167,18 @@ func TestValidator(t *testing.T) {
 	leaving.DeletionTimestamp = &now
 	if _, err := validator.ValidateUpdate(t.Context(), &v1alpha1.Cluster{}, leaving); err != nil {
 		t.Errorf("what is being deleted: got %v", err)
+	}
+}
+
+// TestOffWithCNI: a network that the user installs enforces NetworkPolicies itself, and a setting has the last word.
+func TestOffWithCNI(t *testing.T) {
+	for cni, want := range map[string]bool{v1alpha1.CNIRoutes: true, v1alpha1.CNIFlannel: true, v1alpha1.CNINone: false} {
+		has := func(settings ...v1alpha1.AddonSetting) bool {
+			return slices.ContainsFunc(Choose(cni, settings), func(c Chosen) bool { return c.Name == nameNetworkPolicies })
+		}
+		if has() != want || !has(on(nameNetworkPolicies, "")) || has(off(nameNetworkPolicies)) {
+			t.Errorf("with cni %s: %t", cni, has())
+		}
 	}
 }
 
