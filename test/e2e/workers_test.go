@@ -38,6 +38,7 @@ func TestWorkers(t *testing.T) {
 	w.apply("workloads.yaml")
 	w.apply("sources.yaml")
 	w.apply("scaled.yaml")
+	w.apply("stored.yaml")
 	t.Run("Workloads", w.runAll)
 	t.Run("Walls", w.walls)
 	t.Run("Network", func(t *testing.T) {
@@ -50,11 +51,14 @@ func TestWorkers(t *testing.T) {
 	t.Run("Sources", w.seeSources)
 	t.Run("Streams", w.streams)
 	t.Run("Addons", w.addons)
+	t.Run("Storage", w.stores)
 	t.Run("KQueen is killed and upgraded", func(*testing.T) { w.surviveUpgrade() })
-	t.Run("NetworkPolicy", func(*testing.T) { w.warnOfPolicies() })
 	t.Run("Programs of a node are killed", func(*testing.T) { w.surviveCrash(machines[0]) })
 	t.Run("A machine dies", func(t *testing.T) { w.surviveDeath(t, machines[0]) })
 	t.Run("Everything stops", func(t *testing.T) { w.comeBack(t) })
+	t.Run("Storage and addresses are as before", w.storedStill)
+	t.Run("NetworkPolicies", w.enforcesPolicies)
+	t.Run("Addons are switched off", w.addonsOff)
 	t.Run("Scale", func(*testing.T) { w.scale() })
 	traces := w.traces(t)
 	i.ok("cluster", "delete", "demo", "--yes", "--wait")
@@ -75,6 +79,7 @@ type workers struct {
 	*installation
 	config string         // kubeconfig of the cluster
 	lived  map[lived]bool // every machine that was seen
+	once   string         // what a pod wrote to its volume in its first life
 }
 
 func (i *installation) workers(cluster string) *workers {
@@ -247,17 +252,6 @@ func (w *workers) get(pod, host, port string) error {
 		return fmt.Errorf("%s asks %s:%s and hears %q %s", pod, host, port, r.stdout, r.stderr)
 	}
 	return nil
-}
-
-// warnOfPolicies makes a NetworkPolicy, which nothing in this cluster enforces.
-func (w *workers) warnOfPolicies() {
-	w.t.Helper()
-	policy := `{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"closed"},"spec":{"podSelector":{}}}`
-	r := w.tryKubectl(w.config, policy, "create", "-f", "-")
-	want := "does not enforce NetworkPolicies (spec.cni of the Cluster is Routes): nothing is blocked"
-	if r.code != 0 || !strings.Contains(r.stderr, "Warning: ") || !strings.Contains(r.stderr, want) {
-		w.t.Errorf("who makes a NetworkPolicy hears (exit code %d) %q, want a warning with %q", r.code, r.stderr, want)
-	}
 }
 
 // containers are the containers of all pods that last, as "pod id".
