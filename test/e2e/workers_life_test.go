@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netns"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
@@ -114,6 +115,15 @@ func (w *workers) surviveDeath(t *testing.T, m v1alpha1.Machine) {
 	before := onIt()
 	kill(t, w.pid(m.Namespace+"/"+m.Name, "machine"))
 	begin := time.Now()
+	eventually(t, "KQueen notices", func(context.Context) error {
+		for _, now := range w.machines() {
+			ready := apimeta.FindStatusCondition(now.Status.Conditions, v1alpha1.ConditionReady)
+			if now.Name == m.Name && (ready == nil || ready.LastTransitionTime.Time.Before(begin.Truncate(time.Second))) {
+				return errors.New("the machine's condition is of before")
+			}
+		}
+		return nil
+	})
 	w.ok("nodepool", "wait", "demo")
 	said := w.kube("get", "node", m.Name, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].lastHeartbeatTime}`)
 	if at, err := time.Parse(time.RFC3339, said); err != nil || at.Before(begin) {
