@@ -99,10 +99,7 @@ func (w *workers) storedStill(t *testing.T) {
 
 // enforcesPolicies: closed is closed, for pods and for this host, and a rule opens it for the pods that it names.
 func (w *workers) enforcesPolicies(t *testing.T) {
-	var agents []string
-	for _, name := range strings.Fields(w.kube("get", "pods", "-l", "app=agent", "-o", "jsonpath={.items[*].metadata.name}")) {
-		agents = append(agents, name) // one on each node
-	}
+	agents := strings.Fields(w.kube("get", "pods", "-l", "app=agent", "-o", "jsonpath={.items[*].metadata.name}")) // one on each node
 	may := func(want map[string]bool) func(context.Context) error {
 		return func(context.Context) error {
 			for name, open := range want {

@@ -152,16 +152,16 @@ func owner(ctx context.Context, c client.Client, ours client.Object) (string, er
 	if apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err) {
 		return "", nil
 	}
-	text := there.Kind + " " + ours.GetName()
+	what := there.Kind + " " + ours.GetName()
 	if err != nil {
-		return "", fmt.Errorf("look whose %s is: %w", text, err)
+		return "", fmt.Errorf("look whose %s is: %w", what, err)
 	}
 	switch by := there.Labels[addons.LabelManagedBy]; by {
 	case addons.ManagedByKQueen:
 		return "", nil
 	case "":
-		return fmt.Sprintf("%s has no label %s=%s: it is left as it is", text, addons.LabelManagedBy, addons.ManagedByKQueen), nil
+		return fmt.Sprintf("%s has no label %s=%s: it is left as it is", what, addons.LabelManagedBy, addons.ManagedByKQueen), nil
 	default:
-		return fmt.Sprintf("%s is managed by %.*s: it is left as it is", text, maxOwner, by), nil
+		return fmt.Sprintf("%s is managed by %.*s: it is left as it is", what, maxOwner, by), nil
 	}
 }

@@ -66,7 +66,7 @@ func (r *responder) run(ctx context.Context) error {
 		request, _, err := r.client.Read()
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // that was what ended it
+			return nil // that was what ended it
 		case errors.Is(err, net.ErrClosed):
 			return err
 		case err != nil:

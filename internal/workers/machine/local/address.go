@@ -26,10 +26,10 @@ const (
 )
 
 func bridgeOf(cluster types.UID) string { return bridgePrefix + short(cluster) }
-func linkOf(machine types.UID) string   { return linkPrefix + short(machine) }
+func linkOf(of types.UID) string        { return linkPrefix + short(of) }
 
 // cgroupOf is the cgroup of a machine's pods, below each hierarchy.
-func cgroupOf(machine types.UID) string { return "/kqueen/" + string(machine) }
+func cgroupOf(of types.UID) string { return "/kqueen/" + string(of) }
 
 // short is a name of ten letters; forty bits of a hash, which no two of some thousand machines share.
 func short(uid types.UID) string {
