@@ -7,6 +7,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/connection"
@@ -61,17 +62,27 @@ func Article(singular string) string {
 
 // PoolsOf returns the pools of a cluster. Callers who may not see them get none.
 func PoolsOf(ctx context.Context, e *connection.Env, c *objects.Client, cluster string) ([]*v1alpha1.NodePool, error) {
-	found, err := Fetch(ctx, c, In(e, NodePool))
+	return belonging(ctx, e, c, NodePool, func(p *v1alpha1.NodePool) bool { return p.Spec.ClusterName == cluster })
+}
+
+// MachinesOf returns the machines of a cluster. To a user who may not see machines there are none.
+func MachinesOf(ctx context.Context, e *connection.Env, c *objects.Client, cluster string) ([]*v1alpha1.Machine, error) {
+	return belonging(ctx, e, c, Machine, func(m *v1alpha1.Machine) bool { return m.Spec.ClusterName == cluster })
+}
+
+// belonging returns the organization's objects of a kind of which something holds, and none to a user who may not see the kind.
+func belonging[T client.Object](ctx context.Context, e *connection.Env, c *objects.Client, kind *Kind, holds func(T) bool) ([]T, error) {
+	found, err := Fetch(ctx, c, In(e, kind))
 	if objects.IsForbidden(err) {
 		return nil, nil
 	}
-	var pools []*v1alpha1.NodePool
+	var all []T
 	for _, object := range found {
-		if pool, ok := object.(*v1alpha1.NodePool); ok && pool.Spec.ClusterName == cluster {
-			pools = append(pools, pool)
+		if o, ok := object.(T); ok && holds(o) {
+			all = append(all, o)
 		}
 	}
-	return pools, err
+	return all, err
 }
 
 // NewNodePool returns a pool with the kind's defaults, so that flags show them.

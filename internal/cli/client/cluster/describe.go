@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -47,7 +46,12 @@ func describeCluster(ctx context.Context, e *connection.Env, name string) error 
 		return fmt.Errorf("get control plane %s: %w", name, err)
 	}
 	p := &describe.Page{}
+	machines, err := kinds.MachinesOf(ctx, e, c, name)
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
 	describeSpec(p, e.Organization(), cluster, serverName(plane))
+	describeSecurity(p, cluster, machines)
 	describe.Conditions(p, cluster.Status.Status)
 	describeSteps(p, cluster.Status.Steps)
 	describeComponents(p, plane)
@@ -71,7 +75,6 @@ func describeSpec(p *describe.Page, organization string, c *v1alpha1.Cluster, se
 		"Deleting", describe.Deleting(c),
 		"Version", describe.VersionOnTheWay(c.Status.Version, c.Spec.Version),
 		"Provisioner", c.Spec.ProvisionerRef.Name+" in "+c.Spec.ProvisionerRef.Namespace,
-		"Pod Security", cmp.Or(c.Spec.PodSecurity, "as the cluster was created: baseline, or privileged before there were levels"),
 		"Endpoint", c.Status.Endpoint,
 		"TLS server name", serverName,
 		"Next retry", describe.In(c.Status.NextRetryTime),
