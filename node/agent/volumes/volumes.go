@@ -103,6 +103,7 @@ func Run(ctx context.Context, node string, client kubernetes.Interface, options 
 	if err := a.watched.notify(func() { queue.AddAfter(announce, time.Second) }, a.ledger.drop); err != nil {
 		return err
 	}
+	provisioner := a.controller(ctx) // before anything is watched: it registers types with client-go, which decoders read
 	if !a.watched.start(ctx) {
 		return nil // the context ended
 	}
@@ -110,7 +111,6 @@ func Run(ctx context.Context, node string, client kubernetes.Interface, options 
 	if err := folders.clear(); err != nil {
 		return fmt.Errorf("remove what was left half done: %w", err)
 	}
-	provisioner := a.controller(ctx)
 	go provisioner.Run(ctx)
 	queue.Add(announce)
 	queue.Add(sweep)
