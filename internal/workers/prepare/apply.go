@@ -2,11 +2,8 @@ package prepare
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,53 +71,6 @@ func prune(ctx context.Context, c client.Client, objects []client.Object, not ma
 	return kube.Remove(ctx, c, addons.Retired(), func(o *metav1.PartialObjectMetadata) bool {
 		return o.Labels[v1alpha1.LabelAddon] == "" && o.Labels[addons.LabelManagedBy] == addons.ManagedByKQueen
 	})
-}
-
-// forget removes what programs of addons wrote, once these are switched off.
-func forget(ctx context.Context, c client.Client, chosen []addons.Chosen) error {
-	var problems []error
-	if !addons.GivesAddresses(chosen) {
-		problems = append(problems, forgetAddresses(ctx, c))
-	}
-	if !addons.HasVolumes(chosen) {
-		problems = append(problems, forgetCapacities(ctx, c))
-	}
-	return errors.Join(problems...)
-}
-
-// forgetCapacities deletes what the agents of nodes said to the scheduler about their disks.
-func forgetCapacities(ctx context.Context, c client.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, kube.CallDeadline)
-	defer cancel()
-	err := c.DeleteAllOf(ctx, &storagev1.CSIStorageCapacity{}, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{addons.LabelCapacity})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete what the addon local-volumes said of the disks of nodes: %w", err)
-	}
-	return nil
-}
-
-// forgetAddresses takes the addresses of Services back: no node answers for them any more.
-func forgetAddresses(ctx context.Context, c client.Client) error {
-	services := &corev1.ServiceList{}
-	listing, cancel := context.WithTimeout(ctx, kube.CallDeadline)
-	defer cancel()
-	if err := c.List(listing, services); err != nil {
-		return fmt.Errorf("list Services that have addresses of the addon load-balancer: %w", err)
-	}
-	for i := range services.Items {
-		s := &services.Items[i]
-		if !apimeta.RemoveStatusCondition(&s.Status.Conditions, addons.ConditionAddress) {
-			continue
-		}
-		s.Status.LoadBalancer = corev1.LoadBalancerStatus{}
-		writing, cancel := context.WithTimeout(ctx, kube.CallDeadline)
-		err := c.Status().Update(writing, s)
-		cancel()
-		if err != nil {
-			return fmt.Errorf("take the address of Service %s/%s back: %w", s.Namespace, s.Name, err)
-		}
-	}
-	return nil
 }
 
 // leave returns the addons of which an object is there that is not KQueen's.
