@@ -93,11 +93,16 @@ func run(ctx context.Context, c Config, answers *responder, up func()) error {
 	if answers != nil {
 		go func() { cancel(answers.run(ctx)) }()
 	}
-	go a.lead(ctx)
+	led := make(chan struct{})
+	go func() {
+		defer close(led)
+		a.lead(ctx)
+	}()
 	defer context.AfterFunc(ctx, a.queue.ShutDown)()
 	a.queue.Add(struct{}{})
 	for a.next(ctx, up) {
 	}
+	<-led // the Lease is given back, or the next agent would wait until it ends
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
 	}
