@@ -98,8 +98,8 @@ func TestRealImages(t *testing.T) {
 	_, parts := realParts(t)
 	ctr := startContainerd(t, parts)
 	images := parts.Images()
-	if len(images) != 5 || !strings.HasPrefix(images[0].Name, "kqueen.internal/pause:") {
-		t.Fatalf("images %v: want five, pause first", images)
+	if len(images) != 6 || !strings.HasPrefix(images[0].Name, "kqueen.internal/pause:") {
+		t.Fatalf("images %v: want six, pause first", images)
 	}
 	for _, image := range images {
 		ctr("images", "import", image.Archive)
