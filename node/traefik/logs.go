@@ -2,11 +2,12 @@ package main
 
 import (
 	"fmt"
-	stdlog "log"
+	"log/slog"
 	"os"
 
 	"github.com/rs/zerolog"
 	"github.com/rs/zerolog/log"
+	slogzerolog "github.com/samber/slog-zerolog/v2"
 	"github.com/sirupsen/logrus"
 	"github.com/traefik/traefik/v3/pkg/observability/logs"
 )
@@ -20,9 +21,8 @@ func setUpLogs(o *logOptions) error {
 	zerolog.SetGlobalLevel(level)
 	log.Logger = zerolog.New(os.Stderr).With().Timestamp().Logger().Level(level)
 	zerolog.DefaultContextLogger = &log.Logger
-	libraries := logs.NoLevel(log.Logger, zerolog.DebugLevel)
-	logrus.StandardLogger().Out = libraries
-	stdlog.SetFlags(stdlog.Lshortfile)
-	stdlog.SetOutput(libraries)
+	logrus.StandardLogger().Out = logs.NoLevel(log.Logger, zerolog.DebugLevel)
+	slog.SetLogLoggerLevel(slog.LevelDebug) // of package log, whose output slog takes over
+	slog.SetDefault(slog.New(slogzerolog.Option{Level: slog.LevelDebug, Logger: &log.Logger}.NewZerologHandler()))
 	return nil
 }
