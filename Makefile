@@ -71,6 +71,10 @@ conformance-tests: kubernetes ## Build upstream's conformance tests and their im
 conformance: conformance-tests ## Run upstream's conformance tests, all that can run here, in a cluster of the Pod Security level LEVEL, and write docs/development/conformance.md
 	@go run $(GO_FLAGS) ./test/conformance -level $${LEVEL:-privileged} -page docs/development/conformance.md
 
+.PHONY: conformance-addons
+conformance-addons: conformance-tests ## Run upstream's tests of what the addons promise, and write docs/development/addon-tests.md
+	@go run $(GO_FLAGS) ./test/conformance -tests addons -level $${LEVEL:-privileged} -page docs/development/addon-tests.md
+
 .PHONY: check
 check: packages lint ## Check form and run the tests that start no cluster, in minutes
 	@echo "Testing what needs no cluster"
