@@ -74,7 +74,7 @@ func forgetAddress(ctx context.Context, c client.Client, s *corev1.Service) erro
 	ctx, cancel := context.WithTimeout(ctx, kube.CallDeadline)
 	defer cancel()
 	s.Status.LoadBalancer = corev1.LoadBalancerStatus{}
-	if err := c.Status().Update(ctx, s); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(c.Status().Update(ctx, s)); err != nil {
 		return fmt.Errorf("take the address of Service %s/%s back: %w", s.Namespace, s.Name, err)
 	}
 	return nil
