@@ -13,7 +13,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -83,7 +85,29 @@ type workers struct {
 }
 
 func (i *installation) workers(cluster string) *workers {
-	return &workers{installation: i, config: i.kubeconfig("default", cluster), lived: map[lived]bool{}}
+	w := &workers{installation: i, config: i.kubeconfig("default", cluster), lived: map[lived]bool{}}
+	i.t.Cleanup(w.sayUnready)
+	return w
+}
+
+// sayUnready shows, when the test failed, which machines are not ready and why.
+func (w *workers) sayUnready() {
+	if !w.t.Failed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	list := &v1alpha1.MachineList{}
+	if err := w.admin().List(ctx, list); err != nil {
+		w.t.Logf("list machines: %v", err)
+		return
+	}
+	w.t.Logf("machines that are not ready at %s:", time.Now().UTC().Format(time.TimeOnly))
+	for _, m := range list.Items {
+		if c := apimeta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Status != "True" {
+			w.t.Logf("%s, created at %s, deleted at %v: %+v", m.Name, m.CreationTimestamp, m.DeletionTimestamp, m.Status.Conditions)
+		}
+	}
 }
 
 func needRoot(t *testing.T) {
