@@ -44,9 +44,8 @@ func TestWorkers(t *testing.T) {
 	t.Run("Workloads", w.runAll)
 	t.Run("Walls", w.walls)
 	t.Run("Network", func(t *testing.T) {
-		if err := errors.Join(w.reach(), w.reachFromAPIServer()); err != nil {
-			t.Error(err)
-		}
+		// kube-proxy on each node learns of the Services some time after their pods are ready.
+		eventually(t, "everything is reached", func(context.Context) error { return errors.Join(w.reach(), w.reachFromAPIServer()) })
 	})
 	t.Run("PodSecurity", w.boundsPods)
 	t.Run("Bounds", w.bounds)
