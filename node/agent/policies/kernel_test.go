@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -117,11 +118,11 @@ func TestReplace(t *testing.T) {
 		t.Fatal("the rulesets are the same")
 	}
 	replaced := make(chan error, 1)
-	stop := make(chan struct{})
+	ending := make(chan struct{})
 	go func() {
 		for i := 0; ; i++ {
 			select {
-			case <-stop:
+			case <-ending:
 				replaced <- nil
 				return
 			default:
@@ -132,9 +133,14 @@ func TestReplace(t *testing.T) {
 			}
 		}
 	}()
+	stop := sync.OnceValue(func() error {
+		close(ending)
+		return <-replaced
+	})
+	// Also where the test fails: after the namespace is closed, its number can be that of a file of the host's namespace.
+	t.Cleanup(func() { _ = stop() })
 	n.whileReplaced(t)
-	close(stop)
-	if err := <-replaced; err != nil {
+	if err := stop(); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(1, len(n.tables(t))); diff != "" {

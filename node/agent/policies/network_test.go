@@ -7,12 +7,36 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
+
+// TestMain fails when a test puts rules into the network namespace of the host, where they would drop packets between machines.
+func TestMain(m *testing.M) {
+	before := hostTables()
+	code := m.Run()
+	if after := hostTables(); !slices.Equal(before, after) {
+		_, _ = fmt.Fprintf(os.Stderr, "tables of the host's packet filter: %q, and before the tests %q\n", after, before)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func hostTables() (names []string) {
+	conn, err := (Kernel{}).open()
+	if err != nil {
+		return nil // not root: the tests that write rules are skipped
+	}
+	tables, _ := ours(conn)
+	for _, table := range tables {
+		names = append(names, table.Name)
+	}
+	return names
+}
 
 // place is a network namespace of the test's own, and the one thread that is in it.
 type place struct {
