@@ -71,6 +71,10 @@ conformance-tests: kubernetes ## Build upstream's conformance tests and their im
 conformance: conformance-tests ## Run upstream's conformance tests, all that can run here, in a cluster of the Pod Security level LEVEL, and write docs/development/conformance.md
 	@go run $(GO_FLAGS) ./test/conformance -level $${LEVEL:-privileged} -page docs/development/conformance.md
 
+.PHONY: conformance-addons
+conformance-addons: conformance-tests ## Run upstream's tests of what the addons promise, and write docs/development/addon-tests.md
+	@go run $(GO_FLAGS) ./test/conformance -tests addons -level $${LEVEL:-privileged} -page docs/development/addon-tests.md
+
 .PHONY: check
 check: packages lint ## Check form and run the tests that start no cluster, in minutes
 	@echo "Testing what needs no cluster"
@@ -110,7 +114,7 @@ upgrade: kubernetes ## Upgrade an installation of the KQueen of a commit, FROM=.
 # client-go, which the others read.
 .PHONY: test-node
 test-node: packages $(TOOLS)/golangci-lint ## Check form and test what becomes images for nodes
-	@for m in node node/coredns node/flannel node/metrics-server node/agent; do (cd $$m && "$(abspath $(TOOLS))/golangci-lint" run ./...); done
+	@for m in node node/coredns node/flannel node/metrics-server node/agent node/traefik; do (cd $$m && "$(abspath $(TOOLS))/golangci-lint" run ./...); done
 	$(call SECONDS_OF,cd node && CGO_ENABLED=1 go test -trimpath -race ./images ./pause ./toolbox && cd flannel && CGO_ENABLED=1 go test -trimpath -race . && cd ../agent && CGO_ENABLED=1 go test -trimpath -race . ./addresses ./policies ./ready && CGO_ENABLED=0 go test -trimpath ./volumes,tests of node)
 
 .PHONY: generate

@@ -38,7 +38,8 @@ func kinds() (programs, tests kind) {
 		},
 		tools: []string{
 			"github.com/onsi/ginkgo/v2/ginkgo", "go.etcd.io/etcd/server/v3", release.KubernetesModule + "/test/images/agnhost",
-			release.KubernetesModule + "/test/images/nonewprivs", "k8s.io/sample-apiserver",
+			release.KubernetesModule + "/test/images/nonewprivs", release.KubernetesModule + "/test/images/resource-consumer",
+			release.KubernetesModule + "/test/images/resource-consumer/consume-cpu", "k8s.io/sample-apiserver",
 		},
 	}
 	return programs, tests

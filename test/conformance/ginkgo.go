@@ -12,8 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -32,61 +32,29 @@ const (
 	nice = "5"
 )
 
-// Marks in the names of tests.
-const (
-	markConformance = "[Conformance]"
-	markSerial      = "[Serial]"
-)
-
-// phase is one run of the tests.
-type phase struct {
-	name   string
-	procs  int
-	serial bool
-}
-
-// phases are in the order in which they run.
-func phases(procs int) []phase {
-	return []phase{{name: "parallel", procs: procs}, {name: "serial", procs: 1, serial: true}}
-}
-
-// has says whether a test belongs to the phase.
-func (p phase) has(name string) bool {
-	return strings.Contains(name, markConformance) && strings.Contains(name, markSerial) == p.serial
-}
-
 // ginkgoRun runs the tests of one phase.
 type ginkgoRun struct {
 	phase   phase
 	suite   release.Suite
 	cluster *installation
-	focus   string
-	skip    map[string]string // names
+	skip    []string // regular expressions of what the phase leaves out besides
 	out     io.Writer
 }
 
 // arguments are those of ginkgo. Of several focuses one has to match; of several skips none may.
 func (r ginkgoRun) arguments(report string) []string {
-	focus := []string{regexp.QuoteMeta(markConformance)}
-	if r.focus != "" {
-		focus = []string{r.focus}
-	}
 	args := []string{
 		"run", "--procs=" + strconv.Itoa(r.phase.procs), "--timeout=" + phaseTimeout.String(), "--no-color",
 		"--output-dir=" + filepath.Dir(report), "--json-report=" + filepath.Base(report), "--keep-separate-reports=false",
+		"--label-filter=" + r.phase.filter(),
 	}
-	filter := "Conformance && !Serial"
-	if r.phase.serial {
-		filter = "Conformance && Serial"
+	for _, expr := range r.phase.focus {
+		args = append(args, "--focus="+expr)
 	}
-	args = append(args, "--label-filter="+filter)
-	for _, f := range focus {
-		args = append(args, "--focus="+f)
+	for _, expr := range slices.Concat(r.phase.skip, r.skip) {
+		args = append(args, "--skip="+expr)
 	}
-	for _, name := range sortedKeys(r.skip) {
-		args = append(args, "--skip="+regexp.QuoteMeta(name)+"$")
-	}
-	return append(args, r.suite.Tests(), "--",
+	return append(args, r.suite.Tests(), "--", "--storage.testdriver="+r.cluster.testDriver(),
 		"--kubeconfig="+r.cluster.kubeconfig(), "--kubectl-path="+r.cluster.kubectl,
 		"--provider=skeleton", "--dump-logs-on-failure=false")
 }

@@ -52,6 +52,9 @@ func (i *installation) begin(ctx context.Context, suite release.Suite) error {
 	if err := i.bringImages(suite.Images()); err != nil {
 		return err
 	}
+	if err := os.WriteFile(i.testDriver(), localVolumes, 0o600); err != nil {
+		return fmt.Errorf("describe local volumes to the tests: %w", err)
+	}
 	dir, err := release.DefaultDir()
 	if err != nil {
 		return err
@@ -126,6 +129,9 @@ func (i *installation) create(ctx context.Context, nodes int, level string) erro
 }
 
 func (i *installation) kubeconfig() string { return filepath.Join(i.base, "kubeconfig") }
+
+// testDriver is the file that describes the addon local-volumes to the tests.
+func (i *installation) testDriver() string { return filepath.Join(i.base, "local-volumes.yaml") }
 
 // endpoint is where the cluster's API server listens.
 func (i *installation) endpoint(ctx context.Context) (string, error) {

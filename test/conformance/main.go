@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command conformance runs upstream's conformance tests against a cluster that KQueen hosts, with nodes on this
-// machine. It brings up a KQueen of its own in a temporary folder, with the images that the tests use, runs all
+// Command conformance runs upstream's conformance tests, or upstream's tests of what the addons promise, against a
+// cluster that KQueen hosts, with nodes on this machine. It brings up a KQueen of its own in a temporary folder, with the images that the tests use, runs all
 // tests that can run here, and takes everything away again. What passed, what failed, and what cannot run and why
 // goes into the project's page about it.
 //
@@ -29,6 +29,7 @@ import (
 type options struct {
 	program string // path of kqueen
 	source  string // of KQueen
+	tests   set    // which of upstream's
 	results string // folder for logs and reports, which stay
 	page    string
 	focus   string
@@ -42,18 +43,22 @@ type options struct {
 }
 
 func main() {
-	o := options{level: v1alpha1.PodSecurityPrivileged}
+	o := options{level: v1alpha1.PodSecurityPrivileged, tests: conformanceTests()}
 	flag.StringVar(&o.program, "program", "bin/kqueen", "path of kqueen")
 	flag.StringVar(&o.source, "source", ".", "folder of KQueen's source")
 	flag.StringVar(&o.results, "results", "bin/conformance", "folder for logs and reports")
 	flag.StringVar(&o.page, "page", "", "page into which the results are written, such as docs/development/conformance.md")
 	flag.StringVar(&o.focus, "focus", "", "run only tests whose names match this regular expression")
-	flag.StringVar(&o.phase, "phase", "", "run only the parallel or the serial tests")
+	flag.Func("tests", "which of upstream's tests: conformance, or addons for those of network policies, volumes and metrics (default conformance)", func(name string) (err error) {
+		o.tests, err = setOf(name)
+		return err
+	})
+	flag.StringVar(&o.phase, "phase", "", "run only one part: parallel or serial, and of the addons' tests policies, volumes, volumes-serial or autoscaling")
 	flag.Func("level", "Pod Security level of the cluster: privileged, which upstream's tests are written for, baseline or restricted (default privileged)", func(text string) error {
 		o.level = text
 		return checkLevel(text)
 	})
-	flag.IntVar(&o.procs, "procs", 8, "how many tests run at a time, of those that may")
+	flag.IntVar(&o.procs, "procs", 8, "how many tests run at a time, of those that may run beside each other")
 	flag.IntVar(&o.nodes, "nodes", 2, "nodes of the cluster")
 	flag.BoolVar(&o.build, "build", false, "build the tests and their images, where they are not built yet, and end")
 	flag.BoolVar(&o.prove, "prove", false, "also run the tests that are said not to be able to, and fail when one of them passes")
@@ -85,11 +90,11 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r, err := judge(all, missing())
+	r, err := judge(all, o.tests.missing)
 	if err != nil {
 		return err
 	}
-	r.Version, r.Nodes, r.Procs, r.Level = suite.Version.String(), o.nodes, o.procs, o.level
+	r.Version, r.Command, r.Nodes, r.Procs, r.Level = suite.Version.String(), o.tests.command, o.nodes, o.procs, o.level
 	r.print(out)
 	if o.page != "" {
 		if err := r.writePage(o.page); err != nil {
@@ -112,9 +117,9 @@ func runAll(ctx context.Context, o options, suite release.Suite, out io.Writer) 
 	}
 	fmt.Fprintf(out, "  ✓ a cluster with %d nodes and the Pod Security level %s\n", o.nodes, o.level)
 	for _, p := range o.phases() {
-		run := ginkgoRun{phase: p, suite: suite, cluster: i, focus: o.focus, out: out}
+		run := ginkgoRun{phase: p, suite: suite, cluster: i, out: out}
 		if !o.prove {
-			run.skip = missing()
+			run.skip = skips(o.tests.missing)
 		}
 		if err := run.run(ctx, o.report(p)); err != nil {
 			return ran{}, fmt.Errorf("%s tests: %w; see %s", p.name, err, logOf(o.report(p)))
@@ -146,7 +151,20 @@ func checkLevel(text string) error {
 
 // phases are those that were chosen.
 func (o options) phases() []phase {
-	return slices.DeleteFunc(phases(o.procs), func(p phase) bool { return o.phase != "" && o.phase != p.name })
+	var chosen []phase
+	for _, p := range o.tests.phases {
+		if o.phase != "" && o.phase != p.name {
+			continue
+		}
+		if p.procs == 0 {
+			p.procs = o.procs
+		}
+		if o.focus != "" {
+			p.focus = []string{o.focus}
+		}
+		chosen = append(chosen, p)
+	}
+	return chosen
 }
 
 // report is the file of ginkgo's report about a phase.

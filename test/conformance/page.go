@@ -64,9 +64,9 @@ func (r result) page() string {
 // command is how a run at this level is had again.
 func (r result) command() string {
 	if r.bounded() {
-		return "make conformance LEVEL=" + r.Level
+		return r.Command + " LEVEL=" + r.Level
 	}
-	return "make conformance"
+	return r.Command
 }
 
 // escape keeps names from being read as Markdown.

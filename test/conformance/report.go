@@ -100,6 +100,7 @@ func readReport(file string) (report, error) {
 // result is what became of all tests.
 type result struct {
 	Version      string
+	Command      string // of make, which runs all
 	Nodes, Procs int
 	Level        string // of Pod Security
 	Date         time.Time
@@ -112,11 +113,11 @@ type result struct {
 	Left int
 }
 
-// judge sorts what ran. missing says which tests cannot run here and why; a name in it that is not known is an error,
-// and so is that of a test that ran and passed.
-func judge(all ran, missing map[string]string) (result, error) {
+// judge sorts what ran. A lack that no test has is an error, and so is one with a test that ran and passed.
+func judge(all ran, lacks []lack) (result, error) {
 	r := result{NotRunnable: map[string]string{}, Date: all.begin, Took: all.took}
-	var errs []error
+	missing, err := reasons(lacks, all.known)
+	errs := []error{err}
 	for _, s := range all.specs {
 		why, cannot := missing[s.Name]
 		switch {
@@ -133,11 +134,6 @@ func judge(all ran, missing map[string]string) (result, error) {
 			r.Failed = append(r.Failed, s)
 		default:
 			r.Failed = append(r.Failed, s)
-		}
-	}
-	for _, name := range sortedKeys(missing) {
-		if !all.known[name] {
-			errs = append(errs, fmt.Errorf("%q is said not to be able to run, and is no test of this version; take it from the table", name))
 		}
 	}
 	byName := func(a, b spec) int { return strings.Compare(a.Name, b.Name) }

@@ -27,7 +27,7 @@ func TestJudge(t *testing.T) {
 		{Name: "is not chosen [Conformance]", State: "skipped"},
 		{Name: "needs a registry [Conformance]", State: "skipped"},
 	}
-	got, err := judge(ranOf(specs), map[string]string{"needs a registry [Conformance]": "no registry"})
+	got, err := judge(ranOf(specs), []lack{{"^needs a registry", "no registry"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestJudge(t *testing.T) {
 
 func ranOf(specs []spec) ran {
 	all := ran{known: map[string]bool{}}
-	all.add(phase{}, report{specs: specs})
+	all.add(phase{focus: []string{""}}, report{specs: specs})
 	return all
 }
 
@@ -62,11 +62,11 @@ func TestJudgeRefuses(t *testing.T) {
 	passed := spec{Name: "passes [Conformance]", State: "passed"}
 	for name, tc := range map[string]struct {
 		specs   []spec
-		missing map[string]string
+		missing []lack
 		want    string
 	}{
-		"Dead":   {[]spec{passed}, map[string]string{"gone [Conformance]": "why"}, `"gone [Conformance]" is said not to be able to run, and is no test`},
-		"Untrue": {[]spec{passed}, map[string]string{"passes [Conformance]": "no wings"}, `"passes [Conformance]" passed and is said not to be able to run (no wings)`},
+		"Dead":   {[]spec{passed}, []lack{{"gone", "why"}}, `"gone" is said not to be able to run, and is no test`},
+		"Untrue": {[]spec{passed}, []lack{{`passes \[Conformance\]$`, "no wings"}}, `"passes [Conformance]" passed and is said not to be able to run (no wings)`},
 		"Empty":  {[]spec{{Name: "is not chosen [Conformance]", State: "skipped"}}, nil, "no test ran"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestReadReport(t *testing.T) {
 
 func TestPage(t *testing.T) {
 	r := result{
-		Version: "v1.99.9", Nodes: 2, Procs: 3, Date: time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC), Took: 83*time.Minute + 20*time.Second,
+		Version: "v1.99.9", Command: "make conformance", Nodes: 2, Procs: 3, Date: time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC), Took: 83*time.Minute + 20*time.Second,
 		Passed:      []spec{{Name: "[sig-node] Pods should run [Conformance]"}},
 		Failed:      []spec{{Name: "[sig-node] Pods should_fail * [Conformance]", Message: "expected 1\nto equal 2"}},
 		NotRunnable: map[string]string{"[sig-node] Pods should pull [Conformance]": "there is no registry"},
@@ -150,21 +150,6 @@ func TestPage(t *testing.T) {
 	write(before + after)
 	if err := r.writePage(page); err == nil || !strings.Contains(err.Error(), "lacks one of the lines") {
 		t.Errorf("a page without a place: %v", err)
-	}
-}
-
-func TestPhases(t *testing.T) {
-	names := []string{"a [Conformance]", "b [Serial] [Conformance]", "c", "d [Serial]"}
-	var got []string
-	for _, p := range phases(3) {
-		for _, name := range names {
-			if p.has(name) {
-				got = append(got, p.name+": "+name)
-			}
-		}
-	}
-	if diff := cmp.Diff([]string{"parallel: a [Conformance]", "serial: b [Serial] [Conformance]"}, got); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
 

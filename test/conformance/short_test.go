@@ -21,6 +21,8 @@ import (
 // and then a conflict for the end of its work, and finalizes it minutes later (kubernetes/kubernetes#138085).
 func short() []string {
 	return []string{
+		"External Storage [Driver: local-volumes.kqueen.io] [Testpattern: Dynamic PV (default fs)] fsgroupchangepolicy (Always)[LinuxOnly], pod created with an initial fsgroup, new pod fsgroup applied to volume contents",
+		"External Storage [Driver: local-volumes.kqueen.io] [Testpattern: Dynamic PV (default fs)] volumes should store data",
 		"[sig-api-machinery] AdmissionWebhook [Privileged:ClusterAdmin] should mutate configmap [Conformance]",
 		"[sig-api-machinery] Aggregator Should be able to support the 1.17 Sample API Server using the current Aggregator [LinuxOnly] [Conformance]",
 		"[sig-api-machinery] FieldValidation should create/apply a valid CR for CRD with validation schema [Conformance]",
@@ -29,6 +31,8 @@ func short() []string {
 		"[sig-auth] ServiceAccounts should mount an API token into pods [Conformance]",
 		"[sig-cli] Kubectl logs logs should be able to retrieve and filter logs [Conformance]",
 		"[sig-network] DNS should provide DNS for the cluster [Conformance]",
+		"[sig-network] Netpol NetworkPolicy between server and client should enforce policy to allow ingress traffic from pods in all namespaces [Feature:NetworkPolicy]",
+		"[sig-network] Netpol NetworkPolicy between server and client should support a 'default-deny-all' policy [Feature:NetworkPolicy]",
 		"[sig-network] Networking Granular Checks: Pods should function for intra-pod communication: udp [NodeConformance] [Conformance]",
 		"[sig-network] Proxy version v1 should proxy through a service and a pod [Conformance]",
 		"[sig-network] Services should be able to create a functioning NodePort service [Conformance]",
@@ -49,7 +53,8 @@ func TestShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options{source: root, results: t.TempDir(), procs: 3, nodes: 2, level: v1alpha1.PodSecurityPrivileged, focus: focusOf(short()), phase: "parallel"}
+	tests := set{phases: []phase{{name: "parallel", focus: []string{focusOf(short())}}}}
+	o := options{source: root, results: t.TempDir(), tests: tests, procs: 3, nodes: 2, level: v1alpha1.PodSecurityPrivileged}
 	if o.program, err = controlplanetest.Kqueen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -72,9 +77,9 @@ func TestShort(t *testing.T) {
 		showLog(t, o.results)
 		t.Fatal(err)
 	}
-	for name := range missing() {
-		if !all.known[name] {
-			t.Errorf("%q is said not to be able to run, and is no test of %s", name, suite.Version)
+	for _, s := range sets() {
+		if _, err := reasons(s.missing, all.known); err != nil {
+			t.Errorf("%s: %v", s.name, err)
 		}
 	}
 	var names []string

@@ -12,6 +12,10 @@ tool k8s.io/kubernetes/test/images/agnhost
 
 tool k8s.io/kubernetes/test/images/nonewprivs
 
+tool k8s.io/kubernetes/test/images/resource-consumer
+
+tool k8s.io/kubernetes/test/images/resource-consumer/consume-cpu
+
 tool k8s.io/sample-apiserver
 
 require (
@@ -23,6 +27,7 @@ require (
 )
 
 require (
+	bitbucket.org/bertimus9/systemstat v0.5.0 // indirect
 	cel.dev/expr v0.25.1 // indirect
 	cyphar.com/go-pathrs v0.2.2 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20230124172434-306776ec8161 // indirect
