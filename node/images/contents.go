@@ -19,6 +19,7 @@ var (
 	flannelVersion = regexp.MustCompile(`^flannel (v\d+\.\d+\.\d+)\n$`)
 	agentVersion   = regexp.MustCompile(`^agent (v\d+\.\d+\.\d+)\n$`)
 	metricsVersion = regexp.MustCompile(`^metrics-server (v\d+\.\d+\.\d+)\n$`)
+	traefikVersion = regexp.MustCompile(`^traefik (v\d+\.\d+\.\d+)\n$`)
 	busyboxVersion = regexp.MustCompile(`^BusyBox v(\d+\.\d+\.\d+) `)
 )
 
@@ -133,6 +134,23 @@ func agentContents(ctx context.Context, program string) (contents, error) {
 	return contents{
 		tag: fmt.Sprintf("%s-%x", version, sha256.Sum256(binary.content))[:len(version)+1+tagHash], files: []file{binary},
 		config: v1.Config{Entrypoint: []string{"/agent"}, WorkingDir: "/"},
+	}, err
+}
+
+// traefikContents has a user by number, so that a kubelet can see that it is not root.
+func traefikContents(ctx context.Context, program string) (contents, error) {
+	said, err := ask(ctx, program, "--version")
+	if err != nil {
+		return contents{}, err
+	}
+	tag, err := versionIn(said, traefikVersion)
+	if err != nil {
+		return contents{}, err
+	}
+	binary, err := executable("traefik", program)
+	return contents{
+		tag: tag, files: []file{binary, folder("tmp", 0o1777)},
+		config: v1.Config{Entrypoint: []string{"/traefik"}, User: "65532:65532", WorkingDir: "/"},
 	}, err
 }
 

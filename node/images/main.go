@@ -1,11 +1,11 @@
 // Command images packs the few images that a cluster needs where no registry can be
 // reached, each as an OCI archive that containerd imports:
 //
-//	images -out DIR -pause FILE -coredns FILE -flannel FILE -plugins DIR -metrics-server FILE -agent FILE \
-//		-busybox FILE -toolbox FILE -shell FILE...
+//	images -out DIR [-pause FILE] [-coredns FILE] [-flannel FILE -plugins DIR] [-metrics-server FILE] [-agent FILE] \
+//		[-traefik FILE] [-busybox FILE -toolbox FILE -shell FILE...]
 //	images -out DIR -plan FILE
 //
-// In the first form, each program is asked for its version, which becomes the tag. The names begin with
+// In the first form, there is an image for each program. It is asked for its version, which becomes the tag. The names begin with
 // kqueen.internal, because these images are ours and not what upstream's registry has.
 // For each archive a line is printed: its file, a tab, the image's name. The same
 // programs give the same bytes. In the second form, a file says which images, of which files, go into which
@@ -22,7 +22,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 )
@@ -51,6 +50,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	plugins := flags.String("plugins", "", "folder with CNI plugins, which go with flannel")
 	metrics := flags.String("metrics-server", "", "the program metrics-server of this module")
 	agent := flags.String("agent", "", "the program agent of this module")
+	traefik := flags.String("traefik", "", "the program traefik of this module")
 	busybox := flags.String("busybox", "", "a static busybox, as in Debian's package busybox-static")
 	toolbox := flags.String("toolbox", "", "the program toolbox of this module, which goes with busybox")
 	var shell []string
@@ -65,41 +65,60 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if *out != "" && *planFile != "" && flags.NFlag() == 2 && flags.NArg() == 0 {
 		return packPlan(ctx, *out, *planFile, stdout)
 	}
-	p := nodePrograms{pause: *pause, coredns: *coredns, flannel: *flannel, plugins: *plugins, metrics: *metrics, agent: *agent, busybox: *busybox, toolbox: *toolbox, shell: shell}
-	if slices.Contains([]string{*out, p.pause, p.coredns, p.flannel, p.plugins, p.metrics, p.agent, p.busybox, p.toolbox}, "") || len(shell) == 0 || *planFile != "" || flags.NArg() > 0 {
-		return errors.New("name -out, -pause, -coredns, -flannel, -plugins, -metrics-server, -agent, -busybox, -toolbox and -shell, or -out and -plan, and nothing else")
+	p := nodePrograms{
+		pause: *pause, coredns: *coredns, flannel: *flannel, plugins: *plugins, metrics: *metrics, agent: *agent, traefik: *traefik,
+		busybox: *busybox, toolbox: *toolbox, shell: shell,
+	}
+	if *out == "" || *planFile != "" || flags.NArg() > 0 {
+		return errors.New("name -out and programs, or -out and -plan, and nothing else")
+	}
+	if err := p.check(); err != nil {
+		return err
 	}
 	return p.pack(ctx, *out, stdout)
 }
 
-// nodePrograms are files of which images are made; plugins is a folder.
+// nodePrograms are files of which images are made, those that are not empty; plugins is a folder.
 type nodePrograms struct {
-	pause, coredns, flannel, plugins, metrics, agent, busybox, toolbox string
+	pause, coredns, flannel, plugins, metrics, agent, traefik, busybox, toolbox string
 
 	shell []string
 }
 
-// pack packs the images that every node has.
+// check says which program is missing that goes into an image with another one.
+func (p nodePrograms) check() error {
+	switch {
+	case (p.flannel == "") != (p.plugins == ""):
+		return errors.New("name -flannel and -plugins together: they go into one image")
+	case (p.busybox == "") != (p.toolbox == ""), (p.busybox == "") != (len(p.shell) == 0):
+		return errors.New("name -busybox, -toolbox and -shell together: they go into one image")
+	}
+	return nil
+}
+
+// pack packs an image for each program.
 func (p nodePrograms) pack(ctx context.Context, out string, stdout io.Writer) error {
-	for _, program := range []*string{&p.pause, &p.coredns, &p.flannel, &p.metrics, &p.agent, &p.busybox, &p.toolbox} {
-		abs, err := filepath.Abs(*program) // without a slash it would be looked for in PATH
+	packed := false
+	for _, img := range []struct {
+		name, program string
+		contents      func(program string) (contents, error)
+	}{
+		{"pause", p.pause, func(program string) (contents, error) { return pauseContents(ctx, program) }},
+		{"coredns", p.coredns, func(program string) (contents, error) { return corednsContents(ctx, program) }},
+		{"flannel", p.flannel, func(program string) (contents, error) { return flannelContents(ctx, program, p.plugins) }},
+		{"metrics-server", p.metrics, func(program string) (contents, error) { return metricsContents(ctx, program) }},
+		{"node-agent", p.agent, func(program string) (contents, error) { return agentContents(ctx, program) }},
+		{"traefik", p.traefik, func(program string) (contents, error) { return traefikContents(ctx, program) }},
+		{"busybox", p.busybox, func(program string) (contents, error) { return busyboxContents(ctx, program, p.toolbox, p.shell) }},
+	} {
+		if img.program == "" {
+			continue
+		}
+		program, err := filepath.Abs(img.program) // without a slash it would be looked for in PATH
 		if err != nil {
 			return err
 		}
-		*program = abs
-	}
-	for _, img := range []struct {
-		name     string
-		contents func() (contents, error)
-	}{
-		{"pause", func() (contents, error) { return pauseContents(ctx, p.pause) }},
-		{"coredns", func() (contents, error) { return corednsContents(ctx, p.coredns) }},
-		{"flannel", func() (contents, error) { return flannelContents(ctx, p.flannel, p.plugins) }},
-		{"metrics-server", func() (contents, error) { return metricsContents(ctx, p.metrics) }},
-		{"node-agent", func() (contents, error) { return agentContents(ctx, p.agent) }},
-		{"busybox", func() (contents, error) { return busyboxContents(ctx, p.busybox, p.toolbox, p.shell) }},
-	} {
-		made, err := img.contents()
+		made, err := img.contents(program)
 		if err != nil {
 			return fmt.Errorf("%s: %w", img.name, err)
 		}
@@ -108,6 +127,10 @@ func (p nodePrograms) pack(ctx context.Context, out string, stdout io.Writer) er
 			return fmt.Errorf("%s: %w", img.name, err)
 		}
 		fmt.Fprintf(stdout, "%s\t%s\n", file, reference)
+		packed = true
+	}
+	if !packed {
+		return errors.New("name at least one program to pack")
 	}
 	return nil
 }

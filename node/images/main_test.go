@@ -32,14 +32,18 @@ const fakeMetrics = "package main\n\nfunc main() { print(\"metrics-server v0.99.
 // fakeAgent stands for the node's agent.
 const fakeAgent = "package main\n\nfunc main() { print(\"agent v0.99.9\\n\") }\n"
 
-// programs gives the flags that name pause, stand-ins for CoreDNS, flannel, plugins, metrics-server and the agent, and this machine's busybox.
+// fakeTraefik stands for Traefik.
+const fakeTraefik = "package main\n\nfunc main() { print(\"traefik v0.99.9\\n\") }\n"
+
+// programs gives the flags that name pause, stand-ins for CoreDNS, flannel, plugins, metrics-server, the agent and Traefik, and this machine's busybox.
 func programs(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()
 	pause, coredns, flannel, plugins := filepath.Join(dir, "pause"), filepath.Join(dir, "coredns"), filepath.Join(dir, "flannel"), filepath.Join(dir, "plugins")
-	metrics, agent := filepath.Join(dir, "metrics-server"), filepath.Join(dir, "agent")
+	metrics, agent, traefik := filepath.Join(dir, "metrics-server"), filepath.Join(dir, "agent"), filepath.Join(dir, "traefik")
 	err := errors.Join(
 		os.WriteFile(metrics+".go", []byte(fakeMetrics), 0o600), os.WriteFile(agent+".go", []byte(fakeAgent), 0o600),
+		os.WriteFile(traefik+".go", []byte(fakeTraefik), 0o600),
 		os.WriteFile(coredns+".go", []byte(fakeDNS), 0o600), os.WriteFile(flannel+".go", []byte(fakeFlannel), 0o600), os.Mkdir(plugins, 0o700),
 	)
 	if err != nil {
@@ -50,12 +54,13 @@ func programs(t *testing.T) []string {
 	goBuild(t, flannel, flannel+".go")
 	goBuild(t, metrics, metrics+".go")
 	goBuild(t, agent, agent+".go")
+	goBuild(t, traefik, traefik+".go")
 	for _, plugin := range []string{"bridge", "host-local", "loopback", "portmap"} {
 		if err := os.Link(flannel, filepath.Join(plugins, plugin)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	flags := []string{"-pause", pause, "-coredns", coredns, "-flannel", flannel, "-plugins", plugins, "-metrics-server", metrics, "-agent", agent}
+	flags := []string{"-pause", pause, "-coredns", coredns, "-flannel", flannel, "-plugins", plugins, "-metrics-server", metrics, "-agent", agent, "-traefik", traefik}
 	busybox, toolbox, shell := tryingPrograms(t)
 	flags = append(flags, "-busybox", busybox, "-toolbox", toolbox)
 	for _, file := range shell {
@@ -112,9 +117,9 @@ func TestImages(t *testing.T) {
 		}
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 6 || lines[0] != "pause.tar\tkqueen.internal/pause:1.0.0" || lines[1] != "coredns.tar\tkqueen.internal/coredns:v1.99.9" ||
+	if len(lines) != 7 || lines[0] != "pause.tar\tkqueen.internal/pause:1.0.0" || lines[1] != "coredns.tar\tkqueen.internal/coredns:v1.99.9" ||
 		lines[2] != "flannel.tar\tkqueen.internal/flannel:v0.99.9" ||
-		lines[3] != "metrics-server.tar\tkqueen.internal/metrics-server:v0.99.9" || !strings.HasPrefix(lines[4], "node-agent.tar\tkqueen.internal/node-agent:v0.99.9-") || !strings.HasPrefix(lines[5], "busybox.tar\tkqueen.internal/busybox:1.") {
+		lines[3] != "metrics-server.tar\tkqueen.internal/metrics-server:v0.99.9" || !strings.HasPrefix(lines[4], "node-agent.tar\tkqueen.internal/node-agent:v0.99.9-") || lines[5] != "traefik.tar\tkqueen.internal/traefik:v0.99.9" || !strings.HasPrefix(lines[6], "busybox.tar\tkqueen.internal/busybox:1.") {
 		t.Fatalf("it says %q", lines)
 	}
 	for i, want := range []struct {
@@ -132,6 +137,7 @@ func TestImages(t *testing.T) {
 		}},
 		{v1.Config{Entrypoint: []string{"/metrics-server"}, User: "65532:65532", WorkingDir: "/"}, []string{"-rwxr-xr-x metrics-server", "dtrwxrwxrwx tmp"}},
 		{v1.Config{Entrypoint: []string{"/agent"}, WorkingDir: "/"}, []string{"-rwxr-xr-x agent"}},
+		{v1.Config{Entrypoint: []string{"/traefik"}, User: "65532:65532", WorkingDir: "/"}, []string{"-rwxr-xr-x traefik", "dtrwxrwxrwx tmp"}},
 		{v1.Config{Cmd: []string{"sh"}, Env: []string{searchPath}, WorkingDir: "/"}, []string{
 			"drwxr-xr-x bin", "-rwxr-xr-x bin/busybox", "-rwxr-xr-x bin/toolbox", "-rwxr-xr-x bin/bash", "Lrwxrwxrwx bin/sh -> bash",
 			"Lrwxrwxrwx bin/[ -> busybox", "Lrwxrwxrwx bin/wget -> toolbox", "Lrwxrwxrwx bin/curl -> toolbox", "Lrwxrwxrwx bin/printenv -> toolbox",
@@ -280,6 +286,10 @@ func TestImagesRefuses(t *testing.T) {
 		"NotFlannel":    {append(slices.Clone(flags), "-out", t.TempDir(), "-flannel", mute), "flannel: it does not say its version"},
 		"NotMetrics":    {append(slices.Clone(flags), "-out", t.TempDir(), "-metrics-server", mute), "metrics-server: it does not say its version"},
 		"NotAgent":      {append(slices.Clone(flags), "-out", t.TempDir(), "-agent", mute), "node-agent: it does not say its version"},
+		"NotTraefik":    {append(slices.Clone(flags), "-out", t.TempDir(), "-traefik", mute), "traefik: it does not say its version"},
+		"NoPrograms":    {[]string{"-out", t.TempDir()}, "at least one program"},
+		"FlannelAlone":  {[]string{"-out", t.TempDir(), "-flannel", mute}, "-flannel and -plugins together"},
+		"BusyboxAlone":  {[]string{"-out", t.TempDir(), "-busybox", dynamic, "-toolbox", mute}, "-busybox, -toolbox and -shell together"},
 		"NoPlugins":     {append(slices.Clone(flags), "-out", t.TempDir(), "-plugins", dir), "flannel: read "},
 		"NotBusybox":    {append(slices.Clone(flags), "-out", t.TempDir(), "-busybox", shell), "busybox: "},
 		"NoProgramFile": {append(slices.Clone(flags), "-out", t.TempDir(), "-busybox", dynamic), "bad magic number"},
