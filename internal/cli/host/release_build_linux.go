@@ -34,8 +34,8 @@ func newReleaseBuildCommand(e *connection.Env) *cobra.Command {
 		Long: `Build upstream Kubernetes from the modules in the folder kubernetes of KQueen's
 source, and keep the programs for all installations of this user on this machine.
 What is built already is not built again. Without a version all are built. What nodes
-run (kubelet, containerd, runc, CNI plugins, images) is built last, from the folders
-kubernetes and node.
+run (kubelet, containerd, runc, CNI plugins, images) is built then, from the folders
+kubernetes and node, and last the images of addons, for which nodes do not wait.
 
 The first build takes minutes and needs the Go toolchain, and for nodes the Debian
 packages gcc, libc6-dev, libseccomp-dev, pkg-config and busybox-static. A running
@@ -82,7 +82,10 @@ func buildReleases(ctx context.Context, e *connection.Env, b releaseBuild) error
 	if b.detach {
 		return buildNodesInBackground(e, store, dir, chosen, b)
 	}
-	return show.Nodes(ctx, store, chosen, parts)
+	if err := show.Nodes(ctx, store, chosen, parts); err != nil {
+		return err
+	}
+	return show.Addons(ctx, store, parts)
 }
 
 const (
@@ -122,6 +125,8 @@ func buildNodesInBackground(e *connection.Env, store *release.Store, dir string,
 // hasNodes says whether what nodes of these versions run is there, though perhaps of an older source.
 func hasNodes(store *release.Store, versions []release.ModuleInfo) bool {
 	_, ok, err := store.LookupNodeParts()
+	_, addons, lookup := store.LookupAddonImages()
+	ok, err = ok && addons, errors.Join(err, lookup)
 	for _, m := range versions {
 		found, _, lookup := store.Lookup(m.Version)
 		ok, err = ok && found.HasNode(), errors.Join(err, lookup)

@@ -286,7 +286,12 @@ func NodeParts(ctx context.Context) (release.NodeParts, error) {
 		return release.NodeParts{}, err
 	}
 	source := release.NodeSource{Kubernetes: newest.Dir, Parts: filepath.Join(root, "node")}
-	return release.NewStore(dir).EnsureNode(ctx, newest.Version, source, nil)
+	store := release.NewStore(dir)
+	parts, err := store.EnsureNode(ctx, newest.Version, source, nil)
+	if err == nil {
+		_, err = store.EnsureAddonImages(ctx, source.Parts, nil) // clusters run them as well
+	}
+	return parts, err
 }
 
 // newestModule is the one of the repository at root.

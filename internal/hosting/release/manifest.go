@@ -63,7 +63,7 @@ func (b Binaries) HasNode() bool {
 
 // manifest is release.json. It is the last thing written into a folder.
 type manifest struct {
-	Version Version `json:"version"`
+	Version Version `json:"version,omitzero"`
 	Arch    string  `json:"arch"`
 	Origin  Origin  `json:"origin"`
 	// Components are the files, by path relative to the folder.

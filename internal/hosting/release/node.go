@@ -23,6 +23,7 @@ const (
 	cniFolder    = "cni"
 	imagesFolder = "images"
 	pauseArchive = imagesFolder + "/pause.tar"
+	idleProgram  = binFolder + "/pause"
 )
 
 // NodePrograms are what [NodeParts.Program] knows.
@@ -44,6 +45,8 @@ type NodeParts struct {
 	// Containerd is the version of containerd, as in v2.4.2.
 	Containerd string
 	Origin     Origin
+	// Idles says whether there is a program for [NodeParts.Idle]: parts of an earlier KQueen have none.
+	Idles bool
 
 	images []Image
 }
@@ -59,6 +62,14 @@ type Image struct {
 // Program is the absolute path of one of [NodePrograms]. All lie in one folder, which
 // containerd needs in its PATH to find its shim and runc.
 func (p NodeParts) Program(name string) string { return filepath.Join(p.Dir, binFolder, name) }
+
+// Idle is a program that does nothing until it is ended, and takes next to no memory; empty where there is none.
+func (p NodeParts) Idle() string {
+	if !p.Idles {
+		return ""
+	}
+	return filepath.Join(p.Dir, idleProgram)
+}
 
 // CNI is the folder with the plugins bridge, host-local, loopback and portmap.
 func (p NodeParts) CNI() string { return filepath.Join(p.Dir, cniFolder) }
@@ -124,16 +135,9 @@ func (s *Store) ensureNode(ctx context.Context, v Version, src NodeSource, repor
 	if err != nil {
 		return NodeParts{}, err
 	}
-	at := work.slot()
-	have, err := s.fill(ctx, at, work, report)
+	have, dir, err := s.fillNewest(ctx, work.slot(), work, report)
 	if err != nil {
 		return NodeParts{}, err
-	}
-	dir := filepath.Join(s.dir, at.folder)
-	// A build of an older source has to find its parts again.
-	now := time.Now()
-	if err := os.Chtimes(filepath.Join(dir, manifestName), now, now); err != nil {
-		return NodeParts{}, fmt.Errorf("mark as the newest: %w", err)
 	}
 	return nodePartsOf(dir, have), nil
 }
@@ -198,9 +202,15 @@ func (s *Store) newestNode() (string, error) {
 }
 
 func nodePartsOf(dir string, m manifest) NodeParts {
-	parts := NodeParts{Dir: dir, Containerd: m.Version.String(), Origin: m.Origin}
+	_, idles := m.Components[idleProgram]
+	return NodeParts{Dir: dir, Containerd: m.Version.String(), Origin: m.Origin, Idles: idles, images: imagesOf(dir, m)}
+}
+
+// imagesOf are those of a folder, that which holds pods' namespaces first, the others by name.
+func imagesOf(dir string, m manifest) []Image {
+	var images []Image
 	for archive, name := range m.Images {
-		parts.images = append(parts.images, Image{Name: name, Archive: filepath.Join(dir, archive)})
+		images = append(images, Image{Name: name, Archive: filepath.Join(dir, archive)})
 	}
 	rank := func(i Image) string { // no name begins with a zero byte
 		if i.Archive == filepath.Join(dir, pauseArchive) {
@@ -208,6 +218,6 @@ func nodePartsOf(dir string, m manifest) NodeParts {
 		}
 		return i.Name
 	}
-	slices.SortFunc(parts.images, func(a, b Image) int { return strings.Compare(rank(a), rank(b)) })
-	return parts
+	slices.SortFunc(images, func(a, b Image) int { return strings.Compare(rank(a), rank(b)) })
+	return images
 }

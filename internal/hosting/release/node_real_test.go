@@ -95,11 +95,15 @@ func TestRealImages(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run containers")
 	}
-	_, parts := realParts(t)
+	store, parts := realParts(t)
 	ctr := startContainerd(t, parts)
-	images := parts.Images()
-	if len(images) != 6 || !strings.HasPrefix(images[0].Name, "kqueen.internal/pause:") {
-		t.Fatalf("images %v: want six, pause first", images)
+	addons, ok, err := store.LookupAddonImages()
+	if err != nil || !ok {
+		t.Fatalf("the images of addons are not there: %v", err)
+	}
+	images := slices.Concat(parts.Images(), addons.Images)
+	if len(images) != 7 || !strings.HasPrefix(images[0].Name, "kqueen.internal/pause:") {
+		t.Fatalf("images %v: want seven, pause first", images)
 	}
 	for _, image := range images {
 		ctr("images", "import", image.Archive)
@@ -132,6 +136,7 @@ func TestRealImages(t *testing.T) {
 	runs("flannel", "flannel v", "/flanneld", "-version")
 	runs("metrics-server", "metrics-server v", "/metrics-server", "--version")
 	runs("node-agent", "agent v", "/agent", "-version")
+	runs("traefik", "traefik v", "/traefik", "--version")
 	runs("pause", ".", "/pause", "--version")
 }
 

@@ -49,10 +49,10 @@ func fakeNode(t *testing.T) string {
 	says("coredns/main.go", "", `"coredns"`)
 	put(t, filepath.Join(dir, "flannel/go.mod"), "module example.test/node/flannel\n\ngo 1.24\n")
 	says("flannel/main.go", "", `"flannel"`)
-	put(t, filepath.Join(dir, "metrics-server/go.mod"), "module example.test/node/metrics-server\n\ngo 1.24\n")
-	says("metrics-server/main.go", "", `"metrics-server"`)
-	put(t, filepath.Join(dir, "agent/go.mod"), "module example.test/node/agent\n\ngo 1.24\n")
-	says("agent/main.go", "", `"agent"`)
+	for _, name := range []string{"metrics-server", "agent", "traefik"} {
+		put(t, filepath.Join(dir, name, "go.mod"), "module example.test/node/"+name+"\n\ngo 1.24\n")
+		says(name+"/main.go", "", `"`+name+`"`)
+	}
 	put(t, filepath.Join(dir, "images/main.go"), fakeImages)
 	return dir
 }
@@ -66,13 +66,13 @@ import (
 )
 
 func main() {
-	for i, name := range []string{"pause", "coredns", "flannel", "plugins", "metrics-server", "agent", "busybox", "toolbox", "shell"} {
-		file := os.Args[4+2*i]
+	for args := os.Args[3:]; len(args) > 1; args = args[2:] {
+		name, file := args[0][1:], args[1]
 		if name == "plugins" {
 			file += "/bridge"
 		}
 		program, err := os.ReadFile(file)
-		if err == nil && os.Args[3+2*i] == "-"+name {
+		if err == nil {
 			err = os.WriteFile(os.Args[2]+"/"+name+".tar", program[:100], 0o600)
 		}
 		if err != nil {
@@ -117,14 +117,15 @@ func TestNodeParts(t *testing.T) {
 	}
 	want := []Image{
 		{"kqueen.internal/pause:1", filepath.Join(parts.Dir, "images/pause.tar")},
-		{"kqueen.internal/agent:1", filepath.Join(parts.Dir, "images/agent.tar")},
 		{"kqueen.internal/busybox:1", filepath.Join(parts.Dir, "images/busybox.tar")},
 		{"kqueen.internal/coredns:1", filepath.Join(parts.Dir, "images/coredns.tar")},
 		{"kqueen.internal/flannel:1", filepath.Join(parts.Dir, "images/flannel.tar")},
-		{"kqueen.internal/metrics-server:1", filepath.Join(parts.Dir, "images/metrics-server.tar")},
 	}
 	if diff := cmp.Diff(want, parts.Images()); diff != "" {
 		t.Errorf("images: -want, +got:\n%s", diff)
+	}
+	if out, err := exec.CommandContext(t.Context(), parts.Idle()).Output(); err != nil || string(out) != "pause\n" {
+		t.Errorf("the idle program says %q (%v)", out, err)
 	}
 	if err := parts.Verify(t.Context()); err != nil {
 		t.Error(err)
@@ -324,12 +325,11 @@ func TestFreshPartsAreChecked(t *testing.T) {
 		"Crash":    {"echo no space >&2; exit 1", "no space"},
 		"OtherDir": {`printf '../pause.tar\tp:1\n'`, "does not name a file and an image"},
 		"NoName":   {`printf 'pause.tar\n'`, "does not name a file and an image"},
-		"NoPause":  {`printf 'x.tar\tx:1\n'`, "there is no images/pause.tar"},
 	} {
 		t.Run("Images"+name, func(t *testing.T) {
 			dir := t.TempDir()
 			script(t, filepath.Join(dir, scratchFolder, "images"), tc.images)
-			_, err := b.packImages(t.Context(), dir)
+			_, err := packImages(t.Context(), dir, nil)
 			wantError(t, err, tc.want)
 		})
 	}

@@ -1,14 +1,10 @@
 package release
 
 import (
-	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,65 +117,43 @@ func (b *nodeBuilder) builds() []nodeBuild {
 			ldflags:  "-linkmode external -extldflags -static-pie",
 			packages: []string{runcModule},
 		},
-		{name: "pause and toolbox", out: scratchFolder, packages: []string{"./pause", "./toolbox", "./images"}},
+		{name: "pause and toolbox", out: scratchFolder, packages: []string{"./pause", "./toolbox", imagesPackage}},
 		{name: "CoreDNS", out: scratchFolder, module: "coredns", packages: []string{"."}},
 		{name: "flannel", out: scratchFolder, module: "flannel", packages: []string{"."}},
-		{name: "metrics-server", out: scratchFolder, module: "metrics-server", packages: []string{"."}},
-		{name: "the node's agent", out: scratchFolder, module: "agent", packages: []string{"."}},
 	}
 }
 
 // fingerprintNow covers what the programs are compiled from, and the files of this
 // machine that are linked or packed into them.
 func (b *nodeBuilder) fingerprintNow(ctx context.Context, files []string) (string, error) {
-	var builds [][]string
-	for _, build := range b.builds() {
-		builds = append(builds, build.arguments("."))
-	}
-	sum, err := goModule{dir: b.module}.newFingerprint(ctx, builds...)
-	if err != nil {
-		return "", err
-	}
-	if err := addSource(sum, b.module, true); err != nil {
-		return "", err
-	}
-	for _, file := range files {
-		if err := addFile(sum, filepath.Base(file), file); err != nil {
-			return "", err
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return fingerprintOf(ctx, b.module, b.builds(), files)
 }
 
 func (b *nodeBuilder) build(ctx context.Context, dir string, report func(Step)) (made, error) {
-	for _, build := range b.builds() {
-		module := goModule{dir: filepath.Join(b.module, build.module), cgo: build.cgo}
-		if err := module.compile(ctx, "build "+build.name, build.arguments(dir), build.packages, report); err != nil {
-			return made{}, err
-		}
+	if err := compileAll(ctx, b.module, b.builds(), dir, report); err != nil {
+		return made{}, err
+	}
+	// A program of a machine that has nothing more to do becomes it: see [NodeParts.Idle].
+	if err := copyProgram(filepath.Join(dir, scratchFolder, "pause"), filepath.Join(dir, idleProgram)); err != nil {
+		return made{}, fmt.Errorf("keep pause: %w", err)
 	}
 	report(Step{Name: "check the versions of the build"})
 	if err := b.checkVersions(ctx, dir); err != nil {
 		return made{}, err
 	}
-	report(Step{Name: "pack images"})
-	images, err := b.packImages(ctx, dir)
-	if err != nil {
-		return made{}, fmt.Errorf("pack images: %w", err)
+	scratch := func(name string) string { return filepath.Join(dir, scratchFolder, name) }
+	args := []string{
+		"-pause", scratch("pause"), "-coredns", scratch("coredns"), "-flannel", scratch("flannel"),
+		"-plugins", filepath.Join(dir, cniFolder), "-busybox", b.debian.busybox, "-toolbox", scratch("toolbox"),
 	}
-	if err := os.RemoveAll(filepath.Join(dir, scratchFolder)); err != nil {
-		return made{}, fmt.Errorf("remove what is in images: %w", err)
+	for _, file := range b.debian.shell {
+		args = append(args, "-shell", file)
 	}
-	files, err := hashTree(ctx, dir)
-	if err != nil {
-		return made{}, err
+	got, err := packAll(ctx, dir, args, report)
+	if err == nil && got.images[pauseArchive] == "" {
+		err = fmt.Errorf("pack images: there is no %s", pauseArchive)
 	}
-	for archive := range images {
-		if _, ok := files[archive]; !ok {
-			return made{}, fmt.Errorf("pack images: %s was not written", archive)
-		}
-	}
-	return made{files: files, images: images}, nil
+	return got, err
 }
 
 // checkVersions asks fresh programs for their versions: one that does not know its own
@@ -203,64 +177,4 @@ func (b *nodeBuilder) checkVersions(ctx context.Context, dir string) error {
 		}
 	}
 	return nil
-}
-
-// packImages runs the module's program images, and reads from what it prints which
-// archive has which image.
-func (b *nodeBuilder) packImages(ctx context.Context, dir string) (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, packTimeout)
-	defer cancel()
-	if err := os.Mkdir(filepath.Join(dir, imagesFolder), 0o755); err != nil {
-		return nil, err
-	}
-	scratch := func(name string) string { return filepath.Join(dir, scratchFolder, name) }
-	args := []string{
-		"-out", filepath.Join(dir, imagesFolder), "-pause", scratch("pause"), "-coredns", scratch("coredns"),
-		"-flannel", scratch("flannel"), "-plugins", filepath.Join(dir, cniFolder), "-metrics-server", scratch("metrics-server"),
-		"-agent", scratch("agent"), "-busybox", b.debian.busybox, "-toolbox", scratch("toolbox"),
-	}
-	for _, file := range b.debian.shell {
-		args = append(args, "-shell", file)
-	}
-	cmd := exec.CommandContext(ctx, scratch("images"), args...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %.500s", err, strings.TrimSpace(stderr.String()))
-	}
-	images := map[string]string{}
-	for line := range strings.Lines(string(out)) {
-		archive, name, ok := strings.Cut(strings.TrimSpace(line), "\t")
-		if !ok || name == "" || filepath.Base(archive) != archive {
-			return nil, fmt.Errorf("line %q does not name a file and an image", line)
-		}
-		images[imagesFolder+"/"+archive] = name
-	}
-	if images[pauseArchive] == "" {
-		return nil, fmt.Errorf("there is no %s", pauseArchive)
-	}
-	return images, nil
-}
-
-// hashTree hashes every file below a folder and pushes it to the disk.
-func hashTree(ctx context.Context, dir string) (map[string]Component, error) {
-	files := map[string]Component{}
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() {
-			return syncFile(path)
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		if files[name], err = hashFile(ctx, path); err != nil {
-			return err
-		}
-		return syncFile(path)
-	})
-	return files, err
 }

@@ -45,6 +45,14 @@ func (p Printer) Nodes(ctx context.Context, s *Store, modules []ModuleInfo, part
 	return nil
 }
 
+// Addons ensures the images of addons. node is the folder of the module "node".
+func (p Printer) Addons(ctx context.Context, s *Store, node string) error {
+	return p.show("images of addons", func(report func(Step)) (string, error) {
+		made, err := s.EnsureAddonImages(ctx, node, report)
+		return made.Dir, err
+	})
+}
+
 // show builds one thing, which tells the folder that it is in, and prints its steps and how long it took.
 func (p Printer) show(name string, build func(report func(Step)) (string, error)) error {
 	begin := time.Now()

@@ -36,6 +36,7 @@ const (
 //	<dir>/node-<version>-<fingerprint>/ the parts of a node, under the version of containerd
 //	<dir>/.node.lock, .node_<random>/   as above
 //	<dir>/.node.progress                how far the process is that has the lock
+//	<dir>/addons/                       the same again, for the images of addons
 //	<dir>/conformance-<version>/        upstream's conformance tests, for developers
 //
 // A folder appears by one rename, so what Lookup finds is whole, whatever crashed.

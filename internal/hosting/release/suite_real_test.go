@@ -48,7 +48,7 @@ func TestRealSuite(t *testing.T) {
 	for _, archive := range archives {
 		names = append(names, filepath.Base(archive))
 	}
-	if diff := cmp.Diff([]string{"debian.tar", "etcd.tar", "nonewprivs.tar", "pause.tar", "sample-apiserver.tar"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"debian.tar", "etcd.tar", "nonewprivs.tar", "pause.tar", "resource-consumer.tar", "sample-apiserver.tar"}, names); diff != "" {
 		t.Errorf("archives: -want, +got:\n%s", diff)
 	}
 	list := exec.CommandContext(t.Context(), suite.Tests(), "--list-images")

@@ -72,6 +72,7 @@ func (b *suiteBuilder) builds() []suiteBuild {
 	ofModule := []string{
 		"github.com/onsi/ginkgo/v2/ginkgo", "go.etcd.io/etcd/server/v3", "k8s.io/sample-apiserver",
 		KubernetesModule + "/test/images/agnhost", KubernetesModule + "/test/images/nonewprivs",
+		KubernetesModule + "/test/images/resource-consumer", KubernetesModule + "/test/images/resource-consumer/consume-cpu",
 	}
 	return []suiteBuild{
 		{name: "the tests", dir: b.module, packages: []string{testsPackage}, args: func(out string) []string {

@@ -77,7 +77,8 @@ type suiteImage struct {
 }
 
 // suiteImages stand in for upstream's: the same programs on another base. Where upstream has nginx, its place takes
-// agnhost's own web server: the tests want something that serves pages on port 80, or just runs.
+// agnhost's own web server: the tests want something that serves pages on port 80, or just runs. resource-consumer
+// lacks the program stress, which uses memory.
 func suiteImages() []suiteImage {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	tools := []string{layerBusybox, layerDebian}
@@ -98,6 +99,7 @@ func suiteImages() []suiteImage {
 		{test + "glibc-dns-testing", tools, shell},
 		{test + "nonewprivs", []string{layerBusybox, "nonewprivs"}, imageConfig{Cmd: []string{"nnp"}, Env: env, WorkingDir: "/"}},
 		{test + "nonroot", tools, nonroot},
+		{test + "resource-consumer", []string{layerBusybox, "resource-consumer"}, imageConfig{Entrypoint: []string{"/consumer"}, Env: env, WorkingDir: "/"}},
 		{test + "sample-apiserver", []string{layerBusybox, "sample-apiserver"}, imageConfig{Entrypoint: []string{"/sample-apiserver"}, Env: env, WorkingDir: "/"}},
 		{"kqueen.internal/etcd", []string{layerBusybox, "etcd"}, imageConfig{Env: env, WorkingDir: "/"}},
 		{"kqueen.internal/pause", []string{"pause"}, imageConfig{Entrypoint: []string{"/pause"}, User: "65535:65535", WorkingDir: "/"}},
@@ -115,10 +117,11 @@ func (b *suiteBuilder) plan(names []string, built, upstream string) imagePlan {
 	}
 	setuid := program("usr/local/bin/nnp", "nonewprivs")
 	setuid.Mode |= 0o6000
+	const users, groups = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n", "root:x:0:\nnogroup:x:65534:\n"
 	p := imagePlan{Layers: map[string]imageLayer{
 		layerBusybox: {Busybox: b.busybox, Toolbox: filepath.Join(built, "toolbox"), Files: []imageFile{
-			{Path: "etc/passwd", Mode: 0o644, Content: "root:x:0:0:root:/root:/bin/sh\nuser-defined-in-image:x:1000:1000::/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"},
-			{Path: "etc/group", Mode: 0o644, Content: "root:x:0:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\nnogroup:x:65534:\n"},
+			{Path: "etc/passwd", Mode: 0o644, Content: users},
+			{Path: "etc/group", Mode: 0o644, Content: groups},
 		}},
 		layerDebian: {Files: b.debianFiles()},
 		// Tests that call /bin/sh read what busybox's shell says. Those that call sh want one that keeps variables with
@@ -129,11 +132,19 @@ func (b *suiteBuilder) plan(names []string, built, upstream string) imagePlan {
 		layerAgnhost: {Files: []imageFile{
 			program("agnhost", "agnhost"), program("coredns", "coredns"),
 			{Path: "agnhost-2", Mode: 0o777, Link: "agnhost"}, {Path: "uploads", Mode: 0o755, Folder: true},
+			// Only here: in the other images, tests want to see the groups of files as numbers.
+			{Path: "etc/passwd", Mode: 0o644, Content: users + "user-defined-in-image:x:1000:1000::/:/bin/sh\n"},
+			{Path: "etc/group", Mode: 0o644, Content: groups + "user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n"},
 			file("localhost.crt", "agnhost/porter/localhost.crt"), file("localhost.key", "agnhost/porter/localhost.key"),
 		}},
-		"kitten":           {Files: []imageFile{file("kitten.jpg", "kitten/html/kitten.jpg"), file("data.json", "kitten/html/data.json")}},
-		"nautilus":         {Files: []imageFile{file("nautilus.jpg", "nautilus/html/nautilus.jpg"), file("data.json", "nautilus/html/data.json")}},
-		"nonewprivs":       {Files: []imageFile{setuid}},
+		"kitten":     {Files: []imageFile{file("kitten.jpg", "kitten/html/kitten.jpg"), file("data.json", "kitten/html/data.json")}},
+		"nautilus":   {Files: []imageFile{file("nautilus.jpg", "nautilus/html/nautilus.jpg"), file("data.json", "nautilus/html/data.json")}},
+		"nonewprivs": {Files: []imageFile{setuid}},
+		"resource-consumer": {Files: []imageFile{
+			program("consumer", "resource-consumer"),
+			{Path: "consume-cpu", Mode: 0o755, Folder: true},
+			program("consume-cpu/consume-cpu", "consume-cpu"),
+		}},
 		"sample-apiserver": {Files: []imageFile{program("sample-apiserver", "sample-apiserver")}},
 		"etcd":             {Files: []imageFile{program("usr/local/bin/etcd", "server")}},
 		"pause":            {Files: []imageFile{program("pause", "pause")}},
