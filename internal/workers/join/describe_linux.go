@@ -22,6 +22,7 @@ type description struct {
 	host     Host
 	program  string // kqueen
 	parts    release.NodeParts
+	addons   release.AddonImages // none where its folder is empty
 	binaries release.Binaries
 }
 
@@ -32,7 +33,8 @@ func (d description) describe() (supervise.Workload, error) {
 		return supervise.Workload{}, err
 	}
 	p := d.programs()
-	return supervise.Workload{ID: Workload, Files: files, Components: []supervise.Component{p.Containerd(), p.Kubelet(), p.Proxy()}}, nil
+	return supervise.Workload{ID: Workload, Files: files, Components: append(
+		[]supervise.Component{p.Containerd(), p.Kubelet(), p.Proxy()}, p.Importer()...)}, nil
 }
 
 // runtimeAlone is the machine without what would start pods, so that they can be stopped.
@@ -45,8 +47,12 @@ func (d description) runtimeAlone() (supervise.Workload, error) {
 }
 
 func (d description) programs() node.Programs {
+	images := ""
+	if d.addons.Dir != "" {
+		images = d.addons.Folder()
+	}
 	return node.Programs{
-		Program: d.program, Parts: d.parts, Binaries: d.binaries, Move: true,
+		AddonImages: images, Program: d.program, Parts: d.parts, Binaries: d.binaries, Move: true,
 		Dir: d.dir, RestartContainerd: []string{node.FileContainerd}, Socket: socket(),
 		Images: node.ImagesFor(d.record.Cluster.CNI, d.parts.Images()), Marks: d.place.containerd(),
 		Name: d.record.Node, Address: d.record.Address, Health: netip.AddrFrom4([4]byte{127, 0, 0, 1}),

@@ -66,7 +66,7 @@ func (l *Leaving) Goes(ctx context.Context) ([]string, error) {
 	if len(pids) > 0 {
 		add("pods", fmt.Sprintf("%d processes in cgroup %s", len(pids), l.Record.Cgroup()))
 	}
-	add("programs", node.ComponentContainerd, node.ComponentKubelet, node.ComponentProxy)
+	add("programs", node.ComponentContainerd, node.ComponentKubelet, node.ComponentProxy, node.ComponentImporter)
 	add("rules", "those of kube-proxy in the packet filter")
 	since, err := l.Record.Before.links()
 	if err != nil {

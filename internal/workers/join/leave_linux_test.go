@@ -112,7 +112,7 @@ func TestGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"programs: containerd, kubelet, kube-proxy",
+		"programs: containerd, kubelet, kube-proxy, image-importer",
 		"rules: those of kube-proxy in the packet filter",
 		"files: " + string(place) + ", " + StateDir,
 	}

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"errors"
 	"fmt"
 
 	"kqueen.io/kqueen/internal/hosting/release"
@@ -8,7 +9,9 @@ import (
 
 // Programs are what a machine needs of a store.
 type Programs struct {
-	Parts    release.NodeParts
+	Parts release.NodeParts
+	// Addons are the newest images of addons; its folder is empty where there are none, with which a node is of use too.
+	Addons   release.AddonImages
 	Binaries release.Binaries
 }
 
@@ -43,7 +46,11 @@ func FindPrograms(releases, version, parts string) (Programs, error) {
 	if !ok {
 		return Programs{}, fmt.Errorf("containerd and its company are not in %s; %s", releases, fillStore)
 	}
-	return Programs{Parts: found, Binaries: binaries}, nil
+	addons, _, err := store.LookupAddonImages()
+	if errors.Is(err, release.ErrDamaged) {
+		err = nil
+	}
+	return Programs{Parts: found, Binaries: binaries, Addons: addons}, err
 }
 
 // fillStore says how programs come to a machine.

@@ -132,7 +132,7 @@ func descriptionOf(ctx context.Context, r *supervise.Supervisor, place Place, pr
 	if err != nil {
 		return description{}, fmt.Errorf("reserve the folder of the node's programs: %w", err)
 	}
-	return description{record: *of, place: place, dir: at.Dir, host: host, program: program, parts: programs.Parts, binaries: programs.Binaries}, nil
+	return description{record: *of, place: place, dir: at.Dir, host: host, program: program, parts: programs.Parts, addons: programs.Addons, binaries: programs.Binaries}, nil
 }
 
 // report writes how the programs are, when that has changed.

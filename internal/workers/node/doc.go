@@ -1,6 +1,6 @@
 // Package node says what makes a machine a node, wherever the machine is: how containerd and the kubelet are
-// configured, with what the kubelet asks for its identity, the cgroup of the pods, and the step that fills the
-// machine with images before the kubelet starts.
+// configured, with what the kubelet asks for its identity, the cgroup of the pods, and the steps that fill the
+// machine with images: those that joining takes before the kubelet starts, and those of addons beside it.
 //
 // It hides the notations of those programs and the two versions of cgroups. What is particular to a machine, its
 // paths, its network and its life, is its provider's business. Machine providers may import it, and the
@@ -15,6 +15,7 @@ const (
 	ComponentContainerd = "containerd"
 	ComponentKubelet    = "kubelet"
 	ComponentProxy      = "kube-proxy"
+	ComponentImporter   = "image-importer"
 )
 
 // Ports of kubelet and kube-proxy, which are upstream's.

@@ -44,6 +44,8 @@ type Programs struct {
 	// Images are imported before the kubelet starts, and so are the archives in Folder, which is empty for none.
 	Images []release.Image
 	Folder string
+	// AddonImages is a folder with archives that are imported beside the kubelet, as soon as they are there; empty for none.
+	AddonImages string
 	// Marks is the folder that notes which images were imported, when it is not [ContainerdRoot].
 	Marks string
 	// Name of the node, and the address at which its kubelet is reached.
@@ -77,10 +79,7 @@ func (p Programs) Containerd() supervise.Component {
 
 // Kubelet waits for containerd and gives it the images that cannot be pulled, before any pod asks for them.
 func (p Programs) Kubelet() supervise.Component {
-	args := []string{"machine", "start", "--socket", p.Socket, "--importer", p.Parts.Program("ctr")}
-	if p.Marks != "" {
-		args = append(args, "--marks", p.Marks)
-	}
+	args := p.importer()
 	for _, image := range p.Images {
 		args = append(args, "--image", image.Archive)
 	}
@@ -108,6 +107,30 @@ func (p Programs) Kubelet() supervise.Component {
 		RestartOn: []string{FileKubelet, FileCA},
 		Probe:     &supervise.Probe{URL: "http://" + p.health(PortKubeletHealth) + "/healthz"},
 	})
+}
+
+// Importer gives containerd the images of addons once the kubelet has joined, and then idles in next to no memory. It is a component
+// of its own so that no node waits for them, and no kubelet is restarted when later ones come. There is none where there is nothing
+// to import.
+func (p Programs) Importer() []supervise.Component {
+	if p.AddonImages == "" || p.Parts.Idle() == "" {
+		return nil
+	}
+	return []supervise.Component{{
+		Name:  ComponentImporter,
+		Path:  p.Program,
+		Args:  append(p.importer(), "--path", KubeletKubeconfig, "--images", p.AddonImages, "--insist", "--", p.Parts.Idle()),
+		After: []string{ComponentContainerd},
+	}}
+}
+
+// importer are the arguments of kqueen with which it imports images before it becomes another program.
+func (p Programs) importer() []string {
+	args := []string{"machine", "start", "--socket", p.Socket, "--importer", p.Parts.Program("ctr")}
+	if p.Marks != "" {
+		args = append(args, "--marks", p.Marks)
+	}
+	return args
 }
 
 // starterBuild is raised for a kqueen whose way to start a kubelet or kube-proxy has to replace that of those which run.

@@ -31,6 +31,8 @@ type Start struct {
 	Marks    string
 	// Folder holds more archives, *.tar, which the operator put there. Empty: there is none.
 	Folder string
+	// Insist says that the program waits until all of them are imported.
+	Insist bool
 	Log    *slog.Logger
 	// Program is executed, with its arguments, in place of the caller.
 	Program []string
@@ -49,7 +51,9 @@ func (s Start) Exec(ctx context.Context) error {
 			return err
 		}
 	}
-	s.loadFolder(ctx)
+	if err := s.loadAll(ctx); err != nil {
+		return err
+	}
 	return fmt.Errorf("execute %s: %w", s.Program[0], unix.Exec(s.Program[0], s.Program, os.Environ()))
 }
 
@@ -90,20 +94,51 @@ const loadTimeout = 5 * time.Minute
 // pinned is the label by which containerd tells the kubelet never to remove an image: it could not be pulled again.
 const pinned = "io.cri-containerd.pinned=pinned"
 
-// loadFolder imports what the operator put into the folder. Nothing that is wrong with it keeps the program from starting.
-func (s Start) loadFolder(ctx context.Context) {
+// againInterval is the time between two tries to import what could not be.
+const againInterval = 30 * time.Second
+
+// loadAll imports what is in the folder, and tries again as long as something of it cannot be where that is asked for.
+func (s Start) loadAll(ctx context.Context) error {
+	again := time.NewTicker(againInterval)
+	defer again.Stop()
+	for {
+		if s.loadFolder(ctx) || !s.Insist {
+			return nil
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return fmt.Errorf("import the images of %s: %w", s.Folder, context.Cause(ctx))
+		}
+	}
+}
+
+// loadFolder imports what is in the folder, and says whether all of it is imported. What is wrong with one archive does not keep
+// others from being imported.
+func (s Start) loadFolder(ctx context.Context) bool {
 	if s.Folder == "" {
-		return
+		return true
 	}
 	archives, err := filepath.Glob(filepath.Join(escapePattern(s.Folder), "*.tar"))
 	if err != nil {
 		s.Log.Error("images of this host are not imported", "folder", s.Folder, "error", err)
 	}
+	all := err == nil
 	for _, archive := range archives {
 		if err := s.load(ctx, archive); err != nil {
-			s.Log.Error("images of this host are not imported; the next start of this machine's kubelet tries again", "error", err)
+			s.Log.Error("images of this host are not imported; "+s.next(), "error", err)
+			all = false
 		}
 	}
+	return all
+}
+
+// next says when an import that failed is tried again.
+func (s Start) next() string {
+	if s.Insist {
+		return fmt.Sprintf("the next retry is in %s", againInterval)
+	}
+	return "the next start of this machine's kubelet tries again"
 }
 
 // escapePattern makes of a path a pattern that matches it alone.

@@ -41,10 +41,13 @@ const (
 // description is everything that a machine depends on.
 type description struct {
 	machine.Desired
-	record    record
-	facts     facts
-	dir       string
-	images    string
+	record record
+	facts  facts
+	dir    string
+	images string
+	// addonsDir holds the images of addons, each build in a folder of its own; addons is the newest of them, empty for none yet.
+	addonsDir string
+	addons    release.AddonImages
 	parts     release.NodeParts
 	binaries  release.Binaries
 	listen    netip.Addr
@@ -60,10 +63,14 @@ func describe(d description) (supervise.Workload, error) {
 		return supervise.Workload{}, err
 	}
 	p := d.programs()
-	return supervise.Workload{
+	w := supervise.Workload{
 		ID: string(d.UID), Files: files,
 		Components: []supervise.Component{d.machine(), within(p.Containerd()), within(p.Kubelet()), within(p.Proxy())},
-	}, nil
+	}
+	for _, c := range p.Importer() {
+		w.Components = append(w.Components, within(c))
+	}
+	return w, nil
 }
 
 func (d description) machine() supervise.Component {
@@ -82,7 +89,7 @@ func (d description) machine() supervise.Component {
 func (d description) programs() node.Programs {
 	parts := d.insideParts()
 	return node.Programs{
-		Program: insideProgram, Parts: parts, Binaries: d.insideBinaries(),
+		AddonImages: d.insideAddonImages(), Program: insideProgram, Parts: parts, Binaries: d.insideBinaries(),
 		Images: node.ImagesFor(d.Cluster.CNI, parts.Images()), Folder: insideImages,
 		Dir: insideConf, RestartContainerd: []string{node.FileContainerd, fileCNI}, Socket: containerdSocket,
 		Name: d.Name, Address: d.address(), Health: d.address(),

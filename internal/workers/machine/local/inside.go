@@ -19,6 +19,7 @@ const (
 	insideProgram  = insideDir + "/kqueen"
 	insideParts    = insideDir + "/node"
 	insideBinaries = insideDir + "/kubernetes"
+	insideAddons   = insideDir + "/addons"
 	insideImages   = "/usr/share/kqueen/images"
 	insideConf     = "/etc/kqueen"
 )
@@ -32,6 +33,16 @@ func (d description) insideBinaries() release.Binaries {
 	b := d.binaries
 	b.Dir, b.NodeDir = insideBinaries, ""
 	return b
+}
+
+// insideAddonImages is the folder with the newest images of addons.
+func (d description) insideAddonImages() string {
+	if d.addons.Dir == "" {
+		return ""
+	}
+	moved := d.addons
+	moved.Dir = filepath.Join(insideAddons, filepath.Base(d.addons.Dir))
+	return moved.Folder()
 }
 
 // tools are the programs of the host that those of a node call: for mounts, for the rules of Services, and for streams.
@@ -59,6 +70,8 @@ func (d description) tree() []guest.Entry {
 		guest.Entry{Kind: guest.KindShown, Target: insideParts, Source: d.parts.Dir},
 		guest.Entry{Kind: guest.KindShown, Target: insideBinaries, Source: cmp.Or(d.binaries.NodeDir, d.binaries.Dir)},
 		guest.Entry{Kind: guest.KindShown, Target: insideImages, Source: d.images},
+		// As a whole: what is built later appears in it.
+		guest.Entry{Kind: guest.KindShown, Target: insideAddons, Source: d.addonsDir},
 	)
 }
 

@@ -147,8 +147,14 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	if err := os.MkdirAll(p.Images, 0o700); err != nil {
 		return machine.Observed{}, fmt.Errorf("make the folder for images: %w", err)
 	}
+	if err := os.MkdirAll(p.Releases.AddonsDir(), 0o755); err != nil {
+		return machine.Observed{}, fmt.Errorf("make the folder for the images of addons: %w", err)
+	}
+	// A machine is of use without them; where they are damaged, the status of addons says so.
+	addons, _, _ := p.Releases.LookupAddonImages()
 	workload, err := describe(description{
 		Desired: want, record: r, facts: p.facts, dir: place.Dir, parts: parts, binaries: binaries, images: p.Images,
+		addonsDir: p.Releases.AddonsDir(), addons: addons,
 		listen: p.Listen, hostPorts: p.HostPorts, pauseImage: p.Pause,
 	})
 	if err != nil {

@@ -109,8 +109,8 @@ func exampleDescription() description {
 		record: record{Cluster: "22222222-2222-2222-2222-222222222222", Address: netip.MustParsePrefix("10.223.7.2/24"), Parts: "/parts", Program: "/usr/bin/kqueen", Masquerades: true,
 			Isolation: machine.IsolationUserNamespace, IDs: &guest.IDs{First: 524288, Count: 65536}},
 		facts: facts{root: true, proxyMode: "nftables", resolvConf: node.NoServers},
-		dir:   "/data/machine", images: "/data/images",
-		parts:    release.NodeParts{Dir: "/parts"},
+		dir:   "/data/machine", images: "/data/images", addonsDir: "/releases/addons",
+		parts:    release.NodeParts{Dir: "/parts", Idles: true},
 		binaries: release.Binaries{Dir: "/releases/v1.36.3", Components: map[string]release.Component{"kubelet": {}, "kube-proxy": {}}},
 		listen:   netip.MustParseAddr("127.0.0.1"),
 	}
@@ -125,6 +125,7 @@ func TestDescribe(t *testing.T) {
 	d.Cluster.Server = "198.51.100.7:20001"
 	d.hostPorts.First, d.hostPorts.Last = 20000, 29999
 	d.facts.size, d.Size = machine.Size{MilliCPU: 8000, Memory: 32 << 30}, machine.Size{MilliCPU: 1500, Memory: 4 << 30}
+	d.addons = release.AddonImages{Dir: "/releases/addons/node-0123456789ab"}
 	compare(t, "reachable", d)
 }
 
