@@ -62,6 +62,7 @@ const importTable = `
 	# workers: what makes a machine a node are processes of its host, the same for provided machines and for those
 	# that join.
 	API, PLAIN < workers/addons, workers/machine;
+	NONE < workers/addons/gatewayapi/generate;
 	workers/machine, hosting/release, platform/supervise < workers/node;
 	platform/osthread, platform/spawn, platform/links, platform/healthz, hosting/egress, workers/node < workers/machine/local/guest;
 	workers/machine/local/guest, platform/hostcheck < workers/machine/local;
@@ -168,7 +169,10 @@ var testImports = map[string]map[string]string{
 		"hosting/pki":       "its etcd, its tenants and the gate have the certificates that they have in an installation",
 		"platform/freeport": "starts etcds and gates",
 	},
-	"workers/addons": {"platform/kube": "what it says is applied to a real API server as it is in a cluster"},
+	"workers/addons": {
+		"platform/kube":   "what it says is applied to a real API server as it is in a cluster",
+		"hosting/release": "reads which version node/traefik is built with",
+	},
 	"test/e2e": {
 		"platform/confine":  "knows the users of programs by their range",
 		"platform/links":    "has machines of its own, with links of this host",
@@ -226,13 +230,14 @@ var guards = []guard{
 		packages: []string{"os/exec"},
 		why:      "processes are run by internal/platform/supervise, which finds them again after a crash",
 		allowed: map[string]string{
-			"hosting/release":     "runs the go command to build Kubernetes",
-			"cli/daemon":          "starts this program in the background",
-			"cli/host":            "builds what nodes run in the background, and calls systemctl",
-			"cli/client/access":   "starts the user's browser",
-			"kubernetes/generate": "runs the go command to read upstream's go.mod",
-			"bench":               "starts the programs that it measures",
-			"test/conformance":    "starts kqueen and upstream's tests",
+			"hosting/release":                    "runs the go command to build Kubernetes",
+			"cli/daemon":                         "starts this program in the background",
+			"cli/host":                           "builds what nodes run in the background, and calls systemctl",
+			"cli/client/access":                  "starts the user's browser",
+			"kubernetes/generate":                "runs the go command to read upstream's go.mod",
+			"workers/addons/gatewayapi/generate": "runs the go command to find upstream's files",
+			"bench":                              "starts the programs that it measures",
+			"test/conformance":                   "starts kqueen and upstream's tests",
 
 			"workers/node": "looks whether nft or iptables is there, and runs containerd's client to import images before the kubelet starts",
 			"workers/join": "runs kube-proxy once more, to remove its rules when the machine leaves",

@@ -44,8 +44,11 @@ func TestAddons(t *testing.T) {
 	}
 	for i, got := range page.Items {
 		want := rest.Addon{Name: known[i].Name, Summary: known[i].Summary, Default: known[i].Default, CNI: known[i].CNI}
-		if got.Name == "coredns" {
+		switch got.Name {
+		case "coredns": // of its image
 			want.Version = "v1.15.0"
+		case addons.NameGatewayAPI:
+			want.Version = addons.GatewayAPIVersion
 		}
 		var schema, described any
 		if err := json.Unmarshal(got.ValuesSchema, &schema); err != nil {

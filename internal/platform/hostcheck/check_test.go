@@ -51,10 +51,10 @@ var hosts = map[string]host{
 		`failed open files: 1024, needed: 1274 for each process; the gateway and etcd refuse connections with "too many open files"; raise it before KQueen starts: ulimit -n 2048, LimitNOFILE=2048 in a unit of systemd, or nofile in /etc/security/limits.conf`,
 	}, false},
 	"memory for fewer": {func(f *Facts) { f.MemoryTotal = 2 << 30 }, Size{10, 3}, []string{
-		"failed memory: 2048 MiB, 12 GiB of it available, needed: 3824 MiB without pods; the kernel ends programs when memory runs out, clusters first; have fewer clusters here, or give the host 3824 MiB",
+		"failed memory: 2048 MiB, 12 GiB of it available, needed: 4524 MiB without pods; the kernel ends programs when memory runs out, clusters first; have fewer clusters here, or give the host 4524 MiB",
 	}, false},
-	"memory for none":     {func(f *Facts) { f.MemoryTotal = 256 << 20 }, Size{1, 0}, []string{"failed memory: 256 MiB, 12 GiB of it available, needed: 920 MiB without pods; the kernel ends programs when memory runs out, clusters first; have fewer clusters here, or give the host 1024 MiB"}, true},
-	"memory of others":    {func(f *Facts) { f.MemoryAvailable = 512 << 20 }, Size{1, 0}, []string{"warning memory: 16 GiB, 512 MiB of it available, needed: 920 MiB without pods; other programs of this host have the rest; the kernel ends programs when memory runs out; stop other programs, or have fewer clusters here"}, false},
+	"memory for none":     {func(f *Facts) { f.MemoryTotal = 256 << 20 }, Size{1, 0}, []string{"failed memory: 256 MiB, 12 GiB of it available, needed: 990 MiB without pods; the kernel ends programs when memory runs out, clusters first; have fewer clusters here, or give the host 1024 MiB"}, true},
+	"memory of others":    {func(f *Facts) { f.MemoryAvailable = 512 << 20 }, Size{1, 0}, []string{"warning memory: 16 GiB, 512 MiB of it available, needed: 990 MiB without pods; other programs of this host have the rest; the kernel ends programs when memory runs out; stop other programs, or have fewer clusters here"}, false},
 	"memory of its own":   {func(f *Facts) { f.MemoryAvailable, f.Running = 512<<20, true }, Size{1, 0}, nil, false},
 	"a full disk":         {func(f *Facts) { f.Disk.Free = 1 << 20 }, Size{1, 0}, []string{"failed disk: 1 MiB free in /var/lib, needed: 1124 MiB; etcd stops taking writes when the disk is full, and with it every cluster; free some, or choose another place with --data-dir before the first start"}, false},
 	"a disk that is used": {func(f *Facts) { f.Disk.Free, f.Running = 2<<30, true }, Size{5, 5}, nil, false},

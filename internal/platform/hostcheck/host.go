@@ -66,7 +66,7 @@ const DiskSpace = "disk"
 // What programs take of a host, measured with Kubernetes 1.36 and rounded up: see bench/README.md.
 const (
 	ownMemory   = 640 << 20 // KQueen, the admin plane, two etcd, gateway, egress proxy and gate
-	planeMemory = 280 << 20
+	planeMemory = 350 << 20 // with the kinds of the Gateway API, which take 65 MiB of it
 	nodeMemory  = 128 << 20 // the programs of a node, without pods
 	leastMemory = 1 << 30
 

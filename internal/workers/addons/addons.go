@@ -17,6 +17,7 @@ import (
 	"strings"
 	"text/template"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,14 +73,19 @@ type Params struct {
 	Images Images
 }
 
-// Images are references of container images, as a container runtime takes them. The entry points of CoreDNS, MetricsServer and
-// NodeAgent are the programs of that name; kube-proxy's holds /usr/local/bin/kube-proxy, iptables and nft. Those of the cluster's
+// Images are references of container images, as a container runtime takes them. The entry points of CoreDNS, MetricsServer,
+// NodeAgent and Traefik are the programs of that name; kube-proxy's holds /usr/local/bin/kube-proxy, iptables and nft. Those of the cluster's
 // addons are required.
 //
 // Flannel is asked for where the CNI is flannel. By itself it is KQueen's build, which configures the machine's
 // network alone. With FlannelPlugin, the image of flannel's CNI plugin, both are upstream's.
 type Images struct {
-	CoreDNS, KubeProxy, Flannel, FlannelPlugin, MetricsServer, NodeAgent string
+	CoreDNS, KubeProxy, Flannel, FlannelPlugin, MetricsServer, NodeAgent, Traefik string
+}
+
+// HasGatewayAPI says whether the cluster has the kinds of the Gateway API.
+func (p Params) HasGatewayAPI() bool {
+	return slices.ContainsFunc(p.Addons, func(a Chosen) bool { return a.Name == NameGatewayAPI })
 }
 
 //go:embed manifests/*.yaml
@@ -119,9 +125,10 @@ func Objects(p Params) ([]client.Object, error) {
 		return nil, err
 	}
 	all, err := template.New("").Funcs(template.FuncMap{
-		"quote":  quote,
-		"join":   joinTexts,
-		"base64": base64.StdEncoding.EncodeToString,
+		"pullPolicy": pullPolicy,
+		"quote":      quote,
+		"join":       joinTexts,
+		"base64":     base64.StdEncoding.EncodeToString,
 	}).Option("missingkey=error").ParseFS(manifests, "manifests/*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("read the manifests: %w", err)
@@ -164,6 +171,8 @@ func Kinds() []schema.GroupVersionKind {
 		kind("apiregistration.k8s.io", "v1", "APIService"),
 		kind("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding"),
 		kind("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy"),
+		kind("gateway.networking.k8s.io", "v1", "GatewayClass"),
+		kind("networking.k8s.io", "v1", "IngressClass"),
 		kind("storage.k8s.io", "v1", "StorageClass"),
 		kind("storage.k8s.io", "v1", "CSIDriver"),
 		kind("apps", "v1", "Deployment"),
@@ -203,6 +212,19 @@ func (p Params) values(own map[string]any) map[string]any {
 		"TLSMinVersion":     ciphers.MinVersion,
 		"TLSCipherSuites":   ciphers.Names(),
 	}
+}
+
+// bundled is the name of the registry of images that KQueen builds and imports into nodes. It exists nowhere.
+const bundled = "kqueen.internal/"
+
+// pullPolicy keeps the kubelet from asking for an image that is not imported yet: a pull takes as long as the machine's name
+// servers do, others wait for it, and each one that fails puts the next off for longer. Without a pull the kubelet looks again
+// every 10 seconds.
+func pullPolicy(image string) corev1.PullPolicy {
+	if strings.HasPrefix(image, bundled) {
+		return corev1.PullNever
+	}
+	return corev1.PullIfNotPresent
 }
 
 // quote writes a value as text, whatever YAML would read in it: 1.5 or true can be a name.

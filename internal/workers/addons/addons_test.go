@@ -46,6 +46,7 @@ func params() Params {
 			CoreDNS: "registry.k8s.io/coredns/coredns:v1.14.2", KubeProxy: "registry.k8s.io/kube-proxy:v1.36.3",
 			MetricsServer: "registry.k8s.io/metrics-server/metrics-server:v0.9.0",
 			NodeAgent:     "kqueen.internal/node-agent:v0.1.0-0123456789ab",
+			Traefik:       "kqueen.internal/traefik:v3.7.13",
 		},
 	}
 }

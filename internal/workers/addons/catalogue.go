@@ -28,32 +28,36 @@ type Addon struct {
 
 	// check says what is wrong with values that the schema takes; nil where it says all.
 	check func(field string, values map[string]any) error
-	image func(Images) string
-	files func(Params) []string
+	// image is nil for an addon that runs nothing, whose version is that of its objects.
+	image   func(Images) string
+	version string
+	files   func(Params) []string
 }
 
 // Version is that of the application: the tag of its image.
 func (a Addon) Version(from Images) string {
+	if a.image == nil {
+		return a.version
+	}
 	image := a.image(from)
 	return image[strings.LastIndexByte(image, ':')+1:]
 }
 
-// HasImage says whether there is an image for it.
-func (a Addon) HasImage(from Images) bool { return a.image(from) != "" }
+// HasImage says whether there is an image for it, or it needs none.
+func (a Addon) HasImage(from Images) bool { return a.image == nil || a.image(from) != "" }
 
-// Names of addons.
+// Names of addons. NameGatewayAPI has objects beside those of [Objects]: [GatewayAPI].
 const (
 	nameCoreDNS         = "coredns"
 	nameFlannel         = "flannel"
+	NameGatewayAPI      = "gateway-api"
 	nameKubeProxy       = "kube-proxy"
 	nameLoadBalancer    = "load-balancer"
 	nameLocalVolumes    = "local-volumes"
 	nameMetricsServer   = "metrics-server"
 	nameNetworkPolicies = "network-policies"
+	nameTraefik         = "traefik"
 )
-
-// noValues is the schema of an addon without settings.
-const noValues = `{"type": "object", "additionalProperties": false}`
 
 // Catalogue are all addons, in the order in which they are applied.
 func Catalogue() []Addon {
@@ -77,21 +81,15 @@ func Catalogue() []Addon {
 		},
 		{
 			Name: nameCoreDNS, Summary: "names of Services and pods", Default: true, Essential: true,
-			Schema: json.RawMessage(`{
-  "type": "object", "additionalProperties": false,
-  "properties": {"replicas": {"type": "integer", "minimum": 1, "maximum": 10, "default": 2, "description": "How many pods answer."}}
-}`),
-			image: func(i Images) string { return i.CoreDNS },
-			files: oneFile("coredns.yaml"),
+			Schema: json.RawMessage(valuesCoreDNS),
+			image:  func(i Images) string { return i.CoreDNS },
+			files:  oneFile("coredns.yaml"),
 		},
 		{
 			Name: nameMetricsServer, Summary: "what pods and nodes use, for kubectl top and HorizontalPodAutoscalers", Default: true,
-			Schema: json.RawMessage(`{
-  "type": "object", "additionalProperties": false,
-  "properties": {"resolutionSeconds": {"type": "integer", "minimum": 15, "maximum": 600, "default": 15, "description": "How often each kubelet is asked."}}
-}`),
-			image: func(i Images) string { return i.MetricsServer },
-			files: oneFile("metrics-server.yaml"),
+			Schema: json.RawMessage(valuesMetricsServer),
+			image:  func(i Images) string { return i.MetricsServer },
+			files:  oneFile("metrics-server.yaml"),
 		},
 		{
 			Name: nameNetworkPolicies, Summary: "what enforces NetworkPolicies", Default: true, OffWithCNI: v1alpha1.CNINone,
@@ -101,26 +99,32 @@ func Catalogue() []Addon {
 		},
 		{
 			Name: nameLocalVolumes, Summary: "the StorageClass local: volumes on the disks of nodes", Default: true,
-			Schema: json.RawMessage(`{
-  "type": "object", "additionalProperties": false,
-  "properties": {"default": {"type": "boolean", "default": true, "description": "Whether claims that name no class get this one."}}
-}`),
-			image: func(i Images) string { return i.NodeAgent },
-			files: oneFile("local-volumes.yaml"),
+			Schema: json.RawMessage(valuesLocalVolumes),
+			image:  func(i Images) string { return i.NodeAgent },
+			files:  oneFile("local-volumes.yaml"),
 		},
 		{
 			Name: nameLoadBalancer, Summary: "addresses for Services of type LoadBalancer, in the network of the nodes", Default: true,
-			Schema: json.RawMessage(`{
-  "type": "object", "additionalProperties": false,
-  "properties": {"ranges": {
-    "type": "array", "maxItems": 16, "default": [],
-    "items": {"type": "string", "maxLength": 40, "pattern": "^[0-9.]+([-/][0-9.]+)?$"},
-    "description": "IPv4 addresses for Services, such as 192.0.2.10-192.0.2.20 or 192.0.2.0/28, which nothing else in the network of the nodes uses. When it is empty, nodes on KQueen's host have the last addresses of their network for that, and others none."
-  }}
-}`),
-			check: checkRanges,
-			image: func(i Images) string { return i.NodeAgent },
-			files: oneFile("load-balancer.yaml"),
+			Schema: json.RawMessage(valuesLoadBalancer),
+			check:  checkRanges,
+			image:  func(i Images) string { return i.NodeAgent },
+			files:  oneFile("load-balancer.yaml"),
+		},
+		{
+			Name: NameGatewayAPI, Summary: "the kinds of the Gateway API, standard channel, which stay when it is switched off", Default: true,
+			Schema: json.RawMessage(noValues), version: GatewayAPIVersion,
+			files: func(Params) []string { return nil }, // see GatewayAPI
+		},
+		{
+			Name: nameTraefik, Summary: "HTTP and TLS from outside: Ingresses, and the GatewayClass traefik", Default: true,
+			Schema: json.RawMessage(valuesTraefik),
+			image:  func(i Images) string { return i.Traefik },
+			files: func(p Params) []string {
+				if p.HasGatewayAPI() {
+					return []string{"traefik.yaml", "traefik-gateway.yaml"}
+				}
+				return []string{"traefik.yaml"}
+			},
 		},
 	}
 }

@@ -73,7 +73,7 @@ func TestChoose(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]string{}
 			for _, c := range Choose(tc.cni, tc.settings...) {
-				if c.HasImage(Images{NodeAgent: "these:1"}) {
+				if c.HasImage(Images{NodeAgent: "these:1", Traefik: "these:1"}) {
 					continue // they are as metrics-server is
 				}
 				values, err := json.Marshal(c.Values)
@@ -132,7 +132,7 @@ func TestSettle(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, s := range Settle(v1alpha1.CNIFlannel, []v1alpha1.AddonSetting{off("kube-proxy"), off("coredns")}, []v1alpha1.AddonSetting{off("metrics-server"), on("coredns", "")}, append(values("coredns"), on("kube-proxy", ""))) {
-		if s.HasImage(Images{NodeAgent: "these:1"}) {
+		if s.HasImage(Images{NodeAgent: "these:1", Traefik: "these:1"}) {
 			continue // they are as metrics-server is
 		}
 		got[s.Name] = fmt.Sprintf("%t from %d with %v", s.Enabled, s.From, s.Values)

@@ -101,6 +101,9 @@ func (p Params) validCNI() error {
 func (p Params) validImages() error {
 	var all []error
 	for _, a := range p.Addons {
+		if a.image == nil {
+			continue
+		}
 		all = append(all, wrong("Images of "+a.Name, validImage(a.image(p.Images))))
 	}
 	if p.CNI == v1alpha1.CNIFlannel && p.Images.FlannelPlugin != "" {

@@ -49,10 +49,19 @@ func apply(ctx context.Context, c client.Client, objects []client.Object) (map[s
 			return nil, err
 		}
 		if err != nil {
-			out[addon] = verdict{v1alpha1.AddonFailed, text.Cut(text.Line(err.Error()), maxMessage)}
+			out[addon] = failed(err)
 		}
 	}
 	return out, nil
+}
+
+// failed is the verdict on an addon whose object is refused. A kind that the API server does not serve yet was made a moment ago.
+func failed(err error) verdict {
+	v := verdict{v1alpha1.AddonFailed, text.Cut(text.Line(err.Error()), maxMessage)}
+	if apimeta.IsNoMatchError(err) {
+		v.state = v1alpha1.AddonProgressing
+	}
+	return v
 }
 
 // prune deletes the objects of addons that are not wanted any more, but for those of users.
@@ -94,24 +103,25 @@ func leave(ctx context.Context, c client.Client, objects []client.Object) (map[s
 
 // owner says whose an object is that is there under the name of one of ours; empty when there is none, or ours.
 func owner(ctx context.Context, c client.Client, ours client.Object) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, kube.CallDeadline)
-	defer cancel()
-	there := &metav1.PartialObjectMetadata{}
-	there.SetGroupVersionKind(ours.GetObjectKind().GroupVersionKind())
-	err := c.Get(ctx, client.ObjectKeyFromObject(ours), there)
+	there, err := metadataOf(ctx, c, ours)
 	if apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err) {
 		return "", nil
 	}
-	what := there.Kind + " " + ours.GetName()
 	if err != nil {
-		return "", fmt.Errorf("look whose %s is: %w", what, err)
+		return "", fmt.Errorf("look whose %s %s is: %w", there.Kind, ours.GetName(), err)
 	}
+	return ownedBy(there), nil
+}
+
+// ownedBy says whose an object is; empty for one of ours. It is pure.
+func ownedBy(there *metav1.PartialObjectMetadata) string {
+	what := there.Kind + " " + there.Name
 	switch by := there.Labels[addons.LabelManagedBy]; by {
 	case addons.ManagedByKQueen:
-		return "", nil
+		return ""
 	case "":
-		return fmt.Sprintf("%s has no label %s=%s: it is left as it is", what, addons.LabelManagedBy, addons.ManagedByKQueen), nil
+		return fmt.Sprintf("%s has no label %s=%s: it is left as it is", what, addons.LabelManagedBy, addons.ManagedByKQueen)
 	default:
-		return fmt.Sprintf("%s is managed by %.*s: it is left as it is", what, maxOwner, by), nil
+		return fmt.Sprintf("%s is managed by %.*s: it is left as it is", what, maxOwner, by)
 	}
 }

@@ -35,8 +35,12 @@ const (
 func chooseImages(from string, bundled []release.Image, version string) addons.Images {
 	images := addons.Images{KubeProxy: upstreamProxy + ":" + version} // it is in machines that the user joins alone
 	for _, image := range bundled {
-		if strings.Contains(image.Name, "/node-agent:") {
-			images.NodeAgent = image.Name // it is in no registry, and machines have it wherever the others come from
+		// These are in no registry, and machines have them wherever the others come from.
+		switch {
+		case strings.Contains(image.Name, "/node-agent:"):
+			images.NodeAgent = image.Name
+		case strings.Contains(image.Name, "/traefik:"): // upstream's does not know the default certificate
+			images.Traefik = image.Name
 		}
 	}
 	if from == Upstream || from == "" && len(bundled) == 0 {

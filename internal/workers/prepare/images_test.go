@@ -15,10 +15,10 @@ import (
 )
 
 func TestChooseImages(t *testing.T) {
-	built := []release.Image{{Name: "kqueen.internal/pause:1"}, {Name: "kqueen.internal/coredns:v1"}, {Name: "kqueen.internal/flannel:v2"}, {Name: "kqueen.internal/metrics-server:v3"}, {Name: "kqueen.internal/node-agent:v4"}}
+	built := []release.Image{{Name: "kqueen.internal/pause:1"}, {Name: "kqueen.internal/coredns:v1"}, {Name: "kqueen.internal/flannel:v2"}, {Name: "kqueen.internal/metrics-server:v3"}, {Name: "kqueen.internal/node-agent:v4"}, {Name: "kqueen.internal/traefik:v5"}}
 	proxy := "registry.k8s.io/kube-proxy:v1.36.3"
-	ours := addons.Images{CoreDNS: "kqueen.internal/coredns:v1", KubeProxy: proxy, Flannel: "kqueen.internal/flannel:v2", MetricsServer: "kqueen.internal/metrics-server:v3", NodeAgent: "kqueen.internal/node-agent:v4"}
-	mixed := addons.Images{CoreDNS: upstreamCoreDNS, KubeProxy: proxy, Flannel: upstreamFlannel, FlannelPlugin: upstreamFlannelPlugin, MetricsServer: upstreamMetricsServer, NodeAgent: "kqueen.internal/node-agent:v4"}
+	ours := addons.Images{CoreDNS: "kqueen.internal/coredns:v1", KubeProxy: proxy, Flannel: "kqueen.internal/flannel:v2", MetricsServer: "kqueen.internal/metrics-server:v3", NodeAgent: "kqueen.internal/node-agent:v4", Traefik: "kqueen.internal/traefik:v5"}
+	mixed := addons.Images{CoreDNS: upstreamCoreDNS, KubeProxy: proxy, Flannel: upstreamFlannel, FlannelPlugin: upstreamFlannelPlugin, MetricsServer: upstreamMetricsServer, NodeAgent: "kqueen.internal/node-agent:v4", Traefik: "kqueen.internal/traefik:v5"}
 	theirs := addons.Images{CoreDNS: upstreamCoreDNS, KubeProxy: proxy, Flannel: upstreamFlannel, FlannelPlugin: upstreamFlannelPlugin, MetricsServer: upstreamMetricsServer}
 	for name, tc := range map[string]struct {
 		reason  string

@@ -56,10 +56,10 @@ func newPlane(t *testing.T) *plane {
 	return p
 }
 
-// set switches addons of the cluster, and says how all are then. Versions are left out: the images say them.
+// set switches addons of the cluster, and says how all are then. The kinds of the Gateway API, which stay, are off by default here.
 func (p *plane) set(settings ...v1alpha1.AddonSetting) []v1alpha1.AddonStatus {
 	p.t.Helper()
-	p.cluster.Spec.Addons = settings
+	p.cluster.Spec.Addons = append([]v1alpha1.AddonSetting{addonOff(addons.NameGatewayAPI)}, settings...)
 	all, err := p.Addons(p.t.Context(), p.cluster)
 	if err != nil {
 		p.t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/platform/text"
 	"kqueen.io/kqueen/internal/workers/addons"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
@@ -44,6 +45,8 @@ const (
 	again = 10 * time.Minute
 	// sooner is again for one of which something was refused.
 	sooner = 15 * time.Second
+	// soon is again for one that was too early, such as for a kind that the API server serves in a moment.
+	soon = 2 * time.Second
 )
 
 // Preparer puts into clusters what every node needs, and addons. It is safe for concurrent use.
@@ -69,14 +72,19 @@ type prepared struct {
 
 // until is when the cluster gets its contents again.
 func (p prepared) until() time.Time {
-	refused := p.unpruned != nil
+	wait := again
+	if p.unpruned != nil {
+		wait = sooner
+	}
 	for _, v := range p.not {
-		refused = refused || v.state == v1alpha1.AddonFailed
+		switch v.state {
+		case v1alpha1.AddonFailed:
+			wait = min(wait, sooner)
+		case v1alpha1.AddonProgressing:
+			wait = soon
+		}
 	}
-	if refused {
-		return p.at.Add(sooner)
-	}
-	return p.at.Add(again)
+	return p.at.Add(wait)
 }
 
 // contents are what a cluster is to have.
@@ -85,6 +93,8 @@ type contents struct {
 	images  addons.Images
 	// chosen are its addons, those that have no image among them.
 	chosen []addons.Chosen
+	// gatewayAPI says whether it is to have the kinds of the Gateway API.
+	gatewayAPI bool
 }
 
 // Prepare puts into the cluster what nodes need to join; addons beyond that may fail, which [Preparer.Addons] tells. It is cheap
@@ -103,6 +113,9 @@ func (p *Preparer) prepare(ctx context.Context, cluster *v1alpha1.Cluster) (cont
 	if err != nil {
 		return contents{}, prepared{}, err
 	}
+	if want.gatewayAPI {
+		hash += " and the Gateway API " + addons.GatewayAPIVersion
+	}
 	p.mu.Lock()
 	last := p.done[cluster.UID]
 	p.mu.Unlock()
@@ -113,9 +126,16 @@ func (p *Preparer) prepare(ctx context.Context, cluster *v1alpha1.Cluster) (cont
 	if err != nil {
 		return contents{}, prepared{}, err
 	}
+	var kinds verdict
+	if want.gatewayAPI { // first: addons have objects of these kinds
+		kinds = applyGatewayAPI(ctx, c)
+	}
 	not, err := apply(ctx, c, want.objects)
 	if err != nil {
 		return contents{}, prepared{}, fmt.Errorf("prepare cluster %s for nodes: %w", cluster.Name, err)
+	}
+	if kinds.state != "" {
+		not[addons.NameGatewayAPI] = kinds
 	}
 	now := prepared{hash: hash, not: not, unpruned: errors.Join(prune(ctx, c, want.objects, not), forget(ctx, c, want.chosen)), at: time.Now()}
 	p.mu.Lock()
@@ -151,11 +171,13 @@ func (p *Preparer) contents(ctx context.Context, cluster *v1alpha1.Cluster) (con
 		}
 		all.chosen = append(all.chosen, a)
 	}
-	all.objects, err = addons.Objects(addons.Params{
+	params := addons.Params{
 		Version: cluster.Status.Version, Server: joins.Server, CA: joins.CA, ServerName: cluster.Status.Join.ServerName,
 		PodCIDR: joins.PodCIDR, ServiceCIDR: joins.ServiceCIDR, DNS: joins.DNS, DNSDomain: joins.DNSDomain,
 		ClusterName: cluster.Name, CNI: joins.CNI, ServiceAddresses: machine.ServiceAddresses, Addons: runnable, Images: all.images,
-	})
+	}
+	all.gatewayAPI = params.HasGatewayAPI()
+	all.objects, err = addons.Objects(params)
 	return all, err
 }
 
@@ -185,5 +207,18 @@ func (p *Preparer) bundled() ([]release.Image, error) {
 	if building && !ok {
 		return nil, fmt.Errorf("waiting for the programs and images of nodes, which are being built: %s", step)
 	}
-	return parts.Images(), nil
+	// Joining does not take them: [Preparer.missing] says it where they are damaged.
+	later, _, _ := p.Releases.LookupAddonImages()
+	return append(parts.Images(), later.Images...), nil
+}
+
+// missing says how an addon is whose image is not there, and what helps or is under way.
+func (p *Preparer) missing(addon string) (state, message string) {
+	if step, building := p.Releases.AddonBuild(); building {
+		return v1alpha1.AddonProgressing, "waiting for its image, which is being built: " + step.String()
+	}
+	if _, _, err := p.Releases.LookupAddonImages(); err != nil {
+		return v1alpha1.AddonFailed, text.Cut(fmt.Sprintf("%v; build it again with: kqueen release build", err), maxMessage)
+	}
+	return v1alpha1.AddonFailed, errNoImage(addon).Error()
 }

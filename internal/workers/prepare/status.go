@@ -46,7 +46,7 @@ func (p *Preparer) Addons(ctx context.Context, cluster *v1alpha1.Cluster) ([]v1a
 		case failed:
 			s.State, s.Message = not.state, not.message
 		case !a.HasImage(want.images):
-			s.State, s.Message = v1alpha1.AddonFailed, errNoImage(a.Name).Error()
+			s.State, s.Message = p.missing(a.Name)
 		default:
 			s.State, s.Message = judge(found[a.Name])
 		}
