@@ -17,7 +17,7 @@ import (
 )
 
 // kindsOfAddons are those of which an addon has objects.
-const kindsOfAddons = "deployments,daemonsets,services,configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,apiservices,storageclasses,csidrivers,csistoragecapacities"
+const kindsOfAddons = "deployments,daemonsets,services,configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,apiservices,storageclasses,csidrivers,csistoragecapacities,ingressclasses,gatewayclasses"
 
 // addons: metrics-server tells what nodes use, an autoscaler goes by it, and switched off it leaves nothing.
 func (w *workers) addons(t *testing.T) {
@@ -133,16 +133,16 @@ func keeperPolicy(rule string) string {
 
 // addonsOff: what is switched off leaves nothing in the cluster, nor in the packet filters of its nodes.
 func (w *workers) addonsOff(t *testing.T) {
-	const label = "kqueen.io/addon in (metrics-server,load-balancer,network-policies)"
+	const label = "kqueen.io/addon in (metrics-server,load-balancer,network-policies,traefik)"
 	if found := strings.Fields(w.kube("get", kindsOfAddons, "-A", "-l", label, "-o", "name")); len(found) < 20 {
 		t.Errorf("only %v are found by the label, so nothing is looked for", found)
 	}
-	for _, addon := range []string{"metrics-server", "load-balancer", "network-policies"} {
+	for _, addon := range []string{"metrics-server", "load-balancer", "network-policies", "traefik"} {
 		w.ok("cluster", "addon", "disable", "demo", addon)
 	}
 	eventually(t, "nothing of the addons is left", func(context.Context) error {
 		left := w.kube("get", kindsOfAddons, "-A", "-l", label, "-o", "name") +
-			w.kube("get", "pods", "-n", "kube-system", "-o", "name", "-l", "k8s-app in (metrics-server, kqueen-load-balancer)") +
+			w.kube("get", "pods", "-n", "kube-system", "-o", "name", "-l", "k8s-app in (metrics-server, kqueen-load-balancer, traefik)") +
 			w.kube("get", "pods", "-n", "kube-system", "-o", "name", "-l", "app=kqueen-network-policies") +
 			w.kube("get", "service", "keeper", "-o", "jsonpath={.status.loadBalancer.ingress}")
 		for _, m := range w.machines() {

@@ -53,6 +53,7 @@ func TestWorkers(t *testing.T) {
 	t.Run("Streams", w.streams)
 	t.Run("Addons", w.addons)
 	t.Run("Storage", w.stores)
+	t.Run("Ingress and Gateway API", w.routes)
 	t.Run("KQueen is killed and upgraded", func(*testing.T) { w.surviveUpgrade() })
 	t.Run("Programs of a node are killed", func(*testing.T) { w.surviveCrash(machines[0]) })
 	t.Run("A machine dies", func(t *testing.T) { w.surviveDeath(t, machines[0]) })
