@@ -129,7 +129,7 @@ func write(t *testing.T, file string, data []byte) {
 func install(t *testing.T, config *rest.Config) {
 	t.Helper()
 	manifests := filepath.Join(repository(t), "internal/workers/addons/manifests")
-	manifest, err := template.New("local-volumes.yaml").Funcs(template.FuncMap{"quote": strconv.Quote}).
+	manifest, err := template.New("local-volumes.yaml").Funcs(template.FuncMap{"quote": strconv.Quote, "pullPolicy": func(string) string { return "Never" }}).
 		ParseFiles(filepath.Join(manifests, "local-volumes.yaml"), filepath.Join(manifests, "machines.yaml"))
 	if err != nil {
 		t.Fatal(err)
