@@ -92,6 +92,12 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(err, entries.Wait())
 }
 
+// changedMark is the mark of a workload that is new or has changed.
+type changedMark struct {
+	name    string
+	changed time.Time
+}
+
 // look brings what is served to what the marks say. With all it looks whether its sockets are in their places, too.
 func (s *Server) look(ctx, accepting context.Context, entries *errgroup.Group, all bool) error {
 	dirs, err := os.ReadDir(s.Dir)
@@ -99,6 +105,7 @@ func (s *Server) look(ctx, accepting context.Context, entries *errgroup.Group, a
 		return fmt.Errorf("look for clusters: %w", err)
 	}
 	seen := map[string]bool{}
+	var exits, others []changedMark
 	for _, dir := range dirs {
 		name := dir.Name()
 		info, err := os.Stat(filepath.Join(s.Dir, name, MarkFile))
@@ -111,11 +118,20 @@ func (s *Server) look(ctx, accepting context.Context, entries *errgroup.Group, a
 		if err == nil && k.changed.Equal(info.ModTime()) && whole {
 			continue
 		}
-		if err == nil {
-			err = s.take(ctx, accepting, entries, name, info.ModTime())
-		}
 		if err != nil {
 			s.Log.Error("cannot serve an API server's entry; it is tried again", "workload", name, "error", err)
+			continue
+		}
+		if mark, err := readMark(filepath.Join(s.Dir, name)); err == nil && mark.exit() {
+			exits = append(exits, changedMark{name, info.ModTime()})
+		} else {
+			others = append(others, changedMark{name, info.ModTime()})
+		}
+	}
+	// Exits first: from its first moment an entry leads to the machines that there are.
+	for _, m := range append(exits, others...) {
+		if err := s.take(ctx, accepting, entries, m.name, m.changed); err != nil {
+			s.Log.Error("cannot serve an API server's entry; it is tried again", "workload", m.name, "error", err)
 		}
 	}
 	s.mu.Lock()

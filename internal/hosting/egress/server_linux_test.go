@@ -312,6 +312,9 @@ func TestLeaves(t *testing.T) {
 	leave, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- (&Server{Dir: h.dir, Leave: leave, Log: log}).Run(t.Context()) }()
 	entry := h.mark("entry", Mark{Cluster: "a", Ranges: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}})
+	for i := range 200 { // so that the machine is found long after the entry
+		h.mark(fmt.Sprintf("entry-%d", i), Mark{Cluster: "b", Ranges: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}})
+	}
 	h.exit("machine", "a", "machine of a")
 	h.eventually("entry", "10.244.0.5:80", "machine of a")
 	conn, _, err := dialThrough(t.Context(), entry, netip.MustParseAddrPort("10.244.0.5:80"))
