@@ -126,3 +126,9 @@ func (s *Server) set(name string, k known) {
 	defer s.mu.Unlock()
 	s.marks[name] = k
 }
+
+// isExit says whether a folder has the mark of a machine. One that cannot be read is told when it is taken.
+func isExit(dir string) bool {
+	mark, err := readMark(dir)
+	return err == nil && mark.exit()
+}

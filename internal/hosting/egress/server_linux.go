@@ -94,8 +94,8 @@ func (s *Server) Run(ctx context.Context) error {
 
 // changedMark is the mark of a workload that is new or has changed.
 type changedMark struct {
-	name    string
-	changed time.Time
+	name string
+	at   time.Time
 }
 
 // look brings what is served to what the marks say. With all it looks whether its sockets are in their places, too.
@@ -113,27 +113,36 @@ func (s *Server) look(ctx, accepting context.Context, entries *errgroup.Group, a
 			continue
 		}
 		seen[name] = true
+		if err != nil {
+			s.cannot(name, err)
+			continue
+		}
 		k := s.get(name)
 		whole := !all || k.cancel == nil || accepting.Err() != nil || !k.lost(filepath.Join(s.Dir, name))
-		if err == nil && k.changed.Equal(info.ModTime()) && whole {
-			continue
-		}
-		if err != nil {
-			s.Log.Error("cannot serve an API server's entry; it is tried again", "workload", name, "error", err)
-			continue
-		}
-		if mark, err := readMark(filepath.Join(s.Dir, name)); err == nil && mark.exit() {
-			exits = append(exits, changedMark{name, info.ModTime()})
-		} else {
-			others = append(others, changedMark{name, info.ModTime()})
+		switch changed := (changedMark{name, info.ModTime()}); {
+		case k.changed.Equal(changed.at) && whole:
+		case isExit(filepath.Join(s.Dir, name)):
+			exits = append(exits, changed)
+		default:
+			others = append(others, changed)
 		}
 	}
 	// Exits first: from its first moment an entry leads to the machines that there are.
 	for _, m := range append(exits, others...) {
-		if err := s.take(ctx, accepting, entries, m.name, m.changed); err != nil {
-			s.Log.Error("cannot serve an API server's entry; it is tried again", "workload", m.name, "error", err)
+		if err := s.take(ctx, accepting, entries, m.name, m.at); err != nil {
+			s.cannot(m.name, err)
 		}
 	}
+	s.forget(seen)
+	return nil
+}
+
+func (s *Server) cannot(name string, err error) {
+	s.Log.Error("cannot serve an API server's entry; it is tried again", "workload", name, "error", err)
+}
+
+// forget closes what is no more.
+func (s *Server) forget(seen map[string]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, k := range s.marks {
@@ -142,5 +151,4 @@ func (s *Server) look(ctx, accepting context.Context, entries *errgroup.Group, a
 			delete(s.marks, name)
 		}
 	}
-	return nil
 }
