@@ -128,7 +128,7 @@ func settled(ctx context.Context, inst *installation, wait time.Duration) (*stat
 	return status.Read(ctx, inst.dir)
 }
 
-func (r result) print(out io.Writer, o options) {
+func (r *result) print(out io.Writer, o options) {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	one, many := fmt.Sprintf("one cluster, %d runs", o.runs), fmt.Sprintf("%d at once", o.together)
 	answer, ready := func(t times) float64 { return t.Answer }, func(t times) float64 { return t.Ready }
@@ -154,7 +154,6 @@ func (r result) print(out io.Writer, o options) {
 	fmt.Fprintf(w, "kqueen, live\t%.2f MiB\t\n", r.Cost.ManagerMiB)
 	fmt.Fprintf(w, "etcd, for all\t\t%.2f%%\n", r.Cost.StoreIdlePercent)
 	fmt.Fprintf(w, "store gate, for all\t%.0f MiB\t%.2f%%\n", r.Cost.GateMiB, r.Cost.GateIdlePercent)
-	r.Workers.print(w)
 	_ = w.Flush()
 }
 

@@ -33,6 +33,7 @@ type hand struct {
 
 	mu      sync.Mutex
 	started []*exec.Cmd
+	nodes   []*handNode
 }
 
 // The network of the nodes on this host.
@@ -41,35 +42,41 @@ const (
 	handHost   = "10.222.0.1"
 )
 
-// byHand measures from the first certificate until the pods run, and removes it all.
-func byHand(ctx context.Context, inst *installation, parts release.NodeParts) (took time.Duration, err error) {
+// byHand measures from the first certificate until the application answers, and removes it all.
+func byHand(ctx context.Context, inst *installation, parts release.NodeParts, addons release.AddonImages) (t took, err error) {
 	dir, err := os.MkdirTemp(inst.dir, "hand-")
 	if err != nil {
-		return 0, err
+		return t, err
 	}
 	port, err := freeport.Take()
 	if err != nil {
-		return 0, err
+		return t, err
 	}
 	h := &hand{dir: dir, program: inst.program, binaries: inst.binaries, parts: parts, port: port}
 	defer func() { err = errors.Join(err, h.remove()) }()
 	begin := time.Now()
 	config, err := h.plane(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("control plane: %w", err)
+		return t, fmt.Errorf("control plane: %w", err)
 	}
 	nodes, inner := errgroup.WithContext(ctx)
 	for n := range benchNodes {
 		nodes.Go(func() error { return h.node(inner, n) })
 	}
 	if err := nodes.Wait(); err != nil {
-		return 0, fmt.Errorf("nodes: %w", err)
+		return t, fmt.Errorf("nodes: %w", err)
 	}
-	if err := runPods(ctx, config, testImage(parts)); err != nil {
-		return 0, err
+	entry := &handIngress{hand: h, images: addons.Images}
+	later, inner := errgroup.WithContext(ctx)
+	later.Go(func() error { return entry.install(inner, config) })
+	later.Go(func() (err error) {
+		t, err = application(inner, begin, config, imageNamed(parts.Images(), "busybox"), entry.address)
+		return err
+	})
+	if err := later.Wait(); err != nil {
+		return t, err
 	}
-	took = time.Since(begin)
-	return took, removePods(ctx, config)
+	return t, removePods(ctx, config, entry.deployment())
 }
 
 // plane makes the bridge, certificates, kubeconfigs, and starts etcd and the three components.

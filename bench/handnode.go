@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"kqueen.io/kqueen/internal/hosting/release"
 )
 
 // handNode is a node that is made by hand: containerd, kubelet and kube-proxy in namespaces that end with the
@@ -31,6 +33,9 @@ func (h *hand) node(ctx context.Context, number int) error {
 			return fmt.Errorf("%s: %w", n.name, err)
 		}
 	}
+	h.mu.Lock()
+	h.nodes = append(h.nodes, n)
+	h.mu.Unlock()
 	return h.start(n.within(n.binaries.Path("kube-proxy"), "--kubeconfig="+h.file("admin.conf"), "--hostname-override="+n.name,
 		"--proxy-mode=nftables", "--cluster-cidr=10.244.0.0/16", "--conntrack-max-per-core=0",
 		"--conntrack-tcp-timeout-established=0s", "--conntrack-tcp-timeout-close-wait=0s"))
@@ -94,7 +99,7 @@ func (n *handNode) network(ctx context.Context) error {
 
 // containerd starts it and gives it the images.
 func (n *handNode) containerd(ctx context.Context) error {
-	socket := filepath.Join(n.dir, "containerd.sock")
+	socket := n.socket()
 	images := n.parts.Images()
 	config := fmt.Sprintf(`version = 3
 root = %q
@@ -137,13 +142,19 @@ state = %q
 		return err
 	}
 	for _, image := range images {
-		cmd := n.within(n.parts.Program("ctr"), "--address", socket, "--namespace", "k8s.io", "images", "import", "--local", image.Archive)
-		if err := command(ctx, cmd.Path, cmd.Args[1:]...); err != nil {
+		if err := n.load(ctx, image); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+func (n *handNode) load(ctx context.Context, image release.Image) error {
+	cmd := n.within(n.parts.Program("ctr"), "--address", n.socket(), "--namespace", "k8s.io", "images", "import", "--local", image.Archive)
+	return command(ctx, cmd.Path, cmd.Args[1:]...)
+}
+
+func (n *handNode) socket() string { return filepath.Join(n.dir, "containerd.sock") }
 
 func (n *handNode) kubelet(ctx context.Context) error {
 	err := command(ctx, n.binaries.Path("kubeadm"), "init", "phase", "kubeconfig", "kubelet", "--kubeconfig-dir", n.dir, "--cert-dir", n.file("pki"),
@@ -161,7 +172,7 @@ cgroupDriver: cgroupfs
 cgroupsPerQOS: false
 enforceNodeAllocatable: []
 failCgroupV1: false
-`, n.file("pki/ca.crt"), filepath.Join(n.dir, "containerd.sock"))
+`, n.file("pki/ca.crt"), n.socket())
 	file := filepath.Join(n.dir, "kubelet.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return err

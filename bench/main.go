@@ -36,7 +36,7 @@ func main() {
 	flag.IntVar(&o.clusters, "clusters", 2000, "how many clusters there are when the REST API is measured; 0 leaves that out")
 	flag.IntVar(&o.requests, "requests", 1000, "how often each call of the REST API is made")
 	flag.DurationVar(&o.neighbour, "neighbour", 20*time.Second, "how long a tenant is measured alone, and then beside a hostile one; 0 leaves that out, as it has to be without root and cgroups")
-	flag.StringVar(&o.only, "only", "", `"api" measures the REST API, and "neighbour" a tenant beside a hostile one, and nothing else`)
+	flag.StringVar(&o.only, "only", "", `"workers" measures clusters with nodes, "api" the REST API, and "neighbour" a tenant beside a hostile one, and nothing else`)
 	flag.StringVar(&o.attack, "attack", "", "be the hostile tenant that this kubeconfig is of; for this program itself")
 	flag.DurationVar(&o.idle, "idle", 30*time.Second, "how long idle processor time is measured")
 	flag.StringVar(&o.program, "program", "bin/kqueen", "path of kqueen")
@@ -81,8 +81,8 @@ type result struct {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	if !slices.Contains([]string{"", "api", "neighbour"}, o.only) {
-		return fmt.Errorf(`-only %s: want "api", "neighbour", or nothing`, o.only)
+	if !slices.Contains([]string{"", "workers", "api", "neighbour"}, o.only) {
+		return fmt.Errorf(`-only %s: want "workers", "api", "neighbour", or nothing`, o.only)
 	}
 	inst, err := start(ctx, o.program)
 	if err != nil {
@@ -94,19 +94,7 @@ func run(ctx context.Context, o options) (err error) {
 		}
 	}()
 	var r result
-	if o.only == "" {
-		r, err = measure(ctx, inst, o)
-	}
-	if err == nil && o.only != "api" && o.neighbour > 0 {
-		var n neighbourResult
-		n, err = neighbour(ctx, inst, o.neighbour)
-		r.Neighbour = &n
-	}
-	if err == nil && o.only != "neighbour" && o.clusters > 0 { // last: it leaves the installation full
-		var api apiResult
-		api, err = measureAPI(ctx, inst, o.clusters, o.requests)
-		r.API = &api
-	}
+	err = r.measure(ctx, inst, o)
 	if err != nil {
 		return err
 	}
@@ -118,9 +106,12 @@ func run(ctx context.Context, o options) (err error) {
 }
 
 // printParts prints what was measured.
-func (r result) printParts(out io.Writer, o options) {
+func (r *result) printParts(out io.Writer, o options) {
 	if o.only == "" {
 		r.print(out, o)
+	}
+	if len(r.Workers.KQueen) > 0 {
+		r.Workers.print(out)
 	}
 	if r.Neighbour != nil {
 		r.Neighbour.print(out)
@@ -130,17 +121,44 @@ func (r result) printParts(out io.Writer, o options) {
 	}
 }
 
-// measure measures everything but the REST API.
-func measure(ctx context.Context, inst *installation, o options) (r result, err error) {
-	if r.Workers, err = workers(ctx, inst, o.workers); err != nil {
-		return r, err
+// measure measures what the options choose.
+func (r *result) measure(ctx context.Context, inst *installation, o options) (err error) {
+	only := func(part string) bool { return o.only == "" || o.only == part }
+	if only("workers") && o.workers > 0 {
+		if r.Workers, err = workers(ctx, inst, o.workers, o.idle); err != nil {
+			return err
+		}
 	}
+	if o.only == "" {
+		if err := r.planes(ctx, inst, o); err != nil {
+			return err
+		}
+	}
+	if only("neighbour") && o.neighbour > 0 {
+		n, err := neighbour(ctx, inst, o.neighbour)
+		if err != nil {
+			return err
+		}
+		r.Neighbour = &n
+	}
+	if only("api") && o.clusters > 0 { // last: it leaves the installation full
+		api, err := measureAPI(ctx, inst, o.clusters, o.requests)
+		if err != nil {
+			return err
+		}
+		r.API = &api
+	}
+	return nil
+}
+
+// planes measures control planes.
+func (r *result) planes(ctx context.Context, inst *installation, o options) (err error) {
 	if r.One, err = oneByOne(ctx, inst, o.runs); err != nil {
-		return r, err
+		return err
 	}
 	if r.Together, err = atOnce(ctx, inst, o.together); err != nil {
-		return r, err
+		return err
 	}
 	r.Cost, err = costs(ctx, inst, o.together, o.idle)
-	return r, err
+	return err
 }

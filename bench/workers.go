@@ -5,22 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/internal/hosting/release"
-	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/server/status"
 )
 
@@ -30,38 +25,53 @@ const (
 	benchPods  = 6
 )
 
-// workersResult is what a cluster with nodes takes, in seconds until its pods run.
+// workersResult is what a cluster with nodes takes, in seconds until its pods run, and until they answer through their Ingress.
 type workersResult struct {
-	KQueen []float64 `json:"kqueen"`
-	Hand   []float64 `json:"hand"`
+	KQueen        []float64 `json:"kqueen"`
+	Hand          []float64 `json:"hand"`
+	KQueenAnswers []float64 `json:"kqueenAnswers"`
+	HandAnswers   []float64 `json:"handAnswers"`
 	// NodeMiB is the anonymous memory of one node's programs, the mean over the nodes of the last run, and
 	// NodeSharedMiB what they map beside it, which is mostly the files of the programs, shared by all nodes.
 	NodeMiB map[string]float64 `json:"nodeMiB"`
+	// AddonMiB are the working sets of the pods of each addon, of all nodes of the last run together.
+	AddonMiB map[string]float64 `json:"addonMiB"`
 }
 
-// workers measures in turn, as oneByOne does.
-func workers(ctx context.Context, inst *installation, runs int) (workersResult, error) {
+// workers measures in turn, as oneByOne does. What addons take is looked at when the last cluster was idle for so long.
+func workers(ctx context.Context, inst *installation, runs int, idle time.Duration) (workersResult, error) {
 	var r workersResult
-	parts, ok, err := release.NewStore(inst.releases).LookupNodeParts()
-	if err == nil && !ok {
+	store := release.NewStore(inst.releases)
+	parts, ok, err := store.LookupNodeParts()
+	if err != nil {
+		return r, err
+	}
+	addons, have, err := store.LookupAddonImages()
+	if err == nil && (!ok || !have) {
 		err = errors.New("the parts of nodes are not built; run: make kubernetes")
 	}
 	if err != nil {
 		return r, err
 	}
 	for n := range runs {
-		took, err := byHand(ctx, inst, parts)
+		hand, err := byHand(ctx, inst, parts, addons)
 		if err != nil {
 			return r, fmt.Errorf("create a cluster by hand: %w", err)
 		}
-		r.Hand = append(r.Hand, took.Seconds())
+		r.Hand, r.HandAnswers = append(r.Hand, hand.pods.Seconds()), append(r.HandAnswers, hand.answers.Seconds())
 		name := fmt.Sprintf("workers-%d", n)
-		if took, err = clusterWithNodes(ctx, inst, name, testImage(parts)); err != nil {
+		ours, config, err := clusterWithNodes(ctx, inst, name, imageNamed(parts.Images(), "busybox"))
+		if err != nil {
 			return r, fmt.Errorf("create cluster %s with nodes: %w", name, err)
 		}
-		r.KQueen = append(r.KQueen, took.Seconds())
+		r.KQueen, r.KQueenAnswers = append(r.KQueen, ours.pods.Seconds()), append(r.KQueenAnswers, ours.answers.Seconds())
 		if r.NodeMiB, err = nodeMemory(ctx, inst); err != nil {
 			return r, err
+		}
+		if n == runs-1 {
+			if r.AddonMiB, err = idleAddons(ctx, config, idle); err != nil {
+				return r, fmt.Errorf("memory of addons: %w", err)
+			}
 		}
 		if err := inst.deleteAll(ctx, []string{name}); err != nil {
 			return r, err
@@ -70,98 +80,44 @@ func workers(ctx context.Context, inst *installation, runs int) (workersResult, 
 	return r, nil
 }
 
+func idleAddons(ctx context.Context, config *rest.Config, idle time.Duration) (map[string]float64, error) {
+	select {
+	case <-time.After(idle):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return addonMemory(ctx, config)
+}
+
 // clusterWithNodes does with KQueen what byHand does without.
-func clusterWithNodes(ctx context.Context, inst *installation, name, image string) (time.Duration, error) {
+func clusterWithNodes(ctx context.Context, inst *installation, name, image string) (took, *rest.Config, error) {
 	begin := time.Now()
 	if err := inst.create(ctx, name); err != nil {
-		return 0, err
+		return took{}, nil, err
 	}
 	if err := inst.kqueen(ctx, "nodepool", "create", name, "--cluster", name, "--nodes", fmt.Sprint(benchNodes)); err != nil {
-		return 0, err
+		return took{}, nil, err
 	}
 	if err := awaitReady(ctx, inst, name); err != nil {
-		return 0, err
+		return took{}, nil, err
 	}
 	kubeconfig, err := awaitKubeconfig(ctx, inst, name+"-kubeconfig")
 	if err != nil {
-		return 0, err
+		return took{}, nil, err
 	}
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
-		return 0, err
+		return took{}, nil, err
 	}
-	if err := runPods(ctx, config, image); err != nil {
-		return 0, err
-	}
-	return time.Since(begin), nil
-}
-
-// runPods creates the Deployment and waits until all of its pods run.
-func runPods(ctx context.Context, config *rest.Config, image string) error {
-	c, err := tenantClient(config)
-	if err != nil {
-		return err
-	}
-	// Without the account no pod is let in, and the controller tries again ever more seldom.
-	account := client.ObjectKey{Namespace: "default", Name: "default"}
-	err = await(ctx, func() (bool, error) {
-		err := c.Get(ctx, account, &corev1.ServiceAccount{})
-		return err == nil, client.IgnoreNotFound(err)
-	})
-	if err == nil {
-		err = c.Create(ctx, deployment(image))
-	}
-	if err != nil {
-		return err
-	}
-	return await(ctx, func() (bool, error) {
-		list := &corev1.PodList{}
-		if err := c.List(ctx, list, client.InNamespace("default")); err != nil {
-			return false, err
+	t, err := application(ctx, begin, config, image, func(ctx context.Context, c client.Client) (string, error) {
+		s := &corev1.Service{}
+		err := c.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "traefik"}, s)
+		if err != nil || len(s.Status.LoadBalancer.Ingress) == 0 {
+			return "", client.IgnoreNotFound(err)
 		}
-		running := 0
-		for i := range list.Items {
-			if list.Items[i].Status.Phase == corev1.PodRunning {
-				running++
-			}
-		}
-		return running == benchPods, nil
+		return "http://" + s.Status.LoadBalancer.Ingress[0].IP + "/", nil
 	})
-}
-
-// removePods takes the pods away in good order, so that nothing of them is left on the host.
-func removePods(ctx context.Context, config *rest.Config) error {
-	c, err := tenantClient(config)
-	if err != nil {
-		return err
-	}
-	if err := c.Delete(ctx, deployment(""), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
-		return err
-	}
-	return await(ctx, func() (bool, error) {
-		list := &corev1.PodList{}
-		err := c.List(ctx, list, client.InNamespace("default"))
-		return err == nil && len(list.Items) == 0, err
-	})
-}
-
-func tenantClient(config *rest.Config) (client.WithWatch, error) {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme)); err != nil {
-		return nil, err
-	}
-	return kube.Connect(config, scheme)
-}
-
-func deployment(image string) *appsv1.Deployment {
-	labels := map[string]string{"app": "bench"}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "bench"}}
-	d.Spec.Replicas = ptr.To[int32](benchPods)
-	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
-	d.Spec.Template.Labels = labels
-	d.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
-	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "sleep", Image: image, Command: []string{"sleep", "1000000"}}}
-	return d
+	return t, config, err
 }
 
 // await looks until it is so.
@@ -198,25 +154,30 @@ func nodeMemory(ctx context.Context, inst *installation) (map[string]float64, er
 	return mean, nil
 }
 
-// testImage is the one that can sleep.
-func testImage(parts release.NodeParts) string {
-	for _, image := range parts.Images() {
-		if strings.Contains(image.Name, "/busybox:") {
+// imageNamed is the reference of an image with that name, or empty.
+func imageNamed(images []release.Image, name string) string {
+	for _, image := range images {
+		if strings.Contains(image.Name, "/"+name+":") {
 			return image.Name
 		}
 	}
 	return ""
 }
 
-func (r workersResult) print(w io.Writer) {
-	if len(r.KQueen) == 0 {
-		return
+func (r workersResult) print(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	for _, row := range []struct {
+		title        string
+		kqueen, hand []float64
+	}{
+		{fmt.Sprintf("%d PODS RUN ON %d NODES", benchPods, benchNodes), r.KQueen, r.Hand},
+		{"THEY ANSWER THROUGH THEIR INGRESS", r.KQueenAnswers, r.HandAnswers},
+	} {
+		fmt.Fprintf(w, "\n%s\tKQUEEN p50\tp100\tBY HAND p50\tp100\tRATIO p50\n", row.title)
+		fmt.Fprintf(w, "%d runs\t%.2fs\t%.2fs\t%.2fs\t%.2fs\t%.2f\n", len(row.kqueen),
+			median(row.kqueen), slices.Max(row.kqueen), median(row.hand), slices.Max(row.hand), median(row.kqueen)/median(row.hand))
 	}
-	fmt.Fprintf(w, "\n%d PODS RUN ON %d NODES\tKQUEEN p50\tp100\tBY HAND p50\tp100\tRATIO p50\n", benchPods, benchNodes)
-	fmt.Fprintf(w, "%d runs\t%.2fs\t%.2fs\t%.2fs\t%.2fs\t%.2f\n", len(r.KQueen),
-		median(r.KQueen), slices.Max(r.KQueen), median(r.Hand), slices.Max(r.Hand), median(r.KQueen)/median(r.Hand))
-	fmt.Fprintln(w, "\nMEMORY OF A NODE")
-	for _, name := range slices.Sorted(maps.Keys(r.NodeMiB)) {
-		fmt.Fprintf(w, "%s\t%.0f MiB\n", name, r.NodeMiB[name])
-	}
+	printMiB(w, "MEMORY OF A NODE", r.NodeMiB)
+	printMiB(w, fmt.Sprintf("MEMORY OF THE ADDONS, %d NODES", benchNodes), r.AddonMiB)
+	_ = w.Flush()
 }
