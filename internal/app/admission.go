@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -26,7 +25,7 @@ import (
 
 // validators are keyed by resource. Limits come last in a chain: they count what they let through.
 func validators(
-	scheme *runtime.Scheme, clusters *cluster.Validator, pools nodepool.Validator, limits *organization.Limits, direct client.Reader, machines netip.Prefix,
+	scheme *runtime.Scheme, clusters *cluster.Validator, pools nodepool.Validator, limits *organization.Limits, machines netip.Prefix,
 ) map[string]http.Handler {
 	return map[string]http.Handler{
 		"organizations": webhook.WithValidator(scheme, admission.Chain(
@@ -42,7 +41,7 @@ func validators(
 			clusters, limits.Clusters(),
 		)),
 		"nodepools":       webhook.WithValidator(scheme, admission.Chain[*v1alpha1.NodePool](pools, limits.NodePools())),
-		"nodepools/scale": webhook.WithValidator(scheme, limits.Scales(direct)),
+		"nodepools/scale": webhook.WithValidator(scheme, limits.Scales()),
 	}
 }
 

@@ -123,7 +123,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	if err := a.sweep(ctx, direct, machines, gates); err != nil {
 		return fmt.Errorf("sweep orphans: %w", err)
 	}
-	limits := organization.NewLimits(mgr.GetClient(), time.Now)
+	limits := organization.NewLimits(mgr.GetClient(), direct, time.Now)
 	limits.Host, limits.DataStore, limits.PodSecurity = resourcesOf(machines.HostSize()), storeOf(drivers), levelOf(drivers)
 	looked := make(chan struct{})
 	if err := a.addAPI(ctx, d, plane, mgr, limits, prepares, looked); err != nil {
@@ -131,7 +131,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	}
 	validator := &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}
 	pools := nodepool.Validator{Possible: map[string]machine.Possible{v1alpha1.ProviderLocal: machines}}
-	stop, err := a.admit(ctx, direct, plane.WebhookCaller, validators(mgr.GetScheme(), validator, pools, limits, direct, a.MachineNetwork))
+	stop, err := a.admit(ctx, direct, plane.WebhookCaller, validators(mgr.GetScheme(), validator, pools, limits, a.MachineNetwork))
 	if err != nil {
 		return fmt.Errorf("serve admission: %w", err)
 	}

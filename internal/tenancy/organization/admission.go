@@ -50,10 +50,9 @@ func (l *Limits) Provisioners() admission.Validator[*v1alpha1.Provisioner] {
 // NodePools validates node pools.
 func (l *Limits) NodePools() admission.Validator[*v1alpha1.NodePool] { return limitPools{l} }
 
-// Scales validates the subresource of node pools by which a caller scales one without writing its spec. direct reads the
-// admin plane without a cache.
-func (l *Limits) Scales(direct client.Reader) admission.Validator[*autoscalingv1.Scale] {
-	return limitScales{l, direct}
+// Scales validates the subresource of node pools by which a caller scales one without writing its spec.
+func (l *Limits) Scales() admission.Validator[*autoscalingv1.Scale] {
+	return limitScales{l}
 }
 
 type limitClusters struct{ limits *Limits }
@@ -107,10 +106,7 @@ func (v limitPools) ValidateDelete(context.Context, *v1alpha1.NodePool) (admissi
 	return nil, nil
 }
 
-type limitScales struct {
-	limits *Limits
-	direct client.Reader
-}
+type limitScales struct{ limits *Limits }
 
 func (v limitScales) ValidateCreate(context.Context, *autoscalingv1.Scale) (admission.Warnings, error) {
 	return nil, nil
@@ -121,7 +117,7 @@ func (v limitScales) ValidateUpdate(ctx context.Context, old, s *autoscalingv1.S
 	// What the cache shows may be older than what is being scaled, and its machines smaller.
 	err := v.limits.client.Get(ctx, client.ObjectKeyFromObject(s), p)
 	if apierrors.IsNotFound(err) || err == nil && p.ResourceVersion != old.ResourceVersion {
-		err = v.direct.Get(ctx, client.ObjectKeyFromObject(s), p)
+		err = v.limits.direct.Get(ctx, client.ObjectKeyFromObject(s), p)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read node pool %s: %w", s.Name, err)

@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -48,7 +49,7 @@ func admitting(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits := NewLimits(cached, time.Now)
+	limits := NewLimits(cached, c, time.Now)
 	limits.Host = v1alpha1.MachineResources{CPU: quantity("8"), Memory: quantity("16Gi")}
 	limits.DataStore = func(p *v1alpha1.Provisioner) string {
 		parameters := struct{ DataStoreName string }{"default"}
@@ -71,7 +72,7 @@ func admitting(t *testing.T) client.Client {
 		"provisioners":    admission.WithValidator(c.Scheme(), limits.Provisioners()),
 		"clusters":        admission.WithValidator(c.Scheme(), hook.Chain(limits.Clusters())),
 		"nodepools":       admission.WithValidator(c.Scheme(), limits.NodePools()),
-		"nodepools/scale": admission.WithValidator(c.Scheme(), limits.Scales(c)),
+		"nodepools/scale": admission.WithValidator(c.Scheme(), limits.Scales()),
 	})
 	return c
 }
@@ -397,4 +398,30 @@ func TestAllowed(t *testing.T) {
 	if err := c.Create(t.Context(), aCluster(minor, "demo")); err != nil {
 		t.Error(err)
 	}
+}
+
+// blind is a cache that has not seen any object yet.
+type blind struct{ client.Reader }
+
+func (blind) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+}
+
+// TestNotSeenYet: what the cache does not show limits an organization all the same, and the namespace of no organization
+// takes nothing.
+func TestNotSeenYet(t *testing.T) {
+	c := controlplanetest.Client(t)
+	namespace := quotaOf(t, c, v1alpha1.OrganizationSpec{Releases: []string{"v1.35"}, Drivers: []string{"gke"}})
+	limits := NewLimits(blind{c}, c, time.Now)
+	own := &v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "own"}, Spec: v1alpha1.ProvisionerSpec{Driver: "hosted"}}
+	refused(t, limits.Provisioner(t.Context(), nil, own), `may not use the driver "hosted"; it may use: gke`)
+	if err := c.Create(t.Context(), own); err != nil {
+		t.Fatal(err)
+	}
+	cluster := aCluster(namespace, "demo")
+	cluster.Spec.ProvisionerRef = v1alpha1.ProvisionerReference{Namespace: namespace, Name: "missing"}
+	refused(t, limits.Cluster(t.Context(), nil, cluster, false), `may not use the release "v1.36.3"; it may use: v1.35`)
+	cluster.Spec.ProvisionerRef.Name = "own"
+	refused(t, limits.Cluster(t.Context(), nil, cluster, false), `may not use the driver "hosted"; it may use: gke`)
+	refused(t, limits.NodePool(t.Context(), nil, aPool("org-nobody", "first", 1), false), `is that of the organization "nobody", which does not exist`)
 }

@@ -34,16 +34,18 @@ type Limits struct {
 	// levels of their own. Set it before the first use; nil: all have.
 	PodSecurity func(*v1alpha1.Provisioner) string
 
-	client client.Reader
+	client client.Reader // a cache
+	direct client.Reader
 	now    func() time.Time
 
 	mu      sync.Mutex
 	granted map[claimKey][]grant
 }
 
-// NewLimits returns Limits that reads organizations, provisioners, clusters, node pools and control planes from a cache.
-func NewLimits(c client.Reader, now func() time.Time) *Limits {
-	return &Limits{client: c, now: now, granted: map[claimKey][]grant{}}
+// NewLimits returns Limits that reads organizations, provisioners, clusters, node pools and control planes from a cache. What
+// the cache does not show yet it reads directly.
+func NewLimits(cache, direct client.Reader, now func() time.Time) *Limits {
+	return &Limits{client: cache, direct: direct, now: now, granted: map[claimKey][]grant{}}
 }
 
 // claimKey names an object that counts.
@@ -80,7 +82,7 @@ const CauseQuotaExceeded metav1.CauseType = "QuotaExceeded"
 
 // Cluster answers whether the organization may have a cluster: old is nil for a new one. dry counts nothing.
 func (l *Limits) Cluster(ctx context.Context, old, c *v1alpha1.Cluster, dry bool) error {
-	o, err := l.organization(ctx, c.Namespace)
+	o, err := l.organization(ctx, c)
 	if o == nil || err != nil {
 		return err
 	}
@@ -103,7 +105,7 @@ func (l *Limits) Cluster(ctx context.Context, old, c *v1alpha1.Cluster, dry bool
 
 // NodePool answers whether the organization may have a node pool with so many nodes: old is nil for a new one.
 func (l *Limits) NodePool(ctx context.Context, old, p *v1alpha1.NodePool, dry bool) error {
-	o, err := l.organization(ctx, p.Namespace)
+	o, err := l.organization(ctx, p)
 	if o == nil || err != nil {
 		return err
 	}
@@ -151,21 +153,34 @@ func unseen(grants []grant, uid types.UID, shown Amount, gone bool) []grant {
 	return grants
 }
 
-// organization returns nil for a namespace that belongs to none.
-func (l *Limits) organization(ctx context.Context, namespace string) (*v1alpha1.Organization, error) {
-	name, ok := v1alpha1.OrganizationOf(namespace)
+// organization returns that of an object: nil in a namespace that belongs to none. It refuses the namespace of one that does
+// not exist.
+func (l *Limits) organization(ctx context.Context, object client.Object) (*v1alpha1.Organization, error) {
+	key := keyOf(object)
+	name, ok := v1alpha1.OrganizationOf(key.namespace)
 	if !ok {
 		return nil, nil
 	}
 	o := &v1alpha1.Organization{}
-	err := l.client.Get(ctx, client.ObjectKey{Name: name}, o)
+	err := l.get(ctx, client.ObjectKey{Name: name}, o)
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return nil, refuse(key.kind, key.name, metav1.StatusCause{
+			Field: "metadata.namespace", Message: fmt.Sprintf("is that of the organization %q, which does not exist", name),
+		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read organization %s: %w", name, err)
 	}
 	return o, nil
+}
+
+// get reads an object that limits what is asked for. A cache that has not seen it yet would let everything through.
+func (l *Limits) get(ctx context.Context, key client.ObjectKey, object client.Object) error {
+	err := l.client.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) {
+		return l.direct.Get(ctx, key, object)
+	}
+	return err
 }
 
 // claim lets an object through when the quota has room for what it adds.

@@ -12,7 +12,7 @@ import (
 
 // Provisioner answers whether the organization may have a provisioner of its own: old is nil for a new one.
 func (l *Limits) Provisioner(ctx context.Context, old, p *v1alpha1.Provisioner) error {
-	o, err := l.organization(ctx, p.Namespace)
+	o, err := l.organization(ctx, p)
 	if o == nil || err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (l *Limits) permit(ctx context.Context, o *v1alpha1.Organization, object cl
 func (l *Limits) provisionerOf(ctx context.Context, c *v1alpha1.Cluster) (*v1alpha1.Provisioner, string, error) {
 	p := &v1alpha1.Provisioner{}
 	ref := c.Spec.ProvisionerRef
-	err := l.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, p)
+	err := l.get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, p)
 	if apierrors.IsNotFound(err) {
 		return nil, "", nil
 	}
