@@ -63,7 +63,7 @@ const importTable = `
 	# that join.
 	API, PLAIN < workers/addons, workers/machine;
 	NONE < workers/addons/gatewayapi/generate;
-	workers/machine, hosting/release, platform/supervise < workers/node;
+	workers/machine, hosting/release, platform/supervise, platform/kube < workers/node;
 	platform/osthread, platform/spawn, platform/links, platform/healthz, hosting/egress, workers/node < workers/machine/local/guest;
 	workers/machine/local/guest, platform/hostcheck < workers/machine/local;
 	workers/machine, hosting/release < workers/machine/manual;

@@ -68,6 +68,11 @@ const (
 	LabelProvider = "kqueen.io/machine-provider"
 	// LabelVolumeCapacity on a Node is spec.volumeCapacity of its Machine, for the addon local-volumes.
 	LabelVolumeCapacity = "kqueen.io/volume-capacity"
+	// LabelAddonImages is on a Node that has imported the images of addons, which come after it is ready: pods of these images are
+	// scheduled there alone. Its value is AddonImagesImported.
+	LabelAddonImages = "kqueen.io/addon-images"
+	// AddonImagesImported is the value of LabelAddonImages.
+	AddonImagesImported = "imported"
 	// LabelProxy on a Node says what runs kube-proxy there: with the value ProxyMachine no pod has to.
 	LabelProxy = "kqueen.io/kube-proxy"
 	// ProxyMachine is kube-proxy as a program of the machine, beside the kubelet.

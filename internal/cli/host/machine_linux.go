@@ -58,7 +58,7 @@ func newMachineInitCommand() *cobra.Command {
 func newMachineStartCommand() *cobra.Command {
 	var s node.Start
 	cmd := &cobra.Command{
-		Use:   "start [--socket PATH] [--path PATH] [--importer PROGRAM [--image ARCHIVE]... [--images FOLDER [--insist]]] -- PROGRAM [ARGUMENT]...",
+		Use:   "start [--socket PATH] [--path PATH] [--importer PROGRAM [--image ARCHIVE]... [--images FOLDER [--insist] [--label NODE]]] -- PROGRAM [ARGUMENT]...",
 		Short: "Wait for what a program of the machine needs, then become it",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,6 +72,7 @@ func newMachineStartCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&s.Images, "image", nil, "archive to import first")
 	cmd.Flags().StringVar(&s.Folder, "images", "", "folder with more archives, which may be broken")
 	cmd.Flags().BoolVar(&s.Insist, "insist", false, "wait until all archives of the folder are imported")
+	cmd.Flags().StringVar(&s.Label, "label", "", "node to label as one that has the images of addons, by the kubeconfig --path")
 	cmd.Flags().StringVar(&s.Marks, "marks", node.ContainerdRoot, "folder that notes what was imported")
 	return cmd
 }

@@ -125,6 +125,7 @@ func Objects(p Params) ([]client.Object, error) {
 		return nil, err
 	}
 	all, err := template.New("").Funcs(template.FuncMap{
+		"bundled":    bundled,
 		"pullPolicy": pullPolicy,
 		"quote":      quote,
 		"join":       joinTexts,
@@ -207,6 +208,8 @@ func (p Params) values(own map[string]any) map[string]any {
 		"CapacityLabel":     v1alpha1.LabelVolumeCapacity,
 		"ProxyLabel":        v1alpha1.LabelProxy,
 		"ProxyMachine":      v1alpha1.ProxyMachine,
+		"ImagesLabel":       v1alpha1.LabelAddonImages,
+		"ImagesImported":    v1alpha1.AddonImagesImported,
 		"CNIAnnotation":     v1alpha1.AnnotationCNI,
 		"AnnotatedCNI":      strings.ToLower(p.CNI), // those who join machines know it so
 		"TLSMinVersion":     ciphers.MinVersion,
@@ -214,14 +217,14 @@ func (p Params) values(own map[string]any) map[string]any {
 	}
 }
 
-// bundled is the name of the registry of images that KQueen builds and imports into nodes. It exists nowhere.
-const bundled = "kqueen.internal/"
+// bundled says whether KQueen builds the image and imports it into nodes: the registry of its name exists nowhere.
+func bundled(image string) bool { return strings.HasPrefix(image, "kqueen.internal/") }
 
 // pullPolicy keeps the kubelet from asking for an image that is not imported yet: a pull takes as long as the machine's name
 // servers do, others wait for it, and each one that fails puts the next off for longer. Without a pull the kubelet looks again
 // every 10 seconds.
 func pullPolicy(image string) corev1.PullPolicy {
-	if strings.HasPrefix(image, bundled) {
+	if bundled(image) {
 		return corev1.PullNever
 	}
 	return corev1.PullIfNotPresent

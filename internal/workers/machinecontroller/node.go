@@ -188,6 +188,7 @@ func claimed(m *v1alpha1.Machine, own []netip.Addr) (addresses []netip.Addr, rem
 // sync makes what of the node is ours as wanted, or says why it cannot be.
 func (r *reconciler) sync(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, m *v1alpha1.Machine, node *corev1.Node) *operator.Outcome {
 	had, labels := recordOf(m), nodeLabels(m)
+	keepImported(labels, node, had)
 	id := m.Status.ProviderID
 	if id == "" {
 		id = machine.ProviderID(m.Spec.Provider, m.UID)
@@ -215,6 +216,14 @@ func (r *reconciler) sync(ctx context.Context, c client.Client, cluster *v1alpha
 		}
 	}
 	return nil
+}
+
+// keepImported keeps the label of the images of addons, which the machine itself sets: the images stay, also when the Node is deleted and
+// registers again, and the machine does not say it again. It is pure but for labels.
+func keepImported(labels map[string]string, node *corev1.Node, had record) {
+	if node.Labels[v1alpha1.LabelAddonImages] == v1alpha1.AddonImagesImported || slices.Contains(had.Labels, v1alpha1.LabelAddonImages) {
+		labels[v1alpha1.LabelAddonImages] = v1alpha1.AddonImagesImported
+	}
 }
 
 // judge says whether the node is ready, in its own words.

@@ -207,6 +207,30 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+func TestKeepImported(t *testing.T) {
+	set := map[string]string{v1alpha1.LabelAddonImages: v1alpha1.AddonImagesImported}
+	tests := map[string]struct {
+		reason string
+		have   map[string]string
+		had    record
+		want   map[string]string
+	}{
+		"NotYet":   {reason: "A node that has not imported them is left without.", want: map[string]string{"a": "1"}},
+		"Seen":     {reason: "What the machine says is kept.", have: set, want: map[string]string{"a": "1", v1alpha1.LabelAddonImages: "imported"}},
+		"Recorded": {reason: "The Node has registered again.", had: record{Labels: []string{v1alpha1.LabelAddonImages}}, want: map[string]string{"a": "1", v1alpha1.LabelAddonImages: "imported"}},
+		"Other":    {reason: "Another value says nothing.", have: map[string]string{v1alpha1.LabelAddonImages: "no"}, want: map[string]string{"a": "1"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			labels := map[string]string{"a": "1"}
+			keepImported(labels, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: tc.have}}, tc.had)
+			if diff := cmp.Diff(tc.want, labels); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func TestWatches(t *testing.T) {
 	named := func(namespace, name, cluster string) v1alpha1.Machine {
 		return v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.MachineSpec{ClusterName: cluster}}

@@ -119,8 +119,8 @@ func TestLoadFolder(t *testing.T) {
 		write(t, filepath.Join(folder, name), name)
 	}
 	s.loadFolder(t.Context())
-	if calls := ctr.calls(t); len(calls) != 2 {
-		t.Errorf("imported %q, want both archives", calls)
+	if calls := ctr.calls(t); len(calls) != 2 || !strings.HasSuffix(calls[0], "/b.tar") {
+		t.Errorf("imported %q, want both archives, the smaller one first", calls)
 	}
 	for _, want := range []string{"level=ERROR", "a-broken.tar", "the next start of this machine's kubelet tries again", "level=INFO", "b.tar"} {
 		if !strings.Contains(log.String(), want) {

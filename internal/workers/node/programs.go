@@ -109,9 +109,9 @@ func (p Programs) Kubelet() supervise.Component {
 	})
 }
 
-// Importer gives containerd the images of addons once the kubelet has joined, and then idles in next to no memory. It is a component
-// of its own so that no node waits for them, and no kubelet is restarted when later ones come. There is none where there is nothing
-// to import.
+// Importer gives containerd the images of addons once the kubelet has joined, labels the node, and then idles in next to no memory. It
+// is a component of its own so that no node waits for them, and no kubelet is restarted when later ones come. There is none where there
+// is nothing to import.
 func (p Programs) Importer() []supervise.Component {
 	if p.AddonImages == "" || p.Parts.Idle() == "" {
 		return nil
@@ -119,7 +119,7 @@ func (p Programs) Importer() []supervise.Component {
 	return []supervise.Component{{
 		Name:  ComponentImporter,
 		Path:  p.Program,
-		Args:  append(p.importer(), "--path", KubeletKubeconfig, "--images", p.AddonImages, "--insist", "--", p.Parts.Idle()),
+		Args:  append(p.importer(), "--path", KubeletKubeconfig, "--images", p.AddonImages, "--insist", "--label", p.Name, "--", p.Parts.Idle()),
 		After: []string{ComponentContainerd},
 	}}
 }

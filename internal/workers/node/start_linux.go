@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +35,9 @@ type Start struct {
 	Folder string
 	// Insist says that the program waits until all of them are imported.
 	Insist bool
-	Log    *slog.Logger
+	// Label names the Node that then gets the label of a node which has the images of addons, by the kubeconfig Path. Empty for none.
+	Label string
+	Log   *slog.Logger
 	// Program is executed, with its arguments, in place of the caller.
 	Program []string
 }
@@ -52,6 +56,9 @@ func (s Start) Exec(ctx context.Context) error {
 		}
 	}
 	if err := s.loadAll(ctx); err != nil {
+		return err
+	}
+	if err := s.label(ctx); err != nil {
 		return err
 	}
 	return fmt.Errorf("execute %s: %w", s.Program[0], unix.Exec(s.Program[0], s.Program, os.Environ()))
@@ -124,6 +131,7 @@ func (s Start) loadFolder(ctx context.Context) bool {
 		s.Log.Error("images of this host are not imported", "folder", s.Folder, "error", err)
 	}
 	all := err == nil
+	slices.SortStableFunc(archives, smallerFirst) // so that some can be used soon
 	for _, archive := range archives {
 		if err := s.load(ctx, archive); err != nil {
 			s.Log.Error("images of this host are not imported; "+s.next(), "error", err)
@@ -131,6 +139,18 @@ func (s Start) loadFolder(ctx context.Context) bool {
 		}
 	}
 	return all
+}
+
+// smallerFirst compares archives; one that is gone comes first, and is told when it is loaded.
+func smallerFirst(a, b string) int {
+	size := func(file string) int64 {
+		info, err := os.Stat(file)
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	return cmp.Compare(size(a), size(b))
 }
 
 // next says when an import that failed is tried again.

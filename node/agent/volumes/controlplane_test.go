@@ -136,7 +136,7 @@ func install(t *testing.T, config *rest.Config) {
 	}
 	var out bytes.Buffer
 	type object = map[string]any
-	err = manifest.Execute(&out, object{"Values": object{"default": true}, "CapacityLabel": "capacity", "ProviderLabel": "provider", "LocalProvider": "local", "ProxyLabel": "proxy", "ProxyMachine": "machine", "Params": object{"Images": object{"NodeAgent": "agent:v1"}}})
+	err = manifest.Execute(&out, object{"Values": object{"default": true}, "CapacityLabel": "capacity", "ImagesLabel": "images", "ImagesImported": "imported", "Params": object{"Images": object{"NodeAgent": "agent:v1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
