@@ -14,6 +14,8 @@ const (
 	ReasonAddonsFailed = "AddonsFailed"
 	// ReasonAddonsUnreachable: the cluster's API server could not be asked, or refused the objects of an addon.
 	ReasonAddonsUnreachable = "AddonsUnreachable"
+	// ReasonIngressKeysUnusable: the Secret with the default certificate of the cluster's Ingresses cannot be read, written or renewed.
+	ReasonIngressKeysUnusable = "IngressKeysUnusable"
 )
 
 // AddonSetting says how an addon is in a cluster. What it leaves out is as the organization, the provisioner and the catalogue

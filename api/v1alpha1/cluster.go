@@ -208,6 +208,19 @@ type ClusterStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Addons []AddonStatus `json:"addons,omitempty"`
+	// Ingress is by which names applications in the cluster can be reached. It is absent while the cluster has no node pool.
+	// +optional
+	Ingress *ClusterIngress `json:"ingress,omitempty"`
+}
+
+// ClusterIngress is by which names applications in a cluster can be reached without a name service of their own.
+type ClusterIngress struct {
+	// Domains are those of the cluster's applications. Ingresses and Gateways that bring no certificate have one for all names of one more
+	// label, such as web.DOMAIN.
+	// +listType=atomic
+	Domains []string `json:"domains"`
+	// CA is the PEM of the authority that signs that certificate. It signs names below the domains alone.
+	CA []byte `json:"ca"`
 }
 
 // Values of spec.auditLog.
@@ -286,6 +299,10 @@ func (c *Cluster) Shared() *Status { return &c.Status.Status }
 // KubeconfigSecret is the name of the Secret with the admin kubeconfig, in the
 // cluster's namespace, under the key KubeconfigKey.
 func (c *Cluster) KubeconfigSecret() string { return c.Name + "-kubeconfig" }
+
+// IngressSecret is the name of the Secret with the authority and the default certificate of the cluster's Ingresses: ca.crt, ca.key,
+// tls.crt and tls.key. It is in the cluster's namespace.
+func (c *Cluster) IngressSecret() string { return c.Name + "-ingress" }
 
 // KubeconfigKey is the key under which a Secret holds a kubeconfig; the name is Cluster API's.
 const KubeconfigKey = "value"

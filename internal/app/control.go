@@ -252,7 +252,7 @@ func (a *App) addReconcilers(
 	if err != nil {
 		return nil, err
 	}
-	if err := cluster.Setup(mgr, drivers, prepares.Addons); err != nil {
+	if err := cluster.Setup(mgr, cluster.Config{Drivers: drivers, Addons: prepares.Addons, Domains: a.applicationDomains}); err != nil {
 		return nil, err
 	}
 	if err := organization.Setup(mgr, d.access.ServiceAccounts); err != nil {

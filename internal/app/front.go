@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -98,6 +99,12 @@ func (a *App) serveFront(ctx context.Context) error {
 		return fmt.Errorf("start the gateway: %w", err)
 	}
 	return supervise.Await(ctx, a.supervisor, workloadGateway, a.notices.front)
+}
+
+// applicationDomains are those of the applications in a cluster. Names below localhost mean this host to browsers and resolvers, without
+// a name service that knows them (RFC 6761, section 6.3).
+func (a *App) applicationDomains(of types.NamespacedName) []string {
+	return slices.Compact([]string{controlplane.ServerName(of, a.Domain), controlplane.ServerName(of, "localhost")})
 }
 
 // routes are the gateway's.

@@ -33,16 +33,20 @@ func (r *reconciler) addons(ctx context.Context, c *v1alpha1.Cluster) operator.O
 		return operator.Aside(v1alpha1.ReasonAddonsUnreachable, fmt.Sprintf("list the node pools: %v", err), addonsSoon)
 	}
 	if !hasPool(c, pools.Items) {
-		c.Status.Addons = nil
+		c.Status.Addons, c.Status.Ingress = nil, nil
 		return operator.Done(v1alpha1.ReasonNoNodePools, "addons come with the first node pool")
 	}
 	ctx, cancel := context.WithTimeout(ctx, addonsTimeout)
 	defer cancel()
+	unissued := r.issueIngress(ctx, c)
 	all, err := r.Addons(ctx, c)
 	if err != nil {
 		return operator.Aside(v1alpha1.ReasonAddonsUnreachable, err.Error(), r.addonsAgain(c))
 	}
 	c.Status.Addons = all
+	if unissued != nil {
+		return operator.Aside(v1alpha1.ReasonIngressKeysUnusable, unissued.Error(), r.addonsAgain(c))
+	}
 	return r.judgeAddons(c)
 }
 

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,8 +29,8 @@ const observeInterval = time.Minute
 // healthy is what a cluster's status says while its API server is.
 const healthy = "the API server is healthy"
 
-// Config is what the reconcilers of Cluster and Provisioner are made of. All fields but Addons, Recorder, Now and CallDeadline
-// are required.
+// Config is what the reconcilers of Cluster and Provisioner are made of. All fields but Addons, Domains, Recorder, Now
+// and CallDeadline are required.
 type Config struct {
 	// Client of the admin plane.
 	Client client.Client
@@ -38,7 +39,9 @@ type Config struct {
 	// Drivers by name.
 	Drivers map[string]provision.Driver
 	// Addons brings the addons of a cluster that has node pools to what is wanted, and says how they are. Nil for none.
-	Addons   func(context.Context, *v1alpha1.Cluster) ([]v1alpha1.AddonStatus, error)
+	Addons func(context.Context, *v1alpha1.Cluster) ([]v1alpha1.AddonStatus, error)
+	// Domains are those of the applications of the cluster of that name; nil for none.
+	Domains  func(types.NamespacedName) []string
 	Recorder events.EventRecorder
 	// Now tells the time by which kubeconfigs are renewed; nil for time.Now.
 	Now func() time.Time
@@ -69,7 +72,7 @@ func New(c Config) *operator.Reconciler[*v1alpha1.Cluster] {
 			{Condition: v1alpha1.ConditionKubeconfigReady, Ensure: r.publish, Remove: r.unpublish},
 			{Condition: v1alpha1.ConditionProvisioned, Ensure: r.provision, Remove: r.deprovision},
 			// They go with the cluster.
-			{Condition: v1alpha1.ConditionAddonsReady, Ensure: r.addons},
+			{Condition: v1alpha1.ConditionAddonsReady, Ensure: r.addons, Remove: r.removeIngress},
 			// Removed first: a machine whose control plane is gone would not know what to leave.
 			{Condition: v1alpha1.ConditionWorkersGone, Remove: r.removeWorkers, Leaving: true},
 		},

@@ -126,6 +126,9 @@ func (s *subject) snapshot(ctx context.Context) (any, error) {
 	slices.Sort(e.Conditions)
 	e.Status, e.Finalizers = c.Status, c.Finalizers
 	e.Status.Conditions = nil
+	if e.Status.Ingress != nil {
+		e.Status.Ingress.CA = nil
+	}
 	return e, err
 }
 

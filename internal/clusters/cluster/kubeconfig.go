@@ -104,28 +104,9 @@ func pending(o provision.Observed) operator.Outcome {
 }
 
 func (r *reconciler) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, kubeconfig []byte, annotations map[string]string) error {
-	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: c.Namespace, Name: c.KubeconfigSecret()}
-	err := r.Secrets.Get(ctx, key, secret)
-	if apierrors.IsNotFound(err) {
-		secret = &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: key.Namespace, Name: key.Name, Annotations: annotations,
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Cluster"))},
-			},
-			Type: corev1.SecretTypeOpaque,
-			Data: map[string][]byte{v1alpha1.KubeconfigKey: kubeconfig},
-		}
-		if err := r.Client.Create(ctx, secret); err != nil {
-			return fmt.Errorf("write kubeconfig: %w", err)
-		}
-		return nil
-	}
+	secret, err := r.ownSecret(ctx, c, c.KubeconfigSecret())
 	if err != nil {
-		return fmt.Errorf("read kubeconfig: %w", err)
-	}
-	if !metav1.IsControlledBy(secret, c) {
-		return fmt.Errorf("write kubeconfig: a Secret %s is there and does not belong to this cluster; delete it", key.Name)
+		return err
 	}
 	if bytes.Equal(secret.Data[v1alpha1.KubeconfigKey], kubeconfig) {
 		return nil
@@ -137,23 +118,12 @@ func (r *reconciler) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, k
 		}
 		maps.Copy(secret.Annotations, annotations)
 	}
-	if err := r.Client.Update(ctx, secret); err != nil {
-		return fmt.Errorf("write new kubeconfig: %w", err)
-	}
-	return nil
+	return r.writeSecret(ctx, secret)
 }
 
 func (r *reconciler) unpublish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
-	secret := &corev1.Secret{}
-	err := r.Secrets.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.KubeconfigSecret()}, secret)
-	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, c) {
-		return operator.Done(v1alpha1.ReasonIdle, "")
-	}
-	if err == nil {
-		err = client.IgnoreNotFound(r.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}))
-	}
-	if err != nil {
-		return operator.Retry(v1alpha1.ReasonKubeconfigPending, fmt.Errorf("delete kubeconfig: %w", err))
+	if err := r.removeSecret(ctx, c, c.KubeconfigSecret()); err != nil {
+		return operator.Retry(v1alpha1.ReasonKubeconfigPending, err)
 	}
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }

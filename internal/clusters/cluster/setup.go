@@ -13,22 +13,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
 // Setup adds the reconcilers of Cluster and Provisioner to mgr. A Cluster is also looked at when an object changes that
-// a driver made for it, and when it gets a node pool or loses one. addons is Config.Addons.
-func Setup(mgr ctrl.Manager, drivers map[string]provision.Driver, addons func(context.Context, *v1alpha1.Cluster) ([]v1alpha1.AddonStatus, error)) error {
-	c, recorder := mgr.GetClient(), operator.Recorder(mgr)
+// a driver made for it, and when it gets a node pool or loses one. What of the Config mgr has need not be set.
+func Setup(mgr ctrl.Manager, config Config) error {
 	clusters := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Cluster{}).WithOptions(operator.Parallel()).
 		Watches(&v1alpha1.NodePool{}, handler.EnqueueRequestsFromMapFunc(clusterOfPool), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
-	for _, d := range drivers {
+	for _, d := range config.Drivers {
 		for _, owned := range d.Describe().Owns {
 			clusters = clusters.Owns(owned)
 		}
 	}
-	config := Config{Client: c, Secrets: mgr.GetAPIReader(), Drivers: drivers, Addons: addons, Recorder: recorder}
+	config.Client, config.Secrets, config.Recorder = mgr.GetClient(), mgr.GetAPIReader(), operator.Recorder(mgr)
 	if err := clusters.Complete(New(config)); err != nil {
 		return err
 	}

@@ -11,7 +11,9 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"net"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -56,8 +58,8 @@ func loadAuthority(b Bundle, name string, now time.Time) (*authority, *TrustErro
 
 // authority returns the authority of this name, kept or made.
 //
-// When only the key is there, the certificate is made again from it: same name and key, so a client that trusts the old certificate trusts what this one signs.
-// That is also the state after dying between the first two writes of a new bundle.
+// When only the key is there, or when the certificate is for other domains, it is made again from the key: same name and key, so a client that trusts the old
+// certificate trusts what this one signs, below the old one's domains. The first is also the state after dying between the first two writes of a new bundle.
 func (is *issuing) authority(want Authority) (*authority, error) {
 	certFile, keyFile := want.Name+certSuffix, want.Name+keySuffix
 	if len(is.have[certFile]) > 0 {
@@ -65,8 +67,10 @@ func (is *issuing) authority(want Authority) (*authority, error) {
 		if problem != nil {
 			return nil, problem
 		}
-		is.keep(certFile, keyFile)
-		return ready, nil
+		if want.sameDomains(ready.cert) {
+			is.keep(certFile, keyFile)
+			return ready, nil
+		}
 	}
 	key, keyPEM, err := is.oldOrNewKey(want.Name)
 	if err != nil {
@@ -82,8 +86,17 @@ func (is *issuing) authority(want Authority) (*authority, error) {
 	}
 	is.got[certFile] = pem.EncodeToMemory(&pem.Block{Type: typeCertificate, Bytes: made.cert.Raw})
 	is.got[keyFile] = keyPEM
-	is.note(want.Name, Missing, "")
+	reason, detail := Missing, ""
+	if len(is.have[certFile]) > 0 {
+		reason, detail = Differs, fmt.Sprintf("signs below %q", want.Domains)
+	}
+	is.note(want.Name, reason, detail)
 	return made, nil
+}
+
+// sameDomains reports whether the certificate of an authority bounds it as wanted.
+func (a Authority) sameDomains(cert *x509.Certificate) bool {
+	return len(a.Domains) == 0 || slices.Equal(sorted(cert.PermittedDNSDomains, strings.Compare), sorted(a.Domains, strings.Compare))
 }
 
 // oldOrNewKey returns the key NAME.key and its text, and makes one only if there is none.
@@ -166,6 +179,10 @@ func makeAuthority(want Authority, key crypto.Signer, now time.Time) (*authority
 	template.AuthorityKeyId = template.SubjectKeyId
 	template.IsCA = true
 	template.MaxPathLenZero = true // with MaxPathLen 0: signs leaves, no further authorities
+	if len(want.Domains) > 0 {
+		template.PermittedDNSDomainsCritical, template.PermittedDNSDomains = true, sorted(want.Domains, strings.Compare)
+		template.ExcludedIPRanges = []*net.IPNet{{IP: net.IPv4zero.To4(), Mask: make(net.IPMask, net.IPv4len)}, {IP: net.IPv6zero, Mask: make(net.IPMask, net.IPv6len)}}
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@
 // a bundle (a directory, a Secret) may use it.
 //
 // Two kinds of entries are told apart. Leaves are made new whenever they do not fit. Roots of trust (authorities and signing keys) are made once and never
-// replaced, because every node, user and token of the cluster hangs on them; when one is unusable, Issue returns a TrustError and makes nothing.
+// replaced, because every node, user and token of the cluster hangs on them (an authority for other domains keeps its key); when one is unusable, Issue returns a TrustError and makes nothing.
 package pki
 
 import (
@@ -86,6 +86,9 @@ type Authority struct {
 	CommonName string
 	// Lifetime counts from the moment of making.
 	Lifetime time.Duration
+	// Domains are those below which it signs, and it signs no address then; empty for any name. With others, an authority that
+	// exists gets another certificate for its key.
+	Domains []string
 }
 
 // Usage says at which end of a TLS connection a leaf may stand.
@@ -156,7 +159,7 @@ func (s Set) validate() error {
 		if err := stem(a.Name); err != nil {
 			return err
 		}
-		if err := validateCommon(a.CommonName, a.Lifetime); err != nil {
+		if err := a.validate(); err != nil {
 			return fmt.Errorf("authority %s: %w", a.Name, err)
 		}
 	}
@@ -184,6 +187,15 @@ func validateCommon(commonName string, lifetime time.Duration) error {
 		return fmt.Errorf("lifetime %s: must be at least %s", lifetime, shortest)
 	}
 	return nil
+}
+
+func (a Authority) validate() error {
+	for _, domain := range a.Domains {
+		if err := checkDNSName(domain); err != nil {
+			return err
+		}
+	}
+	return validateCommon(a.CommonName, a.Lifetime)
 }
 
 func (l Leaf) validate() error {

@@ -46,7 +46,7 @@ func (a Addon) Version(from Images) string {
 // HasImage says whether there is an image for it, or it needs none.
 func (a Addon) HasImage(from Images) bool { return a.image == nil || a.image(from) != "" }
 
-// Names of addons. NameGatewayAPI has objects beside those of [Objects]: [GatewayAPI].
+// Names of addons. NameGatewayAPI has objects beside those of [Objects], [GatewayAPI], and NameTraefik a Secret.
 const (
 	nameCoreDNS         = "coredns"
 	nameFlannel         = "flannel"
@@ -56,7 +56,7 @@ const (
 	nameLocalVolumes    = "local-volumes"
 	nameMetricsServer   = "metrics-server"
 	nameNetworkPolicies = "network-policies"
-	nameTraefik         = "traefik"
+	NameTraefik         = "traefik"
 )
 
 // Catalogue are all addons, in the order in which they are applied.
@@ -116,7 +116,7 @@ func Catalogue() []Addon {
 			files: func(Params) []string { return nil }, // see GatewayAPI
 		},
 		{
-			Name: nameTraefik, Summary: "HTTP and TLS from outside: Ingresses, and the GatewayClass traefik", Default: true,
+			Name: NameTraefik, Summary: "HTTP and TLS from outside: Ingresses, and the GatewayClass traefik", Default: true,
 			Schema: json.RawMessage(valuesTraefik),
 			image:  func(i Images) string { return i.Traefik },
 			files: func(p Params) []string {

@@ -27,6 +27,15 @@ func HasVolumes(chosen []Chosen) bool {
 	return slices.ContainsFunc(chosen, func(c Chosen) bool { return c.Name == nameLocalVolumes })
 }
 
+// DefaultCertificate is the Secret in kube-system with the certificate that the addon traefik serves for names of which no Ingress and no
+// Gateway brings one.
+const DefaultCertificate = "kqueen-ingress-default-certificate"
+
+// ServesIngresses says whether one of a cluster's addons serves Ingresses.
+func ServesIngresses(chosen []Chosen) bool {
+	return slices.ContainsFunc(chosen, func(c Chosen) bool { return c.Name == NameTraefik })
+}
+
 // checkRanges is about the ranges of the load balancer, of which the schema says only which letters they have.
 func checkRanges(field string, values map[string]any) error {
 	texts, _ := values["ranges"].([]any)

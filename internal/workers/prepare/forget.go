@@ -28,6 +28,9 @@ func forget(ctx context.Context, c client.Client, chosen []addons.Chosen) error 
 	if !addons.HasVolumes(chosen) {
 		problems = append(problems, forgetCapacities(ctx, c))
 	}
+	if !addons.ServesIngresses(chosen) {
+		problems = append(problems, forgetCertificate(ctx, c))
+	}
 	return errors.Join(problems...)
 }
 

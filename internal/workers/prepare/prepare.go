@@ -10,9 +10,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,7 +34,8 @@ type Clusters interface {
 // Config is what a Preparer is made of. All fields but Images are required.
 type Config struct {
 	Clusters Clusters
-	// Settings reads the provisioners and organizations whose settings of addons count for their clusters.
+	// Settings reads the provisioners and organizations whose settings of addons count for their clusters, and the Secrets with the
+	// certificates of their Ingresses.
 	Settings client.Reader
 	Releases *release.Store
 	// Images says where the images come from that the pods run: [Bundled] or [Upstream]. Empty takes bundled ones where
@@ -93,8 +96,23 @@ type contents struct {
 	images  addons.Images
 	// chosen are its addons, those that have no image among them.
 	chosen []addons.Chosen
+	// certificate is what Ingresses have by default; nil for none.
+	certificate *corev1.Secret
 	// gatewayAPI says whether it is to have the kinds of the Gateway API.
 	gatewayAPI bool
+}
+
+// hash is another one for other contents.
+func (c contents) hash() (string, error) {
+	all := c.objects
+	if c.certificate != nil {
+		all = append(slices.Clip(all), c.certificate)
+	}
+	hash, err := kube.Hash(all)
+	if c.gatewayAPI {
+		hash += " and the Gateway API " + addons.GatewayAPIVersion
+	}
+	return hash, err
 }
 
 // Prepare puts into the cluster what nodes need to join; addons beyond that may fail, which [Preparer.Addons] tells. It is cheap
@@ -109,12 +127,9 @@ func (p *Preparer) prepare(ctx context.Context, cluster *v1alpha1.Cluster) (cont
 	if err != nil {
 		return contents{}, prepared{}, err
 	}
-	hash, err := kube.Hash(want.objects)
+	hash, err := want.hash()
 	if err != nil {
 		return contents{}, prepared{}, err
-	}
-	if want.gatewayAPI {
-		hash += " and the Gateway API " + addons.GatewayAPIVersion
 	}
 	p.mu.Lock()
 	last := p.done[cluster.UID]
@@ -136,6 +151,11 @@ func (p *Preparer) prepare(ctx context.Context, cluster *v1alpha1.Cluster) (cont
 	}
 	if kinds.state != "" {
 		not[addons.NameGatewayAPI] = kinds
+	}
+	if _, left := not[addons.NameTraefik]; want.certificate != nil && !left {
+		if err := putCertificate(ctx, c, want.certificate); err != nil {
+			not[addons.NameTraefik] = failed(err)
+		}
 	}
 	now := prepared{hash: hash, not: not, unpruned: errors.Join(prune(ctx, c, want.objects, not), forget(ctx, c, want.chosen)), at: time.Now()}
 	p.mu.Lock()
@@ -177,6 +197,11 @@ func (p *Preparer) contents(ctx context.Context, cluster *v1alpha1.Cluster) (con
 		ClusterName: cluster.Name, CNI: joins.CNI, ServiceAddresses: machine.ServiceAddresses, Addons: runnable, Images: all.images,
 	}
 	all.gatewayAPI = params.HasGatewayAPI()
+	if addons.ServesIngresses(runnable) {
+		if all.certificate, err = p.certificate(ctx, cluster); err != nil {
+			return contents{}, err
+		}
+	}
 	all.objects, err = addons.Objects(params)
 	return all, err
 }

@@ -1,0 +1,48 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/pki"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+// issueIngress keeps the authority and the default certificate of the cluster's Ingresses in a Secret beside the Cluster. The key of
+// the authority stays there; package prepare puts the certificate into the cluster.
+func (r *reconciler) issueIngress(ctx context.Context, c *v1alpha1.Cluster) error {
+	if r.Domains == nil {
+		return nil
+	}
+	domains := r.Domains(client.ObjectKeyFromObject(c))
+	set, err := pki.Ingress(string(c.UID), domains)
+	if err != nil {
+		return fmt.Errorf("certificate of Ingresses: %w", err)
+	}
+	secret, err := r.ownSecret(ctx, c, c.IngressSecret())
+	if err != nil {
+		return err
+	}
+	issued, changes, err := pki.Issue(secret.Data, set, nil, r.Now())
+	if err != nil {
+		return fmt.Errorf("issue the certificate of Ingresses in Secret %s, which is issued anew when you delete it: %w", secret.Name, err)
+	}
+	if len(changes) > 0 {
+		secret.Data = issued
+		if err := r.writeSecret(ctx, secret); err != nil {
+			return err
+		}
+	}
+	c.Status.Ingress = &v1alpha1.ClusterIngress{Domains: domains, CA: issued["ca.crt"]}
+	return nil
+}
+
+func (r *reconciler) removeIngress(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
+	if err := r.removeSecret(ctx, c, c.IngressSecret()); err != nil {
+		return operator.Retry(v1alpha1.ReasonIngressKeysUnusable, err)
+	}
+	return operator.Done(v1alpha1.ReasonIdle, "")
+}
