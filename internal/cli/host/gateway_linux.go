@@ -10,7 +10,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/handover"
 )
 
-// newGatewayCommand is the TLS front of all API servers. "kqueen up" starts it; users do not.
+// newGatewayCommand is the front of all API servers, or of the applications in clusters. "kqueen up" starts it; users do not.
 func newGatewayCommand() *cobra.Command {
 	p := gateway.Process{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	cmd := &cobra.Command{
@@ -27,6 +27,7 @@ func newGatewayCommand() *cobra.Command {
 	cmd.Flags().StringVar(&p.Handover, "handover", "", "folder in which the port is passed from one gateway to the next")
 	cmd.Flags().StringVar(&p.Routes, "routes", "", "file with the routes, which is followed")
 	cmd.Flags().StringVar(&p.Health, "health", "", "address and port that answers GET /healthz")
+	cmd.Flags().Uint16Var(&p.PlainPort, "plain-port", 0, "port of backends for plain HTTP, which is refused without")
 	for _, name := range []string{"listen", "handover", "routes", "health"} {
 		_ = cmd.MarkFlagRequired(name)
 	}

@@ -1,7 +1,7 @@
-// Package gateway is the TLS front of all tenants' API servers: one port, shared by name.
+// Package gateway is the TLS front of all tenants' API servers, and another one of the applications in their clusters: one port, shared by name.
 //
 // It reads the server name out of a connection's first message (SNI) and passes the whole connection, that message included, to the API server of
-// that name. It holds no key and decrypts nothing: certificates, client certificates and HTTP/2 are between the client and the API server.
+// that name; for applications, it does the same with the host of a plain HTTP request. It holds no key and decrypts nothing: certificates, client certificates and HTTP/2 are between the client and the API server.
 // It hides the reading of that message, the limits that keep one tenant from using up the others' connections, and the cutting of connections
 // whose tenant is gone. It runs as a [Process] of its own, which follows a [Table] of routes on disk; [Routes] writes that as the statuses of
 // control planes have it.
@@ -44,9 +44,12 @@ const (
 // Config limits what a connection may cost. Zero values mean the defaults.
 type Config struct {
 	Log *slog.Logger // nil: silent
+	// PlainPort is the port of backends for plain HTTP: a client that begins with a request, and no TLS hello, goes by its Host header to
+	// that port of the backend of that name. 0 is for TLS alone.
+	PlainPort uint16
 	// HelloTimeout is how long a client may take for its first TLS message, and how long for what comes after it.
 	HelloTimeout time.Duration
-	// DialTimeout is how long an API server may take to accept a connection and its first bytes.
+	// DialTimeout is how long a backend may take to accept a connection and its first bytes.
 	DialTimeout time.Duration
 	// MaxConns limits the open connections of one Gateway, those without a name yet included. Each takes up to six file
 	// descriptors: two sockets, and two pipes through which the kernel moves the bytes.
@@ -133,7 +136,8 @@ func New(c Config) *Gateway {
 	return g
 }
 
-// SetRoute passes connections for host (any case, with or without a dot at its end) on to backend. It is idempotent.
+// SetRoute passes connections for host (any case, with or without a dot at its end) on to backend. It is idempotent. The host
+// "*.example.org" stands for all names of one more label that have no route of their own.
 // When host had another backend, new connections go to the new one and open ones stay with the old one.
 func (g *Gateway) SetRoute(host string, backend netip.AddrPort) error {
 	if err := check(host, backend); err != nil {
@@ -168,12 +172,22 @@ func (g *Gateway) RemoveRoute(host string) {
 func (g *Gateway) join(host string, l *link) (to destination, leave func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	r, ok := g.routes[canonical(host)]
+	r, ok := g.find(canonical(host))
 	if !ok {
 		return destination{}, nil, errNoRoute
 	}
 	leave, err = r.limiter.enter(l)
 	return r.destination, leave, err
+}
+
+// find returns the route of a name. The caller holds mu.
+func (g *Gateway) find(name string) (*route, bool) {
+	if r, ok := g.routes[name]; ok {
+		return r, true
+	}
+	_, parent, _ := strings.Cut(name, ".")
+	r, ok := g.routes["*."+parent]
+	return r, ok
 }
 
 // check says what is wrong with a route.

@@ -17,10 +17,45 @@ var (
 	errHelloRead   = errors.New("hello read") // ends the handshake once the name is known
 )
 
+// hello is what a client says first.
+type hello struct {
+	// raw are all bytes that were taken from the client, which can be a few more than the hello.
+	raw []byte
+	// host is empty when the client names none.
+	host string
+	// plain says that it is an HTTP request without TLS.
+	plain bool
+}
+
+// readFirst reads what a client says first: a TLS ClientHello or, where plain is taken, the head of an HTTP request. It takes maxHello
+// bytes at most. With an error the host is empty, and the rest is as far as it is known.
+func readFirst(r io.Reader, plain bool) (hello, error) {
+	if !plain {
+		raw, host, err := readHello(r)
+		return hello{raw: raw, host: host}, err
+	}
+	rec := &recorder{r: r}
+	first, err := rec.peek()
+	if err != nil {
+		return hello{}, fmt.Errorf("read the first byte: %w", err)
+	}
+	if first == recordHandshake {
+		host, err := serverName(rec)
+		return hello{raw: rec.raw, host: host}, err
+	}
+	host, err := readHost(rec)
+	return hello{raw: rec.raw, host: host, plain: true}, err
+}
+
 // readHello reads a TLS ClientHello. It returns all bytes that it took from r, which can be a few more than the hello, and the server name, which is
 // empty when the client sent none. It takes maxHello bytes at most.
 func readHello(r io.Reader) (raw []byte, host string, err error) {
 	rec := &recorder{r: r}
+	host, err = serverName(rec)
+	return rec.raw, host, err
+}
+
+func serverName(rec *recorder) (host string, err error) {
 	err = tls.Server(rec, &tls.Config{
 		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 			host = h.ServerName
@@ -28,18 +63,35 @@ func readHello(r io.Reader) (raw []byte, host string, err error) {
 		},
 	}).Handshake()
 	if !errors.Is(err, errHelloRead) {
-		return rec.raw, "", fmt.Errorf("read TLS hello: %w", err)
+		return "", fmt.Errorf("read TLS hello: %w", err)
 	}
-	return rec.raw, host, nil
+	return host, nil
 }
 
 // recorder is a connection that keeps what is read and swallows what is written: the answers of a handshake that will not take place.
 type recorder struct {
 	r   io.Reader
 	raw []byte
+	// again is how many bytes at the end of raw are to be read again.
+	again int
+}
+
+// peek returns the next byte, which is read again.
+func (c *recorder) peek() (byte, error) {
+	var next [1]byte
+	if _, err := io.ReadFull(c, next[:]); err != nil {
+		return 0, err
+	}
+	c.again = 1
+	return next[0], nil
 }
 
 func (c *recorder) Read(p []byte) (int, error) {
+	if c.again > 0 {
+		n := copy(p, c.raw[len(c.raw)-c.again:])
+		c.again -= n
+		return n, nil
+	}
 	room := maxHello - len(c.raw)
 	if room == 0 {
 		return 0, errHelloTooBig

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
+	"net/netip"
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/relay"
@@ -31,45 +33,56 @@ func (g *Gateway) handle(ctx context.Context, l *link) {
 
 	keepAlives(client)
 	_ = client.SetReadDeadline(time.Now().Add(g.c.HelloTimeout))
-	hello, host, err := readHello(client)
+	first, err := readFirst(client, g.c.PlainPort != 0)
+	refused := func(outcome string) {
+		g.metrics.count(outcome)
+		refuse(client, outcome, first.plain)
+	}
 	if err != nil {
 		log.DebugContext(ctx, "refused", "err", err)
-		g.metrics.count(outcomeNoHello)
+		refused(outcomeNoHello)
 		return
 	}
 	_ = client.SetReadDeadline(time.Time{})
 
-	to, leave, err := g.join(host, l)
+	to, leave, err := g.join(first.host, l)
 	if err != nil {
-		log.DebugContext(ctx, "refused", "host", host, "err", err)
-		alert, outcome := said(err)
-		g.metrics.count(outcome)
-		refuse(client, alert)
+		log.DebugContext(ctx, "refused", "host", first.host, "err", err)
+		refused(outcomeOf(err))
 		return
 	}
 	defer leave()
 
-	server, err := g.dial(ctx, to.backend.String(), hello)
+	backend := to.backend
+	if first.plain {
+		backend = netip.AddrPortFrom(backend.Addr(), g.c.PlainPort)
+	}
+	server, err := g.dial(ctx, backend.String(), first.raw)
 	if err != nil {
-		log.WarnContext(ctx, "API server does not answer", "host", host, "backend", to.backend, "err", err)
-		g.metrics.count(outcomeNoBackend)
-		refuse(client, alertInternalError)
+		log.WarnContext(ctx, "the backend does not answer", "host", first.host, "backend", backend, "err", err)
+		refused(outcomeNoBackend)
 		return
 	}
 	g.metrics.count(outcomePassed)
-	// A client that means it answers the API server's first message. Who goes on is not ours to know, but the API server's.
-	silent := time.AfterFunc(g.c.HelloTimeout, func() {
-		if l.received() <= uint64(len(hello)) {
-			log.DebugContext(ctx, "cut: nothing came after the hello", "host", host)
+	if !first.plain { // a request may be all that a client of HTTP has to say
+		defer g.cutSilent(ctx, l, first, log).Stop()
+	}
+	relay.Paced(ctx, client, server, to.bytes.WaitN)
+}
+
+// cutSilent cuts a connection on which nothing comes after the hello: a client that means it answers the server's first message. Which
+// client goes on is the server's to know.
+func (g *Gateway) cutSilent(ctx context.Context, l *link, first hello, log *slog.Logger) *time.Timer {
+	return time.AfterFunc(g.c.HelloTimeout, func() {
+		if l.received() <= uint64(len(first.raw)) {
+			log.DebugContext(ctx, "cut: nothing came after the hello", "host", first.host)
 			g.metrics.count(outcomeSilent)
 			l.cut()
 		}
 	})
-	defer silent.Stop()
-	relay.Paced(ctx, client, server, to.bytes.WaitN)
 }
 
-// dial connects to an API server and hands it the hello, both within DialTimeout.
+// dial connects to a backend and hands it the hello, both within DialTimeout.
 func (g *Gateway) dial(ctx context.Context, backend string, hello []byte) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.c.DialTimeout)
 	defer cancel()
@@ -93,20 +106,35 @@ func keepAlives(c net.Conn) {
 	}
 }
 
-// said is what a client that cannot join a host is told, and how that is counted.
-func said(err error) (alert byte, outcome string) {
+// outcomeOf is how a client that cannot join a host is counted.
+func outcomeOf(err error) string {
 	if errors.Is(err, errNoRoute) {
-		return alertUnrecognizedName, outcomeNoHost
+		return outcomeNoHost
 	}
-	return alertInternalError, outcomeHostFull
+	return outcomeHostFull
 }
 
-// refuse sends a fatal alert and gives the client the time to read it: closing a socket with unread bytes would throw the alert away.
-func refuse(c net.Conn, alert byte) {
-	_ = c.SetDeadline(time.Now().Add(lingerTimeout))
-	if _, err := c.Write([]byte{21, 3, 1, 0, 2, 2, alert}); err != nil {
+// refuse tells a client why it is not served. What said nothing that is TLS or HTTP is told nothing.
+func refuse(c net.Conn, outcome string, plain bool) {
+	if plain {
+		refusePlain(c, outcome)
 		return
 	}
+	alert := byte(alertInternalError)
+	switch outcome {
+	case outcomeNoHello:
+		return
+	case outcomeNoHost:
+		alert = alertUnrecognizedName
+	}
+	_ = c.SetDeadline(time.Now().Add(lingerTimeout))
+	if _, err := c.Write([]byte{21, 3, 1, 0, 2, 2, alert}); err == nil {
+		linger(c)
+	}
+}
+
+// linger gives a client the time to read what it was told: closing a socket with unread bytes would throw that away.
+func linger(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		_, _ = io.CopyN(io.Discard, c, maxHello)
 	}

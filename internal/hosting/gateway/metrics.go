@@ -9,12 +9,12 @@ import (
 
 // Outcomes of a connection.
 const (
-	outcomePassed    = "passed"     // on to an API server
+	outcomePassed    = "passed"     // on to a backend
 	outcomeFull      = "full"       // the gateway, or the share of the client's address, had no place
 	outcomeHostFull  = "host_full"  // the same of one host
-	outcomeNoHello   = "no_hello"   // no TLS hello with a name came in time
-	outcomeNoHost    = "no_host"    // no control plane has the name
-	outcomeNoBackend = "no_backend" // the API server did not answer
+	outcomeNoHello   = "no_hello"   // no TLS hello or HTTP request came in time
+	outcomeNoHost    = "no_host"    // there is no route for the name
+	outcomeNoBackend = "no_backend" // it did not answer
 	outcomeGaveWay   = "gave_way"   // silent for longest, it made place for another one of the same address
 	outcomeSilent    = "silent"     // nothing came after the hello
 )

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
@@ -27,6 +28,8 @@ type Process struct {
 	Leave <-chan struct{}
 	// Routes is the file of its [Table].
 	Routes string
+	// PlainPort is that of [Config].
+	PlainPort uint16
 	// Health is where "GET /healthz" answers 200 while it runs, and "GET /metrics" what it has counted.
 	Health string
 	Log    *slog.Logger
@@ -34,7 +37,11 @@ type Process struct {
 
 // Args are the process' arguments for the command line, which has a flag for each field.
 func (p Process) Args() []string {
-	return []string{"--listen", p.Listen, "--handover", p.Handover, "--routes", p.Routes, "--health", p.Health}
+	args := []string{"--listen", p.Listen, "--handover", p.Handover, "--routes", p.Routes, "--health", p.Health}
+	if p.PlainPort != 0 {
+		args = append(args, "--plain-port", strconv.Itoa(int(p.PlainPort)))
+	}
+	return args
 }
 
 // Run passes connections on until ctx ends, or until the last one has ended after it was told to leave.
@@ -47,7 +54,7 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("open the gateway's port for health: %w", err), l.Close())
 	}
-	g := New(Config{Log: p.Log})
+	g := New(Config{Log: p.Log, PlainPort: p.PlainPort})
 	// With the routes that there are, before the first connection is accepted.
 	file := follow(g, p.Routes, p.Log)
 	file.Look()
