@@ -221,6 +221,12 @@ type ClusterIngress struct {
 	Domains []string `json:"domains"`
 	// CA is the PEM of the authority that signs that certificate. It signs names below the domains alone.
 	CA []byte `json:"ca"`
+	// Address is where the addon traefik answers in the network of the nodes. It is absent where KQueen's host cannot reach it.
+	// +optional
+	Address string `json:"address,omitempty"`
+	// Port of KQueen's host, for TLS and plain HTTP, at which those names lead to that address. It is absent without one.
+	// +optional
+	Port int32 `json:"port,omitempty"`
 }
 
 // Values of spec.auditLog.

@@ -23,7 +23,6 @@ import (
 
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/egress"
-	"kqueen.io/kqueen/internal/hosting/gateway"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/hosting/runner"
 	"kqueen.io/kqueen/internal/hosting/runner/process"
@@ -54,6 +53,8 @@ type Config struct {
 	Listen netip.Addr
 	// GatewayPort is the gateway's port; 0 takes the one of last time, or 6443, or a free one.
 	GatewayPort int
+	// IngressPort is the port of the ingress gateway; 0 takes the one of last time, or 7443, or a free one.
+	IngressPort int
 	// APIPort is the port of the REST API; 0 takes the one of last time, or 8443, or a free one.
 	APIPort int
 	// Database is where KQueen keeps what is not desired state, as package database has it; empty takes the one of last time, or
@@ -91,8 +92,9 @@ type App struct {
 	serving    atomic.Bool
 	supervisor *supervise.Supervisor
 	notices    *notices
-	table      *gateway.Table
-	began      time.Time
+	// gateway is that of API servers, and ingress that of the applications in clusters.
+	gateway, ingress *front
+	began            time.Time
 	// api is nil until the REST API is ready.
 	api atomic.Pointer[apiServer]
 	// here makes machines on this host; nil until they are found.
@@ -103,6 +105,9 @@ type App struct {
 
 // firstGatewayPort is what users of Kubernetes expect.
 const firstGatewayPort = 6443
+
+// firstIngressPort ends as that of HTTPS does.
+const firstIngressPort = 7443
 
 // New checks the data directory, takes its lock and finds what runs. It fails with a
 // *supervise.LockedError when another kqueen has the same data directory.
@@ -127,6 +132,7 @@ func New(ctx context.Context, c Config) (*App, error) {
 		return nil, err
 	}
 	a := &App{Config: c, settings: settings, notices: newNotices(c.Engine), began: time.Now()}
+	a.gateway, a.ingress = newFronts(a.Config, a.notices)
 	a.problems.note("disk", low)
 	a.problems.note("settings", settings.mended)
 	a.supervisor, err = supervise.New(supervise.Config{
@@ -140,7 +146,7 @@ func New(ctx context.Context, c Config) (*App, error) {
 	}
 	err = mendPorts(a)
 	if err == nil {
-		err = a.openFront(ctx)
+		err = openFronts(ctx, a)
 	}
 	if err != nil {
 		return nil, errors.Join(err, a.supervisor.Close())
@@ -150,7 +156,7 @@ func New(ctx context.Context, c Config) (*App, error) {
 
 // mendPorts has other ports chosen for the installation's own workloads where it is not known any more which they had.
 func mendPorts(a *App) error {
-	for _, own := range append([]engine.Workload{{ID: workloadGateway}}, a.Engine.Workloads()...) {
+	for _, own := range append([]engine.Workload{{ID: workloadGateway}, {ID: workloadIngress}}, a.Engine.Workloads()...) {
 		aside, err := a.supervisor.MendPorts(own.ID)
 		if err != nil {
 			return err
@@ -213,7 +219,7 @@ func (a *App) serve(ctx context.Context, ready func()) error {
 	if err != nil {
 		return errors.Join(err, damaged)
 	}
-	if err := stage.Run(ctx, a.Report, "Gateway", a.serveFront); err != nil {
+	if err := stage.Run(ctx, a.Report, "Gateways", func(ctx context.Context) error { return serveFronts(ctx, a) }); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)

@@ -33,6 +33,7 @@ import (
 	"kqueen.io/kqueen/internal/clusters/provision/hosted"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
+	"kqueen.io/kqueen/internal/hosting/gateway"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/admission"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
@@ -252,7 +253,14 @@ func (a *App) addReconcilers(
 	if err != nil {
 		return nil, err
 	}
-	if err := cluster.Setup(mgr, cluster.Config{Drivers: drivers, Addons: prepares.Addons, Domains: a.applicationDomains}); err != nil {
+	ingress := &gateway.Applications{Table: a.ingress.table, Client: mgr.GetClient(), Domains: applicationDomains(a.Domain)}
+	if err := ingress.Restore(ctx, mgr.GetAPIReader()); err != nil {
+		return nil, fmt.Errorf("restore the routes to applications: %w", err)
+	}
+	if err := ingress.Setup(mgr); err != nil {
+		return nil, err
+	}
+	if err := cluster.Setup(mgr, cluster.Config{Drivers: drivers, Addons: prepares.Addons, Applications: applications(a, prepares)}); err != nil {
 		return nil, err
 	}
 	if err := organization.Setup(mgr, d.access.ServiceAccounts); err != nil {

@@ -73,6 +73,7 @@ type settings struct {
 	Listen         netip.Addr   `json:"listen"`
 	Domain         string       `json:"domain"`
 	GatewayPort    int          `json:"gatewayPort,omitempty"`
+	IngressPort    int          `json:"ingressPort,omitempty"`
 	APIPort        int          `json:"apiPort,omitempty"`
 	Database       string       `json:"database,omitempty"`
 	AdminVersion   string       `json:"adminVersion,omitempty"`

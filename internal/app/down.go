@@ -72,7 +72,8 @@ func stopAll(ctx context.Context, e engine.Engine, r *supervise.Supervisor, repo
 	if slices.ContainsFunc(ids, isGate) {
 		phases = append(phases, phase{"Stop the gates of other data stores", isGate})
 	}
-	for _, own := range append([]engine.Workload{{ID: workloadGateway, Title: "the gateway"}}, e.Workloads()...) {
+	phases = append(phases, phase{"Stop the gateways", isFront})
+	for _, own := range e.Workloads() {
 		phases = append(phases, phase{"Stop " + own.Title, func(id string) bool { return id == own.ID }})
 	}
 	for _, s := range phases {

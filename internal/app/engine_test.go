@@ -47,7 +47,9 @@ func TestMain(m *testing.M) {
 	flags.StringVar(&p.Handover, "handover", "", "")
 	flags.StringVar(&p.Routes, "routes", "", "")
 	flags.StringVar(&p.Health, "health", "", "")
+	plain := flags.Uint("plain-port", 0, "")
 	_ = flags.Parse(os.Args[2:])
+	p.PlainPort = uint16(*plain)
 	if err := p.Run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

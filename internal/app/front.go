@@ -14,22 +14,55 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/internal/clusters/cluster"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/gateway"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/confine"
 	"kqueen.io/kqueen/internal/platform/supervise"
+	"kqueen.io/kqueen/internal/workers/prepare"
 )
 
-// workloadGateway is the gateway's process. No control plane's UID and no workload of an engine is that.
-const workloadGateway = "gateway"
+// Workloads of the installation that are gateways. No control plane's UID and no workload of an engine is one of these.
+const (
+	workloadGateway = "gateway"
+	workloadIngress = "ingress"
+)
 
-// gatewayBuild is raised for a gateway that an upgrade has to replace. Its connections end by themselves then, within gatewayLeaves.
-const gatewayBuild = "gateway 3"
+// front is one of the installation's gateways: that of API servers, or that of the applications in clusters.
+type front struct {
+	id string // of its workload
+	// build is raised for one that an upgrade has to replace. Its connections end by themselves then, within gatewayLeaves.
+	build  string
+	limits confine.Limits
+	// plainPort is that of [gateway.Process].
+	plainPort uint16
+	port      port
+	changed   <-chan struct{}
+	table     *gateway.Table
+}
 
-// gatewayLimits: all clients of all control planes wait for it.
-var gatewayLimits = confine.Limits{Weight: 1000}
+// remembered is where the settings have its port.
+func (f *front) remembered(s *settings) *int {
+	if f.id == workloadIngress {
+		return &s.IngressPort
+	}
+	return &s.GatewayPort
+}
+
+// newFronts describes both gateways. All clients of all control planes wait for the first one; the second one carries what tenants serve.
+func newFronts(c Config, n *notices) (apiServers, applications *front) {
+	apiServers = &front{
+		id: workloadGateway, build: "gateway 3", limits: confine.Limits{Weight: 1000},
+		port: port{"gateway", "--gateway-port", c.GatewayPort, firstGatewayPort}, changed: n.fronts[workloadGateway],
+	}
+	applications = &front{
+		id: workloadIngress, build: "ingress 1", limits: confine.Limits{Weight: 100}, plainPort: gateway.PlainPort,
+		port: port{"ingress gateway", "--ingress-port", c.IngressPort, firstIngressPort}, changed: n.fronts[workloadIngress],
+	}
+	return apiServers, applications
+}
 
 // Its file, and the folder in which the port is passed on.
 const (
@@ -41,54 +74,82 @@ const (
 // within the hour by themselves.
 const gatewayLeaves = time.Hour
 
+// isFront says whether a workload is one of the gateways.
+func isFront(id string) bool { return id == workloadGateway || id == workloadIngress }
+
 // owns says whether a workload of the supervisor is the installation's own, and not a control plane or a machine.
 func owns(e engine.Engine, id string) bool {
-	return id == workloadGateway || isGate(id) || engine.Owns(e, id)
+	return isFront(id) || isGate(id) || engine.Owns(e, id)
 }
 
-// openFront finds the gateway's process, or a port for it. The process goes on when KQueen ends: clients reach their clusters
+// openFronts finds the processes of the gateways, or ports for them. They go on when KQueen ends: clients reach their clusters
 // whatever becomes of KQueen.
-func (a *App) openFront(ctx context.Context) error {
-	place, err := a.supervisor.Reserve(ctx, workloadGateway, nil)
-	if err != nil {
-		return fmt.Errorf("reserve the gateway's directory: %w", err)
+func openFronts(ctx context.Context, a *App) error {
+	var free []net.Listener
+	defer func() { // not before all have one: the next could choose the same
+		for _, l := range free {
+			_ = l.Close()
+		}
+	}()
+	for _, f := range []*front{a.gateway, a.ingress} {
+		l, err := f.open(ctx, a)
+		if l != nil {
+			free = append(free, l)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	a.table, err = gateway.OpenTable(filepath.Join(place.Dir, routesFile))
+	return nil
+}
+
+// open returns the listener of a port that was free; nil where the process runs, and has its port.
+func (f *front) open(ctx context.Context, a *App) (net.Listener, error) {
+	place, err := a.supervisor.Reserve(ctx, f.id, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reserve the directory of the %s: %w", f.port.of, err)
+	}
+	f.table, err = gateway.OpenTable(filepath.Join(place.Dir, routesFile))
 	if err != nil { // the gateway's process goes on with those that it has
 		aside, failed := atomicfile.SetAside(filepath.Join(place.Dir, routesFile))
-		a.Log.Error("the gateway's routes are read from the admin plane", "error", err, "setAside", aside, "failed", failed)
+		a.Log.Error("the routes are read from the admin plane", "of", f.port.of, "error", err, "setAside", aside, "failed", failed)
 	}
-	status, err := a.supervisor.Status(ctx, workloadGateway)
+	status, err := a.supervisor.Status(ctx, f.id)
 	if err != nil {
-		return fmt.Errorf("look for the gateway: %w", err)
+		return nil, fmt.Errorf("look for the %s: %w", f.port.of, err)
 	}
-	lastTime := a.settings.GatewayPort
-	if c, ok := status.Component(workloadGateway); ok && c.PID != 0 && lastTime != 0 && (a.GatewayPort == 0 || a.GatewayPort == lastTime) {
-		return nil // it runs, and has its port
+	lastTime := *f.remembered(a.settings)
+	if c, ok := status.Component(f.id); ok && c.PID != 0 && lastTime != 0 && (f.port.wish == 0 || f.port.wish == lastTime) {
+		return nil, nil
 	}
-	free, err := a.open(port{"gateway", "--gateway-port", a.GatewayPort, firstGatewayPort}, &a.settings.GatewayPort)
-	if err != nil {
-		return err
-	}
-	return free.Close()
+	return a.open(f.port, f.remembered(a.settings))
 }
 
-// serveFront has the gateway's process run, and waits until it does.
-func (a *App) serveFront(ctx context.Context) error {
-	listen := net.JoinHostPort(a.Listen.String(), strconv.Itoa(a.settings.GatewayPort))
-	healthPort := supervise.PortOf("health", gatewayBuild, listen)
-	place, err := a.supervisor.Reserve(ctx, workloadGateway, []string{healthPort})
+func serveFronts(ctx context.Context, a *App) error {
+	for _, f := range []*front{a.gateway, a.ingress} {
+		if err := f.serve(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve has a gateway's process run, and waits until it does.
+func (f *front) serve(ctx context.Context, a *App) error {
+	listen := net.JoinHostPort(a.Listen.String(), strconv.Itoa(*f.remembered(a.settings)))
+	healthPort := supervise.PortOf("health", f.build, listen)
+	place, err := a.supervisor.Reserve(ctx, f.id, []string{healthPort})
 	if err != nil {
-		return fmt.Errorf("reserve the gateway's directory: %w", err)
+		return fmt.Errorf("reserve the directory of the %s: %w", f.port.of, err)
 	}
 	health := net.JoinHostPort(place.Addr.String(), strconv.Itoa(place.Port[healthPort]))
 	p := gateway.Process{
-		Listen: listen, Handover: filepath.Join(place.Dir, handoverFolder), Routes: filepath.Join(place.Dir, routesFile), Health: health,
+		Listen: listen, Handover: filepath.Join(place.Dir, handoverFolder), Routes: filepath.Join(place.Dir, routesFile), Health: health, PlainPort: f.plainPort,
 	}
-	err = a.supervisor.Apply(ctx, supervise.Workload{ID: workloadGateway, Limits: gatewayLimits, Score: confine.ScoreKept, Components: []supervise.Component{{
-		Name:  workloadGateway,
+	err = a.supervisor.Apply(ctx, supervise.Workload{ID: f.id, Limits: f.limits, Score: confine.ScoreKept, Components: []supervise.Component{{
+		Name:  f.id,
 		Path:  a.Program,
-		Build: gatewayBuild,
+		Build: f.build,
 		Args:  append([]string{"gateway"}, p.Args()...),
 		Ports: []string{healthPort},
 		Probe: &supervise.Probe{URL: "http://" + health + "/healthz"},
@@ -96,20 +157,27 @@ func (a *App) serveFront(ctx context.Context) error {
 		StopGrace: time.Second, HandsOver: gatewayLeaves, Hands: listen,
 	}}})
 	if err != nil {
-		return fmt.Errorf("start the gateway: %w", err)
+		return fmt.Errorf("start the %s: %w", f.port.of, err)
 	}
-	return supervise.Await(ctx, a.supervisor, workloadGateway, a.notices.front)
+	return supervise.Await(ctx, a.supervisor, f.id, f.changed)
 }
 
 // applicationDomains are those of the applications in a cluster. Names below localhost mean this host to browsers and resolvers, without
 // a name service that knows them (RFC 6761, section 6.3).
-func (a *App) applicationDomains(of types.NamespacedName) []string {
-	return slices.Compact([]string{controlplane.ServerName(of, a.Domain), controlplane.ServerName(of, "localhost")})
+func applicationDomains(domain string) func(types.NamespacedName) []string {
+	return func(of types.NamespacedName) []string {
+		return slices.Compact([]string{controlplane.ServerName(of, domain), controlplane.ServerName(of, "localhost")})
+	}
+}
+
+// applications are reached by the ingress gateway, where their cluster has machines on this host.
+func applications(a *App, prepares *prepare.Preparer) cluster.Applications {
+	return cluster.Applications{Domains: applicationDomains(a.Domain), Address: prepares.IngressAddress, Port: int32(a.settings.IngressPort)}
 }
 
 // routes are the gateway's.
 func (a *App) routes(c client.Reader) *gateway.Routes {
-	r := &gateway.Routes{Table: a.table, Client: c, Name: func(of types.NamespacedName) string { return controlplane.ServerName(of, a.Domain) }}
+	r := &gateway.Routes{Table: a.gateway.table, Client: c, Name: func(of types.NamespacedName) string { return controlplane.ServerName(of, a.Domain) }}
 	if a.Listen.IsUnspecified() {
 		r.Self = advertiseAddress(a.Listen)
 	}

@@ -31,12 +31,13 @@ func HostFacts(ctx context.Context, c Config) hostcheck.Facts {
 		said, lastTime int
 	}{
 		{port{of: "gateway", flag: "--gateway-port", first: firstGatewayPort}, c.GatewayPort, remembered.GatewayPort},
+		{port{of: "ingress gateway", flag: "--ingress-port", first: firstIngressPort}, c.IngressPort, remembered.IngressPort},
 		{port{of: "API", flag: "--api-port", first: firstAPIPort}, c.APIPort, remembered.APIPort},
 	} {
 		fixed := cmp.Or(p.said, p.lastTime)
 		look := hostcheck.Port{
 			Of: p.of.of, Flag: p.of.flag, Number: cmp.Or(fixed, p.of.first), Fixed: fixed != 0,
-			Ours: f.Running && fixed == p.lastTime && fixed != 0, Left: p.of.of == "gateway" && fixed == p.lastTime,
+			Ours: f.Running && fixed == p.lastTime && fixed != 0, Left: p.of.of != "API" && fixed == p.lastTime,
 		}
 		f.Ports = append(f.Ports, look.LookAt(listen))
 	}

@@ -10,15 +10,15 @@ import (
 // notices bring what happens outside the API to the engine and the controllers that it concerns.
 type notices struct {
 	engine engine.Engine
-	own    chan struct{} // the engine's workloads
-	front  chan struct{} // the gateway
+	own    chan struct{}            // the engine's workloads
+	fronts map[string]chan struct{} // the gateways, by workload
 	// controlPlanes and machines get UIDs, credentials gets audiences.
 	controlPlanes, machines, credentials *operator.Notices
 }
 
 func newNotices(e engine.Engine) *notices {
 	return &notices{
-		engine: e, own: make(chan struct{}, 1), front: make(chan struct{}, 1),
+		engine: e, own: make(chan struct{}, 1), fronts: map[string]chan struct{}{workloadGateway: make(chan struct{}, 1), workloadIngress: make(chan struct{}, 1)},
 		controlPlanes: operator.NewNotices(), machines: operator.NewNotices(), credentials: operator.NewNotices(),
 	}
 }
@@ -26,9 +26,9 @@ func newNotices(e engine.Engine) *notices {
 // workload takes the runner's word that a component of a workload changed. It does not block.
 func (n *notices) workload(id string) {
 	if owns(n.engine, id) {
-		of := n.own
-		if id == workloadGateway {
-			of = n.front
+		of, ok := n.fronts[id]
+		if !ok {
+			of = n.own
 		}
 		select {
 		case of <- struct{}{}:

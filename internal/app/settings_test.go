@@ -25,7 +25,7 @@ func TestSettingsHold(t *testing.T) {
 	chosen := settings{
 		Listen: netip.MustParseAddr("192.0.2.7"), Domain: "k.example", Database: "postgres://db", MachineNetwork: netip.MustParsePrefix("10.9.0.0/16"), Images: "upstream",
 		EgressAllowed: []egress.Destination{{Range: netip.MustParsePrefix("192.0.2.0/24"), Port: 443}, {Range: netip.MustParsePrefix("2001:db8::7/128"), Port: 8443}},
-		GatewayPort:   7443, APIPort: 9443, AdminVersion: "v1.36.9",
+		GatewayPort:   7443, IngressPort: 7080, APIPort: 9443, AdminVersion: "v1.36.9",
 	}
 	said := Config{
 		Listen: netip.MustParseAddr("::1"), Domain: "other.example", Database: "postgres://other", MachineNetwork: netip.MustParsePrefix("10.8.0.0/20"), Images: "bundled",
@@ -63,7 +63,7 @@ func TestSettingsHold(t *testing.T) {
 				t.Errorf("the next start runs with (-want +got):\n%s", diff)
 			}
 			// What New and the engine choose is not the operator's to repeat.
-			if next.GatewayPort != c.before.GatewayPort || next.APIPort != c.before.APIPort || next.AdminVersion != c.before.AdminVersion {
+			if next.GatewayPort != c.before.GatewayPort || next.IngressPort != c.before.IngressPort || next.APIPort != c.before.APIPort || next.AdminVersion != c.before.AdminVersion {
 				t.Errorf("the next start has forgotten ports or versions: %+v", next)
 			}
 		})
@@ -246,7 +246,7 @@ func TestReset(t *testing.T) {
 			if diff := cmp.Diff(tc.left, left); diff != "" || err != nil {
 				t.Errorf("%v, left (-want +got):\n%s", err, diff)
 			}
-			if diff := cmp.Diff([]string{"Stop 0 machines", "Stop 0 control planes", "Stop the gateway", "Delete all data"}, steps); diff != "" {
+			if diff := cmp.Diff([]string{"Stop 0 machines", "Stop 0 control planes", "Stop the gateways", "Delete all data"}, steps); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 			if Used(dir) {

@@ -23,6 +23,7 @@ func SupportSettings(dir string) ([]byte, error) {
 		Listen         string `json:"listen"`
 		Domain         string `json:"domain"`
 		GatewayPort    int    `json:"gatewayPort"`
+		IngressPort    int    `json:"ingressPort"`
 		APIPort        int    `json:"apiPort"`
 		Database       string `json:"database"`
 		AdminVersion   string `json:"adminVersion"`
@@ -30,7 +31,7 @@ func SupportSettings(dir string) ([]byte, error) {
 		Images         string `json:"images"`
 		EgressAllowed  int    `json:"egressAllowed"`
 	}{
-		s.Listen.String(), s.Domain, s.GatewayPort, s.APIPort, databaseKind(s.Database), s.AdminVersion, s.MachineNetwork.String(), s.Images, len(s.EgressAllowed),
+		s.Listen.String(), s.Domain, s.GatewayPort, s.IngressPort, s.APIPort, databaseKind(s.Database), s.AdminVersion, s.MachineNetwork.String(), s.Images, len(s.EgressAllowed),
 	}
 	return json.MarshalIndent(shown, "", "  ")
 }

@@ -50,7 +50,7 @@ func TestBriefCredentials(t *testing.T) {
 	clients := &soak{installation: i, t: t}
 	clients.load(ctx, "demo by the gateway", config)
 	carry := func(w workloadStatus, c componentStatus) bool {
-		return c.Name == "kube-apiserver" || slices.Contains([]string{"etcd", "etcd-admin", "store-gate", "egress", "gateway"}, w.Name)
+		return c.Name == "kube-apiserver" || slices.Contains([]string{"etcd", "etcd-admin", "store-gate", "egress", "gateway", "ingress"}, w.Name)
 	}
 	before := i.supervised(carry)
 

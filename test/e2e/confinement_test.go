@@ -25,7 +25,7 @@ func confined(t *testing.T, i *installation, a, b *party) {
 		said[w.ID] = w.Confinement
 	}
 	for _, p := range i.processes() {
-		if p.workload == "" || p.component == "egress" || p.component == "gateway" {
+		if p.workload == "" || p.component == "egress" || p.component == "gateway" || p.component == "ingress" {
 			continue
 		}
 		has := procStatus(t, p.pid)

@@ -200,7 +200,7 @@ func (i *installation) up() {
 func ports(t *testing.T) []string {
 	t.Helper()
 	return []string{
-		"--gateway-port", strconv.Itoa(freePort(t)), "--api-port", strconv.Itoa(freePort(t)),
+		"--gateway-port", strconv.Itoa(freePort(t)), "--ingress-port", strconv.Itoa(freePort(t)), "--api-port", strconv.Itoa(freePort(t)),
 		"--machine-network", fmt.Sprintf("10.220.%d.0/22", freeNetwork(t)/4*4),
 	}
 }

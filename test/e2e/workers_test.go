@@ -55,6 +55,7 @@ func TestWorkers(t *testing.T) {
 	t.Run("Addons", w.addons)
 	t.Run("Storage", w.stores)
 	t.Run("Ingress and Gateway API", w.routes)
+	t.Run("Applications on the host", w.applications)
 	t.Run("Charts", w.charts)
 	t.Run("KQueen is killed and upgraded", func(*testing.T) { w.surviveUpgrade() })
 	t.Run("Programs of a node are killed", func(*testing.T) { w.surviveCrash(machines[0]) })

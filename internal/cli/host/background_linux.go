@@ -81,7 +81,7 @@ const lookInterval = 200 * time.Millisecond
 // args are those of the server, for its keeper.
 func (flags upFlags) args(dir string) []string {
 	return []string{
-		"up", "--data-dir=" + dir, "--listen=" + flags.listen, "--gateway-port=" + strconv.Itoa(flags.gatewayPort), "--api-port=" + strconv.Itoa(flags.apiPort),
+		"up", "--data-dir=" + dir, "--listen=" + flags.listen, "--gateway-port=" + strconv.Itoa(flags.gatewayPort), "--ingress-port=" + strconv.Itoa(flags.ingressPort), "--api-port=" + strconv.Itoa(flags.apiPort),
 		"--domain=" + flags.domain, "--machine-network=" + flags.machineNetwork, "--images=" + flags.images, "--egress-allow=" + strings.Join(flags.egressAllow, ","),
 	}
 }

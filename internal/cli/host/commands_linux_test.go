@@ -47,6 +47,7 @@ func TestUpRefuses(t *testing.T) {
 		"Name":          {"--listen=localhost", `--listen: "localhost" is not an IP address; write one such as 127.0.0.1 or 0.0.0.0`},
 		"HostPort":      {"--listen=127.0.0.1:6443", "--listen: "},
 		"HighPort":      {"--gateway-port=70000", "--gateway-port: 70000 is not between 1 and 65535"},
+		"HighIngress":   {"--ingress-port=70000", "--ingress-port: 70000 is not between 1 and 65535"},
 		"LowPort":       {"--api-port=-1", "--api-port: -1 is not between 1 and 65535"},
 		"HostBits":      {"--machine-network=10.1.2.3/16", `--machine-network: "10.1.2.3/16" is not an IPv4 network of /8 to /24 with no host bits set; write one such as 10.223.0.0/16`},
 		"IPv6":          {"--machine-network=fd00::/16", "--machine-network: "},
@@ -83,9 +84,9 @@ func TestUpConfig(t *testing.T) {
 	}{
 		"nothing": {upFlags{}, app.Config{Dir: "/d", Database: "postgres://db"}},
 		"all": {
-			upFlags{listen: "0.0.0.0", gatewayPort: 7443, apiPort: 65535, domain: "k.example", machineNetwork: "10.0.0.0/8", images: "upstream", egressAllow: []string{"192.0.2.0/24:443", "[2001:db8::7]:443"}},
+			upFlags{listen: "0.0.0.0", gatewayPort: 7443, ingressPort: 7080, apiPort: 65535, domain: "k.example", machineNetwork: "10.0.0.0/8", images: "upstream", egressAllow: []string{"192.0.2.0/24:443", "[2001:db8::7]:443"}},
 			app.Config{
-				Dir: "/d", Database: "postgres://db", Listen: netip.IPv4Unspecified(), GatewayPort: 7443, APIPort: 65535, Domain: "k.example",
+				Dir: "/d", Database: "postgres://db", Listen: netip.IPv4Unspecified(), GatewayPort: 7443, IngressPort: 7080, APIPort: 65535, Domain: "k.example",
 				MachineNetwork: netip.MustParsePrefix("10.0.0.0/8"), Images: "upstream",
 				EgressAllowed: []egress.Destination{{Range: netip.MustParsePrefix("192.0.2.0/24"), Port: 443}, {Range: netip.MustParsePrefix("2001:db8::7/128"), Port: 443}},
 			},

@@ -41,6 +41,7 @@ type upFlags struct {
 	systemd        bool
 	listen         string
 	gatewayPort    int
+	ingressPort    int
 	apiPort        int
 	domain         string
 	machineNetwork string
@@ -92,6 +93,7 @@ until they are changed.`,
 	f.BoolVar(&flags.foreground, "foreground", false, "run in the foreground, and log to standard error")
 	f.BoolVar(&flags.systemd, "systemd", false, "make it a systemd service, which starts with the host")
 	f.StringVar(&flags.listen, "listen", "", "address on which the gateway and the API servers listen; 0.0.0.0 for all (default as before; at first 127.0.0.1)")
+	f.IntVar(&flags.ingressPort, "ingress-port", 0, "port of the ingress gateway, for applications in clusters (default as before; at first 7443 or a free one)")
 	f.IntVar(&flags.gatewayPort, "gateway-port", 0, "port of the gateway (default as before; at first 6443 or a free one)")
 	f.IntVar(&flags.apiPort, "api-port", 0, "port of the REST API (default as before; at first 8443 or a free one)")
 	f.StringVar(&flags.domain, "domain", "", "suffix of the API servers' names at the gateway (default as before; at first kqueen.internal)")
@@ -231,6 +233,9 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	if err != nil {
 		return app.Config{}, err
 	}
+	if flags.ingressPort < 0 || flags.ingressPort > 65535 {
+		return app.Config{}, exit.Fail(exit.Usage, "--ingress-port: %d is not between 1 and 65535", flags.ingressPort)
+	}
 	if flags.gatewayPort < 0 || flags.gatewayPort > 65535 {
 		return app.Config{}, exit.Fail(exit.Usage, "--gateway-port: %d is not between 1 and 65535", flags.gatewayPort)
 	}
@@ -250,7 +255,7 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	}
 	return app.Config{
 		Engine: standalone.New(), Dir: dir, Program: self, Version: program.Version(), Releases: releases,
-		Listen: listen, GatewayPort: flags.gatewayPort, APIPort: flags.apiPort, Database: os.Getenv(databaseVariable), Domain: flags.domain, MachineNetwork: machines, Images: flags.images,
+		Listen: listen, GatewayPort: flags.gatewayPort, IngressPort: flags.ingressPort, APIPort: flags.apiPort, Database: os.Getenv(databaseVariable), Domain: flags.domain, MachineNetwork: machines, Images: flags.images,
 		EgressAllowed: allowed,
 	}, nil
 }

@@ -40,6 +40,9 @@ func (r *reconciler) addons(ctx context.Context, c *v1alpha1.Cluster) operator.O
 	defer cancel()
 	unissued := r.issueIngress(ctx, c)
 	all, err := r.Addons(ctx, c)
+	if err == nil {
+		err = r.locateIngress(ctx, c)
+	}
 	if err != nil {
 		return operator.Aside(v1alpha1.ReasonAddonsUnreachable, err.Error(), r.addonsAgain(c))
 	}

@@ -12,6 +12,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -29,8 +30,8 @@ const observeInterval = time.Minute
 // healthy is what a cluster's status says while its API server is.
 const healthy = "the API server is healthy"
 
-// Config is what the reconcilers of Cluster and Provisioner are made of. All fields but Addons, Domains, Recorder, Now
-// and CallDeadline are required.
+// Config is what the reconcilers of Cluster and Provisioner are made of. All fields but Addons, Applications,
+// Recorder, Now and CallDeadline are required.
 type Config struct {
 	// Client of the admin plane.
 	Client client.Client
@@ -40,13 +41,23 @@ type Config struct {
 	Drivers map[string]provision.Driver
 	// Addons brings the addons of a cluster that has node pools to what is wanted, and says how they are. Nil for none.
 	Addons func(context.Context, *v1alpha1.Cluster) ([]v1alpha1.AddonStatus, error)
-	// Domains are those of the applications of the cluster of that name; nil for none.
-	Domains  func(types.NamespacedName) []string
-	Recorder events.EventRecorder
+	// Applications says where those in clusters are reached.
+	Applications Applications
+	Recorder     events.EventRecorder
 	// Now tells the time by which kubeconfigs are renewed; nil for time.Now.
 	Now func() time.Time
 	// CallDeadline bounds one call of a driver; 0 for 20 seconds.
 	CallDeadline time.Duration
+}
+
+// Applications says where applications in clusters are reached.
+type Applications struct {
+	// Domains are those of the cluster of that name; nil for none.
+	Domains func(types.NamespacedName) []string
+	// Address is where a cluster's Ingresses answer on KQueen's host, the zero Addr for nowhere; nil where there is no such host.
+	Address func(context.Context, *v1alpha1.Cluster) (netip.Addr, error)
+	// Port of the host leads there.
+	Port int32
 }
 
 // reconciler holds the phases.

@@ -14,10 +14,10 @@ import (
 // issueIngress keeps the authority and the default certificate of the cluster's Ingresses in a Secret beside the Cluster. The key of
 // the authority stays there; package prepare puts the certificate into the cluster.
 func (r *reconciler) issueIngress(ctx context.Context, c *v1alpha1.Cluster) error {
-	if r.Domains == nil {
+	if r.Applications.Domains == nil {
 		return nil
 	}
-	domains := r.Domains(client.ObjectKeyFromObject(c))
+	domains := r.Applications.Domains(client.ObjectKeyFromObject(c))
 	set, err := pki.Ingress(string(c.UID), domains)
 	if err != nil {
 		return fmt.Errorf("certificate of Ingresses: %w", err)
@@ -28,7 +28,7 @@ func (r *reconciler) issueIngress(ctx context.Context, c *v1alpha1.Cluster) erro
 	}
 	issued, changes, err := pki.Issue(secret.Data, set, nil, r.Now())
 	if err != nil {
-		return fmt.Errorf("issue the certificate of Ingresses in Secret %s, which is issued anew when you delete it: %w", secret.Name, err)
+		return fmt.Errorf("issue the certificate of Ingresses in Secret %s, which is issued again when you delete it: %w", secret.Name, err)
 	}
 	if len(changes) > 0 {
 		secret.Data = issued
@@ -36,7 +36,26 @@ func (r *reconciler) issueIngress(ctx context.Context, c *v1alpha1.Cluster) erro
 			return err
 		}
 	}
-	c.Status.Ingress = &v1alpha1.ClusterIngress{Domains: domains, CA: issued["ca.crt"]}
+	if c.Status.Ingress == nil {
+		c.Status.Ingress = &v1alpha1.ClusterIngress{}
+	}
+	c.Status.Ingress.Domains, c.Status.Ingress.CA = domains, issued["ca.crt"]
+	return nil
+}
+
+// locateIngress notes where the cluster's Ingresses answer. Where that cannot be told it stays as it was.
+func (r *reconciler) locateIngress(ctx context.Context, c *v1alpha1.Cluster) error {
+	if c.Status.Ingress == nil || r.Applications.Address == nil {
+		return nil
+	}
+	address, err := r.Applications.Address(ctx, c)
+	if err != nil {
+		return err
+	}
+	c.Status.Ingress.Address, c.Status.Ingress.Port = "", 0
+	if address.IsValid() {
+		c.Status.Ingress.Address, c.Status.Ingress.Port = address.String(), r.Applications.Port
+	}
 	return nil
 }
 

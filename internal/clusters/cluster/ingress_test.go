@@ -1,8 +1,11 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -31,12 +34,24 @@ func withIngress(t *testing.T) (*subject, operatortest.World) {
 		c := inj.Client(s.client)
 		return New(Config{
 			Client: c, Secrets: c, Drivers: map[string]provision.Driver{"test": driver{s.cloud, inj}}, Addons: noAddons,
-			Domains: func(of types.NamespacedName) []string {
-				return []string{of.Name + ".example.org", of.Name + ".localhost"}
-			},
+			Applications: applications(inj),
 		})
 	}
 	return s, w
+}
+
+// applications are reached at an address of their cluster's.
+func applications(inj *operatortest.Injector) Applications {
+	return Applications{
+		Domains: func(of types.NamespacedName) []string {
+			return []string{of.Name + ".example.org", of.Name + ".localhost"}
+		},
+		Address: func(context.Context, *v1alpha1.Cluster) (address netip.Addr, err error) {
+			err = inj.Read("look where Ingresses answer", func() error { address = netip.MustParseAddr("192.0.2.224"); return nil })
+			return address, err
+		},
+		Port: 7443,
+	}
 }
 
 func (s *subject) ingressKeys(t *testing.T) *corev1.Secret {
@@ -67,7 +82,7 @@ func TestIngressUnderFaults(t *testing.T) {
 				return false, err
 			}
 			keys := s.ingressKeys(t)
-			return keys != nil && string(keys.Data["ca.crt"]) == string(c.Status.Ingress.CA) && apimeta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionAddonsReady), nil
+			return keys != nil && c.Status.Ingress.Address == "192.0.2.224" && c.Status.Ingress.Port == 7443 && bytes.Equal(keys.Data["ca.crt"], c.Status.Ingress.CA) && apimeta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionAddonsReady), nil
 		}
 		return w
 	})
@@ -102,6 +117,30 @@ func TestIngress(t *testing.T) {
 	operatortest.Converge(t, w)
 }
 
+// TestIngressIsLocated: an address that cannot be told stays, and one that is gone goes.
+func TestIngressIsLocated(t *testing.T) {
+	address, problem := netip.MustParseAddr("192.0.2.224"), error(nil)
+	r := &reconciler{Config: Config{Applications: Applications{Port: 7443, Address: func(context.Context, *v1alpha1.Cluster) (netip.Addr, error) { return address, problem }}}}
+	c := &v1alpha1.Cluster{}
+	look := func(what string, want *v1alpha1.ClusterIngress, fails error) {
+		t.Helper()
+		if err := r.locateIngress(t.Context(), c); !errors.Is(err, fails) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if diff := cmp.Diff(want, c.Status.Ingress); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	look("no domains", nil, nil)
+	c.Status.Ingress = &v1alpha1.ClusterIngress{}
+	there := &v1alpha1.ClusterIngress{Address: "192.0.2.224", Port: 7443}
+	look("there", there, nil)
+	problem = errors.New("the cluster does not answer")
+	look("not told", there, problem)
+	address, problem = netip.Addr{}, nil
+	look("gone", &v1alpha1.ClusterIngress{}, nil)
+}
+
 // TestIngressKeysAreDamaged: the condition says what helps; addons and the cluster go on.
 func TestIngressKeysAreDamaged(t *testing.T) {
 	s, w := withIngress(t)
@@ -113,13 +152,13 @@ func TestIngressKeysAreDamaged(t *testing.T) {
 	}
 	r := &reconciler{Config: Config{
 		Client: s.client, Secrets: s.client, Now: time.Now, Addons: noAddons,
-		Domains: func(types.NamespacedName) []string { return []string{"demo.example.org"} },
+		Applications: Applications{Domains: func(types.NamespacedName) []string { return []string{"demo.example.org"} }},
 	}}
 	c, err := s.get(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.addons(t.Context(), c).String(); !strings.Contains(got, v1alpha1.ReasonIngressKeysUnusable) || !strings.Contains(got, "demo-ingress, which is issued anew when you delete it: ") {
+	if got := r.addons(t.Context(), c).String(); !strings.Contains(got, v1alpha1.ReasonIngressKeysUnusable) || !strings.Contains(got, "demo-ingress, which is issued again when you delete it: ") {
 		t.Errorf("got %s", got)
 	}
 	if err := s.client.Delete(t.Context(), keys); err != nil {

@@ -45,7 +45,8 @@ func failure(reason string) bool {
 	case v1alpha1.ReasonMachineFailed, v1alpha1.ReasonNodeRefused, v1alpha1.ReasonNodeForeign, v1alpha1.ReasonDrainTimedOut,
 		v1alpha1.ReasonReplacing, v1alpha1.ReasonTooManyUnhealthy, v1alpha1.ReasonNotReplaced,
 		v1alpha1.ReasonComponentsFailing, v1alpha1.ReasonDegraded, v1alpha1.ReasonProvisionerFailed, v1alpha1.ReasonInsufficientCapacity,
-		v1alpha1.ReasonClusterUnreachable, v1alpha1.ReasonProvisionerUnreachable, v1alpha1.ReasonAddonsFailed, v1alpha1.ReasonAddonsUnreachable:
+		v1alpha1.ReasonClusterUnreachable, v1alpha1.ReasonProvisionerUnreachable, v1alpha1.ReasonAddonsFailed, v1alpha1.ReasonAddonsUnreachable,
+		v1alpha1.ReasonIngressKeysUnusable:
 		return true
 	}
 	return false

@@ -21,6 +21,19 @@ import (
 // cluster's Services of type LoadBalancer. No machine gets one of them.
 const ServiceAddresses = 31
 
+// HostNetworkBits is the size of the network of a cluster's machines on KQueen's host: 254 addresses, of which the host takes the first.
+const HostNetworkBits = 24
+
+// ForServices says whether an address is one of those for Services in the network of a machine on KQueen's host. It is pure.
+func ForServices(address, machine netip.Addr) bool {
+	if !address.Is4() || !machine.Is4() || !netip.PrefixFrom(machine, HostNetworkBits).Contains(address) {
+		return false
+	}
+	const last = 1<<(32-HostNetworkBits) - 1 // to which all of the network listen
+	host := int(address.As4()[3])
+	return host >= last-ServiceAddresses && host < last
+}
+
 // Provider makes machines of one sort. No method blocks for longer than one call to the outside, and none outlives its
 // context: the caller bounds each call. Long work goes on outside and is seen by the next Ensure. Every method is
 // idempotent, safe for concurrent use, and safe after a crash of KQueen at any instruction of an earlier call. A call

@@ -51,6 +51,7 @@ func describeCluster(ctx context.Context, e *connection.Env, name string) error 
 		return fmt.Errorf("list nodes: %w", err)
 	}
 	describeSpec(p, e.Organization(), cluster, serverName(plane))
+	describeApplications(p, cluster)
 	describeSecurity(p, cluster, machines)
 	describe.Conditions(p, cluster.Status.Status)
 	describeSteps(p, cluster.Status.Steps)

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// subnetBits is the size of a cluster's subnet: 254 addresses, of which the bridge takes the first.
-	subnetBits = 24
+	// subnetBits is the size of a cluster's subnet, of which the bridge takes the first address.
+	subnetBits = machine.HostNetworkBits
 	// machinesPerCluster are the addresses of a subnet without the network's own, the gateway's, those of Services and the last
 	// one, to which all of the network listen.
 	machinesPerCluster = 256 - 1 - 1 - machine.ServiceAddresses - 1

@@ -1,0 +1,91 @@
+package gateway
+
+import (
+	"net/netip"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+)
+
+// TestApplicationsFollowStatuses: the names of a cluster lead to the address in its status, and nowhere without one or when it goes.
+// The names in a status are not asked.
+func TestApplicationsFollowStatuses(t *testing.T) {
+	c := controlplanetest.Client(t)
+	namespace := controlplanetest.Namespace(t, c)
+	file := filepath.Join(t.TempDir(), "routes.json")
+	table, err := OpenTable(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	applications := &Applications{Table: table, Client: c, Domains: func(of types.NamespacedName) []string {
+		if of.Namespace != namespace {
+			return nil // of another test
+		}
+		return []string{of.Name + ".example.org", of.Name + ".localhost"}
+	}}
+	cluster := &v1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "demo", Finalizers: []string{"example.org/test"}},
+		Spec:       v1alpha1.ClusterSpec{Version: "v1.36.3", ProvisionerRef: v1alpha1.ProvisionerReference{Namespace: namespace, Name: "p"}},
+	}
+	if err := c.Create(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cluster.Finalizers = nil
+		_ = c.Update(t.Context(), cluster)
+	})
+	address := func(address string) {
+		t.Helper()
+		cluster.Status.Ingress = &v1alpha1.ClusterIngress{Domains: []string{"victim.example.org"}, CA: []byte("ca"), Address: address}
+		if err := c.Status().Update(t.Context(), cluster); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(what string, want map[string]netip.AddrPort) {
+		t.Helper()
+		got, err := readTable(file)
+		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
+		}
+	}
+	look := func() {
+		t.Helper()
+		if _, err := applications.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(cluster)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to := func(at string) map[string]netip.AddrPort {
+		return map[string]netip.AddrPort{"*.demo.example.org": netip.MustParseAddrPort(at), "*.demo.localhost": netip.MustParseAddrPort(at)}
+	}
+	look()
+	want("no status", map[string]netip.AddrPort{})
+	address("10.223.7.224")
+	look()
+	want("an address", to("10.223.7.224:443"))
+	address("10.223.7.225")
+	if err := applications.Restore(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	want("another one, after a start", to("10.223.7.225:443"))
+	address("nonsense")
+	look()
+	want("no address", map[string]netip.AddrPort{})
+	address("10.223.7.225")
+	look()
+	if err := c.Delete(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	look()
+	want("the cluster goes", map[string]netip.AddrPort{})
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
+		t.Fatal(err)
+	}
+}
