@@ -237,7 +237,7 @@ func (a *App) serve(ctx context.Context, ready func()) error {
 // socket is where the owner reads the status of the installation.
 func (a *App) socket() *status.Socket {
 	return &status.Socket{
-		Dir: a.Dir, Version: a.Version, RestartedBy: a.RestartedBy, Gateway: a.gatewayAddress(), API: a.apiAddress, StartedAt: a.began, Log: a.Log,
+		Dir: a.Dir, Version: a.Version, RestartedBy: a.RestartedBy, Gateway: a.gatewayAddress(), Ingress: a.dialed(a.settings.IngressPort), API: a.apiAddress, StartedAt: a.began, Log: a.Log,
 		Ready: a.serving.Load, Stalled: func() bool { return a.problems.has(partStart) }, Problems: a.problems.list,
 		Supervisor: a.supervisor,
 		Owns:       func(id string) bool { return owns(a.Engine, id) },

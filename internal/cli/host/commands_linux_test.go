@@ -153,7 +153,7 @@ func TestHereWithDamagedContexts(t *testing.T) {
 // TestPrintStatus prints for users and for programs, and hides from a terminal what a workload is called.
 func TestPrintStatus(t *testing.T) {
 	s := statusHere{&status.Status{
-		PID: 7, Version: "v1", StartedAt: time.Now().Add(-time.Hour), DataDir: "/d", Gateway: "127.0.0.1:6443", API: "https://127.0.0.1:8443", MemoryBytes: 64 << 20,
+		PID: 7, Version: "v1", StartedAt: time.Now().Add(-time.Hour), DataDir: "/d", Gateway: "127.0.0.1:6443", Ingress: "127.0.0.1:7443", API: "https://127.0.0.1:8443", MemoryBytes: 64 << 20,
 		Ready: false, Problems: []string{"kqueen.db cannot be used\x1b[2J"},
 		Workloads: []status.WorkloadStatus{{Name: "org-blue/demo\x1b[2J", Components: []status.ComponentStatus{{Name: "etcd", State: "Ready", PID: 9, Restarts: 1, MemoryBytes: 32 << 20, CPUSeconds: 1.25}}}},
 		Warnings:  []string{"kernel.pid_max is 9"},

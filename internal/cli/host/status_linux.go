@@ -124,7 +124,7 @@ func printStatus(out io.Writer, cmd *cobra.Command, format string, s statusHere)
 		return exit.UsageError(cmd, "--output: %q is not one of table, json, yaml", format)
 	}
 	fmt.Fprintf(out, "KQueen %s   pid %d   up %s   %s\n", s.Version, s.PID, duration.HumanDuration(time.Since(s.StartedAt)), mebibytes(s.MemoryBytes))
-	fmt.Fprintf(out, "data %s   gateway %s   API %s\n", s.DataDir, s.Gateway, s.API)
+	fmt.Fprintf(out, "data %s   gateway %s   ingress %s   API %s\n", s.DataDir, s.Gateway, s.Ingress, s.API)
 	fmt.Fprintf(out, "fingerprint of the API's authority %s\n", s.APIFingerprint)
 	fmt.Fprintf(out, "restarted after a crash by %s\n", s.restarts())
 	if s.LastCrash != nil {

@@ -76,7 +76,7 @@ func All(f Facts, size Size) []Check {
 	}
 	all = append(all, f.openFiles(size), f.memory(size), f.disk(size), f.sync(), f.clock())
 	if size.Nodes > 0 {
-		all = append(all, f.forwarding(), f.cgroups(), f.packetFilter(), f.root())
+		all = append(all, f.forwarding(), f.forwarded(), f.cgroups(), f.packetFilter(), f.root())
 	}
 	all = append(all, f.portRange())
 	for _, p := range f.Ports {

@@ -13,7 +13,7 @@ func good() Facts {
 	yes := true
 	sysctls := with("net.ipv4.ip_forward", 1)
 	return Facts{
-		Sysctls: sysctls, Root: true, Unified: true, Controllers: []string{"cpuset", "cpu", "io", "memory", "pids"}, PacketFilter: "nftables",
+		Sysctls: sysctls, Root: true, Unified: true, Controllers: []string{"cpuset", "cpu", "io", "memory", "pids"}, PacketFilter: "nftables", Forwarding: &Forwarding{},
 		OpenFiles: 1 << 20, MemoryTotal: 16 << 30, MemoryAvailable: 12 << 30, Disk: Disk{Dir: "/var/lib", Free: 100 << 30, Sync: 2 * time.Millisecond},
 		Now: firstTime().AddDate(1, 0, 0), Synchronized: &yes, GivenPorts: PortRange{32768, 60999}, KQueensPorts: PortRange{20000, 29999},
 		Ports: []Port{{Of: "gateway", Flag: "--gateway-port", Number: 6443}},
@@ -46,6 +46,12 @@ var hosts = map[string]host{
 	}, false},
 	"a default for many clusters of one user": {func(f *Facts) { f.Root = false }, Size{8, 0}, []string{
 		`failed fs.inotify.max_user_instances: 128, needed: 146 for each user; a machine is one; API servers, kubelets and containerd end with "too many open files", and clusters or nodes do not get ready; set it with: sysctl -w fs.inotify.max_user_instances=1024`,
+	}, false},
+	"a filter that drops": {func(f *Facts) { f.Forwarding.Drops = "filter" }, small, []string{
+		"warning forwarded packets: the table filter drops them, and no rule of it is about the bridges kqb…, needed: those of machines are let through; machines on this host reach nothing outside of it; let them through with: iptables -I FORWARD -i kqb+ -j ACCEPT; iptables -I FORWARD -o kqb+ -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+	}, false},
+	"a filter that drops between machines": {func(f *Facts) { f.Forwarding.Drops, f.Sysctls[bridgeCalls] = "filter", 1 }, small, []string{
+		"warning forwarded packets: the table filter drops them, and no rule of it is about the bridges kqb…, needed: those of machines are let through; machines on this host reach nothing outside of it, nor each other: net.bridge.bridge-nf-call-iptables is 1; let them through with: iptables -I FORWARD -i kqb+ -j ACCEPT; iptables -I FORWARD -o kqb+ -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
 	}, false},
 	"few open files": {func(f *Facts) { f.OpenFiles = 1024 }, small, []string{
 		`failed open files: 1024, needed: 1274 for each process; the gateway and etcd refuse connections with "too many open files"; raise it before KQueen starts: ulimit -n 2048, LimitNOFILE=2048 in a unit of systemd, or nofile in /etc/security/limits.conf`,

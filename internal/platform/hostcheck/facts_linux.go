@@ -22,7 +22,7 @@ const (
 
 // ReadLimits reads the host's settings.
 func ReadLimits() Readings {
-	names := []string{"net.ipv4.ip_forward"}
+	names := []string{"net.ipv4.ip_forward", bridgeCalls}
 	for _, l := range limits() {
 		names = append(names, l.sysctl)
 	}
@@ -47,7 +47,7 @@ func sysctlPath(root, name string) string {
 // Read looks at the host. dir is the data directory, which need not be there. What cannot be read is left out: its checks say
 // that it is not known.
 func Read(dir string) Facts {
-	f := Facts{Sysctls: ReadLimits(), Root: os.Geteuid() == 0, Now: time.Now(), Disk: readDisk(dir)}
+	f := Facts{Sysctls: ReadLimits(), Root: os.Geteuid() == 0, Now: time.Now(), Disk: readDisk(dir), Forwarding: readForwarding()}
 	var st unix.Statfs_t
 	f.Unified = unix.Statfs(cgroupRoot, &st) == nil && st.Type == unix.CGROUP2_SUPER_MAGIC
 	f.Controllers = controllers(f.Unified)

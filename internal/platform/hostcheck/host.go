@@ -17,6 +17,8 @@ type Facts struct {
 	Controllers []string
 	// PacketFilter is the tool of which kube-proxy makes rules; empty when there is none.
 	PacketFilter string
+	// Forwarding is nil when that is not known.
+	Forwarding *Forwarding
 	// OpenFiles is how many files a process may have open; 0 when that is not known.
 	OpenFiles int64
 	// MemoryTotal and MemoryAvailable are in bytes; 0 when that is not known.
@@ -30,6 +32,18 @@ type Facts struct {
 	// GivenPorts is the range of ports that the kernel gives to outgoing connections; KQueensPorts is what KQueen gives away.
 	GivenPorts, KQueensPorts PortRange
 	Ports                    []Port
+}
+
+// BridgePrefix begins the names of the bridges of clusters with machines on this host.
+const BridgePrefix = "kqb"
+
+// bridgeCalls says whether packets between the machines of a bridge pass the host's packet filter (br_netfilter).
+const bridgeCalls = "net.bridge.bridge-nf-call-iptables"
+
+// Forwarding is what the host's packet filter does with packets that it forwards, by nftables. Rules of iptables-legacy are not seen.
+type Forwarding struct {
+	// Drops names the first table that drops those of machines: no rule of it is about their bridges. Empty for none.
+	Drops string
 }
 
 // Disk is the one of the data directory.
@@ -187,6 +201,23 @@ func (f Facts) forwarding() Check {
 		c.Result = Warning
 		c.Why = "machines on this host reach nothing outside of it, registries of images neither"
 		c.Remedy = "set it with: sysctl -w " + name + "=1, which turns the host into a router; --fix leaves that to you"
+	}
+	return c
+}
+
+// forwarded is about the rules of the host's owner, which KQueen does not change. Docker's drop what is not its own, for example.
+func (f Facts) forwarded() Check {
+	c := Check{Name: "forwarded packets", Result: OK, Found: "not dropped by the packet filter", Needed: "those of machines are let through"}
+	switch {
+	case f.Forwarding == nil:
+		c.Result, c.Found = Unknown, "the packet filter cannot be read"
+	case f.Forwarding.Drops != "":
+		c.Result, c.Found = Warning, fmt.Sprintf("the table %s drops them, and no rule of it is about the bridges %s…", f.Forwarding.Drops, BridgePrefix)
+		c.Why = "machines on this host reach nothing outside of it"
+		if f.Sysctls[bridgeCalls] != 0 {
+			c.Why += ", nor each other: " + bridgeCalls + " is 1"
+		}
+		c.Remedy = fmt.Sprintf("let them through with: iptables -I FORWARD -i %[1]s+ -j ACCEPT; iptables -I FORWARD -o %[1]s+ -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", BridgePrefix)
 	}
 	return c
 }

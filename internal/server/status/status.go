@@ -40,6 +40,7 @@ type Status struct {
 	StartedAt  time.Time `json:"startedAt"`
 	DataDir    string    `json:"dataDir"`
 	Gateway    string    `json:"gateway"`
+	Ingress    string    `json:"ingress"`
 	API        string    `json:"api"`
 	Kubeconfig string    `json:"kubeconfig"`
 	// RestartedBy names what starts it again when it crashes: "keeper" or "systemd"; empty when it does not know of any.
@@ -155,8 +156,9 @@ func silence(dir string) error {
 
 // Socket answers. All fields are required but RestartedBy.
 type Socket struct {
-	// Dir is the data directory, Version is kqueen's, and Gateway is the gateway's address.
-	Dir, Version, Gateway string
+	// Dir is the data directory, Version is kqueen's, and Gateway and Ingress are the addresses of the gateway and of the ingress
+	// gateway.
+	Dir, Version, Gateway, Ingress string
 	// RestartedBy is that of [Status]; may be empty.
 	RestartedBy string
 	// API is the address of the REST API; empty until its port is open.
@@ -216,7 +218,7 @@ func (s *Socket) Serve(ctx context.Context) error {
 func (s *Socket) status(ctx context.Context) (*Status, error) {
 	found := &Status{
 		PID: os.Getpid(), Version: s.Version, StartedAt: s.StartedAt, DataDir: s.Dir,
-		Gateway: s.Gateway, RestartedBy: s.RestartedBy, API: s.API(), Kubeconfig: filepath.Join(s.Dir, "admin.kubeconfig"),
+		Gateway: s.Gateway, Ingress: s.Ingress, RestartedBy: s.RestartedBy, API: s.API(), Kubeconfig: filepath.Join(s.Dir, "admin.kubeconfig"),
 		Ready: s.Ready(), Stalled: s.Stalled(), Problems: s.Problems(),
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

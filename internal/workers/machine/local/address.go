@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"kqueen.io/kqueen/internal/platform/hostcheck"
 	"kqueen.io/kqueen/internal/workers/machine"
 )
 
@@ -22,7 +23,7 @@ const (
 	// one, to which all of the network listen.
 	machinesPerCluster = 256 - 1 - 1 - machine.ServiceAddresses - 1
 	// Interface names have at most 15 letters.
-	bridgePrefix, linkPrefix = "kqb", "kqv"
+	bridgePrefix, linkPrefix = hostcheck.BridgePrefix, "kqv"
 )
 
 func bridgeOf(cluster types.UID) string { return bridgePrefix + short(cluster) }
