@@ -50,8 +50,8 @@ func TestCrashes(t *testing.T) {
 	i.ok("cluster", "create", "bystander", "--wait", "--timeout", "5m")
 	creation := time.Since(begin)
 	bystander := i.running(func(process) bool { return true })
-	if len(bystander) != 10 { // etcd for tenants and for the admin plane, store gate, egress, gateway, two of the admin plane, three of the cluster
-		t.Fatalf("the planes and the bystander run as %d processes, want 10:\n%s", len(bystander), strings.Join(bystander, "\n"))
+	if len(bystander) != 11 { // etcd for tenants and for the admin plane, store gate, egress, two gateways, two of the admin plane, three of the cluster
+		t.Fatalf("the planes and the bystander run as %d processes, want 11:\n%s", len(bystander), strings.Join(bystander, "\n"))
 	}
 	for seed := first; seed < first+seeds && !t.Failed(); seed++ {
 		l := &life{t: t, i: i, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), name: fmt.Sprintf("mayfly-%d", seed), creation: creation}
