@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -41,12 +42,12 @@ func (r *reconciler) addons(ctx context.Context, c *v1alpha1.Cluster) operator.O
 	unissued := r.issueIngress(ctx, c)
 	all, err := r.Addons(ctx, c)
 	if err == nil {
-		err = r.locateIngress(ctx, c)
+		c.Status.Addons = all
 	}
-	if err != nil {
+	// Also of a cluster that does not answer: its network may be another one's by now.
+	if err := cmp.Or(err, r.locateIngress(ctx, c)); err != nil {
 		return operator.Aside(v1alpha1.ReasonAddonsUnreachable, err.Error(), r.addonsAgain(c))
 	}
-	c.Status.Addons = all
 	if unissued != nil {
 		return operator.Aside(v1alpha1.ReasonIngressKeysUnusable, unissued.Error(), r.addonsAgain(c))
 	}

@@ -54,7 +54,8 @@ type Config struct {
 type Applications struct {
 	// Domains are those of the cluster of that name; nil for none.
 	Domains func(types.NamespacedName) []string
-	// Address is where a cluster's Ingresses answer on KQueen's host, the zero Addr for nowhere; nil where there is no such host.
+	// Address is where a cluster's Ingresses answer on KQueen's host, the zero Addr for nowhere; with an error it is the
+	// last one that it still may be. Nil where there is no such host.
 	Address func(context.Context, *v1alpha1.Cluster) (netip.Addr, error)
 	// Port of the host leads there.
 	Port int32

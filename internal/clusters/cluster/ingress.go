@@ -43,20 +43,17 @@ func (r *reconciler) issueIngress(ctx context.Context, c *v1alpha1.Cluster) erro
 	return nil
 }
 
-// locateIngress notes where the cluster's Ingresses answer. Where that cannot be told it stays as it was.
+// locateIngress notes where the cluster's Ingresses answer.
 func (r *reconciler) locateIngress(ctx context.Context, c *v1alpha1.Cluster) error {
 	if c.Status.Ingress == nil || r.Applications.Address == nil {
 		return nil
 	}
 	address, err := r.Applications.Address(ctx, c)
-	if err != nil {
-		return err
-	}
 	c.Status.Ingress.Address, c.Status.Ingress.Port = "", 0
 	if address.IsValid() {
 		c.Status.Ingress.Address, c.Status.Ingress.Port = address.String(), r.Applications.Port
 	}
-	return nil
+	return err
 }
 
 func (r *reconciler) removeIngress(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {

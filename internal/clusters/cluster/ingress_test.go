@@ -117,7 +117,7 @@ func TestIngress(t *testing.T) {
 	operatortest.Converge(t, w)
 }
 
-// TestIngressIsLocated: an address that cannot be told stays, and one that is gone goes.
+// TestIngressIsLocated: the address is what is told, also with an error.
 func TestIngressIsLocated(t *testing.T) {
 	address, problem := netip.MustParseAddr("192.0.2.224"), error(nil)
 	r := &reconciler{Config: Config{Applications: Applications{Port: 7443, Address: func(context.Context, *v1alpha1.Cluster) (netip.Addr, error) { return address, problem }}}}
@@ -136,7 +136,9 @@ func TestIngressIsLocated(t *testing.T) {
 	there := &v1alpha1.ClusterIngress{Address: "192.0.2.224", Port: 7443}
 	look("there", there, nil)
 	problem = errors.New("the cluster does not answer")
-	look("not told", there, problem)
+	look("as last told", there, problem)
+	address = netip.Addr{}
+	look("another one's by now", &v1alpha1.ClusterIngress{}, problem)
 	address, problem = netip.Addr{}, nil
 	look("gone", &v1alpha1.ClusterIngress{}, nil)
 }

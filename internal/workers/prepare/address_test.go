@@ -1,12 +1,47 @@
 package prepare
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 )
+
+// machinesOf is an admin plane with machines.
+type machinesOf struct {
+	client.Reader
+
+	all []v1alpha1.Machine
+}
+
+func (m machinesOf) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*v1alpha1.MachineList).Items = m.all
+	return nil
+}
+
+// TestIngressAddressOfASilentCluster: the last address stays while the cluster does not answer, and goes when the network is another one's.
+func TestIngressAddressOfASilentCluster(t *testing.T) {
+	m := v1alpha1.Machine{Spec: v1alpha1.MachineSpec{ClusterName: "demo", Provider: v1alpha1.ProviderLocal}}
+	m.Status.Address = "10.223.7.2"
+	silent := errors.New("no answer")
+	for last, want := range map[string]string{"10.223.7.224": "10.223.7.224", "10.223.8.224": "invalid IP", "": "invalid IP"} {
+		cluster := wanted("u1")
+		cluster.Status.Ingress = &v1alpha1.ClusterIngress{Address: last}
+		p := New(Config{Clusters: &route{broken: silent}, Settings: machinesOf{all: []v1alpha1.Machine{m}}})
+		got, err := p.IngressAddress(t.Context(), cluster)
+		if got.String() != want || !errors.Is(err, silent) {
+			t.Errorf("last %q: got %s and %v, want %s", last, got, err, want)
+		}
+		p = New(Config{Clusters: &route{broken: silent}, Settings: machinesOf{}})
+		if got, _ := p.IngressAddress(t.Context(), cluster); got.IsValid() {
+			t.Errorf("last %q: got %s of a cluster without machines", last, got)
+		}
+	}
+}
 
 // TestAddressOf: no address counts but one for Services in the cluster's own network on this host.
 func TestAddressOf(t *testing.T) {

@@ -34,8 +34,8 @@ type Clusters interface {
 // Config is what a Preparer is made of. All fields but Images are required.
 type Config struct {
 	Clusters Clusters
-	// Settings reads the provisioners and organizations whose settings of addons count for their clusters, and the Secrets with the
-	// certificates of their Ingresses.
+	// Settings reads the admin plane: the provisioners and organizations whose settings of addons count for their clusters, the Secrets
+	// with the certificates of their Ingresses, and their machines.
 	Settings client.Reader
 	Releases *release.Store
 	// Images says where the images come from that the pods run: [Bundled] or [Upstream]. Empty takes bundled ones where
