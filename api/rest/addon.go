@@ -14,6 +14,11 @@ type Addon struct {
 	Version string `json:"version,omitempty"`
 	// CNI is the value of spec.cni with which a cluster has it, and with that alone. It is absent for one that can be switched.
 	CNI string `json:"cni,omitempty"`
+	// Kubernetes are the releases that this version is for, as a constraint of SemVer such as ">=1.34". It is absent for one that is
+	// for all.
+	Kubernetes string `json:"kubernetes,omitempty"`
+	// Uses are addons without which a part of it has no effect.
+	Uses []AddonUse `json:"uses,omitempty"`
 	// ValuesSchema is the JSON Schema (2020-12) of its values.
 	ValuesSchema json.RawMessage `json:"valuesSchema"`
 }
@@ -33,4 +38,11 @@ type ClusterAddon struct {
 	Version string `json:"version,omitempty"`
 	State   string `json:"state,omitempty"`
 	Message string `json:"message,omitempty"`
+}
+
+// AddonUse is an addon that another one uses.
+type AddonUse struct {
+	Name string `json:"name"`
+	// For is a phrase: what there is not without it.
+	For string `json:"for"`
 }

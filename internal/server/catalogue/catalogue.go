@@ -44,9 +44,14 @@ func (h *handler) listAddons(context.Context, *struct{}) (*chain.Answer[rest.Pag
 	images := h.addons.Offer()
 	page := rest.Page[rest.Addon]{Items: []rest.Addon{}}
 	for _, a := range addons.Catalogue() {
-		page.Items = append(page.Items, rest.Addon{
-			Name: a.Name, Summary: a.Summary, Default: a.Default, Version: a.Version(images), CNI: a.CNI, ValuesSchema: a.Schema,
-		})
+		shown := rest.Addon{
+			Name: a.Name, Summary: a.Summary, Default: a.Default, Version: a.Version(images), CNI: a.CNI, Kubernetes: a.Kubernetes,
+			ValuesSchema: a.Schema,
+		}
+		for _, use := range a.Uses {
+			shown.Uses = append(shown.Uses, rest.AddonUse(use))
+		}
+		page.Items = append(page.Items, shown)
 	}
 	return &chain.Answer[rest.Page[rest.Addon]]{Body: page}, nil
 }

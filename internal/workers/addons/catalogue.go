@@ -2,8 +2,11 @@ package addons
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/Masterminds/semver/v3"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 )
@@ -25,6 +28,11 @@ type Addon struct {
 	Essential bool
 	// Schema is the JSON Schema of its values.
 	Schema json.RawMessage
+	// Kubernetes are the releases that this version of the addon is for, as a constraint of SemVer; empty for all. In a cluster of
+	// another release it is not applied.
+	Kubernetes string
+	// Uses are addons without which a part of it has no effect. They are applied before it.
+	Uses []Use
 
 	// check says what is wrong with values that the schema takes; nil where it says all.
 	check func(field string, values map[string]any) error
@@ -32,6 +40,34 @@ type Addon struct {
 	image   func(Images) string
 	version string
 	files   func(Params) []string
+}
+
+// Use is an addon that another one uses, and what for, as a phrase.
+type Use struct{ Name, For string }
+
+// IsFor says whether the addon is for a release of Kubernetes, such as "v1.36.3". It is pure.
+func (a Addon) IsFor(release string) bool {
+	if a.Kubernetes == "" {
+		return true
+	}
+	want, err := semver.NewConstraint(a.Kubernetes)
+	if err != nil {
+		return false // TestCatalogue
+	}
+	version, err := semver.NewVersion(release)
+	return err == nil && want.Check(version)
+}
+
+// Lacks says what of the addon has no effect among others, as a sentence without a full stop; empty when they are all that it
+// uses. It is pure.
+func (a Addon) Lacks(among []Chosen) string {
+	var lacks []string
+	for _, use := range a.Uses {
+		if !slices.ContainsFunc(among, func(c Chosen) bool { return c.Name == use.Name }) {
+			lacks = append(lacks, fmt.Sprintf("without the addon %s there are no %s", use.Name, use.For))
+		}
+	}
+	return strings.Join(lacks, "; ")
 }
 
 // Version is that of the application: the tag of its image.
@@ -87,9 +123,10 @@ func Catalogue() []Addon {
 		},
 		{
 			Name: nameMetricsServer, Summary: "what pods and nodes use, for kubectl top and HorizontalPodAutoscalers", Default: true,
-			Schema: json.RawMessage(valuesMetricsServer),
-			image:  func(i Images) string { return i.MetricsServer },
-			files:  oneFile("metrics-server.yaml"),
+			Schema:     json.RawMessage(valuesMetricsServer),
+			Kubernetes: ">=1.34", // the compatibility matrix of 0.9
+			image:      func(i Images) string { return i.MetricsServer },
+			files:      oneFile("metrics-server.yaml"),
 		},
 		{
 			Name: nameNetworkPolicies, Summary: "what enforces NetworkPolicies", Default: true, OffWithCNI: v1alpha1.CNINone,
@@ -113,11 +150,13 @@ func Catalogue() []Addon {
 		{
 			Name: NameGatewayAPI, Summary: "the kinds of the Gateway API, standard channel, which stay when it is switched off", Default: true,
 			Schema: json.RawMessage(noValues), version: GatewayAPIVersion,
-			files: func(Params) []string { return nil }, // see GatewayAPI
+			Kubernetes: ">=1.32",                             // upstream promises the five latest minors of the time of a release
+			files:      func(Params) []string { return nil }, // see GatewayAPI
 		},
 		{
 			Name: NameTraefik, Summary: "HTTP and TLS from outside: Ingresses, and the GatewayClass traefik", Default: true,
 			Schema: json.RawMessage(valuesTraefik),
+			Uses:   []Use{{nameLoadBalancer, "addresses of Ingresses and Gateways"}, {NameGatewayAPI, "Gateways"}},
 			image:  func(i Images) string { return i.Traefik },
 			files: func(p Params) []string {
 				if p.HasGatewayAPI() {

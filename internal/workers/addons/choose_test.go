@@ -182,9 +182,67 @@ func TestOffWithCNI(t *testing.T) {
 	}
 }
 
+func TestIsFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kubernetes, release string
+		want                bool
+	}{
+		"All":       {"", "v1.20.0", true},
+		"Lowest":    {">=1.34", "v1.34.0", true},
+		"Later":     {">=1.34", "v1.36.3", true},
+		"Earlier":   {">=1.34", "v1.33.13", false},
+		"Range":     {">=1.34 <1.37", "v1.37.0", false},
+		"NoRelease": {">=1.34", "", false},
+		"Broken":    {"newer", "v1.36.3", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (Addon{Kubernetes: tc.kubernetes}).IsFor(tc.release); got != tc.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func TestLacks(t *testing.T) {
+	traefik, _ := named(NameTraefik)
+	for name, tc := range map[string]struct {
+		settings []v1alpha1.AddonSetting
+		want     string
+	}{
+		"Nothing": {nil, ""},
+		"Kinds":   {[]v1alpha1.AddonSetting{off(NameGatewayAPI)}, "without the addon gateway-api there are no Gateways"},
+		"Both": {
+			[]v1alpha1.AddonSetting{off(NameGatewayAPI), off(nameLoadBalancer)},
+			"without the addon load-balancer there are no addresses of Ingresses and Gateways; without the addon gateway-api there are no Gateways",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := traefik.Lacks(Choose(v1alpha1.CNIRoutes, tc.settings)); got != tc.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+// TestUses: what an addon uses is in the catalogue, before it.
+func TestUses(t *testing.T) {
+	before := map[string]bool{}
+	for _, a := range Catalogue() {
+		for _, use := range a.Uses {
+			if !before[use.Name] || use.For == "" {
+				t.Errorf("%s uses %q for %q, which is not before it, or for nothing", a.Name, use.Name, use.For)
+			}
+		}
+		before[a.Name] = true
+	}
+}
+
 // TestCatalogue: each addon can be shown, and its schema takes its own defaults.
 func TestCatalogue(t *testing.T) {
 	for _, a := range Catalogue() {
+		if !a.IsFor("v1.36.3") {
+			t.Errorf("%s is for Kubernetes %q", a.Name, a.Kubernetes)
+		}
 		values, err := json.Marshal(defaults(a.Schema))
 		if err != nil {
 			t.Fatal(err)

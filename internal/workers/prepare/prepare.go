@@ -180,13 +180,15 @@ func (p *Preparer) contents(ctx context.Context, cluster *v1alpha1.Cluster) (con
 	all := contents{images: chooseImages(p.Images, bundled, cluster.Status.Version)}
 	var runnable []addons.Chosen
 	for _, a := range addons.Choose(joins.CNI, settings...) {
-		has := a.HasImage(all.images)
+		has, fits := a.HasImage(all.images), a.IsFor(cluster.Status.Version)
 		switch {
-		case has:
+		case has && fits:
 			runnable = append(runnable, a)
-		case a.Essential:
+		case a.Essential && fits:
 			return contents{}, errNoImage(a.Name)
-		case len(bundled) == 0 && !a.Asked:
+		case a.Essential:
+			return contents{}, errors.New(unfit(a.Addon, cluster.Status.Version))
+		case fits && len(bundled) == 0 && !a.Asked:
 			continue // there is none in a registry, and no machine has it
 		}
 		all.chosen = append(all.chosen, a)

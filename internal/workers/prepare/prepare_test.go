@@ -163,6 +163,22 @@ func TestPrepareWithoutAnAddon(t *testing.T) {
 	}
 }
 
+// TestPrepareForAnEarlierRelease: an addon that is not for the cluster's release is not applied, and says so.
+func TestPrepareForAnEarlierRelease(t *testing.T) {
+	to, demo := &server{takes: 1000, refuses: "v1beta1.metrics.k8s.io"}, wanted("u1")
+	demo.Status.Version = "v1.33.13"
+	all, err := New(Config{Clusters: &route{to: to}, Settings: to, Releases: release.NewStore(t.TempDir())}).Addons(t.Context(), demo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		const want = "it is for Kubernetes >=1.34, and the cluster runs v1.33.13: switch it off, or upgrade the cluster"
+		if failed := a.Name == "metrics-server"; failed != (a.State == v1alpha1.AddonFailed) || failed != (a.Message == want) {
+			t.Errorf("%s is %s: %s", a.Name, a.State, a.Message)
+		}
+	}
+}
+
 // TestPrepareWaitsForTheBuild: while images are being built nothing is put into a cluster that would have to be pulled,
 // unless that was asked for.
 func TestPrepareWaitsForTheBuild(t *testing.T) {

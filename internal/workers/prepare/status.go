@@ -13,6 +13,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/platform/text"
+	"kqueen.io/kqueen/internal/workers/addons"
 )
 
 const (
@@ -45,14 +46,22 @@ func (p *Preparer) Addons(ctx context.Context, cluster *v1alpha1.Cluster) ([]v1a
 			s.Version, s.State, s.Message = "", not.state, not.message
 		case failed:
 			s.State, s.Message = not.state, not.message
+		case !a.IsFor(cluster.Status.Version):
+			s.State, s.Message = v1alpha1.AddonFailed, unfit(a.Addon, cluster.Status.Version)
 		case !a.HasImage(want.images):
 			s.State, s.Message = p.missing(a.Name)
 		default:
 			s.State, s.Message = judge(found[a.Name])
+			s.Message = cmp.Or(s.Message, a.Lacks(want.chosen))
 		}
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// unfit says why an addon is not applied to a cluster of another release than those that it is for.
+func unfit(a addons.Addon, release string) string {
+	return fmt.Sprintf("it is for Kubernetes %s, and the cluster runs %s: switch it off, or upgrade the cluster", a.Kubernetes, release)
 }
 
 // workloads are what addons run in a cluster, by addon.

@@ -84,7 +84,15 @@ func newDescribeCommand(e *connection.Env) *cobra.Command {
 // page is what the user reads of an addon.
 func page(a rest.Addon, values map[string]value) *describe.Page {
 	p := &describe.Page{}
-	p.Fields("", "Name", a.Name, "Summary", a.Summary, "Default", byDefault(a), "Version", a.Version)
+	p.Fields("", "Name", a.Name, "Summary", a.Summary, "Default", byDefault(a), "Version", a.Version, "Kubernetes", a.Kubernetes)
+	if len(a.Uses) > 0 {
+		p.Heading("Uses")
+		rows := [][]string{{"ADDON", "FOR"}}
+		for _, use := range a.Uses {
+			rows = append(rows, []string{use.Name, use.For})
+		}
+		p.Table(rows)
+	}
 	if len(values) == 0 {
 		return p
 	}
