@@ -253,7 +253,9 @@ func (a *App) addReconcilers(
 	if err != nil {
 		return nil, err
 	}
-	ingress := &gateway.Applications{Table: a.ingress.table, Client: mgr.GetClient(), Domains: applicationDomains(a.Domain)}
+	ingress := &gateway.Applications{
+		Table: a.ingress.table, Client: mgr.GetClient(), Domains: applicationDomains(a.Domain), Owns: prepare.OwnsAddress,
+	}
 	if err := ingress.Restore(ctx, mgr.GetAPIReader()); err != nil {
 		return nil, fmt.Errorf("restore the routes to applications: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -30,6 +31,9 @@ type Applications struct {
 	Client client.Reader
 	// Domains are those of a cluster's applications. Those in a status are not asked: they could be those of another one.
 	Domains func(types.NamespacedName) []string
+	// Owns says whether an address is the cluster's now, by what from has of machines: the one in a status is of the last look at the
+	// cluster, and may be another tenant's since.
+	Owns func(ctx context.Context, from client.Reader, c *v1alpha1.Cluster, address netip.Addr) (bool, error)
 }
 
 // Reconcile sets or removes the routes of one cluster. It keeps nothing between two calls.
@@ -38,7 +42,10 @@ func (a *Applications) Reconcile(ctx context.Context, req reconcile.Request) (re
 	if err := client.IgnoreNotFound(a.Client.Get(ctx, req.NamespacedName, c)); err != nil {
 		return reconcile.Result{}, err
 	}
-	backend, answers := ingressOf(c)
+	backend, answers, err := a.ingressOf(ctx, a.Client, c)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	for _, domain := range a.Domains(req.NamespacedName) {
 		change := a.Table.Remove
 		if answers {
@@ -51,14 +58,18 @@ func (a *Applications) Reconcile(ctx context.Context, req reconcile.Request) (re
 	return reconcile.Result{}, nil
 }
 
-// ingressOf is where the ingress controller of a cluster is dialled; false while it has no address. It is pure.
-func ingressOf(c *v1alpha1.Cluster) (netip.AddrPort, bool) {
+// ingressOf is where the ingress controller of a cluster is dialled; false while it has no address.
+func (a *Applications) ingressOf(ctx context.Context, from client.Reader, c *v1alpha1.Cluster) (netip.AddrPort, bool, error) {
 	// The addresses of a cluster that goes are soon another one's.
 	if c.Status.Ingress == nil || !c.DeletionTimestamp.IsZero() {
-		return netip.AddrPort{}, false
+		return netip.AddrPort{}, false, nil
 	}
 	address, err := netip.ParseAddr(c.Status.Ingress.Address)
-	return netip.AddrPortFrom(address, tlsPort), err == nil
+	if err != nil {
+		return netip.AddrPort{}, false, nil //nolint:nilerr // it is empty while the cluster has none
+	}
+	own, err := a.Owns(ctx, from, c, address)
+	return netip.AddrPortFrom(address, tlsPort), own, err
 }
 
 // Restore makes the table what the statuses of all clusters say, before the first of them is reconciled.
@@ -69,17 +80,32 @@ func (a *Applications) Restore(ctx context.Context, direct client.Reader) error 
 	}
 	routes := map[string]netip.AddrPort{}
 	for i := range clusters.Items {
-		if backend, answers := ingressOf(&clusters.Items[i]); answers {
-			for _, domain := range a.Domains(client.ObjectKeyFromObject(&clusters.Items[i])) {
-				routes["*."+domain] = backend
-			}
+		backend, answers, err := a.ingressOf(ctx, direct, &clusters.Items[i])
+		if err != nil {
+			return err
+		}
+		if !answers {
+			continue
+		}
+		for _, domain := range a.Domains(client.ObjectKeyFromObject(&clusters.Items[i])) {
+			routes["*."+domain] = backend
 		}
 	}
 	return a.Table.Replace(routes)
 }
 
-// Setup adds a to mgr.
+// Setup adds a to mgr. A cluster is also looked at when one of its machines comes, goes or gets another address.
 func (a *Applications) Setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("applications").For(&v1alpha1.Cluster{}).
+		Watches(&v1alpha1.Machine{}, handler.EnqueueRequestsFromMapFunc(clusterOfMachine)).
 		WithOptions(controller.Options{NeedLeaderElection: ptr.To(false)}).Complete(a)
+}
+
+// clusterOfMachine is the cluster of a machine.
+func clusterOfMachine(_ context.Context, o client.Object) []reconcile.Request {
+	m, ok := o.(*v1alpha1.Machine)
+	if !ok {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}}}
 }

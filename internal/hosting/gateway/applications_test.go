@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"net/netip"
 	"path/filepath"
 	"testing"
@@ -25,11 +26,14 @@ func TestApplicationsFollowStatuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	network := netip.MustParsePrefix("10.223.7.0/24")
 	applications := &Applications{Table: table, Client: c, Domains: func(of types.NamespacedName) []string {
 		if of.Namespace != namespace {
 			return nil // of another test
 		}
 		return []string{of.Name + ".example.org", of.Name + ".localhost"}
+	}, Owns: func(_ context.Context, _ client.Reader, _ *v1alpha1.Cluster, address netip.Addr) (bool, error) {
+		return network.Contains(address), nil
 	}}
 	cluster := &v1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "demo", Finalizers: []string{"example.org/test"}},
@@ -75,6 +79,18 @@ func TestApplicationsFollowStatuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("another one, after a start", to("10.223.7.225:443"))
+	network = netip.MustParsePrefix("10.223.8.0/24")
+	look()
+	want("an address that is another cluster's by now", map[string]netip.AddrPort{})
+	network = netip.MustParsePrefix("10.223.7.0/24")
+	look()
+	want("it is the cluster's again", to("10.223.7.225:443"))
+	network = netip.MustParsePrefix("10.223.8.0/24")
+	if err := applications.Restore(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	want("another cluster's, after a start", map[string]netip.AddrPort{})
+	network = netip.MustParsePrefix("10.223.7.0/24")
 	address("nonsense")
 	look()
 	want("no address", map[string]netip.AddrPort{})

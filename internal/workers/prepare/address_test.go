@@ -74,7 +74,7 @@ func TestAddressOf(t *testing.T) {
 			for _, ip := range c.says {
 				s.Status.LoadBalancer.Ingress = append(s.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: ip})
 			}
-			if got := addressOf(s, wanted("u1"), machines).String(); got != c.want {
+			if got := addressOf(s, ownMachines(wanted("u1"), machines)).String(); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
