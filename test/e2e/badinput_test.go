@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -28,7 +29,7 @@ spec: {source: {download: {baseURL: "http://127.0.0.1:1/release"}}}
 
 // TestBadInput is about errors: each names the field, or the flag, and says what would be right.
 func TestBadInput(t *testing.T) {
-	t.Parallel()
+	parallel(t, 2*time.Minute)
 	i := started(t)
 	i.kubectl(i.adminKubeconfig(), unreachable, "apply", "-f", "-")
 	i.kubectl(i.adminKubeconfig(), "", "wait", "--for=condition=Ready=false", "release/v1.38.0", "--timeout=3m")

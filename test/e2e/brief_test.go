@@ -34,7 +34,7 @@ const briefLife = 30 * time.Second
 // past the end of the first. Its users notice nothing, and nothing is restarted that carries their calls.
 func TestBriefCredentials(t *testing.T) {
 	needRoot(t)
-	t.Parallel()
+	parallel(t, 3*time.Minute)
 	i := newInstallation(t)
 	i.program = filepath.Join(i.base, "kqueen")
 	if err := controlplanetest.Brief(t.Context(), i.program, briefLife); err != nil {

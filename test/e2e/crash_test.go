@@ -41,7 +41,7 @@ func number(t *testing.T, variable string, absent uint64) uint64 {
 // TestCrashes kills kqueen at random moments of the lives of clusters. KQUEEN_E2E_SEEDS is how many
 // lives, KQUEEN_E2E_FIRST_SEED the first of their seeds, by which a run can be had again.
 func TestCrashes(t *testing.T) {
-	t.Parallel()
+	parallel(t, 3*time.Minute)
 	seeds := number(t, "KQUEEN_E2E_SEEDS", defaultSeeds)
 	first := number(t, "KQUEEN_E2E_FIRST_SEED", uint64(time.Now().Unix()))
 	t.Logf("%d seeds from %d on", seeds, first)

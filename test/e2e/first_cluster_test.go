@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -54,7 +55,7 @@ spec: {length: 28}
 `
 
 func TestFirstCluster(t *testing.T) {
-	t.Parallel()
+	parallel(t, 7*time.Minute)
 	firstCluster(t, newInstallation(t), func(i *installation) {
 		t.Run("Docs", func(t *testing.T) { doesWhatIsDocumented(t, i) })
 	})

@@ -22,7 +22,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,15 +76,6 @@ func run(m *testing.M) int {
 		return 1
 	}
 	return databasetest.Run(m)
-}
-
-// sideBySide lets one test more than there are processors run at a time, where "go test" says nothing else: they wait a lot.
-func sideBySide() error {
-	parallel := flag.Lookup("test.parallel")
-	if parallel.Value.String() != parallel.DefValue {
-		return nil
-	}
-	return parallel.Value.Set(strconv.Itoa(runtime.GOMAXPROCS(0) + 1))
 }
 
 func prepare(ctx context.Context, dir string) error {

@@ -51,7 +51,7 @@ type party struct {
 func (p *party) prefix() string { return "/kqueen/" + string(p.plane.UID) + "/" }
 
 func TestIsolation(t *testing.T) {
-	t.Parallel()
+	parallel(t, 4*time.Minute)
 	i := started(t)
 	i.kubectl(i.adminKubeconfig(), organizations, "apply", "-f", "-")
 	i.kubectl(i.adminKubeconfig(), "", "wait", "--for=condition=Ready", "organizations", "--all", "--timeout=3m")

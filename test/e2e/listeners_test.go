@@ -82,7 +82,7 @@ func listening(t *testing.T) map[string]int {
 // TestListeners looks for everything of an installation that listens on the host, whose users reach all of it: to a caller
 // without a credential none of it tells how it is inside or does anything, and none takes weak TLS.
 func TestListeners(t *testing.T) {
-	t.Parallel()
+	parallel(t, 3*time.Minute)
 	i := started(t)
 	i.ok("cluster", "create", "demo", "--wait", "--timeout", patience.String())
 	all := i.listeners()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"kqueen.io/kqueen/api/rest"
 )
@@ -77,7 +78,7 @@ func (p *person) cannot(code int, args ...string) {
 // command line and over HTTPS alone.
 func TestMemberCommands(t *testing.T) {
 	needRoot(t)
-	t.Parallel()
+	parallel(t, 3*time.Minute)
 	i := started(t)
 	i.firstHour(t)
 	d := i.api()

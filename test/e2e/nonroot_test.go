@@ -7,11 +7,12 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestNonRoot is the first day of a user without any privilege.
 func TestNonRoot(t *testing.T) {
-	t.Parallel()
+	parallel(t, 1*time.Minute)
 	if os.Geteuid() != 0 {
 		t.Skip("who runs the tests is not root already: TestFirstCluster shows it")
 	}

@@ -19,7 +19,7 @@ import (
 // TestPostgreSQL is an installation whose users and audit log are in PostgreSQL: they are there after a crash, also
 // when the address is not said again, and what is in the database helps no attacker who reads it.
 func TestPostgreSQL(t *testing.T) {
-	t.Parallel()
+	parallel(t, 2*time.Minute)
 	address, err := url.Parse(databasetest.PostgreSQL(t))
 	if err != nil {
 		t.Fatal(err)

@@ -18,13 +18,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestDownloadedRelease runs a cluster with downloaded programs and raises it to built ones. What is
 // downloaded as an older patch are the built programs under another name: no other is on this machine,
 // and KQueen cannot tell.
 func TestDownloadedRelease(t *testing.T) {
-	t.Parallel()
+	parallel(t, 2*time.Minute)
 	i := newInstallation(t)
 	i.releases = filepath.Join(i.base, "releases")
 	shareReleases(t, filepath.Join(programs.releases, programs.version), filepath.Join(i.releases, programs.version))

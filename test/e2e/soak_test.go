@@ -37,7 +37,7 @@ const hungFor = 25 * time.Second
 // a run's faults can be had again.
 func TestSoak(t *testing.T) {
 	needRoot(t)
-	t.Parallel()
+	parallel(t, 60*time.Minute)
 	long, short := shortSoak, true
 	if text := os.Getenv("KQUEEN_E2E_SOAK"); text != "" {
 		var err error

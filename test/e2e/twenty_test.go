@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -16,7 +17,7 @@ import (
 
 // TestManyAtOnce makes and deletes clusters all at once. KQUEEN_E2E_CLUSTERS is how many; "make soak" takes 20.
 func TestManyAtOnce(t *testing.T) {
-	t.Parallel()
+	parallel(t, 2*time.Minute)
 	count := int(number(t, "KQUEEN_E2E_CLUSTERS", 4))
 	i := started(t)
 	before := holdings(t, i)

@@ -26,7 +26,7 @@ import (
 // TestWorkersApart has two clusters with nodes and with the same ranges, and looks from each into the other.
 func TestWorkersApart(t *testing.T) {
 	needRoot(t)
-	t.Parallel()
+	parallel(t, 4*time.Minute)
 	i := started(t)
 	i.ok("cluster", "create", "one", "--nodes", "2", "--wait")
 	i.ok("cluster", "create", "two", "--nodes", "1", "--wait")

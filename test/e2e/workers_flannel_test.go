@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -24,7 +25,7 @@ const vxlanPort = 8472
 // TestWorkersFlannel has a cluster whose pods reach each other by flannel, and takes everything away beneath it.
 func TestWorkersFlannel(t *testing.T) {
 	needRoot(t)
-	t.Parallel()
+	parallel(t, 4*time.Minute)
 	i := started(t)
 	i.ok("cluster", "create", "demo", "--nodes", "2", "--cni", "flannel", "--wait")
 	w := i.workers("demo")
@@ -49,7 +50,7 @@ func TestWorkersFlannel(t *testing.T) {
 // pulled here, no kube-proxy: flannel makes a node of it.
 func TestWorkersFlannelKubeadm(t *testing.T) {
 	needRoot(t)
-	t.Parallel()
+	parallel(t, 3*time.Minute)
 	i := newInstallation(t)
 	b := i.kubeadmMachine()
 	b.bare = true

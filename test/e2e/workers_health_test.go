@@ -30,7 +30,7 @@ const unready = 30 * time.Second
 // TestWorkersDie lets one machine of four die, and then takes the network of three.
 func TestWorkersDie(t *testing.T) {
 	needRoot(t)
-	t.Parallel()
+	parallel(t, 5*time.Minute)
 	i := started(t)
 	i.ok("cluster", "create", "demo", "--wait")
 	i.ok("nodepool", "create", "demo", "--cluster", "demo", "--nodes", "4", "--unready-timeout", unready.String(), "--max-unhealthy", "40%", "--wait")

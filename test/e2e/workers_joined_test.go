@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -16,7 +17,7 @@ import (
 // TestWorkersJoined brings two machines with nothing on them, which join with the line that is printed, and leave.
 func TestWorkersJoined(t *testing.T) {
 	needRoot(t)
-	t.Parallel()
+	parallel(t, 6*time.Minute)
 	i := newInstallation(t)
 	l := i.lan()
 	// All addresses: machines are told the first one of the host, which they reach by the bridge.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestWorkersKubeadm joins a machine of the user's own: it joins with what `kqueen node join-command` prints and upstream's kubeadm,
@@ -15,7 +16,7 @@ import (
 // here: the node is ready without it, and Services are not looked at.
 func TestWorkersKubeadm(t *testing.T) {
 	needRoot(t)
-	t.Parallel()
+	parallel(t, 3*time.Minute)
 	i := newInstallation(t)
 	b := i.kubeadmMachine()
 	// All addresses: machines are told the first one of the host, which they reach by the link.

@@ -26,7 +26,7 @@ import (
 // away beneath it.
 func TestWorkers(t *testing.T) {
 	needRoot(t)
-	t.Parallel()
+	parallel(t, 9*time.Minute)
 	i := newInstallation(t)
 	i.program = filepath.Join(i.base, "kqueen") // one that can be upgraded
 	if err := copyFile(programs.kqueen, i.program, 0o755); err != nil {
