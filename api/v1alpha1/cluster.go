@@ -55,6 +55,10 @@ const (
 	ReasonWorkersRemaining = "WorkersRemaining"
 	// ReasonKubeconfigPublished: the Secret with the admin kubeconfig is written.
 	ReasonKubeconfigPublished = "KubeconfigPublished"
+	// ReasonKubeconfigSet: the cluster is reached by the kubeconfig that a user has set for it; there is no other one.
+	ReasonKubeconfigSet = "KubeconfigSet"
+	// ReasonCredentialsRefused: the cluster refuses the credentials that were set for it; the message says what to do.
+	ReasonCredentialsRefused = "CredentialsRefused"
 	// ReasonKubeconfigPending: the provisioner has not given a kubeconfig yet.
 	ReasonKubeconfigPending = "KubeconfigPending"
 )
@@ -90,10 +94,12 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	ProvisionerRef ProvisionerReference `json:"provisionerRef,omitempty"`
-	// Version of Kubernetes, such as "v1.36.3". It may be raised by a patch or by one minor, and not lowered.
+	// Version of Kubernetes, such as "v1.36.3". It may be raised by a patch or by one minor, and not lowered. Drivers that create
+	// clusters require it; a cluster that is adopted has the version that it has, and must not name one.
+	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
-	Version string `json:"version"`
+	Version string `json:"version,omitempty"`
 	// Network is the cluster's addressing. It cannot be changed later, but for extraSANs.
 	// +optional
 	// +kubebuilder:default={}
