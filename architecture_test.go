@@ -75,7 +75,11 @@ const importTable = `
 
 	# clusters: the driver interface and its drivers. A driver does not know another one; only "all" knows them.
 	API, PLAIN < clusters/provision;
-	MECHANISMS, clusters/provision < clusters/provision/hosted < clusters/provision/all;
+	# The one way to the API servers of clusters, for what looks at them.
+	API, PLAIN, platform/kube, hosting/egress < clusters/connection;
+	MECHANISMS, clusters/provision < clusters/provision/hosted;
+	clusters/connection, clusters/provision < clusters/provision/imported;
+	clusters/provision/hosted, clusters/provision/imported < clusters/provision/all;
 
 	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
 	# those, so that a new one changes no reconciler.
@@ -221,10 +225,11 @@ var guards = []guard{
 		except: []string{"k8s.io/client-go/kubernetes/scheme"},
 		why:    "speak to an API server through internal/platform/kube, or through a client.Client that the caller hands in",
 		allowed: map[string]string{
-			"platform/kube": "is there for that",
-			"engine":        "hands the *rest.Config of the admin plane to package app",
-			"app":           "starts the manager of the admin plane",
-			"bench":         "measures without what it measures",
+			"platform/kube":       "is there for that",
+			"clusters/connection": "is there for the clusters of others, which it guards against",
+			"engine":              "hands the *rest.Config of the admin plane to package app",
+			"app":                 "starts the manager of the admin plane",
+			"bench":               "measures without what it measures",
 		},
 	},
 	{

@@ -66,6 +66,9 @@ var operations = map[string]Operation{
 	"setIdentityProviderSecret":    {Method: http.MethodPut, Path: "/identityproviders/{identityProvider}/secret"},
 	"getProvisionerCredentials":    {Method: http.MethodGet, Path: "/organizations/{organization}/provisioners/{provisioner}/credentials"},
 	"setProvisionerCredentials":    {Method: http.MethodPut, Path: "/organizations/{organization}/provisioners/{provisioner}/credentials"},
+	"getClusterCredentials":        {Method: http.MethodGet, Path: "/organizations/{organization}/clusters/{cluster}/credentials"},
+	"setClusterCredentials":        {Method: http.MethodPut, Path: "/organizations/{organization}/clusters/{cluster}/credentials"},
+	"removeClusterCredentials":     {Method: http.MethodDelete, Path: "/organizations/{organization}/clusters/{cluster}/credentials"},
 	"removeProvisionerCredentials": {Method: http.MethodDelete, Path: "/organizations/{organization}/provisioners/{provisioner}/credentials"},
 }
 

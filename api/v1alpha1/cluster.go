@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -54,6 +55,10 @@ const (
 	ReasonWorkersRemaining = "WorkersRemaining"
 	// ReasonKubeconfigPublished: the Secret with the admin kubeconfig is written.
 	ReasonKubeconfigPublished = "KubeconfigPublished"
+	// ReasonKubeconfigSet: the cluster is reached by the kubeconfig that a user has set for it; there is no other one.
+	ReasonKubeconfigSet = "KubeconfigSet"
+	// ReasonCredentialsRefused: the cluster refuses the credentials that were set for it; the message says what to do.
+	ReasonCredentialsRefused = "CredentialsRefused"
 	// ReasonKubeconfigPending: the provisioner has not given a kubeconfig yet.
 	ReasonKubeconfigPending = "KubeconfigPending"
 )
@@ -89,10 +94,12 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	ProvisionerRef ProvisionerReference `json:"provisionerRef,omitempty"`
-	// Version of Kubernetes, such as "v1.36.3". It may be raised by a patch or by one minor, and not lowered.
+	// Version of Kubernetes, such as "v1.36.3". It may be raised by a patch or by one minor, and not lowered. Drivers that create
+	// clusters require it; a cluster that is adopted has the version that it has, and must not name one.
+	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
-	Version string `json:"version"`
+	Version string `json:"version,omitempty"`
 	// Network is the cluster's addressing. It cannot be changed later, but for extraSANs.
 	// +optional
 	// +kubebuilder:default={}
@@ -305,6 +312,16 @@ func (c *Cluster) Shared() *Status { return &c.Status.Status }
 // KubeconfigSecret is the name of the Secret with the admin kubeconfig, in the
 // cluster's namespace, under the key KubeconfigKey.
 func (c *Cluster) KubeconfigSecret() string { return c.Name + "-kubeconfig" }
+
+// CredentialsSecret is the name of the Secret with what a user has set for the cluster to be reached by, in the cluster's namespace;
+// of an adopted one a kubeconfig, under CredentialKubeconfig. It is written by KQueen alone, goes with the Cluster, and is never shown.
+func (c *Cluster) CredentialsSecret() string { return "cluster-" + string(c.UID) }
+
+// CredentialKubeconfig is the key of the kubeconfig by which an adopted cluster is reached.
+const CredentialKubeconfig = "kubeconfig"
+
+// SecretTypeClusterCredentials is the type of the Secret with the credentials of a Cluster.
+const SecretTypeClusterCredentials corev1.SecretType = "kqueen.io/cluster-credentials" //nolint:gosec // names a type
 
 // IngressSecret is the name of the Secret with the authority and the default certificate of the cluster's Ingresses: ca.crt, ca.key,
 // tls.crt and tls.key. It is in the cluster's namespace.

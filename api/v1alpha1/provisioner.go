@@ -32,7 +32,7 @@ const (
 const (
 	// SecretTypeProvisionerCredentials is the type of the Secret with the credentials of a Provisioner.
 	SecretTypeProvisionerCredentials corev1.SecretType = "kqueen.io/provisioner-credentials" //nolint:gosec // names a type
-	// AnnotationSetAt on such a Secret is when they were set last, as RFC 3339 has it.
+	// AnnotationSetAt on such a Secret, and on that of a Cluster, is when they were set last, as RFC 3339 has it.
 	AnnotationSetAt = "kqueen.io/set-at"
 )
 
@@ -102,6 +102,10 @@ type DriverDescription struct {
 	// +optional
 	// +listType=atomic
 	Credentials []DriverCredential `json:"credentials,omitempty"`
+	// ClusterCredentials are those that the driver takes for each cluster, which users set for it.
+	// +optional
+	// +listType=atomic
+	ClusterCredentials []DriverCredential `json:"clusterCredentials,omitempty"`
 	// Features are what the driver can do beyond creating, showing and removing clusters: Adoption, Kubeconfigs, NodePools,
 	// PodSecurity, Sizes, UpgradeOptions.
 	// +optional

@@ -502,6 +502,11 @@ func (in *DriverDescription) DeepCopyInto(out *DriverDescription) {
 		*out = make([]DriverCredential, len(*in))
 		copy(*out, *in)
 	}
+	if in.ClusterCredentials != nil {
+		in, out := &in.ClusterCredentials, &out.ClusterCredentials
+		*out = make([]DriverCredential, len(*in))
+		copy(*out, *in)
+	}
 	if in.Features != nil {
 		in, out := &in.Features, &out.Features
 		*out = make([]string, len(*in))

@@ -36,8 +36,6 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/audit"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
-	"kqueen.io/kqueen/internal/tenancy/organization"
-	"kqueen.io/kqueen/internal/workers/prepare"
 )
 
 const (
@@ -116,7 +114,7 @@ func (d *apiServer) close() error {
 
 // assemble creates the server, once there is an admin plane for it to call.
 func (a *App) assemble(
-	ctx context.Context, d *apiServer, config *rest.Config, mgr manager.Manager, limits *organization.Limits, prepares *prepare.Preparer,
+	ctx context.Context, d *apiServer, config *rest.Config, mgr manager.Manager, what knows,
 ) error {
 	cursors, err := replaceableKey(a, "cursors")
 	if err != nil {
@@ -143,8 +141,9 @@ func (a *App) assemble(
 		}
 	}
 	d.server, err = server.New(server.Config{
-		Plane: plane, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: d.audit, Limits: limits, Addons: prepares,
-		Issuer: d.issuer, Answers: d.answers,
+		Plane: plane, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: d.audit, Limits: what.limits, Addons: what.prepares,
+		Adopted: what.clusters,
+		Issuer:  d.issuer, Answers: d.answers,
 		ClusterLog: func(_ context.Context, plane types.UID) (*os.Root, error) {
 			return a.supervisor.Folder(string(plane), controlplane.AuditDir)
 		},

@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/internal/clusters/connection"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/release"
@@ -68,6 +70,9 @@ type Config struct {
 	// EgressAllowed is what the API servers of all organizations may call beside their own clusters; nil takes what was said last
 	// time, and one that is not nil and empty stands for nothing.
 	EgressAllowed []egress.Destination
+	// ImportAllowed is what the kubeconfigs of adopted clusters may lead to of what is closed to them, such as this host; nil takes
+	// what was said last time, and one that is not nil and empty stands for nothing.
+	ImportAllowed []egress.Destination
 	// Images says where the images come from that KQueen's own pods in clusters run: prepare.Bundled
 	// or prepare.Upstream. Empty takes what was said last time; when nothing was, they are bundled where they are built.
 	Images string
@@ -99,6 +104,8 @@ type App struct {
 	api atomic.Pointer[apiServer]
 	// here makes machines on this host; nil until they are found.
 	here atomic.Pointer[local.Provider]
+	// connections lead to the API servers of clusters; nil until the admin plane is healthy.
+	connections atomic.Pointer[connection.Connections]
 	// admin reads the admin plane; nil until its API server is healthy.
 	admin atomic.Pointer[client.Reader]
 }
@@ -130,6 +137,9 @@ func New(ctx context.Context, c Config) (*App, error) {
 	c = settings.merge(c)
 	if err := checkEgress(c.EgressAllowed, c.MachineNetwork); err != nil {
 		return nil, err
+	}
+	if slices.Contains(c.ImportAllowed, egress.Destination{}) {
+		return nil, errors.New("--import-allow: an entry is empty")
 	}
 	a := &App{Config: c, settings: settings, notices: newNotices(c.Engine), began: time.Now()}
 	a.gateway, a.ingress = newFronts(a.Config, a.notices)

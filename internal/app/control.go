@@ -28,9 +28,11 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/cluster"
+	"kqueen.io/kqueen/internal/clusters/connection"
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/clusters/provision/all"
 	"kqueen.io/kqueen/internal/clusters/provision/hosted"
+	"kqueen.io/kqueen/internal/clusters/provision/imported"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/gateway"
@@ -107,9 +109,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 		a.api.Store(nil)
 		_ = d.close()
 	}()
-	drivers := all.Drivers(all.Config{Hosted: hosted.Config{
-		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Taken: func() ([]hosted.Taken, error) { return takenRanges(a.Listen, a.MachineNetwork) },
-	}})
+	drivers := a.drivers(mgr)
 	gates := newGates(a, plane.Store)
 	reach := clusters{kube.NewRemotes(mgr.GetAPIReader(), mgr.GetScheme(), a.Version)}
 	prepares := prepare.New(prepare.Config{Clusters: reach, Settings: mgr.GetClient(), Releases: release.NewStore(a.Releases), Images: a.Images})
@@ -127,11 +127,11 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	limits := organization.NewLimits(mgr.GetClient(), direct, time.Now)
 	limits.Host, limits.DataStore, limits.PodSecurity = resourcesOf(machines.HostSize()), storeOf(drivers), levelOf(drivers)
 	looked := make(chan struct{})
-	if err := a.addAPI(ctx, d, plane, mgr, limits, prepares, looked); err != nil {
+	validator := &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}
+	if err := a.addAPI(ctx, d, plane, mgr, knows{limits, prepares, validator}, looked); err != nil {
 		return err
 	}
-	validator := &cluster.Validator{Client: mgr.GetClient(), Drivers: drivers}
-	pools := nodepool.Validator{Possible: map[string]machine.Possible{v1alpha1.ProviderLocal: machines}}
+	pools := nodepool.Validator{Possible: map[string]machine.Possible{v1alpha1.ProviderLocal: machines}, Takes: validator.TakesNodes}
 	stop, err := a.admit(ctx, direct, plane.WebhookCaller, validators(mgr.GetScheme(), validator, pools, limits, a.MachineNetwork))
 	if err != nil {
 		return fmt.Errorf("serve admission: %w", err)
@@ -149,6 +149,18 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// drivers returns all of them, and notes how clusters are reached.
+func (a *App) drivers(mgr ctrl.Manager) map[string]provision.Driver {
+	guard := &connection.Guard{Allowed: a.ImportAllowed, Machines: a.MachineNetwork}
+	a.connections.Store(connection.New(connection.Config{Secrets: mgr.GetAPIReader(), Guard: guard, Version: a.Version}))
+	return all.Drivers(all.Config{
+		Hosted: hosted.Config{
+			Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Taken: func() ([]hosted.Taken, error) { return takenRanges(a.Listen, a.MachineNetwork) },
+		},
+		Imported: imported.Config{Guard: guard, Version: a.Version},
+	})
 }
 
 // admit answers the API server, and no other caller when it is known by a certificate, about the resources of the validators.
@@ -182,16 +194,23 @@ func (a *App) sweep(ctx context.Context, direct client.Reader, machines machine.
 	})
 }
 
+// knows is what the REST API asks beside the admin plane.
+type knows struct {
+	limits   *organization.Limits
+	prepares *prepare.Preparer
+	clusters *cluster.Validator
+}
+
 // addAPI adds the REST API. It answers as soon as the caches are filled and looked is closed: until then a status speaks of an
 // earlier life, and a caller that waits for a cluster would be told at once that it is ready. One object that cannot be
 // looked at does not keep the API from answering for long.
 func (a *App) addAPI(
-	ctx context.Context, d *apiServer, plane *engine.Plane, mgr ctrl.Manager, limits *organization.Limits, prepares *prepare.Preparer, looked <-chan struct{},
+	ctx context.Context, d *apiServer, plane *engine.Plane, mgr ctrl.Manager, what knows, looked <-chan struct{},
 ) error {
-	if err := limits.Follow(ctx, mgr.GetCache()); err != nil {
+	if err := what.limits.Follow(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
-	if err := a.assemble(ctx, d, plane.Config, mgr, limits, prepares); err != nil {
+	if err := a.assemble(ctx, d, plane.Config, mgr, what); err != nil {
 		return fmt.Errorf("assemble the API server: %w", err)
 	}
 	a.api.Store(d)

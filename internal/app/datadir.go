@@ -81,6 +81,8 @@ type settings struct {
 	Images         string       `json:"images,omitempty"`
 	// EgressAllowed is what the API servers of all organizations may call beside their own clusters.
 	EgressAllowed []egress.Destination `json:"egressAllowed,omitempty"`
+	// ImportAllowed is what the kubeconfigs of adopted clusters may lead to of what is closed to them.
+	ImportAllowed []egress.Destination `json:"importAllowed,omitempty"`
 	// Trust has the fingerprints of what was made once and is never to be made again, by file and name.
 	Trust map[string]map[string]string `json:"trust,omitempty"`
 	// mended says what was wrong with the file, when its copy took its place.
@@ -114,7 +116,10 @@ func (s *settings) merge(c Config) Config {
 	if c.EgressAllowed == nil {
 		c.EgressAllowed = s.EgressAllowed
 	}
-	s.EgressAllowed = c.EgressAllowed
+	if c.ImportAllowed == nil {
+		c.ImportAllowed = s.ImportAllowed
+	}
+	s.EgressAllowed, s.ImportAllowed = c.EgressAllowed, c.ImportAllowed
 	c.Images = cmp.Or(c.Images, s.Images)
 	c.Database = cmp.Or(c.Database, s.Database)
 	s.Database = c.Database

@@ -30,8 +30,9 @@ func SupportSettings(dir string) ([]byte, error) {
 		MachineNetwork string `json:"machineNetwork"`
 		Images         string `json:"images"`
 		EgressAllowed  int    `json:"egressAllowed"`
+		ImportAllowed  int    `json:"importAllowed"`
 	}{
-		s.Listen.String(), s.Domain, s.GatewayPort, s.IngressPort, s.APIPort, databaseKind(s.Database), s.AdminVersion, s.MachineNetwork.String(), s.Images, len(s.EgressAllowed),
+		s.Listen.String(), s.Domain, s.GatewayPort, s.IngressPort, s.APIPort, databaseKind(s.Database), s.AdminVersion, s.MachineNetwork.String(), s.Images, len(s.EgressAllowed), len(s.ImportAllowed),
 	}
 	return json.MarshalIndent(shown, "", "  ")
 }

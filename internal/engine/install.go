@@ -153,6 +153,9 @@ func InstallStore(ctx context.Context, c client.Client, store *Store) error {
 func installOnce(ctx context.Context, c client.Client) error {
 	marker := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: installedMarker}}
 	err := c.Get(ctx, client.ObjectKeyFromObject(marker), marker)
+	if err == nil {
+		return installImported(ctx, c, marker)
+	}
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -167,7 +170,24 @@ func installOnce(ctx context.Context, c client.Client) error {
 			return err
 		}
 	}
-	return nil
+	return installImported(ctx, c, marker)
+}
+
+// importedMarked is in the marker's data once the provisioner of adopted clusters was installed, which installations of before had not.
+const importedMarked = "imported"
+
+// installImported creates the provisioner of adopted clusters, once.
+func installImported(ctx context.Context, c client.Client, marker *corev1.ConfigMap) error {
+	if marker.Data[importedMarked] != "" {
+		return nil
+	}
+	imported := &v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "imported"}}
+	imported.Spec.Driver = "imported"
+	if err := ensure(ctx, c, imported); err != nil {
+		return err
+	}
+	marked := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: marker.Namespace, Name: marker.Name}, Data: map[string]string{importedMarked: "true"}}
+	return replace(ctx, c, marked)
 }
 
 // ensure creates an object that is not there.

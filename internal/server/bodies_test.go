@@ -95,7 +95,7 @@ func TestNamesThatNothingHas(t *testing.T) {
 }
 
 // freeKeys are the operations whose callers choose the keys of the body.
-var freeKeys = []string{"setProvisionerCredentials"}
+var freeKeys = []string{"setProvisionerCredentials", "setClusterCredentials"}
 
 // TestBodiesAreExact: what is in a body twice, or in other letters than the document has, is refused and not taken for
 // what it resembles.

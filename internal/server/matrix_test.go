@@ -91,6 +91,10 @@ func matrixOfRest() map[string]route {
 		"setProvisionerCredentials":    {from: "owner", body: `{"token":"t%d"}`},
 		"removeProvisionerCredentials": {from: "owner"},
 
+		"getClusterCredentials":    {from: "viewer"},
+		"setClusterCredentials":    {from: "operator", body: `{"kubeconfig":"k%d"}`},
+		"removeClusterCredentials": {from: "operator"},
+
 		"listClusters":   {from: "viewer"},
 		"getCluster":     {from: "viewer"},
 		"createCluster":  {from: "operator", body: `{"name":"new-%d","spec":{"version":"v1.36.3"}}`},

@@ -28,6 +28,9 @@ var notSecret = map[string]string{
 
 	"ProvisionerStatus.driver.credentials":       "says which ones the driver takes, without values",
 	"ProvisionerStatus.driver.credentials[].key": "is a name",
+
+	"ProvisionerStatus.driver.clusterCredentials":       "says which ones the driver takes, without values",
+	"ProvisionerStatus.driver.clusterCredentials[].key": "is a name",
 }
 
 // TestSecretFields: every field of the document that holds a secret says so, by format: password. Clients do not show

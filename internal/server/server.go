@@ -62,6 +62,8 @@ type Config struct {
 	Answers *idempotency.Store
 	// Issuer signs credentials for clusters.
 	Issuer *issuer.Issuer
+	// Adopted knows the clusters that others run.
+	Adopted secrets.Adopted
 	// Key signs cursors; 32 bytes, kept over restarts.
 	Key     []byte
 	Version string
@@ -130,7 +132,7 @@ func register(api huma.API, c Config, callers client.WithWatch, before *chain.Ch
 		return err
 	}
 	secrets.Register(api, secrets.Config{
-		Callers: callers, Own: c.Own, Rights: may, Providers: providers, Issuer: c.Issuer, Entries: c.Access.Entries, Now: c.Now,
+		Callers: callers, Own: c.Own, Rights: may, Providers: providers, Issuer: c.Issuer, Entries: c.Access.Entries, Adopted: c.Adopted, Now: c.Now,
 	})
 	accounts.Register(api, accounts.Config{Access: c.Access, Flows: flows, Providers: providers, Callers: callers, Rights: may})
 	auditlog.Register(api, c.Audit, may, before.Streams, c.Own, c.ClusterLog)

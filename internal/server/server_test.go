@@ -216,7 +216,7 @@ func (h *fixture) open(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.api, err = New(Config{
-		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog, Addons: someAddons{cached},
+		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog, Addons: someAddons{cached}, Adopted: someAdopted{},
 		Plane: plane, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, h.plane, time.Now),
 		Key: h.key, Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Ready: h.isReady,
 	})

@@ -46,6 +46,7 @@ type upFlags struct {
 	domain         string
 	machineNetwork string
 	egressAllow    []string
+	importAllow    []string
 	images         string
 	timeout        time.Duration
 }
@@ -100,6 +101,8 @@ until they are changed.`,
 	f.StringVar(&flags.machineNetwork, "machine-network", "", "IPv4 network from which each cluster gets a /24 for its machines on this host (default as before; at first 10.223.0.0/16)")
 	f.StringSliceVar(&flags.egressAllow, "egress-allow", nil, "address or range and port that API servers of all organizations may call beside their own clusters, such as 192.0.2.0/24:443, or none; may be repeated (default as before; at first none)")
 	_ = cmd.RegisterFlagCompletionFunc("egress-allow", command.NoCompletion)
+	f.StringSliceVar(&flags.importAllow, "import-allow", nil, "address or range and port that adopted clusters may be at although it is closed to them, such as 127.0.0.1:6443, or none; may be repeated (default as before; at first none)")
+	_ = cmd.RegisterFlagCompletionFunc("import-allow", command.NoCompletion)
 	f.StringVar(&flags.images, "images", "", "images that KQueen's own pods in clusters run: bundled (built with the programs of machines here) or upstream (pulled from registry.k8s.io and ghcr.io) (default as before; at first bundled where they are built)")
 	_ = cmd.RegisterFlagCompletionFunc("images", command.OneOf(prepare.Sources()...))
 	f.DurationVar(&flags.timeout, "timeout", 3*time.Minute, "maximum time to wait until everything is ready")
@@ -229,7 +232,12 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	if err != nil {
 		return app.Config{}, err
 	}
-	allowed, err := flags.allowed()
+	allowed, err := destinations("--egress-allow", flags.egressAllow, func(d egress.Destination) error { return d.Check(nil) })
+	if err != nil {
+		return app.Config{}, err
+	}
+	// What is closed to kubeconfigs of users is what this list is for.
+	adopted, err := destinations("--import-allow", flags.importAllow, func(egress.Destination) error { return nil })
 	if err != nil {
 		return app.Config{}, err
 	}
@@ -256,26 +264,26 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	return app.Config{
 		Engine: standalone.New(), Dir: dir, Program: self, Version: program.Version(), Releases: releases,
 		Listen: listen, GatewayPort: flags.gatewayPort, IngressPort: flags.ingressPort, APIPort: flags.apiPort, Database: os.Getenv(databaseVariable), Domain: flags.domain, MachineNetwork: machines, Images: flags.images,
-		EgressAllowed: allowed,
+		EgressAllowed: allowed, ImportAllowed: adopted,
 	}, nil
 }
 
-// allowed is what API servers may call beside their own clusters; nil when the user does not say.
-func (flags upFlags) allowed() ([]egress.Destination, error) {
-	switch strings.Join(flags.egressAllow, "") {
+// destinations reads the list of a flag; nil when the user does not say.
+func destinations(flag string, given []string, check func(egress.Destination) error) ([]egress.Destination, error) {
+	switch strings.Join(given, "") {
 	case "":
 		return nil, nil
 	case "none":
 		return []egress.Destination{}, nil
 	}
 	var all []egress.Destination
-	for _, text := range flags.egressAllow {
+	for _, text := range given {
 		d, err := egress.ParseDestination(text)
 		if err == nil {
-			err = d.Check(nil)
+			err = check(d)
 		}
 		if err != nil {
-			return nil, exit.Fail(exit.Usage, "--egress-allow: %w", err)
+			return nil, exit.Fail(exit.Usage, "%s: %w", flag, err)
 		}
 		all = append(all, d)
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -15,7 +14,7 @@ import (
 )
 
 func targetOf(c *calls, provisioner types.UID) target {
-	return target{calls: c, provisioner: &v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{UID: provisioner}}}
+	return target{calls: c, lane: provisioner}
 }
 
 // TestLateCallsTakeOneWorker: a provisioner that does not answer holds one worker at a time, and others none.
@@ -68,5 +67,36 @@ func TestRefusal(t *testing.T) {
 		if got := refusal(err, v1alpha1.ReasonProvisionerFailed); got.String() != want {
 			t.Errorf("want %s\ngot  %s", want, got)
 		}
+	}
+}
+
+// TestCrowd: clusters that are another outside each wait for none but those that were late, of which one is asked at a time.
+func TestCrowd(t *testing.T) {
+	c := &calls{deadline: 10 * time.Millisecond}
+	of := func(cluster types.UID) target { return target{calls: c, lane: cluster, crowd: "imported"} }
+	hang := func(ctx context.Context) (bool, error) { <-ctx.Done(); return true, ctx.Err() }
+	quick := func(context.Context) (bool, error) { return true, nil }
+	for _, cluster := range []types.UID{"a", "b"} {
+		if _, err := ask(t.Context(), of(cluster), hang); !errors.Is(err, errLate) {
+			t.Fatalf("the first call of %s: got %v", cluster, err)
+		}
+	}
+	within := func(context.Context) (bool, error) {
+		if _, err := ask(t.Context(), of("b"), quick); !errors.Is(err, errBusy) {
+			t.Errorf("two that were late are asked at once: got %v", err)
+		}
+		if got, err := ask(t.Context(), of("c"), quick); !got || err != nil {
+			t.Errorf("one that was never late is kept waiting: %v, %v", got, err)
+		}
+		return true, nil
+	}
+	if _, err := ask(t.Context(), of("a"), within); err != nil {
+		t.Error(err)
+	}
+	if _, err := ask(t.Context(), of("b"), quick); err != nil {
+		t.Errorf("after the other one: %v", err)
+	}
+	if len(c.lanes) != 0 {
+		t.Errorf("what is remembered after answers in time: %v", c.lanes)
 	}
 }

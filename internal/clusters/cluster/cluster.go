@@ -124,28 +124,26 @@ func (r *reconciler) accept(ctx context.Context, c *v1alpha1.Cluster) operator.O
 // look asks the driver how the cluster is, and notes what a status shows of it. The outcome says why there is nothing
 // to go on with: for the reason waiting when the driver has not begun, and failed when an error has no reason of its
 // own.
-func (r *reconciler) look(
-	ctx context.Context, c *v1alpha1.Cluster, waiting, failed string,
-) (target, provision.Observed, *operator.Outcome) {
-	t, refused := r.resolve(ctx, c)
-	if refused != nil {
-		return target{}, provision.Observed{}, refused
-	}
+func look(ctx context.Context, c *v1alpha1.Cluster, t target, waiting, failed string) (provision.Observed, *operator.Outcome) {
 	observed, err := t.observe(ctx)
 	if err != nil {
 		outcome := refusal(err, failed)
 		if errors.Is(err, provision.ErrNotFound) {
 			outcome = operator.Wait(waiting, "the provisioner has not begun yet", time.Second)
 		}
-		return target{}, provision.Observed{}, &outcome
+		return provision.Observed{}, &outcome
 	}
 	c.Status.Steps, c.Status.Endpoint, c.Status.Join = observed.Steps, observed.Endpoint, observed.Join
-	return t, observed, nil
+	return observed, nil
 }
 
 // provision says how far the driver is.
 func (r *reconciler) provision(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
-	_, observed, refused := r.look(ctx, c, v1alpha1.ReasonProvisioning, v1alpha1.ReasonProvisionerFailed)
+	t, refused := r.resolve(ctx, c)
+	if refused != nil {
+		return *refused
+	}
+	observed, refused := look(ctx, c, t, v1alpha1.ReasonProvisioning, v1alpha1.ReasonProvisionerFailed)
 	if refused != nil {
 		return *refused
 	}
@@ -153,7 +151,7 @@ func (r *reconciler) provision(ctx context.Context, c *v1alpha1.Cluster) operato
 		c.Status.Version = observed.Version
 	}
 	// A driver that reads through a cache may still see the cluster as it was before Ensure.
-	if observed.State == provision.Healthy && observed.Version != "" && observed.Version != c.Spec.Version {
+	if observed.State == provision.Healthy && observed.Version != "" && c.Spec.Version != "" && observed.Version != c.Spec.Version {
 		return operator.Wait(v1alpha1.ReasonProvisioning, "the cluster still runs "+observed.Version, observeInterval)
 	}
 	return judge(observed)

@@ -187,3 +187,30 @@ func (m *minting) MintKubeconfig(_ context.Context, of provision.Target, _ time.
 }
 
 var _ provision.KubeconfigMinter = (*minting)(nil)
+
+// given is a driver whose clusters are reached by what a user has set for each.
+type given struct{ driver }
+
+func (g given) Describe() provision.Description {
+	about := g.driver.Describe()
+	about.ClusterCredentials = []provision.Credential{{Key: "kubeconfig", Description: "What the cluster is reached by."}}
+	return about
+}
+
+func (g given) CheckCredentials(_ context.Context, of provision.Target) (provision.Credentials, error) {
+	if string(of.ClusterCredentials["kubeconfig"]) == "wrong" {
+		return of.ClusterCredentials, provision.ErrCredentials
+	}
+	return of.ClusterCredentials, nil
+}
+
+func (g given) Observe(ctx context.Context, of provision.Target) (provision.Observed, error) {
+	if _, err := g.CheckCredentials(ctx, of); err != nil {
+		return provision.Observed{}, err
+	}
+	o, err := g.driver.Observe(ctx, of)
+	o.Kubeconfig = nil
+	return o, err
+}
+
+var _ provision.CredentialChecker = given{}

@@ -27,7 +27,15 @@ const (
 
 // publish writes the admin kubeconfig into the cluster's Secret.
 func (r *reconciler) publish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
-	t, observed, refused := r.look(ctx, c, v1alpha1.ReasonKubeconfigPending, v1alpha1.ReasonKubeconfigPending)
+	t, refused := r.resolve(ctx, c)
+	if refused != nil {
+		return *refused
+	}
+	if _, ok := t.Driver.(provision.CredentialChecker); ok {
+		// Not published again: what reads a cluster's kubeconfig takes it for KQueen's own, and calls the server that it names unguarded.
+		return operator.Done(v1alpha1.ReasonKubeconfigSet, "KQueen reaches the cluster by the kubeconfig that was set for it")
+	}
+	observed, refused := look(ctx, c, t, v1alpha1.ReasonKubeconfigPending, v1alpha1.ReasonKubeconfigPending)
 	if refused != nil {
 		return *refused
 	}
@@ -122,8 +130,10 @@ func (r *reconciler) writeKubeconfig(ctx context.Context, c *v1alpha1.Cluster, k
 }
 
 func (r *reconciler) unpublish(ctx context.Context, c *v1alpha1.Cluster) operator.Outcome {
-	if err := r.removeSecret(ctx, c, c.KubeconfigSecret()); err != nil {
-		return operator.Retry(v1alpha1.ReasonKubeconfigPending, err)
+	for _, name := range []string{c.KubeconfigSecret(), c.CredentialsSecret()} {
+		if err := r.removeSecret(ctx, c, name); err != nil {
+			return operator.Retry(v1alpha1.ReasonKubeconfigPending, err)
+		}
 	}
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }

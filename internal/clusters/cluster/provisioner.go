@@ -74,6 +74,9 @@ func judgeDriver(driver provision.Driver, p *v1alpha1.Provisioner, credentials p
 	for _, c := range about.Credentials {
 		p.Status.Driver.Credentials = append(p.Status.Driver.Credentials, v1alpha1.DriverCredential(c))
 	}
+	for _, c := range about.ClusterCredentials {
+		p.Status.Driver.ClusterCredentials = append(p.Status.Driver.ClusterCredentials, v1alpha1.DriverCredential(c))
+	}
 	err := schema.Check("spec.parameters", about.ProvisionerSchema, rawOf(p.Spec.Parameters))
 	if bad, ok := errors.AsType[*invalid.Error](err); ok {
 		return operator.Stalled(v1alpha1.ReasonParametersInvalid, "%v", bad)

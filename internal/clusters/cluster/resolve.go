@@ -14,6 +14,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -31,6 +33,8 @@ type target struct {
 	provision.Driver
 	want        provision.Desired
 	provisioner *v1alpha1.Provisioner
+	// lane is what shares the calls of the driver, and crowd what such lanes share when they are slow; empty for none.
+	lane, crowd types.UID
 	// settings is a digest of what decides where the driver looks for the cluster.
 	settings string
 	calls    *calls
@@ -80,7 +84,8 @@ func (f finder) find(ctx context.Context, c *v1alpha1.Cluster) (target, error) {
 	if driver == nil {
 		return target{}, missing(v1alpha1.ReasonProvisionerNotReady, "provisioner %q asks for the driver %q, which this installation does not have", ref.Name, p.Spec.Driver)
 	}
-	wanted := driver.Describe().Credentials
+	about := driver.Describe()
+	wanted := about.Credentials
 	secret, err := readCredentials(ctx, f.secrets, p, wanted)
 	if err != nil {
 		return target{}, err
@@ -88,15 +93,39 @@ func (f finder) find(ctx context.Context, c *v1alpha1.Cluster) (target, error) {
 	if err := provision.CheckCredentials(wanted, secret.Data); err != nil {
 		return target{}, missing(v1alpha1.ReasonCredentialsMissing, "provisioner %q: %v; see: kqueen provisioner credentials set", ref.Name, err)
 	}
+	own, err := readClusterCredentials(ctx, f.secrets, c, about.ClusterCredentials)
+	if err != nil {
+		return target{}, err
+	}
 	want := provision.Desired{
 		Target: provision.Target{
 			Ref:                   provision.Ref{UID: c.UID, Namespace: c.Namespace, Name: c.Name},
 			ProvisionerParameters: rawOf(p.Spec.Parameters), ClusterParameters: rawOf(c.Spec.Parameters),
-			Credentials: secret.Data,
+			Credentials: secret.Data, ClusterCredentials: own,
 		},
 		Version: c.Spec.Version, Network: c.Spec.Network, PodSecurity: c.Spec.PodSecurity, AuditLog: c.Spec.AuditLog,
 	}
-	return target{Driver: driver, want: want, provisioner: p, settings: settingsOf(p, secret), calls: f.calls}, nil
+	t := target{Driver: driver, want: want, provisioner: p, settings: settingsOf(p, secret), calls: f.calls, lane: p.UID}
+	if len(about.ClusterCredentials) > 0 {
+		t.lane, t.crowd = c.UID, p.UID // each cluster is another outside
+	}
+	return t, nil
+}
+
+// readClusterCredentials reads what a user has set for a cluster; nil where there is nothing, and where the driver takes nothing.
+func readClusterCredentials(ctx context.Context, r client.Reader, c *v1alpha1.Cluster, wanted []provision.Credential) (provision.Credentials, error) {
+	if len(wanted) == 0 || c.UID == "" {
+		return nil, nil
+	}
+	secret := &corev1.Secret{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.CredentialsSecret()}, secret)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, c) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the credentials of cluster %s: %w", c.Name, err)
+	}
+	return secret.Data, nil
 }
 
 // readCredentials reads the Secret with a provisioner's credentials. It is empty where there is none, and where the
@@ -135,6 +164,11 @@ func (r *reconciler) resolve(ctx context.Context, c *v1alpha1.Cluster) (target, 
 	if err != nil {
 		refused := refusal(err, v1alpha1.ReasonProvisionerNotReady)
 		return target{}, &refused
+	}
+	if err := provision.CheckCredentials(t.Describe().ClusterCredentials, t.want.ClusterCredentials); err != nil {
+		// No watch tells of Secrets.
+		waiting := operator.Wait(v1alpha1.ReasonCredentialsMissing, fmt.Sprintf("%v; set it: kqueen cluster import %s --kubeconfig FILE", err, c.Name), credentialsLook)
+		return target{}, &waiting
 	}
 	return t, nil
 }
@@ -207,6 +241,8 @@ func refusal(err error, reason string) operator.Outcome {
 	switch {
 	case errors.Is(err, provision.ErrUnreachable):
 		return operator.Unknown(v1alpha1.ReasonProvisionerUnreachable, err, 0)
+	case errors.Is(err, provision.ErrCredentials):
+		return operator.RetryAfter(v1alpha1.ReasonCredentialsRefused, err, credentialsLook)
 	case errors.Is(err, provision.ErrCapacity):
 		return operator.RetryAfter(v1alpha1.ReasonInsufficientCapacity, err, capacityLook)
 	}

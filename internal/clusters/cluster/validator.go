@@ -60,8 +60,10 @@ func (v *Validator) validate(ctx context.Context, old, c *v1alpha1.Cluster) erro
 	})
 }
 
+func (v *Validator) bound() { v.calls.deadline = admissionDeadline }
+
 func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
-	v.once.Do(func() { v.calls.deadline = admissionDeadline })
+	v.once.Do(v.bound)
 	t, err := finder{provisioners: v.Client, secrets: v.Client, drivers: v.Drivers, calls: &v.calls}.find(ctx, c)
 	if err != nil {
 		return err
@@ -73,10 +75,63 @@ func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
 			return err
 		}
 	}
+	if _, ok := t.Driver.(provision.CredentialChecker); ok && len(c.Spec.Addons) > 0 {
+		return invalid.New("spec.addons", "KQueen runs no addons in a cluster that it has adopted; leave them out")
+	}
 	if old == nil {
 		return t.check(ctx, nil)
 	}
 	before := t.want
 	before.Version, before.Network, before.PodSecurity, before.ClusterParameters = old.Spec.Version, old.Spec.Network, old.Spec.PodSecurity, rawOf(old.Spec.Parameters)
 	return t.check(ctx, &before)
+}
+
+// TakesNodes says whether a cluster can have node pools: those that KQueen has adopted keep the nodes that they have. What is said of a
+// cluster that cannot be looked at is for its reconciler to say.
+func (v *Validator) TakesNodes(ctx context.Context, cluster client.ObjectKey) error {
+	c := &v1alpha1.Cluster{}
+	if err := v.Client.Get(ctx, cluster, c); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	adopted, err := v.Adopted(ctx, c)
+	if adopted {
+		return invalid.New("spec.clusterName", "cluster %s was adopted: its nodes are managed where it was created, and KQueen adds none", c.Name)
+	}
+	return err
+}
+
+// Adopted says whether a cluster is one that others run, which KQueen reaches by what a user has set.
+func (v *Validator) Adopted(ctx context.Context, c *v1alpha1.Cluster) (bool, error) {
+	p := &v1alpha1.Provisioner{}
+	if err := v.Client.Get(ctx, client.ObjectKey{Namespace: c.Spec.ProvisionerRef.Namespace, Name: c.Spec.ProvisionerRef.Name}, p); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	_, ok := v.Drivers[p.Spec.Driver].(provision.CredentialChecker)
+	return ok, nil
+}
+
+// CheckCredentials says whether a cluster takes credentials that a user sets for it, and returns them as they are to be kept; nil
+// when they cannot be. Those that it refuses, or that cannot be tried because it does not answer, come with the error.
+func (v *Validator) CheckCredentials(ctx context.Context, c *v1alpha1.Cluster, values map[string][]byte) (map[string][]byte, error) {
+	v.once.Do(v.bound)
+	t, err := finder{provisioners: v.Client, secrets: v.Client, drivers: v.Drivers, calls: &v.calls}.find(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	checker, ok := t.Driver.(provision.CredentialChecker)
+	if !ok {
+		return nil, invalid.New("", "cluster %s was not adopted, and takes no credentials", c.Name)
+	}
+	if err := provision.CheckCredentials(t.Describe().ClusterCredentials, values); err != nil {
+		return nil, err
+	}
+	of := t.want.Target
+	of.ClusterCredentials = values
+	var kept provision.Credentials
+	_, err = ask(ctx, t, func(ctx context.Context) (struct{}, error) {
+		var err error
+		kept, err = checker.CheckCredentials(ctx, of)
+		return struct{}{}, err
+	})
+	return kept, err
 }

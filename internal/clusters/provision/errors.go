@@ -10,6 +10,8 @@ var (
 	ErrNotFound = errors.New("cluster not found")
 	// ErrUnreachable says that the outside did not answer, or not yet: how the cluster is cannot be told.
 	ErrUnreachable = errors.New("the provisioner cannot be reached")
+	// ErrCredentials says that the cluster refuses the credentials that its user has set.
+	ErrCredentials = errors.New("the cluster refuses the credentials")
 	// ErrCapacity says that the outside has no capacity, or that a quota out there is used up. Trying again soon is no use.
 	ErrCapacity = errors.New("there is no capacity")
 )

@@ -33,6 +33,15 @@ type Minted struct {
 	Ends time.Time
 }
 
+// CredentialChecker reaches its clusters by the credentials that users set for each, which are its
+// [Description.ClusterCredentials]. No kubeconfig of such a cluster is published, and it gets no node pools.
+type CredentialChecker interface {
+	// CheckCredentials says whether the cluster of a target takes its ClusterCredentials, and returns them as they are to be kept.
+	// It changes nothing. Credentials that cannot be used are an *invalid.Error, those that the cluster refuses are
+	// [ErrCredentials], and ErrUnreachable when it does not answer; with these two they are returned, too.
+	CheckCredentials(ctx context.Context, of Target) (Credentials, error)
+}
+
 // NodePooler has the outside make, mend and replace the nodes of a cluster. They belong to the cluster: Delete of the
 // cluster removes them.
 type NodePooler interface {

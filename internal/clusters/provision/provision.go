@@ -54,6 +54,10 @@ type Description struct {
 	// Credentials are those that the driver takes, in the order in which a form asks for them; nil for none. A driver
 	// is not called before those that are not optional are set.
 	Credentials []Credential
+	// ClusterCredentials are those that users set for each cluster, where it is reached by what is its user's own; nil for none.
+	// Nothing is asked of a cluster before those that are not optional are set. A driver that has some is a
+	// [CredentialChecker].
+	ClusterCredentials []Credential
 	// Owns lists kinds whose objects the driver makes with the Cluster as their owner: the Cluster is reconciled when
 	// one changes.
 	Owns []client.Object
@@ -74,12 +78,14 @@ type Target struct {
 	ProvisionerParameters, ClusterParameters json.RawMessage
 	// Credentials of the Provisioner; nil where the driver takes none.
 	Credentials Credentials
+	// ClusterCredentials are those of this cluster; nil where the driver takes none. Delete and Check do without.
+	ClusterCredentials Credentials
 }
 
 // Desired is a cluster as a user wants it.
 type Desired struct {
 	Target
-	// Version of Kubernetes, such as "v1.36.3".
+	// Version of Kubernetes, such as "v1.36.3"; empty when its user named none. A driver that creates clusters refuses that.
 	Version string
 	// Network is the cluster's addressing.
 	Network v1alpha1.Network
@@ -118,7 +124,7 @@ type Observed struct {
 	// Endpoint is the URL of the API server; empty while there is none.
 	Endpoint string
 	// Kubeconfig is for the cluster's administrator; nil while there is none, and where the driver is a
-	// [KubeconfigMinter]. It is a secret.
+	// [KubeconfigMinter] or a [CredentialChecker]. It is a secret.
 	Kubeconfig []byte
 	// Join is how nodes reach the API server; nil while that is not known, and where the driver makes the nodes itself.
 	Join *v1alpha1.JoinEndpoint

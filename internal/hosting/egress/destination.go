@@ -76,7 +76,9 @@ func (d Destination) Compare(other Destination) int {
 	return cmp.Or(d.Range.Compare(other.Range), cmp.Compare(d.Port, other.Port))
 }
 
-// holds says whether a call goes there.
+// Holds says whether a call goes there.
+func (d Destination) Holds(target netip.AddrPort) bool { return d.holds(target) }
+
 func (d Destination) holds(target netip.AddrPort) bool {
 	return d.Port == target.Port() && d.Range.Contains(target.Addr())
 }
@@ -135,6 +137,17 @@ func closedAs(as string, ranges ...string) []Closed {
 		out = append(out, Closed{netip.MustParsePrefix(r), as})
 	}
 	return out
+}
+
+// ClosedAnywhere says what an address is that means the same on every host, or is the metadata of a cloud, such as "the loopback
+// addresses"; empty when it is none of these. It is pure.
+func ClosedAnywhere(addr netip.Addr) string {
+	for _, c := range slices.Concat(special, metadata) {
+		if c.Range.Contains(addr) {
+			return c.As
+		}
+	}
+	return ""
 }
 
 func isIn(closed []Closed, addr netip.Addr) bool {

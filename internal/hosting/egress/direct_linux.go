@@ -5,23 +5,31 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
-// direct connects from this host with another one. The kernel is asked where the address leads, because a host answers at more
-// addresses than its interfaces have: at ranges that are routed to it, and at the first address of each network of IPv6 while it
-// forwards.
+// direct connects from this host with another one.
 func direct(ctx context.Context, target netip.AddrPort) (net.Conn, error) {
-	routes, err := netlink.RouteGet(target.Addr().AsSlice())
+	here, err := LeadsHere(target.Addr())
 	if err != nil {
-		return nil, fmt.Errorf("look for the route to %s: %w", target.Addr(), err)
+		return nil, err
 	}
-	for _, r := range routes {
-		if r.Type != unix.RTN_UNICAST {
-			return nil, &refusedError{target.String(), "it leads to the host; " + instead}
-		}
+	if here {
+		return nil, &refusedError{target.String(), "it leads to the host; " + instead}
 	}
 	return (&net.Dialer{}).DialContext(ctx, "tcp", target.String())
+}
+
+// LeadsHere says whether an address leads to this host, or nowhere else. The kernel is asked, because a host answers at more
+// addresses than its interfaces have: at ranges that are routed to it, and at the first address of each network of IPv6 while it
+// forwards.
+func LeadsHere(addr netip.Addr) (bool, error) {
+	routes, err := netlink.RouteGet(addr.AsSlice())
+	if err != nil {
+		return false, fmt.Errorf("look for the route to %s: %w", addr, err)
+	}
+	return slices.ContainsFunc(routes, func(r netlink.Route) bool { return r.Type != unix.RTN_UNICAST }), nil
 }

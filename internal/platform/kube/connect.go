@@ -100,6 +100,11 @@ func (w warnings) HandleWarningHeader(code int, _, text string) {
 	}
 }
 
+// Bounded ends every call by next but a watch after [CallDeadline].
+func Bounded(next http.RoundTripper) http.RoundTripper {
+	return &deadline{next: next, limit: CallDeadline}
+}
+
 // deadline bounds calls. rest.Config.Timeout cannot be used, because it also ends watches.
 type deadline struct {
 	next  http.RoundTripper

@@ -85,7 +85,7 @@ func actionOf(o operator.Object) string {
 		switch {
 		case o.Status.Version == "" || !is(v1alpha1.ConditionKubeconfigReady):
 			return rest.ActionCreate
-		case o.Status.Version != o.Spec.Version:
+		case o.Spec.Version != "" && o.Status.Version != o.Spec.Version:
 			return rest.ActionUpgrade
 		}
 	case *v1alpha1.NodePool:

@@ -30,6 +30,7 @@ type clusterAccess struct {
 	rights       *rights.Rights
 	issuer       *issuer.Issuer
 	entries      Entries
+	adopted      Adopted
 }
 
 func (h *clusterAccess) register(api huma.API) {
@@ -82,6 +83,13 @@ func (h *clusterAccess) mayEnter(ctx context.Context, in OfCluster, asked string
 	}
 	r.Object.UID = string(c.UID)
 	r.Detail = map[string]string{"access": granted}
+	adopted, err := h.adopted.Adopted(ctx, c)
+	if err != nil {
+		return nil, "", problem.Explain(err)
+	}
+	if adopted { // it does not know KQueen's credentials, and the kubeconfig that was set is handed out to no caller
+		return nil, "", problem.New(http.StatusConflict, rest.CodeConflict, "the cluster was adopted, and cannot be entered through KQueen yet; use the credentials that you have where it was created")
+	}
 	return c, granted, nil
 }
 

@@ -83,9 +83,14 @@ func (h *credentials) getCredentials(ctx context.Context, in *OfProvisioner) (*c
 	if err != nil {
 		return nil, err
 	}
+	return keysOf(ctx, h.own, client.ObjectKey{Namespace: p.Namespace, Name: p.CredentialsSecret()})
+}
+
+// keysOf tells which credentials a Secret holds.
+func keysOf(ctx context.Context, own client.Client, at client.ObjectKey) (*chain.Answer[rest.CredentialKeys], error) {
 	out := rest.CredentialKeys{Keys: []string{}}
 	secret := &corev1.Secret{}
-	err = h.own.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: p.CredentialsSecret()}, secret)
+	err := own.Get(ctx, at, secret)
 	if apierrors.IsNotFound(err) {
 		return &chain.Answer[rest.CredentialKeys]{Body: out}, nil
 	}
@@ -113,16 +118,20 @@ func (h *credentials) setCredentials(ctx context.Context, in *setCredentialsInpu
 	if err != nil {
 		return nil, err
 	}
-	if wrong := checkCredentials(in.Body); len(wrong) > 0 {
+	if wrong := checkCredentials(in.Body, maxCredentialValue); len(wrong) > 0 {
 		return nil, problem.New(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid", wrong...)
 	}
 	keys := strings.Join(slices.Sorted(maps.Keys(in.Body)), ",")
 	chain.Of(ctx).Detail = map[string]string{"keys": keys}
-	want := h.credentialsOf(p, in.Body)
+	return nil, replaceSecret(ctx, h.own, h.credentialsOf(p, in.Body), in.DryRun)
+}
+
+// replaceSecret writes a Secret whatever is there, and explains why it could not.
+func replaceSecret(ctx context.Context, own client.Client, want *corev1.Secret, dry bool) error {
 	for try := 1; ; try++ {
-		err := h.writeSecret(ctx, want.DeepCopy(), in.DryRun)
+		err := writeSecret(ctx, own, want.DeepCopy(), dry)
 		if err == nil || try == credentialTries || !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
-			return nil, withoutSecret(err)
+			return withoutSecret(err)
 		}
 	}
 }
@@ -142,15 +151,15 @@ func (h *credentials) credentialsOf(p *v1alpha1.Provisioner, values map[string]s
 	}
 }
 
-func (h *credentials) writeSecret(ctx context.Context, want *corev1.Secret, dry bool) error {
+func writeSecret(ctx context.Context, own client.Client, want *corev1.Secret, dry bool) error {
 	have := &corev1.Secret{}
-	err := h.own.Get(ctx, client.ObjectKeyFromObject(want), have)
+	err := own.Get(ctx, client.ObjectKeyFromObject(want), have)
 	if apierrors.IsNotFound(err) {
 		options := []client.CreateOption{}
 		if dry {
 			options = append(options, client.DryRunAll)
 		}
-		return h.own.Create(ctx, want, options...)
+		return own.Create(ctx, want, options...)
 	}
 	if err != nil {
 		return err
@@ -160,7 +169,7 @@ func (h *credentials) writeSecret(ctx context.Context, want *corev1.Secret, dry 
 	if dry {
 		options = append(options, client.DryRunAll)
 	}
-	return h.own.Update(ctx, want, options...)
+	return own.Update(ctx, want, options...)
 }
 
 // withoutSecret explains what writing a Secret ended with. Of the API server's words only its verdict is handed on,
@@ -176,7 +185,7 @@ func withoutSecret(err error) error {
 }
 
 // checkCredentials says what is wrong with credentials, and never a value. It is pure.
-func checkCredentials(values map[string]string) []rest.FieldError {
+func checkCredentials(values map[string]string, most int) []rest.FieldError {
 	if len(values) == 0 || len(values) > maxCredentialKeys {
 		return []rest.FieldError{{Detail: fmt.Sprintf("has %d keys; want 1 to %d (to remove all of them, DELETE)", len(values), maxCredentialKeys)}}
 	}
@@ -191,8 +200,8 @@ func checkCredentials(values map[string]string) []rest.FieldError {
 			wrong = append(wrong, rest.FieldError{Pointer: at, Detail: "is not a key; want at most 64 letters, digits, '-', '_' and '.'"})
 		case value == "":
 			wrong = append(wrong, rest.FieldError{Pointer: at, Detail: "is empty; leave it out"})
-		case len(value) > maxCredentialValue:
-			wrong = append(wrong, rest.FieldError{Pointer: at, Detail: fmt.Sprintf("has %d bytes; want at most %d", len(value), maxCredentialValue)})
+		case len(value) > most:
+			wrong = append(wrong, rest.FieldError{Pointer: at, Detail: fmt.Sprintf("has %d bytes; want at most %d", len(value), most)})
 		}
 	}
 	if sum > maxCredentials {
@@ -212,10 +221,14 @@ func (h *credentials) removeCredentials(ctx context.Context, in *removeCredentia
 	if err != nil {
 		return nil, err
 	}
+	return nil, removeSecret(ctx, h.own, client.ObjectKey{Namespace: p.Namespace, Name: p.CredentialsSecret()}, in.DryRun)
+}
+
+func removeSecret(ctx context.Context, own client.Client, at client.ObjectKey, dry bool) error {
 	options := []client.DeleteOption{}
-	if in.DryRun {
+	if dry {
 		options = append(options, client.DryRunAll)
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.CredentialsSecret()}}
-	return nil, problem.Explain(client.IgnoreNotFound(h.own.Delete(ctx, secret, options...)))
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name}}
+	return problem.Explain(client.IgnoreNotFound(own.Delete(ctx, secret, options...)))
 }

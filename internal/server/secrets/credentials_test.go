@@ -30,7 +30,7 @@ func TestCheckCredentials(t *testing.T) {
 		"Unicode": {map[string]string{"schlüssel": "x"}, []string{"/schlüssel"}},
 	} {
 		var got []string
-		for _, e := range checkCredentials(tc.values) {
+		for _, e := range checkCredentials(tc.values, maxCredentialValue) {
 			got = append(got, e.Pointer)
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {

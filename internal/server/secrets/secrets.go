@@ -1,5 +1,5 @@
-// Package secrets serves what the REST API takes in and hands out beside objects: credentials of provisioners and of
-// identity providers go in and do not come out; credentials and kubeconfigs for clusters, and tokens that machines join with,
+// Package secrets serves what the REST API takes in and hands out beside objects: credentials of provisioners, of
+// adopted clusters and of identity providers go in and do not come out; credentials and kubeconfigs for clusters, and tokens that machines join with,
 // are handed out, and the audit log has each. No caller may read Secrets: KQueen reads and writes them itself, after the API
 // server has said that the caller may do as much with the object that they belong to.
 package secrets
@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/server/rights"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/identityprovider"
@@ -26,7 +27,18 @@ type Config struct {
 	// Issuer signs credentials for clusters, and Entries knows what they end with.
 	Issuer  *issuer.Issuer
 	Entries Entries
+	// Adopted knows the clusters that others run.
+	Adopted Adopted
 	Now     func() time.Time
+}
+
+// Adopted knows the clusters that others run, and by what KQueen reaches them.
+type Adopted interface {
+	// Adopted says whether a cluster is one.
+	Adopted(ctx context.Context, c *v1alpha1.Cluster) (bool, error)
+	// CheckCredentials says whether the cluster takes these, and returns them as they are to be kept; nil when they cannot be.
+	// Those that it refuses, or that cannot be tried because it does not answer, come with the error.
+	CheckCredentials(ctx context.Context, c *v1alpha1.Cluster, values map[string][]byte) (map[string][]byte, error)
 }
 
 // Entries notes who enters a cluster, as access.Entries does.
@@ -37,7 +49,8 @@ type Entries interface {
 // Register adds the operations to an API.
 func Register(api huma.API, c Config) {
 	(&credentials{c.Callers, c.Own, c.Rights, c.Now}).register(api)
-	(&clusterAccess{c.Callers, c.Own, c.Rights, c.Issuer, c.Entries}).register(api)
+	(&clusterCredentials{c.Callers, c.Own, c.Rights, c.Adopted, c.Now}).register(api)
+	(&clusterAccess{c.Callers, c.Own, c.Rights, c.Issuer, c.Entries, c.Adopted}).register(api)
 	(&join{c.Callers, c.Own, c.Rights, c.Now}).register(api)
 	(&clientSecrets{c.Callers, c.Rights, c.Providers, c.Now}).register(api)
 }

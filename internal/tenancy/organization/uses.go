@@ -70,7 +70,10 @@ func clusterUses(c *v1alpha1.Cluster, p *v1alpha1.Provisioner, store, level stri
 	if level = cmp.Or(c.Spec.PodSecurity, level); level != "" {
 		uses = append(uses, use{matterLevel, level, "spec.podSecurity"})
 	}
-	return append(uses, use{matterRelease, c.Spec.Version, "spec.version"})
+	if c.Spec.Version != "" {
+		uses = append(uses, use{matterRelease, c.Spec.Version, "spec.version"})
+	}
+	return uses
 }
 
 // poolUses are those of a NodePool. It is pure.

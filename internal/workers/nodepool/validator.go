@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -19,10 +20,21 @@ import (
 type Validator struct {
 	// Possible are the providers that can say so, by name.
 	Possible map[string]machine.Possible
+	// Takes says whether a cluster can have pools; nil for all.
+	Takes func(ctx context.Context, cluster client.ObjectKey) error
 }
 
 // ValidateCreate refuses a pool whose provider cannot create its machines.
-func (v Validator) ValidateCreate(_ context.Context, p *v1alpha1.NodePool) (admission.Warnings, error) {
+func (v Validator) ValidateCreate(ctx context.Context, p *v1alpha1.NodePool) (admission.Warnings, error) {
+	if v.Takes != nil {
+		err := v.Takes(ctx, client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.ClusterName})
+		if bad, ok := errors.AsType[*invalid.Error](err); ok {
+			return nil, refused(p, field.Error{Type: field.ErrorTypeForbidden, Field: bad.Field, Detail: bad.Detail()})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	return nil, v.check(p)
 }
 
@@ -57,5 +69,9 @@ func (v Validator) check(p *v1alpha1.NodePool) error {
 		// The provider knows the spec of a machine, which is the template of the pool.
 		problem.Field, problem.Detail = strings.Replace(bad.Field, "spec.", "spec.template.", 1), bad.Detail()
 	}
+	return refused(p, problem)
+}
+
+func refused(p *v1alpha1.NodePool, problem field.Error) error {
 	return apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("NodePool").GroupKind(), p.Name, field.ErrorList{&problem})
 }

@@ -137,6 +137,7 @@ func subject(t *testing.T) provisiontest.Subject {
 		Progress: a.progress,
 		Outside:  a.outside,
 		Refused: map[string]provisiontest.Refusal{
+			"EmptyVersion":   {Change: func(d *provision.Desired) { d.Version = "" }, Field: "spec.version"},
 			"NoVersion":      {Change: func(d *provision.Desired) { d.Version = "latest" }, Field: "spec.version"},
 			"Loopback":       {Change: func(d *provision.Desired) { d.Network.PodCIDR = "127.0.0.0/16" }, Field: "spec.network.podCIDR"},
 			"HostNetwork":    {Change: func(d *provision.Desired) { d.Network.ServiceCIDR = "198.51.100.0/25" }, Field: "spec.network.serviceCIDR"},

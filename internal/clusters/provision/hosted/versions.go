@@ -29,6 +29,9 @@ func (d *Driver) Check(ctx context.Context, have *provision.Desired, want provis
 			return err
 		}
 	}
+	if want.Version == "" {
+		return d.noVersion(ctx)
+	}
 	version, err := release.ParseVersion(want.Version)
 	if err != nil {
 		return invalid.New("spec.version", "%v", err)
@@ -90,6 +93,18 @@ func (d *Driver) Versions(ctx context.Context, _ provision.Target, from string) 
 		names = append(names, version.String())
 	}
 	return names, nil
+}
+
+func (d *Driver) noVersion(ctx context.Context) error {
+	known, err := d.Versions(ctx, provision.Target{}, "")
+	if err != nil {
+		return err
+	}
+	newest := "one of a release; there is none yet"
+	if len(known) > 0 {
+		newest = strings.Join(known[max(0, len(known)-2):], " or ")
+	}
+	return invalid.Want("spec.version", "is missing: KQueen creates the cluster", newest)
 }
 
 func (d *Driver) unknownVersion(ctx context.Context, version string) error {

@@ -1,6 +1,7 @@
 package provisiontest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -96,4 +97,41 @@ func wrongCredentials(t *testing.T, s Subject) {
 		}
 	}
 	s.remove(t, want.Target)
+}
+
+// clusterCredentials: those that are right are taken, also as they are kept then, and nothing changes; those that are wrong say
+// nothing of the cluster, and do not keep it from being let go.
+func clusterCredentials(t *testing.T, s Subject) {
+	checker, ok := s.Driver.(provision.CredentialChecker)
+	if !ok {
+		t.Skip("the driver has no provision.CredentialChecker")
+	}
+	want := s.Want(t)
+	before := s.Outside(t, want.Namespace, want.Name)
+	kept, err := checker.CheckCredentials(t.Context(), want.Target)
+	if err != nil {
+		t.Fatalf("check right credentials: %v", err)
+	}
+	again := want.Target
+	again.ClusterCredentials = kept
+	if twice, err := checker.CheckCredentials(t.Context(), again); err != nil || !same(kept, twice) {
+		t.Errorf("what is kept is not taken again as it is: %v", err)
+	}
+	for _, key := range s.Driver.Describe().ClusterCredentials {
+		wrong := want.Target
+		wrong.ClusterCredentials = maps.Clone(want.ClusterCredentials)
+		wrong.ClusterCredentials[key.Key] = []byte("no-credential-is-this")
+		if _, err := checker.CheckCredentials(t.Context(), wrong); err == nil || bytes.Contains([]byte(err.Error()), wrong.ClusterCredentials[key.Key]) {
+			t.Errorf("check a wrong %s: want a failure that does not repeat it, got %v", key.Key, err)
+		}
+		if _, err := s.Driver.Observe(t.Context(), wrong); err == nil || errors.Is(err, provision.ErrNotFound) {
+			t.Errorf("Observe with a wrong %s: want a failure, got %v", key.Key, err)
+		}
+		if gone, err := s.Driver.Delete(t.Context(), wrong); err != nil || !gone {
+			t.Errorf("Delete with a wrong %s: want gone, got %v, %v", key.Key, gone, err)
+		}
+	}
+	if after := s.Outside(t, want.Namespace, want.Name); !same(before, after) {
+		t.Errorf("looking changed the outside: it was %v and is %v", before, after)
+	}
 }

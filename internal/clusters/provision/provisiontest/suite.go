@@ -53,6 +53,8 @@ type Subject struct {
 	Hang func(t *testing.T, ref provision.Ref) (answer func())
 	// NodePool returns a pool that a provision.NodePooler takes.
 	NodePool func(t *testing.T) provision.NodePool
+	// Adopts says that Want gives clusters of others: they are there before Ensure and after Delete, and no name or UID is in them.
+	Adopts bool
 	// Foreign makes a cluster out there that KQueen did not, and returns the id by which a provision.Adopter takes it.
 	Foreign func(t *testing.T, want provision.Desired) (id string)
 }
@@ -85,6 +87,7 @@ func Run(t *testing.T, make func(t *testing.T) Subject) {
 		"AnotherKQueenFindsThem":   anotherFindsThem,
 		"EndsWithItsContext":       endsWithItsContext,
 		"WrongCredentials":         wrongCredentials,
+		"ClusterCredentials":       clusterCredentials,
 		"Versions":                 versions,
 		"Kubeconfigs":              kubeconfigs,
 		"NodePools":                nodePools,
@@ -112,6 +115,10 @@ func describeIsWhole(t *testing.T, s Subject) {
 		t.Errorf("summary %q: want one sentence on one line", d.Summary)
 	}
 	describesCredentials(t, d.Credentials)
+	describesCredentials(t, d.ClusterCredentials)
+	if _, checks := s.Driver.(provision.CredentialChecker); checks != (len(d.ClusterCredentials) > 0) {
+		t.Error("a driver that takes credentials of clusters must be a CredentialChecker, and no other one")
+	}
 	for name, said := range map[string]json.RawMessage{"ProvisionerSchema": d.ProvisionerSchema, "ClusterSchema": d.ClusterSchema} {
 		var bad *invalid.Error
 		if err := schema.Check("x", said, nil); err != nil && !errors.As(err, &bad) {
@@ -175,6 +182,9 @@ func checkRefuses(t *testing.T, s Subject) {
 }
 
 func observeBefore(t *testing.T, s Subject) {
+	if s.Adopts {
+		t.Skip("the cluster is there before")
+	}
 	if _, err := s.Driver.Observe(t.Context(), s.Want(t).Target); !errors.Is(err, provision.ErrNotFound) {
 		t.Errorf("observe what was never made: want ErrNotFound, got %v", err)
 	}
@@ -186,7 +196,12 @@ func life(t *testing.T, s Subject) {
 	before := s.Outside(t, want.Namespace, want.Name)
 	o := s.healthy(t, want)
 	_, mints := s.Driver.(provision.KubeconfigMinter)
-	if o.Version != want.Version || o.Endpoint == "" || len(o.Kubeconfig) == 0 && !mints || len(o.Steps) == 0 {
+	_, given := s.Driver.(provision.CredentialChecker)
+	if given && len(o.Kubeconfig) > 0 {
+		t.Error("the credentials that a user has set are published as a kubeconfig")
+	}
+	mints = mints || given
+	if o.Version == "" || want.Version != "" && o.Version != want.Version || o.Endpoint == "" || len(o.Kubeconfig) == 0 && !mints || len(o.Steps) == 0 {
 		t.Errorf("a healthy cluster must have its version, endpoint, kubeconfig and steps, got version %q, endpoint %q, %d bytes, %d steps",
 			o.Version, o.Endpoint, len(o.Kubeconfig), len(o.Steps))
 	}
@@ -238,6 +253,9 @@ func deleteHalfMade(t *testing.T, s Subject) {
 
 // earlierNamesake: a cluster of the same name and another UID is not the one that is asked for.
 func earlierNamesake(t *testing.T, s Subject) {
+	if s.Adopts {
+		t.Skip("the cluster knows no name of ours")
+	}
 	first := s.Want(t)
 	s.healthy(t, first)
 	before := s.Outside(t, first.Namespace, first.Name)
@@ -353,7 +371,7 @@ func (s Subject) remove(t *testing.T, of provision.Target) {
 			t.Fatalf("delete: %v", err)
 		}
 		if gone {
-			if _, err := s.Driver.Observe(t.Context(), of); !errors.Is(err, provision.ErrNotFound) {
+			if _, err := s.Driver.Observe(t.Context(), of); !s.Adopts && !errors.Is(err, provision.ErrNotFound) {
 				t.Errorf("observe what is gone: want ErrNotFound, got %v", err)
 			}
 			return

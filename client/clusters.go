@@ -1,0 +1,39 @@
+package client
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"kqueen.io/kqueen/api/rest"
+)
+
+// GetClusterCredentials returns which credentials of an adopted cluster are set, without their values (operation
+// getClusterCredentials).
+func (c *Client) GetClusterCredentials(ctx context.Context, organization, cluster string) (*rest.CredentialKeys, error) {
+	return called[rest.CredentialKeys](ctx, c, "getClusterCredentials", nil, nil, organization, cluster)
+}
+
+// Setting says how credentials of an adopted cluster are set.
+type Setting struct {
+	// Force sets them also when the cluster refuses them or does not answer.
+	Force bool
+	// DryRun checks them, also with the cluster, and changes nothing.
+	DryRun bool
+}
+
+// SetClusterCredentials replaces the credentials by which an adopted cluster is reached (operation setClusterCredentials).
+func (c *Client) SetClusterCredentials(ctx context.Context, organization, cluster string, values map[string]string, how Setting) error {
+	query := url.Values{}
+	for name, set := range map[string]bool{"force": how.Force, "dryRun": how.DryRun} {
+		if set {
+			query.Set(name, strconv.FormatBool(set))
+		}
+	}
+	return c.call(ctx, "setClusterCredentials", query, values, nil, organization, cluster)
+}
+
+// RemoveClusterCredentials removes the credentials by which an adopted cluster is reached (operation removeClusterCredentials).
+func (c *Client) RemoveClusterCredentials(ctx context.Context, organization, cluster string) error {
+	return c.call(ctx, "removeClusterCredentials", nil, nil, nil, organization, cluster)
+}
