@@ -306,6 +306,10 @@ func (c *Cluster) Shared() *Status { return &c.Status.Status }
 // cluster's namespace, under the key KubeconfigKey.
 func (c *Cluster) KubeconfigSecret() string { return c.Name + "-kubeconfig" }
 
+// Attached says that the cluster exists without KQueen, which reaches it by credentials that a user has set: one that KQueen creates
+// has a version in its spec.
+func (c *Cluster) Attached() bool { return c.Spec.Version == "" }
+
 // IngressSecret is the name of the Secret with the authority and the default certificate of the cluster's Ingresses: ca.crt, ca.key,
 // tls.crt and tls.key. It is in the cluster's namespace.
 func (c *Cluster) IngressSecret() string { return c.Name + "-ingress" }

@@ -20,6 +20,7 @@ import (
 	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/problem"
 	"kqueen.io/kqueen/internal/server/rights"
+	"kqueen.io/kqueen/internal/server/socket"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
 	"kqueen.io/kqueen/internal/tenancy/role"
 )
@@ -30,7 +31,11 @@ type clusterAccess struct {
 	rights       *rights.Rights
 	issuer       *issuer.Issuer
 	entries      Entries
+	address      Address
 }
+
+// Address is where clients that cannot tell reach this server, and the PEM of the authority that signs its certificate.
+type Address func() (url string, authority []byte)
 
 func (h *clusterAccess) register(api huma.API) {
 	const one, tag = "/organizations/{organization}/clusters/{cluster}", "Clusters"
@@ -124,13 +129,9 @@ func (h *clusterAccess) issueKubeconfig(ctx context.Context, in *kubeconfigReque
 	if err != nil {
 		return nil, err
 	}
-	admin, err := h.adminKubeconfig(ctx, c)
+	way, err := h.way(ctx, in.Organization, c)
 	if err != nil {
 		return nil, err
-	}
-	way, err := clientcmd.RESTConfigFromKubeConfig(admin)
-	if err != nil {
-		return nil, problem.Explain(fmt.Errorf("read the kubeconfig of cluster %s: %w", c.Name, err))
 	}
 	name := in.Organization + "-" + in.Cluster
 	args := []string{"cluster", "credential", in.Cluster, "--org", in.Organization, "--access", granted}
@@ -141,13 +142,39 @@ func (h *clusterAccess) issueKubeconfig(ctx context.Context, in *kubeconfigReque
 		args = append(args, "--context", in.Body.Context)
 	}
 	made, err := pki.Kubeconfig(pki.KubeconfigParams{
-		Cluster: name, Context: name, User: name, Server: way.Host, TLSServerName: way.ServerName, CA: way.CAData,
+		Cluster: name, Context: name, User: name, Server: way.server, TLSServerName: way.serverName, CA: way.authority,
 		Exec: &pki.ExecUser{Command: "kqueen", Args: args, InstallHint: "Install kqueen, and sign in with: kqueen login"},
 	})
 	if err != nil {
 		return nil, problem.Explain(fmt.Errorf("write the kubeconfig of cluster %s: %w", c.Name, err))
 	}
 	return &chain.Answer[rest.Kubeconfig]{Body: rest.Kubeconfig{Kubeconfig: string(made), Access: granted}}, nil
+}
+
+// way is how a member reaches the Kubernetes API of a cluster.
+type way struct {
+	server, serverName string
+	authority          []byte
+}
+
+// way is the cluster's own for one that KQueen hosts, and by this server for one that exists without KQueen and takes no credential of it.
+func (h *clusterAccess) way(ctx context.Context, organization string, c *v1alpha1.Cluster) (way, error) {
+	if c.Attached() {
+		base, authority := h.address()
+		if _, local := socket.PeerOf(ctx); !local {
+			base = chain.Of(ctx).Base()
+		}
+		return way{server: base + rest.ClustersPath + "/" + organization + "/" + c.Name, authority: authority}, nil
+	}
+	admin, err := h.adminKubeconfig(ctx, c)
+	if err != nil {
+		return way{}, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(admin)
+	if err != nil {
+		return way{}, problem.Explain(fmt.Errorf("read the kubeconfig of cluster %s: %w", c.Name, err))
+	}
+	return way{config.Host, config.ServerName, config.CAData}, nil
 }
 
 func (h *clusterAccess) breakGlass(ctx context.Context, in *OfCluster) (*chain.Answer[rest.Kubeconfig], error) {
@@ -157,6 +184,9 @@ func (h *clusterAccess) breakGlass(ctx context.Context, in *OfCluster) (*chain.A
 	}
 	if err := chain.RequireFresh(ctx); err != nil {
 		return nil, err
+	}
+	if c.Attached() {
+		return nil, problem.New(http.StatusConflict, rest.CodeConflict, "the credentials that the cluster was imported with are KQueen's alone; its own operator has its administrator's")
 	}
 	admin, err := h.adminKubeconfig(ctx, c)
 	if err != nil {

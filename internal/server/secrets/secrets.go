@@ -26,6 +26,7 @@ type Config struct {
 	// Issuer signs credentials for clusters, and Entries knows what they end with.
 	Issuer  *issuer.Issuer
 	Entries Entries
+	Address Address
 	Now     func() time.Time
 }
 
@@ -37,7 +38,7 @@ type Entries interface {
 // Register adds the operations to an API.
 func Register(api huma.API, c Config) {
 	(&credentials{c.Callers, c.Own, c.Rights, c.Now}).register(api)
-	(&clusterAccess{c.Callers, c.Own, c.Rights, c.Issuer, c.Entries}).register(api)
+	(&clusterAccess{c.Callers, c.Own, c.Rights, c.Issuer, c.Entries, c.Address}).register(api)
 	(&join{c.Callers, c.Own, c.Rights, c.Now}).register(api)
 	(&clientSecrets{c.Callers, c.Rights, c.Providers, c.Now}).register(api)
 }
