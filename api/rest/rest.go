@@ -17,6 +17,10 @@ const Prefix = "/api/v1"
 // KubernetesPath begins the paths of the Kubernetes API of the admin plane, as far as users reach it.
 const KubernetesPath = "/kubernetes"
 
+// ClustersPath begins the paths of the Kubernetes APIs of imported clusters, as far as members reach them by KQueen: after it come the
+// organization, the cluster, and the path at the cluster's API server.
+const ClustersPath = "/clusters"
+
 // LocalSocket is the name of the socket, in the data directory of an installation, on which the owner of the machine calls
 // the API. As the server of a client it is "unix://" and the path.
 const LocalSocket = "api.sock"

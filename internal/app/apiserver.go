@@ -57,7 +57,9 @@ type apiServer struct {
 	// existed says that the database is not new: one that is gone is not made again.
 	existed bool
 	// closed says why nothing is answered that needs the database; nil when it is there.
-	closed   atomic.Pointer[error]
+	closed atomic.Pointer[error]
+	// ended are the ids of what credentials for a cluster were got with that has ended since, by audience.
+	ended    func(audience string) []string
 	server   *server.Server
 	issuer   *issuer.Issuer
 	listener net.Listener
@@ -142,8 +144,8 @@ func (a *App) assemble(
 	}
 	d.server, err = server.New(server.Config{
 		Plane: plane, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: d.audit, Limits: what.limits, Addons: what.prepares,
-		Adopted: what.clusters,
-		Issuer:  d.issuer, Answers: d.answers,
+		Adopted: what.clusters, Lead: a.lead, Ended: d.ended, Address: func() (string, []byte) { return a.apiAddress(), d.authority },
+		Issuer: d.issuer, Answers: d.answers,
 		ClusterLog: func(_ context.Context, plane types.UID) (*os.Root, error) {
 			return a.supervisor.Folder(string(plane), controlplane.AuditDir)
 		},

@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -42,6 +43,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/stage"
+	"kqueen.io/kqueen/internal/server/clusterapi"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/access/oidc"
 	"kqueen.io/kqueen/internal/tenancy/audit/kubeaudit"
@@ -201,6 +203,15 @@ type knows struct {
 	clusters *cluster.Validator
 }
 
+// lead is the way by which members reach the API server of an adopted cluster.
+func (a *App) lead(ctx context.Context, c *v1alpha1.Cluster) (clusterapi.Way, error) {
+	server, transport, err := a.connections.Load().Through(ctx, c)
+	if errors.Is(err, connection.ErrNotAdopted) {
+		err = clusterapi.ErrNotAdopted
+	}
+	return clusterapi.Way{Server: server, Transport: transport}, err
+}
+
 // addAPI adds the REST API. It answers as soon as the caches are filled and looked is closed: until then a status speaks of an
 // earlier life, and a caller that waits for a cluster would be told at once that it is ready. One object that cannot be
 // looked at does not keep the API from answering for long.
@@ -255,6 +266,7 @@ func (a *App) addReconcilers(
 	if err := mgr.Add(endings); err != nil {
 		return nil, err
 	}
+	d.ended = endings.Of
 	planes, err := controlplane.Setup(ctx, mgr, controlplane.Config{
 		Gates: gates, Releases: release.NewStore(a.Releases), Runner: a.planes(), Ask: kube.Ask,
 		Domain: a.Domain, GatewayAddress: a.gatewayAddress(), AdvertiseAddress: advertiseAddress(a.Listen),

@@ -142,15 +142,3 @@ func TestClusterCredentialsAttacks(t *testing.T) {
 		}
 	}
 }
-
-// TestAdoptedIsNotEntered: the kubeconfig that was set is handed out to no caller, not even in an emergency.
-func TestAdoptedIsNotEntered(t *testing.T) {
-	h := newFixture(t)
-	h.adopt(t)
-	for _, act := range []string{"credential", "kubeconfig", "breakglass"} {
-		a := h.do(t.Context(), t, "owner", "POST", "/api/v1/organizations/blue/clusters/adopted/"+act, "{}")
-		if a.status != http.StatusConflict || !strings.Contains(a.problem(t).Detail, "was adopted") {
-			t.Errorf("%s: %d %s", act, a.status, a.body)
-		}
-	}
-}

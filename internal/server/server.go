@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/docs"
 	"kqueen.io/kqueen/internal/platform/idempotency"
 	"kqueen.io/kqueen/internal/platform/kube"
@@ -28,6 +29,7 @@ import (
 	"kqueen.io/kqueen/internal/server/body"
 	"kqueen.io/kqueen/internal/server/catalogue"
 	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/clusterapi"
 	"kqueen.io/kqueen/internal/server/kubeapi"
 	"kqueen.io/kqueen/internal/server/objects"
 	"kqueen.io/kqueen/internal/server/pages"
@@ -64,6 +66,12 @@ type Config struct {
 	Issuer *issuer.Issuer
 	// Adopted knows the clusters that others run.
 	Adopted secrets.Adopted
+	// Address is where clients on the local socket reach this server by HTTPS.
+	Address secrets.Address
+	// Lead returns the way to an imported cluster, and Ended are the ids of what credentials for a cluster were got with that has ended
+	// since, by audience.
+	Lead  func(ctx context.Context, c *v1alpha1.Cluster) (clusterapi.Way, error)
+	Ended func(audience string) []string
 	// Key signs cursors; 32 bytes, kept over restarts.
 	Key     []byte
 	Version string
@@ -117,6 +125,7 @@ func New(c Config) (*Server, error) {
 	reference.Register(mux, s.api.OpenAPI())
 	registerProbes(mux, c, before)
 	kubeapi.Register(mux, kubeapi.Config{Plane: c.Plane, Callers: callers, Chain: before, Log: c.Log})
+	clusterapi.Register(mux, clusterapi.Config{Cache: c.Cache, Verify: c.Issuer.Verify, Ended: c.Ended, Lead: c.Lead, Chain: before, Log: c.Log})
 	mux.Handle(IssuerPath+"/", http.StripPrefix(IssuerPath, c.Issuer.Handler()))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { chain.WriteProblem(w, r, problem.NotFound()) })
 	return s, nil
@@ -132,7 +141,8 @@ func register(api huma.API, c Config, callers client.WithWatch, before *chain.Ch
 		return err
 	}
 	secrets.Register(api, secrets.Config{
-		Callers: callers, Own: c.Own, Rights: may, Providers: providers, Issuer: c.Issuer, Entries: c.Access.Entries, Adopted: c.Adopted, Now: c.Now,
+		Callers: callers, Own: c.Own, Rights: may, Providers: providers, Issuer: c.Issuer, Entries: c.Access.Entries, Adopted: c.Adopted,
+		Address: c.Address, Now: c.Now,
 	})
 	accounts.Register(api, accounts.Config{Access: c.Access, Flows: flows, Providers: providers, Callers: callers, Rights: may})
 	auditlog.Register(api, c.Audit, may, before.Streams, c.Own, c.ClusterLog)

@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,6 +67,10 @@ type fixture struct {
 	socket string
 	// logs is the folder with the audit log of every cluster.
 	logs string
+	// admin is how the plane is reached as its administrator.
+	admin *restclient.Config
+	// endings are the ids of what credentials for clusters were got with that has ended.
+	endings atomic.Pointer[[]string]
 	// tokens are sessions by who they are of: a role in blue, "admin", "red" (an owner there) or the name of one who belongs nowhere.
 	tokens map[string]string
 }
@@ -187,6 +192,7 @@ func (h *fixture) open(t *testing.T) {
 	t.Helper()
 	config := controlplanetest.Config(t)
 	config.QPS = -1
+	h.admin = config
 	plane, err := kube.Impersonate(config)
 	if err != nil {
 		t.Fatal(err)
@@ -217,6 +223,7 @@ func (h *fixture) open(t *testing.T) {
 	}
 	h.api, err = New(Config{
 		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog, Addons: someAddons{cached}, Adopted: someAdopted{},
+		Lead: h.lead, Ended: h.ended, Address: func() (string, []byte) { return "https://192.0.2.1:8443", []byte("authority") },
 		Plane: plane, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, h.plane, time.Now),
 		Key: h.key, Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Ready: h.isReady,
 	})

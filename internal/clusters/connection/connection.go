@@ -61,6 +61,8 @@ type connection struct {
 	// version is the Secret's UID and resource version.
 	version       string
 	looked, asked time.Time
+	// through is the way for the calls of others; nil where the cluster was not adopted.
+	through *way
 	// end closes connections that nothing is asked on; nil where the client library keeps them.
 	end func()
 }
@@ -134,8 +136,12 @@ func (c *Connections) make(secret *corev1.Secret, adopted bool) (connection, err
 		if err != nil {
 			return connection{}, err
 		}
+		through, err := c.from.Guard.through(kubeconfig)
+		if err != nil {
+			return connection{}, err
+		}
 		config := &rest.Config{Host: kubeconfig.server.String(), UserAgent: c.agent(), Transport: way, QPS: -1}
-		return connection{config: config, end: way.closeIdle}, nil
+		return connection{config: config, through: through, end: func() { way.closeIdle(); through.closeIdle() }}, nil
 	}
 	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data[v1alpha1.KubeconfigKey])
 	if err != nil {

@@ -29,7 +29,7 @@ func (c *Chain) identify(ctx huma.Context, next func(huma.Context)) {
 		next(&reading{ctx, known})
 		return
 	}
-	if p := c.admit(w, r, known); p != nil {
+	if p := c.admit(w, r, known, c.byToken); p != nil {
 		if e, ok := entryOf(ctx); ok && !known.Known() {
 			c.Recorder.Refused(ctx.Context(), e, p.Status)
 		}
@@ -39,10 +39,15 @@ func (c *Chain) identify(ctx huma.Context, next func(huma.Context)) {
 	next(&reading{huma.WithContext(ctx, with(ctx.Context(), known)), known})
 }
 
+// byToken authenticates the caller by a session or token of the REST API.
+func (c *Chain) byToken(r *http.Request, known *Request) error {
+	return c.Identities.Authenticate(r.Context(), known, BearerOf(r))
+}
+
 // admit authenticates the caller of a request and counts it in the caller's share, or returns why not; headers that belong to that
 // are set.
-func (c *Chain) admit(w http.ResponseWriter, r *http.Request, known *Request) *problem.Problem {
-	if err := c.Identities.Authenticate(r.Context(), known, bearerOf(r)); err != nil {
+func (c *Chain) admit(w http.ResponseWriter, r *http.Request, known *Request, who Authentication) *problem.Problem {
+	if err := who(r, known); err != nil {
 		known.Failure = err
 		if !problem.Refuses(err) {
 			return problem.Of(err)
@@ -76,7 +81,8 @@ func (r *reading) SetStatus(status int) {
 	r.below.SetStatus(status)
 }
 
-func bearerOf(r *http.Request) string {
+// BearerOf is the token that a request brings; empty for none.
+func BearerOf(r *http.Request) string {
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return ""

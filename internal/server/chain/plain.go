@@ -38,12 +38,21 @@ type Refusal func(w http.ResponseWriter, r *http.Request, p *problem.Problem)
 // the caller's share, and named in the context; what about says is in the audit log with its outcome. Refused requests are
 // answered by refuse.
 func (c *Chain) Plain(next http.Handler, about func(*http.Request) About, refuse Refusal) http.Handler {
+	return c.PlainFor(next, about, refuse, c.byToken)
+}
+
+// Authentication finds out whose a request is and notes it. Errors: access.ErrUnauthenticated; another one says that this could not
+// be found out.
+type Authentication func(r *http.Request, known *Request) error
+
+// PlainFor is [Chain.Plain] for callers who prove themselves otherwise.
+func (c *Chain) PlainFor(next http.Handler, about func(*http.Request) About, refuse Refusal, who Authentication) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		known, what := Of(r.Context()), about(r)
 		known.Arrive(r)
 		known.Object = what.Object
 		known.path = what.parameter
-		if p := c.admit(w, r, known); p != nil {
+		if p := c.admit(w, r, known, who); p != nil {
 			if what.Action != "" && !known.Known() {
 				c.Recorder.Refused(r.Context(), what.Entry, p.Status)
 			}

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +21,7 @@ import (
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/kubestatus"
 	"kqueen.io/kqueen/internal/server/problem"
 )
 
@@ -51,7 +51,7 @@ func Register(mux *http.ServeMux, c Config) {
 		Rewrite: h.rewrite, Transport: c.Plane.Transport, FlushInterval: -1, ModifyResponse: modify, ErrorHandler: unanswered,
 		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
 	}
-	mux.Handle(rest.KubernetesPath+"/", http.StripPrefix(rest.KubernetesPath, c.Chain.Plain(h, about, refuse)))
+	mux.Handle(rest.KubernetesPath+"/", http.StripPrefix(rest.KubernetesPath, c.Chain.Plain(h, about, kubestatus.Refuse)))
 }
 
 // about is what the audit log has of a request: what changes an object, and nothing else.
@@ -76,10 +76,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, status := read(r.Method, r.URL.Path, r.URL.Query())
 	switch {
 	case status != 0:
-		refuse(w, r, problem.New(status, rest.CodeNotFound, "the Kubernetes API has this not here; see "+rest.KubernetesPath+"/apis for what there is"))
+		kubestatus.Refuse(w, r, problem.New(status, rest.CodeNotFound, "the Kubernetes API has this not here; see "+rest.KubernetesPath+"/apis for what there is"))
 		return
 	case r.Header.Get("Upgrade") != "":
-		refuse(w, r, problem.New(http.StatusBadRequest, rest.CodeInvalid, "connections are not upgraded here; watch without WebSocket"))
+		kubestatus.Refuse(w, r, problem.New(http.StatusBadRequest, rest.CodeInvalid, "connections are not upgraded here; watch without WebSocket"))
 		return
 	}
 	ctx := context.WithValue(r.Context(), callKey{}, c)
@@ -87,7 +87,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		chain.Of(ctx).Detail = map[string]string{"operation": what.Operation}
 	}
 	if c.Verb == apiVerbWatch {
-		h.follow(w, r.WithContext(ctx))
+		if err := h.Chain.Follow(w, r.WithContext(ctx), h.Chain.Streams.Recheck, h.proxy.ServeHTTP); err != nil {
+			kubestatus.Refuse(w, r, problem.Of(err))
+		}
 		return
 	}
 	if c.changes() {
@@ -192,27 +194,5 @@ func unanswered(w http.ResponseWriter, r *http.Request, err error) {
 		return // the caller has gone away
 	}
 	w.Header().Set("Retry-After", "1")
-	refuse(w, r, problem.New(http.StatusServiceUnavailable, rest.CodeUnavailable, "the admin plane's API server does not answer now; retry in a moment"))
-}
-
-// refuse answers as API servers do, which their clients understand.
-func refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
-	reasons := map[int]metav1.StatusReason{
-		http.StatusUnauthorized: metav1.StatusReasonUnauthorized, http.StatusForbidden: metav1.StatusReasonForbidden,
-		http.StatusNotFound: metav1.StatusReasonNotFound, http.StatusMethodNotAllowed: metav1.StatusReasonMethodNotAllowed,
-		http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests, http.StatusServiceUnavailable: metav1.StatusReasonServiceUnavailable,
-		http.StatusBadRequest: metav1.StatusReasonBadRequest,
-	}
-	said := metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
-		Message: strings.TrimSpace(p.Detail + " (request " + chain.Of(r.Context()).ID + ")"), Reason: reasons[p.Status], Code: int32(p.Status),
-	}
-	data, err := json.Marshal(said)
-	if err != nil { // it is texts and a number
-		w.WriteHeader(http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(p.Status)
-	_, _ = w.Write(data)
+	kubestatus.Refuse(w, r, problem.New(http.StatusServiceUnavailable, rest.CodeUnavailable, "the admin plane's API server does not answer now; retry in a moment"))
 }

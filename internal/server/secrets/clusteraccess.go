@@ -20,6 +20,7 @@ import (
 	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/problem"
 	"kqueen.io/kqueen/internal/server/rights"
+	"kqueen.io/kqueen/internal/server/socket"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
 	"kqueen.io/kqueen/internal/tenancy/role"
 )
@@ -31,7 +32,11 @@ type clusterAccess struct {
 	issuer       *issuer.Issuer
 	entries      Entries
 	adopted      Adopted
+	address      Address
 }
+
+// Address is where clients that cannot tell reach this server, and the PEM of the authority that signs its certificate.
+type Address func() (url string, authority []byte)
 
 func (h *clusterAccess) register(api huma.API) {
 	const one, tag = "/organizations/{organization}/clusters/{cluster}", "Clusters"
@@ -83,13 +88,6 @@ func (h *clusterAccess) mayEnter(ctx context.Context, in OfCluster, asked string
 	}
 	r.Object.UID = string(c.UID)
 	r.Detail = map[string]string{"access": granted}
-	adopted, err := h.adopted.Adopted(ctx, c)
-	if err != nil {
-		return nil, "", problem.Explain(err)
-	}
-	if adopted { // it does not know KQueen's credentials, and the kubeconfig that was set is handed out to no caller
-		return nil, "", problem.New(http.StatusConflict, rest.CodeConflict, "the cluster was adopted, and cannot be entered through KQueen yet; use the credentials that you have where it was created")
-	}
 	return c, granted, nil
 }
 
@@ -132,13 +130,9 @@ func (h *clusterAccess) issueKubeconfig(ctx context.Context, in *kubeconfigReque
 	if err != nil {
 		return nil, err
 	}
-	admin, err := h.adminKubeconfig(ctx, c)
+	way, err := h.way(ctx, in.Organization, c)
 	if err != nil {
 		return nil, err
-	}
-	way, err := clientcmd.RESTConfigFromKubeConfig(admin)
-	if err != nil {
-		return nil, problem.Explain(fmt.Errorf("read the kubeconfig of cluster %s: %w", c.Name, err))
 	}
 	name := in.Organization + "-" + in.Cluster
 	args := []string{"cluster", "credential", in.Cluster, "--org", in.Organization, "--access", granted}
@@ -149,13 +143,43 @@ func (h *clusterAccess) issueKubeconfig(ctx context.Context, in *kubeconfigReque
 		args = append(args, "--context", in.Body.Context)
 	}
 	made, err := pki.Kubeconfig(pki.KubeconfigParams{
-		Cluster: name, Context: name, User: name, Server: way.Host, TLSServerName: way.ServerName, CA: way.CAData,
+		Cluster: name, Context: name, User: name, Server: way.server, TLSServerName: way.serverName, CA: way.authority,
 		Exec: &pki.ExecUser{Command: "kqueen", Args: args, InstallHint: "Install kqueen, and sign in with: kqueen login"},
 	})
 	if err != nil {
 		return nil, problem.Explain(fmt.Errorf("write the kubeconfig of cluster %s: %w", c.Name, err))
 	}
 	return &chain.Answer[rest.Kubeconfig]{Body: rest.Kubeconfig{Kubeconfig: string(made), Access: granted}}, nil
+}
+
+// way is how a member reaches the Kubernetes API of a cluster.
+type way struct {
+	server, serverName string
+	authority          []byte
+}
+
+// way is the cluster's own for one that KQueen hosts, and by this server for one that exists without KQueen and takes no credential of it.
+func (h *clusterAccess) way(ctx context.Context, organization string, c *v1alpha1.Cluster) (way, error) {
+	adopted, err := h.adopted.Adopted(ctx, c)
+	if err != nil {
+		return way{}, problem.Explain(err)
+	}
+	if adopted {
+		base, authority := h.address()
+		if _, local := socket.PeerOf(ctx); !local {
+			base = chain.Of(ctx).Base()
+		}
+		return way{server: base + rest.ClustersPath + "/" + organization + "/" + c.Name, authority: authority}, nil
+	}
+	admin, err := h.adminKubeconfig(ctx, c)
+	if err != nil {
+		return way{}, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(admin)
+	if err != nil {
+		return way{}, problem.Explain(fmt.Errorf("read the kubeconfig of cluster %s: %w", c.Name, err))
+	}
+	return way{config.Host, config.ServerName, config.CAData}, nil
 }
 
 func (h *clusterAccess) breakGlass(ctx context.Context, in *OfCluster) (*chain.Answer[rest.Kubeconfig], error) {
@@ -165,6 +189,13 @@ func (h *clusterAccess) breakGlass(ctx context.Context, in *OfCluster) (*chain.A
 	}
 	if err := chain.RequireFresh(ctx); err != nil {
 		return nil, err
+	}
+	adopted, err := h.adopted.Adopted(ctx, c)
+	if err != nil {
+		return nil, problem.Explain(err)
+	}
+	if adopted {
+		return nil, problem.New(http.StatusConflict, rest.CodeConflict, "the cluster was adopted, and the credentials that were set for it are KQueen's alone; those of its administrator are where it was created")
 	}
 	admin, err := h.adminKubeconfig(ctx, c)
 	if err != nil {

@@ -29,6 +29,7 @@ type Config struct {
 	Entries Entries
 	// Adopted knows the clusters that others run.
 	Adopted Adopted
+	Address Address
 	Now     func() time.Time
 }
 
@@ -50,7 +51,7 @@ type Entries interface {
 func Register(api huma.API, c Config) {
 	(&credentials{c.Callers, c.Own, c.Rights, c.Now}).register(api)
 	(&clusterCredentials{c.Callers, c.Own, c.Rights, c.Adopted, c.Now}).register(api)
-	(&clusterAccess{c.Callers, c.Own, c.Rights, c.Issuer, c.Entries, c.Adopted}).register(api)
+	(&clusterAccess{c.Callers, c.Own, c.Rights, c.Issuer, c.Entries, c.Adopted, c.Address}).register(api)
 	(&join{c.Callers, c.Own, c.Rights, c.Now}).register(api)
 	(&clientSecrets{c.Callers, c.Rights, c.Providers, c.Now}).register(api)
 }

@@ -1,4 +1,4 @@
-package kubeapi
+package chain
 
 import (
 	"context"
@@ -6,19 +6,18 @@ import (
 	"sync"
 	"time"
 
-	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/problem"
 )
 
-// follow serves a watch: it is counted as a stream, ends when its caller is not any more who they were, and when the server ends.
-// Clients of Kubernetes begin another one then, which says why they may not.
-func (h *handler) follow(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), chain.StreamLife)
+// Follow serves what goes on for long, such as a watch: it is counted as a stream, and ends within StreamLife, when the server ends, and
+// when still says that its caller may not go on. Clients begin another one then, which says why they may not. still is asked at every
+// heartbeat; an error that is no refusal (problem.Refuses) ends nothing. What Follow returns was not served.
+func (c *Chain) Follow(w http.ResponseWriter, r *http.Request, still func(context.Context) error, serve func(http.ResponseWriter, *http.Request)) error {
+	ctx, cancel := context.WithTimeout(r.Context(), StreamLife)
 	defer cancel()
-	end, err := h.Chain.Streams.Begin(ctx)
+	end, err := c.Streams.Begin(ctx)
 	if err != nil {
-		refuse(w, r, problem.Of(err))
-		return
+		return err
 	}
 	defer end()
 	out := &patient{ResponseWriter: w, control: http.NewResponseController(w)}
@@ -28,25 +27,26 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request) {
 	go func() {
 		defer close(ended)
 		defer cancel()
-		h.attend(ctx, out)
+		c.attend(ctx, out, still)
 	}()
-	h.proxy.ServeHTTP(out, r.WithContext(ctx))
+	serve(out, r.WithContext(ctx))
 	cancel()
 	<-ended
+	return nil
 }
 
-// attend keeps a watch open for as long as it may be, also when nothing is sent.
-func (h *handler) attend(ctx context.Context, out *patient) {
-	beat := time.NewTicker(chain.Heartbeat)
+// attend keeps a stream open for as long as it may be, also when nothing is sent.
+func (c *Chain) attend(ctx context.Context, out *patient, still func(context.Context) error) {
+	beat := time.NewTicker(Heartbeat)
 	defer beat.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-h.Chain.Streams.Closing():
+		case <-c.Streams.Closing():
 			return
 		case <-beat.C:
-			if err := h.Chain.Streams.Recheck(ctx); err != nil && problem.Refuses(err) {
+			if err := still(ctx); err != nil && problem.Refuses(err) {
 				return
 			}
 			out.extend()
@@ -69,7 +69,7 @@ func (p *patient) extend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.writing {
-		_ = p.control.SetWriteDeadline(time.Now().Add(chain.Slowest))
+		_ = p.control.SetWriteDeadline(time.Now().Add(Slowest))
 	}
 }
 
