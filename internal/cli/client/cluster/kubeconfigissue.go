@@ -32,7 +32,11 @@ func (k *kubeconfigs) get(cmd *cobra.Command, name string) ([]byte, error) {
 	var made *rest.Kubeconfig
 	if k.breakGlass || owner {
 		made, err = d.BreakGlass(cmd.Context(), k.organization, name)
-	} else {
+	}
+	if owner && !k.breakGlass && exit.ProblemCode(err) == rest.CodeConflict { // an adopted cluster has none to hand out
+		owner = false
+	}
+	if !k.breakGlass && !owner {
 		made, err = d.IssueKubeconfig(cmd.Context(), k.organization, name, rest.KubeconfigRequest{CredentialRequest: k.wanted.Request(), Context: d.Name})
 	}
 	if err != nil {
