@@ -48,6 +48,9 @@ func commandOf() map[string]string {
 		"issueCredential": "cluster credential", "issueKubeconfig": "cluster kubeconfig", "breakGlass": "cluster kubeconfig",
 		"createJoinToken": "node join-command",
 
+		"setClusterCredentials": "cluster import", "getClusterCredentials": "cluster describe",
+		"removeClusterCredentials": "cluster delete", // with the cluster
+
 		"getProvisionerCredentials": "provisioner credentials get", "setProvisionerCredentials": "provisioner credentials set",
 		"removeProvisionerCredentials": "provisioner credentials remove",
 	}

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -166,6 +167,8 @@ func scripts(t *testing.T, config *rest.Config, c client.Client) testscript.Para
 			"token":       objectCommand(t.Context(), c, token),
 			"in-cluster":  objectCommand(t.Context(), c, inCluster),
 
+			"plane-kubeconfig": planeAsCluster(config),
+
 			"addons-ready": objectCommand(t.Context(), c, addonsReady),
 		},
 	}
@@ -179,6 +182,10 @@ func makeShared(t *testing.T, c client.Client) {
 			t.Fatal(err)
 		}
 	}
+	create(&v1alpha1.Provisioner{
+		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "imported"},
+		Spec:       v1alpha1.ProvisionerSpec{Driver: "imported"},
+	})
 	create(&v1alpha1.Provisioner{
 		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "hosted"},
 		Spec:       v1alpha1.ProvisionerSpec{Driver: "hosted"},
@@ -403,7 +410,7 @@ func ready(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, _ []
 	for i := range cluster.Status.Steps {
 		cluster.Status.Steps[i] = v1alpha1.Step{Name: cluster.Status.Steps[i].Name, Done: true}
 	}
-	cluster.Status.Version = cluster.Spec.Version
+	cluster.Status.Version = cmp.Or(cluster.Spec.Version, "v1.33.4") // an adopted one names none
 	cluster.Status.Endpoint = "https://demo.example:6443"
 	for _, name := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionProvisioned, v1alpha1.ConditionKubeconfigReady, v1alpha1.ConditionReady} {
 		setCondition(cluster, name, metav1.ConditionTrue, v1alpha1.ReasonReady, "all is well")

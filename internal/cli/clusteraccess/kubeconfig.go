@@ -36,7 +36,7 @@ func ExplainKubeconfig(ctx context.Context, e *connection.Env, name string, refu
 	if err != nil {
 		return err
 	}
-	if status != http.StatusConflict {
+	if status != http.StatusConflict || kinds.Adopted(cluster) {
 		return act
 	}
 	return exit.Fail(exit.Failed, "cluster %s has no kubeconfig yet: %s\nwait for it with: %s", name, missingCondition(cluster), e.Command("cluster wait "+name))

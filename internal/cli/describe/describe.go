@@ -26,6 +26,9 @@ const lastEvents = 10
 
 // VersionOnTheWay says which version there is, and which there will be.
 func VersionOnTheWay(present, wanted string) string {
+	if wanted == "" { // adopted as it is
+		return present
+	}
 	if present != "" && present != wanted {
 		return fmt.Sprintf("%s, on the way to %s", present, wanted)
 	}

@@ -24,6 +24,9 @@ func ClusterOf(object client.Object) string {
 	return object.GetName()
 }
 
+// Adopted says whether a cluster is one that others run: those that KQueen creates name a version.
+func Adopted(c *v1alpha1.Cluster) bool { return c.Spec.Version == "" }
+
 // CheckOrganization returns an error when the caller belongs to no such organization.
 func CheckOrganization(ctx context.Context, e *connection.Env, c *objects.Client) error {
 	_, err := c.Get(ctx, Organization.Kind, e.Organization())

@@ -224,6 +224,9 @@ func (c *Creation) report(made []client.Object) error {
 func gist(object client.Object) string {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:
+		if kinds.Adopted(o) {
+			return ""
+		}
 		return " with Kubernetes " + o.Spec.Version
 	case *v1alpha1.NodePool:
 		return fmt.Sprintf(" with %s in cluster %s", kinds.Nodes(o.Spec.Replicas), o.Spec.ClusterName)

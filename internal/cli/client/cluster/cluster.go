@@ -28,7 +28,7 @@ func NewCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cluster",
 		Aliases: []string{"clusters"},
-		Short:   "Create, show, change and delete clusters",
+		Short:   "Create, adopt, show, change and delete clusters",
 		Example: `  kqueen cluster create demo --nodes 2 --wait
   kqueen cluster connect demo
   kqueen cluster delete demo`,
@@ -36,6 +36,7 @@ func NewCommand(e *connection.Env) *cobra.Command {
 	command.Group(cmd)
 	cmd.AddCommand(
 		newCreateClusterCommand(e),
+		newImportClusterCommand(e),
 		verbs.ListCommand(e, kinds.Cluster),
 		verbs.GetCommand(e, kinds.Cluster),
 		newDescribeClusterCommand(e),

@@ -21,6 +21,7 @@ import (
 func newDeleteClusterCommand(e *connection.Env) *cobra.Command {
 	d := &verbs.Deletion{Env: e, Kind: kinds.Cluster, Content: "data"}
 	d.Losses = func(ctx context.Context, c *objects.Client, doomed []client.Object) error {
+		sayAdopted(e, doomed)
 		return sayPools(ctx, e, c, doomed)
 	}
 	d.Deleted = func(names []string) {
@@ -38,7 +39,8 @@ func newDeleteClusterCommand(e *connection.Env) *cobra.Command {
 		Aliases: []string{"rm"},
 		Short:   "Delete clusters and all their data",
 		Long: `Delete clusters and all their data. Their nodepools and nodes go with them, and so do
-their contexts in your kubeconfig.
+their contexts in your kubeconfig. A cluster that was adopted stays as it is; KQueen
+forgets it and its kubeconfig.
 
 You are asked first; without a terminal, --yes is required.`,
 		Example: `  kqueen cluster delete demo
@@ -46,6 +48,15 @@ You are asked first; without a terminal, --yes is required.`,
 	}
 	d.Register(cmd)
 	return cmd
+}
+
+// sayAdopted tells which clusters stay as they are.
+func sayAdopted(e *connection.Env, doomed []client.Object) {
+	for _, object := range doomed {
+		if c, ok := object.(*v1alpha1.Cluster); ok && kinds.Adopted(c) {
+			e.Say("cluster %s was adopted: it stays as it is where it was created, and KQueen forgets it", c.Name)
+		}
+	}
 }
 
 // sayPools tells which nodepools go with clusters.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,8 +52,13 @@ func describeCluster(ctx context.Context, e *connection.Env, name string) error 
 		return fmt.Errorf("list nodes: %w", err)
 	}
 	describeSpec(p, e.Organization(), cluster, serverName(plane))
+	if err := describeAdopted(ctx, e, p, cluster); err != nil {
+		return err
+	}
 	describeApplications(p, cluster)
-	describeSecurity(p, cluster, machines)
+	if !kinds.Adopted(cluster) {
+		describeSecurity(p, cluster, machines)
+	}
 	describe.Conditions(p, cluster.Status.Status)
 	describeSteps(p, cluster.Status.Steps)
 	describeComponents(p, plane)
@@ -80,6 +86,9 @@ func describeSpec(p *describe.Page, organization string, c *v1alpha1.Cluster, se
 		"TLS server name", serverName,
 		"Next retry", describe.In(c.Status.NextRetryTime),
 	)
+	if kinds.Adopted(c) {
+		return
+	}
 	p.Heading("Network")
 	network := c.Spec.Network
 	p.Fields("  ",
@@ -90,6 +99,28 @@ func describeSpec(p *describe.Page, organization string, c *v1alpha1.Cluster, se
 		"CNI", c.Spec.CNI,
 	)
 	describe.Parameters(p, c.Spec.Parameters)
+}
+
+// describeAdopted adds by what KQueen reaches a cluster that others run.
+func describeAdopted(ctx context.Context, e *connection.Env, p *describe.Page, c *v1alpha1.Cluster) error {
+	if !kinds.Adopted(c) {
+		return nil
+	}
+	api, err := e.API()
+	if err != nil {
+		return err
+	}
+	found, err := api.GetClusterCredentials(ctx, e.Organization(), c.Name)
+	if err != nil {
+		return fmt.Errorf("get the credentials of cluster %s: %w", c.Name, err)
+	}
+	set := "none; set one with: " + e.Command("cluster import "+c.Name+" --kubeconfig FILE")
+	if slices.Contains(found.Keys, v1alpha1.CredentialKubeconfig) {
+		set = "set " + console.Elapsed(found.SetAt) + " ago; it cannot be read again"
+	}
+	p.Heading("Adopted")
+	p.Fields("  ", "Kubeconfig", set, "Nodes", "managed where the cluster was created")
+	return nil
 }
 
 func describeSteps(p *describe.Page, steps []v1alpha1.Step) {

@@ -1,0 +1,193 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	kqueen "kqueen.io/kqueen/client"
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
+	"kqueen.io/kqueen/internal/cli/verbs"
+)
+
+// clusterImport is one run of `cluster import`.
+type clusterImport struct {
+	env                     *connection.Env
+	file, context           string
+	provisioner             string
+	wait, dryRun, overwrite bool
+	timeout                 time.Duration
+}
+
+// newImportClusterCommand returns `cluster import`.
+func newImportClusterCommand(e *connection.Env) *cobra.Command {
+	i := &clusterImport{env: e}
+	cmd := &cobra.Command{
+		Use:   "import NAME",
+		Short: "Adopt a cluster that exists, by its kubeconfig",
+		Long: `Adopt a cluster that exists and that others run, by its kubeconfig. KQueen looks at it
+and changes nothing in it; deleting it here leaves it as it is.
+
+Of the file one context is sent, the current one or that of --kubeconfig-context, with
+the content of the files that it names. It is stored by KQueen, which checks it with
+the cluster first, and cannot be read again. KQueen runs no programs of a kubeconfig:
+give it the token of a ServiceAccount with the rights of
+docs/guides/import.md.
+
+Run it again to replace the kubeconfig.`,
+		Example: `  kqueen cluster import demo --kubeconfig demo.kubeconfig --wait
+  kqueen cluster import demo --kubeconfig ~/.kube/config --kubeconfig-context demo
+  kqueen cluster import demo --kubeconfig demo.kubeconfig --dry-run`,
+		Args:              command.Names(1, 1),
+		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case i.file == "":
+				return exit.UsageError(cmd, "give the file with --kubeconfig, or - for standard input")
+			case i.wait && i.dryRun:
+				return exit.UsageError(cmd, "--wait cannot be used with --dry-run, which changes nothing to wait for")
+			}
+			return i.run(cmd.Context(), args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&i.file, "kubeconfig", "", "kubeconfig of the cluster, or - for standard input")
+	flags.StringVar(&i.context, "kubeconfig-context", "", "context of the kubeconfig (default its current one)")
+	flags.StringVar(&i.provisioner, "provisioner", "imported", "shared provisioner of adopted clusters")
+	flags.BoolVar(&i.dryRun, "dry-run", false, "check, and change nothing; the kubeconfig is tried only for a cluster that KQueen has already")
+	flags.BoolVar(&i.overwrite, "force", false, "store the kubeconfig also when the cluster refuses it or does not answer")
+	flags.BoolVar(&i.wait, "wait", false, "wait until the cluster is ready")
+	command.RegisterTimeout(cmd, &i.timeout)
+	_ = cmd.RegisterFlagCompletionFunc("kubeconfig-context", command.NoCompletion)
+	_ = cmd.RegisterFlagCompletionFunc("provisioner", kinds.CompleteNames(e, kinds.Provisioner, -1))
+	return cmd
+}
+
+func (i *clusterImport) run(ctx context.Context, name string) error {
+	given, err := i.read()
+	if err != nil {
+		return err
+	}
+	for _, file := range given.files {
+		i.env.Say("sending the content of %s", file)
+	}
+	connected, err := i.env.Connect()
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	created, err := i.ensure(ctx, connected, name)
+	if err != nil {
+		return err
+	}
+	if created != nil && i.dryRun {
+		i.env.Say("cluster %s would be adopted from %s (dry run); its kubeconfig was not tried", name, given.server)
+		return nil
+	}
+	if err := i.set(ctx, name, given); err != nil {
+		if created != nil { // nothing half-done stays
+			if removed := connected.Delete(context.WithoutCancel(ctx), created); removed != nil {
+				i.env.Say("cluster %s was created and not removed again: %v", name, removed)
+			}
+		}
+		return err
+	}
+	return i.report(ctx, connected, name, given, begun, created != nil)
+}
+
+// read reads the kubeconfig and takes from it what is sent.
+func (i *clusterImport) read() (*reduced, error) {
+	var data []byte
+	var err error
+	if i.file == "-" {
+		data, err = io.ReadAll(io.LimitReader(i.env.Stdin, mostKubeconfig+1))
+	} else {
+		data, err = os.ReadFile(i.file)
+	}
+	if err != nil {
+		return nil, exit.Fail(exit.Usage, "read the kubeconfig: %w", err)
+	}
+	given, err := reduce(data, i.file, i.context)
+	if err != nil {
+		return nil, exit.Fail(exit.Usage, "%s: %w", i.file, err)
+	}
+	return given, nil
+}
+
+// ensure creates the cluster where KQueen has none of that name, and returns it then.
+func (i *clusterImport) ensure(ctx context.Context, connected *objects.Client, name string) (*v1alpha1.Cluster, error) {
+	have, err := objects.Named[*v1alpha1.Cluster](ctx, connected, kinds.Cluster.Kind, name)
+	if err == nil {
+		if !kinds.Adopted(have) {
+			return nil, exit.Fail(exit.Failed, "cluster %s was created by KQueen, not adopted; choose another name", name)
+		}
+		return nil, nil
+	}
+	if !objects.IsNotFound(err) {
+		return nil, fmt.Errorf("get cluster %s: %w", name, err)
+	}
+	cluster := &v1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: i.env.Namespace(), Name: name},
+		Spec:       v1alpha1.ClusterSpec{ProvisionerRef: v1alpha1.ProvisionerReference{Name: i.provisioner, Namespace: v1alpha1.SystemNamespace}},
+	}
+	cluster.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kinds.Cluster.Kind))
+	err = connected.Create(ctx, cluster, i.dryRun)
+	if objects.IsNotFound(err) {
+		if absent := kinds.CheckOrganization(ctx, i.env, connected); absent != nil {
+			return nil, absent
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create cluster %s: %w", name, err)
+	}
+	return cluster, nil
+}
+
+func (i *clusterImport) set(ctx context.Context, name string, given *reduced) error {
+	api, err := i.env.API()
+	if err != nil {
+		return err
+	}
+	values := map[string]string{v1alpha1.CredentialKubeconfig: string(given.data)}
+	if err := api.SetClusterCredentials(ctx, i.env.Organization(), name, values, kqueen.Setting{Force: i.overwrite, DryRun: i.dryRun}); err != nil {
+		return fmt.Errorf("set the kubeconfig of cluster %s: %w", name, err)
+	}
+	return nil
+}
+
+// report says what was done, and how the cluster is where the user waits for it.
+func (i *clusterImport) report(ctx context.Context, connected *objects.Client, name string, given *reduced, begun time.Time, created bool) error {
+	switch {
+	case i.dryRun:
+		i.env.Say("cluster %s takes the kubeconfig for %s (dry run)", name, given.server)
+		return nil
+	case created:
+		i.env.Say("cluster %s adopted from %s, as user %s of its kubeconfig", name, given.server, given.user)
+	default:
+		i.env.Say("cluster %s has a new kubeconfig for %s, with user %s", name, given.server, given.user)
+	}
+	if !i.wait {
+		i.env.Say("wait for it with: %s", i.env.Command("cluster wait "+name))
+		return nil
+	}
+	goal := verbs.Waiting{Kind: kinds.Cluster, Name: name, Goal: v1alpha1.ConditionReady, Timeout: i.timeout, Since: begun, Quiet: true}
+	if err := verbs.Await(ctx, i.env, connected, goal); err != nil {
+		return err
+	}
+	ready, err := kinds.FindAs[*v1alpha1.Cluster](ctx, i.env, connected, kinds.Cluster, name)
+	if err != nil {
+		return err
+	}
+	i.env.Say("it runs Kubernetes %s; see it with: %s", ready.Status.Version, i.env.Command("cluster describe "+name))
+	return nil
+}
