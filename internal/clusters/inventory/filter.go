@@ -170,7 +170,7 @@ func lower(s string) string {
 	}, s)
 }
 
-// versionMatches is the binaries b that the filter takes, by their ids.
+// binaryCondition is that of the binaries b that the filter takes.
 func (a *asked) binaryCondition(s *statement) string {
 	if a.binaries != nil {
 		return numbersIn("b.id", a.binaries)

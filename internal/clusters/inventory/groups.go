@@ -59,7 +59,9 @@ var binaries = grouping[BinaryRow]{
 }
 
 // Images returns the images of containers that the filter takes, by repository, tag and digest.
-func (s *Store) Images(ctx context.Context, f Filter) (Page[ImageRow], error) { return grouped(ctx, s, &images, f) }
+func (s *Store) Images(ctx context.Context, f Filter) (Page[ImageRow], error) {
+	return grouped(ctx, s, &images, f)
+}
 
 // Binaries returns the versions of components that the filter takes, by component and version.
 func (s *Store) Binaries(ctx context.Context, f Filter) (Page[BinaryRow], error) {

@@ -164,10 +164,9 @@ func until(to, asOf, ended int64) time.Time {
 // subjects is the tables that lead from images or binaries to the clusters in which they were then, and their conditions. narrow
 // begins with the clusters, which is less work where these are few.
 func (a *asked) subjects(s *statement, kind Kind, narrow bool) (tables string, conditions []string) {
-	table, condition := "inventory_images i", a.images(s)
-	id := "i.id"
+	table, condition, id := "inventory_images i", (*asked).images, "i.id"
 	if kind == KindComponent {
-		table, condition, id = "inventory_binaries b", a.binaryCondition(s), "b.id"
+		table, condition, id = "inventory_binaries b", (*asked).binaryCondition, "b.id"
 	}
 	tables = table + " CROSS JOIN inventory_seen s CROSS JOIN inventory_clusters c CROSS JOIN "
 	if narrow {
@@ -175,7 +174,7 @@ func (a *asked) subjects(s *statement, kind Kind, narrow bool) (tables string, c
 	}
 	moment := "(" + a.moment(s) + ")"
 	return tables, []string{
-		condition, fmt.Sprintf("s.kind = %d", numbers[kind]), "s.subject = " + id, "c.id = s.cluster",
+		condition(a, s), fmt.Sprintf("s.kind = %d", numbers[kind]), "s.subject = " + id, "c.id = s.cluster",
 		"s.first_seen <= " + moment, "s.last_seen > " + moment, "r.subject = s.subject",
 	}
 }

@@ -231,9 +231,18 @@ func markSeen(ctx context.Context, tx *sql.Tx, cluster int64, touched map[subjec
 		if err != nil {
 			return err
 		}
-		last := at
-		if there > 0 {
-			last = open
+		last := int64(open)
+		if there == 0 {
+			if last, err = lastSeen(ctx, tx, key, cluster); err != nil {
+				return err
+			}
+		}
+		if last == 0 { // it was there for no time at all
+			_, err := tx.ExecContext(ctx, `DELETE FROM inventory_seen WHERE kind = $1 AND subject = $2 AND cluster = $3`, numbers[key.kind], key.id, cluster)
+			if err != nil {
+				return err
+			}
+			continue
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO inventory_seen (kind, subject, cluster, first_seen, last_seen) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (kind, subject, cluster) DO UPDATE SET last_seen = excluded.last_seen WHERE inventory_seen.last_seen <> excluded.last_seen`,
@@ -243,4 +252,11 @@ func markSeen(ctx context.Context, tx *sql.Tx, cluster int64, touched map[subjec
 		}
 	}
 	return nil
+}
+
+// lastSeen is until when a subject was in a cluster; 0 where it never was.
+func lastSeen(ctx context.Context, tx *sql.Tx, key subjectKey, cluster int64) (last int64, err error) {
+	err = tx.QueryRowContext(ctx, `SELECT COALESCE(MAX(valid_to), 0) FROM inventory_rows WHERE subject = $1 AND kind = $2 AND cluster = $3`,
+		key.id, numbers[key.kind], cluster).Scan(&last)
+	return last, err
 }
