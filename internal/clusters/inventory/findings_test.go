@@ -138,10 +138,10 @@ func TestFindingsPages(t *testing.T) {
 			want   int
 		}{
 			"Now":       {Filter{}, 0},
-			"Past":      {Filter{At: start.Add(time.Minute)}, 12},
-			"Namespace": {Filter{At: start.Add(time.Minute), Namespaces: []string{"ns"}}, 9},
+			"Past":      {Filter{At: start.Add(time.Minute)}, 9},
+			"Namespace": {Filter{At: start.Add(time.Minute), Namespaces: []string{"ns"}}, 6},
 			"Other":     {Filter{At: start.Add(time.Minute), Namespaces: []string{"other"}}, 0},
-			"Cluster":   {Filter{At: start.Add(time.Minute), Clusters: []string{"c-1"}}, 4},
+			"Cluster":   {Filter{At: start.Add(time.Minute), Clusters: []string{"c-1"}}, 3},
 		}
 		for name, c := range cases {
 			for _, limit := range []int{1, 4, 5, 100} {

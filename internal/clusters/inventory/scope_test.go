@@ -116,7 +116,7 @@ func questions(t *testing.T, s *Store) map[string]func(Filter) (string, int) {
 			}
 			return fmt.Sprintf("%+v", states), len(states)
 		},
-		"images": ask(t, s, s.Images, func(r ImageRow) int { return max(r.Containers, r.Clusters) }),
+		"images":     ask(t, s, s.Images, func(r ImageRow) int { return max(r.Containers, r.Clusters) }),
 		"containers": ask(t, s, s.Containers, func(ContainerRow) int { return 1 }),
 		"binaries":   ask(t, s, s.Binaries, func(r BinaryRow) int { return max(r.Clusters, r.Nodes) }),
 		"places":     ask(t, s, s.BinaryPlaces, func(ItemRow) int { return 1 }),
