@@ -23,8 +23,8 @@ const (
 	fleetContainers    = 750 // of each cluster
 	fleetOrganizations = 10
 	fleetDays          = 365
-	// fleetChurn is the share of a cluster's containers that is replaced each day.
-	fleetChurn = 0.05
+	// fleetChurn is how many of a hundred containers of a cluster are replaced each day.
+	fleetChurn = 5
 	// workloadPods is how many pods a workload has; all of them are replaced at once.
 	workloadPods = 5
 	// fleetApps is from how many repositories images come; each has a new tag every week.
@@ -89,7 +89,7 @@ func measureInventory(ctx context.Context, db *database.DB, file string, scale i
 	r.Rows = f.rows
 	r.FirstRates = float64(f.rows) / time.Since(started).Seconds()
 	started = time.Now()
-	replaced := int(fleetChurn * fleetContainers / workloadPods)
+	replaced := fleetContainers * fleetChurn / 100 / workloadPods
 	for day := 1; day < fleetDays; day++ {
 		// 37.5 containers a day are 7.5 workloads.
 		if err := f.day(ctx, day, replaced+day%2); err != nil {
@@ -166,14 +166,14 @@ func components(c int) []inventory.Item {
 	}}
 	for node := range fleetContainers / nodePods {
 		out = append(out, inventory.Item{
-			Key:       inventory.Key{Kind: inventory.KindComponent, Name: nodeName(c, node), Part: "kubelet"},
+			Key:       inventory.Key{Kind: inventory.KindComponent, Name: fleetNode(c, node), Part: "kubelet"},
 			Component: &inventory.Component{Version: fmt.Sprintf("v1.%d.%d", 33+c%4, c%3)},
 		})
 	}
 	return out
 }
 
-func nodeName(c, node int) string {
+func fleetNode(c, node int) string {
 	return fmt.Sprintf("ip-10-%d-%d-%d.compute.internal", c/250, c%250, node)
 }
 
@@ -200,7 +200,7 @@ func (f *fleet) replace(c, workload, day int) []inventory.Item {
 		keys = append(keys, key)
 		out = append(out, inventory.Item{Key: key, Container: &inventory.Container{
 			Type: inventory.TypeApp, Image: image, WorkloadKind: "Deployment", WorkloadName: fmt.Sprintf("app-%d", app),
-			Node: nodeName(c, f.made%(fleetContainers/nodePods)), Phase: "Running",
+			Node: fleetNode(c, f.made%(fleetContainers/nodePods)), Phase: "Running",
 		}})
 	}
 	f.pods[[2]int{c, workload}] = keys
@@ -212,20 +212,34 @@ func (r *inventoryResult) ask(ctx context.Context, s *inventory.Store, begin, en
 	all, own := inventory.Scope{All: true}, inventory.Scope{Organizations: []string{"organization-3"}}
 	day := func(n int) time.Time { return begin.AddDate(0, 0, n%fleetDays).Add(12 * time.Hour) }
 	questions := map[string]func(n int) error{
-		"images, first page":             func(int) error { return asked(s.Images(ctx, inventory.Filter{Scope: all})) },
-		"images, one organization":       func(int) error { return asked(s.Images(ctx, inventory.Filter{Scope: own})) },
-		"images, as of a day":            func(n int) error { return asked(s.Images(ctx, inventory.Filter{Scope: all, At: day(n * 9)})) },
-		"images, search":                 func(n int) error { return asked(s.Images(ctx, inventory.Filter{Scope: all, Text: fmt.Sprintf("app-%d:", n*7)})) },
-		"images, search, as of a day":    func(n int) error { return asked(s.Images(ctx, inventory.Filter{Scope: all, Text: fmt.Sprintf("app-%d:", n*7), At: day(n * 9)})) },
-		"images between 30 days":         func(n int) error { return asked(s.ImagesBetween(ctx, inventory.Filter{Scope: all}, day(n*8), day(n*8).AddDate(0, 0, 30))) },
-		"containers, first page":         func(int) error { return asked(s.Containers(ctx, inventory.Filter{Scope: all})) },
-		"containers, as of a day":        func(n int) error { return asked(s.Containers(ctx, inventory.Filter{Scope: all, At: day(n * 9)})) },
-		"containers of a repository":     func(n int) error { return asked(s.Containers(ctx, inventory.Filter{Scope: all, Repository: repositoryOf(n * 7)})) },
-		"containers of one, as of a day": func(n int) error { return asked(s.Containers(ctx, inventory.Filter{Scope: all, Repository: repositoryOf(n * 7), At: day(n * 9)})) },
-		"containers of what all run":     func(n int) error { return asked(s.Containers(ctx, inventory.Filter{Scope: all, Repository: repositoryOf(n % 7 * 20)})) },
-		"binaries":                       func(int) error { return asked(s.Binaries(ctx, inventory.Filter{Scope: all})) },
-		"kubelets before 1.35":           func(int) error { return asked(s.BinaryPlaces(ctx, inventory.Filter{Scope: all, Components: []string{"kubelet"}, Version: "<1.35"})) },
-		"findings, first page":           func(int) error { return asked(s.Findings(ctx, inventory.Filter{Scope: all})) },
+		"images, first page":       func(int) error { return asked(s.Images(ctx, inventory.Filter{Scope: all})) },
+		"images, one organization": func(int) error { return asked(s.Images(ctx, inventory.Filter{Scope: own})) },
+		"images, as of a day":      func(n int) error { return asked(s.Images(ctx, inventory.Filter{Scope: all, At: day(n * 9)})) },
+		"images, search": func(n int) error {
+			return asked(s.Images(ctx, inventory.Filter{Scope: all, Text: fmt.Sprintf("app-%d:", n*7)}))
+		},
+		"images, search, as of a day": func(n int) error {
+			return asked(s.Images(ctx, inventory.Filter{Scope: all, Text: fmt.Sprintf("app-%d:", n*7), At: day(n * 9)}))
+		},
+		"images between 30 days": func(n int) error {
+			return asked(s.ImagesBetween(ctx, inventory.Filter{Scope: all}, day(n*8), day(n*8).AddDate(0, 0, 30)))
+		},
+		"containers, first page":  func(int) error { return asked(s.Containers(ctx, inventory.Filter{Scope: all})) },
+		"containers, as of a day": func(n int) error { return asked(s.Containers(ctx, inventory.Filter{Scope: all, At: day(n * 9)})) },
+		"containers of a repository": func(n int) error {
+			return asked(s.Containers(ctx, inventory.Filter{Scope: all, Repository: repositoryOf(n * 7)}))
+		},
+		"containers of one, as of a day": func(n int) error {
+			return asked(s.Containers(ctx, inventory.Filter{Scope: all, Repository: repositoryOf(n * 7), At: day(n * 9)}))
+		},
+		"containers of what all run": func(n int) error {
+			return asked(s.Containers(ctx, inventory.Filter{Scope: all, Repository: repositoryOf(n % 7 * 20)}))
+		},
+		"binaries": func(int) error { return asked(s.Binaries(ctx, inventory.Filter{Scope: all})) },
+		"kubelets before 1.35": func(int) error {
+			return asked(s.BinaryPlaces(ctx, inventory.Filter{Scope: all, Components: []string{"kubelet"}, Version: "<1.35"}))
+		},
+		"findings, first page": func(int) error { return asked(s.Findings(ctx, inventory.Filter{Scope: all})) },
 		"confirm all": func(int) error {
 			var live []string
 			for c := range r.Clusters {

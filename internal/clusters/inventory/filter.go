@@ -29,6 +29,8 @@ type asked struct {
 	binaries []int64
 	// everySpan says that rows which are closed already are looked at, too.
 	everySpan bool
+	// notable leaves out containers of which no rule says anything.
+	notable bool
 }
 
 func (f Filter) check() (asked, error) {

@@ -127,7 +127,10 @@ func TestFindingsPages(t *testing.T) {
 		for n := range 3 {
 			c := Cluster{UID: fmt.Sprint("uid-", n), Organization: "o", Name: fmt.Sprint("c-", n)}
 			for at, item := range []Item{bad, good} {
-				set := []Item{item, component("kube-apiserver", "v1.36.0"), component("kube-proxy", fmt.Sprintf("v1.%d.0", 30+6*at))}
+				crashing := container("r:1", "1", "sha256:1", "Running", "CrashLoopBackOff")
+				crashing.Key.Name, crashing.Container.WorkloadName = "crashing", `","Phase":"Running","Reason":""}`
+				crashing.Container.Reason = []string{"CrashLoopBackOff", ""}[at]
+				set := []Item{item, crashing, component("kube-apiserver", "v1.36.0"), component("kube-proxy", fmt.Sprintf("v1.%d.0", 30+6*at))}
 				if err := s.Apply(t.Context(), c, Changes{At: start.Add(time.Duration(at) * time.Hour), Set: set}); err != nil {
 					t.Fatal(err)
 				}
@@ -138,10 +141,10 @@ func TestFindingsPages(t *testing.T) {
 			want   int
 		}{
 			"Now":       {Filter{}, 0},
-			"Past":      {Filter{At: start.Add(time.Minute)}, 9},
-			"Namespace": {Filter{At: start.Add(time.Minute), Namespaces: []string{"ns"}}, 6},
+			"Past":      {Filter{At: start.Add(time.Minute)}, 12},
+			"Namespace": {Filter{At: start.Add(time.Minute), Namespaces: []string{"ns"}}, 9},
 			"Other":     {Filter{At: start.Add(time.Minute), Namespaces: []string{"other"}}, 0},
-			"Cluster":   {Filter{At: start.Add(time.Minute), Clusters: []string{"c-1"}}, 3},
+			"Cluster":   {Filter{At: start.Add(time.Minute), Clusters: []string{"c-1"}}, 4},
 		}
 		for name, c := range cases {
 			for _, limit := range []int{1, 4, 5, 100} {

@@ -8,7 +8,8 @@ import (
 )
 
 // Findings returns what the rules say of the clusters that the filter takes, by cluster, and the gravest of each first. Filter.Namespaces takes
-// findings about what is in them; images, components and versions of the filter are not used.
+// findings about what is in them; images, components and versions of the filter are not used. A page looks at a limited number of clusters, and may
+// have few rows, or none, and a next one.
 func (s *Store) Findings(ctx context.Context, f Filter) (page Page[Finding], err error) {
 	err = s.ask(ctx, f, func(a *asked, tx *sql.Tx, clusters []ClusterState) error {
 		q, err := question("findings", f)
@@ -23,6 +24,7 @@ func (s *Store) Findings(ctx context.Context, f Filter) (page Page[Finding], err
 		if !f.At.IsZero() {
 			now = f.At
 		}
+		judged := 0
 		for _, c := range clusters {
 			if position != nil && compareClusters(c, position) < 0 {
 				continue
@@ -37,6 +39,10 @@ func (s *Store) Findings(ctx context.Context, f Filter) (page Page[Finding], err
 				page.Rows = page.Rows[:a.Limit]
 				last := page.Rows[a.Limit-1]
 				page.Next = encodeCursor(q, []string{last.Organization, last.Cluster, last.ClusterUID, last.id()})
+				break
+			}
+			if judged++; judged == clustersAPage {
+				page.Next = encodeCursor(q, []string{c.Organization, c.Name, c.UID, behindAll})
 				break
 			}
 		}
@@ -62,6 +68,7 @@ func (a *asked) judgedItems(ctx context.Context, q querier, c ClusterState) ([]I
 	var out []ItemRow
 	for _, kind := range []Kind{KindComponent, KindNode, KindCertificate, KindAPI, KindContainer} {
 		of := *a
+		of.notable = true
 		of.Filter = Filter{Scope: a.Scope, Organizations: a.Organizations, Clusters: a.Clusters, ClusterLabels: a.ClusterLabels}
 		if kind != KindComponent {
 			of.Namespaces = a.Namespaces
@@ -77,5 +84,15 @@ func (a *asked) judgedItems(ctx context.Context, q querier, c ClusterState) ([]I
 	return out, nil
 }
 
-// maxJudged is how many items of a kind of one cluster the rules look at.
-const maxJudged = 200_000
+const (
+	// maxJudged is how many items of a kind of one cluster the rules look at.
+	maxJudged = 200_000
+	// clustersAPage is how many clusters one page looks at: most of them may have no findings.
+	clustersAPage = 50
+	// behindAll is behind the findings of a cluster, whose ids begin with the number of a severity.
+	behindAll = "~"
+	// notableSQL is a condition of containers of which rules may say something: all but those that run an image of a version and a digest. It
+	// reads the content as encoding/json writes it, where a name of the cluster's cannot look like a field.
+	notableSQL = `n.id = r.subject AND m.id = r.content AND (n.tag IN ('', 'latest') OR n.digest = ''
+		OR m.body NOT LIKE '%"Phase":"Running","Reason":""}')`
+)

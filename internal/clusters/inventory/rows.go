@@ -112,6 +112,11 @@ func (a *asked) findIn(ctx context.Context, q querier, kind Kind, part []Cluster
 	if bySubject {
 		from, conditions = a.subjects(&s, kind, false)
 	}
+	notable := ""
+	if a.notable && kind == KindContainer {
+		notable = " CROSS JOIN inventory_images n CROSS JOIN inventory_contents m"
+		conditions = append(conditions, notableSQL)
+	}
 	tables, valid := a.valid(&s)
 	conditions = append(conditions, a.clusters(&s), a.present(&s),
 		"(c.organization, c.name, c.uid) >= "+s.tuple(first.Organization, first.Name, first.UID),
@@ -129,7 +134,7 @@ func (a *asked) findIn(ctx context.Context, q querier, kind Kind, part []Cluster
 		COALESCE(i.reference, ''), COALESCE(i.repository, ''), COALESCE(i.tag, ''), COALESCE(i.digest, ''), COALESCE(x.text, '')
 		FROM (SELECT c.organization AS organization, c.name AS cluster, c.uid AS cluster_uid, c.as_of AS as_of, c.ended AS ended, r.namespace AS namespace,
 		r.name AS name, r.part AS part, r.uid AS uid, r.valid_from AS valid_from, r.valid_to AS valid_to, r.content AS content, r.subject AS subject,
-		r.node AS node FROM ` + from + tables + `inventory_rows r WHERE ` + strings.Join(conditions, " AND ") + order + ` LIMIT ` + s.arg(limit) + `) t
+		r.node AS node FROM ` + from + tables + `inventory_rows r` + notable + ` WHERE ` + strings.Join(conditions, " AND ") + order + ` LIMIT ` + s.arg(limit) + `) t
 		JOIN inventory_contents ct ON ct.id = t.content LEFT JOIN inventory_images i ON i.id = t.subject AND ` + fmt.Sprint(numbers[kind]) + ` = 1
 		LEFT JOIN inventory_texts x ON x.id = t.node` + order
 	return collect(ctx, q, query, s.args, func(rows *sql.Rows, to *foundRow) error { return to.scan(rows, kind) })
@@ -172,9 +177,17 @@ func (a *asked) subjects(s *statement, kind Kind, narrow bool) (tables string, c
 	if narrow {
 		tables = "inventory_clusters c CROSS JOIN inventory_seen s CROSS JOIN " + table + " CROSS JOIN "
 	}
-	moment := "(" + a.moment(s) + ")"
 	return tables, []string{
-		condition(a, s), fmt.Sprintf("s.kind = %d", numbers[kind]), "s.subject = " + id, "c.id = s.cluster",
-		"s.first_seen <= " + moment, "s.last_seen > " + moment, "r.subject = s.subject",
+		condition(a, s), fmt.Sprintf("s.kind = %d", numbers[kind]), "s.subject = " + id, "c.id = s.cluster", a.seen(s), "r.subject = s.subject",
 	}
+}
+
+// seen is the condition that a subject was in a cluster then. What is noted is known: nothing is noted for later than until when its cluster is
+// known, but that it has no end.
+func (a *asked) seen(s *statement) string {
+	if a.at == open {
+		return "s.last_seen = " + openSQL
+	}
+	at := s.arg(a.at)
+	return "s.first_seen <= " + at + " AND s.last_seen > " + at
 }

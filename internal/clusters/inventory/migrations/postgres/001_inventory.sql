@@ -95,4 +95,5 @@ CREATE TABLE inventory_seen (
     last_seen BIGINT NOT NULL,
     PRIMARY KEY (kind, subject, cluster)
 );
-CREATE INDEX inventory_seen_cluster ON inventory_seen (cluster, kind, subject, first_seen, last_seen);
+CREATE INDEX inventory_seen_subject ON inventory_seen (kind, subject, last_seen, first_seen, cluster);
+CREATE INDEX inventory_seen_cluster ON inventory_seen (cluster, kind, last_seen, first_seen, subject);
