@@ -99,8 +99,8 @@ type plan struct {
 	delta map[Kind]int
 }
 
-// diff compares what is with what is wanted. room is how many items of a kind more there may be; what is beyond is in dropped.
-func diff(rows []current, want wanted, room func(Kind) int) (out plan, dropped map[Kind]bool, err error) {
+// diff compares what is with what is wanted. left is how many items of a kind more there may be; what is beyond is in dropped.
+func diff(rows []current, want wanted, left func(Kind) int) (out plan, dropped map[Kind]bool, err error) {
 	out.delta, dropped = map[Kind]int{}, map[Kind]bool{}
 	have := make(map[Key]current, len(rows))
 	for _, row := range rows {
@@ -131,7 +131,7 @@ func diff(rows []current, want wanted, room func(Kind) int) (out plan, dropped m
 	slices.SortFunc(out.open, func(a, b entry) int { return compareKeys(a.key, b.key) })
 	out.open = slices.DeleteFunc(out.open, func(one entry) bool {
 		_, there := have[one.key]
-		return !there && out.delta[one.key.Kind] > room(one.key.Kind) && drop(&out, dropped, one.key.Kind)
+		return !there && out.delta[one.key.Kind] > left(one.key.Kind) && drop(&out, dropped, one.key.Kind)
 	})
 	return out, dropped, nil
 }

@@ -21,74 +21,80 @@ func container(reference, tag, digest, phase, reason string) Item {
 	}}
 }
 
+// now is when the rules look.
+var now = time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)
+
+func certificate(end time.Time) Item {
+	return Item{Key: Key{Kind: KindCertificate, Name: "c"}, Certificate: &Certificate{NotAfter: end}}
+}
+
+func api(removed string) Item {
+	return Item{Key: Key{Kind: KindAPI, Name: "g/v1beta1/r"}, API: &API{RemovedIn: removed}}
+}
+
+var findingCases = map[string]struct {
+	items []Item
+	// age is how long the items have been so.
+	age  time.Duration
+	want []string
+}{
+	"Nothing":           {nil, 0, nil},
+	"SameMinor":         {[]Item{server(), component("kubelet", "v1.36.0")}, 0, nil},
+	"ThreeOlder":        {[]Item{server(), component("kube-proxy", "v1.33.0")}, 0, nil},
+	"FourOlder":         {[]Item{server(), component("kube-proxy", "v1.32.9")}, 0, []string{"Critical VersionSkew kube-proxy"}},
+	"Newer":             {[]Item{server(), component("kubelet", "v1.37.0")}, 0, []string{"Critical VersionSkew kubelet"}},
+	"OldestServer":      {[]Item{server(), component2("kube-apiserver", "v1.35.0"), component("kubelet", "v1.36.0")}, 0, []string{"Critical VersionSkew kubelet"}},
+	"SchedulerOneOlder": {[]Item{server(), component("kube-scheduler", "v1.35.0")}, 0, nil},
+	"SchedulerTwoOlder": {[]Item{server(), component("kube-scheduler", "v1.34.0")}, 0, []string{"Critical VersionSkew kube-scheduler"}},
+	"SchedulerNewer":    {[]Item{server(), component("kube-scheduler", "v1.37.0")}, 0, []string{"Critical VersionSkew kube-scheduler"}},
+	"Vendor":            {[]Item{server(), component("kubelet", "v1.36.3-gke.1")}, 0, nil},
+	"NoServer":          {[]Item{component("kube-proxy", "v1.20.0")}, 0, nil},
+	"Unreadable":        {[]Item{server(), component("kubelet", "main")}, 0, nil},
+	"OtherComponent":    {[]Item{server(), component("coredns", "v1.11.0")}, 0, nil},
+	"Ended":             {[]Item{component("kubelet", "v1.34.5")}, 0, []string{"Warning EndOfLife kubelet"}},
+	"LongEnded":         {[]Item{component("kube-apiserver", "v1.20.0")}, 0, []string{"Warning EndOfLife kube-apiserver"}},
+	"NotEnded":          {[]Item{component("kubelet", "v1.35.0")}, 0, nil},
+	"NotYetReleased":    {[]Item{component("kubelet", "v1.50.0")}, 0, nil},
+
+	"Latest":         {[]Item{container("r:latest", "latest", "sha256:1", "Running", "")}, 0, []string{"Warning LatestTag web"}},
+	"NoTag":          {[]Item{container("r", "", "sha256:1", "Running", "")}, 0, []string{"Warning LatestTag web"}},
+	"ByDigest":       {[]Item{container("r@sha256:1", "", "sha256:1", "Running", "")}, 0, nil},
+	"LatestByDigest": {[]Item{container("r:latest@sha256:1", "latest", "sha256:1", "Running", "")}, 0, nil},
+	"NoDigest":       {[]Item{container("r:1", "1", "", "Running", "")}, 0, []string{"Info NoDigest web"}},
+	"NoDigestYet":    {[]Item{container("r:1", "1", "", "Pending", "")}, 0, nil},
+	"Crashing":       {[]Item{container("r:1", "1", "sha256:1", "Running", "CrashLoopBackOff")}, 0, []string{"Warning StuckPod web"}},
+	"OtherReason":    {[]Item{container("r:1", "1", "sha256:1", "Running", "Completed")}, 0, nil},
+	"Pending":        {[]Item{container("r:1", "1", "", "Pending", "")}, 5 * time.Minute, nil},
+	"LongPending":    {[]Item{container("r:1", "1", "", "Pending", "")}, 5*time.Minute + 1, []string{"Warning StuckPod web"}},
+
+	"CertificateValid":   {[]Item{certificate(now.Add(30*24*time.Hour + 1))}, 0, nil},
+	"CertificateExpires": {[]Item{certificate(now.Add(30 * 24 * time.Hour))}, 0, []string{"Warning CertificateExpires c"}},
+	"CertificateExpired": {[]Item{certificate(now)}, 0, []string{"Critical CertificateExpires c"}},
+	"CertificateUnknown": {[]Item{certificate(time.Time{})}, 0, nil},
+
+	"Ready":    {[]Item{node("n", "")}, 0, nil},
+	"NotReady": {[]Item{{Key: Key{Kind: KindNode, Name: "n"}, Node: &Node{Ready: "Unknown"}}}, 0, []string{"Critical NodeNotReady n"}},
+
+	"RemovedNext":  {[]Item{server(), api("1.37")}, 0, []string{"Warning DeprecatedAPI g/v1beta1/r"}},
+	"RemovedNow":   {[]Item{server(), api("1.36")}, 0, []string{"Warning DeprecatedAPI g/v1beta1/r"}},
+	"RemovedLater": {[]Item{server(), api("1.38")}, 0, nil},
+	"NotSaid":      {[]Item{server(), api("")}, 0, nil},
+
+	"OfOneWorkload": {[]Item{container("r:latest", "latest", "sha256:1", "Running", ""), func() Item {
+		other := container("r:latest", "latest", "sha256:1", "Running", "")
+		other.Key.Name = "web-2"
+		return other
+	}()}, 0, []string{"Warning LatestTag web"}},
+	"GravestFirst": {
+		[]Item{container("r:latest", "latest", "", "Running", ""), certificate(now)}, 0,
+		[]string{"Critical CertificateExpires c", "Warning LatestTag web", "Info NoDigest web"},
+	},
+}
+
+func server() Item { return component("kube-apiserver", "v1.36.3") }
+
 func TestFindings(t *testing.T) {
-	now := time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)
-	server := component("kube-apiserver", "v1.36.3")
-	certificate := func(end time.Time) Item {
-		return Item{Key: Key{Kind: KindCertificate, Name: "c"}, Certificate: &Certificate{NotAfter: end}}
-	}
-	api := func(removed string) Item {
-		return Item{Key: Key{Kind: KindAPI, Name: "g/v1beta1/r"}, API: &API{RemovedIn: removed}}
-	}
-	cases := map[string]struct {
-		items []Item
-		// age is how long the items have been so.
-		age  time.Duration
-		want []string
-	}{
-		"Nothing":           {nil, 0, nil},
-		"SameMinor":         {[]Item{server, component("kubelet", "v1.36.0")}, 0, nil},
-		"ThreeOlder":        {[]Item{server, component("kube-proxy", "v1.33.0")}, 0, nil},
-		"FourOlder":         {[]Item{server, component("kube-proxy", "v1.32.9")}, 0, []string{"Critical VersionSkew kube-proxy"}},
-		"Newer":             {[]Item{server, component("kubelet", "v1.37.0")}, 0, []string{"Critical VersionSkew kubelet"}},
-		"OldestServer":      {[]Item{server, component2("kube-apiserver", "v1.35.0"), component("kubelet", "v1.36.0")}, 0, []string{"Critical VersionSkew kubelet"}},
-		"SchedulerOneOlder": {[]Item{server, component("kube-scheduler", "v1.35.0")}, 0, nil},
-		"SchedulerTwoOlder": {[]Item{server, component("kube-scheduler", "v1.34.0")}, 0, []string{"Critical VersionSkew kube-scheduler"}},
-		"SchedulerNewer":    {[]Item{server, component("kube-scheduler", "v1.37.0")}, 0, []string{"Critical VersionSkew kube-scheduler"}},
-		"Vendor":            {[]Item{server, component("kubelet", "v1.36.3-gke.1")}, 0, nil},
-		"NoServer":          {[]Item{component("kube-proxy", "v1.20.0")}, 0, nil},
-		"Unreadable":        {[]Item{server, component("kubelet", "main")}, 0, nil},
-		"OtherComponent":    {[]Item{server, component("coredns", "v1.11.0")}, 0, nil},
-		"Ended":             {[]Item{component("kubelet", "v1.34.5")}, 0, []string{"Warning EndOfLife kubelet"}},
-		"LongEnded":         {[]Item{component("kube-apiserver", "v1.20.0")}, 0, []string{"Warning EndOfLife kube-apiserver"}},
-		"NotEnded":          {[]Item{component("kubelet", "v1.35.0")}, 0, nil},
-		"NotYetReleased":    {[]Item{component("kubelet", "v1.50.0")}, 0, nil},
-
-		"Latest":         {[]Item{container("r:latest", "latest", "sha256:1", "Running", "")}, 0, []string{"Warning LatestTag web"}},
-		"NoTag":          {[]Item{container("r", "", "sha256:1", "Running", "")}, 0, []string{"Warning LatestTag web"}},
-		"ByDigest":       {[]Item{container("r@sha256:1", "", "sha256:1", "Running", "")}, 0, nil},
-		"LatestByDigest": {[]Item{container("r:latest@sha256:1", "latest", "sha256:1", "Running", "")}, 0, nil},
-		"NoDigest":       {[]Item{container("r:1", "1", "", "Running", "")}, 0, []string{"Info NoDigest web"}},
-		"NoDigestYet":    {[]Item{container("r:1", "1", "", "Pending", "")}, 0, nil},
-		"Crashing":       {[]Item{container("r:1", "1", "sha256:1", "Running", "CrashLoopBackOff")}, 0, []string{"Warning StuckPod web"}},
-		"OtherReason":    {[]Item{container("r:1", "1", "sha256:1", "Running", "Completed")}, 0, nil},
-		"Pending":        {[]Item{container("r:1", "1", "", "Pending", "")}, 5 * time.Minute, nil},
-		"LongPending":    {[]Item{container("r:1", "1", "", "Pending", "")}, 5*time.Minute + 1, []string{"Warning StuckPod web"}},
-
-		"CertificateValid":   {[]Item{certificate(now.Add(30*24*time.Hour + 1))}, 0, nil},
-		"CertificateExpires": {[]Item{certificate(now.Add(30 * 24 * time.Hour))}, 0, []string{"Warning CertificateExpires c"}},
-		"CertificateExpired": {[]Item{certificate(now)}, 0, []string{"Critical CertificateExpires c"}},
-		"CertificateUnknown": {[]Item{certificate(time.Time{})}, 0, nil},
-
-		"Ready":    {[]Item{node("n", "")}, 0, nil},
-		"NotReady": {[]Item{{Key: Key{Kind: KindNode, Name: "n"}, Node: &Node{Ready: "Unknown"}}}, 0, []string{"Critical NodeNotReady n"}},
-
-		"RemovedNext":  {[]Item{server, api("1.37")}, 0, []string{"Warning DeprecatedAPI g/v1beta1/r"}},
-		"RemovedNow":   {[]Item{server, api("1.36")}, 0, []string{"Warning DeprecatedAPI g/v1beta1/r"}},
-		"RemovedLater": {[]Item{server, api("1.38")}, 0, nil},
-		"NotSaid":      {[]Item{server, api("")}, 0, nil},
-
-		"OfOneWorkload": {[]Item{container("r:latest", "latest", "sha256:1", "Running", ""), func() Item {
-			other := container("r:latest", "latest", "sha256:1", "Running", "")
-			other.Key.Name = "web-2"
-			return other
-		}()}, 0, []string{"Warning LatestTag web"}},
-		"GravestFirst": {
-			[]Item{container("r:latest", "latest", "", "Running", ""), certificate(now)}, 0,
-			[]string{"Critical CertificateExpires c", "Warning LatestTag web", "Info NoDigest web"},
-		},
-	}
-	for name, c := range cases {
+	for name, c := range findingCases {
 		t.Run(name, func(t *testing.T) {
 			var rows []ItemRow
 			for _, item := range c.items {

@@ -60,6 +60,7 @@ func TestTruth(t *testing.T) {
 				w.compareAll()
 			}
 		}
+		t.Logf("%d crashes left a part of changes", w.crashes)
 	})
 }
 
@@ -86,8 +87,8 @@ func (w *world) step() {
 		return
 	}
 	changes := w.changes(c)
-	switch w.rand.IntN(12) {
-	case 0:
+	switch w.rand.IntN(10) {
+	case 0, 9:
 		w.crash(c, changes)
 		return
 	case 1:
@@ -128,6 +129,10 @@ func (w *world) known(c *modelCluster, changes Changes) Changes {
 // crash lets an Apply end between two of its transactions, at any of them.
 func (w *world) crash(c *modelCluster, changes Changes) {
 	w.t.Helper()
+	changes.Whole, changes.Gone = []Kind{KindContainer, KindComponent, KindNode}, nil
+	for range 40 {
+		changes.Set = append(changes.Set, w.item())
+	}
 	fitted, dropped, err := changes.fit(w.store.limits.items)
 	w.must(err)
 	writing := writing{want: fitted, at: database.Time(changes.At), limits: w.store.limits, dropped: dropped}
