@@ -81,6 +81,9 @@ const importTable = `
 	clusters/connection, clusters/provision < clusters/provision/imported;
 	clusters/provision/hosted, clusters/provision/imported < clusters/provision/all;
 
+	# What is observed in clusters is kept in SQL.
+	platform/database, PLAIN < clusters/inventory;
+
 	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
 	# those, so that a new one changes no reconciler.
 	MECHANISMS, clusters/provision < clusters/cluster, hosting/controlplane, workers/nodepool, workers/machinecontroller;
@@ -141,7 +144,8 @@ const importTable = `
 	hosting/release < kubernetes/build;
 	hosting/release, PLAIN < kubernetes/generate;
 	NONE < platform/freeport;
-	app, platform/freeport < bench, test/conformance;
+	app, platform/freeport < test/conformance;
+	app, platform/freeport, clusters/inventory < bench;
 	platform/kube < test/charts/program;
 
 	# Packages for tests. Only tests and each other may import them.

@@ -10,7 +10,8 @@
 //     while it is alone;
 //   - lists and gets of the REST API with thousands of clusters, for a member of an organization over HTTPS, as ratios
 //     to the same at the API server behind it;
-//   - memory and idle processor time per tenant, and the manager's memory per tenant.
+//   - memory and idle processor time per tenant, and the manager's memory per tenant;
+//   - with -only inventory, and no installation: what the observation store takes for a year of a fleet.
 //
 // It starts an installation of its own in a temporary folder and removes it at the end. Figures are
 // printed, never judged: machines differ, ratios less so.
@@ -36,7 +37,8 @@ func main() {
 	flag.IntVar(&o.clusters, "clusters", 2000, "how many clusters there are when the REST API is measured; 0 leaves that out")
 	flag.IntVar(&o.requests, "requests", 1000, "how often each call of the REST API is made")
 	flag.DurationVar(&o.neighbour, "neighbour", 20*time.Second, "how long a tenant is measured alone, and then beside a hostile one; 0 leaves that out, as it has to be without root and cgroups")
-	flag.StringVar(&o.only, "only", "", `"workers" measures clusters with nodes, "api" the REST API, and "neighbour" a tenant beside a hostile one, and nothing else`)
+	flag.StringVar(&o.only, "only", "", `"workers" measures clusters with nodes, "api" the REST API, "neighbour" a tenant beside a hostile one, and "inventory" the observation store, and nothing else`)
+	flag.IntVar(&o.scale, "scale", 20, "the observation store is measured with one part in so many of a fleet of 1000 clusters; 1 is the whole fleet")
 	flag.StringVar(&o.attack, "attack", "", "be the hostile tenant that this kubeconfig is of; for this program itself")
 	flag.DurationVar(&o.idle, "idle", 30*time.Second, "how long idle processor time is measured")
 	flag.StringVar(&o.program, "program", "bin/kqueen", "path of kqueen")
@@ -46,6 +48,9 @@ func main() {
 	act := run
 	if o.attack != "" {
 		act = func(ctx context.Context, o options) error { return attackNow(ctx, o.attack) }
+	}
+	if o.only == "inventory" {
+		act = inventoryAlone
 	}
 	err := act(ctx, o)
 	stop()
@@ -60,6 +65,7 @@ type options struct {
 	clusters, requests      int
 	neighbour               time.Duration
 	only, attack            string
+	scale                   int
 	idle                    time.Duration
 	program                 string
 	json                    bool
@@ -82,7 +88,7 @@ type result struct {
 
 func run(ctx context.Context, o options) (err error) {
 	if !slices.Contains([]string{"", "workers", "api", "neighbour"}, o.only) {
-		return fmt.Errorf(`-only %s: want "workers", "api", "neighbour", or nothing`, o.only)
+		return fmt.Errorf(`-only %s: want "workers", "api", "neighbour", "inventory", or nothing`, o.only)
 	}
 	inst, err := start(ctx, o.program)
 	if err != nil {
