@@ -249,7 +249,8 @@ func (c *Collector) credential(ctx context.Context, cluster *v1alpha1.Cluster) (
 
 // described is what the store is told of a Cluster object.
 func described(cluster *v1alpha1.Cluster) inventory.Cluster {
-	return inventory.Cluster{UID: string(cluster.UID), Organization: cluster.Namespace, Name: cluster.Name, Labels: maps.Clone(cluster.Labels)}
+	organization, _ := v1alpha1.OrganizationOf(cluster.Namespace)
+	return inventory.Cluster{UID: string(cluster.UID), Organization: organization, Name: cluster.Name, Labels: maps.Clone(cluster.Labels)}
 }
 
 func (c *Collector) session(name types.NamespacedName) *watched {

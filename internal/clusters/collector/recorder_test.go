@@ -113,7 +113,8 @@ func (r *recorder) End(_ context.Context, uid string, _ time.Time) error {
 // until waits until a state of the store is as wanted; differs says how it is not.
 func (r *recorder) until(t *testing.T, differs func() string) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline, look := time.After(time.Minute), time.NewTicker(50*time.Millisecond) // what is not of the store changes too
+	defer look.Stop()
 	for {
 		r.mu.Lock()
 		changed, diff := r.changed, differs()
@@ -123,6 +124,7 @@ func (r *recorder) until(t *testing.T, differs func() string) {
 		}
 		select {
 		case <-changed:
+		case <-look.C:
 		case <-deadline:
 			t.Fatalf("it did not come about within a minute: %s", diff)
 		}
@@ -191,8 +193,12 @@ func collect(t *testing.T, limits collector.Limits, connect func(name string) *r
 	c := &collecting{t: t, store: newRecorder(), clusters: &clusters{all: map[types.NamespacedName]*v1alpha1.Cluster{}}}
 	config := collector.Config{
 		Client: c.clusters, Store: c.store, Now: time.Now, Limits: limits,
-		Connect:    func(_ context.Context, cluster *v1alpha1.Cluster) (*rest.Config, error) { return connect(cluster.Name), nil },
-		Credential: func(_ context.Context, cluster *v1alpha1.Cluster) (string, error) { return cluster.Annotations["credential"], nil },
+		Connect: func(_ context.Context, cluster *v1alpha1.Cluster) (*rest.Config, error) {
+			return connect(cluster.Name), nil
+		},
+		Credential: func(_ context.Context, cluster *v1alpha1.Cluster) (string, error) {
+			return cluster.Annotations["credential"], nil
+		},
 	}
 	for _, change := range with {
 		change(&config)
@@ -214,7 +220,7 @@ func collect(t *testing.T, limits collector.Limits, connect func(name string) *r
 func (c *collecting) put(name, uid string, change ...func(*v1alpha1.Cluster)) {
 	c.t.Helper()
 	cluster := &v1alpha1.Cluster{}
-	cluster.Namespace, cluster.Name, cluster.UID = "acme", name, types.UID(uid)
+	cluster.Namespace, cluster.Name, cluster.UID = "org-acme", name, types.UID(uid)
 	apimeta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionKubeconfigReady, Status: metav1.ConditionTrue, Reason: "Test"})
 	for _, f := range change {
 		f(cluster)
@@ -228,7 +234,7 @@ func (c *collecting) put(name, uid string, change ...func(*v1alpha1.Cluster)) {
 
 func (c *collecting) remove(name string) {
 	c.t.Helper()
-	key := types.NamespacedName{Namespace: "acme", Name: name}
+	key := types.NamespacedName{Namespace: "org-acme", Name: name}
 	c.clusters.mu.Lock()
 	delete(c.clusters.all, key)
 	c.clusters.mu.Unlock()

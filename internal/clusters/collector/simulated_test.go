@@ -33,7 +33,9 @@ func (r *recorder) containers(uid string) []simulator.Container {
 			Image: item.Container.Image.Reference, Digest: item.Container.Image.Digest, Node: item.Container.Node,
 		})
 	}
-	slices.SortFunc(out, func(a, b simulator.Container) int { return slices.Compare([]string{a.Pod, a.Name}, []string{b.Pod, b.Name}) })
+	slices.SortFunc(out, func(a, b simulator.Container) int {
+		return slices.Compare([]string{a.Pod, a.Name}, []string{b.Pod, b.Name})
+	})
 	return out
 }
 

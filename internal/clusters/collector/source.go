@@ -109,6 +109,9 @@ func answered(resp *http.Response) error {
 	if err != nil || json.Unmarshal(body, &status) != nil {
 		status.Message = ""
 	}
+	if status.Message == "" {
+		return fmt.Errorf("answered %d", resp.StatusCode)
+	}
 	return fmt.Errorf("answered %d: %s", resp.StatusCode, text.Cut(text.Line(status.Message), maxMessage))
 }
 

@@ -12,7 +12,7 @@ import (
 func (s *session) tell(ctx context.Context) {
 	ticker := time.NewTicker(s.limits.Gather)
 	defer ticker.Stop()
-	told := ""
+	var last told
 	for {
 		select {
 		case <-ctx.Done():
@@ -21,7 +21,7 @@ func (s *session) tell(ctx context.Context) {
 		case <-s.full:
 		}
 		s.flush(ctx)
-		told = s.report(ctx, told)
+		last = s.report(ctx, last)
 	}
 }
 
@@ -82,25 +82,36 @@ func (s *session) deriveCluster() error {
 	return nil
 }
 
-// report tells the store when it has changed how the cluster is, and returns what the store was told last.
-func (s *session) report(ctx context.Context, told string) string {
+// told is what the store was told last of how the cluster is. The zero value is nothing yet.
+type told struct {
+	any, live bool
+	message   string
+}
+
+// report tells the store how the cluster is when that has changed, and returns what the store was told last. A session begins with telling
+// it: the store may have the message of an earlier one.
+func (s *session) report(ctx context.Context, before told) told {
 	now := s.state.now()
-	if !now.live && now.message == "" || now.message == told {
-		return told
+	after := told{any: true, live: now.live, message: now.message}
+	if after == before || !now.live && now.message == "" {
+		return before
 	}
 	call, cancel := context.WithTimeout(ctx, s.limits.Store)
 	defer cancel()
 	uid := s.uid()
-	err := s.store.Lost(call, uid, now.message)
+	var err error
+	if !before.any || before.message != now.message {
+		err = s.store.Lost(call, uid, now.message)
+	}
 	if err == nil && now.live {
 		err = s.store.Confirm(call, now.at, []string{uid})
 	}
 	if err != nil {
 		s.count.storeErrors.Inc()
-		return told // and once more
+		return before // and once more
 	}
 	s.log.Info("the state of the cluster's watches has changed", "live", now.live, "message", now.message)
-	return now.message
+	return after
 }
 
 func (s *session) uid() string {
