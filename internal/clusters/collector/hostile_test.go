@@ -135,26 +135,30 @@ func endless(w http.ResponseWriter, begin string) {
 	}
 }
 
+// onList has lists attacked, and watches open and silent.
+func onList(attack func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "true" {
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+			return
+		}
+		attack(w, r)
+	}
+}
+
+// unnamed are so many objects of no kind, in JSON.
+func unnamed(n int) string {
+	var items []string
+	for i := range n {
+		items = append(items, fmt.Sprintf(`{"metadata":{"name":"p%d","uid":"u%d"}}`, i, i))
+	}
+	return strings.Join(items, ",")
+}
+
 // TestHostileLists: a list that is no end of something costs its caps. It is said what is wrong, and everything else of the cluster is observed.
 func TestHostileLists(t *testing.T) {
 	const pods = "/api/v1/pods"
-	onList := func(attack func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request) {
-		return func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Query().Get("watch") == "true" {
-				w.(http.Flusher).Flush()
-				<-r.Context().Done()
-				return
-			}
-			attack(w, r)
-		}
-	}
-	many := func(n int) string {
-		var items []string
-		for i := range n {
-			items = append(items, fmt.Sprintf(`{"metadata":{"name":"p%d","uid":"u%d"}}`, i, i))
-		}
-		return strings.Join(items, ",")
-	}
 	cases := map[string]struct {
 		attack  func(http.ResponseWriter, *http.Request)
 		message string
@@ -167,7 +171,7 @@ func TestHostileLists(t *testing.T) {
 		"EndlessPages": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"metadata":{"continue":"x"},"items":[]}`)
 		}, "not observed: pods: has more objects than KQueen looks at", true, 1300},
-		"TooManyInOne": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"items":[%s]}`, many(300)) }, "not observed: pods: has more objects than KQueen looks at", true, 3},
+		"TooManyInOne": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"items":[%s]}`, unnamed(300)) }, "not observed: pods: has more objects than KQueen looks at", true, 3},
 		"NotJSON":      {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "pods: read list: invalid character '<' looking for beginning of value", false, 3},
 		"NoUID":        {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"items":[{"metadata":{"name":"a"}}]}`) }, "pods: read object /a: its UID is not one", false, 3},
 		"Forbidden":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, "not observed: pods: may not be read with KQueen's credential (403)", true, 3},

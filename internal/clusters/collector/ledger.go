@@ -28,7 +28,7 @@ type ledger struct {
 	warned    map[inventory.Key]*warned
 }
 
-// holding is what one resource has brought.
+// holding is what one resource holds.
 type holding struct {
 	objects map[string]entry // by UID
 	// tried says that the first list has ended, and listed that it has ended well.
@@ -107,7 +107,7 @@ func (l *ledger) begin(r *resourceKind) *listing {
 	return &listing{seen: map[string]bool{}}
 }
 
-// take observes an object, in JSON. in is the list that brought it, nil for a watch.
+// take observes an object, in JSON. in is the list that it is from, nil for a watch.
 func (l *ledger) take(r *resourceKind, raw []byte, in *listing) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -35,7 +35,7 @@ type Limits struct {
 	Objects int
 	// Changes is how many changes a second are taken from a cluster: 500, and ten seconds' worth at once.
 	Changes int
-	// Batch is how many changes are handed to the store before the time to gather is over: 2,000. While the store does not take
+	// Batch is how many changes are handed to the store before the time to gather has passed: 2,000. While the store does not take
 	// them, four times as many are held, and then the watches wait.
 	Batch int
 	// Connections is how many connections a cluster has: 24.

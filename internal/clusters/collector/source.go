@@ -252,7 +252,7 @@ func (s *source) watch(ctx context.Context, r *resourceKind, version string, ope
 }
 
 // errIdle ends a watch that brings nothing.
-var errIdle = errors.New("the watch brought nothing")
+var errIdle = errors.New("nothing came by the watch")
 
 func unlessIdle(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errIdle) {
@@ -261,7 +261,7 @@ func unlessIdle(ctx context.Context, err error) error {
 	return err
 }
 
-// failure is the error that a watch brought.
+// failure is the error that ended a watch.
 func failure(object []byte) error {
 	var status struct {
 		Code    int    `json:"code"`
