@@ -81,8 +81,9 @@ const importTable = `
 	clusters/connection, clusters/provision < clusters/provision/imported;
 	clusters/provision/hosted, clusters/provision/imported < clusters/provision/all;
 
-	# What is observed in clusters is kept in SQL.
+	# What runs in clusters: types of what is observed, and what observes it.
 	platform/database, PLAIN < clusters/inventory;
+	API, PLAIN, clusters/inventory < clusters/collector;
 
 	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
 	# those, so that a new one changes no reconciler.
@@ -166,6 +167,7 @@ const importTable = `
 	NONE < cli/manual;
 	NONE < server/socket/sockettest;
 	docs < test/pages;
+	NONE < test/simulator;
 	docs, API, platform/freeport < test/e2e;
 `
 
@@ -216,6 +218,7 @@ var testPackages = []string{
 	"cli/manual",
 	"server/socket/sockettest",
 	"test/pages",
+	"test/simulator",
 	"test/e2e",
 }
 
@@ -234,6 +237,7 @@ var guards = []guard{
 			"engine":              "hands the *rest.Config of the admin plane to package app",
 			"app":                 "starts the manager of the admin plane",
 			"bench":               "measures without what it measures",
+			"clusters/collector":  "lists and watches clusters of others with bounds on bytes, items and time that no client library has",
 		},
 	},
 	{

@@ -1,0 +1,34 @@
+package collector
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+
+	"kqueen.io/kqueen/internal/clusters/inventory"
+)
+
+// certificateOf returns what matters of a certificate, which the cluster chose.
+func certificateOf(c *x509.Certificate) *inventory.Certificate {
+	return &inventory.Certificate{
+		Subject: clean(c.Subject.String(), maxMessage), Issuer: clean(c.Issuer.String(), maxMessage),
+		DNSNames: cleanSet(c.DNSNames, maxName), NotAfter: c.NotAfter.UTC(),
+	}
+}
+
+// secretItems returns the first certificate of a TLS Secret, the one that is served; none for what is not one.
+func secretItems(s *secret) []inventory.Item {
+	block, _ := pem.Decode(s.Data.Certificate)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return nil
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil
+	}
+	return []inventory.Item{{Key: keyOf(&s.Meta, inventory.KindCertificate, "Secret"), Certificate: certificateOf(certificate)}}
+}
+
+// servingItem is the certificate that the API server shows.
+func servingItem(c *x509.Certificate) inventory.Item {
+	return inventory.Item{Key: inventory.Key{Kind: inventory.KindCertificate, Name: apiServer, Part: "apiserver"}, Certificate: certificateOf(c)}
+}

@@ -1,0 +1,63 @@
+package collector
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"kqueen.io/kqueen/internal/platform/text"
+)
+
+// How long texts of a cluster may be, in bytes, and how many of them an object may have. Kubernetes itself allows no more in names,
+// keys and values; a hostile API server does. PostgreSQL refuses bytes that no text has.
+const (
+	maxName    = 253
+	maxUID     = 64
+	maxImage   = 512
+	maxWord    = 128
+	maxMessage = 256
+	maxLabel   = 63
+	maxMap     = 64
+	maxList    = 128
+)
+
+// clean returns a text of a cluster as the store takes it: in one line, printable and cut.
+func clean(s string, most int) string {
+	if len(s) > 4*most {
+		s = s[:4*most] // what is cut off anyway is not looked at
+	}
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return text.Cut(text.Line(s), most)
+		}
+	}
+	return text.Cut(s, most)
+}
+
+// cleanMap returns labels as the store takes them: the first of them in the order of their names. It is nil for none.
+func cleanMap(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	keys := slices.Sorted(maps.Keys(m))
+	out := make(map[string]string, min(len(keys), maxMap))
+	for _, key := range keys[:min(len(keys), maxMap)] {
+		out[clean(key, maxName+1+maxLabel)] = clean(m[key], maxLabel)
+	}
+	return out
+}
+
+// cleanSet returns words once each, sorted and without empty ones. It is nil for none.
+func cleanSet(all []string, most int) []string {
+	var out []string
+	for _, one := range all[:min(len(all), maxList)] {
+		if one = clean(one, most); one != "" {
+			out = append(out, one)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// lastPart is what stands after the last slash.
+func lastPart(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -1,0 +1,99 @@
+package collector
+
+import (
+	"cmp"
+	"strings"
+
+	"kqueen.io/kqueen/internal/clusters/inventory"
+)
+
+// hashLabel is what a Deployment's controller puts on the pods of its ReplicaSets, whose names end with its value.
+const hashLabel = "pod-template-hash"
+
+// ownerOf says which controller owns a ReplicaSet or a Job: the zero owner when it has none, and false when it is not known.
+type ownerOf func(uid string) (owner, bool)
+
+// podItems returns the containers of a pod, and the components of Kubernetes that run in it.
+func podItems(p *pod, of ownerOf) []inventory.Item {
+	kind, name := workloadOf(p, of)
+	var out []inventory.Item
+	add := func(kindOf inventory.ContainerType, all []container, states []containerState) {
+		for i := range all {
+			c, state := &all[i], stateOf(states, all[i].Name)
+			typ := kindOf
+			if typ == inventory.TypeInit && c.RestartPolicy == "Always" {
+				typ = inventory.TypeSidecar
+			}
+			key := podKey(p, inventory.KindContainer)
+			key.Part = clean(c.Name, maxName)
+			out = append(out, inventory.Item{Key: key, Container: &inventory.Container{
+				Type: typ, Static: isStatic(p), Image: image(c.Image, state.ImageID),
+				WorkloadKind: kind, WorkloadName: name, Node: clean(p.Spec.NodeName, maxName),
+				Phase: clean(p.Status.Phase, maxWord), Reason: reasonOf(p, &state),
+			}})
+		}
+	}
+	add(inventory.TypeInit, p.Spec.Init, p.Status.Init)
+	add(inventory.TypeApp, p.Spec.Containers, p.Status.Containers)
+	add(inventory.TypeEphemeral, p.Spec.Ephemeral, p.Status.Ephemeral)
+	out = out[:min(len(out), maxList)]
+	return append(out, podComponents(p, out)...)
+}
+
+func podKey(p *pod, kind inventory.Kind) inventory.Key {
+	return inventory.Key{Kind: kind, Namespace: clean(p.Meta.Namespace, maxName), Name: clean(p.Meta.Name, maxName), UID: clean(p.Meta.UID, maxUID)}
+}
+
+func stateOf(states []containerState, name string) containerState {
+	for _, s := range states {
+		if s.Name == name {
+			return s
+		}
+	}
+	return containerState{}
+}
+
+// isStatic says whether a kubelet runs the pod from a file: what the API server has of it is a mirror.
+func isStatic(p *pod) bool {
+	return p.Meta.Annotations.Mirror != "" || p.Meta.controller().Kind == "Node"
+}
+
+// reasonOf says why a container does not run; "" when it does, or has run to its end. What the kubelet says of the container comes first.
+func reasonOf(p *pod, s *containerState) string {
+	switch {
+	case s.State.Waiting != nil:
+		return clean(cmp.Or(s.State.Waiting.Reason, "Waiting"), maxWord)
+	case s.State.Terminated != nil && s.State.Terminated.ExitCode != 0:
+		return clean(cmp.Or(s.State.Terminated.Reason, "Error"), maxWord)
+	case p.Status.Reason != "": // of the pod, such as Evicted
+		return clean(p.Status.Reason, maxWord)
+	case p.Spec.NodeName == "":
+		for _, c := range p.Status.Conditions {
+			if c.Type == "PodScheduled" && c.Status == "False" {
+				return clean(c.Reason, maxWord)
+			}
+		}
+	}
+	return ""
+}
+
+// workloadOf returns what owns a pod in the end: the owner of its ReplicaSet or Job where there is one. A ReplicaSet that is not known is
+// taken for a Deployment's when it is named as such are; a pod that has no controller is its own.
+func workloadOf(p *pod, of ownerOf) (kind, name string) {
+	direct := p.Meta.controller()
+	if direct.Kind == "" {
+		return "Pod", clean(p.Meta.Name, maxName)
+	}
+	top := direct
+	if direct.Kind == "ReplicaSet" || direct.Kind == "Job" {
+		above, known := of(direct.UID)
+		deployment, hashed := strings.CutSuffix(direct.Name, "-"+p.Meta.Labels[hashLabel])
+		switch {
+		case known && above.Kind != "":
+			top = above
+		case !known && direct.Kind == "ReplicaSet" && hashed && p.Meta.Labels[hashLabel] != "":
+			top = owner{Kind: "Deployment", Name: deployment}
+		}
+	}
+	return clean(top.Kind, maxWord), clean(top.Name, maxName)
+}
