@@ -58,6 +58,8 @@ type fixture struct {
 	plane   client.WithWatch
 	db      *database.DB
 	cached  client.Reader
+	// observed is what was seen in clusters.
+	observed observations
 	// key is what the server proves its forms and cursors with.
 	key []byte
 	// starting says that the server is not ready.
@@ -216,7 +218,7 @@ func (h *fixture) open(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.api, err = New(Config{
-		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog, Addons: someAddons{cached},
+		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog, Addons: someAddons{cached}, Inventory: &h.observed,
 		Plane: plane, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, h.plane, time.Now),
 		Key: h.key, Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Ready: h.isReady,
 	})
