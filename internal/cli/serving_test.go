@@ -134,6 +134,7 @@ func (s *servers) open(dir string, after func(func())) (*served, error) {
 		Plane: plane, Own: controlplanetest.Client(s.t), Cache: lists, Access: identities, Audit: log, Issuer: signs, Answers: answers,
 		Limits: organizations.NewLimits(lists, lists, time.Now), Addons: prepare.New(prepare.Config{Settings: lists, Releases: release.NewStore(filepath.Join(dir, "releases")), Images: prepare.Upstream}), Key: bytes.Repeat([]byte{9}, 32), Version: "test",
 		Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Inventory:  observed{},
 		ClusterLog: func(context.Context, types.UID) (*os.Root, error) { return nil, os.ErrNotExist },
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -132,5 +133,18 @@ func TestReachIsWithin(t *testing.T) {
 	}
 	if scopes < 1000 {
 		t.Errorf("only %d organizations were in scopes", scopes)
+	}
+}
+
+// TestNoInventory: where none is kept, callers are told so, once it is known that they may ask.
+func TestNoInventory(t *testing.T) {
+	h := &handler{nil, grants(), time.Now}
+	_, err := h.nodes(t.Context(), &nodesInput{})
+	if p := problem.Of(err); p.Status != http.StatusServiceUnavailable || p.Detail != "the inventory is not kept here" {
+		t.Errorf("got %v", err)
+	}
+	_, err = h.nodes(t.Context(), &nodesInput{Where: Where{Organizations: []string{"red"}}})
+	if statusOf(err) != http.StatusNotFound {
+		t.Errorf("of another organization: %v", err)
 	}
 }
