@@ -95,7 +95,7 @@ func (o *observations) ImagesBetween(_ context.Context, f inventory.Filter, _, _
 
 func (o *observations) BinariesBetween(_ context.Context, f inventory.Filter, _, _ time.Time) (inventory.Page[inventory.Change[inventory.BinaryRow]], error) {
 	return rows(o, f, func(p inventory.Place) inventory.Change[inventory.BinaryRow] {
-		return inventory.Change[inventory.BinaryRow]{}
+		return inventory.Change[inventory.BinaryRow]{Row: inventory.BinaryRow{Component: mark(p.Organization)}}
 	})
 }
 
