@@ -49,8 +49,8 @@ type InventoryChange string
 
 // The changes.
 const (
-	InventoryAppeared InventoryChange = "appeared"
-	InventoryVanished InventoryChange = "vanished"
+	InventoryAppeared InventoryChange = "Appeared"
+	InventoryVanished InventoryChange = "Vanished"
 )
 
 // InventoryPlace is where something was seen and when it was so.
@@ -195,7 +195,7 @@ type InventoryFinding struct {
 	InventoryPlace
 
 	Rule string `json:"rule"`
-	// Severity is critical, warning or info.
+	// Severity is Critical, Warning or Info.
 	Severity string `json:"severity"`
 	// Kind, Namespace, Name and Part say what it is about.
 	Kind      string `json:"kind,omitempty"`

@@ -58,7 +58,7 @@ func takes(f inventory.Filter) bool {
 	return (f.Repository == "" || f.Repository == nginx().Repository) && (f.Tag == "" || f.Tag == "1.27") && (len(f.Digests) == 0 || slices.Contains(f.Digests, digest))
 }
 
-// Images implements fleet.Store.
+// Images implements fleet.Rows.
 func (observed) Images(_ context.Context, f inventory.Filter) (inventory.Page[inventory.ImageRow], error) {
 	first := time.Now().Add(-50 * time.Hour)
 	return inventory.Page[inventory.ImageRow]{AsOf: observed{}.states(f), Rows: []inventory.ImageRow{
@@ -67,7 +67,7 @@ func (observed) Images(_ context.Context, f inventory.Filter) (inventory.Page[in
 	}}, nil
 }
 
-// Containers implements fleet.Store.
+// Containers implements fleet.Rows.
 func (observed) Containers(_ context.Context, f inventory.Filter) (inventory.Page[inventory.ContainerRow], error) {
 	if !takes(f) {
 		return inventory.Page[inventory.ContainerRow]{AsOf: observed{}.states(f)}, nil
@@ -80,21 +80,21 @@ func (observed) Containers(_ context.Context, f inventory.Filter) (inventory.Pag
 	})
 }
 
-// Binaries implements fleet.Store.
+// Binaries implements fleet.Rows.
 func (observed) Binaries(_ context.Context, f inventory.Filter) (inventory.Page[inventory.BinaryRow], error) {
 	return inventory.Page[inventory.BinaryRow]{AsOf: observed{}.states(f), Rows: []inventory.BinaryRow{
 		{Component: "etcd", Managed: true, Clusters: 1}, {Component: "kubelet", Version: "v1.36.3", Clusters: 2, Nodes: 5, First: time.Now().Add(-50 * time.Hour)},
 	}}, nil
 }
 
-// BinaryPlaces implements fleet.Store.
+// BinaryPlaces implements fleet.Rows.
 func (observed) BinaryPlaces(_ context.Context, f inventory.Filter) (inventory.Page[inventory.ItemRow], error) {
 	return observe(f, func(p inventory.Place) inventory.ItemRow {
 		return inventory.ItemRow{Place: p, Item: inventory.Item{Key: inventory.Key{Name: "n1", Part: "kubelet"}, Component: &inventory.Component{Version: "v1.36.3"}}}
 	})
 }
 
-// Items implements fleet.Store.
+// Items implements fleet.Rows.
 func (observed) Items(_ context.Context, kind inventory.Kind, f inventory.Filter) (inventory.Page[inventory.ItemRow], error) {
 	return observe(f, func(p inventory.Place) inventory.ItemRow {
 		switch kind {
@@ -114,30 +114,30 @@ func (observed) Items(_ context.Context, kind inventory.Kind, f inventory.Filter
 	})
 }
 
-// ImagesBetween implements fleet.Store.
+// ImagesBetween implements fleet.Comparisons.
 func (observed) ImagesBetween(_ context.Context, f inventory.Filter, _, _ time.Time) (inventory.Page[inventory.Change[inventory.ImageRow]], error) {
 	return inventory.Page[inventory.Change[inventory.ImageRow]]{AsOf: observed{}.states(f), Rows: []inventory.Change[inventory.ImageRow]{
 		{Row: inventory.ImageRow{Image: nginx(), Clusters: 1, Containers: 1}}, {Appeared: true, Row: inventory.ImageRow{Image: nginx(), Clusters: 1, Containers: 2}},
 	}}, nil
 }
 
-// BinariesBetween implements fleet.Store.
+// BinariesBetween implements fleet.Comparisons.
 func (observed) BinariesBetween(_ context.Context, f inventory.Filter, _, _ time.Time) (inventory.Page[inventory.Change[inventory.BinaryRow]], error) {
 	return inventory.Page[inventory.Change[inventory.BinaryRow]]{AsOf: observed{}.states(f), Rows: []inventory.Change[inventory.BinaryRow]{
 		{Appeared: true, Row: inventory.BinaryRow{Component: "kubelet", Version: "v1.36.3", Clusters: 1, Nodes: 1}},
 	}}, nil
 }
 
-// Clusters implements fleet.Store.
+// Clusters implements fleet.Comparisons.
 func (observed) Clusters(_ context.Context, f inventory.Filter) ([]inventory.ClusterState, error) {
 	return observed{}.states(f), nil
 }
 
-// Findings implements fleet.Store.
+// Findings implements fleet.Comparisons.
 func (observed) Findings(_ context.Context, f inventory.Filter) (inventory.Page[inventory.Finding], error) {
 	return observe(f, func(p inventory.Place) inventory.Finding {
 		return inventory.Finding{
-			Rule: "version-skew", Severity: "warning", Place: p, Kind: inventory.KindNode, Name: "n1", Part: "kubelet", Reason: "v1.33.1 is too old for v1.36.3", Remedy: "upgrade it",
+			Rule: "VersionSkew", Severity: inventory.Warn, Place: p, Subject: inventory.Key{Kind: inventory.KindComponent, Name: "n1", Part: "kubelet"}, Reason: "v1.33.1 is too old for v1.36.3", Remedy: "upgrade it",
 		}
 	})
 }

@@ -106,7 +106,7 @@ func (o *observations) Clusters(_ context.Context, f inventory.Filter) ([]invent
 
 func (o *observations) Findings(_ context.Context, f inventory.Filter) (inventory.Page[inventory.Finding], error) {
 	return rows(o, f, func(p inventory.Place) inventory.Finding {
-		return inventory.Finding{Place: p, Rule: "expires", Severity: "critical", Reason: mark(p.Organization)}
+		return inventory.Finding{Place: p, Rule: "NodeNotReady", Severity: inventory.Critical, Reason: mark(p.Organization)}
 	})
 }
 

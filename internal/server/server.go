@@ -58,7 +58,7 @@ type Config struct {
 	// Addons are those that clusters can have.
 	Addons catalogue.Addons
 	// Inventory is what was observed in clusters; nil where none is kept.
-	Inventory fleet.Store
+	Inventory *fleet.Store
 	// ClusterLog opens the audit logs of clusters' own API servers.
 	ClusterLog auditlog.ClusterLog
 	// Answers are kept for callers who ask again.

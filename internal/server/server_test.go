@@ -30,6 +30,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/idempotency"
 	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/server/fleet"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/access/password"
 	"kqueen.io/kqueen/internal/tenancy/audit"
@@ -218,7 +219,7 @@ func (h *fixture) open(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.api, err = New(Config{
-		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog, Addons: someAddons{cached}, Inventory: &h.observed,
+		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog, Addons: someAddons{cached}, Inventory: &fleet.Store{Rows: &h.observed, Comparisons: &h.observed},
 		Plane: plane, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, h.plane, time.Now),
 		Key: h.key, Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Ready: h.isReady,
 	})

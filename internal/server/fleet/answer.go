@@ -46,6 +46,8 @@ type asked struct {
 	format string
 	// nothing says that the caller may see no cluster, so that no row is read.
 	nothing bool
+	// begin counts an export.
+	begin func(context.Context) error
 }
 
 // table is how rows look outside of JSON.
@@ -76,6 +78,11 @@ func answer[S, W any](ctx context.Context, a asked, read reading[S], row func(S,
 			out.Items = append(out.Items, row(page.Rows[i], known))
 		}
 		return out, nil
+	}
+	if a.format != formatJSON {
+		if err := a.begin(ctx); err != nil {
+			return nil, err
+		}
 	}
 	switch a.format {
 	case formatCSV:

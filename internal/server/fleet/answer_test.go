@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
@@ -36,6 +38,53 @@ func pages(n int, stuck bool) reading[inventory.ImageRow] {
 	}
 }
 
+func (e *exports) idle() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.all == 0 && len(e.of) == 0
+}
+
+func freely(context.Context) error { return nil }
+
+// TestExportsAtOnce: exports take memory until they are sent, so that one caller has a few at once and leaves some to others.
+func TestExportsAtOnce(t *testing.T) {
+	var e exports
+	ctx, end := context.WithCancel(t.Context())
+	for n := range exportsOfAll {
+		if err := e.begin(ctx, fmt.Sprint("caller-", n/exportsOfOne)); err != nil {
+			t.Fatalf("export %d: %v", n, err)
+		}
+		if n == exportsOfOne-1 {
+			if err := e.begin(ctx, "caller-0"); statusOf(errors.Unwrap(err)) != http.StatusTooManyRequests {
+				t.Errorf("one too many of a caller: %v", err)
+			}
+		}
+	}
+	if err := e.begin(ctx, "another"); err == nil {
+		t.Error("one too many in all is let through")
+	}
+	a := asked{format: formatCSV, begin: func(ctx context.Context) error { return e.begin(ctx, "another") }}
+	if _, err := answer(t.Context(), a, pages(1, false), toImage, imageTable); err == nil {
+		t.Error("an export that is one too many is answered")
+	}
+	a.format = formatJSON
+	if _, err := answer(t.Context(), a, pages(1, false), toImage, imageTable); err != nil {
+		t.Errorf("a page is not answered: %v", err)
+	}
+	end()
+	patience, enough := context.WithTimeout(t.Context(), 30*time.Second)
+	defer enough()
+	ticks := time.NewTicker(time.Millisecond)
+	defer ticks.Stop()
+	for !e.idle() {
+		select {
+		case <-ticks.C:
+		case <-patience.Done():
+			t.Fatal("exports are left")
+		}
+	}
+}
+
 func TestAnswer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rows   int
@@ -61,7 +110,7 @@ func TestAnswer(t *testing.T) {
 			if tc.bom {
 				table.bom, table.now = bill, func() time.Time { return noon }
 			}
-			out, err := answer(t.Context(), asked{filter: inventory.Filter{Limit: 100, Cursor: tc.cursor}, format: tc.format}, pages(tc.rows, tc.stuck), toImage, table)
+			out, err := answer(t.Context(), asked{filter: inventory.Filter{Limit: 100, Cursor: tc.cursor}, format: tc.format, begin: freely}, pages(tc.rows, tc.stuck), toImage, table)
 			wantPointer(t, tc.bad, err)
 			if err != nil {
 				return

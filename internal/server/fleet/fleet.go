@@ -38,21 +38,23 @@ type Comparisons interface {
 	Findings(context.Context, inventory.Filter) (inventory.Page[inventory.Finding], error)
 }
 
-// Store keeps what was observed in clusters. It reads nothing outside of a filter's scope.
-type Store interface {
+// Store is where answers come from; both parts are the same *inventory.Store in an installation. It reads nothing outside of a
+// filter's scope.
+type Store struct {
 	Rows
 	Comparisons
 }
 
 type handler struct {
-	store Store
-	allow allowing
-	now   func() time.Time
+	store   *Store
+	allow   allowing
+	now     func() time.Time
+	exports exports
 }
 
 // Register adds the operations to an API. store is nil where no inventory is kept.
-func Register(api huma.API, store Store, r *rights.Rights, now func() time.Time) {
-	h := &handler{store, r.Allows, now}
+func Register(api huma.API, store *Store, r *rights.Rights, now func() time.Time) {
+	h := &handler{store: store, allow: r.Allows, now: now}
 	h.registerImages(api)
 	h.registerBinaries(api)
 	h.registerItems(api)
@@ -75,20 +77,24 @@ func operation[T any](api huma.API, method, path, id, summary string, more ...st
 	return o
 }
 
-// ask makes a filter of what was asked for, within what the caller may see. Nothing is to be read when it says so.
-func (h *handler) ask(ctx context.Context, w *Where, f inventory.Filter) (filter inventory.Filter, nothing bool, err error) {
-	chain.Of(ctx).Object = chain.Object{Kind: "Inventory"}
-	f.Scope, err = reach(ctx, chain.Of(ctx).Caller, w.Organizations, h.allow)
+// ask says what is to be answered: a filter within what the caller may see, and a format.
+func (h *handler) ask(ctx context.Context, w *Where, f inventory.Filter, format string) (a asked, err error) {
+	known := chain.Of(ctx)
+	known.Object = chain.Object{Kind: "Inventory"}
+	f.Scope, err = reach(ctx, known.Caller, w.Organizations, h.allow)
 	if err != nil {
-		return f, true, err
+		return a, err
 	}
 	if err := w.into(&f, h.now()); err != nil {
-		return f, true, err
+		return a, err
 	}
 	if h.store == nil {
-		return f, true, problem.New(http.StatusServiceUnavailable, rest.CodeUnavailable, "the inventory is not kept here")
+		return a, problem.New(http.StatusServiceUnavailable, rest.CodeUnavailable, "the inventory is not kept here")
 	}
-	return f, !f.Scope.All && len(f.Scope.Organizations) == 0, nil
+	return asked{
+		filter: f, format: format, nothing: !f.Scope.All && len(f.Scope.Organizations) == 0,
+		begin: func(ctx context.Context) error { return h.exports.begin(ctx, known.Caller.Name) },
+	}, nil
 }
 
 type clustersInput struct {
@@ -100,18 +106,13 @@ func (h *handler) clusters(ctx context.Context, in *clustersInput) (*output, err
 	if in.Cursor != "" {
 		return nil, refused("cursor", "clusters are on one page")
 	}
-	f, nothing, err := h.ask(ctx, &in.Where, inventory.Filter{})
+	a, err := h.ask(ctx, &in.Where, inventory.Filter{}, in.format())
 	if err != nil {
 		return nil, err
 	}
-	var states []inventory.ClusterState
-	if !nothing {
-		if states, err = h.store.Clusters(ctx, f); err != nil {
-			return nil, explained(err)
-		}
+	read := func(ctx context.Context, f inventory.Filter) (inventory.Page[inventory.ClusterState], error) {
+		states, err := h.store.Clusters(ctx, f)
+		return inventory.Page[inventory.ClusterState]{Rows: states, AsOf: states}, err
 	}
-	read := func(context.Context, inventory.Filter) (inventory.Page[inventory.ClusterState], error) {
-		return inventory.Page[inventory.ClusterState]{Rows: states, AsOf: states}, nil
-	}
-	return answer(ctx, asked{filter: f, format: in.format()}, read, func(c inventory.ClusterState, _ places) rest.InventoryCluster { return toCluster(c) }, clusterTable)
+	return answer(ctx, a, read, func(c inventory.ClusterState, _ places) rest.InventoryCluster { return toCluster(c) }, clusterTable)
 }

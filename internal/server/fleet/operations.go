@@ -51,11 +51,10 @@ func (h *handler) images(ctx context.Context, in *imagesInput) (*output, error) 
 	if err != nil {
 		return nil, err
 	}
-	f, nothing, err := h.ask(ctx, &in.Where, f)
+	a, err := h.ask(ctx, &in.Where, f, in.format())
 	if err != nil {
 		return nil, err
 	}
-	a := asked{filter: f, format: in.format(), nothing: nothing}
 	if compared {
 		read := func(ctx context.Context, f inventory.Filter) (inventory.Page[inventory.Change[inventory.ImageRow]], error) {
 			return h.store.ImagesBetween(ctx, f, from, to)
@@ -79,11 +78,11 @@ func (h *handler) containers(ctx context.Context, in *containersInput) (*output,
 	if err := in.OfImage.into(&f); err != nil {
 		return nil, err
 	}
-	f, nothing, err := h.ask(ctx, &in.Where, f)
+	a, err := h.ask(ctx, &in.Where, f, in.format())
 	if err != nil {
 		return nil, err
 	}
-	return answer(ctx, asked{f, in.format(), nothing}, h.store.Containers, toContainer, containerTable)
+	return answer(ctx, a, h.store.Containers, toContainer, containerTable)
 }
 
 type searchInput struct {
@@ -101,11 +100,11 @@ func (h *handler) search(ctx context.Context, in *searchInput) (*output, error) 
 				rest.FieldError{Pointer: "/digests/" + number(i), Detail: wantDigest})
 		}
 	}
-	f, nothing, err := h.ask(ctx, &in.Where, inventory.Filter{Namespaces: in.Namespaces, Digests: in.Body.Digests})
+	a, err := h.ask(ctx, &in.Where, inventory.Filter{Namespaces: in.Namespaces, Digests: in.Body.Digests}, in.format())
 	if err != nil {
 		return nil, err
 	}
-	return answer(ctx, asked{f, in.format(), nothing}, h.store.Containers, toContainer, containerTable)
+	return answer(ctx, a, h.store.Containers, toContainer, containerTable)
 }
 
 type binariesInput struct {
@@ -127,11 +126,10 @@ func (h *handler) binaries(ctx context.Context, in *binariesInput) (*output, err
 	if compared && in.Places {
 		return nil, refused("places", "it cannot be given with from and to")
 	}
-	f, nothing, err := h.ask(ctx, &in.Where, f)
+	a, err := h.ask(ctx, &in.Where, f, in.format())
 	if err != nil {
 		return nil, err
 	}
-	a := asked{f, in.format(), nothing}
 	switch {
 	case compared:
 		read := func(ctx context.Context, f inventory.Filter) (inventory.Page[inventory.Change[inventory.BinaryRow]], error) {
@@ -156,35 +154,35 @@ type namespacedInput struct {
 }
 
 func (h *handler) nodes(ctx context.Context, in *nodesInput) (*output, error) {
-	f, nothing, err := h.ask(ctx, &in.Where, inventory.Filter{})
+	a, err := h.ask(ctx, &in.Where, inventory.Filter{}, in.format())
 	if err != nil {
 		return nil, err
 	}
-	return answer(ctx, asked{f, in.format(), nothing}, h.items(inventory.KindNode), toNode, nodeTable)
+	return answer(ctx, a, h.items(inventory.KindNode), toNode, nodeTable)
 }
 
 func (h *handler) workloads(ctx context.Context, in *namespacedInput) (*output, error) {
-	f, nothing, err := h.ask(ctx, &in.Where, inventory.Filter{Namespaces: in.Namespaces})
+	a, err := h.ask(ctx, &in.Where, inventory.Filter{Namespaces: in.Namespaces}, in.format())
 	if err != nil {
 		return nil, err
 	}
-	return answer(ctx, asked{f, in.format(), nothing}, h.items(inventory.KindWorkload), toWorkload, workloadTable)
+	return answer(ctx, a, h.items(inventory.KindWorkload), toWorkload, workloadTable)
 }
 
 func (h *handler) certificates(ctx context.Context, in *namespacedInput) (*output, error) {
-	f, nothing, err := h.ask(ctx, &in.Where, inventory.Filter{Namespaces: in.Namespaces})
+	a, err := h.ask(ctx, &in.Where, inventory.Filter{Namespaces: in.Namespaces}, in.format())
 	if err != nil {
 		return nil, err
 	}
-	return answer(ctx, asked{f, in.format(), nothing}, h.items(inventory.KindCertificate), toCertificate, certificateTable)
+	return answer(ctx, a, h.items(inventory.KindCertificate), toCertificate, certificateTable)
 }
 
 func (h *handler) findings(ctx context.Context, in *namespacedInput) (*output, error) {
-	f, nothing, err := h.ask(ctx, &in.Where, inventory.Filter{Namespaces: in.Namespaces})
+	a, err := h.ask(ctx, &in.Where, inventory.Filter{Namespaces: in.Namespaces}, in.format())
 	if err != nil {
 		return nil, err
 	}
-	return answer(ctx, asked{f, in.format(), nothing}, h.store.Findings, toFinding, findingTable)
+	return answer(ctx, a, h.store.Findings, toFinding, findingTable)
 }
 
 // items reads what is observed of a kind.

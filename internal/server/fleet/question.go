@@ -198,7 +198,7 @@ func refused(parameter, detail string) error {
 // explained makes a problem of what a read of the store ended with.
 func explained(err error) error {
 	if bad, is := errors.AsType[*invalid.Error](err); is {
-		return refused(bad.Field, bad.Detail())
+		return refused(strings.TrimSuffix(bad.Field, "s"), bad.Detail()) // of several values each is a parameter: digest for Digests
 	}
 	return problem.Explain(err)
 }

@@ -129,8 +129,12 @@ func toCertificate(r inventory.ItemRow, known places) rest.InventoryCertificate 
 }
 
 func toFinding(f inventory.Finding, known places) rest.InventoryFinding {
+	kind := f.SubjectKind
+	if kind == "" {
+		kind = string(f.Subject.Kind)
+	}
 	return rest.InventoryFinding{
-		InventoryPlace: known.of(f.Place), Rule: f.Rule, Severity: string(f.Severity), Kind: string(f.Kind), Namespace: f.Namespace,
-		Name: f.Name, Part: f.Part, Reason: f.Reason, Remedy: f.Remedy,
+		InventoryPlace: known.of(f.Place), Rule: string(f.Rule), Severity: string(f.Severity), Kind: kind, Namespace: f.Subject.Namespace,
+		Name: f.Subject.Name, Part: f.Subject.Part, Reason: f.Reason, Remedy: f.Remedy,
 	}
 }

@@ -138,7 +138,7 @@ func TestReachIsWithin(t *testing.T) {
 
 // TestNoInventory: where none is kept, callers are told so, once it is known that they may ask.
 func TestNoInventory(t *testing.T) {
-	h := &handler{nil, grants(), time.Now}
+	h := &handler{allow: grants(), now: time.Now}
 	_, err := h.nodes(t.Context(), &nodesInput{})
 	if p := problem.Of(err); p.Status != http.StatusServiceUnavailable || p.Detail != "the inventory is not kept here" {
 		t.Errorf("got %v", err)

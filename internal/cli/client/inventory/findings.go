@@ -3,6 +3,7 @@ package inventory
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/exit"
 )
 
-// severities are those of findings, the worst first.
+// severities are those of findings, the worst first, as users write them.
 var severities = []string{"critical", "warning", "info"}
 
 func newFindingsCommand(e *connection.Env) *cobra.Command {
@@ -26,7 +27,8 @@ func newFindingsCommand(e *connection.Env) *cobra.Command {
 		Long: `List what deserves attention in clusters, and with -o wide what to do about it.
 
 With --fail-on the exit code is 1 when there is something of that severity or
-worse, so that a pipeline can stop. A cluster that cannot be reached is judged as it was seen last.`,
+worse, so that a pipeline can stop. A cluster that cannot be reached is judged as
+it was seen last.`,
 		Example: "  kqueen inventory findings -A\n  kqueen inventory findings --cluster shop --fail-on critical",
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -85,7 +87,7 @@ func judged(cmd *cobra.Command, q *question, failOn string) error {
 func tooBad(all []rest.InventoryFinding, severity string) int {
 	count, limit := 0, slices.Index(severities, severity)
 	for _, f := range all {
-		if slices.Index(severities, f.Severity) <= limit {
+		if slices.Index(severities, strings.ToLower(f.Severity)) <= limit {
 			count++
 		}
 	}

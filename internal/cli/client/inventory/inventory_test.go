@@ -166,7 +166,7 @@ func TestExport(t *testing.T) {
 }
 
 func TestTooBad(t *testing.T) {
-	all := []rest.InventoryFinding{{Severity: "info"}, {Severity: "warning"}, {Severity: "critical"}, {Severity: "warning"}, {Severity: "catastrophic"}}
+	all := []rest.InventoryFinding{{Severity: "Info"}, {Severity: "Warning"}, {Severity: "Critical"}, {Severity: "warning"}, {Severity: "Catastrophic"}}
 	for severity, want := range map[string]int{"critical": 2, "warning": 4} {
 		if got := tooBad(all, severity); got != want {
 			t.Errorf("%s: %d, want %d", severity, got, want)

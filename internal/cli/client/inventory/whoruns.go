@@ -31,8 +31,8 @@ func newWhoRunsCommand(e *connection.Env) *cobra.Command {
 		Use:   "who-runs IMAGE",
 		Short: "List the containers that run an image, or images of a list of digests",
 		Long: `List the containers that run an image. IMAGE is its name, as nginx, nginx:1.27 or
-registry.example.com/shop/web; a name without a registry is one of docker.io, and * stands
-for any text. It can be a digest, too.
+registry.example.com/shop/web; a name without a registry is one of docker.io, and
+* stands for any text. It can be a digest, too.
 
 With - digests are read from standard input, one in a line, as a feed of
 vulnerabilities has them; what is before an @ and what follows a # is left out.`,
