@@ -28,7 +28,7 @@ type list[T any] struct {
 	operation, what string
 	// search, when set, narrows it by digests.
 	search *rest.InventorySearch
-	page   func(*connection.API, context.Context, client.InventoryFilter) (*rest.InventoryPage[T], error)
+	page   func(context.Context, *connection.API, client.InventoryFilter) (*rest.InventoryPage[T], error)
 	// columns are those of the table, and wide what -o wide has beside them. Where placed is true, the first column is the
 	// organization, which is shown when there can be several.
 	columns, wide []string
@@ -60,7 +60,7 @@ func (l list[T]) read(ctx context.Context, d *connection.API, f client.Inventory
 	all := &rest.InventoryPage[T]{Items: []T{}}
 	for len(all.Items) < most {
 		f.Limit = min(most-len(all.Items), perPage)
-		page, err := l.page(d, ctx, f)
+		page, err := l.page(ctx, d, f)
 		if err != nil {
 			return nil, err
 		}

@@ -53,7 +53,7 @@ func within(namespace, name string) string { return strings.TrimPrefix(namespace
 func images() list[rest.InventoryImage] {
 	return list[rest.InventoryImage]{
 		operation: "listInventoryImages", what: "images",
-		page: func(d *connection.API, ctx context.Context, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryImage], error) {
+		page: func(ctx context.Context, d *connection.API, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryImage], error) {
 			return d.ListInventoryImages(ctx, f)
 		},
 		columns: []string{"IMAGE", "DIGEST", "CLUSTERS", "CONTAINERS", "AGE"}, wide: []string{"LAST SEEN", "FULL DIGEST"},
@@ -78,7 +78,7 @@ func changed[T any](l list[T], change func(T) rest.InventoryChange) list[T] {
 func containers(search *rest.InventorySearch) list[rest.InventoryContainer] {
 	l := list[rest.InventoryContainer]{
 		operation: "listInventoryContainers", what: "containers", search: search, placed: true,
-		page: func(d *connection.API, ctx context.Context, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryContainer], error) {
+		page: func(ctx context.Context, d *connection.API, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryContainer], error) {
 			return d.ListInventoryContainers(ctx, f)
 		},
 		columns: []string{"ORGANIZATION", "CLUSTER", "NAMESPACE", "POD", "CONTAINER", "IMAGE", "STATUS", "AGE", "AS OF"},
@@ -98,7 +98,7 @@ func containers(search *rest.InventorySearch) list[rest.InventoryContainer] {
 	}
 	if search != nil {
 		l.operation = "searchInventoryContainers"
-		l.page = func(d *connection.API, ctx context.Context, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryContainer], error) {
+		l.page = func(ctx context.Context, d *connection.API, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryContainer], error) {
 			return d.SearchInventoryContainers(ctx, f, *search)
 		}
 	}
@@ -133,7 +133,7 @@ func binaryPlaces() list[rest.InventoryBinary] {
 	}
 }
 
-func readBinaries(d *connection.API, ctx context.Context, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryBinary], error) { //nolint:revive // a method of d, as a value
+func readBinaries(ctx context.Context, d *connection.API, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryBinary], error) {
 	return d.ListInventoryBinaries(ctx, f)
 }
 
@@ -148,7 +148,7 @@ func versionOf(b rest.InventoryBinary) string {
 func nodes() list[rest.InventoryNode] {
 	return list[rest.InventoryNode]{
 		operation: "listInventoryNodes", what: "nodes", placed: true,
-		page: func(d *connection.API, ctx context.Context, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryNode], error) {
+		page: func(ctx context.Context, d *connection.API, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryNode], error) {
 			return d.ListInventoryNodes(ctx, f)
 		},
 		columns: []string{"ORGANIZATION", "CLUSTER", "NODE", "READY", "KUBELET", "RUNTIME", "AGE", "AS OF"},
@@ -173,7 +173,7 @@ func nodes() list[rest.InventoryNode] {
 func workloads() list[rest.InventoryWorkload] {
 	return list[rest.InventoryWorkload]{
 		operation: "listInventoryWorkloads", what: "workloads", placed: true,
-		page: func(d *connection.API, ctx context.Context, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryWorkload], error) {
+		page: func(ctx context.Context, d *connection.API, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryWorkload], error) {
 			return d.ListInventoryWorkloads(ctx, f)
 		},
 		columns: []string{"ORGANIZATION", "CLUSTER", "NAMESPACE", "KIND", "NAME", "READY", "AGE", "AS OF"}, wide: []string{"LABELS"},
@@ -188,7 +188,7 @@ func workloads() list[rest.InventoryWorkload] {
 func certificates() list[rest.InventoryCertificate] {
 	return list[rest.InventoryCertificate]{
 		operation: "listInventoryCertificates", what: "certificates", placed: true,
-		page: func(d *connection.API, ctx context.Context, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryCertificate], error) {
+		page: func(ctx context.Context, d *connection.API, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryCertificate], error) {
 			return d.ListInventoryCertificates(ctx, f)
 		},
 		columns: []string{"ORGANIZATION", "CLUSTER", "SOURCE", "NAME", "EXPIRES", "AS OF"}, wide: []string{"SUBJECT", "ISSUER", "DNS NAMES"},
@@ -206,7 +206,7 @@ func certificates() list[rest.InventoryCertificate] {
 func findings() list[rest.InventoryFinding] {
 	return list[rest.InventoryFinding]{
 		operation: "listInventoryFindings", what: "findings", placed: true,
-		page: func(d *connection.API, ctx context.Context, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryFinding], error) {
+		page: func(ctx context.Context, d *connection.API, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryFinding], error) {
 			return d.ListInventoryFindings(ctx, f)
 		},
 		columns: []string{"ORGANIZATION", "CLUSTER", "SEVERITY", "RULE", "OBJECT", "REASON", "AS OF"}, wide: []string{"AGE", "REMEDY"},
@@ -224,7 +224,7 @@ func findings() list[rest.InventoryFinding] {
 func clusters() list[rest.InventoryCluster] {
 	return list[rest.InventoryCluster]{
 		operation: "listInventoryClusters", what: "clusters", placed: true,
-		page: func(d *connection.API, ctx context.Context, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryCluster], error) {
+		page: func(ctx context.Context, d *connection.API, f client.InventoryFilter) (*rest.InventoryPage[rest.InventoryCluster], error) {
 			return d.ListInventoryClusters(ctx, f)
 		},
 		columns: []string{"ORGANIZATION", "CLUSTER", "LIVE", "AS OF", "AGE", "MESSAGE"}, wide: []string{"UID", "LABELS"},

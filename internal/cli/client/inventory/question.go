@@ -24,11 +24,13 @@ type question struct {
 	between      []string
 }
 
+// defaultMax is how many rows are shown unless the user says otherwise.
+const defaultMax = 1000
+
 // The formats.
 var (
-	formats    = []string{"table", "wide", "json", "yaml", "csv"}
-	ofImages   = []string{"table", "wide", "json", "yaml", "csv", "cyclonedx"}
-	defaultMax = 1000
+	formats  = []string{"table", "wide", "json", "yaml", "csv"}
+	ofImages = []string{"table", "wide", "json", "yaml", "csv", "cyclonedx"}
 )
 
 // registerWhere adds the flags that every command has.
@@ -93,6 +95,17 @@ func (q *question) settle(cmd *cobra.Command, now time.Time) error {
 	if q.exports() && cmd.Flags().Changed("limit") {
 		return exit.UsageError(cmd, "--limit: -o %s has all rows; leave it out, or use -o json", q.format)
 	}
+	if err := q.settleTimes(cmd, now); err != nil {
+		return err
+	}
+	if !q.all {
+		q.filter.Organizations = []string{q.env.Organization()}
+	}
+	return nil
+}
+
+// settleTimes reads the times.
+func (q *question) settleTimes(cmd *cobra.Command, now time.Time) error {
 	if len(q.between) > 0 {
 		if len(q.between) != 2 || q.from != "" || q.to != "" {
 			return exit.UsageError(cmd, "--between has to be two times, separated by a comma, and to be given without --from and --to")
@@ -116,9 +129,6 @@ func (q *question) settle(cmd *cobra.Command, now time.Time) error {
 		if *m.into, err = moment(m.said, now); err != nil {
 			return exit.UsageError(cmd, "--%s: %w", m.flag, err)
 		}
-	}
-	if !q.all {
-		q.filter.Organizations = []string{q.env.Organization()}
 	}
 	return nil
 }
