@@ -73,6 +73,9 @@ const importTable = `
 	API, PLAIN, platform/kube, platform/operator, tenancy/role, workers/addons, workers/machine,
 	hosting/pki, hosting/datastore, hosting/storegate, hosting/release, hosting/gateway, hosting/egress, hosting/runner < MECHANISMS;
 
+	# What is observed in clusters is kept in SQL; no reconciler reads it.
+	platform/database, PLAIN < clusters/inventory;
+
 	# clusters: the driver interface and its drivers. A driver does not know another one; only "all" knows them.
 	API, PLAIN < clusters/provision;
 	# The one way to the API servers of clusters, for what looks at them.
@@ -109,9 +112,10 @@ const importTable = `
 	server/rights, server/body < server/objects;
 	server/rights < server/accounts, server/auditlog;
 	server/rights, workers/addons < server/catalogue;
+	server/rights, clusters/inventory < server/fleet;
 	server/rights, tenancy/issuer < server/secrets;
 	server/accounts < server/pages;
-	server/site, server/kubeapi, server/objects, server/catalogue, server/secrets, server/auditlog, server/pages < server;
+	server/site, server/kubeapi, server/objects, server/catalogue, server/fleet, server/secrets, server/auditlog, server/pages < server;
 
 	# The one place that wires, and the command line above it.
 	clusters/cluster, clusters/provision/all, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
@@ -126,7 +130,7 @@ const importTable = `
 	cli/kinds, platform/kube < cli/clusteraccess;
 	cli/progress < cli/verbs;
 	cli/verbs, cli/describe, cli/clusteraccess < COMMANDS;
-	COMMANDS < cli/client/activity, cli/client/addon, cli/client/audit, cli/client/organization, cli/client/provisioner, cli/client/release;
+	COMMANDS < cli/client/activity, cli/client/addon, cli/client/audit, cli/client/inventory, cli/client/organization, cli/client/provisioner, cli/client/release;
 	COMMANDS, tenancy/access/token < cli/client/access;
 	COMMANDS, hosting/pki < cli/client/cluster;
 	COMMANDS, workers/machine < cli/client/nodes;
@@ -134,7 +138,7 @@ const importTable = `
 	cli/console, PLAIN < cli/daemon;
 	cli/here, cli/daemon, cli/command, cli/clusteraccess, engine/standalone, platform/logfile, platform/redact < cli/host;
 	cli/here, cli/daemon, cli/command, cli/progress, workers/join < cli/node;
-	cli/client/access, cli/client/activity, cli/client/addon, cli/client/audit, cli/client/cluster, cli/client/nodes, cli/client/organization,
+	cli/client/access, cli/client/activity, cli/client/addon, cli/client/audit, cli/client/cluster, cli/client/inventory, cli/client/nodes, cli/client/organization,
 	cli/client/provisioner, cli/client/release, cli/host, cli/node < cli < cmd/kqueen;
 
 	# Programs for developers.

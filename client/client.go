@@ -85,21 +85,30 @@ type Request struct {
 // A call that may be made twice (GET, HEAD, PUT, DELETE) is tried up to four times, when the connection fails
 // or the server says, by 429 or 503 with Retry-After, when to come again. ctx bounds all of it.
 func (c *Client) Call(ctx context.Context, r Request, out any) error {
+	answer, err := c.tried(ctx, r)
+	if err != nil {
+		return err
+	}
+	return answer.decode(out)
+}
+
+// tried makes a call as Call does, and returns what came back, whatever its status.
+func (c *Client) tried(ctx context.Context, r Request) (*answer, error) {
 	body, err := encode(r.Body)
 	if err != nil {
-		return fmt.Errorf("encode the request: %w", err)
+		return nil, fmt.Errorf("encode the request: %w", err)
 	}
 	for try := 1; ; try++ {
 		answer, err := c.once(ctx, r, body)
 		after, again := decide(ctx, r.Method, try, answer, err)
 		if !again {
 			if err != nil {
-				return fmt.Errorf("%s %s: %w", r.Method, r.Path, err)
+				return nil, fmt.Errorf("%s %s: %w", r.Method, r.Path, err)
 			}
-			return answer.decode(out)
+			return answer, nil
 		}
 		if err := c.wait(ctx, after); err != nil {
-			return fmt.Errorf("%s %s: wait to try again: %w", r.Method, r.Path, err)
+			return nil, fmt.Errorf("%s %s: wait to try again: %w", r.Method, r.Path, err)
 		}
 	}
 }

@@ -19,7 +19,11 @@ var spelledByOthers = map[string]string{
 
 // instants are the times whose names do not end in At, and why.
 var instants = map[string]string{
-	"AuditRecord.time": "records are stored and exported with it",
+	"AuditRecord.time":      "records are stored and exported with it",
+	"InventoryCluster.asOf": "the word of every answer about clusters for when it is known",
+	"InventoryPlace.asOf":   "as of a cluster",
+	"InventoryPlace.since":  "an interval's begin, as the inventory is asked: since and until",
+	"InventoryPlace.until":  "an interval's end",
 }
 
 // TestNames: times end in At, durations say their unit, and an id is called so, as docs/development/adr/0032 has it.

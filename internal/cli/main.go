@@ -19,6 +19,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/client/addon"
 	"kqueen.io/kqueen/internal/cli/client/audit"
 	"kqueen.io/kqueen/internal/cli/client/cluster"
+	"kqueen.io/kqueen/internal/cli/client/inventory"
 	"kqueen.io/kqueen/internal/cli/client/nodes"
 	"kqueen.io/kqueen/internal/cli/client/organization"
 	"kqueen.io/kqueen/internal/cli/client/provisioner"
@@ -91,7 +92,7 @@ Start it on this machine with "kqueen up", and create a cluster with
 	user.AddCommand(host.UserCommands(e)...)
 	root.AddCommand(clusters, nodes.NewNodePoolCommand(e), machines, releases, provisioner.NewCommand(e), addon.NewCommand(e), newVersionCommand(e), newExitCodesTopic())
 	root.AddCommand(organization.NewCommand(e), organization.NewMemberCommand(e), access.NewServiceAccountCommand(e), cluster.NewControlPlaneCommand(e),
-		activity.NewEventCommand(e), activity.NewOperationCommand(e))
+		activity.NewEventCommand(e), activity.NewOperationCommand(e), inventory.NewCommand(e))
 	root.AddCommand(access.NewLoginCommand(e, func(ctx context.Context) (string, string) { return here.Installation(ctx, e) }), access.NewLogoutCommand(e), access.NewWhoamiCommand(e), access.NewContextCommand(e),
 		access.NewPasswordCommand(e), access.NewDeviceCommand(e), user, access.NewIdentityProviderCommand(e), access.NewTokenCommand(e), organization.NewQuotaCommand(e), audit.NewCommand(e, func(from io.Reader) (*rest.AuditReport, bool, error) { return here.VerifyExport(e, from) }))
 	root.AddCommand(verbs.ApplyCommand(e), verbs.DiffCommand(e))

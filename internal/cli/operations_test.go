@@ -42,8 +42,11 @@ func commandOf() map[string]string {
 		"listMembers": "member list", "setMember": "member set", "removeMember": "member remove",
 		"getQuota": "quota", "listEvents": "event list", "listOperations": "operation list",
 		"listAudit": "audit list", "listOrganizationAudit": "audit list", "exportAudit": "audit export", "exportOrganizationAudit": "audit export", "verifyAudit": "audit verify",
-		"exportClusterAudit": "cluster audit",
-		"listAddons":         "addon list", "listClusterAddons": "cluster addon list",
+		"exportClusterAudit":  "cluster audit",
+		"listInventoryImages": "inventory images", "listInventoryContainers": "inventory containers", "searchInventoryContainers": "inventory who-runs",
+		"listInventoryBinaries": "inventory binaries", "listInventoryNodes": "inventory nodes", "listInventoryWorkloads": "inventory workloads",
+		"listInventoryCertificates": "inventory certificates", "listInventoryFindings": "inventory findings", "listInventoryClusters": "inventory clusters",
+		"listAddons": "addon list", "listClusterAddons": "cluster addon list",
 
 		"issueCredential": "cluster credential", "issueKubeconfig": "cluster kubeconfig", "breakGlass": "cluster kubeconfig",
 		"createJoinToken": "node join-command",

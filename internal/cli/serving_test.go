@@ -36,6 +36,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/idempotency"
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/server"
+	"kqueen.io/kqueen/internal/server/fleet"
 	"kqueen.io/kqueen/internal/server/socket"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/audit"
@@ -135,6 +136,7 @@ func (s *servers) open(dir string, after func(func())) (*served, error) {
 		Limits: organizations.NewLimits(lists, lists, time.Now), Addons: prepare.New(prepare.Config{Settings: lists, Releases: release.NewStore(filepath.Join(dir, "releases")), Images: prepare.Upstream}), Key: bytes.Repeat([]byte{9}, 32), Version: "test",
 		Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		Adopted:    adopting(s.t, config),
+		Inventory:  &fleet.Store{Rows: observed{}, Comparisons: observed{}},
 		ClusterLog: func(context.Context, types.UID) (*os.Root, error) { return nil, os.ErrNotExist },
 	})
 	if err != nil {

@@ -122,7 +122,18 @@ func matrixOfRest() map[string]route {
 		"exportClusterAudit":    {from: "operator"},
 	}
 	maps.Copy(all, matrixOfAccounts())
+	maps.Copy(all, matrixOfInventory())
 	return all
+}
+
+// matrixOfInventory is the part of the matrix about what runs in clusters. Every caller who is known gets what they may see.
+func matrixOfInventory() map[string]route {
+	return map[string]route{
+		"listInventoryImages": {from: signedIn}, "listInventoryContainers": {from: signedIn}, "listInventoryBinaries": {from: signedIn},
+		"listInventoryNodes": {from: signedIn}, "listInventoryWorkloads": {from: signedIn}, "listInventoryCertificates": {from: signedIn},
+		"listInventoryFindings": {from: signedIn}, "listInventoryClusters": {from: signedIn},
+		"searchInventoryContainers": {from: signedIn, body: `{"digests":["sha256:0123456789012345678901234567890123456789012345678901234567890123"]}`},
+	}
 }
 
 // matrixOfAccounts is the part of the matrix about who signs in.

@@ -284,7 +284,7 @@ func TestMatrixOfKeys(t *testing.T) {
 		"createToken": chain.Named, "createServiceAccountToken": chain.Named,
 		// A credential or token of these is another one each time, or what there is already.
 		"issueCredential": "", "issueKubeconfig": "", "breakGlass": "", "createJoinToken": "", "resetUser": "",
-		"revokeUser": "", "signOut": "", "changePassword": "", "answerDevice": "", "verifyAudit": "",
+		"revokeUser": "", "signOut": "", "changePassword": "", "answerDevice": "", "verifyAudit": "", "searchInventoryContainers": "",
 		// Callers of these are not known yet.
 		"setUp": "", "signIn": "", "choosePassword": "", "startDevice": "", "pollDevice": "", "exchangeCode": "",
 	}

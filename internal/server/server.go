@@ -1,6 +1,6 @@
 // Package server is the one way in by HTTP: the REST API, its reference, and the pages on which users sign in.
 //
-// It wires. One chain is in front of everything (package chain); handlers are in packages by subject (objects, catalogue, secrets,
+// It wires. One chain is in front of everything (package chain); handlers are in packages by subject (objects, catalogue, fleet, secrets,
 // accounts, auditlog, pages); what a caller may do is decided by the API server of the admin plane, which every call is made at as
 // the caller (rights asks it). The owner of the machine comes by a local socket (package socket) through the same handler.
 //
@@ -30,6 +30,7 @@ import (
 	"kqueen.io/kqueen/internal/server/catalogue"
 	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/clusterapi"
+	"kqueen.io/kqueen/internal/server/fleet"
 	"kqueen.io/kqueen/internal/server/kubeapi"
 	"kqueen.io/kqueen/internal/server/objects"
 	"kqueen.io/kqueen/internal/server/pages"
@@ -45,7 +46,7 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/organization"
 )
 
-// Config is what the server stands on. All fields but Ready and Metrics are required.
+// Config is what the server stands on. All fields but Inventory, Ready and Metrics are required.
 type Config struct {
 	// Plane is the way to the admin plane on which every call is made as the user that the context names.
 	Plane kube.Impersonation
@@ -58,6 +59,8 @@ type Config struct {
 	Limits *organization.Limits
 	// Addons are those that clusters can have.
 	Addons catalogue.Addons
+	// Inventory is what was observed in clusters; nil where none is kept.
+	Inventory *fleet.Store
 	// ClusterLog opens the audit logs of clusters' own API servers.
 	ClusterLog auditlog.ClusterLog
 	// Answers are kept for callers who ask again.
@@ -147,6 +150,7 @@ func register(api huma.API, c Config, callers client.WithWatch, before *chain.Ch
 	accounts.Register(api, accounts.Config{Access: c.Access, Flows: flows, Providers: providers, Callers: callers, Rights: may})
 	auditlog.Register(api, c.Audit, may, before.Streams, c.Own, c.ClusterLog)
 	catalogue.Register(api, callers, may, c.Addons)
+	fleet.Register(api, c.Inventory, may, c.Now)
 	return nil
 }
 

@@ -31,6 +31,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/idempotency"
 	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/server/fleet"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/access/password"
 	"kqueen.io/kqueen/internal/tenancy/audit"
@@ -59,6 +60,8 @@ type fixture struct {
 	plane   client.WithWatch
 	db      *database.DB
 	cached  client.Reader
+	// observed is what was seen in clusters.
+	observed observations
 	// key is what the server proves its forms and cursors with.
 	key []byte
 	// starting says that the server is not ready.
@@ -222,7 +225,7 @@ func (h *fixture) open(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.api, err = New(Config{
-		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog, Addons: someAddons{cached}, Adopted: someAdopted{},
+		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog, Addons: someAddons{cached}, Adopted: someAdopted{}, Inventory: &fleet.Store{Rows: &h.observed, Comparisons: &h.observed},
 		Lead: h.lead, Ended: h.ended, Address: func() (string, []byte) { return "https://192.0.2.1:8443", []byte("authority") },
 		Plane: plane, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, h.plane, time.Now),
 		Key: h.key, Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Ready: h.isReady,

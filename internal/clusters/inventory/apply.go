@@ -15,7 +15,7 @@ import (
 // errOvertaken says that other changes of the cluster were begun meanwhile.
 var errOvertaken = errors.New("other changes of this cluster were begun meanwhile")
 
-// Apply writes what became known of a cluster. The same changes again change nothing. Many changes are written in several
+// Apply writes what became known of a cluster. Whether it is watched, Confirm and Lost say: a part of it may be, and another not. The same changes again change nothing. Many changes are written in several
 // transactions; readers see none of them before the last, and what a crash left of them is taken back before others are written.
 // Its error is an [*invalid.Error] where the changes are none, and where the cluster has left the fleet.
 func (s *Store) Apply(ctx context.Context, c Cluster, changes Changes) error {
@@ -160,7 +160,7 @@ func (w *writing) finish(ctx context.Context, tx *sql.Tx) error {
 		}
 	}
 	_, err := tx.ExecContext(ctx, `UPDATE inventory_clusters SET as_of = $1, since = CASE WHEN since = 0 THEN $1 ELSE since END,
-		live = $2, message = '', pending = 0 WHERE id = $3`, w.at, true, w.cluster.id)
+		pending = 0 WHERE id = $2`, w.at, w.cluster.id)
 	return err
 }
 

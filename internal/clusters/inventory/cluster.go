@@ -91,7 +91,8 @@ func (s *Store) Know(ctx context.Context, clusters []Cluster) error {
 	return nil
 }
 
-// Confirm says that what is known of these clusters was so until at. It leaves out those of which changes are being written, and
+// Confirm says that what is known of these clusters was so until at, and that they are watched; a message that Lost has left before stays: it
+// names what of them is not seen. It leaves out those of which changes are being written, and
 // those of which nothing was observed yet.
 func (s *Store) Confirm(ctx context.Context, at time.Time, live []string) error {
 	err := s.db.Do(ctx, lock, func(tx *sql.Tx) error {
@@ -99,7 +100,7 @@ func (s *Store) Confirm(ctx context.Context, at time.Time, live []string) error 
 			var st statement
 			now, yes := st.arg(database.Time(at)), st.arg(true)
 			_, err := tx.ExecContext(ctx, `UPDATE inventory_clusters SET as_of = CASE WHEN as_of < `+now+` THEN `+now+` ELSE as_of END,
-				live = `+yes+`, message = '' WHERE since > 0 AND ended = 0 AND pending = 0 AND `+in(&st, "uid", part), st.args...)
+				live = `+yes+` WHERE since > 0 AND ended = 0 AND pending = 0 AND `+in(&st, "uid", part), st.args...)
 			if err != nil {
 				return err
 			}

@@ -182,7 +182,9 @@ func TestStates(t *testing.T) {
 		must(s.Confirm(t.Context(), now, []string{"uid"}))
 		want("nothing was observed", ClusterState{Cluster: cluster})
 		must(s.Apply(t.Context(), cluster, Changes{At: now, Set: []Item{node("a", "1")}}))
-		want("observed", ClusterState{Cluster: cluster, Since: start, AsOf: start, Live: true})
+		want("observed", ClusterState{Cluster: cluster, Since: start, AsOf: start})
+		must(s.Confirm(t.Context(), now, []string{"uid"}))
+		want("watched", ClusterState{Cluster: cluster, Since: start, AsOf: start, Live: true})
 		now = now.Add(time.Minute)
 		must(s.Confirm(t.Context(), now, []string{"uid"}))
 		must(s.Confirm(t.Context(), start, []string{"uid"}))
@@ -201,7 +203,10 @@ func TestStates(t *testing.T) {
 		cluster.Organization, cluster.Labels = "other", map[string]string{"a": "b"}
 		must(s.Know(t.Context(), []Cluster{cluster}))
 		must(s.Confirm(t.Context(), now, []string{"uid"}))
-		want("moved", ClusterState{Cluster: cluster, Since: start, AsOf: now, Live: true})
+		want("moved, and a part of it is not seen", ClusterState{Cluster: cluster, Since: start, AsOf: now, Live: true, Message: "it does not answer"})
+		must(s.Lost(t.Context(), "uid", ""))
+		must(s.Confirm(t.Context(), now, []string{"uid"}))
+		want("all of it is seen", ClusterState{Cluster: cluster, Since: start, AsOf: now, Live: true})
 		must(s.End(t.Context(), "uid", now))
 		if got, err := s.Clusters(t.Context(), Filter{Scope: everything}); err != nil || len(got) > 0 {
 			t.Errorf("ended: got %v, %v", got, err)

@@ -40,6 +40,8 @@ const (
 	ServiceAccounts = "serviceaccounts"
 	// AuditRecords are the records of the audit log.
 	AuditRecords = "auditrecords"
+	// Inventory is what was observed in clusters.
+	Inventory = "inventory"
 	// Users are those who sign in.
 	Users = "users"
 	// Metrics are what KQueen measures of itself.

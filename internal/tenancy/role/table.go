@@ -43,6 +43,10 @@ func Rights() []Right {
 			Rules: []rbacv1.PolicyRule{ours([]string{"get"}, "organizations")},
 		},
 		{What: "see what runs in its clusters (role view)", From: v1alpha1.RoleViewer, Rules: access(v1alpha1.AccessView)},
+		{
+			What: "see the inventory of its clusters: images, versions, nodes, findings, now and before", From: v1alpha1.RoleViewer,
+			Rules: []rbacv1.PolicyRule{ours(read, Inventory)},
+		},
 		{What: "change what runs in its clusters (role edit)", From: v1alpha1.RoleDeveloper, Rules: access(v1alpha1.AccessEdit)},
 		{
 			What: "create, change, scale and delete clusters and node pools, and replace machines", From: v1alpha1.RoleOperator,
