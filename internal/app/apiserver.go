@@ -14,15 +14,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	apirest "kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/clusters/inventory"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/ciphers"
@@ -54,6 +55,11 @@ type apiServer struct {
 	access  *access.Service
 	audit   *audit.Log
 	answers *idempotency.Store
+	// inventory is what runs in clusters; nil where that is not kept. inventoryDB is its file, if it has one, and collected what its
+	// collector measures.
+	inventory   *inventory.Store
+	inventoryDB *database.DB
+	collected   prometheus.Gatherer
 	// existed says that the database is not new: one that is gone is not made again.
 	existed bool
 	// closed says why nothing is answered that needs the database; nil when it is there.
@@ -85,6 +91,7 @@ func (a *App) openAPI(ctx context.Context) (*apiServer, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.openInventory(ctx, a)
 	if err = d.migrate(ctx, a); err == nil {
 		d.listener, err = a.open(port{"API", "--api-port", a.APIPort, firstAPIPort}, &a.settings.APIPort)
 	}
@@ -103,6 +110,9 @@ func (a *App) openAPI(ctx context.Context) (*apiServer, error) {
 // close closes what is open.
 func (d *apiServer) close() error {
 	err := d.db.Close()
+	if d.inventoryDB != nil {
+		err = errors.Join(err, d.inventoryDB.Close())
+	}
 	for _, l := range []net.Listener{d.listener, d.local} {
 		if l == nil {
 			continue
@@ -149,7 +159,8 @@ func (a *App) assemble(
 		ClusterLog: func(_ context.Context, plane types.UID) (*os.Root, error) {
 			return a.supervisor.Folder(string(plane), controlplane.AuditDir)
 		},
-		Key: cursors, Version: a.Version, Log: d.log, Now: time.Now, Ready: readiness(&a.serving), Metrics: metrics.Registry,
+		Key: cursors, Version: a.Version, Log: d.log, Now: time.Now, Ready: readiness(&a.serving), Metrics: d.measured(),
+		Inventory: d.asked(),
 	})
 	return err
 }

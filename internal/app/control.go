@@ -119,6 +119,9 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	if err != nil {
 		return fmt.Errorf("add reconcilers: %w", err)
 	}
+	if err := a.addInventory(mgr, d); err != nil {
+		return fmt.Errorf("add the inventory: %w", err)
+	}
 	machineLooks, err := a.addWorkers(ctx, mgr, machines, reach, prepares)
 	if err != nil {
 		return fmt.Errorf("add the reconcilers of workers: %w", err)

@@ -8,6 +8,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/cluster"
+	"kqueen.io/kqueen/internal/clusters/collector"
 	"kqueen.io/kqueen/internal/clusters/provision/hosted"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
@@ -24,7 +25,7 @@ import (
 // deploy/clusterrole.yaml.
 func ClusterRole() *rbacv1.ClusterRole {
 	return operator.Role("kqueen",
-		engine.Rules(), admission.Rules(), cluster.Rules(), hosted.Rules(), controlplane.Rules(), gateway.Rules(),
+		engine.Rules(), admission.Rules(), cluster.Rules(), hosted.Rules(), controlplane.Rules(), gateway.Rules(), collector.Rules(),
 		organization.Rules(), identityprovider.Rules(), nodepool.Rules(), machinecontroller.Rules(), serverRules(),
 	)
 }

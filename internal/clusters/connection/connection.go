@@ -97,7 +97,7 @@ func (c *Connections) Config(ctx context.Context, cluster *v1alpha1.Cluster) (*r
 		}
 		return nil, err
 	}
-	version := string(secret.UID) + "/" + secret.ResourceVersion
+	version := versionOf(secret)
 	if !ok || have.version != version {
 		made, err := c.make(secret, adopted)
 		if err != nil {
@@ -109,6 +109,17 @@ func (c *Connections) Config(ctx context.Context, cluster *v1alpha1.Cluster) (*r
 	c.keep(cluster.UID, have, now)
 	return have.config, nil
 }
+
+// Version is a text that is another one when what the cluster is reached by is. [ErrNoCredentials] when there is nothing.
+func (c *Connections) Version(ctx context.Context, cluster *v1alpha1.Cluster) (string, error) {
+	secret, _, err := c.secret(ctx, cluster)
+	if err != nil {
+		return "", err
+	}
+	return versionOf(secret), nil
+}
+
+func versionOf(secret *corev1.Secret) string { return string(secret.UID) + "/" + secret.ResourceVersion }
 
 // secret reads what a cluster is reached by. Credentials that users set count first, so that nothing else can have an adopted
 // cluster called without the guard.
