@@ -40,7 +40,7 @@ func TestAdopted(t *testing.T) {
 	i.ok("cluster", "create", "far", "--wait", "--timeout", "5m")
 	admin := i.tenant("default", "far")
 	far := clientset(t, admin)
-	token := tokenOf(t, far)
+	token := tokenWithoutRights(t, far)
 	file := adoptKubeconfig(t, i, admin, token)
 
 	refused := i.kqueen("cluster", "import", "near", "--kubeconfig", file)
@@ -87,8 +87,8 @@ func TestAdopted(t *testing.T) {
 	}
 }
 
-// tokenOf returns the token of a new ServiceAccount of a cluster.
-func tokenOf(t *testing.T, c *kubernetes.Clientset) string {
+// tokenWithoutRights returns the token of a new ServiceAccount of a cluster.
+func tokenWithoutRights(t *testing.T, c *kubernetes.Clientset) string {
 	t.Helper()
 	const namespace, name = "kqueen-access", "kqueen"
 	_, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
