@@ -127,11 +127,9 @@ func (v *Validator) CheckCredentials(ctx context.Context, c *v1alpha1.Cluster, v
 	}
 	of := t.want.Target
 	of.ClusterCredentials = values
-	var kept provision.Credentials
-	_, err = ask(ctx, t, func(ctx context.Context) (struct{}, error) {
-		var err error
-		kept, err = checker.CheckCredentials(ctx, of)
-		return struct{}{}, err
-	})
+	// It holds no worker of a reconciler, so that other clusters that are late have no say in it.
+	ctx, cancel := context.WithTimeout(ctx, callDeadline)
+	defer cancel()
+	kept, err := checker.CheckCredentials(ctx, of)
 	return kept, err
 }
