@@ -106,9 +106,9 @@ type field struct {
 	empty func() bool
 	// copy puts a copy that fits into another item's field.
 	copy func(field)
-	// value is what JSON reads and writes; encode is false for writing.
+	// value is a pointer to what JSON reads and writes; it makes one where there is none.
 	value func() any
-	// slot makes what is not there yet.
+	// slot is a pointer to the field of the item.
 	slot any
 }
 

@@ -52,7 +52,7 @@ func (f Filter) check() (asked, error) {
 		values []string
 	}{
 		{"organizations", f.Organizations}, {"clusters", f.Clusters}, {"namespaces", f.Namespaces}, {"digests", f.Digests},
-		{"components", f.Components}, {"repository", one(f.Repository)}, {"tag", one(f.Tag)}, {"text", one(f.Text)}, {"version", one(f.Version)},
+		{"components", f.Components}, {"repository", single(f.Repository)}, {"tag", single(f.Tag)}, {"text", single(f.Text)}, {"version", single(f.Version)},
 		{"clusterLabels", slices.Sorted(maps.Keys(f.ClusterLabels))}, {"clusterLabels", slices.Sorted(maps.Values(f.ClusterLabels))},
 	} {
 		if len(one.values) > MaxValues {
@@ -70,7 +70,7 @@ func (f Filter) check() (asked, error) {
 	return a, nil
 }
 
-func one(value string) []string { return []string{value} }
+func single(value string) []string { return []string{value} }
 
 func checkTime(field string, t time.Time) error {
 	if t.Year() < 1970 || t.Year() > 9999 {

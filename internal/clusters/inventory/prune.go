@@ -9,6 +9,9 @@ import (
 	"kqueen.io/kqueen/internal/platform/database"
 )
 
+// abandoned is after how long changes that are not written to their end count as left by a crash.
+const abandoned = time.Hour
+
 // Prune removes the history before a time: rows that ended before it, content that no row uses any more, and clusters that left
 // before it. It writes in batches. When an image was first seen stays known for as long as a row of it does.
 func (s *Store) Prune(ctx context.Context, before time.Time) error {
@@ -19,13 +22,22 @@ func (s *Store) Prune(ctx context.Context, before time.Time) error {
 }
 
 func (s *Store) prune(ctx context.Context, before int64) error {
-	type ended struct{ id, at int64 }
-	clusters, err := collect(ctx, s.db, `SELECT id, ended FROM inventory_clusters ORDER BY id`, nil,
-		func(rows *sql.Rows, to *ended) error { return rows.Scan(&to.id, &to.at) })
+	type old struct {
+		id, at, pending int64
+		uid             string
+	}
+	clusters, err := collect(ctx, s.db, `SELECT id, uid, ended, pending FROM inventory_clusters ORDER BY id`, nil,
+		func(rows *sql.Rows, to *old) error { return rows.Scan(&to.id, &to.uid, &to.at, &to.pending) })
 	if err != nil {
 		return err
 	}
 	for _, c := range clusters {
+		// What a crash left of the changes of a cluster that does not answer since makes questions slower.
+		if c.pending != 0 && c.pending < database.Time(s.now().Add(-abandoned)) {
+			if err := s.takeBack(ctx, c.uid); err != nil {
+				return err
+			}
+		}
 		if c.at != 0 { // a crash may have left some
 			if err := s.endRows(ctx, c.id, c.at); err != nil {
 				return err

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -433,6 +434,37 @@ func TestManyAtOnce(t *testing.T) {
 			if done && !versions["5"] {
 				t.Errorf("the last list is not there: %v", versions)
 			}
+		}
+	})
+}
+
+// TestPruneAbandoned: what a crash left of changes goes with the next Prune, and what was known before it stays.
+func TestPruneAbandoned(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, db *database.DB) {
+		s := newStore(t, db)
+		s.limits.batch = 1
+		cluster := Cluster{UID: "uid", Organization: "o", Name: "c"}
+		if err := s.Apply(t.Context(), cluster, Changes{At: start, Set: []Item{node("a", "1"), node("b", "1")}}); err != nil {
+			t.Fatal(err)
+		}
+		want, dropped, err := Changes{Set: []Item{node("a", "2"), node("b", "2"), node("c", "2")}}.fit(100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := writing{want: want, dropped: dropped, at: database.Time(start.Add(time.Hour)), limits: s.limits}
+		steps := []func(context.Context, *sql.Tx) error{
+			func(ctx context.Context, tx *sql.Tx) error { return left.begin(ctx, tx, cluster) }, left.next, left.next, left.next,
+		}
+		for _, step := range steps {
+			if err := db.Do(t.Context(), lock, func(tx *sql.Tx) error { return step(t.Context(), tx) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Prune(t.Context(), start); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"a 1 0-", "b 1 0-"}, intervals(t, s)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
 }

@@ -54,9 +54,9 @@ func TestTruth(t *testing.T) {
 			}}
 			w.model.clusters = append(w.model.clusters, c)
 		}
-		for step := range 150 {
+		for step := range 100 {
 			w.step()
-			if step%15 == 14 {
+			if step%10 == 9 {
 				w.compareAll()
 			}
 		}
