@@ -184,7 +184,7 @@ func TestReal(t *testing.T) {
 	w.others(c.store)
 
 	between.set(true)
-	c.store.until(t, func() string { return cmp.Diff(true, c.store.live["real"].IsZero()) })
+	c.store.until(t, func() string { return cmp.Diff(true, !c.store.isLive("real")) })
 	now := client.GracePeriodSeconds(0)
 	if err := w.Delete(t.Context(), second, now); err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func (w *world) others(store *recorder) {
 	want := []string{"Component/" + w.ns + ".csi.example.com", "Component/kube-apiserver", "Namespace", "Node", "Service", "Volume", "Warning", "Workload/Deployment"}
 	store.until(w.t, func() string {
 		found := map[string]bool{}
-		for key := range store.items["real"] {
+		for key := range store.all("real") {
 			switch {
 			case key.Kind == inventory.KindComponent:
 				found["Component/"+key.Part] = true
@@ -279,10 +279,10 @@ func TestRealForbidden(t *testing.T) {
 	c.store.until(t, func() string { return missing(c.store, "real") })
 	const want = "not observed: cronjobs, csidrivers, daemonsets, deployments, events, ingresses, jobs, metrics, namespaces, nodes, persistentvolumeclaims, " +
 		"persistentvolumes, replicasets, services, statefulsets: may not be read with KQueen's credential (403)"
-	c.store.until(t, func() string { return cmp.Diff(want, c.store.messages["real"]) })
+	c.store.until(t, func() string { return cmp.Diff(want, c.store.message("real")) })
 	role.Rules[0].Resources = []string{"pods", "nodes"}
 	if err := w.Update(t.Context(), role); err != nil {
 		t.Fatal(err)
 	}
-	c.store.until(t, func() string { return cmp.Diff(strings.Replace(want, "nodes, ", "", 1), c.store.messages["real"]) })
+	c.store.until(t, func() string { return cmp.Diff(strings.Replace(want, "nodes, ", "", 1), c.store.message("real")) })
 }

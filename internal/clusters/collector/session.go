@@ -155,7 +155,7 @@ func skips(err error) bool {
 
 // list reads a resource whole. One that the cluster does not have is empty.
 func (s *session) list(ctx context.Context, src *source, r *resourceKind) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*s.limits.Call)
+	ctx, cancel := context.WithTimeout(ctx, 30*s.limits.Call) // its turns are waited for, too
 	defer cancel()
 	in := s.ledger.begin(r)
 	turn := func(ctx context.Context) (func(), error) {

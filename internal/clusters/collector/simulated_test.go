@@ -87,8 +87,8 @@ func TestTruth(t *testing.T) {
 
 // missing says that a cluster is not live.
 func missing(r *recorder, uid string) string {
-	if r.live[uid].IsZero() {
-		return uid + " is not live: " + r.messages[uid]
+	if !r.isLive(uid) {
+		return uid + " is not live: " + r.message(uid)
 	}
 	return ""
 }
@@ -132,20 +132,20 @@ func TestLife(t *testing.T) {
 	lists(2)
 	c.put(name, "uid-1", func(o *v1alpha1.Cluster) { o.Labels = map[string]string{"stage": "test"} })
 	c.store.until(t, func() string {
-		return cmp.Diff(map[string]string{"stage": "test"}, c.store.clusters["uid-1"].Labels)
+		return cmp.Diff(map[string]string{"stage": "test"}, c.store.cluster("uid-1").Labels)
 	})
 	if got := fleet.Cluster(name).Lists(); got != 2 {
 		t.Errorf("there were %d lists, want 2: labels are no other cluster", got)
 	}
 	c.put(name, "uid-1", func(o *v1alpha1.Cluster) { o.Annotations = map[string]string{"credential": "2"} })
-	c.store.until(t, func() string { return cmp.Diff(2, c.store.wholes[inventory.KindContainer]) })
+	c.store.until(t, func() string { return cmp.Diff(2, c.store.whole(inventory.KindContainer)) })
 	c.put(name, "uid-2")
-	c.store.until(t, func() string { return cmp.Diff([]string{"uid-1"}, c.store.ended) })
+	c.store.until(t, func() string { return cmp.Diff([]string{"uid-1"}, c.store.left()) })
 	c.store.until(t, func() string { return missing(c.store, "uid-2") })
 	c.remove(name)
-	c.store.until(t, func() string { return cmp.Diff([]string{"uid-1", "uid-2"}, c.store.ended) })
+	c.store.until(t, func() string { return cmp.Diff([]string{"uid-1", "uid-2"}, c.store.left()) })
 	c.remove(name) // once more
-	if got := len(c.store.ended); got != 2 {
+	if got := len(c.store.left()); got != 2 {
 		t.Errorf("clusters were ended %d times, want 2", got)
 	}
 }
