@@ -159,6 +159,9 @@ func TestReal(t *testing.T) {
 	}
 	between := newProxy(t, strings.TrimPrefix(host.Host, "//"))
 	c := collect(t, quick(), func(string) *rest.Config { return between.through(config) }, func(to *collector.Config) { to.Secrets = true })
+	if err := w.List(t.Context(), &corev1.ComponentStatusList{}); err != nil { // which is deprecated
+		t.Fatal(err)
+	}
 	set := w.deployment()
 	first := w.pod("web-5d4-a", func(p *corev1.Pod) {
 		p.OwnerReferences = owned("ReplicaSet", set.Name, set)
@@ -182,6 +185,15 @@ func TestReal(t *testing.T) {
 	}
 	w.see(c.store, want)
 	w.others(c.store)
+	c.store.until(t, func() string { return cmp.Diff("", c.store.message("real")) })
+	c.store.until(t, func() string {
+		for _, item := range c.store.of("real", inventory.KindAPI) {
+			if item.Key.Name == "core/v1/componentstatuses" {
+				return ""
+			}
+		}
+		return "the use of a deprecated API is not known"
+	})
 
 	between.set(true)
 	c.store.until(t, func() string { return cmp.Diff(true, !c.store.isLive("real")) })

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -11,12 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -26,7 +29,10 @@ import (
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.FromSlogHandler(slog.DiscardHandler)) // without one, controller-runtime prints a stack trace
+	os.Exit(controlplanetest.Run(m))
+}
 
 // recorder is a store in memory that keeps what holds now.
 type recorder struct {
