@@ -34,8 +34,9 @@ func New(seed uint64, clusters, nodes, pods int) *Fleet {
 	for i := range clusters {
 		name := fmt.Sprintf("sim-%03d", i)
 		c := &Cluster{
-			name: name, random: rand.New(rand.NewPCG(seed, uint64(i))), objects: map[string]map[string]stored{"pods": {}, "nodes": {}},
-			rests: map[string]rest{}, changed: make(chan struct{}), cut: make(chan struct{}),
+			name: name, objects: map[string]map[string]stored{"pods": {}, "nodes": {}},
+			random: rand.New(rand.NewPCG(seed, uint64(i))), //nolint:gosec // the same for the same seed
+			rests:  map[string]rest{}, changed: make(chan struct{}), cut: make(chan struct{}),
 		}
 		for n := range nodes {
 			c.putNode(n)

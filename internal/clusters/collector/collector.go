@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,7 +77,7 @@ type Collector struct {
 	started chan struct{} // closed by Start
 
 	mu       sync.Mutex
-	life     context.Context //nolint:containedctx // that of Start, which is the sessions'
+	life     context.Context // that of Start, and so of the sessions
 	sessions map[types.NamespacedName]*watched
 	running  sync.WaitGroup
 }
@@ -86,6 +87,7 @@ type watched struct {
 	*session
 
 	with    identity
+	object  *atomic.Pointer[v1alpha1.Cluster] // as it was seen last
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
@@ -231,6 +233,7 @@ func (c *Collector) Reconcile(ctx context.Context, req reconcile.Request) (recon
 		c.halt(have)
 		c.begin(req.NamespacedName, cluster, with)
 	} else {
+		have.object.Store(cluster)
 		have.rename(described(cluster))
 	}
 	return reconcile.Result{RequeueAfter: credentialEvery}, nil
@@ -260,20 +263,21 @@ func (c *Collector) session(name types.NamespacedName) *watched {
 }
 
 func (c *Collector) begin(name types.NamespacedName, cluster *v1alpha1.Cluster, with identity) {
-	cluster = cluster.DeepCopy()
+	object := &atomic.Pointer[v1alpha1.Cluster]{}
+	object.Store(cluster)
 	s := newSession(c, described(cluster))
 	s.connect = func(ctx context.Context) (*rest.Config, error) {
 		ctx, cancel := context.WithTimeout(ctx, c.config.Limits.Call)
 		defer cancel()
-		return c.config.Connect(ctx, cluster)
+		return c.config.Connect(ctx, object.Load())
 	}
 	if c.config.Hosted != nil {
-		s.hosted = func() []inventory.Item { return c.config.Hosted(cluster) }
+		s.hosted = func() []inventory.Item { return c.config.Hosted(object.Load()) }
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ctx, stop := context.WithCancel(c.life)
-	w := &watched{session: s, with: with, stop: stop, stopped: make(chan struct{})}
+	w := &watched{session: s, with: with, object: object, stop: stop, stopped: make(chan struct{})}
 	c.sessions[name] = w
 	c.running.Go(func() {
 		defer close(w.stopped)

@@ -2,6 +2,8 @@ package collector
 
 import (
 	"encoding/json"
+	"encoding/pem"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -324,6 +326,23 @@ func TestOtherItems(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestSecretItems(t *testing.T) {
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	shown := server.Certificate()
+	encoded, err := json.Marshal(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: shown.Raw}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := secretItems(read[secret](t, `{"metadata":{"namespace":"n","name":"s","uid":"u"},"data":{"tls.crt":`+string(encoded)+`,"tls.key":"eA=="}}`))
+	want := []inventory.Item{{Key: inventory.Key{Kind: inventory.KindCertificate, Namespace: "n", Name: "s", Part: "Secret", UID: "u"}, Certificate: &inventory.Certificate{
+		Subject: "O=Acme Co", Issuer: "O=Acme Co", DNSNames: []string{"*.example.com", "example.com"}, NotAfter: shown.NotAfter.UTC(),
+	}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

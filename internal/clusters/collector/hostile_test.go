@@ -195,7 +195,7 @@ func TestHostileLists(t *testing.T) {
 			c := collect(t, limits, h.config)
 			c.put("bad", "bad")
 			c.store.until(t, func() string {
-				if message := strings.TrimSuffix(c.store.messages["bad"], "…"); message != strings.TrimSuffix(tc.message, "…") && !(strings.HasPrefix(tc.message, "pods: answered 401") && strings.HasPrefix(message, tc.message[:200])) {
+				if message := strings.TrimSuffix(c.store.message("bad"), "…"); message != strings.TrimSuffix(tc.message, "…") && !(strings.HasPrefix(tc.message, "pods: answered 401") && strings.HasPrefix(message, tc.message[:200])) {
 					return cmp.Diff(tc.message, message)
 				}
 				if tc.live {
@@ -204,7 +204,7 @@ func TestHostileLists(t *testing.T) {
 				return ""
 			})
 			// Namespaces are another resource: they are known to be none, and the API server's certificate is seen.
-			c.store.until(t, func() string { return cmp.Diff(true, c.store.wholes[inventory.KindNamespace] > 0) })
+			c.store.until(t, func() string { return cmp.Diff(true, c.store.whole(inventory.KindNamespace) > 0) })
 			c.store.until(t, func() string { return cmp.Diff(1, len(c.store.of("bad", inventory.KindCertificate))) })
 			c.store.until(t, func() string { return cmp.Diff(1, len(c.store.of("bad", inventory.KindAPI))) })
 			if got := h.asked.Load(); got > tc.asks {
@@ -309,7 +309,7 @@ func TestHostileWatches(t *testing.T) {
 				return ""
 			})
 			if tc.message != "" {
-				c.store.until(t, func() string { return cmp.Diff(tc.message, c.store.messages["bad"]) })
+				c.store.until(t, func() string { return cmp.Diff(tc.message, c.store.message("bad")) })
 			}
 			if h.asked.Load() != 1 {
 				t.Errorf("namespaces were listed %d times, want once: watches go on from where they were", h.asked.Load())
@@ -355,8 +355,8 @@ func TestHostileNeighbour(t *testing.T) {
 	c.put("sound", "sound")
 	c.store.until(t, func() string { return missing(c.store, "sound") })
 	// What is taken of a flood is one change of one object for each batch: it is counted before the store.
-	if c.store.largest > 50 {
-		t.Errorf("the largest batch had %d changes", c.store.largest)
+	if c.store.batch() > 50 {
+		t.Errorf("the largest batch had %d changes", c.store.batch())
 	}
 }
 
@@ -367,7 +367,7 @@ func TestCredentials(t *testing.T) {
 	})
 	c.put("bad", "bad")
 	want := "connection: connect: the kubeconfig names a program or a file for its credential; it must hold it"
-	c.store.until(t, func() string { return cmp.Diff(want, c.store.messages["bad"]) })
+	c.store.until(t, func() string { return cmp.Diff(want, c.store.message("bad")) })
 }
 
 // TestForbiddenLater: a kind that may not be read leaves what was known of it, and is whole when it may be.
@@ -387,12 +387,12 @@ func TestForbiddenLater(t *testing.T) {
 	c := collect(t, quick(), h.config)
 	c.put("some", "some")
 	c.store.until(t, func() string { return missing(c.store, "some") })
-	if c.store.wholes[inventory.KindWorkload] != 0 {
+	if c.store.whole(inventory.KindWorkload) != 0 {
 		t.Error("workloads were handed over whole, without the one that may not be read")
 	}
 	allowed.Store(true)
-	c.store.until(t, func() string { return cmp.Diff(1, c.store.wholes[inventory.KindWorkload]) })
-	c.store.until(t, func() string { return cmp.Diff("", c.store.messages["some"]) })
+	c.store.until(t, func() string { return cmp.Diff(1, c.store.whole(inventory.KindWorkload)) })
+	c.store.until(t, func() string { return cmp.Diff("", c.store.message("some")) })
 	if !slices.ContainsFunc(c.store.of("some", inventory.KindWorkload), func(i inventory.Item) bool { return i.Key.Name == "d" }) {
 		t.Error("the store does not have the DaemonSet")
 	}

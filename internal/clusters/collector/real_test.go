@@ -159,6 +159,9 @@ func TestReal(t *testing.T) {
 	}
 	between := newProxy(t, strings.TrimPrefix(host.Host, "//"))
 	c := collect(t, quick(), func(string) *rest.Config { return between.through(config) }, func(to *collector.Config) { to.Secrets = true })
+	if err := w.List(t.Context(), &corev1.ComponentStatusList{}); err != nil { // which is deprecated
+		t.Fatal(err)
+	}
 	set := w.deployment()
 	first := w.pod("web-5d4-a", func(p *corev1.Pod) {
 		p.OwnerReferences = owned("ReplicaSet", set.Name, set)
@@ -182,9 +185,18 @@ func TestReal(t *testing.T) {
 	}
 	w.see(c.store, want)
 	w.others(c.store)
+	c.store.until(t, func() string { return cmp.Diff("", c.store.message("real")) })
+	c.store.until(t, func() string {
+		for _, item := range c.store.of("real", inventory.KindAPI) {
+			if item.Key.Name == "core/v1/componentstatuses" {
+				return ""
+			}
+		}
+		return "the use of a deprecated API is not known"
+	})
 
 	between.set(true)
-	c.store.until(t, func() string { return cmp.Diff(true, c.store.live["real"].IsZero()) })
+	c.store.until(t, func() string { return cmp.Diff(true, !c.store.isLive("real")) })
 	now := client.GracePeriodSeconds(0)
 	if err := w.Delete(t.Context(), second, now); err != nil {
 		t.Fatal(err)
@@ -238,7 +250,7 @@ func (w *world) others(store *recorder) {
 	want := []string{"Component/" + w.ns + ".csi.example.com", "Component/kube-apiserver", "Namespace", "Node", "Service", "Volume", "Warning", "Workload/Deployment"}
 	store.until(w.t, func() string {
 		found := map[string]bool{}
-		for key := range store.items["real"] {
+		for key := range store.all("real") {
 			switch {
 			case key.Kind == inventory.KindComponent:
 				found["Component/"+key.Part] = true
@@ -279,10 +291,10 @@ func TestRealForbidden(t *testing.T) {
 	c.store.until(t, func() string { return missing(c.store, "real") })
 	const want = "not observed: cronjobs, csidrivers, daemonsets, deployments, events, ingresses, jobs, metrics, namespaces, nodes, persistentvolumeclaims, " +
 		"persistentvolumes, replicasets, services, statefulsets: may not be read with KQueen's credential (403)"
-	c.store.until(t, func() string { return cmp.Diff(want, c.store.messages["real"]) })
+	c.store.until(t, func() string { return cmp.Diff(want, c.store.message("real")) })
 	role.Rules[0].Resources = []string{"pods", "nodes"}
 	if err := w.Update(t.Context(), role); err != nil {
 		t.Fatal(err)
 	}
-	c.store.until(t, func() string { return cmp.Diff(strings.Replace(want, "nodes, ", "", 1), c.store.messages["real"]) })
+	c.store.until(t, func() string { return cmp.Diff(strings.Replace(want, "nodes, ", "", 1), c.store.message("real")) })
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -11,12 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -26,7 +29,10 @@ import (
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.FromSlogHandler(slog.DiscardHandler)) // without one, controller-runtime prints a stack trace
+	os.Exit(controlplanetest.Run(m))
+}
 
 // recorder is a store in memory that keeps what holds now.
 type recorder struct {
@@ -34,7 +40,6 @@ type recorder struct {
 	items    map[string]map[inventory.Key]inventory.Item // by UID of the cluster
 	clusters map[string]inventory.Cluster
 	messages map[string]string
-	lost     map[string]int // calls
 	live     map[string]time.Time
 	ended    []string
 	wholes   map[inventory.Kind]int
@@ -45,7 +50,7 @@ type recorder struct {
 
 func newRecorder() *recorder {
 	return &recorder{
-		items: map[string]map[inventory.Key]inventory.Item{}, clusters: map[string]inventory.Cluster{}, messages: map[string]string{}, lost: map[string]int{},
+		items: map[string]map[inventory.Key]inventory.Item{}, clusters: map[string]inventory.Cluster{}, messages: map[string]string{},
 		live: map[string]time.Time{}, wholes: map[inventory.Kind]int{}, changed: make(chan struct{}),
 	}
 }
@@ -98,7 +103,6 @@ func (r *recorder) Lost(_ context.Context, uid, message string) error {
 	defer r.did()
 	delete(r.live, uid)
 	r.messages[uid] = message
-	r.lost[uid]++
 	return nil
 }
 
@@ -117,8 +121,9 @@ func (r *recorder) until(t *testing.T, differs func() string) {
 	defer look.Stop()
 	for {
 		r.mu.Lock()
-		changed, diff := r.changed, differs()
+		changed := r.changed
 		r.mu.Unlock()
+		diff := differs()
 		if diff == "" {
 			return
 		}
@@ -131,10 +136,59 @@ func (r *recorder) until(t *testing.T, differs func() string) {
 	}
 }
 
-// of returns the items of a kind, sorted. The caller is within until, or nothing changes any more.
+// message is what the store was told of a cluster last.
+func (r *recorder) message(uid string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.messages[uid]
+}
+
+// isLive says whether a cluster was confirmed since it was lost.
+func (r *recorder) isLive(uid string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.live[uid].IsZero()
+}
+
+// whole is how often a kind was handed over whole.
+func (r *recorder) whole(kind inventory.Kind) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.wholes[kind]
+}
+
+// left are the clusters that were ended.
+func (r *recorder) left() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.ended)
+}
+
+// cluster is what is known of a Cluster object.
+func (r *recorder) cluster(uid string) inventory.Cluster {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.clusters[uid]
+}
+
+// all returns the items of a cluster.
+func (r *recorder) all(uid string) map[inventory.Key]inventory.Item {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.items[uid])
+}
+
+// batch is the size of the largest one.
+func (r *recorder) batch() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.largest
+}
+
+// of returns the items of a kind, sorted.
 func (r *recorder) of(uid string, kind inventory.Kind) []inventory.Item {
 	var out []inventory.Item
-	for key, item := range r.items[uid] {
+	for key, item := range r.all(uid) {
 		if key.Kind == kind {
 			out = append(out, item)
 		}

@@ -33,6 +33,7 @@ type session struct {
 	state  *state
 	rate   *rate.Limiter
 	full   chan struct{}            // says that a batch is full
+	page   chan struct{}            // has a value while a page is read
 	relist map[string]chan struct{} // by resource
 
 	mu      sync.Mutex
@@ -48,7 +49,7 @@ func newSession(c *Collector, cluster inventory.Cluster) *session {
 	s := &session{
 		store: c.config.Store, now: c.config.Now, limits: c.config.Limits, turns: c.turns, count: c.measures, cluster: cluster, kinds: kinds,
 		log: c.config.Log.With("organization", cluster.Organization, "cluster", cluster.Name), ledger: newLedger(kinds), state: newState(kinds),
-		rate: rate.NewLimiter(rate.Limit(c.config.Limits.Changes), 10*c.config.Limits.Changes), full: make(chan struct{}, 1),
+		rate: rate.NewLimiter(rate.Limit(c.config.Limits.Changes), 10*c.config.Limits.Changes), full: make(chan struct{}, 1), page: make(chan struct{}, 1),
 		relist: map[string]chan struct{}{}, flushed: make(chan struct{}),
 	}
 	for _, r := range kinds {
@@ -124,6 +125,11 @@ func after(ctx context.Context, d time.Duration) bool {
 func (s *session) follow(ctx context.Context, src *source, r *resourceKind, tried func()) {
 	defer tried()
 	for pause := s.backoff(); ctx.Err() == nil; {
+		select {
+		case <-s.state.reachable():
+		case <-ctx.Done():
+			return
+		}
 		version, err := s.list(ctx, src, r)
 		tried()
 		if err == nil {
@@ -155,14 +161,14 @@ func skips(err error) bool {
 
 // list reads a resource whole. One that the cluster does not have is empty.
 func (s *session) list(ctx context.Context, src *source, r *resourceKind) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*s.limits.Call)
+	ctx, cancel := context.WithTimeout(ctx, 30*s.limits.Call) // its turns are waited for, too
 	defer cancel()
 	in := s.ledger.begin(r)
 	turn := func(ctx context.Context) (func(), error) {
 		if err := s.drained(ctx); err != nil {
 			return nil, err
 		}
-		return s.turns.take(ctx, s.state.suspect(r.name))
+		return s.turn(ctx)
 	}
 	version, err := src.list(ctx, r, turn, func(raw []byte) error { return s.ledger.take(r, raw, in) })
 	if err != nil && !errors.Is(err, errAbsent) {
@@ -181,6 +187,24 @@ func (s *session) list(ctx context.Context, src *source, r *resourceKind) (strin
 	}
 	s.wake()
 	return version, err
+}
+
+// turn waits until the cluster may read a page, and returns what ends that.
+func (s *session) turn(ctx context.Context) (func(), error) {
+	select {
+	case s.page <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	release, err := s.turns.take(ctx, s.state.suspect())
+	if err != nil {
+		<-s.page
+		return nil, err
+	}
+	return func() {
+		release()
+		<-s.page
+	}, nil
 }
 
 func (s *session) askRelist(name string) {
@@ -288,8 +312,14 @@ func (s *session) probe(ctx context.Context, src *source) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err != nil:
-			s.state.trouble("version", err)
+		case err != nil && !skips(err):
+			s.state.trouble(version, err)
+		case err != nil: // it answers
+			s.state.skip(version, err)
+			s.mu.Lock()
+			s.probed = true
+			s.mu.Unlock()
+			s.state.proved(began)
 		default:
 			s.mu.Lock()
 			s.version, s.probed = said.GitVersion, true

@@ -1,15 +1,22 @@
 package collector_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/collector"
 	"kqueen.io/kqueen/internal/clusters/inventory"
 	"kqueen.io/kqueen/test/simulator"
 )
@@ -87,8 +94,8 @@ func TestTruth(t *testing.T) {
 
 // missing says that a cluster is not live.
 func missing(r *recorder, uid string) string {
-	if r.live[uid].IsZero() {
-		return uid + " is not live: " + r.messages[uid]
+	if !r.isLive(uid) {
+		return uid + " is not live: " + r.message(uid)
 	}
 	return ""
 }
@@ -132,20 +139,95 @@ func TestLife(t *testing.T) {
 	lists(2)
 	c.put(name, "uid-1", func(o *v1alpha1.Cluster) { o.Labels = map[string]string{"stage": "test"} })
 	c.store.until(t, func() string {
-		return cmp.Diff(map[string]string{"stage": "test"}, c.store.clusters["uid-1"].Labels)
+		return cmp.Diff(map[string]string{"stage": "test"}, c.store.cluster("uid-1").Labels)
 	})
 	if got := fleet.Cluster(name).Lists(); got != 2 {
 		t.Errorf("there were %d lists, want 2: labels are no other cluster", got)
 	}
 	c.put(name, "uid-1", func(o *v1alpha1.Cluster) { o.Annotations = map[string]string{"credential": "2"} })
-	c.store.until(t, func() string { return cmp.Diff(2, c.store.wholes[inventory.KindContainer]) })
+	c.store.until(t, func() string { return cmp.Diff(2, c.store.whole(inventory.KindContainer)) })
 	c.put(name, "uid-2")
-	c.store.until(t, func() string { return cmp.Diff([]string{"uid-1"}, c.store.ended) })
+	c.store.until(t, func() string { return cmp.Diff([]string{"uid-1"}, c.store.left()) })
 	c.store.until(t, func() string { return missing(c.store, "uid-2") })
 	c.remove(name)
-	c.store.until(t, func() string { return cmp.Diff([]string{"uid-1", "uid-2"}, c.store.ended) })
+	c.store.until(t, func() string { return cmp.Diff([]string{"uid-1", "uid-2"}, c.store.left()) })
 	c.remove(name) // once more
-	if got := len(c.store.ended); got != 2 {
+	if got := len(c.store.left()); got != 2 {
 		t.Errorf("clusters were ended %d times, want 2", got)
+	}
+}
+
+// TestStart: clusters that were deleted while KQueen did not run are ended, and the others are counted.
+func TestStart(t *testing.T) {
+	fleet := simulator.New(1, 1, 1, 1)
+	server := httptest.NewServer(fleet)
+	t.Cleanup(server.Close)
+	c := collect(t, quick(), func(name string) *rest.Config {
+		if name == "dead" {
+			return &rest.Config{Host: "http://127.0.0.1:1"}
+		}
+		return &rest.Config{Host: server.URL + "/clusters/" + name}
+	}, func(to *collector.Config) {
+		to.Known = func(context.Context) ([]string, error) { return []string{"gone"}, nil }
+	})
+	c.store.until(t, func() string { return cmp.Diff([]string{"gone"}, c.store.left()) })
+	c.put(fleet.Names()[0], "uid")
+	c.put("dead", "dead")
+	c.store.until(t, func() string { return missing(c.store, "uid") })
+	c.store.until(t, func() string { return cmp.Diff("version: dial: connect: connection refused", c.store.message("dead")) })
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(c.Measures())
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				got[label.GetValue()] = metric.GetGauge().GetValue()
+			}
+		}
+	}
+	if diff := cmp.Diff(map[string]float64{"live": 1, "lost": 1}, got); diff != "" {
+		t.Errorf("clusters, -want +got:\n%s", diff)
+	}
+}
+
+// TestDeadClusters: clusters that do not answer at all take no turns, so that one that answers again is observed at once.
+func TestDeadClusters(t *testing.T) {
+	fleet := simulator.New(1, 1, 1, 5)
+	var dead atomic.Bool
+	dead.Store(true)
+	var lists atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if dead.Load() {
+			if !strings.HasSuffix(r.URL.Path, "/version") && !strings.HasSuffix(r.URL.Path, "/metrics") {
+				lists.Add(1)
+			}
+			<-r.Context().Done()
+			return
+		}
+		fleet.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	limits := quick()
+	limits.Call = 500 * time.Millisecond
+	name := fleet.Names()[0]
+	c := collect(t, limits, func(string) *rest.Config { return &rest.Config{Host: server.URL + "/clusters/" + name} })
+	var all []string
+	for i := range 30 {
+		all = append(all, fmt.Sprint("c-", i))
+		c.put(all[i], all[i])
+	}
+	for _, uid := range all {
+		c.store.until(t, func() string { return cmp.Diff("version: the API server did not answer in time", c.store.message(uid)) })
+	}
+	if got := lists.Load(); got != 0 {
+		t.Errorf("%d lists were asked of API servers that do not answer", got)
+	}
+	dead.Store(false)
+	for _, uid := range all {
+		c.store.until(t, func() string { return missing(c.store, uid) })
 	}
 }

@@ -22,7 +22,12 @@ type state struct {
 	troubles         map[string]string // by resource: what has to be right for the cluster to be live
 	skipped          map[string]string // by resource: what is left out
 	probedAt, toldAt time.Time
+	reached          bool
+	reach            chan struct{} // closed while the API server answers
 }
+
+// version is what is asked for to see whether an API server answers.
+const version = "version"
 
 // standing is a state at one moment. at is until when the cluster is known to be as the store has it.
 type standing struct {
@@ -32,7 +37,7 @@ type standing struct {
 }
 
 func newState(kinds []*resourceKind) *state {
-	s := &state{awaited: map[string]bool{}, troubles: map[string]string{}, skipped: map[string]string{}}
+	s := &state{awaited: map[string]bool{}, troubles: map[string]string{}, skipped: map[string]string{}, reach: make(chan struct{})}
 	for _, r := range kinds {
 		s.awaited[r.name] = true
 	}
@@ -44,6 +49,9 @@ func (s *state) trouble(what string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.troubles[what] = reason(err)
+	if what == version && s.reached {
+		s.reached, s.reach = false, make(chan struct{})
+	}
 }
 
 // skip notes that something is left out, and why.
@@ -68,19 +76,30 @@ func (s *state) clear(what string) {
 	delete(s.skipped, what)
 }
 
-// suspect says whether something had trouble the last time.
-func (s *state) suspect(what string) bool {
+// suspect says whether the cluster has trouble.
+func (s *state) suspect() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.troubles[what] != ""
+	return len(s.troubles) > 0
+}
+
+// reachable is closed while the API server answers.
+func (s *state) reachable() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reach
 }
 
 // proved notes that the API server has answered what was asked at a time.
 func (s *state) proved(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.troubles, "version")
+	delete(s.troubles, version)
 	s.probedAt = at
+	if !s.reached {
+		s.reached = true
+		close(s.reach)
+	}
 }
 
 // flushed notes that the store has all that was observed before a time.
@@ -140,12 +159,12 @@ func reason(err error) string {
 	return text.Cut(text.Line(err.Error()), maxMessage)
 }
 
-// turns bound how many pages are read at once over all clusters. Clusters that had trouble have turns of their own, so that they take none
-// from the others.
+// turns bound how many pages are read at once over all clusters, and so the memory that they take. A cluster has one at a time, and none
+// while its API server does not answer at all. Clusters that have trouble share turns of their own, and take none from the others.
 type turns struct{ sound, suspect chan struct{} }
 
 func newTurns(n int) *turns {
-	return &turns{sound: make(chan struct{}, n), suspect: make(chan struct{}, max(n/4, 1))}
+	return &turns{sound: make(chan struct{}, n), suspect: make(chan struct{}, n)}
 }
 
 // take waits for a turn and returns what ends it.
