@@ -16,7 +16,7 @@ type InventoryPage[T any] struct {
 // InventoryAsOf says how well the clusters are known that an answer is about. A cluster that is not watched now is shown as it
 // was seen last.
 type InventoryAsOf struct {
-	// OldestAt is the time until which all of the answer is known; absent where there is no cluster.
+	// OldestAt is the time until which all of the answer is known; absent where there is no cluster, or one that was never seen.
 	OldestAt *time.Time `json:"oldestAt,omitempty"`
 	// Clusters is how many there are: those that are watched now, those that should be and are not, and those that have left.
 	Clusters int `json:"clusters"`

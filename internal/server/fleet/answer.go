@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"kqueen.io/kqueen/api/rest"
@@ -203,12 +204,13 @@ func cell(of string) string {
 func freshness(states []inventory.ClusterState) rest.InventoryAsOf {
 	sum := rest.InventoryAsOf{Clusters: len(states)}
 	var oldest time.Time
-	for _, s := range states {
+	longest := slices.SortedStableFunc(slices.Values(states), func(a, b inventory.ClusterState) int { return a.AsOf.Compare(b.AsOf) })
+	for _, s := range longest {
 		if !s.Ended.IsZero() {
 			sum.Ended++
 			continue
 		}
-		if oldest.IsZero() || s.AsOf.Before(oldest) {
+		if sum.Live+sum.Lost == 0 {
 			oldest = s.AsOf
 		}
 		if s.Live {

@@ -189,14 +189,18 @@ func TestFreshness(t *testing.T) {
 	}{
 		"None": {nil, rest.InventoryAsOf{}, 0},
 		"EndedAreNotOld": {
-			[]inventory.ClusterState{state(-9, false, noon), state(-2, false, time.Time{}), state(-1, true, time.Time{})},
+			[]inventory.ClusterState{state(-1, true, time.Time{}), state(-9, false, noon), state(-2, false, time.Time{})},
 			rest.InventoryAsOf{OldestAt: instant(noon.Add(-2 * time.Hour)), Clusters: 3, Live: 1, Lost: 1, Ended: 1}, 1,
+		},
+		"OldestFirst": {
+			[]inventory.ClusterState{state(-1, false, time.Time{}), state(-2, false, time.Time{})},
+			rest.InventoryAsOf{OldestAt: instant(noon.Add(-2 * time.Hour)), Clusters: 2, Lost: 2}, 2,
 		},
 		"Many": {many, rest.InventoryAsOf{Clusters: len(many), Lost: len(many)}, maxNotLive},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := freshness(tc.states)
-			if len(got.NotLive) != tc.named || tc.named == 1 && (got.NotLive[0].Cluster != "c-2" || got.NotLive[0].Message != "m") {
+			if len(got.NotLive) != tc.named || tc.named > 0 && tc.named < 3 && (got.NotLive[0].Cluster != "c-2" || got.NotLive[0].Message != "m") {
 				t.Errorf("not live are %+v", got.NotLive)
 			}
 			got.NotLive = nil

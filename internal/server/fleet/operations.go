@@ -47,7 +47,7 @@ func (h *handler) images(ctx context.Context, in *imagesInput) (*output, error) 
 	if err := in.OfImage.into(&f); err != nil {
 		return nil, err
 	}
-	from, to, compared, err := in.times(in.At, h.now())
+	two, err := in.times(in.At, h.now(), in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -55,11 +55,8 @@ func (h *handler) images(ctx context.Context, in *imagesInput) (*output, error) 
 	if err != nil {
 		return nil, err
 	}
-	if compared {
-		read := func(ctx context.Context, f inventory.Filter) (inventory.Page[inventory.Change[inventory.ImageRow]], error) {
-			return h.store.ImagesBetween(ctx, f, from, to)
-		}
-		return answer(ctx, a, read, toImageChange, imageTable)
+	if two != nil {
+		return answer(ctx, a, between(two, h.store.ImagesBetween), toImageChange, imageTable)
 	}
 	t := imageTable
 	t.bom, t.now = bill, h.now
@@ -119,11 +116,11 @@ func (h *handler) binaries(ctx context.Context, in *binariesInput) (*output, err
 	if err := in.OfComponent.into(&f); err != nil {
 		return nil, err
 	}
-	from, to, compared, err := in.times(in.At, h.now())
+	two, err := in.times(in.At, h.now(), in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	if compared && in.Places {
+	if two != nil && in.Places {
 		return nil, refused("places", "it cannot be given with from and to")
 	}
 	a, err := h.ask(ctx, &in.Where, f, in.format())
@@ -131,11 +128,8 @@ func (h *handler) binaries(ctx context.Context, in *binariesInput) (*output, err
 		return nil, err
 	}
 	switch {
-	case compared:
-		read := func(ctx context.Context, f inventory.Filter) (inventory.Page[inventory.Change[inventory.BinaryRow]], error) {
-			return h.store.BinariesBetween(ctx, f, from, to)
-		}
-		return answer(ctx, a, read, toBinaryChange, binaryTable)
+	case two != nil:
+		return answer(ctx, a, between(two, h.store.BinariesBetween), toBinaryChange, binaryTable)
 	case in.Places:
 		return answer(ctx, a, h.store.BinaryPlaces, toBinaryPlace, binaryPlaceTable)
 	}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -29,7 +30,7 @@ type Where struct {
 	ClusterLabels []string  `query:"clusterLabel,explode" maxItems:"20" doc:"Only clusters with this label, as KEY=VALUE; may be repeated, and then all have to be there."`
 	At            time.Time `query:"at" doc:"As of this time; now when it is absent."`
 	Limit         int       `query:"limit" minimum:"0" maximum:"500" doc:"How many rows at most; 0 is 100. CSV and CycloneDX have all rows."`
-	Cursor        string    `query:"cursor" maxLength:"2048" doc:"Where to go on: the cursor of the page before, with the same other parameters."`
+	Cursor        string    `query:"cursor" maxLength:"20000" doc:"Where to go on: the cursor of the page before, with the same other parameters."`
 }
 
 // into adds what is asked for to a filter, whose scope is there.
@@ -117,25 +118,56 @@ type Between struct {
 	To   time.Time `query:"to" doc:"With from: until this time; now when it is absent."`
 }
 
-// times says whether two times are compared, and which.
-func (b *Between) times(at, now time.Time) (from, to time.Time, compared bool, err error) {
-	from, to = b.From, b.To
+// compared are two times that are compared.
+type compared struct {
+	from, to time.Time
+	// mark begins cursors of answers until now: later pages are until the same moment as the first.
+	mark string
+}
+
+// endOfMark is not in times.
+const endOfMark = "~"
+
+// times says which times are compared; nil for none.
+func (b *Between) times(at, now time.Time, cursor string) (*compared, error) {
+	c := &compared{from: b.From, to: b.To}
 	switch {
-	case from.IsZero() && to.IsZero():
-		return from, to, false, nil
-	case from.IsZero():
-		return from, to, false, refused("from", "it is absent; want the time from which to compare")
+	case c.from.IsZero() && c.to.IsZero():
+		return nil, nil
+	case c.from.IsZero():
+		return nil, refused("from", "it is absent; want the time from which to compare")
 	case !at.IsZero():
-		return from, to, false, refused("at", "it cannot be given with from and to")
-	case to.IsZero():
-		to = now
-	case to.After(now.Add(tolerance)):
-		return from, to, false, refused("to", "it is in the future; want a time that has passed")
+		return nil, refused("at", "it cannot be given with from and to")
+	case c.to.IsZero():
+		c.to = now.UTC().Truncate(time.Microsecond)
+		if said, _, ok := strings.Cut(cursor, endOfMark); ok {
+			to, err := time.Parse(time.RFC3339Nano, said)
+			if err != nil {
+				return nil, refused("cursor", "it is not one of this question")
+			}
+			c.to = to.UTC()
+		}
+		c.mark = c.to.Format(time.RFC3339Nano) + endOfMark
 	}
-	if !from.Before(to) {
-		return from, to, false, refused("from", "it has to be before to")
+	if c.to.After(now.Add(tolerance)) {
+		return nil, refused("to", "it is in the future; want a time that has passed")
 	}
-	return from, to, true, nil
+	if !c.from.Before(c.to) {
+		return nil, refused("from", "it has to be before to")
+	}
+	return c, nil
+}
+
+// between reads pages of what changed.
+func between[S any](c *compared, read func(ctx context.Context, f inventory.Filter, from, to time.Time) (inventory.Page[S], error)) reading[S] {
+	return func(ctx context.Context, f inventory.Filter) (inventory.Page[S], error) {
+		f.Cursor = strings.TrimPrefix(f.Cursor, c.mark)
+		page, err := read(ctx, f, c.from, c.to)
+		if page.Next != "" {
+			page.Next = c.mark + page.Next
+		}
+		return page, err
+	}
 }
 
 // Format says in which format a caller wants the rows.

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -62,28 +63,55 @@ func TestWhere(t *testing.T) {
 func TestTimes(t *testing.T) {
 	hour := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
 	for name, tc := range map[string]struct {
-		between  Between
-		at       time.Time
-		from, to time.Time
-		compared bool
-		bad      string
+		between Between
+		at      time.Time
+		cursor  string
+		want    *compared
+		bad     string
 	}{
-		"Neither":  {Between{}, hour(-1), time.Time{}, time.Time{}, false, ""},
-		"Both":     {Between{hour(-2), hour(-1)}, time.Time{}, hour(-2), hour(-1), true, ""},
-		"UntilNow": {Between{From: hour(-2)}, time.Time{}, hour(-2), noon, true, ""},
-		"NoFrom":   {Between{To: hour(-2)}, time.Time{}, time.Time{}, time.Time{}, false, "?from"},
-		"AtToo":    {Between{From: hour(-2)}, hour(-1), time.Time{}, time.Time{}, false, "?at"},
-		"Reversed": {Between{hour(-1), hour(-2)}, time.Time{}, time.Time{}, time.Time{}, false, "?from"},
-		"Same":     {Between{hour(-1), hour(-1)}, time.Time{}, time.Time{}, time.Time{}, false, "?from"},
-		"Future":   {Between{hour(-1), hour(1)}, time.Time{}, time.Time{}, time.Time{}, false, "?to"},
+		"Neither":      {Between{}, hour(-1), "x", nil, ""},
+		"Both":         {Between{hour(-2), hour(-1)}, time.Time{}, "x", &compared{hour(-2), hour(-1), ""}, ""},
+		"UntilNow":     {Between{From: hour(-2)}, time.Time{}, "", &compared{hour(-2), noon, "2026-11-24T12:00:00Z~"}, ""},
+		"SecondPage":   {Between{From: hour(-2)}, time.Time{}, "2026-11-24T11:59:58.5Z~x", &compared{hour(-2), noon.Add(-1500 * time.Millisecond), "2026-11-24T11:59:58.5Z~"}, ""},
+		"FuturePage":   {Between{From: hour(-2)}, time.Time{}, "2026-11-24T13:59:58Z~x", nil, "?to"},
+		"PageOfOthers": {Between{From: hour(-2)}, time.Time{}, "y~x", nil, "?cursor"},
+		"NoFrom":       {Between{To: hour(-2)}, time.Time{}, "", nil, "?from"},
+		"AtToo":        {Between{From: hour(-2)}, hour(-1), "", nil, "?at"},
+		"Reversed":     {Between{hour(-1), hour(-2)}, time.Time{}, "", nil, "?from"},
+		"Same":         {Between{hour(-1), hour(-1)}, time.Time{}, "", nil, "?from"},
+		"Future":       {Between{hour(-1), hour(1)}, time.Time{}, "", nil, "?to"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			from, to, compared, err := tc.between.times(tc.at, noon)
+			got, err := tc.between.times(tc.at, noon, tc.cursor)
 			wantPointer(t, tc.bad, err)
-			if err == nil && (!from.Equal(tc.from) || !to.Equal(tc.to) || compared != tc.compared) {
-				t.Errorf("got %s to %s, %t", from, to, compared)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(compared{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPagesUntilNow: every page of what changed until now is until the same moment, which a store binds its cursors to.
+func TestPagesUntilNow(t *testing.T) {
+	var asked []string
+	read := func(_ context.Context, f inventory.Filter, from, to time.Time) (inventory.Page[int], error) {
+		asked = append(asked, f.Cursor+" "+from.Format(time.TimeOnly)+" "+to.Format(time.TimeOnly))
+		return inventory.Page[int]{Next: map[string]string{"": "one", "one": "two"}[f.Cursor]}, nil
+	}
+	b, cursor := &Between{From: noon.Add(-time.Hour)}, ""
+	for n := range 3 {
+		two, err := b.times(time.Time{}, noon.Add(time.Duration(n)*time.Minute), cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := between(two, read)(t.Context(), inventory.Filter{Cursor: cursor})
+		if err != nil || (page.Next == "") != (n == 2) {
+			t.Errorf("page %d ends with %q, %v", n, page.Next, err)
+		}
+		cursor = page.Next
+	}
+	if diff := cmp.Diff([]string{" 11:00:00 12:00:00", "one 11:00:00 12:00:00", "two 11:00:00 12:00:00"}, asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
 	}
 }
 
