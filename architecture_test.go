@@ -73,9 +73,6 @@ const importTable = `
 	API, PLAIN, platform/kube, platform/operator, tenancy/role, workers/addons, workers/machine,
 	hosting/pki, hosting/datastore, hosting/storegate, hosting/release, hosting/gateway, hosting/egress, hosting/runner < MECHANISMS;
 
-	# What is observed in clusters is kept in SQL; no reconciler reads it.
-	platform/database, PLAIN < clusters/inventory;
-
 	# clusters: the driver interface and its drivers. A driver does not know another one; only "all" knows them.
 	API, PLAIN < clusters/provision;
 	# The one way to the API servers of clusters, for what looks at them.
@@ -84,7 +81,7 @@ const importTable = `
 	clusters/connection, clusters/provision < clusters/provision/imported;
 	clusters/provision/hosted, clusters/provision/imported < clusters/provision/all;
 
-	# What runs in clusters: types of what is observed, and what observes it.
+	# What runs in clusters is kept in SQL, and collected by watching them; no reconciler of KQueen's own objects reads it.
 	platform/database, PLAIN < clusters/inventory;
 	API, PLAIN, clusters/inventory < clusters/collector;
 
@@ -104,7 +101,9 @@ const importTable = `
 	server/socket, platform/supervise, tenancy/access, tenancy/audit < server/status;
 	MECHANISMS, tenancy/access, tenancy/organization < server/problem;
 	server/problem, server/socket, tenancy/access, tenancy/audit, tenancy/identityprovider, platform/idempotency < server/chain;
-	server/chain < server/reference, server/rights, server/kubeapi;
+	server/chain < server/reference, server/rights, server/kubestatus;
+	server/kubestatus < server/kubeapi;
+	server/kubestatus, tenancy/issuer < server/clusterapi;
 	# The documentation is in the program, which serves it.
 	NONE < docs;
 	docs, server/reference < server/site;
@@ -115,10 +114,10 @@ const importTable = `
 	server/rights, clusters/inventory < server/fleet;
 	server/rights, tenancy/issuer < server/secrets;
 	server/accounts < server/pages;
-	server/site, server/kubeapi, server/objects, server/catalogue, server/fleet, server/secrets, server/auditlog, server/pages < server;
+	server/site, server/kubeapi, server/clusterapi, server/objects, server/catalogue, server/fleet, server/secrets, server/auditlog, server/pages < server;
 
 	# The one place that wires, and the command line above it.
-	clusters/cluster, clusters/provision/all, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
+	clusters/cluster, clusters/provision/all, clusters/collector, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
 
 	# The command line. What commands share knows no kind of object; commands meet in the root command alone.

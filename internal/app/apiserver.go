@@ -154,7 +154,7 @@ func (a *App) assemble(
 	}
 	d.server, err = server.New(server.Config{
 		Plane: plane, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: d.audit, Limits: what.limits, Addons: what.prepares,
-		Adopted: what.clusters, Lead: a.lead, Ended: d.ended, Address: func() (string, []byte) { return a.apiAddress(), d.authority },
+		Adopted: what.clusters, Lead: lead(a.connections.Load()), Ended: d.ended, Address: func() (string, []byte) { return a.apiAddress(), d.authority },
 		Issuer: d.issuer, Answers: d.answers,
 		ClusterLog: func(_ context.Context, plane types.UID) (*os.Root, error) {
 			return a.supervisor.Folder(string(plane), controlplane.AuditDir)

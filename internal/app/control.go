@@ -119,7 +119,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	if err != nil {
 		return fmt.Errorf("add reconcilers: %w", err)
 	}
-	if err := a.addInventory(mgr, d); err != nil {
+	if err := d.addInventory(mgr, a); err != nil {
 		return fmt.Errorf("add the inventory: %w", err)
 	}
 	machineLooks, err := a.addWorkers(ctx, mgr, machines, reach, prepares)
@@ -207,12 +207,14 @@ type knows struct {
 }
 
 // lead is the way by which members reach the API server of an adopted cluster.
-func (a *App) lead(ctx context.Context, c *v1alpha1.Cluster) (clusterapi.Way, error) {
-	server, transport, err := a.connections.Load().Through(ctx, c)
-	if errors.Is(err, connection.ErrNotAdopted) {
-		err = clusterapi.ErrNotAdopted
+func lead(by *connection.Connections) func(context.Context, *v1alpha1.Cluster) (clusterapi.Way, error) {
+	return func(ctx context.Context, c *v1alpha1.Cluster) (clusterapi.Way, error) {
+		server, transport, err := by.Through(ctx, c)
+		if errors.Is(err, connection.ErrNotAdopted) {
+			err = clusterapi.ErrNotAdopted
+		}
+		return clusterapi.Way{Server: server, Transport: transport}, err
 	}
-	return clusterapi.Way{Server: server, Transport: transport}, err
 }
 
 // addAPI adds the REST API. It answers as soon as the caches are filled and looked is closed: until then a status speaks of an

@@ -105,7 +105,7 @@ func (d *apiServer) measured() prometheus.Gatherer {
 }
 
 // addInventory has what runs in clusters collected, and what is too old removed.
-func (a *App) addInventory(mgr ctrl.Manager, d *apiServer) error {
+func (d *apiServer) addInventory(mgr ctrl.Manager, a *App) error {
 	if d.inventory == nil {
 		return nil
 	}
@@ -155,10 +155,10 @@ func (d *apiServer) prune(ctx context.Context) {
 }
 
 // hostedComponents says which programs KQueen runs for a cluster itself: no pod tells of them.
-func hostedComponents(planes client.Reader) func(*v1alpha1.Cluster) []inventory.Item {
-	return func(c *v1alpha1.Cluster) []inventory.Item {
+func hostedComponents(planes client.Reader) func(context.Context, *v1alpha1.Cluster) []inventory.Item {
+	return func(ctx context.Context, c *v1alpha1.Cluster) []inventory.Item {
 		plane := &v1alpha1.ControlPlane{}
-		err := planes.Get(context.Background(), client.ObjectKeyFromObject(c), plane) // a cache answers
+		err := planes.Get(ctx, client.ObjectKeyFromObject(c), plane)
 		if err != nil || plane.Status.Version == "" {
 			return nil
 		}

@@ -57,7 +57,7 @@ type Config struct {
 	Credential   func(context.Context, *v1alpha1.Cluster) (string, error)
 	SecretReader client.Reader
 	// Hosted returns the components that KQueen runs for a cluster itself; none for those that it does not host.
-	Hosted func(*v1alpha1.Cluster) []inventory.Item
+	Hosted func(context.Context, *v1alpha1.Cluster) []inventory.Item
 	// Known returns the UIDs of the clusters that the store takes to be in the fleet: those without a Cluster are ended at the start.
 	// Nil ends none.
 	Known func(context.Context) ([]string, error)
@@ -272,7 +272,7 @@ func (c *Collector) begin(name types.NamespacedName, cluster *v1alpha1.Cluster, 
 		return c.config.Connect(ctx, object.Load())
 	}
 	if c.config.Hosted != nil {
-		s.hosted = func() []inventory.Item { return c.config.Hosted(object.Load()) }
+		s.hosted = func(ctx context.Context) []inventory.Item { return c.config.Hosted(ctx, object.Load()) }
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 // session watches one cluster with one credential. Its goroutines end with the context of run.
 type session struct {
 	connect func(context.Context) (*rest.Config, error)
-	hosted  func() []inventory.Item
+	hosted  func(context.Context) []inventory.Item
 	store   Store
 	now     func() time.Time
 	log     *slog.Logger

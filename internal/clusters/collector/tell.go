@@ -32,7 +32,7 @@ func (s *session) flush(ctx context.Context) {
 	cluster, renamed := s.cluster, s.renamed
 	s.renamed = false
 	s.mu.Unlock()
-	err := s.deriveCluster()
+	err := s.deriveCluster(ctx)
 	b := s.ledger.gather()
 	b.At = began
 	if len(b.kinds) > 0 || renamed {
@@ -62,7 +62,7 @@ func (s *session) flush(ctx context.Context) {
 }
 
 // deriveCluster observes the components that no object says, once the API server and the pods were asked for.
-func (s *session) deriveCluster() error {
+func (s *session) deriveCluster(ctx context.Context) error {
 	s.mu.Lock()
 	version, probed := s.version, s.probed
 	s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *session) deriveCluster() error {
 	}
 	var hosted []inventory.Item
 	if s.hosted != nil {
-		hosted = s.hosted()
+		hosted = s.hosted(ctx)
 	}
 	items := clusterComponents(version, hosted, func(part string) bool { return seen[part] }, ever)
 	if err := s.ledger.derive(&ofCluster, "components", items); err != nil {

@@ -119,7 +119,9 @@ func (c *Connections) Version(ctx context.Context, cluster *v1alpha1.Cluster) (s
 	return versionOf(secret), nil
 }
 
-func versionOf(secret *corev1.Secret) string { return string(secret.UID) + "/" + secret.ResourceVersion }
+func versionOf(secret *corev1.Secret) string {
+	return string(secret.UID) + "/" + secret.ResourceVersion
+}
 
 // secret reads what a cluster is reached by. Credentials that users set count first, so that nothing else can have an adopted
 // cluster called without the guard.

@@ -19,8 +19,8 @@ type call struct {
 	path, escaped string
 	// long says that it goes on for as long as the caller wants: a watch, a log that is followed, a session in a container.
 	long bool
-	// verb is what the audit log has of it; empty for what only reads.
-	verb string
+	// change is what the audit log has of it; empty for what only reads.
+	change string
 }
 
 // roots are the first parts of the paths that API servers have for their clients. Others, such as those that only tell how the server
@@ -63,9 +63,9 @@ func read(r *http.Request) (call, bool) {
 	c.long = upgrade || watches(r.URL.Query()) || r.URL.Query().Get("follow") == "true"
 	switch {
 	case upgrade:
-		c.verb = "connect"
+		c.change = "connect"
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions:
-		c.verb = strings.ToLower(r.Method)
+		c.change = strings.ToLower(r.Method)
 	}
 	return c, true
 }
@@ -79,11 +79,11 @@ func watches(query url.Values) bool {
 // about is what the audit log has of a request: what changes something in the cluster, and sessions in containers.
 func about(r *http.Request) chain.About {
 	c, ok := read(r)
-	if !ok || c.verb == "" {
+	if !ok || c.change == "" {
 		return chain.About{}
 	}
 	return chain.About{
-		Entry:  chain.Entry{Action: "cluster-" + c.verb, Operation: "cluster:" + c.verb, Path: chain.ObjectPath},
+		Entry:  chain.Entry{Action: "cluster-" + c.change, Operation: "cluster:" + c.change, Path: chain.ObjectPath},
 		Object: chain.Object{Kind: "Cluster", Organization: c.organization, Name: c.cluster},
 	}
 }

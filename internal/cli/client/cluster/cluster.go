@@ -37,6 +37,7 @@ func NewCommand(e *connection.Env) *cobra.Command {
 	cmd.AddCommand(
 		newCreateClusterCommand(e),
 		newImportClusterCommand(e),
+		newImportRightsCommand(e),
 		verbs.ListCommand(e, kinds.Cluster),
 		verbs.GetCommand(e, kinds.Cluster),
 		newDescribeClusterCommand(e),

@@ -17,7 +17,9 @@ import (
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/cli/kinds"
 	"kqueen.io/kqueen/internal/cli/objects"
+	"kqueen.io/kqueen/internal/cli/program"
 	"kqueen.io/kqueen/internal/cli/verbs"
+	"kqueen.io/kqueen/internal/platform/kube"
 )
 
 // clusterImport is one run of `cluster import`.
@@ -26,6 +28,7 @@ type clusterImport struct {
 	file, context           string
 	provisioner             string
 	wait, dryRun, overwrite bool
+	account, members        bool
 	timeout                 time.Duration
 }
 
@@ -40,13 +43,16 @@ and changes nothing in it; deleting it here leaves it as it is.
 
 Of the file one context is sent, the current one or that of --kubeconfig-context, with
 the content of the files that it names. It is stored by KQueen, which checks it with
-the cluster first, and cannot be read again. KQueen runs no programs of a kubeconfig:
-give it the token of a ServiceAccount with the rights of
-docs/guides/import.md.
+the cluster first, and cannot be read again. KQueen runs no programs of a kubeconfig.
+
+With --service-account nothing of your kubeconfig is sent: this command uses it here,
+programs and all, to create a ServiceAccount for KQueen in the cluster, with the rights
+that "kqueen cluster import-rights" prints, and sends a token of that one. --members
+lets the members of the organization enter the cluster through KQueen, too.
 
 Run it again to replace the kubeconfig.`,
 		Example: `  kqueen cluster import demo --kubeconfig demo.kubeconfig --wait
-  kqueen cluster import demo --kubeconfig ~/.kube/config --kubeconfig-context demo
+  kqueen cluster import demo --kubeconfig ~/.kube/config --kubeconfig-context demo --service-account --members
   kqueen cluster import demo --kubeconfig demo.kubeconfig --dry-run`,
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),
@@ -54,6 +60,10 @@ Run it again to replace the kubeconfig.`,
 			switch {
 			case i.file == "":
 				return exit.UsageError(cmd, "give the file with --kubeconfig, or - for standard input")
+			case i.account && (i.file == "-" || i.dryRun):
+				return exit.UsageError(cmd, "--service-account cannot be used with --kubeconfig - or --dry-run: it creates the account by the file")
+			case i.members && !i.account:
+				return exit.UsageError(cmd, "--members needs --service-account; without it, apply what this prints: kqueen cluster import-rights --members")
 			case i.wait && i.dryRun:
 				return exit.UsageError(cmd, "--wait cannot be used with --dry-run, which changes nothing to wait for")
 			}
@@ -66,6 +76,8 @@ Run it again to replace the kubeconfig.`,
 	flags.StringVar(&i.provisioner, "provisioner", "imported", "shared provisioner of adopted clusters")
 	flags.BoolVar(&i.dryRun, "dry-run", false, "check, and change nothing; the kubeconfig is tried only for a cluster that KQueen has already")
 	flags.BoolVar(&i.overwrite, "force", false, "store the kubeconfig also when the cluster refuses it or does not answer")
+	flags.BoolVar(&i.account, "service-account", false, "create a ServiceAccount for KQueen in the cluster, and send its token and nothing else")
+	flags.BoolVar(&i.members, "members", false, "with --service-account, let the members of the organization enter the cluster, with their roles")
 	flags.BoolVar(&i.wait, "wait", false, "wait until the cluster is ready")
 	command.RegisterTimeout(cmd, &i.timeout)
 	_ = cmd.RegisterFlagCompletionFunc("kubeconfig-context", command.NoCompletion)
@@ -74,7 +86,7 @@ Run it again to replace the kubeconfig.`,
 }
 
 func (i *clusterImport) run(ctx context.Context, name string) error {
-	given, err := i.read()
+	given, err := i.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -106,9 +118,17 @@ func (i *clusterImport) run(ctx context.Context, name string) error {
 }
 
 // read reads the kubeconfig and takes from it what is sent.
-func (i *clusterImport) read() (*reduced, error) {
+func (i *clusterImport) read(ctx context.Context) (*reduced, error) {
 	var data []byte
 	var err error
+	if i.account {
+		made, err := createAccount(ctx, kube.Target{Kubeconfig: i.file, Context: i.context, Version: program.Version()}, i.members)
+		if err != nil {
+			return nil, err
+		}
+		i.env.Say("created ServiceAccount %s/%s in the cluster; see what it may: %s", account, account, i.env.Command("cluster import-rights"))
+		return reduce(made, i.file, "")
+	}
 	if i.file == "-" {
 		data, err = io.ReadAll(io.LimitReader(i.env.Stdin, mostKubeconfig+1))
 	} else {

@@ -29,11 +29,8 @@ type reduced struct {
 }
 
 // makeToken is what users do whose kubeconfig runs a program.
-const makeToken = `KQueen runs no program of a kubeconfig. Create a token with the program's help, and give a kubeconfig with it:
-  kubectl create namespace kqueen-access
-  kubectl create serviceaccount kqueen -n kqueen-access
-  kubectl create token kqueen -n kqueen-access --duration 8760h
-docs/guides/import.md has the rights that it needs`
+const makeToken = `KQueen runs no program of a kubeconfig. With --service-account this command
+uses it here, to create an account for KQueen in the cluster`
 
 // reduce takes one context of a kubeconfig, with the content of the files that it names, relative to where the kubeconfig is.
 func reduce(data []byte, file, contextName string) (*reduced, error) {
