@@ -68,7 +68,7 @@ func TestApplyAttacks(t *testing.T) {
 		{"operator", cluster, `{"metadata":{"namespace":"org-red"}}`, http.StatusUnprocessableEntity},
 		{"operator", cluster, `{"spec":{"network":{"podCidr":"10.0.0.0/16"}}}`, http.StatusUnprocessableEntity},
 		{"operator", cluster, `{"spec":{"version":"v1.36.3","version":"v1.36.4"}}`, http.StatusBadRequest},
-		{"operator", blue + "/clusters/new", `{"spec":{"provisionerRef":{"name":"hosted"}}}`, http.StatusUnprocessableEntity}, // a new one needs its version
+		{"operator", blue + "/nodepools/new", `{"spec":{"replicas":1}}`, http.StatusUnprocessableEntity}, // a new one needs its cluster
 		{"owner", "/api/v1/organizations/new", `{"spec":{"displayName":"New"}}`, http.StatusNotFound},
 		{"owner", blue, `{"spec":{"quota":{"clusters":99}}}`, http.StatusForbidden},
 		{"viewer", "/api/v1/organizations/green", `{"spec":{"members":[{"user":"viewer","role":"owner"}]}}`, http.StatusForbidden},

@@ -1,12 +1,16 @@
 package nodepool
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/platform/invalid"
@@ -62,5 +66,29 @@ func TestValidator(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestValidatorAsksTheCluster: a cluster that has no pools refuses one by its name; what cannot be found out is no refusal of the pool's.
+func TestValidatorAsksTheCluster(t *testing.T) {
+	p := &v1alpha1.NodePool{}
+	p.Namespace, p.Name, p.Spec.ClusterName = "org-blue", "workers", "far"
+	unknown := errors.New("the admin plane is away")
+	for name, tc := range map[string]struct{ says, want error }{
+		"Takes":   {nil, nil},
+		"Refuses": {invalid.New("spec.clusterName", "cluster far was adopted"), nil},
+		"Unknown": {unknown, unknown},
+	} {
+		asked := client.ObjectKey{}
+		v := Validator{Takes: func(_ context.Context, c client.ObjectKey) error { asked = c; return tc.says }}
+		_, err := v.ValidateCreate(t.Context(), p)
+		switch {
+		case asked != client.ObjectKey{Namespace: "org-blue", Name: "far"}:
+			t.Errorf("%s: asked about %v", name, asked)
+		case name == "Refuses" && (!apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.clusterName")):
+			t.Errorf("%s: got %v", name, err)
+		case name != "Refuses" && !errors.Is(err, tc.want):
+			t.Errorf("%s: got %v, want %v", name, err, tc.want)
+		}
 	}
 }
