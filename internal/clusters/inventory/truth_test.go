@@ -54,7 +54,7 @@ func TestTruth(t *testing.T) {
 			}}
 			w.model.clusters = append(w.model.clusters, c)
 		}
-		for step := range 100 {
+		for step := range 60 {
 			w.step()
 			if step%10 == 9 {
 				w.compareAll()
