@@ -40,7 +40,7 @@ func between[T any](ctx context.Context, s *Store, g *grouping[T], f Filter, fro
 		}
 		later := *a
 		later.at = to.UnixMicro()
-		narrow := len(clusters) <= narrowClusters
+		narrow := len(clusters) <= s.limits.narrow
 		begin := &side[T]{grouping: g, asked: a, narrow: narrow, position: position}
 		end := &side[T]{grouping: g, asked: &later, narrow: narrow, position: position}
 		changes, err := merge(ctx, tx, begin, end, a.Limit+1)
@@ -98,11 +98,11 @@ type side[T any] struct {
 // next returns the next group; nil where there is none.
 func (s *side[T]) next(ctx context.Context, q querier) (*T, error) {
 	if len(s.rows) == 0 && !s.ended {
-		rows, err := s.read(ctx, q, s.asked, s.narrow, s.position, MaxLimit)
+		rows, err := s.read(ctx, q, s.asked, s.narrow, s.position, s.asked.Limit+1)
 		if err != nil {
 			return nil, err
 		}
-		s.rows, s.ended = rows, len(rows) < MaxLimit
+		s.rows, s.ended = rows, len(rows) <= s.asked.Limit
 	}
 	if len(s.rows) == 0 {
 		return nil, nil

@@ -11,9 +11,6 @@ import (
 	"kqueen.io/kqueen/internal/platform/database"
 )
 
-// narrowClusters is up to how many clusters a question is answered from the clusters on, and else from images or binaries on.
-const narrowClusters = 50
-
 // grouping is how rows of a kind are counted together: by three columns of their subjects, whose order is that of the answer.
 type grouping[T any] struct {
 	name    string
@@ -81,7 +78,7 @@ func grouped[T any](ctx context.Context, s *Store, g *grouping[T], f Filter) (pa
 		if err := a.chooseBinaries(ctx, tx); err != nil {
 			return err
 		}
-		rows, err := g.read(ctx, tx, a, len(clusters) <= narrowClusters, position, a.Limit+1)
+		rows, err := g.read(ctx, tx, a, len(clusters) <= s.limits.narrow, position, a.Limit+1)
 		if err != nil {
 			return err
 		}
@@ -110,15 +107,60 @@ func (g *grouping[T]) behind(s *statement, position []string) string {
 	return "(" + strings.Join(g.columns[:], ", ") + ") > " + s.tuple(position[0], position[1], position[2])
 }
 
-// read reads groups behind a position, without when they were seen. SQLite joins in the order in which tables are named, so that it
-// reads the groups in their order and ends when it has enough.
+// read reads groups behind a position, without when they were seen.
 func (g *grouping[T]) read(ctx context.Context, q querier, a *asked, narrow bool, position []string, limit int) ([]T, error) {
+	if !narrow {
+		return g.count(ctx, q, a, narrow, position, nil, limit)
+	}
+	// From a few clusters on all that they have would be counted and sorted, for one page. What was seen says where the page ends at the
+	// latest: beyond that there are as many groups as it has, but for those that were not there just then.
+	var out []T
+	for size := limit; len(out) < limit; size *= 4 {
+		end, err := g.bound(ctx, q, a, position, size)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := g.count(ctx, q, a, narrow, position, end, limit-len(out))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rows...)
+		if end == nil {
+			break
+		}
+		position = end
+	}
+	return out, nil
+}
+
+// bound is the last of so many groups behind a position that were seen before then and after; nil where there are fewer.
+func (g *grouping[T]) bound(ctx context.Context, q querier, a *asked, position []string, size int) ([]string, error) {
+	var s statement
+	from, conditions := a.subjects(&s, g.kind, true)
+	conditions = append(conditions, g.behind(&s, position), a.clusters(&s), a.present(&s))
+	columns := strings.Join(g.columns[:], ", ")
+	keys, err := collect(ctx, q, `SELECT `+columns+` FROM `+strings.TrimSuffix(from, crossJoin)+` WHERE `+strings.Join(conditions, " AND ")+`
+		GROUP BY `+columns+` ORDER BY `+columns+` LIMIT `+s.arg(size), s.args, func(rows *sql.Rows, to *[3]string) error {
+		return rows.Scan(&to[0], &to[1], &to[2])
+	})
+	if err != nil || len(keys) < size {
+		return nil, err
+	}
+	return keys[size-1][:], nil
+}
+
+// count counts the rows of groups behind a position, up to an end where there is one. SQLite joins in the order in which tables are named, so that
+// it reads the groups in their order and ends when it has enough, unless it begins with clusters.
+func (g *grouping[T]) count(ctx context.Context, q querier, a *asked, narrow bool, position, end []string, limit int) ([]T, error) {
 	var s statement
 	from, conditions := a.subjects(&s, g.kind, narrow)
 	tables, valid := a.valid(&s)
-	conditions = append(conditions, g.behind(&s, position), a.clusters(&s), a.present(&s), "r.cluster = c.id",
+	conditions = append(conditions, g.behind(&s, position), a.clusters(&s), a.present(&s), "r.subject = s.subject", "r.cluster = c.id",
 		fmt.Sprintf("r.kind = %d", numbers[g.kind]), valid, in(&s, "r.namespace", a.Namespaces))
 	columns := strings.Join(g.columns[:], ", ")
+	if end != nil {
+		conditions = append(conditions, "("+columns+") <= "+s.tuple(end[0], end[1], end[2]))
+	}
 	query := `SELECT ` + columns + `, MIN(` + g.first + `), COUNT(DISTINCT r.cluster), ` + g.counted + ` FROM ` + from + tables +
 		`inventory_rows r WHERE ` + strings.Join(conditions, " AND ") + ` GROUP BY ` + columns + ` ORDER BY ` + columns + ` LIMIT ` + s.arg(limit)
 	return collect(ctx, q, query, s.args, func(rows *sql.Rows, to *T) error {

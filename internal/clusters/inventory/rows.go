@@ -111,6 +111,7 @@ func (a *asked) findIn(ctx context.Context, q querier, kind Kind, part []Cluster
 	var conditions []string
 	if bySubject {
 		from, conditions = a.subjects(&s, kind, false)
+		conditions = append(conditions, "r.subject = s.subject")
 	}
 	notable := ""
 	if a.notable && kind == KindContainer {
@@ -166,6 +167,9 @@ func until(to, asOf, ended int64) time.Time {
 	return database.FromTime(to)
 }
 
+// crossJoin joins in the order of tables in SQLite, and in that of costs in PostgreSQL.
+const crossJoin = " CROSS JOIN "
+
 // subjects is the tables that lead from images or binaries to the clusters in which they were then, and their conditions. narrow
 // begins with the clusters, which is less work where these are few.
 func (a *asked) subjects(s *statement, kind Kind, narrow bool) (tables string, conditions []string) {
@@ -173,12 +177,12 @@ func (a *asked) subjects(s *statement, kind Kind, narrow bool) (tables string, c
 	if kind == KindComponent {
 		table, condition, id = "inventory_binaries b", (*asked).binaryCondition, "b.id"
 	}
-	tables = table + " CROSS JOIN inventory_seen s CROSS JOIN inventory_clusters c CROSS JOIN "
+	tables = table + " CROSS JOIN inventory_seen s CROSS JOIN inventory_clusters c" + crossJoin
 	if narrow {
-		tables = "inventory_clusters c CROSS JOIN inventory_seen s CROSS JOIN " + table + " CROSS JOIN "
+		tables = "inventory_clusters c CROSS JOIN inventory_seen s CROSS JOIN " + table + crossJoin
 	}
 	return tables, []string{
-		condition(a, s), fmt.Sprintf("s.kind = %d", numbers[kind]), "s.subject = " + id, "c.id = s.cluster", a.seen(s), "r.subject = s.subject",
+		condition(a, s), fmt.Sprintf("s.kind = %d", numbers[kind]), "s.subject = " + id, "c.id = s.cluster", a.seen(s),
 	}
 }
 

@@ -21,6 +21,14 @@ func testScope(t *testing.T, db *database.DB) {
 	s := newStore(t, db)
 	organizations := []string{"alpha", "beta", "gamma"}
 	fill(t, s, organizations)
+	for _, narrow := range []int{0, 20} {
+		s.limits.narrow = narrow
+		testScopes(t, s, organizations)
+	}
+}
+
+func testScopes(t *testing.T, s *Store, organizations []string) {
+	t.Helper()
 	for n, organization := range organizations {
 		scope := Scope{Organizations: []string{organization}}
 		want := wantedCounts(n)

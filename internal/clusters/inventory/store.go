@@ -29,12 +29,15 @@ const (
 	resumeMargin = 1
 )
 
-// limits bound what one cluster can make the store hold and do.
+// limits bound what one cluster can make the store hold and do, and how it is read.
 type limits struct {
 	// items is how many of one kind a cluster has at most; the rest is dropped.
 	items int
 	// batch is how many rows one transaction closes and opens, so that other writers of SQLite do not wait for long.
 	batch int
+	// narrow is up to how many clusters groups are counted from the clusters on, and else from images or binaries on: the one reads all that the
+	// clusters have, the other what is in all clusters.
+	narrow int
 }
 
 // Store is the observation store in a database. It is safe for concurrent use, and several replicas may write to one.
@@ -46,7 +49,7 @@ type Store struct {
 
 // New makes no call to the database.
 func New(db *database.DB, now func() time.Time) *Store {
-	return &Store{db: db, now: now, limits: limits{items: 200_000, batch: 2000}}
+	return &Store{db: db, now: now, limits: limits{items: 200_000, batch: 2000, narrow: 20}}
 }
 
 // Migrate brings the tables up to date. It comes before everything else.

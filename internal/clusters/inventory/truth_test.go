@@ -54,7 +54,7 @@ func TestTruth(t *testing.T) {
 			}}
 			w.model.clusters = append(w.model.clusters, c)
 		}
-		for step := range 100 {
+		for step := range 60 {
 			w.step()
 			if step%10 == 9 {
 				w.compareAll()
@@ -237,6 +237,7 @@ func (w *world) compareAll() {
 		{Components: []string{"kubelet"}},
 	}
 	for _, f := range filters {
+		w.store.limits.narrow = 20 * w.rand.IntN(2)
 		f.Scope, f.Limit = Scope{All: true}, 1+w.rand.IntN(20)
 		if w.rand.IntN(3) == 0 {
 			f.Scope = Scope{Organizations: []string{"org-0", "org-1"}}
