@@ -1,9 +1,6 @@
 package collector
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // The types here are what is decoded of objects: an answer is trimmed while it is read, and what is not named here is never kept.
 
@@ -220,13 +217,4 @@ type event struct {
 	Series struct {
 		Last *time.Time `json:"lastObservedTime"`
 	} `json:"series"`
-}
-
-// page is one answer to a list.
-type page struct {
-	Meta struct {
-		ResourceVersion string `json:"resourceVersion"`
-		Continue        string `json:"continue"`
-	} `json:"metadata"`
-	Items []json.RawMessage `json:"items"`
 }

@@ -18,7 +18,8 @@ func podItems(p *pod, of ownerOf) []inventory.Item {
 	kind, name := workloadOf(p, of)
 	var out []inventory.Item
 	add := func(kindOf inventory.ContainerType, all []container, states []containerState) {
-		for i := range all {
+		states = states[:min(len(states), maxList)]
+		for i := range all[:min(len(all), maxList)] {
 			c, state := &all[i], stateOf(states, all[i].Name)
 			typ := kindOf
 			if typ == inventory.TypeInit && c.RestartPolicy == "Always" {

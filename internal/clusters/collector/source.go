@@ -115,6 +115,14 @@ func answered(resp *http.Response) error {
 	return fmt.Errorf("answered %d: %s", resp.StatusCode, text.Cut(text.Line(status.Message), maxMessage))
 }
 
+// inTime says of a call that failed because its time was up that this is why: a connection that is closed under it has other words for it.
+func inTime(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
 const (
 	acceptJSON = "application/json"
 	// acceptMeta asks for metadata alone; a server that does not know it answers in full.
@@ -127,14 +135,14 @@ func (s *source) get(ctx context.Context, path string, read func(io.Reader) erro
 	defer cancel()
 	resp, err := s.open(ctx, path, nil, "application/json, text/plain")
 	if err != nil {
-		return nil, err
+		return nil, inTime(ctx, err)
 	}
 	defer resp.Body.Close()
 	var shown *x509.Certificate
 	if resp.TLS != nil && len(resp.TLS.PeerCertificates) > 0 {
 		shown = resp.TLS.PeerCertificates[0]
 	}
-	return shown, read(&capped{r: resp.Body, left: most})
+	return shown, inTime(ctx, read(&capped{r: resp.Body, left: most}))
 }
 
 // list reads all objects of a resource, page after page, and returns the resource version from which to watch. turn bounds how many pages are
@@ -153,13 +161,13 @@ func (s *source) list(ctx context.Context, r *resourceKind, turn func(context.Co
 		if err != nil {
 			return "", err
 		}
-		if objects += len(answer.Items); objects > s.limits.Objects {
+		if objects += answer.items; objects > s.limits.Objects {
 			return "", errTooMany
 		}
-		if answer.Meta.Continue == "" {
-			return answer.Meta.ResourceVersion, nil
+		if answer.next == "" {
+			return answer.version, nil
 		}
-		query.Set("continue", answer.Meta.Continue)
+		query.Set("continue", answer.next)
 	}
 	return "", errTooMany
 }
@@ -167,29 +175,21 @@ func (s *source) list(ctx context.Context, r *resourceKind, turn func(context.Co
 // extraPages are those that a list may have beside full ones: API servers cut pages short, and large ones are asked for in smaller ones.
 const extraPages = 512
 
-func (s *source) page(ctx context.Context, r *resourceKind, query url.Values, turn func(context.Context) (func(), error), each func([]byte) error) (*page, error) {
+func (s *source) page(ctx context.Context, r *resourceKind, query url.Values, turn func(context.Context) (func(), error), each func([]byte) error) (page, error) {
 	release, err := turn(ctx)
 	if err != nil {
-		return nil, err
+		return page{}, err
 	}
 	defer release()
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Call)
 	defer cancel()
 	resp, err := s.open(ctx, r.path, query, r.accept("PartialObjectMetadataList"))
 	if err != nil {
-		return nil, err
+		return page{}, inTime(ctx, err)
 	}
 	defer resp.Body.Close()
-	answer := &page{}
-	if err := json.NewDecoder(&capped{r: resp.Body, left: s.limits.PageBytes}).Decode(answer); err != nil {
-		return nil, fmt.Errorf("read list: %w", err)
-	}
-	for _, item := range answer.Items {
-		if err := each(item); err != nil {
-			return nil, err
-		}
-	}
-	return answer, nil
+	answer, err := readPage(&capped{r: resp.Body, left: s.limits.PageBytes}, s.limits.Objects, each)
+	return answer, inTime(ctx, err)
 }
 
 // frame is one event of a watch.
