@@ -43,7 +43,10 @@ func TestAddons(t *testing.T) {
 		t.Fatalf("there are %d addons, want %d", len(page.Items), len(known))
 	}
 	for i, got := range page.Items {
-		want := rest.Addon{Name: known[i].Name, Summary: known[i].Summary, Default: known[i].Default, CNI: known[i].CNI}
+		want := rest.Addon{Name: known[i].Name, Summary: known[i].Summary, Default: known[i].Default, CNI: known[i].CNI, Kubernetes: known[i].Kubernetes}
+		for _, use := range known[i].Uses {
+			want.Uses = append(want.Uses, rest.AddonUse(use))
+		}
 		switch got.Name {
 		case "coredns": // of its image
 			want.Version = "v1.15.0"

@@ -85,7 +85,7 @@ func (f *Fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func send(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(body) // a caller that went away
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // a caller that went away
 }
 
 func status(code int, message string) metav1.Status {
@@ -97,7 +97,7 @@ func status(code int, message string) metav1.Status {
 func refuse(w http.ResponseWriter, code int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(status(code, message)) // a caller that went away
+	_ = json.NewEncoder(w).Encode(status(code, message)) //nolint:errchkjson // a caller that went away
 }
 
 // Cluster is one simulated cluster.
@@ -246,11 +246,11 @@ func (c *Cluster) serveWatch(w http.ResponseWriter, r *http.Request, resource st
 	for {
 		news, now, changed, cut, expired := c.since(resource, from)
 		if expired {
-			_ = out.Encode(map[string]any{"type": "ERROR", "object": status(http.StatusGone, "too old resource version")}) // a caller that went away
+			_ = out.Encode(map[string]any{"type": "ERROR", "object": status(http.StatusGone, "too old resource version")}) //nolint:errchkjson // a caller that went away
 			return
 		}
 		for _, e := range news {
-			if out.Encode(map[string]any{"type": e.kind, "object": e.body}) != nil {
+			if out.Encode(map[string]any{"type": e.kind, "object": e.body}) != nil { //nolint:errchkjson // a caller that went away
 				return
 			}
 		}
@@ -262,7 +262,7 @@ func (c *Cluster) serveWatch(w http.ResponseWriter, r *http.Request, resource st
 		case <-changed:
 		case <-mark.C:
 			marked := map[string]any{"metadata": map[string]string{"resourceVersion": strconv.Itoa(from)}}
-			_ = out.Encode(map[string]any{"type": "BOOKMARK", "object": marked}) // a caller that went away
+			_ = out.Encode(map[string]any{"type": "BOOKMARK", "object": marked}) //nolint:errchkjson // a caller that went away
 		case <-cut:
 			return
 		case <-end.C:

@@ -220,6 +220,18 @@ func serveWith(ctx context.Context, config app.Config, report *daemon.Report, ma
 	return errors.Join(err, a.Close())
 }
 
+func (flags upFlags) checkPorts() error {
+	for _, p := range []struct {
+		flag string
+		port int
+	}{{"--ingress-port", flags.ingressPort}, {"--gateway-port", flags.gatewayPort}, {"--api-port", flags.apiPort}} {
+		if p.port < 0 || p.port > 65535 {
+			return exit.Fail(exit.Usage, "%s: %d is not between 1 and 65535", p.flag, p.port)
+		}
+	}
+	return nil
+}
+
 func (flags upFlags) config(dir string) (app.Config, error) {
 	var listen netip.Addr
 	if flags.listen != "" {
@@ -241,14 +253,8 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	if err != nil {
 		return app.Config{}, err
 	}
-	if flags.ingressPort < 0 || flags.ingressPort > 65535 {
-		return app.Config{}, exit.Fail(exit.Usage, "--ingress-port: %d is not between 1 and 65535", flags.ingressPort)
-	}
-	if flags.gatewayPort < 0 || flags.gatewayPort > 65535 {
-		return app.Config{}, exit.Fail(exit.Usage, "--gateway-port: %d is not between 1 and 65535", flags.gatewayPort)
-	}
-	if flags.apiPort < 0 || flags.apiPort > 65535 {
-		return app.Config{}, exit.Fail(exit.Usage, "--api-port: %d is not between 1 and 65535", flags.apiPort)
+	if err := flags.checkPorts(); err != nil {
+		return app.Config{}, err
 	}
 	if flags.images != "" && !slices.Contains(prepare.Sources(), flags.images) {
 		return app.Config{}, exit.Fail(exit.Usage, "--images: %q has to be %s", flags.images, strings.Join(prepare.Sources(), " or "))

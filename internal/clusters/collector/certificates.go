@@ -11,7 +11,7 @@ import (
 func certificateOf(c *x509.Certificate) *inventory.Certificate {
 	return &inventory.Certificate{
 		Subject: clean(c.Subject.String(), maxMessage), Issuer: clean(c.Issuer.String(), maxMessage),
-		DNSNames: cleanSet(c.DNSNames, maxName), NotAfter: c.NotAfter.UTC(),
+		DNSNames: cleanSet(c.DNSNames), NotAfter: c.NotAfter.UTC(),
 	}
 }
 

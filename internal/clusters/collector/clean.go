@@ -48,10 +48,10 @@ func cleanMap(m map[string]string) map[string]string {
 }
 
 // cleanSet returns words once each, sorted and without empty ones. It is nil for none.
-func cleanSet(all []string, most int) []string {
+func cleanSet(all []string) []string {
 	var out []string
 	for _, one := range all[:min(len(all), maxList)] {
-		if one = clean(one, most); one != "" {
+		if one = clean(one, maxName); one != "" {
 			out = append(out, one)
 		}
 	}

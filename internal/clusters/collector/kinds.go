@@ -16,8 +16,6 @@ type resourceKind struct {
 	metaOnly bool
 	// first are read before the others, which need what they say of owners.
 	first bool
-	// secret are read only when the option says so.
-	secret bool
 	// kinds are what it contributes to.
 	kinds []inventory.Kind
 	// decode takes an object in JSON apart.

@@ -235,7 +235,8 @@ func BenchmarkPod(b *testing.B) {
 			env = append(env, map[string]string{"name": fmt.Sprint("SETTING_", j), "value": strings.Repeat("v", 40)})
 		}
 		uid := fmt.Sprintf("0d9b1f7e-6f7a-4a4f-9d0a-%012d", i)
-		pods[i], _ = json.Marshal(map[string]any{
+		var err error
+		pods[i], err = json.Marshal(map[string]any{
 			"metadata": map[string]any{
 				"namespace": fmt.Sprint("team-", i%50), "name": fmt.Sprintf("web-%d-5d4f8c7b9-%05d", i/10, i), "uid": uid, "labels": map[string]string{"pod-template-hash": "5d4f8c7b9", "app": "web"},
 				"ownerReferences": []map[string]any{{"kind": "ReplicaSet", "name": fmt.Sprintf("web-%d-5d4f8c7b9", i/10), "uid": fmt.Sprint("rs-", i/10), "controller": true}},
@@ -247,6 +248,9 @@ func BenchmarkPod(b *testing.B) {
 				{"name": "web", "imageID": "registry.example.com/team/web@" + digestA}, {"name": "proxy", "imageID": "docker.io/envoyproxy/envoy@" + digestB},
 			}},
 		})
+		if err != nil {
+			b.Fatal(err)
+		}
 	}
 	for b.Loop() {
 		l, by := ledgerOf("pods", "nodes")

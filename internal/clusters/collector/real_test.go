@@ -251,10 +251,10 @@ func (w *world) others(store *recorder) {
 	store.until(w.t, func() string {
 		found := map[string]bool{}
 		for key := range store.all("real") {
-			switch {
-			case key.Kind == inventory.KindComponent:
+			switch key.Kind {
+			case inventory.KindComponent:
 				found["Component/"+key.Part] = true
-			case key.Kind == inventory.KindWorkload:
+			case inventory.KindWorkload:
 				found["Workload/"+key.Part] = key.Namespace == w.ns
 			default:
 				found[string(key.Kind)] = true

@@ -139,16 +139,16 @@ func (s *session) follow(ctx context.Context, src *source, r *resourceKind, trie
 		if ctx.Err() != nil {
 			return
 		}
-		wait := pause.Step()
+		again := pause.Step()
 		switch {
 		case err == nil || errors.Is(err, errExpired):
 		case skips(err):
 			s.state.skip(r.name, err)
-			wait = s.limits.Again/2 + wait
+			again = s.limits.Again/2 + again
 		default:
 			s.state.trouble(r.name, err)
 		}
-		if !after(ctx, wait) {
+		if !after(ctx, again) {
 			return
 		}
 	}

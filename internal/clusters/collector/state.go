@@ -145,12 +145,10 @@ func said(begin string, reasons map[string]string) string {
 
 // reason says why in words that stay the same while the cause does: without the ports of connections.
 func reason(err error) string {
-	var request *url.Error
-	if errors.As(err, &request) {
+	if request, ok := errors.AsType[*url.Error](err); ok {
 		err = request.Err
 	}
-	var network *net.OpError
-	if errors.As(err, &network) {
+	if network, ok := errors.AsType[*net.OpError](err); ok {
 		return text.Cut(text.Line(fmt.Sprintf("%s: %v", network.Op, network.Err)), maxMessage)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

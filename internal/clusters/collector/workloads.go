@@ -43,7 +43,7 @@ func serviceItems(s *service) []inventory.Item {
 	for _, at := range s.Status.LoadBalancer.Ingress[:min(len(s.Status.LoadBalancer.Ingress), maxList)] {
 		addresses = append(addresses, at.IP, at.Hostname)
 	}
-	out.Addresses = cleanSet(addresses, maxName)
+	out.Addresses = cleanSet(addresses)
 	return []inventory.Item{{Key: keyOf(&s.Meta, inventory.KindService, ""), Service: out}}
 }
 
@@ -64,7 +64,7 @@ func ingressItems(in *ingress) []inventory.Item {
 		secrets = append(secrets, tls.Secret)
 	}
 	return []inventory.Item{{Key: keyOf(&in.Meta, inventory.KindIngress, ""), Ingress: &inventory.Ingress{
-		Class: clean(class, maxName), Hosts: cleanSet(hosts, maxName), Services: cleanSet(services, maxName), Secrets: cleanSet(secrets, maxName),
+		Class: clean(class, maxName), Hosts: cleanSet(hosts), Services: cleanSet(services), Secrets: cleanSet(secrets),
 	}}}
 }
 

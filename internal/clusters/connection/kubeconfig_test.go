@@ -140,7 +140,7 @@ func TestParseTakes(t *testing.T) {
 			if k.Server() != tc.server {
 				t.Errorf("got server %s, want %s", k.Server(), tc.server)
 			}
-			for _, shown := range []string{fmt.Sprint(k), fmt.Sprintf("%+v %#v", k, k)} {
+			for _, shown := range []string{fmt.Sprintf("%v %+v %#v", k, k, k)} {
 				if strings.Contains(shown, canary) {
 					t.Errorf("printing shows a secret: %s", shown)
 				}

@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// MostBytes is how much of one answer is read, after decompression, and MostWatched of one watch, which begins again then.
-	MostBytes   = 32 << 20
+	// MostBytes is how much of one answer is read, after decompression.
+	MostBytes = 32 << 20
+	// MostWatched is how much is read of one watch, which begins again then.
 	MostWatched = 256 << 20
 
 	mostHeaders     = 64 << 10

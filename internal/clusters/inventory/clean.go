@@ -88,7 +88,7 @@ func (c Cluster) fit() (Cluster, error) {
 }
 
 // fit returns a copy of an item that shares nothing with it, or what is wrong with it.
-func (i Item) fit() (Item, error) {
+func (i *Item) fit() (Item, error) {
 	out := Item{Key: i.Key.fit()}
 	if numbers[i.Key.Kind] == 0 {
 		return out, invalid.New("key.kind", "%q is not known; want one of package inventory's", fit(string(i.Key.Kind), maxWord))

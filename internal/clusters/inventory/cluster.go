@@ -152,6 +152,10 @@ func (s *Store) end(ctx context.Context, uid string, at int64) error {
 			row.ended, false, row.id); err != nil {
 			return err
 		}
+		// What came at that moment was there for no time at all.
+		if _, err := tx.ExecContext(ctx, `DELETE FROM inventory_seen WHERE cluster = $1 AND first_seen >= $2`, row.id, row.ended); err != nil {
+			return err
+		}
 		_, err = tx.ExecContext(ctx, `UPDATE inventory_seen SET last_seen = $1 WHERE cluster = $2 AND last_seen = `+openSQL, row.ended, row.id)
 		return err
 	})

@@ -74,7 +74,7 @@ func (s *Store) items(ctx context.Context, name string, kind Kind, f Filter) (pa
 // foundRow is a row as it was read.
 type foundRow struct{ ItemRow }
 
-func (r foundRow) position() []string {
+func (r *foundRow) position() []string {
 	k := r.Item.Key
 	return []string{r.Organization, r.Cluster, r.ClusterUID, k.Namespace, k.Name, k.Part, k.UID}
 }

@@ -27,6 +27,12 @@ func testScope(t *testing.T, db *database.DB) {
 	}
 }
 
+// within is a question within a scope.
+func within(f Filter, scope Scope) Filter {
+	f.Scope = scope
+	return f
+}
+
 func testScopes(t *testing.T, s *Store, organizations []string) {
 	t.Helper()
 	for n, organization := range organizations {
@@ -39,8 +45,7 @@ func testScopes(t *testing.T, s *Store, organizations []string) {
 		}
 		for name, f := range scopeFilters() {
 			t.Run(organization+"/"+name, func(t *testing.T) {
-				own, wide := f, f
-				own.Scope, wide.Scope = scope, Scope{All: true}
+				own := within(f, scope)
 				for what, answer := range questions(t, s) {
 					text, counts := answer(own)
 					for _, other := range organizations {

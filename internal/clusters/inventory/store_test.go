@@ -49,6 +49,9 @@ func intervals(t *testing.T, s *Store) []string {
 		}
 		out = append(out, fmt.Sprintf("%s %s %s-%s", name, item.Node.KubeletVersion, minute(from), minute(to)))
 	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return out
 }
 
@@ -217,6 +220,29 @@ func TestStates(t *testing.T) {
 		}
 		if err := s.Apply(t.Context(), cluster, Changes{At: now}); !isInvalid(err) {
 			t.Errorf("a cluster that left is observed: %v", err)
+		}
+	})
+}
+
+// TestEndAtOnce: what came at the moment at which its cluster left was never seen.
+func TestEndAtOnce(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, db *database.DB) {
+		s := newStore(t, db)
+		for n, at := range []time.Time{start, start.Add(time.Hour)} {
+			c := Cluster{UID: fmt.Sprintf("uid-%d", n), Organization: "o", Name: "c"}
+			item := Item{Key: Key{Kind: KindComponent, Part: "kubelet"}, Component: &Component{Version: "v1.36.3"}}
+			if err := s.Apply(t.Context(), c, Changes{At: at, Set: []Item{item}}); err != nil {
+				t.Fatal(err)
+			}
+			if n == 0 {
+				if err := s.End(t.Context(), c.UID, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		page, err := s.Binaries(t.Context(), Filter{Scope: everything})
+		if err != nil || len(page.Rows) != 1 || !page.Rows[0].First.Equal(start.Add(time.Hour)) {
+			t.Errorf("got %+v: %v", page.Rows, err)
 		}
 	})
 }

@@ -34,8 +34,8 @@ func newStore(t testing.TB, db *database.DB) *Store {
 }
 
 func describe(uid string, item Item) string {
-	raw, _ := json.Marshal(item)
-	return uid + " " + string(raw)
+	raw, err := json.Marshal(item)
+	return fmt.Sprint(uid, " ", string(raw), err)
 }
 
 // TestTruth applies the same random changes to the store and to a model of it, with whole lists after gaps, changes that are applied

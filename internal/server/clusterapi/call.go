@@ -45,18 +45,7 @@ func read(r *http.Request) (call, bool) {
 		}
 	}
 	c := call{organization: parts[0], cluster: parts[1], escaped: "/" + parts[2]}
-	segments := strings.Split(strings.TrimSuffix(parts[2], "/"), "/")
-	for _, segment := range segments {
-		plain, err := url.PathUnescape(segment)
-		if err != nil || plain == "." || plain == ".." || plain == "" || strings.Contains(plain, "/") {
-			return call{}, false
-		}
-		c.path += "/" + plain
-	}
-	if strings.HasSuffix(parts[2], "/") {
-		c.path += "/"
-	}
-	if !slices.Contains(roots(), segments[0]) {
+	if c.path, ok = plainPath(parts[2]); !ok {
 		return call{}, false
 	}
 	upgrade := r.Header.Get("Upgrade") != ""
@@ -68,6 +57,24 @@ func read(r *http.Request) (call, bool) {
 		c.change = strings.ToLower(r.Method)
 	}
 	return c, true
+}
+
+// plainPath is a path at the API server as it is read; false for one that is none of the API's, or leads elsewhere when it is read again.
+func plainPath(escaped string) (string, bool) {
+	var plainSegments []string
+	segments := strings.Split(strings.TrimSuffix(escaped, "/"), "/")
+	for _, segment := range segments {
+		plain, err := url.PathUnescape(segment)
+		if err != nil || plain == "." || plain == ".." || plain == "" || strings.Contains(plain, "/") {
+			return "", false
+		}
+		plainSegments = append(plainSegments, plain)
+	}
+	path := "/" + strings.Join(plainSegments, "/")
+	if strings.HasSuffix(escaped, "/") {
+		path += "/"
+	}
+	return path, slices.Contains(roots(), segments[0])
 }
 
 // watches says what an API server takes for a watch: every value but these two, the empty one, too.

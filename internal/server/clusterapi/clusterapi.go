@@ -156,7 +156,7 @@ func rewrite(p *httputil.ProxyRequest, server *url.URL, e *entry, id string) {
 	for _, group := range e.claims.Groups {
 		p.Out.Header.Add("Impersonate-Group", v1alpha1.TokenPrefix+group)
 	}
-	p.Out.Header.Set("Impersonate-Extra-kqueen.io%2Frequest-id", id)
+	p.Out.Header.Set("Impersonate-Extra-Kqueen.io%2frequest-Id", id) // API servers read it without case
 }
 
 // errOwnCredential says that the cluster did not take KQueen's own credential, which is no matter of the caller's.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -83,9 +84,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 
 func request(method, target, token string, header http.Header) *http.Request {
 	r := httptest.NewRequest(method, target, strings.NewReader("body"))
-	for name, values := range header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, header)
 	r.Header.Set("Authorization", "Bearer "+token)
 	return r
 }

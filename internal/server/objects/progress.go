@@ -82,12 +82,7 @@ func actionOf(o operator.Object) string {
 	}
 	switch o := o.(type) {
 	case *v1alpha1.Cluster:
-		switch {
-		case o.Status.Version == "" || !is(v1alpha1.ConditionKubeconfigReady):
-			return rest.ActionCreate
-		case o.Spec.Version != "" && o.Status.Version != o.Spec.Version:
-			return rest.ActionUpgrade
-		}
+		return actionOnCluster(o, is(v1alpha1.ConditionKubeconfigReady))
 	case *v1alpha1.NodePool:
 		switch {
 		case o.Generation == 1 && o.Status.ReadyReplicas == 0 && o.Spec.Replicas > 0:
@@ -101,6 +96,17 @@ func actionOf(o operator.Object) string {
 		if o.Status.JoinTime == nil {
 			return rest.ActionCreate
 		}
+	}
+	return rest.ActionUpdate
+}
+
+// actionOnCluster says what the work on a cluster is for that can be reached, or cannot yet.
+func actionOnCluster(c *v1alpha1.Cluster, reached bool) string {
+	switch {
+	case c.Status.Version == "" || !reached:
+		return rest.ActionCreate
+	case c.Spec.Version != "" && c.Status.Version != c.Spec.Version:
+		return rest.ActionUpgrade
 	}
 	return rest.ActionUpdate
 }

@@ -103,7 +103,7 @@ type contents struct {
 }
 
 // hash is another one for other contents.
-func (c contents) hash() (string, error) {
+func (c *contents) hash() (string, error) {
 	all := c.objects
 	if c.certificate != nil {
 		all = append(slices.Clip(all), c.certificate)
@@ -178,20 +178,9 @@ func (p *Preparer) contents(ctx context.Context, cluster *v1alpha1.Cluster) (con
 		return contents{}, err
 	}
 	all := contents{images: chooseImages(p.Images, bundled, cluster.Status.Version)}
-	var runnable []addons.Chosen
-	for _, a := range addons.Choose(joins.CNI, settings...) {
-		has, fits := a.HasImage(all.images), a.IsFor(cluster.Status.Version)
-		switch {
-		case has && fits:
-			runnable = append(runnable, a)
-		case a.Essential && fits:
-			return contents{}, errNoImage(a.Name)
-		case a.Essential:
-			return contents{}, errors.New(unfit(a.Addon, cluster.Status.Version))
-		case fits && len(bundled) == 0 && !a.Asked:
-			continue // there is none in a registry, and no machine has it
-		}
-		all.chosen = append(all.chosen, a)
+	runnable, err := all.choose(addons.Choose(joins.CNI, settings...), cluster.Status.Version, len(bundled) > 0)
+	if err != nil {
+		return contents{}, err
 	}
 	params := addons.Params{
 		Version: cluster.Status.Version, Server: joins.Server, CA: joins.CA, ServerName: cluster.Status.Join.ServerName,
@@ -206,6 +195,25 @@ func (p *Preparer) contents(ctx context.Context, cluster *v1alpha1.Cluster) (con
 	}
 	all.objects, err = addons.Objects(params)
 	return all, err
+}
+
+// choose notes the addons of a cluster of a release, and returns those that can run in it. It is pure.
+func (c *contents) choose(all []addons.Chosen, version string, bundled bool) (runnable []addons.Chosen, err error) {
+	for _, a := range all {
+		has, fits := a.HasImage(c.images), a.IsFor(version)
+		switch {
+		case has && fits:
+			runnable = append(runnable, a)
+		case a.Essential && fits:
+			return nil, errNoImage(a.Name)
+		case a.Essential:
+			return nil, errors.New(unfit(a.Addon, version))
+		case fits && !bundled && !a.Asked:
+			continue // there is none in a registry, and no machine has it
+		}
+		c.chosen = append(c.chosen, a)
+	}
+	return runnable, nil
 }
 
 // settings are those of addons that count for a cluster, the ones that count more later.

@@ -28,8 +28,8 @@ type reduced struct {
 	files []string
 }
 
-// makeToken is what users do whose kubeconfig runs a program.
-const makeToken = `KQueen runs no program of a kubeconfig. With --service-account this command
+// withAccount is what users do whose kubeconfig runs a program.
+const withAccount = `KQueen runs no program of a kubeconfig. With --service-account this command
 uses it here, to create an account for KQueen in the cluster`
 
 // reduce takes one context of a kubeconfig, with the content of the files that it names, relative to where the kubeconfig is.
@@ -57,7 +57,7 @@ func reduce(data []byte, file, contextName string) (*reduced, error) {
 		return nil, fmt.Errorf("context %s names a cluster or a user that it does not have", contextName)
 	}
 	if user.Exec != nil || user.AuthProvider != nil {
-		return nil, exit.Fail(exit.Usage, "user %s has its credentials from a program. %s", chosen.AuthInfo, makeToken)
+		return nil, exit.Fail(exit.Usage, "user %s has its credentials from a program. %s", chosen.AuthInfo, withAccount)
 	}
 	r := &reduced{server: cluster.Server, user: chosen.AuthInfo}
 	dir := filepath.Dir(file)

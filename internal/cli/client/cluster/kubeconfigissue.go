@@ -28,22 +28,19 @@ func (k *kubeconfigs) get(cmd *cobra.Command, name string) ([]byte, error) {
 	}
 	k.organization = k.env.Organization()
 	k.entry = clusteraccess.NewEntry(d, k.organization, name)
-	owner := d.DataDir != "" && k.wanted == (clusteraccess.Wanted{})
-	var made *rest.Kubeconfig
-	if k.breakGlass || owner {
-		made, err = d.BreakGlass(cmd.Context(), k.organization, name)
+	if owner := d.DataDir != "" && k.wanted == (clusteraccess.Wanted{}); k.breakGlass || owner {
+		made, err := d.BreakGlass(cmd.Context(), k.organization, name)
+		if err == nil {
+			return []byte(made.Kubeconfig), nil
+		}
+		// An adopted cluster has none to hand out, and the owner enters it as members do.
+		if k.breakGlass || exit.ProblemCode(err) != rest.CodeConflict {
+			return nil, clusteraccess.ExplainKubeconfig(cmd.Context(), k.env, name, err)
+		}
 	}
-	if owner && !k.breakGlass && exit.ProblemCode(err) == rest.CodeConflict { // an adopted cluster has none to hand out
-		owner = false
-	}
-	if !k.breakGlass && !owner {
-		made, err = d.IssueKubeconfig(cmd.Context(), k.organization, name, rest.KubeconfigRequest{CredentialRequest: k.wanted.Request(), Context: d.Name})
-	}
+	made, err := d.IssueKubeconfig(cmd.Context(), k.organization, name, rest.KubeconfigRequest{CredentialRequest: k.wanted.Request(), Context: d.Name})
 	if err != nil {
 		return nil, clusteraccess.ExplainKubeconfig(cmd.Context(), k.env, name, err)
-	}
-	if k.breakGlass || owner {
-		return []byte(made.Kubeconfig), nil
 	}
 	return k.withOwnProgram(d, name, made)
 }

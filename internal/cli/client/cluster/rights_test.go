@@ -89,12 +89,12 @@ func writeToken(ctx context.Context, c client.Client) {
 	_ = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		secret := &corev1.Secret{}
 		if c.Get(ctx, client.ObjectKey{Namespace: account, Name: tokenSecret}, secret) != nil {
-			return false, nil
+			return false, nil //nolint:nilerr // not there yet
 		}
 		request := &authenticationv1.TokenRequest{}
 		of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account, Name: account}}
 		if c.SubResource("token").Create(ctx, of, request) != nil {
-			return false, nil
+			return false, nil //nolint:nilerr // not there yet
 		}
 		secret.Data = map[string][]byte{corev1.ServiceAccountTokenKey: []byte(request.Status.Token)}
 		return c.Update(ctx, secret) == nil, nil

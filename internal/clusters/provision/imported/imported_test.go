@@ -136,11 +136,11 @@ func namesOf[T any](items []T, as func(*T) metav1.Object) []string {
 func TestObserve(t *testing.T) {
 	status := func(path string, code int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			switch {
-			case r.URL.Path == path:
+			switch r.URL.Path {
+			case path:
 				w.WriteHeader(code)
 				fmt.Fprint(w, body)
-			case r.URL.Path == "/version":
+			case "/version":
 				fmt.Fprint(w, `{"gitVersion":"v1.33.4-eks-1"}`)
 			}
 		}
@@ -160,7 +160,9 @@ func TestObserve(t *testing.T) {
 		"NoKubernetes":   {status("/version", 200, "<html>"), "", provision.ErrUnreachable, "not a Kubernetes API server"},
 		"NoVersion":      {status("/version", 200, "{}"), "", provision.ErrUnreachable, "not a Kubernetes API server"},
 		"HostileVersion": {status("/version", 200, `{"gitVersion":"v1\u001b[2J"}`), "", provision.ErrUnreachable, "not a Kubernetes API server"},
-		"Redirect":       {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://127.0.0.1:1/", 302) }, "", provision.ErrUnreachable, "redirect"},
+		"Redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://127.0.0.1:1/", http.StatusFound)
+		}, "", provision.ErrUnreachable, "redirect"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
