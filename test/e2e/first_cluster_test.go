@@ -115,15 +115,10 @@ func asksForLess(t *testing.T, i *installation) {
 	t.Helper()
 	config := filepath.Join(i.base, "view.kubeconfig")
 	i.ok("cluster", "kubeconfig", "first", "--access", "view", "--kubeconfig-out", config)
-	kubectl := func(args ...string) result {
-		cmd := i.command(filepath.Join(i.releases, programs.version, "kubectl"), append([]string{"--kubeconfig", config}, args...)...)
-		cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(i.program)+":"+os.Getenv("PATH"))
-		return i.run(cmd)
-	}
-	if r := kubectl("get", "services", "-o", "name"); r.code != 0 || !strings.Contains(r.stdout, "service/kubernetes") {
+	if r := i.tryKubectl(config, "", "get", "services", "-o", "name"); r.code != 0 || !strings.Contains(r.stdout, "service/kubernetes") {
 		t.Errorf("kubectl shows %q: %s", r.stdout, r.stderr)
 	}
-	if r := kubectl("create", "namespace", "more"); r.code == 0 || !strings.Contains(r.stderr, "forbidden") {
+	if r := i.tryKubectl(config, "", "create", "namespace", "more"); r.code == 0 || !strings.Contains(r.stderr, "forbidden") {
 		t.Errorf("with the access to view, creating ended with %d: %s", r.code, r.stderr)
 	}
 }

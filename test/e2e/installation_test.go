@@ -175,14 +175,14 @@ func (i *installation) leftBehind() []process {
 	}
 }
 
-// up starts it, the first time on a gateway port that is free and that no program gets by chance.
-func (i *installation) up() {
+// up starts it, the first time on a gateway port that is free and that no program gets by chance. Flags that are given come after those.
+func (i *installation) up(flags ...string) {
 	i.t.Helper()
 	args := []string{"up", "--timeout", "5m"}
 	if _, err := os.Stat(filepath.Join(i.dir, "settings.json")); err != nil {
 		args = append(args, ports(i.t)...)
 	}
-	i.ok(args...)
+	i.ok(append(args, flags...)...)
 }
 
 // ports are the flags of a first start: no other program of this machine has those ports, no test beside this one
@@ -262,7 +262,8 @@ func (i *installation) tryKubectl(kubeconfig, stdin string, args ...string) resu
 // command is not bound to the test's context, which has ended when the installation is cleaned up.
 func (i *installation) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + i.base, "KQUEEN_RELEASES=" + i.releases}, i.env...)
+	path := filepath.Dir(i.program) + ":" + os.Getenv("PATH") // kubectl runs kqueen where a kubeconfig has no secret
+	cmd.Env = append([]string{"PATH=" + path, "HOME=" + i.base, "KQUEEN_RELEASES=" + i.releases}, i.env...)
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" { // of "make cover"
 		cmd.Env = append(cmd.Env, "GOCOVERDIR="+dir)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,7 +51,7 @@ func (i *installation) signInWith(d *api, name, typed string, flags ...string) *
 func (p *person) gives(args ...string) result {
 	p.t.Helper()
 	cmd := p.command(p.program, args...)
-	cmd.Env = append(cmd.Env, "KQUEEN_CONFIG="+p.config, "PATH="+filepath.Dir(p.program)+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, "KQUEEN_CONFIG="+p.config)
 	return p.run(cmd)
 }
 
@@ -196,7 +195,7 @@ func memberUsesKubectl(t *testing.T, alice *person) {
 	config := filepath.Join(alice.base, "demo.kubeconfig")
 	alice.can("cluster", "kubeconfig", "demo", "--kubeconfig-out", config)
 	cmd := alice.command(filepath.Join(alice.releases, programs.version, "kubectl"), "--kubeconfig", config, "get", "nodes", "-o", "name")
-	cmd.Env = append(cmd.Env, "KQUEEN_CONFIG="+alice.config, "PATH="+filepath.Dir(alice.program)+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, "KQUEEN_CONFIG="+alice.config)
 	if r := alice.run(cmd); r.code != 0 || strings.Count(r.stdout, "node/") != 1 {
 		t.Errorf("kubectl shows %q: %s", r.stdout, r.stderr)
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,8 @@ func TestWorkers(t *testing.T) {
 	if err := copyFile(programs.kqueen, i.program, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	i.up()
+	gateway := strconv.Itoa(freePort(t))
+	i.up("--gateway-port", gateway, "--import-allow", "127.0.0.1:"+gateway)
 	bringImage(t, i.dir)
 	i.ok("cluster", "create", "demo", "--nodes", "2", "--wait")
 	w := i.workers("demo")
@@ -52,6 +54,8 @@ func TestWorkers(t *testing.T) {
 	t.Run("Bounds", w.bounds)
 	t.Run("Sources", w.seeSources)
 	t.Run("Streams", w.streams)
+	t.Run("Inventory", w.inventory)
+	t.Run("Adopted", w.adopted)
 	t.Run("Addons", w.addons)
 	t.Run("Storage", w.stores)
 	t.Run("Ingress and Gateway API", w.routes)

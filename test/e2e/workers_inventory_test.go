@@ -1,0 +1,136 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kqueen.io/kqueen/api/rest"
+)
+
+// asked is what an inventory command answers.
+func asked[T any](w *workers, args ...string) rest.InventoryPage[T] {
+	w.t.Helper()
+	var page rest.InventoryPage[T]
+	if err := json.Unmarshal([]byte(w.ok(append(append([]string{"inventory"}, args...), "-o", "json")...)), &page); err != nil {
+		w.t.Fatal(err)
+	}
+	return page
+}
+
+// inventory: KQueen knows what runs on the nodes, and what ran there when it does not any more.
+func (w *workers) inventory(t *testing.T) {
+	binaries := asked[rest.InventoryBinary](w, "binaries", "--component", "kubelet")
+	if len(binaries.Items) != 1 || binaries.Items[0].Version != programs.version || binaries.Items[0].Nodes != 2 {
+		t.Errorf("kubelets: %+v", binaries.Items)
+	}
+	w.kube("create", "namespace", "gone")
+	w.kube("run", "short", "-n", "gone", "--image", testImage(t), "--restart=Never", "--", "sleep", "1000000")
+	w.kube("wait", "--for=condition=Ready", "pod/short", "-n", "gone", "--timeout=3m")
+	running := func(at ...string) []string {
+		var all []string
+		for _, c := range asked[rest.InventoryContainer](w, append([]string{"containers", "--cluster", "demo", "-n", "gone"}, at...)...).Items {
+			if c.Image.Digest == "" {
+				t.Errorf("a container without a digest: %+v", c)
+			}
+			all = append(all, c.Namespace+"/"+c.Pod+" "+c.Image.Reference)
+		}
+		return all
+	}
+	short := []string{"gone/short " + testImage(t)}
+	wants := func(what string, want []string) {
+		eventually(t, what, func(context.Context) error {
+			if got := running(); !slices.Equal(got, want) {
+				return fmt.Errorf("it knows %q, want %q", got, want)
+			}
+			return nil
+		})
+	}
+	wants("the pod is known", short)
+	then := time.Now().UTC().Format(time.RFC3339Nano)
+	w.kube("delete", "namespace", "gone", "--timeout=3m")
+	wants("the pod is gone", nil)
+	if got := running("--at", then); !slices.Equal(got, short) {
+		t.Errorf("at %s ran %q, want %q", then, got, short)
+	}
+	who := asked[rest.InventoryContainer](w, "who-runs", testImage(t), "-A")
+	if len(who.Items) == 0 || who.AsOf.Live != 1 {
+		t.Errorf("who runs the test image: %+v", who)
+	}
+}
+
+// adopted: the same cluster, adopted by its kubeconfig, is used through KQueen as if it were reached directly: members watch, read logs
+// and run commands with their own names. When it is let go, everything goes on.
+func (w *workers) adopted(t *testing.T) {
+	w.ok("cluster", "import", "far", "--kubeconfig", w.config, "--service-account", "--members", "--wait", "--timeout", "3m")
+	far := w.installation.kubeconfig("default", "far")
+	var got result
+	eventually(t, "members have rights", func(context.Context) error {
+		if got = w.tryKubectl(far, "", "logs", "deployment/web"); got.code != 0 {
+			return fmt.Errorf("exit code %d: %s", got.code, got.stderr)
+		}
+		return nil
+	})
+	if got.stdout != "serving\n" {
+		t.Errorf("the log is %q", got.stdout)
+	}
+	if got := w.kubectl(far, "hello", "exec", "-i", "db-1", "--", "cat"); got != "hello" {
+		t.Errorf("what was written to a command comes back as %q", got)
+	}
+	if who := w.kubectl(far, "", "auth", "whoami", "-o", "jsonpath={.status.userInfo.groups}"); !strings.Contains(who, "kqueen:cluster-admin") {
+		t.Errorf("the member's groups are %s", who)
+	}
+	w.watches(t, far)
+	eventually(t, "both clusters are observed", func(context.Context) error {
+		if as := asked[rest.InventoryImage](w, "images").AsOf; as.Live != 2 {
+			return fmt.Errorf("%+v", as)
+		}
+		return nil
+	})
+	before := w.containers()
+	w.ok("cluster", "delete", "far", "--yes", "--wait")
+	if r := w.tryKubectl(far, "", "get", "pods"); r.code == 0 {
+		t.Error("a cluster that was let go answers through KQueen")
+	}
+	if after := w.containers(); !slices.Equal(before, after) {
+		t.Errorf("its containers were %q and are %q", before, after)
+	}
+}
+
+// watches sees, by a kubeconfig, an object that begins after the watch did.
+func (w *workers) watches(t *testing.T, config string) {
+	t.Helper()
+	cmd := w.command(filepath.Join(w.releases, programs.version, "kubectl"), "get", "configmaps", "--watch", "-o", "name", "--kubeconfig", config)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	}()
+	defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop()
+	in := bufio.NewScanner(out)
+	if !in.Scan() { // what was there before
+		t.Fatal("the watch says nothing")
+	}
+	w.kube("create", "configmap", "watched")
+	defer w.kube("delete", "configmap", "watched")
+	for in.Scan() {
+		if in.Text() == "configmap/watched" {
+			return
+		}
+	}
+	t.Error("the watch does not say what is new")
+}
