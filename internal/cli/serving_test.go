@@ -23,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -131,11 +132,16 @@ func (s *servers) open(dir string, after func(func())) (*served, error) {
 		return nil, err
 	}
 	lists := fresh{controlplanetest.Client(s.t), s.cached}
+	authority, _, err := cert.GenerateSelfSignedCertKey("kqueen.example", nil, nil)
+	if err != nil {
+		return nil, err
+	}
 	handler, err := server.New(server.Config{
 		Plane: plane, Own: controlplanetest.Client(s.t), Cache: lists, Access: identities, Audit: log, Issuer: signs, Answers: answers,
 		Limits: organizations.NewLimits(lists, lists, time.Now), Addons: prepare.New(prepare.Config{Settings: lists, Releases: release.NewStore(filepath.Join(dir, "releases")), Images: prepare.Upstream}), Key: bytes.Repeat([]byte{9}, 32), Version: "test",
 		Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		Adopted:    adopting(s.t, config),
+		Address:    func() (string, []byte) { return "https://kqueen.example", authority },
 		Inventory:  &fleet.Store{Rows: observed{}, Comparisons: observed{}},
 		ClusterLog: func(context.Context, types.UID) (*os.Root, error) { return nil, os.ErrNotExist },
 	})

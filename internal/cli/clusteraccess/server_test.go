@@ -183,7 +183,7 @@ func TestExplainKubeconfig(t *testing.T) {
 	}
 	accepted, provisioned, ready := v1alpha1.ConditionAccepted, v1alpha1.ConditionProvisioned, v1alpha1.ConditionKubeconfigReady
 	cluster := func(generation int, conditions ...string) string {
-		return fmt.Sprintf(`{"kind":"Cluster","name":"demo","organization":"blue","generation":%d,"status":{"observedGeneration":1,"conditions":[%s]}}`, generation, strings.Join(conditions, ","))
+		return fmt.Sprintf(`{"kind":"Cluster","name":"demo","organization":"blue","generation":%d,"spec":{"version":"v1.36.3"},"status":{"observedGeneration":1,"conditions":[%s]}}`, generation, strings.Join(conditions, ","))
 	}
 	const missing = `{"code":"not-found","detail":"not found"}`
 	cases := map[string]struct {
