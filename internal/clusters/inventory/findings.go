@@ -52,11 +52,12 @@ const (
 	pendingPatience = 5 * time.Minute
 )
 
-// endOfLife is until when upstream supports a minor: 14 months after its release, of which the last two are for maintenance, to the end of
-// the month. Source: https://kubernetes.io/releases/patch-releases/, as of November 2026; that of 1.36 follows from its release in April
-// 2026. A minor that is newer is none that ended; one that is older has ended.
+// endOfLife is until when upstream supports a minor: about 14 months after its release, of which the last two are for maintenance. Source:
+// data/releases of https://github.com/kubernetes/website, up to 1.31 the day when it ended (eol.yaml), of later ones the day that was
+// planned at the release (schedule.yaml); that of 1.36 follows from its release in April 2026. A minor that is newer is none that ended;
+// one that is older has ended.
 var endOfLife = map[uint64]time.Time{
-	28: date(2024, 10, 28), 29: date(2025, 2, 28), 30: date(2025, 6, 28), 31: date(2025, 10, 28), 32: date(2026, 2, 28), 33: date(2026, 6, 28),
+	28: date(2024, 10, 22), 29: date(2025, 2, 28), 30: date(2025, 7, 15), 31: date(2025, 11, 11), 32: date(2026, 2, 28), 33: date(2026, 6, 28),
 	34: date(2026, 10, 27), 35: date(2027, 2, 28), 36: date(2027, 6, 28),
 }
 

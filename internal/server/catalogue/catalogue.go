@@ -26,13 +26,13 @@ type Addons interface {
 }
 
 type handler struct {
-	callers client.Reader
+	callers client.Client
 	rights  *rights.Rights
 	addons  Addons
 }
 
 // Register adds the operations to an API. callers makes each call as the caller that its context names.
-func Register(api huma.API, callers client.Reader, r *rights.Rights, a Addons) {
+func Register(api huma.API, callers client.Client, r *rights.Rights, a Addons) {
 	h := &handler{callers, r, a}
 	const tag = "Addons"
 	huma.Register(api, chain.Operation(http.MethodGet, "/addons", "listAddons", "List the addons that clusters can have", tag), h.listAddons)
@@ -75,24 +75,8 @@ func (h *handler) listClusterAddons(ctx context.Context, in *clusterInput) (*cha
 
 // cluster is the cluster, when the caller may see it.
 func (h *handler) cluster(ctx context.Context, in *clusterInput) (*v1alpha1.Cluster, error) {
-	o, err := h.rights.Organization(ctx, in.Organization)
-	if err != nil {
-		return nil, err
-	}
-	r := chain.Of(ctx)
-	r.Object.Kind, r.Object.Name = "Cluster", in.Cluster
-	act := rights.Act{Verb: "get", Resource: "clusters", Namespace: o.OwnedNamespace(), Name: in.Cluster}
-	if err := h.rights.Require(ctx, act); err != nil {
-		return nil, err
-	}
-	if !rights.Speakable(in.Cluster) {
-		return nil, problem.NotFound()
-	}
 	c := &v1alpha1.Cluster{}
-	if err := h.callers.Get(ctx, client.ObjectKey{Namespace: o.OwnedNamespace(), Name: in.Cluster}, c); err != nil {
-		return nil, problem.Explain(err)
-	}
-	return c, nil
+	return c, h.rights.Object(ctx, h.callers, in.Organization, "get", "clusters", in.Cluster, c)
 }
 
 // inCluster joins how addons are to be and how they are. What the cluster is not to have any more and still has is shown as it is. It

@@ -100,3 +100,28 @@ func (r *Rights) Organization(ctx context.Context, name string) (*v1alpha1.Organ
 	chain.Of(ctx).Object.Organization = name
 	return o, nil
 }
+
+// Object reads an object of an organization into o, as the caller, once the caller may do that with it, and notes it for the audit log.
+func (r *Rights) Object(ctx context.Context, callers client.Client, organization, verb, resource, name string, o client.Object) error {
+	of, err := r.Organization(ctx, organization)
+	if err != nil {
+		return err
+	}
+	kind, err := callers.GroupVersionKindFor(o)
+	if err != nil {
+		return problem.Explain(err)
+	}
+	noted := &chain.Of(ctx).Object
+	noted.Kind, noted.Name = kind.Kind, name
+	if err := r.Require(ctx, Act{Verb: verb, Resource: resource, Namespace: of.OwnedNamespace(), Name: name}); err != nil {
+		return err
+	}
+	if !Speakable(name) {
+		return problem.NotFound()
+	}
+	if err := callers.Get(ctx, client.ObjectKey{Namespace: of.OwnedNamespace(), Name: name}, o); err != nil {
+		return problem.Explain(err)
+	}
+	noted.UID = string(o.GetUID())
+	return nil
+}

@@ -42,24 +42,8 @@ func (h *clusterCredentials) register(api huma.API) {
 
 // cluster returns a cluster when the caller may do that with it.
 func (h *clusterCredentials) cluster(ctx context.Context, in OfCluster, verb string) (*v1alpha1.Cluster, error) {
-	o, err := h.rights.Organization(ctx, in.Organization)
-	if err != nil {
-		return nil, err
-	}
-	r := chain.Of(ctx)
-	r.Object.Kind, r.Object.Name = "Cluster", in.Cluster
-	if err := h.rights.Require(ctx, rights.Act{Verb: verb, Resource: "clusters", Namespace: o.OwnedNamespace(), Name: in.Cluster}); err != nil {
-		return nil, err
-	}
 	c := &v1alpha1.Cluster{}
-	if !rights.Speakable(in.Cluster) {
-		return nil, problem.NotFound()
-	}
-	if err := h.callers.Get(ctx, client.ObjectKey{Namespace: o.OwnedNamespace(), Name: in.Cluster}, c); err != nil {
-		return nil, problem.Explain(err)
-	}
-	r.Object.UID = string(c.UID)
-	return c, nil
+	return c, h.rights.Object(ctx, h.callers, in.Organization, verb, "clusters", in.Cluster, c)
 }
 
 func (h *clusterCredentials) get(ctx context.Context, in *OfCluster) (*chain.Answer[rest.CredentialKeys], error) {

@@ -58,24 +58,8 @@ type OfProvisioner struct {
 // provisioner returns a provisioner of the organization's own, when the caller may do that with it. Those that all
 // organizations share are not among them.
 func (h *credentials) provisioner(ctx context.Context, in OfProvisioner, verb string) (*v1alpha1.Provisioner, error) {
-	o, err := h.rights.Organization(ctx, in.Organization)
-	if err != nil {
-		return nil, err
-	}
-	r := chain.Of(ctx)
-	r.Object.Kind, r.Object.Name = "Provisioner", in.Provisioner
-	if err := h.rights.Require(ctx, rights.Act{Verb: verb, Resource: "provisioners", Namespace: o.OwnedNamespace(), Name: in.Provisioner}); err != nil {
-		return nil, err
-	}
 	p := &v1alpha1.Provisioner{}
-	if !rights.Speakable(in.Provisioner) {
-		return nil, problem.NotFound()
-	}
-	if err := h.callers.Get(ctx, client.ObjectKey{Namespace: o.OwnedNamespace(), Name: in.Provisioner}, p); err != nil {
-		return nil, problem.Explain(err)
-	}
-	r.Object.UID = string(p.UID)
-	return p, nil
+	return p, h.rights.Object(ctx, h.callers, in.Organization, verb, "provisioners", in.Provisioner, p)
 }
 
 func (h *credentials) getCredentials(ctx context.Context, in *OfProvisioner) (*chain.Answer[rest.CredentialKeys], error) {

@@ -43,23 +43,11 @@ type OfMachine struct {
 // createJoinToken hands out the token that KQueen has made for the machine. A caller who may change the machine may have it:
 // with the token one becomes this node, and nothing else.
 func (h *join) createJoinToken(ctx context.Context, in *OfMachine) (*chain.Answer[rest.JoinToken], error) {
-	o, err := h.rights.Organization(ctx, in.Organization)
-	if err != nil {
+	m := &v1alpha1.Machine{}
+	if err := h.rights.Object(ctx, h.callers, in.Organization, "update", "machines", in.Machine, m); err != nil {
 		return nil, err
 	}
 	r := chain.Of(ctx)
-	r.Object.Kind, r.Object.Name = "Machine", in.Machine
-	if err := h.rights.Require(ctx, rights.Act{Verb: "update", Resource: "machines", Namespace: o.OwnedNamespace(), Name: in.Machine}); err != nil {
-		return nil, err
-	}
-	if !rights.Speakable(in.Machine) {
-		return nil, problem.NotFound()
-	}
-	m := &v1alpha1.Machine{}
-	if err := h.callers.Get(ctx, client.ObjectKey{Namespace: o.OwnedNamespace(), Name: in.Machine}, m); err != nil {
-		return nil, problem.Explain(err)
-	}
-	r.Object.UID = string(m.UID)
 	r.Detail = map[string]string{"cluster": m.Spec.ClusterName}
 	if why := notJoinable(m); why != "" {
 		return nil, problem.New(http.StatusConflict, rest.CodeConflict, why)
