@@ -32,7 +32,7 @@ func TestBadInput(t *testing.T) {
 	parallel(t, 2*time.Minute)
 	i := started(t)
 	i.kubectl(i.adminKubeconfig(), unreachable, "apply", "-f", "-")
-	i.kubectl(i.adminKubeconfig(), "", "wait", "--for=condition=Ready=false", "release/v1.38.0", "--timeout=3m")
+	i.kubectl(i.adminKubeconfig(), "", "wait", "--for=condition=Ready=false", "release/v1.38.0", "--timeout=6m")
 	i.ok("cluster", "create", "demo")
 	create := func(name string, args ...string) func() result {
 		return func() result { return i.kqueen(append([]string{"cluster", "create", name}, args...)...) }

@@ -127,7 +127,7 @@ func asksForLess(t *testing.T, i *installation) {
 func useCluster(t *testing.T, i *installation, kubeconfig string) string {
 	t.Helper()
 	i.kubectl(kubeconfig, workload, "apply", "-f", "-")
-	i.kubectl(kubeconfig, "", "wait", "--for=condition=Established", "crd/boats.harbour.example.com", "--timeout=3m")
+	i.kubectl(kubeconfig, "", "wait", "--for=condition=Established", "crd/boats.harbour.example.com", "--timeout=6m")
 	i.kubectl(kubeconfig, boat, "apply", "-f", "-")
 	eventually(t, "pods of the Deployment are pending", func(context.Context) error {
 		sets := i.kubectl(kubeconfig, "", "get", "replicasets", "-l", "app=web", "-o", "name")
@@ -138,7 +138,7 @@ func useCluster(t *testing.T, i *installation, kubeconfig string) string {
 		return nil
 	})
 	// The scheduler has looked at them and found no node.
-	i.kubectl(kubeconfig, "", "wait", "pods", "-l", "app=web", "--for=condition=PodScheduled=false", "--timeout=3m")
+	i.kubectl(kubeconfig, "", "wait", "pods", "-l", "app=web", "--for=condition=PodScheduled=false", "--timeout=6m")
 	return i.kubectl(kubeconfig, "", "get", "deployment/web", "boat/argo", "-o", "jsonpath={.items[*].metadata.uid}")
 }
 

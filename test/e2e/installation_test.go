@@ -44,7 +44,7 @@ import (
 
 const (
 	// patience is for one thing to come true on a machine that is busy with other tests.
-	patience = 3 * time.Minute
+	patience = 6 * time.Minute
 	// commandTimeout is for one command. No command of these tests needs a tenth of it on an idle machine.
 	commandTimeout = 10 * time.Minute
 	look           = 100 * time.Millisecond

@@ -54,7 +54,7 @@ func TestIsolation(t *testing.T) {
 	parallel(t, 4*time.Minute)
 	i := started(t)
 	i.kubectl(i.adminKubeconfig(), organizations, "apply", "-f", "-")
-	i.kubectl(i.adminKubeconfig(), "", "wait", "--for=condition=Ready", "organizations", "--all", "--timeout=3m")
+	i.kubectl(i.adminKubeconfig(), "", "wait", "--for=condition=Ready", "organizations", "--all", "--timeout=6m")
 	a, b := &party{organization: "c", name: "a-b"}, &party{organization: "b-c", name: "a"}
 	for _, p := range []*party{a, b} {
 		i.ok("cluster", "create", p.name, "--org", p.organization)

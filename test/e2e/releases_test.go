@@ -35,7 +35,7 @@ func TestDownloadedRelease(t *testing.T) {
 	i.up()
 	manifest := fmt.Sprintf("apiVersion: kqueen.io/v1alpha1\nkind: Release\nmetadata: {name: %s}\nspec: {source: {download: {baseURL: %q}}}\n", older, server.URL+"/release")
 	i.kubectl(i.adminKubeconfig(), manifest, "apply", "-f", "-")
-	i.kubectl(i.adminKubeconfig(), "", "wait", "--for=condition=Ready", "release/"+older, "--timeout=3m")
+	i.kubectl(i.adminKubeconfig(), "", "wait", "--for=condition=Ready", "release/"+older, "--timeout=6m")
 	if got := i.ok("release", "list", "-o", "name"); !strings.Contains(got, older) {
 		t.Errorf("releases: %q, want %s among them", got, older)
 	}

@@ -58,7 +58,7 @@ func TestSoak(t *testing.T) {
 	}
 	s.soaked.apply("workloads.yaml")
 	for _, of := range []string{"deployment/web", "statefulset/db"} {
-		s.soaked.kube("rollout", "status", of, "--timeout=3m")
+		s.soaked.kube("rollout", "status", of, "--timeout=6m")
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

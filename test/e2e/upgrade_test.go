@@ -32,7 +32,7 @@ func TestUpgradeFrom(t *testing.T) {
 	w := i.workers("demo")
 	w.apply("workloads.yaml")
 	for _, of := range []string{"deployment/web", "statefulset/db"} {
-		w.kube("rollout", "status", of, "--timeout=3m")
+		w.kube("rollout", "status", of, "--timeout=6m")
 	}
 	ctx, end := context.WithCancel(t.Context())
 	defer end()

@@ -47,7 +47,7 @@ func (w *workers) addons(t *testing.T) {
 
 // stores: claims get volumes on the disks of the nodes of their pods, and a Service an address that answers on this host.
 func (w *workers) stores(t *testing.T) {
-	w.kube("rollout", "status", "statefulset/keeper", "--timeout=3m")
+	w.kube("rollout", "status", "statefulset/keeper", "--timeout=6m")
 	eventually(t, "the Service answers", func(context.Context) (err error) {
 		w.once, err = w.stored()
 		return err

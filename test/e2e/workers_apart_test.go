@@ -35,11 +35,11 @@ func TestWorkersApart(t *testing.T) {
 	one.apply("guarded.yaml")
 	two.apply("workloads.yaml")
 	for _, w := range []*workers{one, two} {
-		w.kube("rollout", "status", "deployment/web", "--timeout=3m")
-		w.kube("rollout", "status", "daemonset/agent", "--timeout=3m")
+		w.kube("rollout", "status", "deployment/web", "--timeout=6m")
+		w.kube("rollout", "status", "daemonset/agent", "--timeout=6m")
 	}
-	one.kube("wait", "--for=condition=Ready", "pod/keeper", "--timeout=3m")
-	one.kube("rollout", "status", "deployment/guarded", "--timeout=3m")
+	one.kube("wait", "--for=condition=Ready", "pod/keeper", "--timeout=6m")
+	one.kube("rollout", "status", "deployment/guarded", "--timeout=6m")
 	t.Run("Networks", func(t *testing.T) { networksApart(t, one, two) })
 	t.Run("Tokens", func(t *testing.T) { tokensApart(t, one, two) })
 	t.Run("Nodes", func(t *testing.T) { nodesApart(t, one) })

@@ -75,19 +75,19 @@ func (w *workers) charts(t *testing.T) {
 
 	t.Run("Operator", w.sitesServe)
 	t.Run("Web application", func(t *testing.T) {
-		w.kube("rollout", "status", "deployment/shop-shop", "--namespace", "charts", "--timeout=3m")
+		w.kube("rollout", "status", "deployment/shop-shop", "--namespace", "charts", "--timeout=6m")
 		run("test", "shop", "--namespace", "charts")
 		w.shopServes(t, func() {
 			run("upgrade", "shop", chart("shop"), "--namespace", "charts", "--reuse-values", "--set", "greeting=Back", "--wait", "--timeout", "3m")
 		})
 	})
 	t.Run("Database", func(*testing.T) {
-		w.kube("rollout", "status", "statefulset/store", "--namespace", "charts", "--timeout=3m")
+		w.kube("rollout", "status", "statefulset/store", "--namespace", "charts", "--timeout=6m")
 		run("test", "store", "--namespace", "charts")
 	})
 	w.kube("delete", "sites", "--all", "--namespace", "charts")
 	run("uninstall", "store", "shop", "sites", "--namespace", "charts", "--wait")
-	w.kube("delete", "namespace", "charts", "--timeout=3m")
+	w.kube("delete", "namespace", "charts", "--timeout=6m")
 	if left := w.kube("get", "persistentvolumes", "-o", `jsonpath={.items[?(@.spec.claimRef.namespace=="charts")].metadata.name}`); left != "" {
 		t.Errorf("volumes are left: %s", left)
 	}
@@ -101,7 +101,7 @@ func (w *workers) sitesServe(t *testing.T) {
 		t.Errorf("a site without text: exit code %d: %s", r.code, r.stderr)
 	}
 	w.kubectl(w.config, fmt.Sprintf(site, "news", "news of today"), "create", "-f", "-")
-	w.kube("wait", "--for=jsonpath={.status.ready}=true", "site/news", "--namespace", "charts", "--timeout=3m")
+	w.kube("wait", "--for=jsonpath={.status.ready}=true", "site/news", "--namespace", "charts", "--timeout=6m")
 	w.answers(t, "news", "http://news.sites.example/", "", "news of today")
 	w.kube("patch", "site", "news", "--namespace", "charts", "--type=merge", "--patch", `{"spec":{"host":"old.sites.example"}}`)
 	w.answers(t, "news", "http://old.sites.example/", "", "news of today")

@@ -33,7 +33,7 @@ func TestWorkersFlannel(t *testing.T) {
 	w.apply("workloads.yaml")
 	w.apply("sources.yaml")
 	for _, what := range []string{"deployment/web", "daemonset/agent", "daemonset/sources", "deployment/coredns -n kube-system"} {
-		w.kube(append([]string{"rollout", "status", "--timeout=3m"}, strings.Fields(what)...)...)
+		w.kube(append([]string{"rollout", "status", "--timeout=6m"}, strings.Fields(what)...)...)
 	}
 	t.Run("Network", w.reachByVXLAN)
 	t.Run("Sources", w.seeSources)
@@ -136,7 +136,7 @@ func (w *workers) closeByVXLAN(t *testing.T) {
 func (w *workers) learnVXLAN(t *testing.T) {
 	old := w.machines()
 	w.ok("nodepool", "scale", "demo", "--nodes", "3", "--wait")
-	w.kube("rollout", "status", "daemonset/agent", "--timeout=3m")
+	w.kube("rollout", "status", "daemonset/agent", "--timeout=6m")
 	eventually(t, "the machines know the third", func(context.Context) error { return w.knowEachOther(t) })
 	web := strings.Fields(w.kube("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].status.podIP}"))
 	agents := w.kube("get", "pods", "-l", "app=agent", "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{"\n"}{end}`)

@@ -36,7 +36,7 @@ func TestWorkersDie(t *testing.T) {
 	i.ok("nodepool", "create", "demo", "--cluster", "demo", "--nodes", "4", "--unready-timeout", unready.String(), "--max-unhealthy", "40%", "--wait")
 	w := i.workers("demo")
 	w.apply("spread.yaml")
-	w.kube("rollout", "status", "deployment/spread", "--timeout=3m")
+	w.kube("rollout", "status", "deployment/spread", "--timeout=6m")
 	first := w.machines()
 
 	// Its kubelet and containerd are killed whenever they come back: a machine that is not to be mended.
@@ -45,7 +45,7 @@ func TestWorkersDie(t *testing.T) {
 		return w.replaced(first[:1], first[1:])
 	})
 	one()
-	w.kube("rollout", "status", "deployment/spread", "--timeout=3m")
+	w.kube("rollout", "status", "deployment/spread", "--timeout=6m")
 	if out := w.kube("get", "pods", "-o", "jsonpath={.items[*].spec.nodeName}"); strings.Contains(out, first[0].Name) {
 		t.Errorf("pods are still on the node that is gone: %s", out)
 	}

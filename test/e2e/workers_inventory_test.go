@@ -34,7 +34,7 @@ func (w *workers) inventory(t *testing.T) {
 	}
 	w.kube("create", "namespace", "gone")
 	w.kube("run", "short", "-n", "gone", "--image", testImage(t), "--restart=Never", "--", "sleep", "1000000")
-	w.kube("wait", "--for=condition=Ready", "pod/short", "-n", "gone", "--timeout=3m")
+	w.kube("wait", "--for=condition=Ready", "pod/short", "-n", "gone", "--timeout=6m")
 	running := func(at ...string) []string {
 		var all []string
 		for _, c := range asked[rest.InventoryContainer](w, append([]string{"containers", "--cluster", "demo", "-n", "gone"}, at...)...).Items {
@@ -53,7 +53,7 @@ func (w *workers) inventory(t *testing.T) {
 	}
 	wants("the pod is known", short)
 	then := time.Now().UTC().Format(time.RFC3339Nano)
-	w.kube("delete", "pod", "short", "-n", "gone", "--now", "--timeout=3m")
+	w.kube("delete", "pod", "short", "-n", "gone", "--now", "--timeout=6m")
 	wants("the pod is gone", nil)
 	if got := running("--at", then); !slices.Equal(got, short) {
 		t.Errorf("at %s ran %q, want %q", then, got, short)

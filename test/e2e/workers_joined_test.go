@@ -150,10 +150,10 @@ func again(t *testing.T, b *joined) {
 }
 
 func (w *workers) runMost(*testing.T) {
-	w.kube("rollout", "status", "deployment/web", "--timeout=3m")
-	w.kube("rollout", "status", "statefulset/db", "--timeout=3m")
-	w.kube("rollout", "status", "daemonset/agent", "--timeout=3m")
-	w.kube("rollout", "status", "deployment/coredns", "-n", "kube-system", "--timeout=3m")
+	w.kube("rollout", "status", "deployment/web", "--timeout=6m")
+	w.kube("rollout", "status", "statefulset/db", "--timeout=6m")
+	w.kube("rollout", "status", "daemonset/agent", "--timeout=6m")
+	w.kube("rollout", "status", "deployment/coredns", "-n", "kube-system", "--timeout=6m")
 	if out := w.kube("get", "pods", "-n", "kube-system", "-l", "k8s-app=kube-proxy", "-o", "name"); out != "" {
 		w.t.Errorf("kube-proxy runs as a pod where it runs as a program: %s", out)
 	}

@@ -99,7 +99,7 @@ func (w *workers) revoked(token string) {
 func (w *workers) served() {
 	w.t.Helper()
 	w.kube("run", "hello", "--image", testImage(w.t), "--image-pull-policy=Never", "--restart=Never", "--", "echo", "it runs")
-	w.kube("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/hello", "--timeout=3m")
+	w.kube("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/hello", "--timeout=6m")
 	eventually(w.t, "the log of a pod is read", func(context.Context) error {
 		if r := w.tryKubectl(w.config, "", "logs", "hello"); r.code != 0 || r.stdout != "it runs\n" {
 			return fmt.Errorf("it is %+v", r)

@@ -93,7 +93,7 @@ func (w *workers) surviveCrash(m v1alpha1.Machine) {
 		return nil
 	})
 	w.ok("nodepool", "wait", "demo")
-	w.kube("wait", "--for=condition=Ready", "pod", "-l", "app in (web, db, agent)", "--timeout=3m")
+	w.kube("wait", "--for=condition=Ready", "pod", "-l", "app in (web, db, agent)", "--timeout=6m")
 	if diff := cmp.Diff(before, w.containers()); diff != "" {
 		w.t.Errorf("pods were restarted (-before +after):\n%s", diff)
 	}
@@ -171,7 +171,7 @@ func (w *workers) comeBack(t *testing.T) {
 	w.up()
 	w.ok("nodepool", "wait", "demo")
 	w.wantOfThisLife(t, begin)
-	w.kube("wait", "--for=condition=Ready", "pod", "-l", "app in (web, db, agent)", "--timeout=3m")
+	w.kube("wait", "--for=condition=Ready", "pod", "-l", "app in (web, db, agent)", "--timeout=6m")
 	// What Kubernetes says of pods is at first what it said before everything stopped.
 	eventually(t, "everything is reached again", func(context.Context) error { return errors.Join(w.reach(), w.reachFromAPIServer()) })
 }
@@ -212,5 +212,5 @@ func (w *workers) scale() {
 		w.ok("nodepool", "scale", "demo", "--nodes", fmt.Sprint(n), "--wait")
 		w.wantNodes(n)
 	}
-	w.kube("rollout", "status", "deployment/web", "--timeout=3m")
+	w.kube("rollout", "status", "deployment/web", "--timeout=6m")
 }

@@ -40,7 +40,7 @@ func (w *workers) routes(t *testing.T) {
 		}
 		return nil
 	})
-	w.kube("wait", "--for=condition=Programmed", "gateway/front", "--timeout=3m")
+	w.kube("wait", "--for=condition=Programmed", "gateway/front", "--timeout=6m")
 	if of := w.kube("get", "gateway", "front", "-o", "jsonpath={.status.addresses[0].value}"); of != address {
 		t.Errorf("the Gateway has the address %q, the Ingress %q", of, address)
 	}

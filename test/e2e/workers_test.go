@@ -193,12 +193,12 @@ func (w *workers) wantNodes(n int) {
 
 // runAll waits for every kind of workload.
 func (w *workers) runAll(t *testing.T) {
-	w.kube("rollout", "status", "deployment/web", "--timeout=3m")
-	w.kube("rollout", "status", "statefulset/db", "--timeout=3m")
-	w.kube("rollout", "status", "daemonset/agent", "--timeout=3m")
-	w.kube("wait", "--for=condition=Complete", "job/once", "--timeout=3m")
-	w.kube("wait", "--for=condition=Ready", "pod/placed", "--timeout=3m")
-	w.kube("rollout", "status", "deployment/coredns", "-n", "kube-system", "--timeout=3m")
+	w.kube("rollout", "status", "deployment/web", "--timeout=6m")
+	w.kube("rollout", "status", "statefulset/db", "--timeout=6m")
+	w.kube("rollout", "status", "daemonset/agent", "--timeout=6m")
+	w.kube("wait", "--for=condition=Complete", "job/once", "--timeout=6m")
+	w.kube("wait", "--for=condition=Ready", "pod/placed", "--timeout=6m")
+	w.kube("rollout", "status", "deployment/coredns", "-n", "kube-system", "--timeout=6m")
 	eventually(t, "the CronJob's first Job", func(context.Context) error {
 		if out := w.kube("get", "jobs", "-l", "cron=yes", "--no-headers"); !strings.Contains(out, "Complete") {
 			return fmt.Errorf("jobs: %s", out)

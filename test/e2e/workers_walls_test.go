@@ -24,7 +24,7 @@ func (w *workers) walls(t *testing.T) {
 		}
 	}
 	w.apply("attack.yaml")
-	w.kube("wait", "--for=condition=Ready", "pod/attack", "-n", "kube-system", "--timeout=3m")
+	w.kube("wait", "--for=condition=Ready", "pod/attack", "-n", "kube-system", "--timeout=6m")
 	within := func(script string) result {
 		return w.tryKubectl(w.config, "", "exec", "-n", "kube-system", "attack", "--", "sh", "-c", script)
 	}

@@ -6,8 +6,10 @@ set -eu
 read -r _ # the link is there
 
 mount --make-rprivate /
-mkdir -p "$DIR/etc" "$DIR/work" "$DIR/lib" "$DIR/log" "$DIR/opt"
+mkdir -p "$DIR/etc" "$DIR/work" "$DIR/libexec" "$DIR/libexec-work" "$DIR/lib" "$DIR/log" "$DIR/opt"
 mount -t overlay overlay -o "lowerdir=/etc,upperdir=$DIR/etc,workdir=$DIR/work" /etc
+# Kubelets of other machines write there too, and one that leaves would find it not empty.
+mount -t overlay overlay -o "lowerdir=/usr/libexec,upperdir=$DIR/libexec,workdir=$DIR/libexec-work" /usr/libexec
 mount --bind "$DIR/lib" /var/lib
 mount --bind "$DIR/log" /var/log
 mount --bind "$DIR/opt" /opt
