@@ -68,6 +68,8 @@ func TestSoak(t *testing.T) {
 		s.load(ctx, cluster+" directly", i.direct(through, cluster))
 	}
 	eventually(t, "everything is well at first", func(ctx context.Context) error { return s.well(ctx, &fault{}) })
+	s.soaked.startedContainers()
+	s.bystander.startedContainers()
 	for begin := time.Now(); time.Since(begin) < long && !t.Failed(); {
 		s.fault(s.choose())
 	}

@@ -43,7 +43,7 @@ func TestUpgradeFrom(t *testing.T) {
 		s.load(ctx, cluster+" directly", i.direct(through, cluster))
 	}
 	s.loads[0].goesOn(t, 10)
-	containers := w.containers()
+	containers := w.startedContainers()
 
 	i.program = newer
 	for _, pid := range i.servers() {

@@ -92,7 +92,7 @@ func (w *workers) adopted(t *testing.T) {
 		}
 		return nil
 	})
-	before := w.containers()
+	before := w.startedContainers()
 	w.ok("cluster", "delete", "far", "--yes", "--wait")
 	if r := w.tryKubectl(far, "", "get", "pods"); r.code == 0 {
 		t.Error("a cluster that was let go answers through KQueen")

@@ -162,7 +162,7 @@ func (w *workers) runMost(*testing.T) {
 // surviveSupervisor kills what supervises the programs, and starts it again as a unit of systemd does.
 func (w *workers) surviveSupervisor(b *joined) {
 	w.t.Helper()
-	before, programs := w.containers(), b.pids()
+	before, programs := w.startedContainers(), b.pids()
 	pid := b.supervisor()
 	if r := b.within("kill", "-9", pid); pid == "" || r.code != 0 {
 		w.t.Fatalf("kill the supervisor %q: %s", pid, r.stderr)

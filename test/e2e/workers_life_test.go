@@ -55,7 +55,7 @@ func (w *workers) streams(t *testing.T) {
 func (w *workers) surviveUpgrade() {
 	w.t.Helper()
 	const version = "v0.0.0-next"
-	before := w.containers()
+	before := w.startedContainers()
 	all := func(workloadStatus, componentStatus) bool { return true }
 	programs := w.supervised(all)
 	w.halt()
@@ -77,7 +77,7 @@ func (w *workers) surviveUpgrade() {
 // surviveCrash kills the kubelet and containerd of a machine: they come back, and the pods never went.
 func (w *workers) surviveCrash(m v1alpha1.Machine) {
 	w.t.Helper()
-	before := w.containers()
+	before := w.startedContainers()
 	var old []int
 	for _, component := range []string{"kubelet", "containerd", "kube-proxy"} {
 		pid := w.pid(m.Namespace+"/"+m.Name, component)

@@ -285,12 +285,45 @@ func (w *workers) get(pod, host, port string) error {
 	return nil
 }
 
-// containers are the containers of all pods that last, as "pod id".
+// containers are the containers that have started of all pods that last, as "pod id".
 func (w *workers) containers() []string {
 	w.t.Helper()
+	all, _ := w.podContainers()
+	return all
+}
+
+// startedContainers are containers, as soon as those of all pods on nodes have started: images of addons come after a node is ready.
+func (w *workers) startedContainers() []string {
+	w.t.Helper()
+	var all []string
+	eventually(w.t, "the containers of all pods have started", func(context.Context) error {
+		var waiting []string
+		if all, waiting = w.podContainers(); len(waiting) > 0 {
+			return fmt.Errorf("not those of %v", waiting)
+		}
+		return nil
+	})
+	return all
+}
+
+// podContainers are containers, and the pods that wait for one of theirs.
+func (w *workers) podContainers() (started, waiting []string) {
+	w.t.Helper()
 	out := w.kube("get", "pods", "-A", "-l", "!batch.kubernetes.io/job-name",
-		"-o", `jsonpath={range .items[*]}{.metadata.name} {.status.containerStatuses[*].containerID}{"\n"}{end}`)
-	lines := strings.Split(strings.TrimSpace(out), "\n")
-	slices.Sort(lines)
-	return lines
+		"-o", `jsonpath={range .items[*]}{.metadata.name}|{.spec.nodeName}|{.spec.containers[*].name}|{.status.containerStatuses[*].containerID}{"\n"}{end}`)
+	for line := range strings.Lines(out) {
+		parts := strings.Split(strings.TrimSpace(line), "|")
+		if len(parts) != 4 || parts[1] == "" { // there is no node for it
+			continue
+		}
+		names, ids := strings.Fields(parts[2]), strings.Fields(parts[3])
+		if len(ids) > 0 {
+			started = append(started, parts[0]+" "+parts[3])
+		}
+		if len(ids) < len(names) {
+			waiting = append(waiting, parts[0])
+		}
+	}
+	slices.Sort(started)
+	return started, waiting
 }
