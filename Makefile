@@ -14,6 +14,7 @@ VERSION     ?= v$(NEXT)$(if $(findstring -,$(NEXT)),$(COMMIT:%=+%))
 LDFLAGS     := -s -w -X kqueen.io/kqueen/internal/cli/program.released=$(VERSION)
 BIN         := bin
 TOOLS       := $(BIN)/tools
+GO_TEST     := GOGC=200 CGO_ENABLED=1 go test -trimpath -race -gcflags=modernc.org/...=-race=false -vet=off -ldflags "-s -w" -shuffle=on -timeout 40m
 SECONDS_OF  = @begin=$$SECONDS; $(1); echo "  ✓ $(2)   $$((SECONDS - begin))s"
 
 .PHONY: help
@@ -84,10 +85,12 @@ check: packages lint ## Check form and run the tests that start no cluster, in m
 .PHONY: test
 test: packages lint kubernetes conformance-tests test-node $(TOOLS)/helm ## Check form and run all tests
 	@echo "Testing"
-	@# The longest first, so that the others run beside it; one more than there are processors, because tests wait a lot.
 	@# As in check; and SQLite, which is C made Go with memory of its own, takes five times as long under the race detector.
 	@# There is more memory than processor time: garbage is collected half as often.
-	$(call SECONDS_OF,GOGC=200 CGO_ENABLED=1 go test -trimpath -race -gcflags=modernc.org/...=-race=false -vet=off -ldflags "-s -w" -shuffle=on -p 3 -timeout 40m ./test/... ./...,all tests)
+	@# One more package at a time than there are processors, because tests wait a lot; the longest begins first.
+	$(call SECONDS_OF,$(GO_TEST) -p 3 ./test/conformance $$(go list ./... | grep -v -e /test/conformance -e /test/e2e),tests of packages)
+	@# By themselves: they start whole clusters, which compilers and other tests beside them would keep from answering in time.
+	$(call SECONDS_OF,$(GO_TEST) ./test/e2e,end-to-end tests)
 
 .PHONY: cover
 cover: kubernetes ## Show how much of internal/ all tests together run, end-to-end tests included
