@@ -83,7 +83,9 @@ const importTable = `
 
 	# What runs in clusters is kept in SQL, and collected by watching them; no reconciler of KQueen's own objects reads it.
 	platform/database, PLAIN < clusters/inventory;
-	API, PLAIN, clusters/inventory < clusters/collector;
+	# Lists of clusters are read in one way, and looked at in several.
+	PLAIN < clusters/listing;
+	API, clusters/inventory, clusters/listing < clusters/collector;
 
 	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
 	# those, so that a new one changes no reconciler.
@@ -240,7 +242,8 @@ var guards = []guard{
 			"engine":              "hands the *rest.Config of the admin plane to package app",
 			"app":                 "starts the manager of the admin plane",
 			"bench":               "measures without what it measures",
-			"clusters/collector":  "lists and watches clusters of others with bounds on bytes, items and time that no client library has",
+			"clusters/listing":    "lists clusters of others with bounds on bytes, items and time that no client library has",
+			"clusters/collector":  "has a configuration handed in, of which clusters/listing makes connections",
 		},
 	},
 	{

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 var (
@@ -368,7 +369,7 @@ apiserver_request_total{junk
 	if _, err := deprecatedAPIs(strings.NewReader("apiserver_requested_deprecated_apis{junk\n")); err == nil {
 		t.Error("what cannot be parsed is no error")
 	}
-	if _, err := deprecatedAPIs(&capped{r: strings.NewReader(metrics), left: 300}); err == nil {
+	if _, err := deprecatedAPIs(&listing.Capped{Reader: strings.NewReader(metrics), Left: 300}); err == nil {
 		t.Error("what is too large is no error")
 	}
 }

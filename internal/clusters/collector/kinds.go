@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 // resourceKind is a resource of the Kubernetes API that is watched.
@@ -30,9 +31,9 @@ type observed struct {
 
 func (r *resourceKind) accept(as string) string {
 	if r.metaOnly {
-		return fmt.Sprintf(acceptMeta, as)
+		return listing.Metadata(as)
 	}
-	return acceptJSON
+	return listing.JSON
 }
 
 // resourceKinds are what is watched in each cluster.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 // session watches one cluster with one credential. Its goroutines end with the context of run.
@@ -67,7 +68,7 @@ func (s *session) run(ctx context.Context) {
 	if src == nil {
 		return
 	}
-	defer src.close()
+	defer src.Close()
 	all.Go(func() { s.probe(ctx, src) })
 	all.Go(func() { s.measure(ctx, src) })
 	var first sync.WaitGroup
@@ -141,7 +142,7 @@ func (s *session) follow(ctx context.Context, src *source, r *resourceKind, trie
 		}
 		again := pause.Step()
 		switch {
-		case err == nil || errors.Is(err, errExpired):
+		case err == nil || errors.Is(err, listing.ErrExpired):
 		case skips(err):
 			s.state.skip(r.name, err)
 			again = s.limits.Again/2 + again
@@ -156,7 +157,7 @@ func (s *session) follow(ctx context.Context, src *source, r *resourceKind, trie
 
 // skips says whether an error means that a kind cannot be read, as long as nothing changes in the cluster, while all others can.
 func skips(err error) bool {
-	return errors.Is(err, errForbidden) || errors.Is(err, errAbsent) || errors.Is(err, errTooMany)
+	return errors.Is(err, listing.ErrForbidden) || errors.Is(err, listing.ErrAbsent) || errors.Is(err, listing.ErrTooMany)
 }
 
 // list reads a resource whole. One that the cluster does not have is empty.
@@ -171,7 +172,7 @@ func (s *session) list(ctx context.Context, src *source, r *resourceKind) (strin
 		return s.turn(ctx)
 	}
 	version, err := src.list(ctx, r, turn, func(raw []byte) error { return s.ledger.take(r, raw, in) })
-	if err != nil && !errors.Is(err, errAbsent) {
+	if err != nil && !errors.Is(err, listing.ErrAbsent) {
 		s.ledger.fail(r)
 		return "", err
 	}
@@ -234,7 +235,7 @@ func (s *session) watch(ctx context.Context, src *source, r *resourceKind, versi
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, errExpired) || skips(err):
+		case errors.Is(err, listing.ErrExpired) || skips(err):
 			return err
 		case err != nil:
 			s.state.trouble(r.name, err)
@@ -263,7 +264,7 @@ func (s *session) frame(ctx context.Context, r *resourceKind, f frame) error {
 	switch f.Type {
 	case added, modified:
 		if s.ledger.size(r) > s.limits.Objects {
-			return errTooMany
+			return listing.ErrTooMany
 		}
 		err = s.ledger.take(r, f.Object, nil)
 	case deleted:

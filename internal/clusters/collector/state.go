@@ -3,15 +3,13 @@ package collector
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"net"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"kqueen.io/kqueen/internal/clusters/listing"
 	"kqueen.io/kqueen/internal/platform/text"
 )
 
@@ -48,7 +46,7 @@ func newState(kinds []*resourceKind) *state {
 func (s *state) trouble(what string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.troubles[what] = reason(err)
+	s.troubles[what] = listing.Reason(err)
 	if what == version && s.reached {
 		s.reached, s.reach = false, make(chan struct{})
 	}
@@ -60,11 +58,11 @@ func (s *state) skip(what string, err error) {
 	defer s.mu.Unlock()
 	delete(s.awaited, what)
 	delete(s.troubles, what)
-	if errors.Is(err, errAbsent) {
+	if errors.Is(err, listing.ErrAbsent) {
 		delete(s.skipped, what) // there is none: nothing is missing
 		return
 	}
-	s.skipped[what] = reason(err)
+	s.skipped[what] = listing.Reason(err)
 }
 
 // clear notes that something is watched.
@@ -141,20 +139,6 @@ func said(begin string, reasons map[string]string) string {
 		parts = append(parts, strings.Join(whose[why], ", ")+": "+why)
 	}
 	return text.Cut(text.Line(begin+strings.Join(parts, "; ")), 2*maxMessage)
-}
-
-// reason says why in words that stay the same while the cause does: without the ports of connections.
-func reason(err error) string {
-	if request, ok := errors.AsType[*url.Error](err); ok {
-		err = request.Err
-	}
-	if network, ok := errors.AsType[*net.OpError](err); ok {
-		return text.Cut(text.Line(fmt.Sprintf("%s: %v", network.Op, network.Err)), maxMessage)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "the API server did not answer in time"
-	}
-	return text.Cut(text.Line(err.Error()), maxMessage)
 }
 
 // turns bound how many pages are read at once over all clusters, and so the memory that they take. A cluster has one at a time, and none

@@ -1,4 +1,4 @@
-package collector
+package listing
 
 import (
 	"encoding/json"
@@ -7,24 +7,24 @@ import (
 	"io"
 )
 
-// page is what an answer to a list says beside its objects.
-type page struct {
-	version, next string
-	items         int
+// Page is what an answer to a list says beside its objects.
+type Page struct {
+	Version, Next string
+	Items         int
 }
 
-// readPage hands the objects of an answer over one by one: an answer of tiny objects would take many times its size as a whole. An object
+// ReadPage hands the objects of an answer over one by one: an answer of tiny objects would take many times its size as a whole. An object
 // is valid until each returns. most is how many there may be.
-func readPage(answer io.Reader, most int, each func([]byte) error) (page, error) {
-	var out page
+func ReadPage(answer io.Reader, most int, each func([]byte) error) (Page, error) {
+	var out Page
 	d := json.NewDecoder(answer)
 	if err := reading(delimiter(d, '{')); err != nil {
-		return page{}, err
+		return Page{}, err
 	}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return page{}, reading(err)
+			return Page{}, reading(err)
 		}
 		switch key {
 		case "items":
@@ -35,19 +35,19 @@ func readPage(answer io.Reader, most int, each func([]byte) error) (page, error)
 				Continue        string `json:"continue"`
 			}
 			err = reading(d.Decode(&meta))
-			out.version, out.next = meta.ResourceVersion, meta.Continue
+			out.Version, out.Next = meta.ResourceVersion, meta.Continue
 		default:
 			var skipped json.RawMessage
 			err = reading(d.Decode(&skipped))
 		}
 		if err != nil {
-			return page{}, err
+			return Page{}, err
 		}
 	}
 	return out, reading(delimiter(d, '}')) // else the answer was cut
 }
 
-func (p *page) readItems(d *json.Decoder, most int, each func([]byte) error) error {
+func (p *Page) readItems(d *json.Decoder, most int, each func([]byte) error) error {
 	first, err := d.Token()
 	if err != nil {
 		return reading(err)
@@ -63,8 +63,8 @@ func (p *page) readItems(d *json.Decoder, most int, each func([]byte) error) err
 		if err := d.Decode(&item); err != nil {
 			return reading(err)
 		}
-		if p.items++; p.items > most {
-			return errTooMany
+		if p.Items++; p.items > most {
+			return ErrTooMany
 		}
 		if err := each(item); err != nil {
 			return err
@@ -89,4 +89,20 @@ func reading(err error) error {
 		return nil
 	}
 	return fmt.Errorf("read list: %w", err)
+}
+
+// Capped reads so many bytes and fails with [ErrTooLarge] at the next one.
+type Capped struct {
+	Reader io.Reader
+	Left   int64
+}
+
+// Read implements [io.Reader].
+func (c *Capped) Read(p []byte) (int, error) {
+	if c.Left <= 0 {
+		return 0, ErrTooLarge
+	}
+	n, err := c.Reader.Read(p[:min(int64(len(p)), c.Left)])
+	c.Left -= int64(n)
+	return n, err
 }
