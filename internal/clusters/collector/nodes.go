@@ -4,9 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 // nodeItems returns a node and the programs that it says it runs. proxy is the version of kube-proxy that runs on it, as its pod has
@@ -47,23 +46,11 @@ func nodeItems(n *node, proxy string) []inventory.Item {
 }
 
 func amounts(r resources) inventory.Resources {
-	cpu := amount(r.CPU)
+	cpu := listing.Quantity(r.CPU)
 	return inventory.Resources{CPU: cpu.MilliValue(), Memory: bytesOf(r.Memory), Pods: bytesOf(r.Pods)}
 }
 
 func bytesOf(s string) int64 {
-	q := amount(s)
+	q := listing.Quantity(s)
 	return q.Value()
-}
-
-// amount reads a quantity; what is not one counts as none.
-func amount(s string) resource.Quantity {
-	if len(s) > maxLabel {
-		return resource.Quantity{}
-	}
-	q, err := resource.ParseQuantity(s)
-	if err != nil {
-		return resource.Quantity{}
-	}
-	return q
 }
