@@ -85,7 +85,7 @@ const importTable = `
 	platform/database, PLAIN < clusters/inventory;
 	# Lists of clusters are read in one way, and looked at in several.
 	PLAIN < clusters/listing;
-	clusters/listing < clusters/topology;
+	clusters/listing < clusters/topology, clusters/usage;
 	API, clusters/inventory, clusters/listing < clusters/collector;
 
 	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
