@@ -114,7 +114,7 @@ const importTable = `
 	server/rights, server/body < server/objects;
 	server/rights < server/accounts, server/auditlog;
 	server/rights, workers/addons < server/catalogue;
-	server/rights, clusters/inventory < server/fleet;
+	server/rights, clusters/inventory, clusters/topology, clusters/usage < server/fleet;
 	server/rights, tenancy/issuer < server/secrets;
 	server/accounts < server/pages;
 	server/site, server/kubeapi, server/clusterapi, server/objects, server/catalogue, server/fleet, server/secrets, server/auditlog, server/pages < server;

@@ -99,6 +99,22 @@ func (c *Client) ListInventoryClusters(ctx context.Context, filter InventoryFilt
 	return called[rest.InventoryPage[rest.InventoryCluster]](ctx, c, "listInventoryClusters", filter.query(), nil)
 }
 
+// GetClusterTopology returns what belongs to what in a cluster as it is now, in some namespaces or in all (operation getClusterTopology).
+// The cluster is asked for it: an answer takes up to 20 s.
+func (c *Client) GetClusterTopology(ctx context.Context, organization, cluster string, namespaces ...string) (*rest.ClusterTopology, error) {
+	query := url.Values{}
+	if len(namespaces) > 0 {
+		query["namespace"] = namespaces
+	}
+	return called[rest.ClusterTopology](ctx, c, "getClusterTopology", query, nil, organization, cluster)
+}
+
+// GetClusterUsage returns what the nodes of a cluster have, what pods ask of them, and what is used where that is measured, as it is now
+// (operation getClusterUsage). The cluster is asked for it: an answer takes up to 20 s.
+func (c *Client) GetClusterUsage(ctx context.Context, organization, cluster string) (*rest.ClusterUsage, error) {
+	return called[rest.ClusterUsage](ctx, c, "getClusterUsage", nil, nil, organization, cluster)
+}
+
 // ExportInventory returns all rows of a list, which is named by its operation, such as listInventoryImages, in a format: csv, or
 // of images cyclonedx. The second result has how well the clusters are known. With digests it is searchInventoryContainers.
 func (c *Client) ExportInventory(ctx context.Context, operation string, filter InventoryFilter, search *rest.InventorySearch, format string) ([]byte, rest.InventoryAsOf, error) {

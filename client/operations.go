@@ -71,6 +71,8 @@ var operations = map[string]Operation{
 	"listInventoryCertificates":    {Method: http.MethodGet, Path: "/inventory/certificates"},
 	"listInventoryFindings":        {Method: http.MethodGet, Path: "/inventory/findings"},
 	"listInventoryClusters":        {Method: http.MethodGet, Path: "/inventory/clusters"},
+	"getClusterTopology":           {Method: http.MethodGet, Path: "/organizations/{organization}/clusters/{cluster}/topology"},
+	"getClusterUsage":              {Method: http.MethodGet, Path: "/organizations/{organization}/clusters/{cluster}/usage"},
 	"verifyAudit":                  {Method: http.MethodPost, Path: "/audit/verification"},
 	"setIdentityProviderSecret":    {Method: http.MethodPut, Path: "/identityproviders/{identityProvider}/secret"},
 	"getProvisionerCredentials":    {Method: http.MethodGet, Path: "/organizations/{organization}/provisioners/{provisioner}/credentials"},

@@ -20,6 +20,7 @@ var spelledByOthers = map[string]string{
 // instants are the times whose names do not end in At, and why.
 var instants = map[string]string{
 	"AuditRecord.time":      "records are stored and exported with it",
+	"ClusterNow.asOf":       "the same, of one cluster that was asked",
 	"InventoryCluster.asOf": "the word of every answer about clusters for when it is known",
 	"InventoryPlace.asOf":   "as of a cluster",
 	"InventoryPlace.since":  "an interval's begin, as the inventory is asked: since and until",

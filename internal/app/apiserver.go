@@ -160,7 +160,7 @@ func (a *App) assemble(
 			return a.supervisor.Folder(string(plane), controlplane.AuditDir)
 		},
 		Key: cursors, Version: a.Version, Log: d.log, Now: time.Now, Ready: readiness(&a.serving), Metrics: d.measured(),
-		Inventory: d.asked(),
+		Inventory: d.asked(), Reach: reach(a.connections.Load()),
 	})
 	return err
 }

@@ -19,7 +19,9 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/collector"
+	"kqueen.io/kqueen/internal/clusters/connection"
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/listing"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/database"
@@ -123,6 +125,20 @@ func (d *apiServer) addInventory(mgr ctrl.Manager, a *App) error {
 		return err
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { d.prune(ctx); return nil }))
+}
+
+// reach is how clusters are asked for what belongs to what in them, and for their use.
+func reach(by *connection.Connections) fleet.Reach {
+	return func(ctx context.Context, c *v1alpha1.Cluster, within listing.Bounds) (*listing.Client, error) {
+		config, err := by.Config(ctx, c)
+		if errors.Is(err, connection.ErrNoCredentials) {
+			return nil, fleet.ErrNotReady
+		}
+		if err != nil {
+			return nil, err
+		}
+		return listing.New(config, within)
+	}
 }
 
 // inFleet are the UIDs of the clusters that are in the store and have not left.

@@ -132,6 +132,7 @@ func matrixOfInventory() map[string]route {
 		"listInventoryImages": {from: signedIn}, "listInventoryContainers": {from: signedIn}, "listInventoryBinaries": {from: signedIn},
 		"listInventoryNodes": {from: signedIn}, "listInventoryWorkloads": {from: signedIn}, "listInventoryCertificates": {from: signedIn},
 		"listInventoryFindings": {from: signedIn}, "listInventoryClusters": {from: signedIn},
+		"getClusterTopology": {from: "viewer"}, "getClusterUsage": {from: "viewer"},
 		"searchInventoryContainers": {from: signedIn, body: `{"digests":["sha256:0123456789012345678901234567890123456789012345678901234567890123"]}`},
 	}
 }

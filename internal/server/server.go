@@ -61,6 +61,8 @@ type Config struct {
 	Addons catalogue.Addons
 	// Inventory is what was observed in clusters; nil where none is kept.
 	Inventory *fleet.Store
+	// Reach is the way to what clusters themselves are asked.
+	Reach fleet.Reach
 	// ClusterLog opens the audit logs of clusters' own API servers.
 	ClusterLog auditlog.ClusterLog
 	// Answers are kept for callers who ask again.
@@ -150,7 +152,7 @@ func register(api huma.API, c Config, callers client.WithWatch, before *chain.Ch
 	accounts.Register(api, accounts.Config{Access: c.Access, Flows: flows, Providers: providers, Callers: callers, Rights: may})
 	auditlog.Register(api, c.Audit, may, before.Streams, c.Own, c.ClusterLog)
 	catalogue.Register(api, callers, may, c.Addons)
-	fleet.Register(api, c.Inventory, may, c.Now)
+	fleet.Register(api, fleet.Config{Store: c.Inventory, Callers: callers, Rights: may, Reach: c.Reach, Now: c.Now})
 	return nil
 }
 

@@ -62,6 +62,8 @@ type fixture struct {
 	cached  client.Reader
 	// observed is what was seen in clusters.
 	observed observations
+	// asked are the clusters that were asked themselves.
+	asked askedClusters
 	// key is what the server proves its forms and cursors with.
 	key []byte
 	// starting says that the server is not ready.
@@ -226,7 +228,7 @@ func (h *fixture) open(t *testing.T) {
 	}
 	h.api, err = New(Config{
 		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog, Addons: someAddons{cached}, Adopted: someAdopted{}, Inventory: &fleet.Store{Rows: &h.observed, Comparisons: &h.observed},
-		Lead: h.lead, Ended: h.ended, Address: func() (string, []byte) { return "https://192.0.2.1:8443", []byte("authority") },
+		Reach: h.asked.reach(t), Lead: h.lead, Ended: h.ended, Address: func() (string, []byte) { return "https://192.0.2.1:8443", []byte("authority") },
 		Plane: plane, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, h.plane, time.Now),
 		Key: h.key, Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Ready: h.isReady,
 	})

@@ -1,5 +1,6 @@
 // Package fleet answers questions about what runs in all clusters over the REST API: images, containers, versions, nodes,
-// workloads, certificates and findings, now and before. The rows are those of a store, as package inventory keeps them.
+// workloads, certificates and findings, now and before. The rows are those of a store, as package inventory keeps them. Two questions
+// are about one cluster, and are asked of it while the caller waits: what belongs to what in it, and what of it is used.
 //
 // It hides which clusters a caller may ask about, which the API server of the admin plane says organization by organization, and
 // how rows become pages, CSV and CycloneDX. What runs in clusters is written by their tenants: no text of theirs becomes a formula of a
@@ -13,9 +14,11 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/platform/share"
 	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/problem"
 	"kqueen.io/kqueen/internal/server/rights"
@@ -45,6 +48,17 @@ type Store struct {
 	Comparisons
 }
 
+// Config is what the operations stand on.
+type Config struct {
+	// Store is nil where no inventory is kept.
+	Store *Store
+	// Callers makes each call as the caller that its context names.
+	Callers client.Client
+	Rights  *rights.Rights
+	Reach   Reach
+	Now     func() time.Time
+}
+
 type handler struct {
 	store   *Store
 	allow   allowing
@@ -52,9 +66,10 @@ type handler struct {
 	exports exports
 }
 
-// Register adds the operations to an API. store is nil where no inventory is kept.
-func Register(api huma.API, store *Store, r *rights.Rights, now func() time.Time) {
-	h := &handler{store: store, allow: r.Allows, now: now}
+// Register adds the operations to an API.
+func Register(api huma.API, c Config) {
+	h := &handler{store: c.Store, allow: c.Rights.Allows, now: c.Now}
+	(&live{c.Callers, c.Rights, c.Reach, c.Now, share.New(questionsOfAll, questionsOfOne, 0)}).register(api)
 	h.registerImages(api)
 	h.registerBinaries(api)
 	h.registerItems(api)
