@@ -46,6 +46,7 @@ func commandOf() map[string]string {
 		"listInventoryImages": "inventory images", "listInventoryContainers": "inventory containers", "searchInventoryContainers": "inventory who-runs",
 		"listInventoryBinaries": "inventory binaries", "listInventoryNodes": "inventory nodes", "listInventoryWorkloads": "inventory workloads",
 		"listInventoryCertificates": "inventory certificates", "listInventoryFindings": "inventory findings", "listInventoryClusters": "inventory clusters",
+		"getClusterTopology": "inventory topology", "getClusterUsage": "inventory usage",
 		"listAddons": "addon list", "listClusterAddons": "cluster addon list",
 
 		"issueCredential": "cluster credential", "issueKubeconfig": "cluster kubeconfig", "breakGlass": "cluster kubeconfig",

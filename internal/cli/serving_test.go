@@ -143,6 +143,7 @@ func (s *servers) open(dir string, after func(func())) (*served, error) {
 		Adopted:    adopting(s.t, config),
 		Address:    func() (string, []byte) { return "https://kqueen.example", authority },
 		Inventory:  &fleet.Store{Rows: observed{}, Comparisons: observed{}},
+		Reach:      answering(s.t),
 		ClusterLog: func(context.Context, types.UID) (*os.Root, error) { return nil, os.ErrNotExist },
 	})
 	if err != nil {

@@ -19,16 +19,19 @@ organizations that you belong to: images, containers, versions of Kubernetes'
 programs, nodes, workloads, certificates, and what deserves attention.
 
 --at asks as of a time. Clusters that cannot be reached are shown as they were
-seen last; the column AS OF says so, and "kqueen inventory clusters" why.`,
+seen last; the column AS OF says so, and "kqueen inventory clusters" why. topology
+and usage ask one cluster itself, as it is now.`,
 		Example: `  kqueen inventory images -A
   kqueen inventory who-runs nginx:1.27 -A
   kqueen inventory binaries -A --component kubelet --version '<1.35' --places
   kqueen inventory images --between 'last monday,now'
-  kqueen inventory findings -A --fail-on critical`,
+  kqueen inventory findings -A --fail-on critical
+  kqueen inventory topology --cluster shop -n web
+  kqueen inventory usage --cluster shop`,
 	}
 	command.Group(cmd)
 	cmd.AddCommand(newImagesCommand(e), newContainersCommand(e), newWhoRunsCommand(e), newBinariesCommand(e), newNodesCommand(e), newWorkloadsCommand(e),
-		newCertificatesCommand(e), newFindingsCommand(e), newClustersCommand(e))
+		newCertificatesCommand(e), newFindingsCommand(e), newClustersCommand(e), newTopologyCommand(e), newUsageCommand(e))
 	return cmd
 }
 
