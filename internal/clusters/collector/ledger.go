@@ -84,13 +84,13 @@ func newLedger(kinds []*resourceKind) *ledger {
 // intern returns the one copy of a text that many objects have.
 func intern(s string) string { return unique.Make(s).Value() }
 
-// listing is a list that is being read.
-type listing struct {
+// reading is a list that is being read.
+type reading struct {
 	seen map[string]bool // UIDs
 }
 
 // begin starts a list of a resource. The kinds that it alone contributes to are handed over whole after it.
-func (l *ledger) begin(r *resourceKind) *listing {
+func (l *ledger) begin(r *resourceKind) *reading {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, kind := range r.kinds {
@@ -104,11 +104,11 @@ func (l *ledger) begin(r *resourceKind) *listing {
 		}
 	}
 	l.resources[r.name].tried, l.resources[r.name].listed = false, false
-	return &listing{seen: map[string]bool{}}
+	return &reading{seen: map[string]bool{}}
 }
 
 // take observes an object, in JSON. in is the list that it is from, nil for a watch.
-func (l *ledger) take(r *resourceKind, raw []byte, in *listing) error {
+func (l *ledger) take(r *resourceKind, raw []byte, in *reading) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o, err := r.decode(l.joins, raw)
@@ -241,7 +241,7 @@ func (l *ledger) removeUID(resource, uid string) error {
 
 // finish ends a list that was read to its end. It returns the resources that have to be listed once more, so that what could not be
 // handed over whole before can be.
-func (l *ledger) finish(r *resourceKind, in *listing) ([]string, error) {
+func (l *ledger) finish(r *resourceKind, in *reading) ([]string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h := l.resources[r.name]

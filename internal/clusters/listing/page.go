@@ -63,7 +63,7 @@ func (p *Page) readItems(d *json.Decoder, most int, each func([]byte) error) err
 		if err := d.Decode(&item); err != nil {
 			return reading(err)
 		}
-		if p.Items++; p.items > most {
+		if p.Items++; p.Items > most {
 			return ErrTooMany
 		}
 		if err := each(item); err != nil {
