@@ -139,7 +139,7 @@ func TestUnansweredClusters(t *testing.T) {
 	says := func(status int, message string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
-			_ = json.NewEncoder(w).Encode(map[string]string{"message": message}) //nolint:errchkjson // a test
+			_ = json.NewEncoder(w).Encode(map[string]string{"message": message})
 		})
 	}
 	for name, c := range map[string]struct {

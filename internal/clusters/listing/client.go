@@ -153,7 +153,7 @@ func InTime(ctx context.Context, err error) error {
 // JSON is what a call accepts.
 const JSON = "application/json"
 
-// Metadata is what a call accepts that asks for metadata alone, such as as a PartialObjectMetadataList; a server that does not know it
+// Metadata is what a call accepts that asks for metadata alone, for example as a PartialObjectMetadataList; a server that does not know it
 // answers in full.
 func Metadata(as string) string {
 	return "application/json;as=" + as + ";g=meta.k8s.io;v=v1,application/json"

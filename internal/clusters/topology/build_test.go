@@ -67,6 +67,7 @@ func whole(kinds ...string) map[string]bool {
 
 func TestBuild(t *testing.T) {
 	web := map[string]string{"app": "web"}
+	twice := []func(*Object){naming(Uses, "Secret", "s"), naming(Uses, "Secret", "s")}
 	for name, c := range map[string]struct {
 		listed Listed
 		want   []string
@@ -99,7 +100,7 @@ func TestBuild(t *testing.T) {
 			Listed{Objects: []Object{obj("Ingress.networking.k8s.io/i", naming(RoutesTo, "Service", "s"))}, Whole: whole("Service."), Namespaces: []string{"other"}},
 			[]string{"Referenced Service/ns/s", "Ingress.networking.k8s.io/ns/i RoutesTo Service/ns/s"},
 		},
-		"TwiceIsOnce": {Listed{Objects: []Object{obj("Pod/a", naming(Uses, "Secret", "s"), naming(Uses, "Secret", "s")), obj("Pod/a")}}, []string{"Referenced Secret/ns/s", "Pod/ns/a Uses Secret/ns/s"}},
+		"TwiceIsOnce": {Listed{Objects: []Object{obj("Pod/a", twice...), obj("Pod/a")}}, []string{"Referenced Secret/ns/s", "Pod/ns/a Uses Secret/ns/s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Build(c.listed, Caps{})
@@ -153,8 +154,8 @@ func TestSelectors(t *testing.T) {
 func TestCaps(t *testing.T) {
 	var many []Object
 	for i := range 300 {
-		many = append(many, obj(fmt.Sprintf("Pod/p%03d", i), labeledAs(labels.Set{"app": "web"}), naming(Uses, "Secret", fmt.Sprintf("s%d", i))))
-		many = append(many, obj(fmt.Sprintf("Service/s%03d", i), selecting(plainSelector(labels.Set{"app": "web"}))))
+		many = append(many, obj(fmt.Sprintf("Pod/p%03d", i), labeledAs(labels.Set{"app": "web"}), naming(Uses, "Secret", fmt.Sprintf("s%d", i))),
+			obj(fmt.Sprintf("Service/s%03d", i), selecting(plainSelector(labels.Set{"app": "web"}))))
 	}
 	for name, c := range map[string]struct {
 		caps Caps
