@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,48 @@ var images = []struct{ short, full string }{
 	{"quay.io/prometheus/prometheus:v3.1.0", "quay.io/prometheus/prometheus:v3.1.0"},
 	{"registry.example.com:5000/team/app:1.2.3", "registry.example.com:5000/team/app:1.2.3"},
 }
+
+// anyImage is what a pod may run: one of those that every cluster has, or one of applications, whose tags move on as pods come.
+func (c *Cluster) anyImage() string {
+	if c.random.IntN(4) == 0 {
+		return images[c.random.IntN(len(images))].short
+	}
+	app := c.random.IntN(applications)
+	return fmt.Sprintf("registry.example.com:5000/team-%d/app-%d:1.%d.%d", app%20, app, c.made/tagEvery, app%3)
+}
+
+// applications is how many there are, and tagEvery after how many pods of a cluster theirs have another tag.
+const (
+	applications = 400
+	tagEvery     = 500
+)
+
+// Run has all pods run that do not, as after a while in which nothing changes.
+func (c *Cluster) Run() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(c.objects["pods"])) {
+		if c.pod(name).Spec.NodeName == "" {
+			c.changePod(name)
+		}
+	}
+}
+
+// Upgrade has so many nodes run another kubelet.
+func (c *Cluster) Upgrade(nodes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	names := slices.Sorted(maps.Keys(c.objects["nodes"]))
+	for range min(nodes, len(names)) {
+		name := names[c.random.IntN(len(names))]
+		node := c.node(name)
+		node.Status.NodeInfo.KubeletVersion = kubelets[c.random.IntN(len(kubelets))]
+		c.put("nodes", name, string(node.UID), "MODIFIED", node, &node.ObjectMeta)
+	}
+}
+
+// kubelets are the versions that nodes get when they are upgraded.
+var kubelets = []string{"v1.35.2", "v1.35.4", "v1.36.1", Version}
 
 // Churn makes so many changes: pods come, run another image, get a node, or go.
 func (c *Cluster) Churn(changes int) {
@@ -48,14 +91,10 @@ func (c *Cluster) Churn(changes int) {
 }
 
 func (c *Cluster) anyPod() (string, bool) {
-	var names []string
-	for name := range c.objects["pods"] {
-		names = append(names, name)
-	}
+	names := slices.Sorted(maps.Keys(c.objects["pods"])) // the same for the same seed
 	if len(names) == 0 {
 		return "", false
 	}
-	slices.Sort(names) // the same for the same seed
 	return names[c.random.IntN(len(names))], true
 }
 
@@ -82,13 +121,13 @@ func (c *Cluster) putPod() {
 	pod.Status.Phase = corev1.PodPending
 	for i := range 1 + c.random.IntN(2) {
 		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
-			Name: fmt.Sprintf("c%d", i), Image: images[c.random.IntN(len(images))].short,
+			Name: fmt.Sprintf("c%d", i), Image: c.anyImage(),
 			// What takes place and is not looked at.
 			Env: []corev1.EnvVar{{Name: "SETTING", Value: strings.Repeat("x", 200)}},
 		})
 	}
 	if c.random.IntN(5) == 0 {
-		pod.Spec.InitContainers = []corev1.Container{{Name: "prepare", Image: images[c.random.IntN(len(images))].short}}
+		pod.Spec.InitContainers = []corev1.Container{{Name: "prepare", Image: c.anyImage()}}
 	}
 	c.put("pods", name, string(pod.UID), "ADDED", pod, &pod.ObjectMeta)
 }
@@ -101,13 +140,21 @@ func (c *Cluster) pod(name string) *corev1.Pod {
 	return pod
 }
 
+func (c *Cluster) node(name string) *corev1.Node {
+	node := &corev1.Node{}
+	if json.Unmarshal(c.objects["nodes"][name].body, node) != nil {
+		return &corev1.Node{} // it was written by this package
+	}
+	return node
+}
+
 // changePod runs a pod that does not run, or gives one that does another image, as a user may.
 func (c *Cluster) changePod(name string) {
 	pod := c.pod(name)
 	if pod.Spec.NodeName == "" {
 		pod.Spec.NodeName, pod.Status.Phase = fmt.Sprintf("node-%d", c.random.IntN(max(len(c.objects["nodes"]), 1))), corev1.PodRunning
 	} else {
-		pod.Spec.Containers[0].Image = images[c.random.IntN(len(images))].short
+		pod.Spec.Containers[0].Image = c.anyImage()
 	}
 	pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = ran(pod.Spec.Containers), ran(pod.Spec.InitContainers)
 	c.put("pods", name, string(pod.UID), "MODIFIED", pod, &pod.ObjectMeta)
@@ -159,5 +206,19 @@ func (c *Cluster) Truth() []Container {
 		}
 	}
 	slices.SortFunc(out, func(a, b Container) int { return cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Name, b.Name)) })
+	return out
+}
+
+// Kubelet is what a node says that it runs.
+type Kubelet struct{ Node, Version string }
+
+// Kubelets is those of all nodes that there are, sorted.
+func (c *Cluster) Kubelets() []Kubelet {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []Kubelet
+	for _, name := range slices.Sorted(maps.Keys(c.objects["nodes"])) {
+		out = append(out, Kubelet{Node: name, Version: c.node(name).Status.NodeInfo.KubeletVersion})
+	}
 	return out
 }

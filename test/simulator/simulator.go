@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -51,12 +52,7 @@ func New(seed uint64, clusters, nodes, pods int) *Fleet {
 
 // Names are those of the clusters, sorted.
 func (f *Fleet) Names() []string {
-	var names []string
-	for name := range f.clusters {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(f.clusters))
 }
 
 // Cluster returns one of them, nil for a name that is none.
@@ -204,12 +200,7 @@ func (c *Cluster) list(resource, token string, limit int) (*list, error) {
 	case token == "":
 		c.lists++
 		left = rest{version: c.version}
-		var names []string
-		for name := range c.objects[resource] {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(c.objects[resource])) {
 			left.items = append(left.items, c.objects[resource][name].body)
 		}
 	case !ok:
