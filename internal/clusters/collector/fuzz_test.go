@@ -8,7 +8,7 @@ func FuzzObjects(f *testing.F) {
 	f.Add(`{"metadata":{"uid":"u"},"data":{"tls.crt":"LS0tLS1CRUdJTg=="},"type":"Warning","involvedObject":{"name":"n"},"lastTimestamp":"2026-01-01T00:00:00Z"}`)
 	f.Fuzz(func(t *testing.T, raw string) {
 		kinds := resourceKinds(true)
-		l := newLedger(kinds)
+		l := newLedger(kinds, 1<<30)
 		for _, r := range kinds {
 			if err := l.take(r, []byte(raw), nil); err != nil {
 				continue

@@ -20,8 +20,10 @@ import (
 // that resource stays, and are listed once more when it can.
 type ledger struct {
 	seed maphash.Seed
+	most int64 // bytes
 
 	mu        sync.Mutex
+	bytes     int64 // of all items, in JSON
 	resources map[string]*holding
 	kinds     map[inventory.Kind]*gathering
 	joins     *joins
@@ -31,6 +33,7 @@ type ledger struct {
 // holding is what one resource holds.
 type holding struct {
 	objects map[string]entry // by UID
+	bytes   int64
 	// tried says that the first list has ended, and listed that it has ended well.
 	tried, listed bool
 	// ever says that one was listed to its end.
@@ -38,8 +41,9 @@ type holding struct {
 }
 
 type entry struct {
-	name string
-	held []held
+	name  string
+	held  []held
+	bytes int64
 }
 
 type held struct {
@@ -62,9 +66,9 @@ type warned struct {
 	last   time.Time
 }
 
-func newLedger(kinds []*resourceKind) *ledger {
+func newLedger(kinds []*resourceKind, most int64) *ledger {
 	l := &ledger{
-		seed: maphash.MakeSeed(), resources: map[string]*holding{}, kinds: map[inventory.Kind]*gathering{}, joins: newJoins(),
+		seed: maphash.MakeSeed(), most: most, resources: map[string]*holding{}, kinds: map[inventory.Kind]*gathering{}, joins: newJoins(),
 		warned: map[inventory.Key]*warned{},
 	}
 	for _, r := range append(slices.Clone(kinds), &ofCluster, &ofMetrics) {
@@ -86,7 +90,8 @@ func intern(s string) string { return unique.Make(s).Value() }
 
 // reading is a list that is being read.
 type reading struct {
-	seen map[string]bool // UIDs
+	seen  map[string]bool // UIDs
+	bytes int64
 }
 
 // begin starts a list of a resource. The kinds that it alone contributes to are handed over whole after it.
@@ -115,33 +120,67 @@ func (l *ledger) take(r *resourceKind, raw []byte, in *reading) error {
 	if err != nil {
 		return err
 	}
+	now, err := l.entryOf(clean(o.name, maxName), o.items)
+	if err != nil {
+		return err
+	}
 	if in != nil {
 		in.seen[o.uid] = true
+		in.bytes += now.bytes
 	}
-	return l.observe(r.name, o.uid, clean(o.name, maxName), o.items, in != nil)
+	if !l.fits(l.resources[r.name], o.uid, now, in) {
+		return errTooMuch
+	}
+	return l.hold(r.name, o.uid, now, o.items, in != nil)
+}
+
+// fits says whether an object may be held, too: what is held waits in memory until the store has it, and the store keeps it. In a list, what
+// was held of the resource before does not count, for it may be gone.
+func (l *ledger) fits(h *holding, uid string, now entry, in *reading) bool {
+	if in != nil {
+		return l.bytes-h.bytes+in.bytes <= l.most
+	}
+	before := h.objects[uid].bytes
+	return now.bytes <= before || l.bytes-before+now.bytes <= l.most
 }
 
 // derive observes what no object says, but the API server itself. part says which of it: what another part said stays.
 func (l *ledger) derive(r *resourceKind, part string, items []inventory.Item) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.observe(r.name, part, "", items, false)
+	return l.observe(r.name, part, "", items)
 }
 
-// observe compares what an object says with what it said before. force hands items over that are the same.
-func (l *ledger) observe(resource, uid, name string, items []inventory.Item, force bool) error {
+// observe takes what is said again, or not by an object.
+func (l *ledger) observe(resource, uid, name string, items []inventory.Item) error {
+	now, err := l.entryOf(name, items)
+	if err != nil {
+		return err
+	}
+	return l.hold(resource, uid, now, items, false)
+}
+
+// entryOf is what is kept of items.
+func (l *ledger) entryOf(name string, items []inventory.Item) (entry, error) {
+	out := entry{name: name, held: make([]held, 0, len(items))}
+	for i := range items {
+		encoded, err := json.Marshal(&items[i])
+		if err != nil {
+			return out, fmt.Errorf("digest %s %s: %w", items[i].Key.Kind, items[i].Key.Name, err)
+		}
+		out.bytes += int64(len(encoded))
+		out.held = append(out.held, held{key: internKey(items[i].Key), digest: maphash.Bytes(l.seed, encoded)})
+	}
+	return out, nil
+}
+
+// hold compares what an object says with what it said before. force hands items over that are the same.
+func (l *ledger) hold(resource, uid string, now entry, items []inventory.Item, force bool) error {
 	h := l.resources[resource]
 	before := h.objects[uid]
-	now := entry{name: name}
-	for i := range items {
-		digest, err := l.digest(&items[i])
-		if err != nil {
-			return err
-		}
-		key := internKey(items[i].Key)
-		now.held = append(now.held, held{key: key, digest: digest})
-		at := slices.IndexFunc(before.held, func(b held) bool { return b.key == key })
-		if at < 0 || before.held[at].digest != digest || force {
+	for i, n := range now.held {
+		at := slices.IndexFunc(before.held, func(b held) bool { return b.key == n.key })
+		if at < 0 || before.held[at].digest != n.digest || force {
 			l.set(items[i], at < 0)
 		}
 	}
@@ -150,8 +189,8 @@ func (l *ledger) observe(resource, uid, name string, items []inventory.Item, for
 			l.drop(b.key)
 		}
 	}
-	now.held = slices.Clip(now.held)
 	h.objects[uid] = now
+	l.weigh(h, now.bytes-before.bytes)
 	return l.settleJoins()
 }
 
@@ -160,7 +199,7 @@ func (l *ledger) settleJoins() error {
 	for uid, items := range l.joins.changed {
 		delete(l.joins.changed, uid)
 		if e, ok := l.resources["nodes"].objects[uid]; ok {
-			if err := l.observe("nodes", uid, e.name, items, false); err != nil {
+			if err := l.observe("nodes", uid, e.name, items); err != nil {
 				return err
 			}
 		}
@@ -173,12 +212,10 @@ func internKey(k inventory.Key) inventory.Key {
 	return k
 }
 
-func (l *ledger) digest(item *inventory.Item) (uint64, error) {
-	encoded, err := json.Marshal(item)
-	if err != nil {
-		return 0, fmt.Errorf("digest %s %s: %w", item.Key.Kind, item.Key.Name, err)
-	}
-	return maphash.Bytes(l.seed, encoded), nil
+// weigh notes that a resource holds so many bytes more.
+func (l *ledger) weigh(h *holding, bytes int64) {
+	h.bytes += bytes
+	l.bytes += bytes
 }
 
 // set gathers an item. Several events have one key: the latest one is told, and it is gone with the last one.
@@ -235,6 +272,7 @@ func (l *ledger) removeUID(resource, uid string) error {
 		l.drop(b.key)
 	}
 	delete(h.objects, uid)
+	l.weigh(h, -e.bytes)
 	l.joins.forget(uid, e.name)
 	return l.settleJoins()
 }

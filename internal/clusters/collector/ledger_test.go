@@ -21,7 +21,7 @@ func ledgerOf(names ...string) (*ledger, map[string]*resourceKind) {
 			by[r.name] = r
 		}
 	}
-	return newLedger(kinds), by
+	return newLedger(kinds, 1<<30), by
 }
 
 // listed has a resource listed with objects in JSON, and returns which have to be listed again.

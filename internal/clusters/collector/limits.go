@@ -33,6 +33,8 @@ type Limits struct {
 	MetricsBytes int64
 	// Objects is how many objects of a resource are looked at: 200,000. Of a resource with more, none is.
 	Objects int
+	// Bytes is how much is kept of what is in a cluster now, in JSON: 256 MiB. Of a resource with which there is more, the rest is left out.
+	Bytes int64
 	// Changes is how many changes a second are taken from a cluster: 500, and ten seconds' worth at once.
 	Changes int
 	// Batch is how many changes are handed to the store before the time to gather has passed: 2,000. While the store does not take
@@ -62,6 +64,7 @@ func (l Limits) withDefaults() Limits {
 	count(&l.ObjectBytes, 4<<20)
 	count(&l.MetricsBytes, 64<<20)
 	count(&l.Objects, 200_000)
+	count(&l.Bytes, 256<<20)
 	count(&l.Changes, 500)
 	count(&l.Batch, 2_000)
 	count(&l.Connections, 24)

@@ -49,7 +49,7 @@ func newSession(c *Collector, cluster inventory.Cluster) *session {
 	kinds := resourceKinds(c.config.Secrets)
 	s := &session{
 		store: c.config.Store, now: c.config.Now, limits: c.config.Limits, turns: c.turns, count: c.measures, cluster: cluster, kinds: kinds,
-		log: c.config.Log.With("organization", cluster.Organization, "cluster", cluster.Name), ledger: newLedger(kinds), state: newState(kinds),
+		log: c.config.Log.With("organization", cluster.Organization, "cluster", cluster.Name), ledger: newLedger(kinds, c.config.Limits.Bytes), state: newState(kinds),
 		rate: rate.NewLimiter(rate.Limit(c.config.Limits.Changes), 10*c.config.Limits.Changes), full: make(chan struct{}, 1), page: make(chan struct{}, 1),
 		relist: map[string]chan struct{}{}, flushed: make(chan struct{}),
 	}
@@ -157,7 +157,7 @@ func (s *session) follow(ctx context.Context, src *source, r *resourceKind, trie
 
 // skips says whether an error means that a kind cannot be read, as long as nothing changes in the cluster, while all others can.
 func skips(err error) bool {
-	return errors.Is(err, listing.ErrForbidden) || errors.Is(err, listing.ErrAbsent) || errors.Is(err, listing.ErrTooMany)
+	return errors.Is(err, listing.ErrForbidden) || errors.Is(err, listing.ErrAbsent) || errors.Is(err, listing.ErrTooMany) || errors.Is(err, errTooMuch)
 }
 
 // list reads a resource whole. One that the cluster does not have is empty.

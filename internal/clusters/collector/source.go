@@ -18,6 +18,8 @@ import (
 	"kqueen.io/kqueen/internal/platform/text"
 )
 
+var errTooMuch = errors.New("with it the cluster has more bytes than KQueen keeps of one")
+
 // source speaks to one API server within limits. It is safe for concurrent use.
 type source struct {
 	*listing.Client
