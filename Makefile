@@ -99,10 +99,11 @@ cover: kubernetes ## Show how much of internal/ all tests together run, end-to-e
 	@go tool covdata percent -i=$(BIN)/cover -pkg="$$(go list ./internal/... | paste -sd,)" | sort
 
 .PHONY: soak
-soak: kubernetes ## Kill and stop programs under load for FOR=30m, then run the long forms of tests: crashes, floods, clusters at once, a fault at every call
+soak: kubernetes ## Kill and stop programs under load for FOR=30m, then run the long forms of tests: crashes, floods, clusters at once, the inventory at scale, a fault at every call
 	@echo "Soaking; docs/development/soak.md says what this does"
 	KQUEEN_E2E_SOAK=$${FOR:-30m} go test -trimpath -v -timeout 24h ./test/e2e -run 'TestSoak$$'
 	KQUEEN_E2E_SEEDS=$${SEEDS:-50} KQUEEN_E2E_CLUSTERS=20 KQUEEN_E2E_FLOOD=10000 go test -trimpath -v -timeout 2h ./test/e2e -run 'TestCrashes|TestManyAtOnce|TestMember$$'
+	KQUEEN_TRUTH=full go test -trimpath -v -timeout 3h ./internal/clusters/collector -run 'TestTruthAtScale$$'
 	KQUEEN_FAULTS=all go test -trimpath -timeout 2h ./internal/... -run UnderFaults
 
 .PHONY: upgrade

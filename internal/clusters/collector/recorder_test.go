@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -14,8 +15,6 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -27,12 +26,25 @@ import (
 	"kqueen.io/kqueen/internal/clusters/collector"
 	"kqueen.io/kqueen/internal/clusters/inventory"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/platform/database/databasetest"
 )
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.FromSlogHandler(slog.DiscardHandler)) // without one, controller-runtime prints a stack trace
-	os.Exit(controlplanetest.Run(m))
+	if where := os.Getenv(collectFrom); where != "" {
+		if err := collectForever(where); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(databasetest.Run(withControlPlane{m}))
 }
+
+// withControlPlane runs tests and then stops the API server that they started.
+type withControlPlane struct{ m *testing.M }
+
+func (w withControlPlane) Run() int { return controlplanetest.Run(w.m) }
 
 // recorder is a store in memory that keeps what holds now.
 type recorder struct {
@@ -273,9 +285,7 @@ func collect(t *testing.T, limits collector.Limits, connect func(name string) *r
 // put writes a Cluster and has the collector look at it.
 func (c *collecting) put(name, uid string, change ...func(*v1alpha1.Cluster)) {
 	c.t.Helper()
-	cluster := &v1alpha1.Cluster{}
-	cluster.Namespace, cluster.Name, cluster.UID = "org-acme", name, types.UID(uid)
-	apimeta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionKubeconfigReady, Status: metav1.ConditionTrue, Reason: "Test"})
+	cluster := connected("org-acme", name, uid)
 	for _, f := range change {
 		f(cluster)
 	}
