@@ -35,12 +35,14 @@ func between[T any](ctx context.Context, s *Store, g *grouping[T], f Filter, fro
 		if err != nil {
 			return err
 		}
-		if err := a.chooseBinaries(ctx, tx); err != nil {
-			return err
-		}
+		narrow := len(clusters) <= s.limits.narrow
 		later := *a
 		later.at = to.UnixMicro()
-		narrow := len(clusters) <= s.limits.narrow
+		for _, one := range []*asked{a, &later} {
+			if err := one.choose(ctx, tx, g.kind, !narrow); err != nil {
+				return err
+			}
+		}
 		begin := &side[T]{grouping: g, asked: a, narrow: narrow, position: position}
 		end := &side[T]{grouping: g, asked: &later, narrow: narrow, position: position}
 		changes, err := merge(ctx, tx, begin, end, a.Limit+1)

@@ -27,6 +27,8 @@ type asked struct {
 	at int64
 	// binaries are those that the filter takes; nil where it takes all.
 	binaries []int64
+	// chosen are the images that the filter takes and that were there then; nil where they are not known.
+	chosen []int64
 	// everySpan says that rows which are closed already are looked at, too.
 	everySpan bool
 	// notable leaves out containers of which no rule says anything.

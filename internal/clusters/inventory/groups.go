@@ -75,10 +75,11 @@ func grouped[T any](ctx context.Context, s *Store, g *grouping[T], f Filter) (pa
 		if err != nil {
 			return err
 		}
-		if err := a.chooseBinaries(ctx, tx); err != nil {
+		narrow := len(clusters) <= s.limits.narrow
+		if err := a.choose(ctx, tx, g.kind, !narrow); err != nil {
 			return err
 		}
-		rows, err := g.read(ctx, tx, a, len(clusters) <= s.limits.narrow, position, a.Limit+1)
+		rows, err := g.read(ctx, tx, a, narrow, position, a.Limit+1)
 		if err != nil {
 			return err
 		}
@@ -173,7 +174,7 @@ func (g *grouping[T]) count(ctx context.Context, q querier, a *asked, narrow boo
 	})
 }
 
-// readSeen sets when groups, which follow each other, were first and last seen in the clusters that the filter takes.
+// readSeen sets when groups were first and last seen in the clusters that the filter takes.
 func (g *grouping[T]) readSeen(ctx context.Context, q querier, a *asked, rows []T) error {
 	if len(rows) == 0 {
 		return nil
@@ -183,12 +184,16 @@ func (g *grouping[T]) readSeen(ctx context.Context, q querier, a *asked, rows []
 		first, last int64
 	}
 	var s statement
-	begin, end := g.key(rows[0]), g.key(rows[len(rows)-1])
+	values := make([]string, 0, len(rows))
+	for _, row := range rows {
+		key := g.key(row)
+		values = append(values, s.tuple(key[0], key[1], key[2]))
+	}
 	columns := strings.Join(g.columns[:], ", ")
-	found, err := collect(ctx, q, `SELECT `+columns+`, MIN(s.first_seen), MAX(s.last_seen) FROM `+g.table+`
+	found, err := collect(ctx, q, `SELECT `+columns+`, MIN(s.first_seen), MAX(s.last_seen) FROM (VALUES `+strings.Join(values, ", ")+`) k CROSS JOIN `+g.table+`
 		CROSS JOIN inventory_seen s CROSS JOIN inventory_clusters c WHERE `+g.condition(a, &s)+` AND `+fmt.Sprintf("s.kind = %d", numbers[g.kind])+`
 		AND s.subject = `+g.table[strings.LastIndex(g.table, " ")+1:]+`.id AND c.id = s.cluster AND s.first_seen <= c.as_of AND `+a.clusters(&s)+`
-		AND (`+columns+`) >= `+s.tuple(begin[0], begin[1], begin[2])+` AND (`+columns+`) <= `+s.tuple(end[0], end[1], end[2])+`
+		AND `+g.columns[0]+` = k.column1 AND `+g.columns[1]+` = k.column2 AND `+g.columns[2]+` = k.column3
 		GROUP BY `+columns, s.args, func(rows *sql.Rows, to *seen) error {
 		return rows.Scan(&to.key[0], &to.key[1], &to.key[2], &to.first, &to.last)
 	})

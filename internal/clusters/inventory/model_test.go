@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -91,7 +92,7 @@ func (f Filter) takesItem(item Item) bool {
 	switch {
 	case item.Container != nil:
 		i := item.Container.Image
-		return (f.Repository == "" || f.Repository == i.Repository) && (f.Tag == "" || f.Tag == i.Tag) &&
+		return (f.Text == "" || strings.Contains(i.Reference, f.Text)) && (f.Repository == "" || f.Repository == i.Repository) && (f.Tag == "" || f.Tag == i.Tag) &&
 			(len(f.Digests) == 0 || slices.Contains(f.Digests, i.Digest))
 	case item.Component != nil:
 		return len(f.Components) == 0 || slices.Contains(f.Components, item.Key.Part)

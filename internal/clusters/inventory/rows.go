@@ -47,7 +47,7 @@ func (s *Store) items(ctx context.Context, name string, kind Kind, f Filter) (pa
 		if err != nil {
 			return err
 		}
-		if err := a.chooseBinaries(ctx, tx); err != nil {
+		if err := a.choose(ctx, tx, kind, len(clusters) > s.limits.narrow); err != nil {
 			return err
 		}
 		found, err := a.find(ctx, tx, kind, clusters, position)
@@ -173,16 +173,16 @@ const crossJoin = " CROSS JOIN "
 // subjects is the tables that lead from images or binaries to the clusters in which they were then, and their conditions. narrow
 // begins with the clusters, which is less work where these are few.
 func (a *asked) subjects(s *statement, kind Kind, narrow bool) (tables string, conditions []string) {
-	table, condition, id := "inventory_images i", (*asked).images, "i.id"
+	table, id := "inventory_images i", "i.id"
 	if kind == KindComponent {
-		table, condition, id = "inventory_binaries b", (*asked).binaryCondition, "b.id"
+		table, id = "inventory_binaries b", "b.id"
 	}
 	tables = table + " CROSS JOIN inventory_seen s CROSS JOIN inventory_clusters c" + crossJoin
 	if narrow {
 		tables = "inventory_clusters c CROSS JOIN inventory_seen s CROSS JOIN " + table + crossJoin
 	}
 	return tables, []string{
-		condition(a, s), fmt.Sprintf("s.kind = %d", numbers[kind]), "s.subject = " + id, "c.id = s.cluster", a.seen(s),
+		a.subjectCondition(s, kind), fmt.Sprintf("s.kind = %d", numbers[kind]), "s.subject = " + id, "c.id = s.cluster", a.seen(s),
 	}
 }
 
