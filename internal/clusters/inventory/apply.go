@@ -38,7 +38,7 @@ func (s *Store) apply(ctx context.Context, c Cluster, changes Changes) error {
 	if w.at <= 0 {
 		return invalid.New("at", "is not a time after 1970; want when it was observed")
 	}
-	if err := s.takeBack(ctx, c.UID); err != nil {
+	if err := s.makeReady(ctx, c.UID); err != nil {
 		return err
 	}
 	if err := s.db.Do(ctx, lock, func(tx *sql.Tx) error { return w.begin(ctx, tx, c) }); err != nil {
@@ -48,6 +48,24 @@ func (s *Store) apply(ctx context.Context, c Cluster, changes Changes) error {
 		if err := s.db.Do(ctx, lock, func(tx *sql.Tx) error { return w.next(ctx, tx) }); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// makeReady removes what stands in the way of changes: what a crash left of others, and history that is too much.
+func (s *Store) makeReady(ctx context.Context, uid string) error {
+	var row clusterRow
+	err := s.read(ctx, func(tx *sql.Tx) (err error) {
+		row, _, err = readCluster(ctx, tx, uid)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case row.pending != 0:
+		return s.takeBack(ctx, uid)
+	case row.bytes > s.limits.bytes:
+		return s.trim(ctx, row)
 	}
 	return nil
 }
@@ -89,7 +107,11 @@ func (w *writing) begin(ctx context.Context, tx *sql.Tx, c Cluster) error {
 		return err
 	}
 	var dropped map[Kind]bool
-	w.plan, dropped, err = diff(rows, w.want, func(kind Kind) int { return w.limits.items - counts[kind] })
+	left := func(kind Kind) int { return w.limits.items - counts[kind] }
+	if row.bytes > w.limits.bytes { // with all that is history removed
+		left = func(Kind) int { return 0 }
+	}
+	w.plan, dropped, err = diff(rows, w.want, left)
 	if err != nil {
 		return err
 	}
@@ -122,7 +144,7 @@ func (w *writing) next(ctx context.Context, tx *sql.Tx) error {
 func (w *writing) write(ctx context.Context, tx *sql.Tx) error {
 	closing := w.plan.close[:min(len(w.plan.close), w.limits.batch)]
 	opening := w.plan.open[:min(len(w.plan.open), w.limits.batch-len(closing))]
-	if err := closeRows(ctx, tx, closing, w.at, w.touched); err != nil {
+	if err := closeRows(ctx, tx, w.cluster.id, closing, w.at, w.touched); err != nil {
 		return fmt.Errorf("close rows: %w", err)
 	}
 	if err := openRows(ctx, tx, w.cluster.id, opening, w.at, w.touched); err != nil {
@@ -202,8 +224,7 @@ func takeBackBatch(ctx context.Context, tx *sql.Tx, uid string, batch int) (more
 			return false, err
 		}
 		if len(ids) > 0 {
-			_, err := tx.ExecContext(ctx, `DELETE FROM inventory_rows WHERE `+numbersIn("id", ids))
-			return true, err
+			return true, removeRows(ctx, tx, row.id, ids)
 		}
 	}
 	for _, kind := range numbers {

@@ -19,12 +19,12 @@ type clusterRow struct {
 	organization, name   string
 	labels               string
 	asOf, ended, pending int64
-	generation           int64
+	generation, bytes    int64
 }
 
 func readCluster(ctx context.Context, tx *sql.Tx, uid string) (row clusterRow, found bool, err error) {
-	err = tx.QueryRowContext(ctx, `SELECT id, organization, name, labels, as_of, ended, pending, generation FROM inventory_clusters WHERE uid = $1`, uid).
-		Scan(&row.id, &row.organization, &row.name, &row.labels, &row.asOf, &row.ended, &row.pending, &row.generation)
+	err = tx.QueryRowContext(ctx, `SELECT id, organization, name, labels, as_of, ended, pending, generation, bytes FROM inventory_clusters WHERE uid = $1`, uid).
+		Scan(&row.id, &row.organization, &row.name, &row.labels, &row.asOf, &row.ended, &row.pending, &row.generation, &row.bytes)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, false, nil
 	}
@@ -175,7 +175,7 @@ func (s *Store) endRows(ctx context.Context, cluster, at int64) error {
 				return err
 			}
 			more = len(rows) == s.limits.batch
-			return closeRows(ctx, tx, rows, at, nil)
+			return closeRows(ctx, tx, cluster, rows, at, nil)
 		})
 		if err != nil {
 			return err

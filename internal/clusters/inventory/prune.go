@@ -47,8 +47,12 @@ func (s *Store) prune(ctx context.Context, before int64) error {
 			return err
 		}
 	}
+	return s.pruneUnused(ctx)
+}
+
+// pruneUnused removes what no row uses. It can only come into use under the lock, which the one who removes it has.
+func (s *Store) pruneUnused(ctx context.Context) error {
 	for _, statement := range unused {
-		// What is not used can only come into use under the lock, which the one who removes it has.
 		if err := s.removeBatches(ctx, statement); err != nil {
 			return err
 		}
@@ -58,21 +62,24 @@ func (s *Store) prune(ctx context.Context, before int64) error {
 
 // unused are statements that select what no row uses.
 var unused = []removal{
-	{"inventory_contents", `SELECT x.id FROM inventory_contents x WHERE NOT EXISTS (SELECT 1 FROM inventory_rows r WHERE r.content = x.id)`, nil},
-	{"inventory_texts", `SELECT x.id FROM inventory_texts x WHERE NOT EXISTS (SELECT 1 FROM inventory_rows r WHERE r.node = x.id)`, nil},
-	{"inventory_images", `SELECT x.id FROM inventory_images x WHERE NOT EXISTS (SELECT 1 FROM inventory_rows r WHERE r.subject = x.id AND r.kind = 1)`, nil},
-	{"inventory_binaries", `SELECT x.id FROM inventory_binaries x WHERE NOT EXISTS (SELECT 1 FROM inventory_rows r WHERE r.subject = x.id AND r.kind = 3)`, nil},
+	{"inventory_contents", `SELECT x.id FROM inventory_contents x WHERE NOT EXISTS (SELECT 1 FROM inventory_rows r WHERE r.content = x.id)`, nil, nil},
+	{"inventory_texts", `SELECT x.id FROM inventory_texts x WHERE NOT EXISTS (SELECT 1 FROM inventory_rows r WHERE r.node = x.id)`, nil, nil},
+	{"inventory_images", `SELECT x.id FROM inventory_images x WHERE NOT EXISTS (SELECT 1 FROM inventory_rows r WHERE r.subject = x.id AND r.kind = 1)`, nil, nil},
+	{"inventory_binaries", `SELECT x.id FROM inventory_binaries x WHERE NOT EXISTS (SELECT 1 FROM inventory_rows r WHERE r.subject = x.id AND r.kind = 3)`, nil, nil},
 }
 
 // removal is rows of a table that are to be removed, by their ids.
 type removal struct {
 	table, query string
 	args         []any
+	// remove is called instead of deleting them; nil for none.
+	remove func(ctx context.Context, tx *sql.Tx, ids []int64) error
 }
 
 // removeBatches finds what is to be removed before it takes the lock, and looks again when it has it.
 func (s *Store) removeBatches(ctx context.Context, r removal) error {
-	ids, err := collect(ctx, s.db, r.query, r.args, func(rows *sql.Rows, to *int64) error { return rows.Scan(to) })
+	id := func(rows *sql.Rows, to *int64) error { return rows.Scan(to) }
+	ids, err := collect(ctx, s.db, r.query, r.args, id)
 	if err != nil {
 		return err
 	}
@@ -80,7 +87,14 @@ func (s *Store) removeBatches(ctx context.Context, r removal) error {
 		part := ids[:min(len(ids), s.limits.batch)]
 		ids = ids[len(part):]
 		err := s.db.Do(ctx, lock, func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, `DELETE FROM `+r.table+` WHERE `+numbersIn("id", part)+` AND id IN (`+r.query+` AND `+numbersIn("x.id", part)+`)`, r.args...)
+			still, err := collect(ctx, tx, r.query+` AND `+numbersIn("x.id", part), r.args, id)
+			switch {
+			case err != nil:
+				return err
+			case r.remove != nil:
+				return r.remove(ctx, tx, still)
+			}
+			_, err = tx.ExecContext(ctx, `DELETE FROM `+r.table+` WHERE `+numbersIn("id", still))
 			return err
 		})
 		if err != nil {
@@ -91,10 +105,11 @@ func (s *Store) removeBatches(ctx context.Context, r removal) error {
 }
 
 func (s *Store) pruneCluster(ctx context.Context, cluster, before int64) error {
+	remove := func(ctx context.Context, tx *sql.Tx, ids []int64) error { return removeRows(ctx, tx, cluster, ids) }
 	for _, kind := range numbers {
 		for class := range openSpan {
 			err := s.removeBatches(ctx, removal{"inventory_rows", `SELECT x.id FROM inventory_rows x WHERE x.cluster = $1 AND x.kind = $2 AND x.span = $3
-				AND x.valid_from < $4 AND x.valid_to < $4`, []any{cluster, kind, class, before}})
+				AND x.valid_from < $4 AND x.valid_to < $4`, []any{cluster, kind, class, before}, remove})
 			if err != nil {
 				return err
 			}
@@ -103,6 +118,9 @@ func (s *Store) pruneCluster(ctx context.Context, cluster, before int64) error {
 	return s.db.Do(ctx, lock, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM inventory_seen WHERE cluster = $1 AND last_seen < $2`, cluster, before)
 		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `UPDATE inventory_clusters SET kept_since = 0 WHERE id = $1 AND kept_since < $2`, cluster, before); err != nil {
 			return err
 		}
 		done, err := tx.ExecContext(ctx, `DELETE FROM inventory_clusters WHERE id = $1 AND ended > 0 AND ended < $2`, cluster, before)

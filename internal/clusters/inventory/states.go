@@ -48,14 +48,14 @@ func (s *Store) states(ctx context.Context, q querier, a *asked) (_ []ClusterSta
 	now := s.now()
 	type state struct {
 		ClusterState
-		id int64
+		id, keptSince int64
 	}
-	rows, err := collect(ctx, q, `SELECT c.id, c.uid, c.organization, c.name, c.labels, c.since, c.as_of, c.live, c.message, c.ended, c.pending
+	rows, err := collect(ctx, q, `SELECT c.id, c.uid, c.organization, c.name, c.labels, c.since, c.as_of, c.live, c.message, c.ended, c.pending, c.kept_since
 		FROM inventory_clusters c WHERE `+a.clusters(&st)+` AND `+a.present(&st)+` ORDER BY c.organization, c.name, c.uid`, st.args,
 		func(rows *sql.Rows, to *state) error {
 			var labels string
 			var since, asOf, ended, begun int64
-			err := rows.Scan(&to.id, &to.UID, &to.Organization, &to.Name, &labels, &since, &asOf, &to.Live, &to.Message, &ended, &begun)
+			err := rows.Scan(&to.id, &to.UID, &to.Organization, &to.Name, &labels, &since, &asOf, &to.Live, &to.Message, &ended, &begun, &to.keptSince)
 			if err != nil {
 				return err
 			}
@@ -75,10 +75,11 @@ func (s *Store) states(ctx context.Context, q querier, a *asked) (_ []ClusterSta
 	}
 	out := make([]ClusterState, 0, len(rows))
 	for _, row := range rows {
+		more := []string{row.Message, short(row.keptSince, s.limits.bytes)}
 		if kinds := dropped[row.id]; len(kinds) > 0 {
-			more := fmt.Sprintf("there are more items than are kept, %d of a kind: %s", s.limits.items, strings.Join(kinds, ", "))
-			row.Message = strings.TrimPrefix(row.Message+"; "+more, "; ")
+			more = append(more, fmt.Sprintf("there are more items than are kept, %d of a kind or %d MiB: %s", s.limits.items, s.limits.bytes>>20, strings.Join(kinds, ", ")))
 		}
+		row.Message = strings.Join(slices.DeleteFunc(more, func(part string) bool { return part == "" }), "; ")
 		out = append(out, row.ClusterState)
 	}
 	return out, pending, nil

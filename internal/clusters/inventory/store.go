@@ -33,6 +33,8 @@ const (
 type limits struct {
 	// items is how many of one kind a cluster has at most; the rest is dropped.
 	items int
+	// bytes is what all rows of a cluster are charged at most. The oldest history is removed for newer one; of what is there now, what is new is dropped.
+	bytes int64
 	// batch is how many rows one transaction closes and opens, so that other writers of SQLite do not wait for long.
 	batch int
 	// narrow is up to how many clusters groups are counted from the clusters on, and else from images or binaries on: the one reads all that the
@@ -49,7 +51,7 @@ type Store struct {
 
 // New makes no call to the database.
 func New(db *database.DB, now func() time.Time) *Store {
-	return &Store{db: db, now: now, limits: limits{items: 200_000, batch: 2000, narrow: 20}}
+	return &Store{db: db, now: now, limits: limits{items: 200_000, bytes: 1 << 30, batch: 2000, narrow: 20}}
 }
 
 // Migrate brings the tables up to date. It comes before everything else.

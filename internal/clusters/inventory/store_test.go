@@ -194,7 +194,7 @@ func TestStates(t *testing.T) {
 		must(s.Confirm(t.Context(), start, []string{"uid"}))
 		want("confirmed", ClusterState{Cluster: cluster, Since: start, AsOf: now, Live: true})
 		must(s.Apply(t.Context(), cluster, Changes{At: now, Set: []Item{node("b", "1"), node("c", "1")}}))
-		const tooMany = "there are more items than are kept, 2 of a kind: Node"
+		const tooMany = "there are more items than are kept, 2 of a kind or 1024 MiB: Node"
 		want("too many", ClusterState{Cluster: cluster, Since: start, AsOf: now, Live: true, Message: tooMany})
 		must(s.Apply(t.Context(), cluster, Changes{At: now, Whole: []Kind{KindNode}, Set: []Item{node("a", "1"), node("b", "1")}}))
 		want("not too many any more", ClusterState{Cluster: cluster, Since: start, AsOf: now, Live: true})

@@ -93,7 +93,7 @@ func readCounts(ctx context.Context, q querier, cluster int64) (map[Kind]int, er
 }
 
 // closeRows ends rows. One that would have been valid for no time at all is removed.
-func closeRows(ctx context.Context, tx *sql.Tx, rows []current, at int64, touched map[subjectKey]bool) error {
+func closeRows(ctx context.Context, tx *sql.Tx, cluster int64, rows []current, at int64, touched map[subjectKey]bool) error {
 	byClass := map[int][]int64{}
 	var empty []int64
 	for _, row := range rows {
@@ -113,11 +113,7 @@ func closeRows(ctx context.Context, tx *sql.Tx, rows []current, at int64, touche
 			return err
 		}
 	}
-	if len(empty) == 0 {
-		return nil
-	}
-	_, err := tx.ExecContext(ctx, `DELETE FROM inventory_rows WHERE `+numbersIn("id", empty))
-	return err
+	return removeRows(ctx, tx, cluster, empty)
 }
 
 // openRows begins rows.
@@ -126,6 +122,7 @@ func openRows(ctx context.Context, tx *sql.Tx, cluster int64, entries []entry, a
 	if err != nil {
 		return err
 	}
+	var charged int64
 	for part := range slices.Chunk(entries, chunk) {
 		var s statement
 		values := make([]string, 0, len(part))
@@ -134,16 +131,18 @@ func openRows(ctx context.Context, tx *sql.Tx, cluster int64, entries []entry, a
 			if subject != 0 {
 				touched[subjectKey{one.key.Kind, subject}] = true
 			}
+			size := one.size()
+			charged += int64(size)
 			values = append(values, s.tuple(cluster, numbers[one.key.Kind], one.key.Namespace, one.key.Name, one.key.Part, one.key.UID,
-				ids.contents[one.content], subject, ids.texts[hashOf(one.node)], openSpan, at, int64(open)))
+				ids.contents[one.content], subject, ids.texts[hashOf(one.node)], openSpan, at, int64(open), size))
 		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO inventory_rows (cluster, kind, namespace, name, part, uid, content, subject, node, span,
-			valid_from, valid_to) VALUES `+strings.Join(values, ", "), s.args...)
+			valid_from, valid_to, size) VALUES `+strings.Join(values, ", "), s.args...)
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return charge(ctx, tx, cluster, charged)
 }
 
 // interned are the ids of content by its hash. The zero hash, and the empty text, have none.
