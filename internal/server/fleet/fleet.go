@@ -125,9 +125,11 @@ func (h *handler) clusters(ctx context.Context, in *clustersInput) (*output, err
 	if err != nil {
 		return nil, err
 	}
-	read := func(ctx context.Context, f inventory.Filter) (inventory.Page[inventory.ClusterState], error) {
-		states, err := h.store.Clusters(ctx, f)
-		return inventory.Page[inventory.ClusterState]{Rows: states, AsOf: states}, err
-	}
-	return answer(ctx, a, read, func(c inventory.ClusterState, _ places) rest.InventoryCluster { return toCluster(c) }, clusterTable)
+	return answer(ctx, a, h.readClusters, toClusterRow, clusterTable)
+}
+
+// readClusters reads all clusters as one page.
+func (h *handler) readClusters(ctx context.Context, f inventory.Filter) (inventory.Page[inventory.ClusterState], error) {
+	states, err := h.store.Clusters(ctx, f)
+	return inventory.Page[inventory.ClusterState]{Rows: states, AsOf: states}, err
 }

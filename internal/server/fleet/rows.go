@@ -42,6 +42,8 @@ func toCluster(s inventory.ClusterState) rest.InventoryCluster {
 	}
 }
 
+func toClusterRow(s inventory.ClusterState, _ places) rest.InventoryCluster { return toCluster(s) }
+
 func toName(i inventory.Image) rest.InventoryImageName {
 	return rest.InventoryImageName{Reference: i.Reference, Repository: i.Repository, Tag: i.Tag, Digest: i.Digest}
 }
