@@ -7,22 +7,19 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
-	"kqueen.io/kqueen/internal/platform/database"
 )
 
-// A fleet of full scale, for one year.
+// A fleet of full scale.
 const (
 	fleetClusters      = 1000
 	fleetContainers    = 750 // of each cluster
 	fleetOrganizations = 10
-	fleetDays          = 365
 	// fleetChurn is how many of a hundred containers of a cluster are replaced each day.
 	fleetChurn = 5
 	// workloadPods is how many pods a workload has; all of them are replaced at once.
@@ -38,6 +35,8 @@ const (
 type inventoryResult struct {
 	// Scale is which part of the clusters of a whole fleet there are.
 	Scale      int     `json:"scale"`
+	Days       int     `json:"days"`
+	Database   string  `json:"database"`
 	Clusters   int     `json:"clusters"`
 	Rows       int     `json:"rows"`
 	FirstRates float64 `json:"firstRowsPerSecond"`
@@ -51,18 +50,12 @@ type inventoryResult struct {
 
 // inventoryAlone measures the observation store, for which no installation is needed.
 func inventoryAlone(ctx context.Context, o options) (err error) {
-	dir, err := os.MkdirTemp("", "kqueen-bench-")
+	to, err := openMeasured(ctx, o.database)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "inventory.db")
-	db, err := database.Open(ctx, database.FileURL(file))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	r, err := measureInventory(ctx, db, file, max(o.scale, 1))
+	defer func() { err = errors.Join(err, to.close()) }()
+	r, err := measureInventory(ctx, to, max(o.scale, 1), max(o.days, 1))
 	if err != nil {
 		return err
 	}
@@ -73,14 +66,14 @@ func inventoryAlone(ctx context.Context, o options) (err error) {
 	return nil
 }
 
-func measureInventory(ctx context.Context, db *database.DB, file string, scale int) (*inventoryResult, error) {
+func measureInventory(ctx context.Context, to *measured, scale, days int) (*inventoryResult, error) {
 	begin := time.Date(2025, 11, 1, 0, 0, 0, 0, time.UTC)
-	end := begin.AddDate(0, 0, fleetDays)
-	store := inventory.New(db, func() time.Time { return end })
+	end := begin.AddDate(0, 0, days)
+	store := inventory.New(to.DB, func() time.Time { return end })
 	if err := store.Migrate(ctx); err != nil {
 		return nil, err
 	}
-	r := &inventoryResult{Scale: scale, Clusters: max(fleetClusters/scale, 1), Queries: map[string][]float64{}}
+	r := &inventoryResult{Scale: scale, Days: days, Database: to.name, Clusters: max(fleetClusters/scale, 1), Queries: map[string][]float64{}}
 	f := fleet{begin: begin, store: store, clusters: r.Clusters}
 	started := time.Now()
 	if err := f.day(ctx, 0, fleetContainers/workloadPods); err != nil {
@@ -90,7 +83,7 @@ func measureInventory(ctx context.Context, db *database.DB, file string, scale i
 	r.FirstRates = float64(f.rows) / time.Since(started).Seconds()
 	started = time.Now()
 	replaced := fleetContainers * fleetChurn / 100 / workloadPods
-	for day := 1; day < fleetDays; day++ {
+	for day := 1; day < days; day++ {
 		// 37.5 containers a day are 7.5 workloads.
 		if err := f.day(ctx, day, replaced+day%2); err != nil {
 			return nil, fmt.Errorf("change the store: %w", err)
@@ -98,14 +91,10 @@ func measureInventory(ctx context.Context, db *database.DB, file string, scale i
 	}
 	r.ChurnRates = float64(f.rows-r.Rows) / time.Since(started).Seconds()
 	r.Rows = f.rows
-	if _, err := db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-		return nil, fmt.Errorf("write the log into the file: %w", err)
-	}
-	info, err := os.Stat(file)
-	if err != nil {
+	var err error
+	if r.Bytes, err = to.settle(ctx); err != nil {
 		return nil, err
 	}
-	r.Bytes = info.Size()
 	if err := r.ask(ctx, store, begin, end); err != nil {
 		return nil, err
 	}
@@ -210,7 +199,7 @@ func (f *fleet) replace(c, workload, day int) []inventory.Item {
 // ask asks what users ask, of all organizations and of one.
 func (r *inventoryResult) ask(ctx context.Context, s *inventory.Store, begin, end time.Time) error {
 	all, own := inventory.Scope{All: true}, inventory.Scope{Organizations: []string{"organization-3"}}
-	day := func(n int) time.Time { return begin.AddDate(0, 0, n%fleetDays).Add(12 * time.Hour) }
+	day := func(n int) time.Time { return begin.AddDate(0, 0, n%r.Days).Add(12 * time.Hour) }
 	questions := map[string]func(n int) error{
 		"images, first page":       func(int) error { return asked(s.Images(ctx, inventory.Filter{Scope: all})) },
 		"images, one organization": func(int) error { return asked(s.Images(ctx, inventory.Filter{Scope: own})) },
@@ -223,6 +212,14 @@ func (r *inventoryResult) ask(ctx context.Context, s *inventory.Store, begin, en
 		},
 		"images between 30 days": func(n int) error {
 			return asked(s.ImagesBetween(ctx, inventory.Filter{Scope: all}, day(n*8), day(n*8).AddDate(0, 0, 30)))
+		},
+		"images, search of one": func(n int) error {
+			return asked(s.Images(ctx, inventory.Filter{Scope: own, Text: fmt.Sprintf("app-%d:", n*7)}))
+		},
+		"images, search of what many have": func(int) error { return asked(s.Images(ctx, inventory.Filter{Scope: all, Text: "team-1"})) },
+		"images, search of what none has":  func(int) error { return asked(s.Images(ctx, inventory.Filter{Scope: all, Text: "log4shell"})) },
+		"containers, search": func(n int) error {
+			return asked(s.Containers(ctx, inventory.Filter{Scope: all, Text: fmt.Sprintf("app-%d:", n*7)}))
 		},
 		"containers, first page":  func(int) error { return asked(s.Containers(ctx, inventory.Filter{Scope: all})) },
 		"containers, as of a day": func(n int) error { return asked(s.Containers(ctx, inventory.Filter{Scope: all, At: day(n * 9)})) },
@@ -284,12 +281,12 @@ func peakMemory() (int64, error) {
 
 func (r *inventoryResult) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(w, "OBSERVATION STORE, 1/%d OF %d CLUSTERS, ONE YEAR\t\n", r.Scale, fleetClusters)
+	fmt.Fprintf(w, "OBSERVATION STORE, %s, 1/%d OF %d CLUSTERS, %d DAYS\t\n", r.Database, r.Scale, fleetClusters, r.Days)
 	fmt.Fprintf(w, "clusters\t%d\n", r.Clusters)
 	fmt.Fprintf(w, "rows\t%d\n", r.Rows)
 	fmt.Fprintf(w, "rows a second, whole lists\t%.0f\n", r.FirstRates)
 	fmt.Fprintf(w, "rows a second, 37 at a time\t%.0f\n", r.ChurnRates)
-	fmt.Fprintf(w, "file\t%.0f MiB, %.0f bytes a row\n", float64(r.Bytes)/(1<<20), float64(r.Bytes)/float64(r.Rows))
+	fmt.Fprintf(w, "size\t%.0f MiB, %.0f bytes a row\n", float64(r.Bytes)/(1<<20), float64(r.Bytes)/float64(r.Rows))
 	fmt.Fprintf(w, "memory, at most\t%d MiB\n", r.Memory>>20)
 	fmt.Fprint(w, "\nQUESTION\tp50\tp95\tp100\n")
 	names := make([]string, 0, len(r.Queries))
