@@ -63,8 +63,8 @@ type ClusterPath struct {
 	Cluster string `path:"cluster" maxLength:"253"`
 }
 
-// question is one that is being asked.
-type question struct {
+// liveQuestion is one that is being asked.
+type liveQuestion struct {
 	client *listing.Client
 	now    rest.ClusterNow
 	// end gives back what the question takes.
@@ -72,7 +72,7 @@ type question struct {
 }
 
 // ask begins a question about a cluster of which the caller may see the inventory. To others the cluster does not exist.
-func (l *live) ask(ctx context.Context, in *ClusterPath, objects int) (*question, error) {
+func (l *live) ask(ctx context.Context, in *ClusterPath, objects int) (*liveQuestion, error) {
 	cluster := &v1alpha1.Cluster{}
 	if err := l.rights.Object(ctx, l.callers, in.Organization, "get", "clusters", in.Cluster, cluster); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (l *live) ask(ctx context.Context, in *ClusterPath, objects int) (*question
 		}
 		return nil, problem.Explain(err)
 	}
-	return &question{
+	return &liveQuestion{
 		client: reader, end: func() { reader.Close(); leave() },
 		now: rest.ClusterNow{Organization: in.Organization, Cluster: cluster.Name, ClusterUID: string(cluster.UID), AsOf: l.now().UTC()},
 	}, nil
