@@ -53,7 +53,7 @@ func removeRows(ctx context.Context, tx *sql.Tx, cluster int64, ids []int64) err
 // trim removes the oldest history of a cluster that is charged more than it may, so that it is an eighth below that. What is there now stays.
 // So a cluster that changes all the time has a shorter history than others, and costs no more than its part.
 func (s *Store) trim(ctx context.Context, row clusterRow) error {
-	before, enough, err := s.horizon(ctx, row, row.bytes-s.limits.bytes*7/8)
+	before, enough, err := horizon(ctx, s.db, row, row.bytes-s.limits.bytes*7/8)
 	if err != nil || before == 0 {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *Store) trim(ctx context.Context, row clusterRow) error {
 
 // horizon is the time such that what ended before it takes so many bytes. Where that is not enough, it is that before which all of it ended; 0 where
 // nothing did.
-func (s *Store) horizon(ctx context.Context, row clusterRow, bytes int64) (before int64, enough bool, err error) {
+func horizon(ctx context.Context, db *database.DB, row clusterRow, bytes int64) (before int64, enough bool, err error) {
 	var kinds, ended []int64 // all of them, by which the index is found
 	for _, kind := range numbers {
 		kinds = append(kinds, int64(kind))
@@ -84,7 +84,7 @@ func (s *Store) horizon(ctx context.Context, row clusterRow, bytes int64) (befor
 		ended = append(ended, int64(class))
 	}
 	var found, last int64
-	err = s.db.QueryRowContext(ctx, `SELECT COALESCE(MIN(CASE WHEN total >= $1 THEN valid_to END), 0), COALESCE(MAX(valid_to), 0) FROM (
+	err = db.QueryRowContext(ctx, `SELECT COALESCE(MIN(CASE WHEN total >= $1 THEN valid_to END), 0), COALESCE(MAX(valid_to), 0) FROM (
 		SELECT r.valid_to AS valid_to, SUM(r.size) OVER (ORDER BY r.valid_to) AS total FROM inventory_rows r
 		WHERE r.cluster = $2 AND `+numbersIn("r.kind", kinds)+` AND `+numbersIn("r.span", ended)+` AND r.valid_to <= $3) t`, bytes, row.id, row.asOf).Scan(&found, &last)
 	if err != nil {
