@@ -100,7 +100,7 @@ func horizon(ctx context.Context, db *database.DB, row clusterRow, bytes int64) 
 }
 
 // short says that a cluster has less history than others; "" where it has not.
-func short(keptSince int64, most int64) string {
+func short(keptSince, most int64) string {
 	if keptSince == 0 {
 		return ""
 	}

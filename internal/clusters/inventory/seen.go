@@ -60,7 +60,7 @@ func lastSeen(ctx context.Context, tx *sql.Tx, keys []subjectKey, cluster int64)
 		func(rows *sql.Rows, to *seenLast) error {
 			var kind int
 			err := rows.Scan(&kind, &to.id, &to.last)
-			to.subjectKey.kind = kindOf(kind)
+			to.kind = kindOf(kind)
 			return err
 		})
 }
