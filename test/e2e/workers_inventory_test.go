@@ -62,6 +62,33 @@ func (w *workers) inventory(t *testing.T) {
 	if len(who.Items) == 0 || who.AsOf.Live != 1 {
 		t.Errorf("who runs the test image: %+v", who)
 	}
+	w.asksCluster(t, "demo")
+}
+
+// asksCluster: what belongs to what in a cluster, and how full its nodes are, is asked of it.
+func (w *workers) asksCluster(t *testing.T, name string) {
+	t.Helper()
+	var graph rest.ClusterTopology
+	if err := json.Unmarshal([]byte(w.ok("inventory", "topology", "--cluster", name, "-n", "default", "-o", "json")), &graph); err != nil {
+		t.Fatal(err)
+	}
+	related := map[string]bool{}
+	for _, r := range graph.Relations {
+		to, _, _ := strings.Cut(r.To, "/default/web-")
+		related[r.From+" "+r.Type+" "+to] = true
+	}
+	for _, want := range []string{"Deployment.apps/default/web Owns ReplicaSet.apps", "Service/default/web Selects Pod"} {
+		if !related[want] {
+			t.Errorf("%s is not among what belongs to what in cluster %s: %v, not read: %v", want, name, related, graph.NotRead)
+		}
+	}
+	var full rest.ClusterUsage
+	if err := json.Unmarshal([]byte(w.ok("inventory", "usage", "--cluster", name, "-o", "json")), &full); err != nil {
+		t.Fatal(err)
+	}
+	if len(full.Nodes) != 2 || full.Total.Pods < 2 || full.Total.Requests.MilliCPU == 0 || len(full.NotRead) > 0 {
+		t.Errorf("the nodes of cluster %s: %+v", name, full)
+	}
 }
 
 // adopted: the same cluster, adopted by its kubeconfig, is used through KQueen as if it were reached directly: members watch, read logs
@@ -92,6 +119,7 @@ func (w *workers) adopted(t *testing.T) {
 		}
 		return nil
 	})
+	w.asksCluster(t, "far")
 	before := w.startedContainers()
 	w.ok("cluster", "delete", "far", "--yes", "--wait")
 	if r := w.tryKubectl(far, "", "get", "pods"); r.code == 0 {
