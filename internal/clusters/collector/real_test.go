@@ -2,6 +2,7 @@ package collector_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -268,9 +269,12 @@ func (w *world) others(store *recorder) {
 		}
 		return strings.Join(missed, ", ")
 	})
-	if got := store.of("real", inventory.KindCertificate); len(got) != 1 || got[0].Certificate.NotAfter.IsZero() {
-		w.t.Errorf("certificates are %v, want that of the API server", got)
-	}
+	store.until(w.t, func() string { // it is looked at between lists
+		if got := store.of("real", inventory.KindCertificate); len(got) != 1 || got[0].Certificate.NotAfter.IsZero() {
+			return fmt.Sprintf("certificates are %v, want that of the API server", got)
+		}
+		return ""
+	})
 }
 
 // TestRealForbidden: a credential that may read pods alone has pods observed, and it is said what is not.
