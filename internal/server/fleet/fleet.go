@@ -69,7 +69,7 @@ type handler struct {
 // Register adds the operations to an API.
 func Register(api huma.API, c Config) {
 	h := &handler{store: c.Store, allow: c.Rights.Allows, now: c.Now}
-	(&live{c.Callers, c.Rights, c.Reach, c.Now, share.New(questionsOfAll, questionsOfOne, 0)}).register(api)
+	(&live{c.Callers, c.Rights, c.Reach, c.Now, share.New(questionsOfAll, questionsOfOne, sureOfOne)}).register(api)
 	h.registerImages(api)
 	h.registerBinaries(api)
 	h.registerItems(api)

@@ -29,9 +29,11 @@ const (
 	// topologyObjects are those of one list that are kept for a graph, usageObjects those that are added up.
 	topologyObjects = 10_000
 	usageObjects    = 100_000
-	// Answers are made in memory: there are so many questions at once, in all and about the clusters of one organization.
+	// Answers are made in memory: there are so many questions at once, in all and about the clusters of one organization. One question
+	// about those of each there may be in any case: organizations that ask all the time keep no other one out.
 	questionsOfAll = 6
 	questionsOfOne = 2
+	sureOfOne      = 1
 )
 
 // ErrNotReady says that there is nothing yet by which a cluster could be reached.
