@@ -87,7 +87,7 @@ test: packages lint kubernetes conformance-tests test-node $(TOOLS)/helm ## Chec
 	@echo "Testing"
 	@# As in check; and SQLite, which is C made Go with memory of its own, takes five times as long under the race detector.
 	@# There is more memory than processor time: garbage is collected half as often.
-	@# One more package at a time than there are processors, because tests wait a lot; the longest begins first.
+	@# One more package at a time than there are processors, because tests wait a lot; what takes longest begins first.
 	$(call SECONDS_OF,$(GO_TEST) -p 3 ./test/conformance $$(go list ./... | grep -v -e /test/conformance -e /test/e2e),tests of packages)
 	@# By themselves: they start whole clusters, which compilers and other tests beside them would keep from answering in time.
 	$(call SECONDS_OF,$(GO_TEST) ./test/e2e,end-to-end tests)

@@ -5,12 +5,13 @@ import (
 	"encoding/pem"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 // certificateOf returns what matters of a certificate, which the cluster chose.
 func certificateOf(c *x509.Certificate) *inventory.Certificate {
 	return &inventory.Certificate{
-		Subject: clean(c.Subject.String(), maxMessage), Issuer: clean(c.Issuer.String(), maxMessage),
+		Subject: listing.Clean(c.Subject.String(), maxMessage), Issuer: listing.Clean(c.Issuer.String(), maxMessage),
 		DNSNames: cleanSet(c.DNSNames), NotAfter: c.NotAfter.UTC(),
 	}
 }

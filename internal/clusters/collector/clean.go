@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kqueen.io/kqueen/internal/platform/text"
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 // How long texts of a cluster may be, in bytes, and how many of them an object may have. Kubernetes itself allows no more in names,
@@ -21,19 +21,6 @@ const (
 	maxList    = 128
 )
 
-// clean returns a text of a cluster as the store takes it: in one line, printable and cut.
-func clean(s string, most int) string {
-	if len(s) > 4*most {
-		s = s[:4*most] // what is cut off anyway is not looked at
-	}
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return text.Cut(text.Line(s), most)
-		}
-	}
-	return text.Cut(s, most)
-}
-
 // cleanMap returns labels as the store takes them: the first of them in the order of their names. It is nil for none.
 func cleanMap(m map[string]string) map[string]string {
 	if len(m) == 0 {
@@ -42,7 +29,7 @@ func cleanMap(m map[string]string) map[string]string {
 	keys := slices.Sorted(maps.Keys(m))
 	out := make(map[string]string, min(len(keys), maxMap))
 	for _, key := range keys[:min(len(keys), maxMap)] {
-		out[clean(key, maxName+1+maxLabel)] = clean(m[key], maxLabel)
+		out[listing.Clean(key, maxName+1+maxLabel)] = listing.Clean(m[key], maxLabel)
 	}
 	return out
 }
@@ -51,7 +38,7 @@ func cleanMap(m map[string]string) map[string]string {
 func cleanSet(all []string) []string {
 	var out []string
 	for _, one := range all[:min(len(all), maxList)] {
-		if one = clean(one, maxName); one != "" {
+		if one = listing.Clean(one, maxName); one != "" {
 			out = append(out, one)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 // systemNamespace is where the components of Kubernetes itself run as pods. Elsewhere, an image of the same name is an application's.
@@ -118,7 +119,7 @@ func clusterComponents(version string, hosted []inventory.Item, seen func(part s
 		}
 	}
 	if version != "" {
-		add(apiServer, inventory.Component{Version: clean(version, maxWord)})
+		add(apiServer, inventory.Component{Version: listing.Clean(version, maxWord)})
 	}
 	if len(hosted) > 0 || !podsKnown {
 		return out
@@ -134,7 +135,7 @@ func clusterComponents(version string, hosted []inventory.Item, seen func(part s
 // driverItems returns a CSI driver that is registered in the cluster. Which version it has, its pods say.
 func driverItems(d *object) []inventory.Item {
 	return []inventory.Item{{
-		Key:       inventory.Key{Kind: inventory.KindComponent, Part: clean(d.Meta.Name, maxName), UID: clean(d.Meta.UID, maxUID)},
+		Key:       inventory.Key{Kind: inventory.KindComponent, Part: listing.Clean(d.Meta.Name, maxName), UID: listing.Clean(d.Meta.UID, maxUID)},
 		Component: &inventory.Component{},
 	}}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 // deprecatedMetric is 1 for each deprecated API that callers of the API server have asked for since it started.
@@ -57,7 +58,7 @@ func deprecatedAPIs(metrics io.Reader) ([]inventory.Item, error) {
 func deprecatedAPI(metric *dto.Metric) (inventory.Item, bool) {
 	labels := map[string]string{}
 	for _, l := range metric.GetLabel() {
-		labels[l.GetName()] = clean(l.GetValue(), maxWord)
+		labels[l.GetName()] = listing.Clean(l.GetValue(), maxWord)
 	}
 	// A line without a type is untyped.
 	used := metric.GetUntyped().GetValue() > 0 || metric.GetGauge().GetValue() > 0

@@ -376,7 +376,7 @@ apiserver_request_total{junk
 
 func TestClean(t *testing.T) {
 	for in, want := range map[string]string{"plain": "plain", "a\x00b": "ab", "a\nb": "a b", strings.Repeat("é", 100): strings.Repeat("é", 8) + "…", "\xff": ""} {
-		if got := clean(in, 20); got != want {
+		if got := listing.Clean(in, 20); got != want {
 			t.Errorf("of %q: got %q, want %q", in, got, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 // defaultRegistry is where the image of a reference without a registry comes from, as containerd and Docker have it.
@@ -15,7 +16,7 @@ var digestLengths = map[string]int{"sha256": 64, "sha384": 96, "sha512": 128}
 // image returns what a container runs: reference is as the pod names it, and imageID is from the container's status, "" while no kubelet
 // has said.
 func image(reference, imageID string) inventory.Image {
-	repository, tag, pinned := splitReference(clean(strings.TrimSpace(reference), maxImage))
+	repository, tag, pinned := splitReference(listing.Clean(strings.TrimSpace(reference), maxImage))
 	out := inventory.Image{Repository: repository, Tag: tag, Reference: repository, Digest: digestOf(imageID)}
 	if tag != "" {
 		out.Reference += ":" + tag
@@ -86,5 +87,5 @@ func versionOf(tag string) string {
 	if number == "" || number[0] < '0' || number[0] > '9' || !strings.Contains(number, ".") {
 		return ""
 	}
-	return "v" + clean(number, maxWord)
+	return "v" + listing.Clean(number, maxWord)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 // joins is what objects of a cluster say of others: which controllers own ReplicaSets and Jobs, which kube-proxy runs on a node, and which
@@ -34,7 +35,7 @@ func newJoins() *joins {
 
 func (j *joins) own(m *meta) {
 	o := m.controller()
-	j.owners[m.UID] = owner{Kind: intern(clean(o.Kind, maxWord)), Name: clean(o.Name, maxName)}
+	j.owners[m.UID] = owner{Kind: intern(listing.Clean(o.Kind, maxWord)), Name: listing.Clean(o.Name, maxName)}
 }
 
 func (j *joins) ownerOf(uid string) (owner, bool) {
@@ -101,7 +102,7 @@ func (j *joins) change(on string) {
 }
 
 func (j *joins) node(n *node) []inventory.Item {
-	name := clean(n.Meta.Name, maxName)
+	name := listing.Clean(n.Meta.Name, maxName)
 	items := nodeItems(n, j.proxies[name].version)
 	j.nodes[name] = known{uid: n.Meta.UID, items: items}
 	delete(j.changed, n.Meta.UID)

@@ -98,7 +98,7 @@ func decoder[T any, P of[T]](items func(*joins, *T) []inventory.Item) func(*join
 		}
 		m := P(&o).metadata()
 		if m.UID == "" || len(m.UID) > maxUID {
-			return observed{}, fmt.Errorf("read object %s/%s: its UID is not one", clean(m.Namespace, maxName), clean(m.Name, maxName))
+			return observed{}, fmt.Errorf("read object %s/%s: its UID is not one", listing.Clean(m.Namespace, maxName), listing.Clean(m.Name, maxName))
 		}
 		return observed{name: m.Name, namespace: m.Namespace, uid: m.UID, items: items(j, &o)}, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"unique"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 // ledger knows what was last observed in a cluster, by keys and digests alone, and gathers what the store has to be told. It is safe
@@ -120,7 +121,7 @@ func (l *ledger) take(r *resourceKind, raw []byte, in *reading) error {
 	if err != nil {
 		return err
 	}
-	now, err := l.entryOf(clean(o.name, maxName), o.items)
+	now, err := l.entryOf(listing.Clean(o.name, maxName), o.items)
 	if err != nil {
 		return err
 	}

@@ -11,21 +11,21 @@ import (
 // nodeItems returns a node and the programs that it says it runs. proxy is the version of kube-proxy that runs on it, as its pod has
 // it; "" when that cannot be seen: what a node itself says of kube-proxy is the kubelet's version, or nothing.
 func nodeItems(n *node, proxy string) []inventory.Item {
-	name, uid, info := clean(n.Meta.Name, maxName), clean(n.Meta.UID, maxUID), &n.Status.Info
+	name, uid, info := listing.Clean(n.Meta.Name, maxName), listing.Clean(n.Meta.UID, maxUID), &n.Status.Info
 	out := &inventory.Node{
-		KubeletVersion: clean(info.Kubelet, maxWord), KubeProxyVersion: proxy, Runtime: clean(info.Runtime, maxWord), Kernel: clean(info.Kernel, maxWord),
-		OS: clean(info.OS, maxWord), Architecture: clean(info.Architecture, maxWord), Unschedulable: n.Spec.Unschedulable, Labels: cleanMap(n.Meta.Labels),
+		KubeletVersion: listing.Clean(info.Kubelet, maxWord), KubeProxyVersion: proxy, Runtime: listing.Clean(info.Runtime, maxWord), Kernel: listing.Clean(info.Kernel, maxWord),
+		OS: listing.Clean(info.OS, maxWord), Architecture: listing.Clean(info.Architecture, maxWord), Unschedulable: n.Spec.Unschedulable, Labels: cleanMap(n.Meta.Labels),
 		Capacity: amounts(n.Status.Capacity), Allocatable: amounts(n.Status.Allocatable), Ready: "Unknown",
 	}
 	for _, c := range n.Status.Conditions[:min(len(n.Status.Conditions), maxList)] {
 		switch {
 		case c.Type == "Ready":
-			out.Ready = clean(c.Status, maxWord)
+			out.Ready = listing.Clean(c.Status, maxWord)
 			if c.Status != "True" {
-				out.Message = clean(c.Message, maxMessage)
+				out.Message = listing.Clean(c.Message, maxMessage)
 			}
 		case c.Status == "True":
-			out.Pressure = append(out.Pressure, clean(c.Type, maxWord))
+			out.Pressure = append(out.Pressure, listing.Clean(c.Type, maxWord))
 		}
 	}
 	slices.Sort(out.Pressure)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 // hashLabel is what a Deployment's controller puts on the pods of its ReplicaSets, whose names end with its value.
@@ -26,11 +27,11 @@ func podItems(p *pod, of ownerOf) []inventory.Item {
 				typ = inventory.TypeSidecar
 			}
 			key := podKey(p, inventory.KindContainer)
-			key.Part = clean(c.Name, maxName)
+			key.Part = listing.Clean(c.Name, maxName)
 			out = append(out, inventory.Item{Key: key, Container: &inventory.Container{
 				Type: typ, Static: isStatic(p), Image: image(c.Image, state.ImageID),
-				WorkloadKind: kind, WorkloadName: name, Node: clean(p.Spec.NodeName, maxName),
-				Phase: clean(p.Status.Phase, maxWord), Reason: reasonOf(p, &state),
+				WorkloadKind: kind, WorkloadName: name, Node: listing.Clean(p.Spec.NodeName, maxName),
+				Phase: listing.Clean(p.Status.Phase, maxWord), Reason: reasonOf(p, &state),
 			}})
 		}
 	}
@@ -42,7 +43,7 @@ func podItems(p *pod, of ownerOf) []inventory.Item {
 }
 
 func podKey(p *pod, kind inventory.Kind) inventory.Key {
-	return inventory.Key{Kind: kind, Namespace: clean(p.Meta.Namespace, maxName), Name: clean(p.Meta.Name, maxName), UID: clean(p.Meta.UID, maxUID)}
+	return inventory.Key{Kind: kind, Namespace: listing.Clean(p.Meta.Namespace, maxName), Name: listing.Clean(p.Meta.Name, maxName), UID: listing.Clean(p.Meta.UID, maxUID)}
 }
 
 func stateOf(states []containerState, name string) containerState {
@@ -63,15 +64,15 @@ func isStatic(p *pod) bool {
 func reasonOf(p *pod, s *containerState) string {
 	switch {
 	case s.State.Waiting != nil:
-		return clean(cmp.Or(s.State.Waiting.Reason, "Waiting"), maxWord)
+		return listing.Clean(cmp.Or(s.State.Waiting.Reason, "Waiting"), maxWord)
 	case s.State.Terminated != nil && s.State.Terminated.ExitCode != 0:
-		return clean(cmp.Or(s.State.Terminated.Reason, "Error"), maxWord)
+		return listing.Clean(cmp.Or(s.State.Terminated.Reason, "Error"), maxWord)
 	case p.Status.Reason != "": // of the pod, such as Evicted
-		return clean(p.Status.Reason, maxWord)
+		return listing.Clean(p.Status.Reason, maxWord)
 	case p.Spec.NodeName == "":
 		for _, c := range p.Status.Conditions {
 			if c.Type == "PodScheduled" && c.Status == "False" {
-				return clean(c.Reason, maxWord)
+				return listing.Clean(c.Reason, maxWord)
 			}
 		}
 	}
@@ -83,7 +84,7 @@ func reasonOf(p *pod, s *containerState) string {
 func workloadOf(p *pod, of ownerOf) (kind, name string) {
 	direct := p.Meta.controller()
 	if direct.Kind == "" {
-		return "Pod", clean(p.Meta.Name, maxName)
+		return "Pod", listing.Clean(p.Meta.Name, maxName)
 	}
 	top := direct
 	if direct.Kind == "ReplicaSet" || direct.Kind == "Job" {
@@ -96,5 +97,5 @@ func workloadOf(p *pod, of ownerOf) (kind, name string) {
 			top = owner{Kind: "Deployment", Name: deployment}
 		}
 	}
-	return clean(top.Kind, maxWord), clean(top.Name, maxName)
+	return listing.Clean(top.Kind, maxWord), listing.Clean(top.Name, maxName)
 }

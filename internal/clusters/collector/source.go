@@ -18,6 +18,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/text"
 )
 
+// errTooMuch says why a resource is left out that would be too much for what is kept of its cluster in memory.
 var errTooMuch = errors.New("with it the cluster has more bytes than KQueen keeps of one")
 
 // source speaks to one API server within limits. It is safe for concurrent use.

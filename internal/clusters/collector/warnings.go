@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 // warningItems returns an event of type Warning. All events of one object and reason have the same key; when it was last seen is in
@@ -19,12 +20,12 @@ func warningItems(e *event) []inventory.Item {
 			break
 		}
 	}
-	reason := clean(e.Reason, maxWord)
+	reason := listing.Clean(e.Reason, maxWord)
 	return []inventory.Item{{
 		Key: inventory.Key{
-			Kind: inventory.KindWarning, Namespace: clean(e.Involved.Namespace, maxName), Name: clean(e.Involved.Name, maxName),
-			Part: reason, UID: clean(e.Involved.UID, maxUID),
+			Kind: inventory.KindWarning, Namespace: listing.Clean(e.Involved.Namespace, maxName), Name: listing.Clean(e.Involved.Name, maxName),
+			Part: reason, UID: listing.Clean(e.Involved.UID, maxUID),
 		},
-		Warning: &inventory.Warning{Reason: reason, Message: clean(e.Message, maxMessage), ObjectKind: clean(e.Involved.Kind, maxWord), LastSeen: last.UTC().Truncate(time.Hour)},
+		Warning: &inventory.Warning{Reason: reason, Message: listing.Clean(e.Message, maxMessage), ObjectKind: listing.Clean(e.Involved.Kind, maxWord), LastSeen: last.UTC().Truncate(time.Hour)},
 	}}
 }

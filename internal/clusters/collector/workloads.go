@@ -6,10 +6,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 func keyOf(m *meta, kind inventory.Kind, part string) inventory.Key {
-	return inventory.Key{Kind: kind, Namespace: clean(m.Namespace, maxName), Name: clean(m.Name, maxName), Part: part, UID: clean(m.UID, maxUID)}
+	return inventory.Key{Kind: kind, Namespace: listing.Clean(m.Namespace, maxName), Name: listing.Clean(m.Name, maxName), Part: part, UID: listing.Clean(m.UID, maxUID)}
 }
 
 // workloadItems returns a workload of a kind. The Jobs of a CronJob are none: they come and go with the clock, and the CronJob stays.
@@ -35,9 +36,9 @@ func namespaceItems(n *object) []inventory.Item {
 }
 
 func serviceItems(s *service) []inventory.Item {
-	out := &inventory.Service{Type: clean(s.Spec.Type, maxWord), Selector: cleanMap(s.Spec.Selector)}
+	out := &inventory.Service{Type: listing.Clean(s.Spec.Type, maxWord), Selector: cleanMap(s.Spec.Selector)}
 	for _, port := range s.Spec.Ports[:min(len(s.Spec.Ports), maxList)] {
-		out.Ports = append(out.Ports, fmt.Sprintf("%s/%d", clean(port.Protocol, maxWord), port.Port))
+		out.Ports = append(out.Ports, fmt.Sprintf("%s/%d", listing.Clean(port.Protocol, maxWord), port.Port))
 	}
 	var addresses []string
 	for _, at := range s.Status.LoadBalancer.Ingress[:min(len(s.Status.LoadBalancer.Ingress), maxList)] {
@@ -64,7 +65,7 @@ func ingressItems(in *ingress) []inventory.Item {
 		secrets = append(secrets, tls.Secret)
 	}
 	return []inventory.Item{{Key: keyOf(&in.Meta, inventory.KindIngress, ""), Ingress: &inventory.Ingress{
-		Class: clean(class, maxName), Hosts: cleanSet(hosts), Services: cleanSet(services), Secrets: cleanSet(secrets),
+		Class: listing.Clean(class, maxName), Hosts: cleanSet(hosts), Services: cleanSet(services), Secrets: cleanSet(secrets),
 	}}}
 }
 
@@ -75,6 +76,6 @@ func volumeItems(v *volume) []inventory.Item {
 		capacity = v.Spec.Capacity.Storage
 	}
 	return []inventory.Item{{Key: keyOf(&v.Meta, inventory.KindVolume, ""), Volume: &inventory.Volume{
-		StorageClass: clean(v.Spec.StorageClass, maxName), Phase: clean(v.Status.Phase, maxWord), Bytes: bytesOf(capacity), Bound: clean(v.Spec.Volume, maxName),
+		StorageClass: listing.Clean(v.Spec.StorageClass, maxName), Phase: listing.Clean(v.Status.Phase, maxWord), Bytes: bytesOf(capacity), Bound: listing.Clean(v.Spec.Volume, maxName),
 	}}}
 }

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"kqueen.io/kqueen/internal/clusters/listing"
-	"kqueen.io/kqueen/internal/platform/text"
 )
 
 // kind is a resource that is listed.
@@ -79,14 +78,6 @@ const (
 	maxLabels  = 64
 )
 
-// clean returns a name as it is shown: in one line, printable and cut.
-func clean(s string, most int) string {
-	if len(s) > 4*most {
-		s = s[:4*most] // what is cut off anyway is not looked at
-	}
-	return text.Cut(text.Line(s), most)
-}
-
 // metadata is what is decoded of every object.
 type metadata struct {
 	Name      string            `json:"name"`
@@ -122,9 +113,9 @@ func decoder[T any, P of[T]](more func(*T, *Object)) func([]byte) (Object, error
 			return Object{}, fmt.Errorf("read object: %w", err)
 		}
 		m := P(&in).metadata()
-		out := Object{Ref: Ref{Namespace: clean(m.Namespace, maxName), Name: clean(m.Name, maxName)}, UID: clean(m.UID, maxUID), Cut: len(m.Owners) > maxOwners}
+		out := Object{Ref: Ref{Namespace: listing.Clean(m.Namespace, maxName), Name: listing.Clean(m.Name, maxName)}, UID: listing.Clean(m.UID, maxUID), Cut: len(m.Owners) > maxOwners}
 		for _, o := range m.Owners[:min(len(m.Owners), maxOwners)] {
-			out.Owners = append(out.Owners, Owner{clean(groupOf(o.APIVersion), maxName), clean(o.Kind, maxWord), clean(o.Name, maxName), clean(o.UID, maxUID)})
+			out.Owners = append(out.Owners, Owner{listing.Clean(groupOf(o.APIVersion), maxName), listing.Clean(o.Kind, maxWord), listing.Clean(o.Name, maxName), listing.Clean(o.UID, maxUID)})
 		}
 		more(&in, &out)
 		return out, nil
@@ -142,7 +133,7 @@ func (o *Object) label(with map[string]string) {
 
 // name adds an object that this one names. One without a name is none.
 func (o *Object) name(group, kind, namespace, name string, as Relation) {
-	o.target(Target{Ref: Ref{clean(group, maxName), clean(kind, maxWord), clean(namespace, maxName), clean(name, maxName)}, As: as})
+	o.target(Target{Ref: Ref{listing.Clean(group, maxName), listing.Clean(kind, maxWord), listing.Clean(namespace, maxName), listing.Clean(name, maxName)}, As: as})
 }
 
 func (o *Object) target(t Target) {

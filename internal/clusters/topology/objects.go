@@ -2,6 +2,8 @@ package topology
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kqueen.io/kqueen/internal/clusters/listing"
 )
 
 // The types here are what is decoded of objects: an answer is trimmed while it is read, and what is not named here is never kept.
@@ -61,7 +63,7 @@ type pod struct {
 
 func podObject(in *pod, o *Object) {
 	o.label(in.Meta.Labels)
-	o.Phase = clean(in.Status.Phase, maxWord)
+	o.Phase = listing.Clean(in.Status.Phase, maxWord)
 	o.name("", "Node", "", in.Spec.NodeName, RunsOn)
 	seen := map[[2]string]bool{}
 	use := func(kind, name string) {
@@ -119,7 +121,7 @@ type claim struct {
 }
 
 func claimObject(in *claim, o *Object) {
-	o.Phase = clean(in.Status.Phase, maxWord)
+	o.Phase = listing.Clean(in.Status.Phase, maxWord)
 	o.name("", "PersistentVolume", "", in.Spec.Volume, BoundTo)
 }
 
@@ -204,15 +206,15 @@ type reference struct {
 
 // or fills in what is absent.
 func (r *reference) or(group, kind, namespace string) Ref {
-	out := Ref{group, kind, namespace, clean(r.Name, maxName)}
+	out := Ref{group, kind, namespace, listing.Clean(r.Name, maxName)}
 	if r.Group != nil {
-		out.Group = clean(*r.Group, maxName)
+		out.Group = listing.Clean(*r.Group, maxName)
 	}
 	if r.Kind != nil {
-		out.Kind = clean(*r.Kind, maxWord)
+		out.Kind = listing.Clean(*r.Kind, maxWord)
 	}
 	if r.Namespace != nil {
-		out.Namespace = clean(*r.Namespace, maxName)
+		out.Namespace = listing.Clean(*r.Namespace, maxName)
 	}
 	return out
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/clusters/listing"
-	"kqueen.io/kqueen/internal/platform/text"
 )
 
 const (
@@ -86,7 +85,7 @@ func (r *reading) node(raw []byte) error {
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return fmt.Errorf("read object: %w", err)
 	}
-	name := clean(in.Meta.Name)
+	name := listing.Clean(in.Meta.Name, maxName)
 	r.nodes[name] = &Node{Name: name, Capacity: in.Status.Capacity.has(), Allocatable: in.Status.Allocatable.has()}
 	return nil
 }
@@ -102,7 +101,7 @@ func (r *reading) pod(raw []byte) error {
 	}
 	r.seen[key] = true
 	requests, limits := p.asks()
-	node, known := r.nodes[clean(p.Spec.NodeName)]
+	node, known := r.nodes[listing.Clean(p.Spec.NodeName, maxName)]
 	switch {
 	case p.Spec.NodeName == "":
 		r.report.Unscheduled.add(requests, limits)
@@ -142,7 +141,7 @@ func (r *reading) used(raw []byte) error {
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return fmt.Errorf("read object: %w", err)
 	}
-	node, known := r.nodes[clean(in.Meta.Name)]
+	node, known := r.nodes[listing.Clean(in.Meta.Name, maxName)]
 	if !known {
 		return nil
 	}
@@ -190,11 +189,4 @@ func value(said string, thousandths bool) int64 {
 		return min(q.MilliValue(), most)
 	}
 	return q.Value()
-}
-
-func clean(name string) string {
-	if len(name) > 4*maxName {
-		name = name[:4*maxName] // what is cut off anyway is not looked at
-	}
-	return text.Cut(text.Line(name), maxName)
 }
