@@ -139,11 +139,15 @@ func (c *Cluster) CutWatches() {
 	c.cut = make(chan struct{})
 }
 
-// Compact forgets what happened so far: a watch from before is told that its version has expired.
+// Compact forgets what happened so far, and a change of something else after it: every watch is told that its version has expired, also
+// one that has seen everything.
 func (c *Cluster) Compact() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.version++
 	c.events, c.compacted = nil, c.version
+	close(c.changed)
+	c.changed = make(chan struct{})
 }
 
 // Lists is how many first pages of lists were read.
