@@ -81,6 +81,8 @@ func byHand(ctx context.Context, inst *installation, parts release.NodeParts, ad
 
 // plane makes the bridge, certificates, kubeconfigs, and starts etcd and the three components.
 func (h *hand) plane(ctx context.Context) (*rest.Config, error) {
+	// One that was killed leaves its bridge; there is none otherwise, which ip calls an error.
+	_ = command(ctx, "ip", "link", "delete", handBridge)
 	for _, args := range [][]string{
 		{"link", "add", handBridge, "type", "bridge"},
 		{"addr", "add", handHost + "/24", "dev", handBridge},

@@ -45,10 +45,21 @@ func (h *handIngress) install(ctx context.Context, config *rest.Config) error {
 	for _, n := range h.nodes {
 		steps.Go(func() error {
 			i := slices.IndexFunc(h.images, func(i release.Image) bool { return i.Name == imageNamed(h.images, "traefik") })
-			return n.load(ctx, h.images[i])
+			if err := n.load(ctx, h.images[i]); err != nil {
+				return err
+			}
+			return labelled(ctx, config, n.name)
 		})
 	}
 	return steps.Wait()
+}
+
+// labelled says on a node that it has the image, as KQueen's importer does, once the kubelet has registered it.
+func labelled(ctx context.Context, config *rest.Config, node string) error {
+	return await(ctx, func() (bool, error) {
+		err := kube.LabelNode(ctx, config, node, map[string]string{v1alpha1.LabelAddonImages: v1alpha1.AddonImagesImported})
+		return err == nil, client.IgnoreNotFound(err)
+	})
 }
 
 // manifest are the objects that KQueen has for it.

@@ -26,6 +26,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -46,7 +47,7 @@ func main() {
 	flag.StringVar(&o.program, "program", "bin/kqueen", "path of kqueen")
 	flag.BoolVar(&o.json, "json", false, "print JSON")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	act := run
 	if o.attack != "" {
 		act = func(ctx context.Context, o options) error { return attackNow(ctx, o.attack) }
