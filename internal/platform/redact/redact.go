@@ -24,7 +24,7 @@ var rules = []*regexp.Regexp{
 	// JSON Web Tokens, which service accounts have, and cookies of that form.
 	regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),
 	// KQueen's own tokens.
-	regexp.MustCompile(`kq[uts1]_[0-9a-v]{20,}`),
+	regexp.MustCompile(`kq[auts1]_[0-9a-v]{20,}`),
 	// Bootstrap tokens.
 	regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`),
 	// A user's password in a URL.

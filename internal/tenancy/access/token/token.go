@@ -32,9 +32,11 @@ const (
 	ServiceAccount Kind = "kqs_"
 	// OneTime is good for one act: the first administrator, a new password, a step of signing in.
 	OneTime Kind = "kq1_"
+	// Agent is what an agent in a cluster proves itself with. The agent makes it.
+	Agent Kind = "kqa_"
 )
 
-var kinds = []Kind{Session, API, ServiceAccount, OneTime}
+var kinds = []Kind{Session, API, ServiceAccount, OneTime, Agent}
 
 // A token is KIND ID SECRET CHECKSUM without anything between. All but the kind is lower-case base32 (RFC 4648,
 // extended hex alphabet): it survives being selected with a double click, and the order of ids is their age.
@@ -47,7 +49,7 @@ const (
 )
 
 // Pattern finds tokens in a text. It is written for the lists of secret scanners.
-const Pattern = `kq[uts1]_[0-9a-v]{63}`
+const Pattern = `kq[auts1]_[0-9a-v]{63}`
 
 // Parts of a token.
 type Parts struct {
@@ -61,7 +63,7 @@ type Parts struct {
 // Errors of Parse. They do not repeat what was read.
 var (
 	// ErrNoToken says that something does not begin like a token.
-	ErrNoToken = errors.New("it is not a token of KQueen; want one that begins with kqu_, kqt_, kqs_ or kq1_")
+	ErrNoToken = errors.New("it is not a token of KQueen; want one that begins with kqu_, kqt_, kqs_, kqa_ or kq1_")
 	// ErrTorn says that something begins like a token and is damaged.
 	ErrTorn = errors.New("it is incomplete or has a typing error; want the whole token, 67 characters without a space")
 )
