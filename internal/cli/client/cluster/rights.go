@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,33 +20,18 @@ import (
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/clusters/manifests"
 	"kqueen.io/kqueen/internal/platform/kube"
-)
-
-// What KQueen may in a cluster that it did not create, and what lets members in.
-var (
-	//go:embed rights.yaml
-	rightsOfKQueen string
-	//go:embed rights-members.yaml
-	rightsOfMembers string
 )
 
 const (
 	// importManager is the field manager of these objects.
 	importManager = "kqueen-import"
 	// account is the name of KQueen's namespace and ServiceAccount there, and tokenSecret that of its token.
-	account, tokenSecret = "kqueen", "kqueen-token"
+	account, tokenSecret = manifests.Account, "kqueen-token"
 	// tokenWait is how long the cluster may take to write a token.
 	tokenWait = 30 * time.Second
 )
-
-// rights are the manifests of KQueen's rights in an imported cluster.
-func rights(members bool) string {
-	if members {
-		return rightsOfKQueen + "---\n" + rightsOfMembers
-	}
-	return rightsOfKQueen
-}
 
 // newImportRightsCommand returns `cluster import-rights`.
 func newImportRightsCommand(e *connection.Env) *cobra.Command {
@@ -66,7 +50,10 @@ delete what these manifests name.`,
   kqueen cluster import-rights --members | kubectl delete -f -`,
 		Args: command.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprint(e.Stdout, rights(members))
+			text, err := manifests.ForAccount(members)
+			if err == nil {
+				_, err = fmt.Fprint(e.Stdout, text)
+			}
 			return err
 		},
 	}
@@ -84,7 +71,11 @@ func createAccount(ctx context.Context, target kube.Target, members bool) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	objects, err := parseManifests(rights(members))
+	text, err := manifests.ForAccount(members)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := parseManifests(text)
 	if err != nil {
 		return nil, err
 	}
