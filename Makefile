@@ -53,6 +53,12 @@ kubernetes: programs ## Build upstream Kubernetes and the parts of nodes where t
 	@$(BIN)/kqueen release build --source .
 	@ln -sfn "$$($(BIN)/kqueen release path kubectl)" $(BIN)/kubectl
 
+.PHONY: agent-image
+agent-image: ## Pack the agent for clusters that nothing can dial as an OCI archive, bin/kqueen-agent.tar
+	@mkdir -p $(BIN)
+	CGO_ENABLED=0 go build $(GO_FLAGS) -ldflags "-s -w" -o $(BIN)/kqueen-agent ./cmd/kqueen-agent
+	cd node && go run $(GO_FLAGS) ./images -out ../$(BIN) -plan ../cmd/kqueen-agent/image.json
+
 .PHONY: clients
 clients: ## Build the command line for macOS and Windows
 	@echo "Building clients for other platforms (the first time takes minutes)"

@@ -21,6 +21,12 @@ const KubernetesPath = "/kubernetes"
 // organization, the cluster, and the path at the cluster's API server.
 const ClustersPath = "/clusters"
 
+// AgentsPath begins the paths that agents in imported clusters call: after it come the organization, the cluster, and what they want.
+const AgentsPath = "/agents"
+
+// AgentInstanceHeader is the header in which an agent says in which cluster it runs: the UID of the namespace kube-system.
+const AgentInstanceHeader = "Kqueen-Cluster-Instance"
+
 // LocalSocket is the name of the socket, in the data directory of an installation, on which the owner of the machine calls
 // the API. As the server of a client it is "unix://" and the path.
 const LocalSocket = "api.sock"
