@@ -75,10 +75,13 @@ const importTable = `
 
 	# clusters: the driver interface and its drivers. A driver does not know another one; only "all" knows them.
 	API, PLAIN < clusters/provision;
+	# Agents in clusters: the record of each, the connection that it keeps, and what starts it.
+	tenancy/access/token < clusters/enrollment;
+	NONE < clusters/tunnel, clusters/manifests;
 	# The one way to the API servers of clusters, for what looks at them.
-	API, PLAIN, platform/kube, hosting/egress < clusters/connection;
+	API, PLAIN, platform/kube, hosting/egress, clusters/enrollment < clusters/connection;
 	MECHANISMS, clusters/provision < clusters/provision/hosted;
-	clusters/connection, clusters/provision < clusters/provision/imported;
+	clusters/connection, clusters/tunnel, clusters/provision < clusters/provision/imported;
 	clusters/provision/hosted, clusters/provision/imported < clusters/provision/all;
 
 	# What runs in clusters is kept in SQL, and collected by watching them; no reconciler of KQueen's own objects reads it.
@@ -87,6 +90,9 @@ const importTable = `
 	PLAIN < clusters/listing;
 	clusters/listing < clusters/topology, clusters/usage;
 	API, clusters/inventory, clusters/listing < clusters/collector;
+
+	# The agent runs in clusters of others: it knows no more than it needs there.
+	api/rest, clusters/tunnel, tenancy/access/token < agent < cmd/kqueen-agent;
 
 	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
 	# those, so that a new one changes no reconciler.
@@ -116,11 +122,12 @@ const importTable = `
 	server/rights, workers/addons < server/catalogue;
 	server/rights, clusters/inventory, clusters/topology, clusters/usage < server/fleet;
 	server/rights, tenancy/issuer < server/secrets;
+	server/rights, clusters/enrollment, clusters/tunnel, clusters/manifests < server/agents;
 	server/accounts < server/pages;
-	server/site, server/kubeapi, server/clusterapi, server/objects, server/catalogue, server/fleet, server/secrets, server/auditlog, server/pages < server;
+	server/site, server/kubeapi, server/clusterapi, server/objects, server/catalogue, server/fleet, server/secrets, server/agents, server/auditlog, server/pages < server;
 
 	# The one place that wires, and the command line above it.
-	clusters/cluster, clusters/provision/all, clusters/collector, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
+	clusters/cluster, clusters/provision/all, clusters/collector, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
 
 	# The command line. What commands share knows no kind of object; commands meet in the root command alone.
@@ -134,7 +141,7 @@ const importTable = `
 	cli/verbs, cli/describe, cli/clusteraccess < COMMANDS;
 	COMMANDS < cli/client/activity, cli/client/addon, cli/client/audit, cli/client/inventory, cli/client/organization, cli/client/provisioner, cli/client/release;
 	COMMANDS, tenancy/access/token < cli/client/access;
-	COMMANDS, hosting/pki < cli/client/cluster;
+	COMMANDS, hosting/pki, clusters/manifests < cli/client/cluster;
 	COMMANDS, workers/machine < cli/client/nodes;
 	app, cli/connection < cli/here;
 	cli/console, PLAIN < cli/daemon;
@@ -186,6 +193,10 @@ var testImports = map[string]map[string]string{
 		"hosting/pki":       "its etcd, its tenants and the gate have the certificates that they have in an installation",
 		"platform/freeport": "starts etcds and gates",
 	},
+	"server": {
+		"agent":               "the agent itself enrolls and connects",
+		"clusters/connection": "calls the cluster by the agent",
+	},
 	"workers/addons": {
 		"platform/kube":   "what it says is applied to a real API server as it is in a cluster",
 		"hosting/release": "reads which version node/traefik is built with",
@@ -195,6 +206,7 @@ var testImports = map[string]map[string]string{
 		"platform/links":    "has machines of its own, with links of this host",
 		"platform/osthread": "enters networks and mounts disks for one thread alone",
 		"hosting/datastore": "runs an etcd of an operator's own",
+		"clusters/tunnel":   "knows for how long an agent may be silent",
 		"hosting/pki":       "with keys for it",
 	},
 
@@ -240,6 +252,7 @@ var guards = []guard{
 		allowed: map[string]string{
 			"platform/kube":       "is there for that",
 			"clusters/connection": "is there for the clusters of others, which it guards against",
+			"agent":               "calls the API server beside it; platform/kube links what would make the program several times as large",
 			"engine":              "hands the *rest.Config of the admin plane to package app",
 			"app":                 "starts the manager of the admin plane",
 			"bench":               "measures without what it measures",

@@ -33,6 +33,12 @@ func (c *Client) SetClusterCredentials(ctx context.Context, organization, cluste
 	return c.call(ctx, "setClusterCredentials", query, values, nil, organization, cluster)
 }
 
+// CreateAgentToken returns a one-time token, and the manifests with which an agent in an adopted cluster enrolls (operation
+// createAgentToken).
+func (c *Client) CreateAgentToken(ctx context.Context, organization, cluster string, how rest.AgentTokenRequest) (*rest.AgentToken, error) {
+	return called[rest.AgentToken](ctx, c, "createAgentToken", nil, how, organization, cluster)
+}
+
 // RemoveClusterCredentials removes the credentials by which an adopted cluster is reached (operation removeClusterCredentials).
 func (c *Client) RemoveClusterCredentials(ctx context.Context, organization, cluster string) error {
 	return c.call(ctx, "removeClusterCredentials", nil, nil, nil, organization, cluster)

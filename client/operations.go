@@ -78,6 +78,7 @@ var operations = map[string]Operation{
 	"getProvisionerCredentials":    {Method: http.MethodGet, Path: "/organizations/{organization}/provisioners/{provisioner}/credentials"},
 	"setProvisionerCredentials":    {Method: http.MethodPut, Path: "/organizations/{organization}/provisioners/{provisioner}/credentials"},
 	"getClusterCredentials":        {Method: http.MethodGet, Path: "/organizations/{organization}/clusters/{cluster}/credentials"},
+	"createAgentToken":             {Method: http.MethodPost, Path: "/organizations/{organization}/clusters/{cluster}/agent"},
 	"setClusterCredentials":        {Method: http.MethodPut, Path: "/organizations/{organization}/clusters/{cluster}/credentials"},
 	"removeClusterCredentials":     {Method: http.MethodDelete, Path: "/organizations/{organization}/clusters/{cluster}/credentials"},
 	"removeProvisionerCredentials": {Method: http.MethodDelete, Path: "/organizations/{organization}/provisioners/{provisioner}/credentials"},

@@ -59,6 +59,12 @@ const (
 	ReasonKubeconfigSet = "KubeconfigSet"
 	// ReasonCredentialsRefused: the cluster refuses the credentials that were set for it; the message says what to do.
 	ReasonCredentialsRefused = "CredentialsRefused"
+	// ReasonAgentEnrolled: the cluster is reached by the agent in it.
+	ReasonAgentEnrolled = "AgentEnrolled"
+	// ReasonAgentPending: the cluster waits for its agent to enroll; the message says how to start it.
+	ReasonAgentPending = "AgentPending"
+	// ReasonOffline: nothing was heard of the agent in the cluster for a minute; the message says since when.
+	ReasonOffline = "Offline"
 	// ReasonKubeconfigPending: the provisioner has not given a kubeconfig yet.
 	ReasonKubeconfigPending = "KubeconfigPending"
 )
@@ -319,6 +325,12 @@ func (c *Cluster) CredentialsSecret() string { return "cluster-" + string(c.UID)
 
 // CredentialKubeconfig is the key of the kubeconfig by which an adopted cluster is reached.
 const CredentialKubeconfig = "kubeconfig"
+
+// CredentialAgent is the key of the record by which an agent in an adopted cluster is known. KQueen writes it when the agent enrolls.
+const CredentialAgent = "agent"
+
+// LabelAgent is on the Secret with the credentials of a Cluster that has such a record.
+const LabelAgent = "kqueen.io/agent"
 
 // SecretTypeClusterCredentials is the type of the Secret with the credentials of a Cluster.
 const SecretTypeClusterCredentials corev1.SecretType = "kqueen.io/cluster-credentials" //nolint:gosec // names a type

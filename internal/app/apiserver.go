@@ -4,7 +4,9 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,7 +17,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -45,6 +46,8 @@ const (
 	// maxConnections bounds how many connections are open at once, maxConnectionsOfOne how many of them one address has.
 	maxConnections      = 2048
 	maxConnectionsOfOne = 512
+	// maxAgents bounds how many agents of clusters are connected beside.
+	maxAgents = 16384
 	// sweepInterval is the time between two looks for sessions and tokens that have ended, and actions that were interrupted.
 	sweepInterval = 5 * time.Minute
 )
@@ -152,17 +155,27 @@ func (a *App) assemble(
 			return fmt.Errorf("follow %T: %w", kind, err)
 		}
 	}
+	measures, err := d.measured(a.agents)
+	if err != nil {
+		return err
+	}
 	d.server, err = server.New(server.Config{
 		Plane: plane, Own: own, Cache: mgr.GetClient(), Access: d.access, Audit: d.audit, Limits: what.limits, Addons: what.prepares,
-		Adopted: what.clusters, Lead: lead(a.connections.Load()), Ended: d.ended, Address: func() (string, []byte) { return a.apiAddress(), d.authority },
+		Adopted: what.clusters, Agents: server.Agents{Sessions: a.agents, Pin: d.pin, Image: a.AgentImage}, Lead: lead(a.connections.Load()), Ended: d.ended, Address: func() (string, []byte) { return a.apiAddress(), d.authority },
 		Issuer: d.issuer, Answers: d.answers,
 		ClusterLog: func(_ context.Context, plane types.UID) (*os.Root, error) {
 			return a.supervisor.Folder(string(plane), controlplane.AuditDir)
 		},
-		Key: cursors, Version: a.Version, Log: d.log, Now: time.Now, Ready: readiness(&a.serving), Metrics: d.measured(),
+		Key: cursors, Version: a.Version, Log: d.log, Now: time.Now, Ready: readiness(&a.serving), Metrics: measures,
 		Inventory: d.asked(), Reach: reach(a.connections.Load()),
 	})
 	return err
+}
+
+// pin is the SHA-256 of the public key of the present certificate, in base64.
+func (d *apiServer) pin() string {
+	sum := sha256.Sum256(d.certificate.Load().Leaf.RawSubjectPublicKeyInfo)
+	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // readiness says why an installation does not serve all callers; nil when it does.
@@ -180,7 +193,9 @@ func (a *App) serveAPI(ctx context.Context, d *apiServer) error {
 	s := &http.Server{
 		Handler: d.whole(d.server), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
-		ConnContext: socket.With,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return chain.WithConnection(socket.With(ctx, c), c)
+		},
 		// A server sets up HTTP/2 once, for whichever listener comes first. Without "h2" here, the socket would leave it out
 		// for both, and TLS would still negotiate it.
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: ciphers.Suites(), NextProtos: []string{"h2", "http/1.1"}, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -198,7 +213,7 @@ func (a *App) serveAPI(ctx context.Context, d *apiServer) error {
 	defer stop()
 	go d.keep(ctx, func() error { return a.renewAPIKeys(d) }, func() error { return a.renewIssuer(d) })
 	go d.mend(ctx, a)
-	limited := chain.LimitConnections(netutil.LimitListener(d.listener, maxConnections), maxConnectionsOfOne)
+	limited := chain.LimitConnections(d.listener, maxConnections, maxConnectionsOfOne)
 	group := errgroup.Group{}
 	for name, serve := range map[string]func() error{
 		"API":               func() error { return s.ServeTLS(limited, "", "") },

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/internal/clusters/connection"
+	"kqueen.io/kqueen/internal/clusters/tunnel"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/release"
@@ -76,7 +77,9 @@ type Config struct {
 	// Images says where the images come from that KQueen's own pods in clusters run: prepare.Bundled
 	// or prepare.Upstream. Empty takes what was said last time; when nothing was, they are bundled where they are built.
 	Images string
-	Log    *slog.Logger
+	// AgentImage is the image of the agent for clusters that nothing can dial, where users name none; empty takes what was said last time.
+	AgentImage string
+	Log        *slog.Logger
 	// Report is called when a step of the start begins and when it has ended. Nil when it is not wanted.
 	Report func(stage.Step)
 	// Degraded is called when the installation runs in part, because something is damaged, and tries again until its owner
@@ -106,6 +109,8 @@ type App struct {
 	here atomic.Pointer[local.Provider]
 	// connections lead to the API servers of clusters; nil until the admin plane is healthy.
 	connections atomic.Pointer[connection.Connections]
+	// agents are those in clusters that nothing can dial.
+	agents *tunnel.Sessions
 	// admin reads the admin plane; nil until its API server is healthy.
 	admin atomic.Pointer[client.Reader]
 }
@@ -142,6 +147,7 @@ func New(ctx context.Context, c Config) (*App, error) {
 		return nil, errors.New("--import-allow: an entry is empty")
 	}
 	a := &App{Config: c, settings: settings, notices: newNotices(c.Engine), began: time.Now()}
+	a.agents = tunnel.NewSessions(maxAgents, time.Now, a.notices.agents.Send)
 	a.gateway, a.ingress = newFronts(a.Config, a.notices)
 	a.problems.note("disk", low)
 	a.problems.note("settings", settings.mended)

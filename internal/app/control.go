@@ -43,6 +43,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/stage"
+	"kqueen.io/kqueen/internal/server/agents"
 	"kqueen.io/kqueen/internal/server/clusterapi"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/access/oidc"
@@ -159,12 +160,12 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 // drivers returns all of them, and notes how clusters are reached.
 func (a *App) drivers(mgr ctrl.Manager) map[string]provision.Driver {
 	guard := &connection.Guard{Allowed: a.ImportAllowed, Machines: a.MachineNetwork}
-	a.connections.Store(connection.New(connection.Config{Secrets: mgr.GetAPIReader(), Guard: guard, Version: a.Version}))
+	a.connections.Store(connection.New(connection.Config{Secrets: mgr.GetAPIReader(), Guard: guard, Agents: a.agents, Version: a.Version}))
 	return all.Drivers(all.Config{
 		Hosted: hosted.Config{
 			Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Taken: func() ([]hosted.Taken, error) { return takenRanges(a.Listen, a.MachineNetwork) },
 		},
-		Imported: imported.Config{Guard: guard, Version: a.Version},
+		Imported: imported.Config{Guard: guard, Agents: a.agents, Version: a.Version},
 	})
 }
 
@@ -230,6 +231,9 @@ func (a *App) addAPI(
 		return fmt.Errorf("assemble the API server: %w", err)
 	}
 	a.api.Store(d)
+	if err := agents.Revoke(ctx, mgr, a.agents); err != nil {
+		return err
+	}
 	if plane.Audited {
 		past, err := kubeaudit.New(d.audit, a.auditDir(), d.log)
 		if err != nil {
@@ -252,7 +256,7 @@ func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager
 		Scheme:  scheme,
 		Logger:  logr.FromSlogHandler(a.Log.Handler()),
 		Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache:   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:   cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: agents.Watched()},
 		// Secrets are read when needed and not kept: they are many, large and secret.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		// Tests start several installations in one process; the names need to be unique in each alone.
@@ -298,7 +302,7 @@ func (a *App) addReconcilers(
 	if err := ingress.Setup(mgr); err != nil {
 		return nil, err
 	}
-	if err := cluster.Setup(mgr, cluster.Config{Drivers: drivers, Addons: prepares.Addons, Applications: applications(a, prepares)}); err != nil {
+	if err := cluster.Setup(ctx, mgr, cluster.Config{Drivers: drivers, Addons: prepares.Addons, Applications: applications(a, prepares)}, a.notices.agents); err != nil {
 		return nil, err
 	}
 	if err := organization.Setup(mgr, d.access.ServiceAccounts); err != nil {

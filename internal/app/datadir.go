@@ -79,6 +79,7 @@ type settings struct {
 	AdminVersion   string       `json:"adminVersion,omitempty"`
 	MachineNetwork netip.Prefix `json:"machineNetwork,omitzero"`
 	Images         string       `json:"images,omitempty"`
+	AgentImage     string       `json:"agentImage,omitempty"`
 	// EgressAllowed is what the API servers of all organizations may call beside their own clusters.
 	EgressAllowed []egress.Destination `json:"egressAllowed,omitempty"`
 	// ImportAllowed is what the kubeconfigs of adopted clusters may lead to of what is closed to them.
@@ -120,10 +121,10 @@ func (s *settings) merge(c Config) Config {
 		c.ImportAllowed = s.ImportAllowed
 	}
 	s.EgressAllowed, s.ImportAllowed = c.EgressAllowed, c.ImportAllowed
-	c.Images = cmp.Or(c.Images, s.Images)
+	c.Images, c.AgentImage = cmp.Or(c.Images, s.Images), cmp.Or(c.AgentImage, s.AgentImage)
 	c.Database = cmp.Or(c.Database, s.Database)
 	s.Database = c.Database
-	s.Listen, s.Domain, s.MachineNetwork, s.Images = c.Listen, c.Domain, c.MachineNetwork, c.Images
+	s.Listen, s.Domain, s.MachineNetwork, s.Images, s.AgentImage = c.Listen, c.Domain, c.MachineNetwork, c.Images, c.AgentImage
 	return c
 }
 

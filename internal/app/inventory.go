@@ -22,6 +22,7 @@ import (
 	"kqueen.io/kqueen/internal/clusters/connection"
 	"kqueen.io/kqueen/internal/clusters/inventory"
 	"kqueen.io/kqueen/internal/clusters/listing"
+	"kqueen.io/kqueen/internal/clusters/tunnel"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/database"
@@ -99,11 +100,19 @@ func (d *apiServer) asked() *fleet.Store {
 }
 
 // measured is what this process measures.
-func (d *apiServer) measured() prometheus.Gatherer {
-	if d.collected == nil {
-		return metrics.Registry
+func (d *apiServer) measured(agents *tunnel.Sessions) (prometheus.Gatherer, error) {
+	connected := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kqueen_agents_connected", Help: "Agents of clusters that are connected.",
+	}, func() float64 { return float64(agents.Count()) })
+	own := prometheus.NewRegistry()
+	if err := own.Register(connected); err != nil {
+		return nil, fmt.Errorf("register the measures of agents: %w", err)
 	}
-	return prometheus.Gatherers{metrics.Registry, d.collected}
+	all := prometheus.Gatherers{metrics.Registry, own}
+	if d.collected != nil {
+		all = append(all, d.collected)
+	}
+	return all, nil
 }
 
 // addInventory has what runs in clusters collected, and what is too old removed.

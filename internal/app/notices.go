@@ -12,14 +12,14 @@ type notices struct {
 	engine engine.Engine
 	own    chan struct{}            // the engine's workloads
 	fronts map[string]chan struct{} // the gateways, by workload
-	// controlPlanes and machines get UIDs, credentials gets audiences.
-	controlPlanes, machines, credentials *operator.Notices
+	// controlPlanes, machines and agents get UIDs, those of clusters the last, and credentials gets audiences.
+	controlPlanes, machines, agents, credentials *operator.Notices
 }
 
 func newNotices(e engine.Engine) *notices {
 	return &notices{
 		engine: e, own: make(chan struct{}, 1), fronts: map[string]chan struct{}{workloadGateway: make(chan struct{}, 1), workloadIngress: make(chan struct{}, 1)},
-		controlPlanes: operator.NewNotices(), machines: operator.NewNotices(), credentials: operator.NewNotices(),
+		controlPlanes: operator.NewNotices(), machines: operator.NewNotices(), agents: operator.NewNotices(), credentials: operator.NewNotices(),
 	}
 }
 

@@ -23,12 +23,12 @@ import (
 // TestSettingsHold: what was chosen once holds until the operator says something else, which then holds.
 func TestSettingsHold(t *testing.T) {
 	chosen := settings{
-		Listen: netip.MustParseAddr("192.0.2.7"), Domain: "k.example", Database: "postgres://db", MachineNetwork: netip.MustParsePrefix("10.9.0.0/16"), Images: "upstream",
+		Listen: netip.MustParseAddr("192.0.2.7"), Domain: "k.example", Database: "postgres://db", MachineNetwork: netip.MustParsePrefix("10.9.0.0/16"), Images: "upstream", AgentImage: "a.example/agent:1",
 		EgressAllowed: []egress.Destination{{Range: netip.MustParsePrefix("192.0.2.0/24"), Port: 443}, {Range: netip.MustParsePrefix("2001:db8::7/128"), Port: 8443}},
 		GatewayPort:   7443, IngressPort: 7080, APIPort: 9443, AdminVersion: "v1.36.9",
 	}
 	said := Config{
-		Listen: netip.MustParseAddr("::1"), Domain: "other.example", Database: "postgres://other", MachineNetwork: netip.MustParsePrefix("10.8.0.0/20"), Images: "bundled",
+		Listen: netip.MustParseAddr("::1"), Domain: "other.example", Database: "postgres://other", MachineNetwork: netip.MustParsePrefix("10.8.0.0/20"), Images: "bundled", AgentImage: "b.example/agent:2",
 		EgressAllowed: []egress.Destination{{Range: netip.MustParsePrefix("198.51.100.7/32"), Port: 443}},
 	}
 	closing := said
@@ -39,7 +39,7 @@ func TestSettingsHold(t *testing.T) {
 		want   Config
 	}{
 		"nothing, ever": {settings{}, Config{}, Config{Listen: defaultListen, Domain: defaultDomain, MachineNetwork: defaultMachineNetwork}},
-		"nothing now":   {chosen, Config{}, Config{Listen: chosen.Listen, Domain: chosen.Domain, Database: chosen.Database, MachineNetwork: chosen.MachineNetwork, Images: chosen.Images, EgressAllowed: chosen.EgressAllowed}},
+		"nothing now":   {chosen, Config{}, Config{Listen: chosen.Listen, Domain: chosen.Domain, Database: chosen.Database, MachineNetwork: chosen.MachineNetwork, Images: chosen.Images, AgentImage: chosen.AgentImage, EgressAllowed: chosen.EgressAllowed}},
 		"now":           {settings{}, said, said},
 		"something new": {chosen, said, said},
 		"nothing more":  {chosen, closing, closing},

@@ -94,6 +94,7 @@ func matrixOfRest() map[string]route {
 		"getClusterCredentials":    {from: "viewer"},
 		"setClusterCredentials":    {from: "operator", body: `{"kubeconfig":"k%d"}`},
 		"removeClusterCredentials": {from: "operator"},
+		"createAgentToken":         {from: "operator", body: `{}`},
 
 		"listClusters":   {from: "viewer"},
 		"getCluster":     {from: "viewer"},

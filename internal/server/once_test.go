@@ -283,7 +283,7 @@ func TestMatrixOfKeys(t *testing.T) {
 		"createIdentityProvider": chain.Replayed, "createUser": chain.Replayed, "createServiceAccount": chain.Replayed,
 		"createToken": chain.Named, "createServiceAccountToken": chain.Named,
 		// A credential or token of these is another one each time, or what there is already.
-		"issueCredential": "", "issueKubeconfig": "", "breakGlass": "", "createJoinToken": "", "resetUser": "",
+		"issueCredential": "", "issueKubeconfig": "", "breakGlass": "", "createJoinToken": "", "createAgentToken": "", "resetUser": "",
 		"revokeUser": "", "signOut": "", "changePassword": "", "answerDevice": "", "verifyAudit": "", "searchInventoryContainers": "",
 		// Callers of these are not known yet.
 		"setUp": "", "signIn": "", "choosePassword": "", "startDevice": "", "pollDevice": "", "exchangeCode": "",

@@ -22,9 +22,11 @@ import (
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/docs"
+	"kqueen.io/kqueen/internal/clusters/tunnel"
 	"kqueen.io/kqueen/internal/platform/idempotency"
 	"kqueen.io/kqueen/internal/platform/kube"
 	"kqueen.io/kqueen/internal/server/accounts"
+	"kqueen.io/kqueen/internal/server/agents"
 	"kqueen.io/kqueen/internal/server/auditlog"
 	"kqueen.io/kqueen/internal/server/body"
 	"kqueen.io/kqueen/internal/server/catalogue"
@@ -71,6 +73,8 @@ type Config struct {
 	Issuer *issuer.Issuer
 	// Adopted knows the clusters that others run.
 	Adopted secrets.Adopted
+	// Agents are those in clusters that nothing can dial.
+	Agents Agents
 	// Address is where clients on the local socket reach this server by HTTPS.
 	Address secrets.Address
 	// Lead returns the way to an imported cluster, and Ended are the ids of what credentials for a cluster were got with that has ended
@@ -86,6 +90,15 @@ type Config struct {
 	Metrics prometheus.Gatherer
 	Log     *slog.Logger
 	Now     func() time.Time
+}
+
+// Agents is what the server knows of agents.
+type Agents struct {
+	// Sessions are those that are connected.
+	Sessions *tunnel.Sessions
+	// Pin and Image are those of [agents.Server].
+	Pin   func() string
+	Image string
 }
 
 // IssuerPath is where the keys are by which API servers check credentials. It is for all.
@@ -130,6 +143,7 @@ func New(c Config) (*Server, error) {
 	reference.Register(mux, s.api.OpenAPI())
 	registerProbes(mux, c, before)
 	kubeapi.Register(mux, kubeapi.Config{Plane: c.Plane, Callers: callers, Chain: before, Log: c.Log})
+	agents.RegisterPaths(mux, agentsOf(c, callers, before))
 	clusterapi.Register(mux, clusterapi.Config{Cache: c.Cache, Verify: c.Issuer.Verify, Ended: c.Ended, Lead: c.Lead, Chain: before, Log: c.Log})
 	mux.Handle(IssuerPath+"/", http.StripPrefix(IssuerPath, c.Issuer.Handler()))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { chain.WriteProblem(w, r, problem.NotFound()) })
@@ -149,11 +163,19 @@ func register(api huma.API, c Config, callers client.WithWatch, before *chain.Ch
 		Callers: callers, Own: c.Own, Rights: may, Providers: providers, Issuer: c.Issuer, Entries: c.Access.Entries, Adopted: c.Adopted,
 		Address: c.Address, Now: c.Now,
 	})
+	agents.Register(api, agentsOf(c, callers, before))
 	accounts.Register(api, accounts.Config{Access: c.Access, Flows: flows, Providers: providers, Callers: callers, Rights: may})
 	auditlog.Register(api, c.Audit, may, before.Streams, c.Own, c.ClusterLog)
 	catalogue.Register(api, callers, may, c.Addons)
 	fleet.Register(api, fleet.Config{Store: c.Inventory, Callers: callers, Rights: may, Reach: c.Reach, Now: c.Now})
 	return nil
+}
+
+func agentsOf(c Config, callers client.Client, before *chain.Chain) agents.Config {
+	return agents.Config{
+		Callers: callers, Own: c.Own, Cache: c.Cache, Rights: rights.New(c.Own, c.Cache, c.Now), Chain: before, Adopted: c.Adopted,
+		Sessions: c.Agents.Sessions, Server: agents.Server{Address: c.Address, Pin: c.Agents.Pin, Image: c.Agents.Image}, Now: c.Now, Log: c.Log,
+	}
 }
 
 // ServeHTTP serves one request, from the beginning of the chain.

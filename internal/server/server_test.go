@@ -27,6 +27,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/tunnel"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/idempotency"
@@ -74,6 +75,8 @@ type fixture struct {
 	logs string
 	// admin is how the plane is reached as its administrator.
 	admin *restclient.Config
+	// agents are those that are connected.
+	agents *tunnel.Sessions
 	// endings are the ids of what credentials for clusters were got with that has ended.
 	endings atomic.Pointer[[]string]
 	// tokens are sessions by who they are of: a role in blue, "admin", "red" (an owner there) or the name of one who belongs nowhere.
@@ -226,7 +229,9 @@ func (h *fixture) open(t *testing.T) {
 	if _, err := signs.Renew(nil, func([]byte) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
+	h.agents = tunnel.NewSessions(8, time.Now, func(string) {})
 	h.api, err = New(Config{
+		Agents: Agents{Sessions: h.agents, Pin: func() string { return "PIN" }, Image: "registry.example/kqueen-agent:test"},
 		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog, Addons: someAddons{cached}, Adopted: someAdopted{}, Inventory: &fleet.Store{Rows: &h.observed, Comparisons: &h.observed},
 		Reach: h.asked.reach(t), Lead: h.lead, Ended: h.ended, Address: func() (string, []byte) { return "https://192.0.2.1:8443", []byte("authority") },
 		Plane: plane, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, h.plane, time.Now),

@@ -33,6 +33,9 @@ func (r *reconciler) publish(ctx context.Context, c *v1alpha1.Cluster) operator.
 	}
 	if _, ok := t.Driver.(provision.CredentialChecker); ok {
 		// Not published again: what reads a cluster's kubeconfig takes it for KQueen's own, and calls the server that it names unguarded.
+		if len(t.want.ClusterCredentials[v1alpha1.CredentialKubeconfig]) == 0 {
+			return operator.Done(v1alpha1.ReasonAgentEnrolled, "KQueen reaches the cluster by the agent in it")
+		}
 		return operator.Done(v1alpha1.ReasonKubeconfigSet, "KQueen reaches the cluster by the kubeconfig that was set for it")
 	}
 	observed, refused := look(ctx, c, t, v1alpha1.ReasonKubeconfigPending, v1alpha1.ReasonKubeconfigPending)

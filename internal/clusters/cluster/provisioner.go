@@ -71,12 +71,7 @@ func judgeDriver(driver provision.Driver, p *v1alpha1.Provisioner, credentials p
 		ClusterParametersSchema: apiextensionsv1.JSON{Raw: about.ClusterSchema},
 		Features:                provision.Features(driver),
 	}
-	for _, c := range about.Credentials {
-		p.Status.Driver.Credentials = append(p.Status.Driver.Credentials, v1alpha1.DriverCredential(c))
-	}
-	for _, c := range about.ClusterCredentials {
-		p.Status.Driver.ClusterCredentials = append(p.Status.Driver.ClusterCredentials, v1alpha1.DriverCredential(c))
-	}
+	p.Status.Driver.Credentials, p.Status.Driver.ClusterCredentials = described(about.Credentials), described(about.ClusterCredentials)
 	err := schema.Check("spec.parameters", about.ProvisionerSchema, rawOf(p.Spec.Parameters))
 	if bad, ok := errors.AsType[*invalid.Error](err); ok {
 		return operator.Stalled(v1alpha1.ReasonParametersInvalid, "%v", bad)
@@ -88,6 +83,15 @@ func judgeDriver(driver provision.Driver, p *v1alpha1.Provisioner, credentials p
 		return operator.Wait(v1alpha1.ReasonCredentialsMissing, err.Error()+"; see: kqueen provisioner credentials set", credentialsLook)
 	}
 	return operator.Done(v1alpha1.ReasonDriverAccepted, about.Summary)
+}
+
+// described are the credentials that a driver takes, as the status of its Provisioner has them.
+func described(all []provision.Credential) []v1alpha1.DriverCredential {
+	var told []v1alpha1.DriverCredential
+	for _, c := range all {
+		told = append(told, v1alpha1.DriverCredential{Key: c.Key, Description: c.Description, Optional: c.Optional || c.Unless != ""})
+	}
+	return told
 }
 
 // await waits until no cluster names the provisioner. It reads without a cache: a cluster that is overlooked would

@@ -167,7 +167,7 @@ func (r *reconciler) resolve(ctx context.Context, c *v1alpha1.Cluster) (target, 
 	}
 	if err := provision.CheckCredentials(t.Describe().ClusterCredentials, t.want.ClusterCredentials); err != nil {
 		// No watch tells of Secrets.
-		waiting := operator.Wait(v1alpha1.ReasonCredentialsMissing, fmt.Sprintf("%v; set it: kqueen cluster import %s --kubeconfig FILE", err, c.Name), credentialsLook)
+		waiting := operator.Wait(v1alpha1.ReasonCredentialsMissing, fmt.Sprintf("%v; set it: kqueen cluster import %s --kubeconfig FILE, or start an agent there: kqueen cluster import %s --agent", err, c.Name, c.Name), credentialsLook)
 		return target{}, &waiting
 	}
 	return t, nil
@@ -239,6 +239,10 @@ func refusal(err error, reason string) operator.Outcome {
 		return operator.Retry(gone.reason, gone)
 	}
 	switch {
+	case errors.Is(err, provision.ErrPending):
+		return operator.Wait(v1alpha1.ReasonAgentPending, err.Error(), 0)
+	case errors.Is(err, provision.ErrOffline):
+		return operator.Unknown(v1alpha1.ReasonOffline, err, observeInterval) // its coming is told
 	case errors.Is(err, provision.ErrUnreachable):
 		return operator.Unknown(v1alpha1.ReasonProvisionerUnreachable, err, 0)
 	case errors.Is(err, provision.ErrCredentials):

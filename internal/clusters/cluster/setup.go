@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -17,10 +18,16 @@ import (
 )
 
 // Setup adds the reconcilers of Cluster and Provisioner to mgr. A Cluster is also looked at when an object changes that
-// a driver made for it, and when it gets a node pool or loses one. What of the Config mgr has need not be set.
-func Setup(mgr ctrl.Manager, config Config) error {
+// a driver made for it, when it gets a node pool or loses one, and when what it is reached by does; agents gets the UIDs of those
+// whose agent has come or is lost. What of the Config mgr has need not be set.
+func Setup(ctx context.Context, mgr ctrl.Manager, config Config, agents *operator.Notices) error {
+	if err := operator.IndexUID(ctx, mgr.GetFieldIndexer(), &v1alpha1.Cluster{}); err != nil {
+		return err
+	}
 	clusters := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Cluster{}).WithOptions(operator.Parallel()).
-		Watches(&v1alpha1.NodePool{}, handler.EnqueueRequestsFromMapFunc(clusterOfPool), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+		Watches(&v1alpha1.NodePool{}, handler.EnqueueRequestsFromMapFunc(clusterOfPool), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&corev1.Secret{}, builder.OnlyMetadata). // the manager's cache follows those of agents alone
+		WatchesRawSource(agents.ByIndex(mgr.GetClient(), operator.UIDIndex, func() client.ObjectList { return &v1alpha1.ClusterList{} }))
 	for _, d := range config.Drivers {
 		for _, owned := range d.Describe().Owns {
 			clusters = clusters.Owns(owned)
@@ -46,6 +53,6 @@ func clusterOfPool(_ context.Context, o client.Object) []reconcile.Request {
 func Rules() []rbacv1.PolicyRule {
 	return append(append(operator.Rules("clusters"), operator.Rules("provisioners")...),
 		operator.Rule(v1alpha1.GroupVersion.Group, []string{"nodepools", "machines"}, "get", "list", "watch", "delete"),
-		operator.Rule("", []string{"secrets"}, "get", "list", "create", "update", "patch", "delete"),
+		operator.Rule("", []string{"secrets"}, "get", "list", "watch", "create", "update", "patch", "delete"),
 	)
 }

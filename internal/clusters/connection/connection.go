@@ -3,6 +3,7 @@
 // Package connection reaches clusters by their API servers, also those that others run and that KQueen has adopted.
 //
 //	kubeconfig of a user ──► Parse (data alone, nothing is run, read or skipped) ──► Guard (judges each address when it is dialed)
+//	agent in a cluster ──► Agents (a stream on the connection that it keeps)
 //
 // It hides where the credentials of a cluster lie, which addresses are closed to the kubeconfigs of users, and how much a cluster
 // that is hostile or stuck may cost: time, bytes and connections. [Connections] is the one way in which what looks at clusters
@@ -26,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/enrollment"
 	"kqueen.io/kqueen/internal/platform/kube"
 )
 
@@ -40,8 +42,9 @@ const (
 type Config struct {
 	// Secrets reads the admin plane without a cache.
 	Secrets client.Reader
-	// Guard dials the clusters that users have adopted.
-	Guard *Guard
+	// Guard dials the clusters that users have adopted by a kubeconfig, and Agents reach those that have an agent.
+	Guard  *Guard
+	Agents Agents
 	// Version of the calling program, for the user agent.
 	Version string
 	// Now tells the time; nil for time.Now.
@@ -58,7 +61,7 @@ type Connections struct {
 
 type connection struct {
 	config *rest.Config
-	// version is the Secret's UID and resource version.
+	// version is that of what the cluster is reached by.
 	version       string
 	looked, asked time.Time
 	// through is the way for the calls of others; nil where the cluster was not adopted.
@@ -97,9 +100,12 @@ func (c *Connections) Config(ctx context.Context, cluster *v1alpha1.Cluster) (*r
 		}
 		return nil, err
 	}
-	version := versionOf(secret)
+	version, err := versionOf(secret)
+	if err != nil {
+		return nil, fmt.Errorf("read the credentials of cluster %s: %w", cluster.Name, err)
+	}
 	if !ok || have.version != version {
-		made, err := c.make(secret, adopted)
+		made, err := c.make(cluster, secret, adopted)
 		if err != nil {
 			return nil, fmt.Errorf("read the credentials of cluster %s: %w", cluster.Name, err)
 		}
@@ -116,11 +122,25 @@ func (c *Connections) Version(ctx context.Context, cluster *v1alpha1.Cluster) (s
 	if err != nil {
 		return "", err
 	}
-	return versionOf(secret), nil
+	return versionOf(secret)
 }
 
-func versionOf(secret *corev1.Secret) string {
-	return string(secret.UID) + "/" + secret.ResourceVersion
+// versionOf is another text for each kubeconfig. An agent that renews what it proves itself with is the same way as before.
+func versionOf(secret *corev1.Secret) (string, error) {
+	version := string(secret.UID) + "/" + secret.ResourceVersion
+	by, err := byAgent(secret)
+	if by.Enrolled() {
+		version = string(secret.UID) + "/agent/" + by.At.UTC().Format(time.RFC3339Nano)
+	}
+	return version, err
+}
+
+// byAgent returns the record of the agent by which a cluster is reached; an empty one where it is reached by a kubeconfig.
+func byAgent(secret *corev1.Secret) (enrollment.Record, error) {
+	if len(secret.Data[v1alpha1.CredentialKubeconfig]) > 0 {
+		return enrollment.Record{}, nil
+	}
+	return enrollment.Read(secret.Data[v1alpha1.CredentialAgent])
 }
 
 // secret reads what a cluster is reached by. Credentials that users set count first, so that nothing else can have an adopted
@@ -130,7 +150,10 @@ func (c *Connections) secret(ctx context.Context, cluster *v1alpha1.Cluster) (fo
 		secret := &corev1.Secret{}
 		err := c.from.Secrets.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, secret)
 		if err == nil && metav1.IsControlledBy(secret, cluster) {
-			return secret, name == cluster.CredentialsSecret(), nil
+			if adopted = name == cluster.CredentialsSecret(); adopted && !usable(secret) {
+				return nil, true, ErrNoCredentials
+			}
+			return secret, adopted, nil
 		}
 		if err := client.IgnoreNotFound(err); err != nil {
 			return nil, false, fmt.Errorf("read the credentials of cluster %s: %w", cluster.Name, err)
@@ -139,7 +162,17 @@ func (c *Connections) secret(ctx context.Context, cluster *v1alpha1.Cluster) (fo
 	return nil, false, ErrNoCredentials
 }
 
-func (c *Connections) make(secret *corev1.Secret, adopted bool) (connection, error) {
+// usable says whether there is something by which a cluster could be reached: an agent may not have enrolled yet. What is damaged is
+// looked at by who reads it.
+func usable(secret *corev1.Secret) bool {
+	by, err := enrollment.Read(secret.Data[v1alpha1.CredentialAgent])
+	return err != nil || by.Enrolled() || len(secret.Data[v1alpha1.CredentialKubeconfig]) > 0
+}
+
+func (c *Connections) make(cluster *v1alpha1.Cluster, secret *corev1.Secret, adopted bool) (connection, error) {
+	if by, err := byAgent(secret); adopted && (err != nil || by.Enrolled()) {
+		return c.reached(tunnelled(c.from.Agents, cluster.UID), tunnelled(c.from.Agents, cluster.UID).forOthers()), err
+	}
 	if adopted {
 		kubeconfig, err := Parse(secret.Data[v1alpha1.CredentialKubeconfig])
 		if err != nil {
@@ -149,12 +182,11 @@ func (c *Connections) make(secret *corev1.Secret, adopted bool) (connection, err
 		if err != nil {
 			return connection{}, err
 		}
-		through, err := c.from.Guard.through(kubeconfig)
+		through, err := c.from.Guard.transport(kubeconfig)
 		if err != nil {
 			return connection{}, err
 		}
-		config := &rest.Config{Host: kubeconfig.server.String(), UserAgent: c.agent(), Transport: way, QPS: -1}
-		return connection{config: config, through: through, end: func() { way.closeIdle(); through.closeIdle() }}, nil
+		return c.reached(way, through.forOthers()), nil
 	}
 	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data[v1alpha1.KubeconfigKey])
 	if err != nil {
@@ -163,6 +195,12 @@ func (c *Connections) make(secret *corev1.Secret, adopted bool) (connection, err
 	config.UserAgent, config.QPS = c.agent(), -1
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &capped{next: kube.Bounded(next)} })
 	return connection{config: config}, nil
+}
+
+// reached is the connection to an adopted cluster.
+func (c *Connections) reached(way, through *way) connection {
+	config := &rest.Config{Host: way.server.String(), UserAgent: c.agent(), Transport: way, QPS: -1}
+	return connection{config: config, through: through, end: func() { way.closeIdle(); through.closeIdle() }}
 }
 
 func (c *Connections) agent() string { return "kqueen/" + c.from.Version }

@@ -29,16 +29,5 @@ func (c *Connections) Through(ctx context.Context, cluster *v1alpha1.Cluster) (*
 	if have.through == nil {
 		return nil, nil, ErrNotAdopted
 	}
-	return have.through.kubeconfig.server, have.through, nil
-}
-
-// through is the way for the calls of others.
-func (g *Guard) through(k *Kubeconfig) (*way, error) {
-	w, err := g.transport(k)
-	if err != nil {
-		return nil, err
-	}
-	w.dialed.MaxConnsPerHost = mostThrough
-	w.next = w.dialed
-	return w, nil
+	return have.through.server, have.through, nil
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/kube"
@@ -23,10 +24,13 @@ const (
 
 	mostHeaders     = 64 << 10
 	mostConnections = 16
-	tlsWithin       = 10 * time.Second
-	headersWithin   = 20 * time.Second
-	pingAfter       = 30 * time.Second
-	pingWithin      = 15 * time.Second
+	// mostTunnelled is how many connections an agent carries for KQueen itself: of HTTP/1.1, each watch takes one.
+	mostTunnelled = 48
+	idleTunnelled = 90 * time.Second
+	tlsWithin     = 10 * time.Second
+	headersWithin = 20 * time.Second
+	pingAfter     = 30 * time.Second
+	pingWithin    = 15 * time.Second
 )
 
 // ErrTooLarge says that an answer of a cluster is longer than is read of one.
@@ -35,8 +39,10 @@ var ErrTooLarge = errors.New("the answer of the cluster is too large")
 // ErrRedirected says that an API server pointed elsewhere, where KQueen does not go.
 var ErrRedirected = errors.New("the server answers with a redirect, which is not followed; want the URL of the API server itself")
 
-// way carries the requests of one adopted cluster: to its own server alone, with the credentials of its kubeconfig.
+// way carries the requests of one adopted cluster: to its own server alone, with the credentials that were set and no others.
 type way struct {
+	server *url.URL
+	// kubeconfig has the credentials; nil where an agent has its own.
 	kubeconfig *Kubeconfig
 	dialed     *http.Transport
 	next       http.RoundTripper
@@ -63,23 +69,31 @@ func (g *Guard) transport(k *Kubeconfig) (*way, error) {
 		// A connection whose other end is gone is noticed, so that a watch on it ends.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingWithin},
 	}
-	return &way{k, dialed, &capped{next: kube.Bounded(dialed)}}, nil
+	return &way{k.server, k, dialed, &capped{next: kube.Bounded(dialed)}}, nil
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (w *way) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Scheme != w.kubeconfig.server.Scheme || req.URL.Host != w.kubeconfig.server.Host {
-		return nil, fmt.Errorf("a request to %s cannot go to %s", w.kubeconfig.server.Host, req.URL.Host)
+	if req.URL.Scheme != w.server.Scheme || req.URL.Host != w.server.Host {
+		return nil, fmt.Errorf("a request to %s cannot go to %s", w.server.Host, req.URL.Host)
 	}
 	req = req.Clone(req.Context())
 	req.Header.Del("Authorization")
 	switch {
+	case w.kubeconfig == nil:
 	case w.kubeconfig.token != "":
 		req.Header.Set("Authorization", "Bearer "+w.kubeconfig.token)
 	case w.kubeconfig.username != "":
 		req.SetBasicAuth(w.kubeconfig.username, w.kubeconfig.password)
 	}
 	return w.next.RoundTrip(req)
+}
+
+// forOthers makes it the way for the calls of others, which are bounded by those alone.
+func (w *way) forOthers() *way {
+	w.dialed.MaxConnsPerHost = mostThrough
+	w.next = w.dialed
+	return w
 }
 
 func (w *way) closeIdle() { w.dialed.CloseIdleConnections() }
@@ -142,6 +156,10 @@ func (g *Guard) Ask(ctx context.Context, k *Kubeconfig, version string, paths ..
 	if err != nil {
 		return nil, err
 	}
+	return w.askAll(ctx, version, paths)
+}
+
+func (w *way) askAll(ctx context.Context, version string, paths []string) ([]Answer, error) {
 	defer w.closeIdle()
 	answers := make([]Answer, 0, len(paths))
 	for _, path := range paths {
@@ -155,7 +173,7 @@ func (g *Guard) Ask(ctx context.Context, k *Kubeconfig, version string, paths ..
 }
 
 func (w *way) ask(ctx context.Context, path, agent string) (Answer, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.kubeconfig.Server()+path, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.server.String()+path, http.NoBody)
 	if err != nil {
 		return Answer{}, fmt.Errorf("ask for %s: %w", path, err)
 	}

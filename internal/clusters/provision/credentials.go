@@ -16,6 +16,8 @@ type Credential struct {
 	Description string
 	// Optional says that the driver can do without.
 	Optional bool
+	// Unless is the key of what takes its place: where that is set, the driver does without. Empty for nothing.
+	Unless string
 }
 
 // Credentials are the values of a Provisioner's credentials by their keys. Printing them shows the keys alone.
@@ -40,7 +42,7 @@ func (c Credentials) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q
 // CheckCredentials says which key is missing, as an *invalid.Error. It is pure, and repeats no value.
 func CheckCredentials(wanted []Credential, have Credentials) error {
 	for _, w := range wanted {
-		if !w.Optional && len(have[w.Key]) == 0 {
+		if !w.Optional && len(have[w.Key]) == 0 && len(have[w.Unless]) == 0 {
 			return invalid.New("credentials."+w.Key, "is not set: %s", strings.TrimSuffix(w.Description, "."))
 		}
 	}

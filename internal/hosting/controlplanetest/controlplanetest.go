@@ -196,7 +196,7 @@ func Kqueen(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("lock the test programs: %w", err)
 	}
 	path := filepath.Join(dir, "kqueen")
-	if err := build(ctx, root, path, versioned("test")); err != nil {
+	if err := build(ctx, root, path, "kqueen", versioned("test")); err != nil {
 		return "", err
 	}
 	if err := os.Symlink("kqueen", filepath.Join(dir, "etcd")); err != nil && !os.IsExist(err) {
@@ -212,7 +212,7 @@ func Upgrade(ctx context.Context, path, version string) error {
 	if err != nil {
 		return err
 	}
-	return build(ctx, root, path, versioned(version))
+	return build(ctx, root, path, "kqueen", versioned(version))
 }
 
 // Brief builds a kqueen program at path whose certificates live for so long, and are renewed accordingly.
@@ -221,40 +221,49 @@ func Brief(ctx context.Context, path string, life time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return build(ctx, root, path, versioned("brief")+" -X kqueen.io/kqueen/internal/hosting/pki.briefly="+life.String())
+	return build(ctx, root, path, "kqueen", versioned("brief")+" -X kqueen.io/kqueen/internal/hosting/pki.briefly="+life.String())
+}
+
+// Agent builds the agent for clusters that nothing can dial, at path.
+func Agent(ctx context.Context, path string) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	return build(ctx, root, path, "kqueen-agent", "")
 }
 
 func versioned(version string) string {
 	return "-X kqueen.io/kqueen/internal/cli/program.released=" + version
 }
 
-// build builds with flags for the linker, beside the target, and moves: a program that runs cannot be written. The go
+// build builds the program of that name with flags for the linker, beside the target, and moves: a program that runs cannot be written. The go
 // command links only what is not up to date, for which the former program has to be there.
-func build(ctx context.Context, root, path, link string) error {
+func build(ctx context.Context, root, path, name, link string) error {
 	fresh := path + ".new"
 	if err := os.Remove(fresh); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("remove what an earlier build has left: %w", err)
 	}
 	if err := os.Link(path, fresh); err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("show the go command the former kqueen: %w", err)
+		return fmt.Errorf("show the go command the former %s: %w", name, err)
 	}
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w " + link, "-o", fresh}
 	if os.Getenv(coverVariable) != "" {
 		// A program writes what of it ran only where its main package is among those that are covered.
-		args = append(args, "-cover", "-coverpkg=./internal/...,./cmd/kqueen")
+		args = append(args, "-cover", "-coverpkg=./internal/...,./cmd/"+name)
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, "./cmd/kqueen")...)
+	cmd := exec.CommandContext(ctx, "go", append(args, "./cmd/"+name)...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build kqueen: %w: %s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("build %s: %w: %s", name, err, strings.TrimSpace(string(out)))
 	}
 	if err := os.Rename(fresh, path); err != nil {
-		return fmt.Errorf("move kqueen into place: %w", err)
+		return fmt.Errorf("move %s into place: %w", name, err)
 	}
 	// Nothing is moved where both are the same file.
 	if err := os.Remove(fresh); err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("remove the second name of kqueen: %w", err)
+		return fmt.Errorf("remove the second name of %s: %w", name, err)
 	}
 	return nil
 }

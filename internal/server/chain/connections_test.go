@@ -13,7 +13,7 @@ func TestLimitConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := LimitConnections(plain, 2)
+	l := LimitConnections(plain, 4, 2)
 	accepted := make(chan net.Conn)
 	ended := make(chan error)
 	go func() {
@@ -59,5 +59,45 @@ func TestLimitConnections(t *testing.T) {
 		t.Errorf("close: %v", err)
 	}
 	_ = server.Close()
+	_ = held[1].Close()
+}
+
+// TestDetached: a connection that is counted elsewhere makes room for another one, once; a listener that is full can be closed.
+func TestDetached(t *testing.T) {
+	plain, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := LimitConnections(plain, 1, 1)
+	accepted, ended := make(chan net.Conn), make(chan error)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				ended <- err
+				return
+			}
+			accepted <- conn
+		}
+	}()
+	var held []net.Conn
+	for range 2 {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", plain.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		server := <-accepted
+		held = append(held, server)
+		if len(held) == 1 {
+			uncount(WithConnection(t.Context(), server))
+		}
+	}
+	if err := held[0].Close(); err != nil {
+		t.Error(err)
+	}
+	if err := l.Close(); err != nil || !errors.Is(<-ended, net.ErrClosed) {
+		t.Errorf("close: %v", err)
+	}
 	_ = held[1].Close()
 }

@@ -81,3 +81,19 @@ func (s *Streams) Closing() <-chan struct{} { return s.closing }
 
 // Close ends the streams, so that the server can end.
 func (s *Streams) Close() { s.close.Do(func() { close(s.closing) }) }
+
+// Detach counts a request no longer, which goes on as a connection that others count: neither among the requests nor among the connections.
+// The context that it returns ends with the server.
+func (c *Chain) Detach(r *http.Request) (context.Context, context.CancelFunc) {
+	Of(r.Context()).leave()
+	uncount(r.Context())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-c.Streams.Closing():
+			cancel()
+		}
+	}()
+	return ctx, cancel
+}

@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package imported is the driver of clusters that KQueen has adopted: they exist, others run them, and a user has set a kubeconfig
-// for each. It looks at a cluster and changes nothing in it; deleting one lets go of it.
+// for each, or started an agent in it. It looks at a cluster and changes nothing in it; deleting one lets go of it.
 //
 // It hides what an API server is asked, and what its answers mean. Package all lists it; nothing else imports it.
 package imported
@@ -30,8 +30,9 @@ const noParameters = `{
 
 // Config is what the driver is made of.
 type Config struct {
-	// Guard dials the clusters.
-	Guard *connection.Guard
+	// Guard dials the clusters, and Agents reach those that have one.
+	Guard  *connection.Guard
+	Agents connection.Agents
 	// Version of the calling program, for the user agent.
 	Version string
 }
@@ -51,11 +52,11 @@ func New(c Config) *Driver { return &Driver{c} }
 func (d *Driver) Describe() provision.Description {
 	return provision.Description{
 		Name:              "imported",
-		Summary:           "Clusters that exist and that others run, adopted by their kubeconfigs.",
+		Summary:           "Clusters that exist and that others run, adopted by their kubeconfigs or by agents in them.",
 		ProvisionerSchema: json.RawMessage(noParameters),
 		ClusterSchema:     json.RawMessage(noParameters),
 		ClusterCredentials: []provision.Credential{{
-			Key: v1alpha1.CredentialKubeconfig, Description: "The kubeconfig by which KQueen reaches the cluster.",
+			Key: v1alpha1.CredentialKubeconfig, Description: "The kubeconfig by which KQueen reaches the cluster.", Unless: v1alpha1.CredentialAgent,
 		}},
 	}
 }
@@ -86,6 +87,9 @@ func (d *Driver) Delete(ctx context.Context, _ provision.Target) (bool, error) {
 
 // Observe asks the API server for its version and whether it is ready.
 func (d *Driver) Observe(ctx context.Context, of provision.Target) (provision.Observed, error) {
+	if len(of.ClusterCredentials[v1alpha1.CredentialKubeconfig]) == 0 && len(of.ClusterCredentials[v1alpha1.CredentialAgent]) > 0 {
+		return d.observeByAgent(ctx, of)
+	}
 	kubeconfig, err := read(of)
 	if err != nil {
 		return provision.Observed{}, err
@@ -94,11 +98,17 @@ func (d *Driver) Observe(ctx context.Context, of provision.Target) (provision.Ob
 	if err != nil {
 		return provision.Observed{}, err
 	}
-	o := judge(answers[1])
-	if o.Version, err = versionOf(answers[0]); err != nil {
+	return observed(answers, kubeconfig.Server())
+}
+
+// observed reads the answers to /version and /readyz. It is pure.
+func observed(answers []connection.Answer, endpoint string) (provision.Observed, error) {
+	version, err := versionOf(answers[0])
+	if err != nil {
 		return provision.Observed{}, err
 	}
-	o.Endpoint = kubeconfig.Server()
+	o := judge(answers[1])
+	o.Version, o.Endpoint = version, endpoint
 	return o, nil
 }
 
@@ -137,9 +147,11 @@ func read(of provision.Target) (*connection.Kubeconfig, error) {
 	return kubeconfig, err
 }
 
-// ask returns the answers to /version and /readyz.
+func asked() []string { return []string{"/version", "/readyz"} }
+
+// ask returns the answers to what is asked.
 func (d *Driver) ask(ctx context.Context, kubeconfig *connection.Kubeconfig) ([]connection.Answer, error) {
-	answers, err := d.Guard.Ask(ctx, kubeconfig, d.Version, "/version", "/readyz")
+	answers, err := d.Guard.Ask(ctx, kubeconfig, d.Version, asked()...)
 	if err != nil {
 		return nil, unreached(err)
 	}
