@@ -52,6 +52,7 @@ func commandOf() map[string]string {
 		"issueCredential": "cluster credential", "issueKubeconfig": "cluster kubeconfig", "breakGlass": "cluster kubeconfig",
 		"createJoinToken": "node join-command",
 
+		"createAgentToken":      "cluster import",
 		"setClusterCredentials": "cluster import", "getClusterCredentials": "cluster describe",
 		"removeClusterCredentials": "cluster delete", // with the cluster
 

@@ -30,6 +30,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	kqueenclient "kqueen.io/kqueen/client"
 	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/clusters/tunnel"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/release"
@@ -141,6 +142,7 @@ func (s *servers) open(dir string, after func(func())) (*served, error) {
 		Limits: organizations.NewLimits(lists, lists, time.Now), Addons: prepare.New(prepare.Config{Settings: lists, Releases: release.NewStore(filepath.Join(dir, "releases")), Images: prepare.Upstream}), Key: bytes.Repeat([]byte{9}, 32), Version: "test",
 		Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		Adopted:    adopting(s.t, config),
+		Agents:     server.Agents{Sessions: tunnel.NewSessions(8, time.Now, func(string) {}), Pin: func() string { return "PIN" }},
 		Address:    func() (string, []byte) { return "https://kqueen.example", authority },
 		Inventory:  &fleet.Store{Rows: observed{}, Comparisons: observed{}},
 		Reach:      answering(s.t),

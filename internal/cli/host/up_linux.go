@@ -48,6 +48,7 @@ type upFlags struct {
 	egressAllow    []string
 	importAllow    []string
 	images         string
+	agentImage     string
 	timeout        time.Duration
 }
 
@@ -104,6 +105,8 @@ until they are changed.`,
 	f.StringSliceVar(&flags.importAllow, "import-allow", nil, "address or range and port that adopted clusters may be at although it is closed to them, such as 127.0.0.1:6443, or none; may be repeated (default as before; at first none)")
 	_ = cmd.RegisterFlagCompletionFunc("import-allow", command.NoCompletion)
 	f.StringVar(&flags.images, "images", "", "images that KQueen's own pods in clusters run: bundled (built with the programs of machines here) or upstream (pulled from registry.k8s.io and ghcr.io) (default as before; at first bundled where they are built)")
+	f.StringVar(&flags.agentImage, "agent-image", "", "image of the agent for clusters that nothing can dial, as their nodes pull it; see make agent-image (default as before; at first none)")
+	_ = cmd.RegisterFlagCompletionFunc("agent-image", command.NoCompletion)
 	_ = cmd.RegisterFlagCompletionFunc("images", command.OneOf(prepare.Sources()...))
 	f.DurationVar(&flags.timeout, "timeout", 3*time.Minute, "maximum time to wait until everything is ready")
 	return cmd
@@ -269,7 +272,7 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	}
 	return app.Config{
 		Engine: standalone.New(), Dir: dir, Program: self, Version: program.Version(), Releases: releases,
-		Listen: listen, GatewayPort: flags.gatewayPort, IngressPort: flags.ingressPort, APIPort: flags.apiPort, Database: os.Getenv(databaseVariable), Domain: flags.domain, MachineNetwork: machines, Images: flags.images,
+		Listen: listen, GatewayPort: flags.gatewayPort, IngressPort: flags.ingressPort, APIPort: flags.apiPort, Database: os.Getenv(databaseVariable), Domain: flags.domain, MachineNetwork: machines, Images: flags.images, AgentImage: flags.agentImage,
 		EgressAllowed: allowed, ImportAllowed: adopted,
 	}, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -114,13 +116,31 @@ func describeAdopted(ctx context.Context, e *connection.Env, p *describe.Page, c
 	if err != nil {
 		return fmt.Errorf("get the credentials of cluster %s: %w", c.Name, err)
 	}
-	set := "none; set one with: " + e.Command("cluster import "+c.Name+" --kubeconfig FILE")
-	if slices.Contains(found.Keys, v1alpha1.CredentialKubeconfig) {
-		set = "set " + console.Elapsed(found.SetAt) + " ago; it cannot be read again"
-	}
 	p.Heading("Adopted")
-	p.Fields("  ", "Kubeconfig", set, "Nodes", "managed where the cluster was created")
+	switch {
+	case slices.Contains(found.Keys, v1alpha1.CredentialKubeconfig):
+		p.Fields("  ", "Kubeconfig", "set "+console.Elapsed(found.SetAt)+" ago; it cannot be read again")
+	case slices.Contains(found.Keys, v1alpha1.CredentialAgent):
+		p.Fields("  ", "Agent", agentState(c))
+	default:
+		p.Fields("  ", "Kubeconfig", "none; set one with: "+e.Command("cluster import "+c.Name+" --kubeconfig FILE"))
+	}
+	p.Fields("  ", "Nodes", "managed where the cluster was created")
 	return nil
+}
+
+// agentState says how the agent of a cluster is, in a word. It is pure.
+func agentState(c *v1alpha1.Cluster) string {
+	provisioned := apimeta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionProvisioned)
+	switch {
+	case provisioned == nil || provisioned.Reason == v1alpha1.ReasonAgentPending:
+		return "has not enrolled yet"
+	case provisioned.Reason == v1alpha1.ReasonOffline:
+		return "not connected"
+	case provisioned.Status == metav1.ConditionTrue:
+		return "connected"
+	}
+	return "enrolled"
 }
 
 func describeSteps(p *describe.Page, steps []v1alpha1.Step) {

@@ -29,6 +29,7 @@ type clusterImport struct {
 	provisioner             string
 	wait, dryRun, overwrite bool
 	account, members        bool
+	byAgent                 agentImport
 	timeout                 time.Duration
 }
 
@@ -37,9 +38,9 @@ func newImportClusterCommand(e *connection.Env) *cobra.Command {
 	i := &clusterImport{env: e}
 	cmd := &cobra.Command{
 		Use:   "import NAME",
-		Short: "Adopt a cluster that exists, by its kubeconfig",
-		Long: `Adopt a cluster that exists and that others run, by its kubeconfig. KQueen looks at it
-and changes nothing in it; deleting it here leaves it as it is.
+		Short: "Adopt a cluster that exists, by its kubeconfig or by an agent in it",
+		Long: `Adopt a cluster that exists and that others run, by its kubeconfig or by an agent in it.
+KQueen looks at it and changes nothing in it; deleting it here leaves it as it is.
 
 Of the file one context is sent, the current one or that of --kubeconfig-context, with
 the content of the files that it names. It is stored by KQueen, which checks it with
@@ -50,20 +51,34 @@ programs and all, to create a ServiceAccount for KQueen in the cluster, with the
 that "kqueen cluster import-rights" prints, and sends a token of that one. --members
 lets the members of the organization enter the cluster through KQueen, too.
 
-Run it again to replace the kubeconfig.`,
+With --agent KQueen needs no way to the cluster: this prints a command for a shell that
+has the cluster as its kubectl context, and starts an agent there. The agent dials
+KQueen, has the same rights as that account, and enrolls with a token that can
+be used once, within an hour. --manifest prints what the command would apply.
+
+Run it again to replace the kubeconfig, or to enroll another agent.`,
 		Example: `  kqueen cluster import demo --kubeconfig demo.kubeconfig --wait
   kqueen cluster import demo --kubeconfig ~/.kube/config --kubeconfig-context demo --service-account --members
-  kqueen cluster import demo --kubeconfig demo.kubeconfig --dry-run`,
+  kqueen cluster import demo --kubeconfig demo.kubeconfig --dry-run
+  kqueen cluster import demo --agent --members
+  kqueen cluster import demo --agent --manifest | kubectl --context demo apply -f -`,
 		Args:              command.Names(1, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case i.byAgent.wanted:
+				if err := i.checkAgent(cmd); err != nil {
+					return err
+				}
+				return i.runAgent(cmd.Context(), args[0])
+			case i.byAgent.manifest || i.byAgent.image != "":
+				return exit.UsageError(cmd, "--manifest and --agent-image need --agent")
 			case i.file == "":
-				return exit.UsageError(cmd, "give the file with --kubeconfig, or - for standard input")
+				return exit.UsageError(cmd, "give the file with --kubeconfig, or - for standard input, or have an agent in the cluster with --agent")
 			case i.account && (i.file == "-" || i.dryRun):
 				return exit.UsageError(cmd, "--service-account cannot be used with --kubeconfig - or --dry-run: it creates the account by the file")
 			case i.members && !i.account:
-				return exit.UsageError(cmd, "--members needs --service-account; without it, apply what this prints: kqueen cluster import-rights --members")
+				return exit.UsageError(cmd, "--members needs --service-account or --agent; without these, apply what this prints: kqueen cluster import-rights --members")
 			case i.wait && i.dryRun:
 				return exit.UsageError(cmd, "--wait cannot be used with --dry-run, which changes nothing to wait for")
 			}
@@ -77,7 +92,11 @@ Run it again to replace the kubeconfig.`,
 	flags.BoolVar(&i.dryRun, "dry-run", false, "check, and change nothing; the kubeconfig is tried only for a cluster that KQueen has already")
 	flags.BoolVar(&i.overwrite, "force", false, "store the kubeconfig also when the cluster refuses it or does not answer")
 	flags.BoolVar(&i.account, "service-account", false, "create a ServiceAccount for KQueen in the cluster, and send its token and nothing else")
-	flags.BoolVar(&i.members, "members", false, "with --service-account, let the members of the organization enter the cluster, with their roles")
+	flags.BoolVar(&i.members, "members", false, "with --service-account or --agent, let the members of the organization enter the cluster, with their roles")
+	flags.BoolVar(&i.byAgent.wanted, "agent", false, "have an agent in the cluster dial KQueen, and print the command that starts it")
+	flags.BoolVar(&i.byAgent.manifest, "manifest", false, "with --agent, print the manifests and not the command that fetches and applies them")
+	flags.StringVar(&i.byAgent.image, "agent-image", "", "with --agent, its image (default that of the installation)")
+	_ = cmd.RegisterFlagCompletionFunc("agent-image", command.NoCompletion)
 	flags.BoolVar(&i.wait, "wait", false, "wait until the cluster is ready")
 	command.RegisterTimeout(cmd, &i.timeout)
 	_ = cmd.RegisterFlagCompletionFunc("kubeconfig-context", command.NoCompletion)
@@ -107,14 +126,20 @@ func (i *clusterImport) run(ctx context.Context, name string) error {
 		return nil
 	}
 	if err := i.set(ctx, name, given); err != nil {
-		if created != nil { // nothing half-done stays
-			if removed := connected.Delete(context.WithoutCancel(ctx), created); removed != nil {
-				i.env.Say("cluster %s was created and not removed again: %v", name, removed)
-			}
-		}
+		i.undo(ctx, connected, created)
 		return err
 	}
 	return i.report(ctx, connected, name, given, begun, created != nil)
+}
+
+// undo removes a cluster that was created for nothing; nil for one that was there.
+func (i *clusterImport) undo(ctx context.Context, connected *objects.Client, created *v1alpha1.Cluster) {
+	if created == nil {
+		return
+	}
+	if err := connected.Delete(context.WithoutCancel(ctx), created); err != nil {
+		i.env.Say("cluster %s was created and not removed again: %v", created.Name, err)
+	}
 }
 
 // read reads the kubeconfig and takes from it what is sent.
@@ -196,6 +221,11 @@ func (i *clusterImport) report(ctx context.Context, connected *objects.Client, n
 	default:
 		i.env.Say("cluster %s has a new kubeconfig for %s, with user %s", name, given.server, given.user)
 	}
+	return i.await(ctx, connected, name, begun)
+}
+
+// await waits for the cluster where the user wants that, and says how it is.
+func (i *clusterImport) await(ctx context.Context, connected *objects.Client, name string, begun time.Time) error {
 	if !i.wait {
 		i.env.Say("wait for it with: %s", i.env.Command("cluster wait "+name))
 		return nil
