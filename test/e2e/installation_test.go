@@ -51,7 +51,7 @@ const (
 )
 
 // programs are what the tests start: a copy of kqueen that no other test builds over, and upstream's.
-var programs struct{ kqueen, kubectl, releases, version, node string }
+var programs struct{ kqueen, agent, kubectl, releases, version, node string }
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -93,8 +93,8 @@ func prepare(ctx context.Context, dir string) error {
 	programs.node = built.NodeDir
 	programs.kubectl, programs.version = built.Path("kubectl"), built.Version.String()
 	programs.releases = filepath.Dir(filepath.Dir(programs.kubectl))
-	programs.kqueen = filepath.Join(dir, "kqueen")
-	return errors.Join(os.Chmod(dir, 0o755), copyFile(kqueen, programs.kqueen, 0o755))
+	programs.kqueen, programs.agent = filepath.Join(dir, "kqueen"), filepath.Join(dir, "kqueen-agent")
+	return errors.Join(os.Chmod(dir, 0o755), controlplanetest.Agent(ctx, programs.agent), copyFile(kqueen, programs.kqueen, 0o755))
 }
 
 func copyFile(from, to string, mode os.FileMode) error {

@@ -91,10 +91,25 @@ func (w *workers) asksCluster(t *testing.T, name string) {
 	}
 }
 
-// adopted: the same cluster, adopted by its kubeconfig, is used through KQueen as if it were reached directly: members watch, read logs
-// and run commands with their own names. When it is let go, everything goes on.
+// adopted: the same cluster, adopted by its kubeconfig and then by an agent, is used through KQueen as if it were reached directly: members
+// watch, read logs and run commands with their own names. When it is let go, everything goes on.
 func (w *workers) adopted(t *testing.T) {
-	w.ok("cluster", "import", "far", "--kubeconfig", w.config, "--service-account", "--members", "--wait", "--timeout", "3m")
+	t.Run("Kubeconfig", func(t *testing.T) {
+		w.enterAdopted(t, func() {
+			w.ok("cluster", "import", "far", "--kubeconfig", w.config, "--service-account", "--members", "--wait", "--timeout", "3m")
+		})
+	})
+	t.Run("Agent", func(t *testing.T) {
+		w.enterAdopted(t, func() {
+			a := w.startAgent("far", w.config, func(args ...string) result { return w.tryKubectl(w.config, "", args...) }, w.command)
+			t.Cleanup(a.end)
+			w.ok("cluster", "wait", "far", "--timeout", "3m")
+		})
+	})
+}
+
+func (w *workers) enterAdopted(t *testing.T, adopt func()) {
+	adopt()
 	far := w.installation.kubeconfig("default", "far")
 	var got result
 	eventually(t, "members have rights", func(context.Context) error {
