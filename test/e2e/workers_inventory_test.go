@@ -95,22 +95,22 @@ func (w *workers) asksCluster(t *testing.T, name string) {
 // watch, read logs and run commands with their own names. When it is let go, everything goes on.
 func (w *workers) adopted(t *testing.T) {
 	t.Run("Kubeconfig", func(t *testing.T) {
-		w.enterAdopted(t, func() {
+		w.enterAdopted(t, "far", func() {
 			w.ok("cluster", "import", "far", "--kubeconfig", w.config, "--service-account", "--members", "--wait", "--timeout", "3m")
 		})
 	})
 	t.Run("Agent", func(t *testing.T) {
-		w.enterAdopted(t, func() {
-			a := w.startAgent("far", w.config, func(args ...string) result { return w.tryKubectl(w.config, "", args...) }, w.command)
+		w.enterAdopted(t, "beyond", func() {
+			a := w.startAgent("beyond", w.config, func(args ...string) result { return w.tryKubectl(w.config, "", args...) }, w.command)
 			t.Cleanup(a.end)
-			w.ok("cluster", "wait", "far", "--timeout", "3m")
+			w.ok("cluster", "wait", "beyond", "--timeout", "3m")
 		})
 	})
 }
 
-func (w *workers) enterAdopted(t *testing.T, adopt func()) {
+func (w *workers) enterAdopted(t *testing.T, name string, adopt func()) {
 	adopt()
-	far := w.installation.kubeconfig("default", "far")
+	far := w.installation.kubeconfig("default", name)
 	var got result
 	eventually(t, "members have rights", func(context.Context) error {
 		if got = w.tryKubectl(far, "", "logs", "deployment/web"); got.code != 0 {
@@ -134,9 +134,9 @@ func (w *workers) enterAdopted(t *testing.T, adopt func()) {
 		}
 		return nil
 	})
-	w.asksCluster(t, "far")
+	w.asksCluster(t, name)
 	before := w.startedContainers()
-	w.ok("cluster", "delete", "far", "--yes", "--wait")
+	w.ok("cluster", "delete", name, "--yes", "--wait")
 	if r := w.tryKubectl(far, "", "get", "pods"); r.code == 0 {
 		t.Error("a cluster that was let go answers through KQueen")
 	}
