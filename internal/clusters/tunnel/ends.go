@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"github.com/hashicorp/yamux"
 )
 
 // RefusedError says that KQueen does not take an agent.
@@ -49,7 +48,7 @@ func Dial(ctx context.Context, client *http.Client, url string, header http.Head
 	if conn.Subprotocol() != Protocol {
 		return nil, errors.Join(errors.New("connect with KQueen: what answers speaks another protocol"), conn.CloseNow())
 	}
-	return newSession(ctx, conn, yamux.Server, logger)
+	return newSession(ctx, conn, true, logger)
 }
 
 // Accept takes the connection of an agent over from an HTTP server, whose request is good.
@@ -61,5 +60,5 @@ func Accept(w http.ResponseWriter, r *http.Request, logger *slog.Logger) (*Sessi
 	if conn.Subprotocol() != Protocol {
 		return nil, errors.Join(errors.New("take the connection of an agent: it speaks another protocol"), conn.CloseNow())
 	}
-	return newSession(r.Context(), conn, yamux.Client, logger)
+	return newSession(r.Context(), conn, false, logger)
 }

@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"sync/atomic"
@@ -71,11 +70,16 @@ func settings(logger *slog.Logger) *yamux.Config {
 	return c
 }
 
-func newSession(ctx context.Context, conn *websocket.Conn, of func(io.ReadWriteCloser, *yamux.Config) (*yamux.Session, error), logger *slog.Logger) (*Session, error) {
+// newSession takes a connection: the agent answers streams, and KQueen opens them and looks at what comes.
+func newSession(ctx context.Context, conn *websocket.Conn, atAgent bool, logger *slog.Logger) (*Session, error) {
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx)) // for as long as the connection
 	h := &heard{Conn: websocket.NetConn(ctx, conn, websocket.MessageBinary)}
 	h.at.Store(time.Now().UnixNano())
-	mux, err := of(h, settings(logger))
+	multiplex := yamux.Server
+	if !atAgent {
+		h.Conn, multiplex = newIncoming(h.Conn), yamux.Client
+	}
+	mux, err := multiplex(h, settings(logger))
 	if err != nil {
 		end()
 		return nil, errors.Join(err, conn.CloseNow())

@@ -95,7 +95,7 @@ func TestBeat(t *testing.T) {
 	before := e.kqueen.Heard()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- e.agent.Beat(ctx, time.Millisecond) }()
+	go func() { ended <- e.agent.Beat(ctx, 50*time.Millisecond) }()
 	await(t, func() bool { return e.kqueen.Heard().After(before) })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
