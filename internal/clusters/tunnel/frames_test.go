@@ -64,9 +64,7 @@ func TestIncoming(t *testing.T) {
 // TestHostileAgent: an agent that opens a stream is let go.
 func TestHostileAgent(t *testing.T) {
 	e := connect(t)
-	if _, err := e.agent.mux.OpenStream(); err != nil {
-		t.Fatal(err)
-	}
+	_, _ = e.agent.mux.OpenStream() // it may be ended before that returns
 	<-e.kqueen.Done()
 }
 
