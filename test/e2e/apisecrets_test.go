@@ -69,6 +69,7 @@ func plantSecrets(t *testing.T, i *installation, root, member, other *api, organ
 	plantSignIns(root)
 	plantProviders(root, member, organization)
 	plantJoin(member, organization, cluster)
+	plantAgent(root)
 	// What is wrong is not repeated either.
 	root.want(http.StatusUnauthorized, "POST", "/signin", rest.SignIn{Name: "root", Password: changed}, &rest.Problem{})
 }
@@ -105,6 +106,20 @@ func plantProviders(root, member *api, organization string) {
 	root.keep("the credentials of a provisioner", cloud)
 	member.want(http.StatusOK, "GET", provisioners+"/planted", nil, nil)
 	root.want(http.StatusOK, "GET", provisioners+"/planted/credentials", nil, nil)
+}
+
+// plantAgent asks for what an agent in an adopted cluster enrolls with, and lets the cluster go.
+func plantAgent(root *api) {
+	root.t.Helper()
+	const clusters = "/organizations/default/clusters" // of the other one the quota is used up
+	spec := json.RawMessage(`{"provisionerRef":{"name":"imported","namespace":"kqueen-system"}}`)
+	root.want(http.StatusCreated, "POST", clusters, rest.Input{Name: "planted", Spec: spec}, nil)
+	var start rest.AgentToken
+	root.want(http.StatusOK, "POST", clusters+"/planted/agent", rest.AgentTokenRequest{Image: "example.invalid/agent:none"}, &start)
+	for _, field := range []string{"token", "manifests", "command"} {
+		root.keep("AgentToken."+field, start.Token) // it is what is secret of each
+	}
+	root.want(http.StatusAccepted, "DELETE", clusters+"/planted", nil, nil, "If-Match", "*")
 }
 
 // plantJoin asks for the token with which a machine of the user's own joins a cluster.
