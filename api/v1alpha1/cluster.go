@@ -323,6 +323,17 @@ func (c *Cluster) KubeconfigSecret() string { return c.Name + "-kubeconfig" }
 // of an adopted one a kubeconfig, under CredentialKubeconfig. It is written by KQueen alone, goes with the Cluster, and is never shown.
 func (c *Cluster) CredentialsSecret() string { return "cluster-" + string(c.UID) }
 
+// NewCredentialsSecret returns the Secret for the credentials of the cluster, which are data.
+func (c *Cluster) NewCredentialsSecret(data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: c.Namespace, Name: c.CredentialsSecret(),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, GroupVersion.WithKind("Cluster"))},
+		},
+		Type: SecretTypeClusterCredentials, Data: data,
+	}
+}
+
 // CredentialKubeconfig is the key of the kubeconfig by which an adopted cluster is reached.
 const CredentialKubeconfig = "kubeconfig"
 

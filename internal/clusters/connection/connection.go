@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/clusters/enrollment"
 	"kqueen.io/kqueen/internal/platform/kube"
 )
 
@@ -93,88 +92,57 @@ func (c *Connections) Config(ctx context.Context, cluster *v1alpha1.Cluster) (*r
 	if ok && now.Sub(have.looked) < fresh {
 		return have.config, nil
 	}
-	secret, adopted, err := c.secret(ctx, cluster)
+	found, err := c.find(ctx, cluster)
 	if err != nil {
 		if errors.Is(err, ErrNoCredentials) {
 			c.Forget(cluster.UID)
 		}
 		return nil, err
 	}
-	version, err := versionOf(secret)
-	if err != nil {
-		return nil, fmt.Errorf("read the credentials of cluster %s: %w", cluster.Name, err)
-	}
-	if !ok || have.version != version {
-		made, err := c.make(cluster, secret, adopted)
+	if version := found.version(); !ok || have.version != version {
+		made, err := c.make(cluster, found)
 		if err != nil {
 			return nil, fmt.Errorf("read the credentials of cluster %s: %w", cluster.Name, err)
 		}
 		have = made
+		have.version = version
 	}
-	have.version, have.looked, have.asked = version, now, now
+	have.looked, have.asked = now, now
 	c.keep(cluster.UID, have, now)
 	return have.config, nil
 }
 
 // Version is a text that is another one when what the cluster is reached by is. [ErrNoCredentials] when there is nothing.
 func (c *Connections) Version(ctx context.Context, cluster *v1alpha1.Cluster) (string, error) {
-	secret, _, err := c.secret(ctx, cluster)
+	found, err := c.find(ctx, cluster)
 	if err != nil {
 		return "", err
 	}
-	return versionOf(secret)
+	return found.version(), nil
 }
 
-// versionOf is another text for each kubeconfig. An agent that renews what it proves itself with is the same way as before.
-func versionOf(secret *corev1.Secret) (string, error) {
-	version := string(secret.UID) + "/" + secret.ResourceVersion
-	by, err := byAgent(secret)
-	if by.Enrolled() {
-		version = string(secret.UID) + "/agent/" + by.At.UTC().Format(time.RFC3339Nano)
-	}
-	return version, err
-}
-
-// byAgent returns the record of the agent by which a cluster is reached; an empty one where it is reached by a kubeconfig.
-func byAgent(secret *corev1.Secret) (enrollment.Record, error) {
-	if len(secret.Data[v1alpha1.CredentialKubeconfig]) > 0 {
-		return enrollment.Record{}, nil
-	}
-	return enrollment.Read(secret.Data[v1alpha1.CredentialAgent])
-}
-
-// secret reads what a cluster is reached by. Credentials that users set count first, so that nothing else can have an adopted
+// find reads what a cluster is reached by. Credentials that users set count first, so that nothing else can have an adopted
 // cluster called without the guard.
-func (c *Connections) secret(ctx context.Context, cluster *v1alpha1.Cluster) (found *corev1.Secret, adopted bool, err error) {
+func (c *Connections) find(ctx context.Context, cluster *v1alpha1.Cluster) (found, error) {
 	for _, name := range []string{cluster.CredentialsSecret(), cluster.KubeconfigSecret()} {
 		secret := &corev1.Secret{}
 		err := c.from.Secrets.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, secret)
 		if err == nil && metav1.IsControlledBy(secret, cluster) {
-			if adopted = name == cluster.CredentialsSecret(); adopted && !usable(secret) {
-				return nil, true, ErrNoCredentials
-			}
-			return secret, adopted, nil
+			return foundIn(secret, name == cluster.CredentialsSecret())
 		}
 		if err := client.IgnoreNotFound(err); err != nil {
-			return nil, false, fmt.Errorf("read the credentials of cluster %s: %w", cluster.Name, err)
+			return found{}, fmt.Errorf("read the credentials of cluster %s: %w", cluster.Name, err)
 		}
 	}
-	return nil, false, ErrNoCredentials
+	return found{}, ErrNoCredentials
 }
 
-// usable says whether there is something by which a cluster could be reached: an agent may not have enrolled yet. What is damaged is
-// looked at by who reads it.
-func usable(secret *corev1.Secret) bool {
-	by, err := enrollment.Read(secret.Data[v1alpha1.CredentialAgent])
-	return err != nil || by.Enrolled() || len(secret.Data[v1alpha1.CredentialKubeconfig]) > 0
-}
-
-func (c *Connections) make(cluster *v1alpha1.Cluster, secret *corev1.Secret, adopted bool) (connection, error) {
-	if by, err := byAgent(secret); adopted && (err != nil || by.Enrolled()) {
-		return c.reached(tunnelled(c.from.Agents, cluster.UID), tunnelled(c.from.Agents, cluster.UID).forOthers()), err
+func (c *Connections) make(cluster *v1alpha1.Cluster, from found) (connection, error) {
+	if from.means.Agent != nil {
+		return c.reached(tunnelled(c.from.Agents, cluster.UID), tunnelled(c.from.Agents, cluster.UID).forOthers()), nil
 	}
-	if adopted {
-		kubeconfig, err := Parse(secret.Data[v1alpha1.CredentialKubeconfig])
+	if from.adopted {
+		kubeconfig, err := Parse(from.means.Kubeconfig)
 		if err != nil {
 			return connection{}, err
 		}
@@ -188,7 +156,7 @@ func (c *Connections) make(cluster *v1alpha1.Cluster, secret *corev1.Secret, ado
 		}
 		return c.reached(way, through.forOthers()), nil
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data[v1alpha1.KubeconfigKey])
+	config, err := clientcmd.RESTConfigFromKubeConfig(from.secret.Data[v1alpha1.KubeconfigKey])
 	if err != nil {
 		return connection{}, err
 	}

@@ -26,14 +26,7 @@ func load(ctx context.Context, own client.Client, c *v1alpha1.Cluster) (*kept, e
 	k := &kept{secret: &corev1.Secret{}}
 	err := own.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.CredentialsSecret()}, k.secret)
 	if apierrors.IsNotFound(err) {
-		k.isNew = true
-		k.secret = &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: c.Namespace, Name: c.CredentialsSecret(),
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Cluster"))},
-			},
-			Type: v1alpha1.SecretTypeClusterCredentials,
-		}
+		k.isNew, k.secret = true, c.NewCredentialsSecret(nil)
 		return k, nil
 	}
 	if err != nil {

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/rest"
@@ -83,7 +81,9 @@ func (h *clusterCredentials) set(ctx context.Context, in *setClusterCredentialsI
 	if err != nil && (kept == nil || !in.Force) {
 		return nil, refusedCredentials(err, kept != nil)
 	}
-	return nil, replaceSecret(ctx, h.own, h.secretOf(c, kept), in.DryRun)
+	secret := c.NewCredentialsSecret(kept)
+	secret.Annotations = map[string]string{v1alpha1.AnnotationSetAt: h.now().UTC().Format(time.RFC3339)}
+	return nil, replaceSecret(ctx, h.own, secret, in.DryRun)
 }
 
 // refusedCredentials explains why credentials were not set. tried says that the cluster was asked. It is pure.
@@ -106,17 +106,6 @@ func refusedCredentials(err error, tried bool) error {
 		at.Pointer = "/" + key
 	}
 	return problem.New(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid", at)
-}
-
-// secretOf is the Secret that holds the credentials. It goes with the cluster.
-func (h *clusterCredentials) secretOf(c *v1alpha1.Cluster, values map[string][]byte) *corev1.Secret {
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: c.Namespace, Name: c.CredentialsSecret(), Annotations: map[string]string{v1alpha1.AnnotationSetAt: h.now().UTC().Format(time.RFC3339)},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Cluster"))},
-		},
-		Type: v1alpha1.SecretTypeClusterCredentials, Data: values,
-	}
 }
 
 type removeClusterCredentialsInput struct {

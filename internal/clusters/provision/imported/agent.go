@@ -5,26 +5,15 @@ package imported
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
-	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/connection"
-	"kqueen.io/kqueen/internal/clusters/enrollment"
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/clusters/tunnel"
 )
 
 // observeByAgent asks the API server by the agent beside it. The cluster has no address that KQueen knows.
 func (d *Driver) observeByAgent(ctx context.Context, of provision.Target) (provision.Observed, error) {
-	record, err := enrollment.Read(of.ClusterCredentials[v1alpha1.CredentialAgent])
-	if err != nil {
-		return provision.Observed{}, fmt.Errorf("%w; enroll the agent again: kqueen cluster import %s --agent", err, of.Name)
-	}
-	if !record.Enrolled() {
-		return provision.Observed{}, &agentError{provision.ErrPending, fmt.Sprintf(
-			"no agent has enrolled yet; apply in the cluster what this prints: kqueen cluster import %s --agent", of.Name)}
-	}
 	answers, err := connection.AskAgent(ctx, d.Agents, of.UID, d.Version, asked()...)
 	if err != nil {
 		return provision.Observed{}, lost(err)

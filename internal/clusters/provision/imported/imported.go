@@ -87,8 +87,15 @@ func (d *Driver) Delete(ctx context.Context, _ provision.Target) (bool, error) {
 
 // Observe asks the API server for its version and whether it is ready.
 func (d *Driver) Observe(ctx context.Context, of provision.Target) (provision.Observed, error) {
-	if len(of.ClusterCredentials[v1alpha1.CredentialKubeconfig]) == 0 && len(of.ClusterCredentials[v1alpha1.CredentialAgent]) > 0 {
+	means, err := connection.MeansOf(of.ClusterCredentials)
+	switch {
+	case err != nil:
+		return provision.Observed{}, fmt.Errorf("%w; enroll the agent again: kqueen cluster import %s --agent", err, of.Name)
+	case means.Agent != nil:
 		return d.observeByAgent(ctx, of)
+	case means.Kubeconfig == nil && len(of.ClusterCredentials[v1alpha1.CredentialAgent]) > 0:
+		return provision.Observed{}, &agentError{provision.ErrPending, fmt.Sprintf(
+			"no agent has enrolled yet; apply in the cluster what this prints: kqueen cluster import %s --agent", of.Name)}
 	}
 	kubeconfig, err := read(of)
 	if err != nil {
