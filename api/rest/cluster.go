@@ -8,6 +8,8 @@ type CredentialRequest struct {
 	Access string `json:"access,omitempty" enum:"view,edit,cluster-admin"`
 	// LifetimeSeconds is from ten minutes to a day; an hour when it is absent.
 	LifetimeSeconds int `json:"lifetimeSeconds,omitempty" minimum:"600" maximum:"86400"`
+	// UID is of the cluster that is meant: another cluster of the same name is a conflict. Any cluster of that name when it is absent.
+	UID string `json:"uid,omitempty" maxLength:"64"`
 }
 
 // ClusterCredential is a bearer token for one cluster.
@@ -28,4 +30,6 @@ type KubeconfigRequest struct {
 type Kubeconfig struct {
 	Kubeconfig string `json:"kubeconfig" format:"password"`
 	Access     string `json:"access"`
+	// UID is that of the cluster.
+	UID string `json:"uid"`
 }

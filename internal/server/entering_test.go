@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -135,7 +136,7 @@ func TestKubeconfigOfAdopted(t *testing.T) {
 	const at = "/api/v1/organizations/blue/clusters/adopted/"
 	a := h.do(t.Context(), t, "viewer", "POST", at+"kubeconfig", "{}")
 	var made apirest.Kubeconfig
-	if err := json.Unmarshal(a.body, &made); err != nil {
+	if err := json.Unmarshal(a.body, &made); err != nil || a.status != http.StatusOK {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
 	config, err := clientcmd.Load([]byte(made.Kubeconfig))
@@ -143,8 +144,16 @@ func TestKubeconfigOfAdopted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range config.Clusters {
-		if want := "https://" + strings.TrimPrefix(h.URL, "http://") + "/clusters/blue/adopted"; c.Server != want || string(c.CertificateAuthorityData) != "authority" {
-			t.Errorf("it leads to %s with %q, want %s", c.Server, c.CertificateAuthorityData, want)
+		if want := "https://" + strings.TrimPrefix(h.URL, "http://") + "/clusters/blue/adopted"; c.Server != want || !bytes.Equal(c.CertificateAuthorityData, h.admin.CAData) {
+			t.Errorf("it leads to %s with another authority, want %s", c.Server, want)
+		}
+	}
+	if a := h.do(t.Context(), t, "viewer", "POST", at+"credential", `{"uid":"`+made.UID+`"}`); made.UID == "" || a.status != http.StatusOK {
+		t.Errorf("a credential for the cluster of UID %q: %d %s", made.UID, a.status, a.body)
+	}
+	for _, of := range []string{"credential", "kubeconfig"} {
+		if a := h.do(t.Context(), t, "viewer", "POST", at+of, `{"uid":"of-one-before"}`); a.status != http.StatusConflict || !strings.Contains(a.problem(t).Detail, "another one") {
+			t.Errorf("%s of a cluster that had the name before: %d %s", of, a.status, a.body)
 		}
 	}
 	if a := h.do(t.Context(), t, "owner", "POST", at+"breakglass", "{}"); a.status != http.StatusConflict || !strings.Contains(a.problem(t).Detail, "was adopted") {

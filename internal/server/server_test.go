@@ -233,7 +233,7 @@ func (h *fixture) open(t *testing.T) {
 	h.api, err = New(Config{
 		Agents: Agents{Sessions: h.agents, Pin: func() string { return "PIN" }, Image: "registry.example/kqueen-agent:test"},
 		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog, Addons: someAddons{cached}, Adopted: someAdopted{}, Inventory: &fleet.Store{Rows: &h.observed, Comparisons: &h.observed},
-		Reach: h.asked.reach(t), Lead: h.lead, Ended: h.ended, Address: func() (string, []byte) { return "https://192.0.2.1:8443", []byte("authority") },
+		Reach: h.asked.reach(t), Lead: h.lead, Ended: h.ended, Address: func() (string, []byte) { return "https://192.0.2.1:8443", config.CAData },
 		Plane: plane, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, h.plane, time.Now),
 		Key: h.key, Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Ready: h.isReady,
 	})

@@ -91,7 +91,7 @@ func (w *workers) asksCluster(t *testing.T, name string) {
 	}
 }
 
-// adopted: the same cluster, adopted by its kubeconfig and then by an agent, is used through KQueen as if it were reached directly: members
+// adopted: the same cluster, adopted by its kubeconfig and then by an agent under the same name, is used through KQueen as if it were reached directly: members
 // watch, read logs and run commands with their own names. When it is let go, everything goes on.
 func (w *workers) adopted(t *testing.T) {
 	t.Run("Kubeconfig", func(t *testing.T) {
@@ -100,10 +100,10 @@ func (w *workers) adopted(t *testing.T) {
 		})
 	})
 	t.Run("Agent", func(t *testing.T) {
-		w.enterAdopted(t, "beyond", func() {
-			a := w.startAgent("beyond", w.config, func(args ...string) result { return w.tryKubectl(w.config, "", args...) }, w.command)
+		w.enterAdopted(t, "far", func() {
+			a := w.startAgent("far", w.config, func(args ...string) result { return w.tryKubectl(w.config, "", args...) }, w.command)
 			t.Cleanup(a.end)
-			w.ok("cluster", "wait", "beyond", "--timeout", "3m")
+			w.ok("cluster", "wait", "far", "--timeout", "3m")
 		})
 	})
 }

@@ -41,6 +41,8 @@ var Accesses = []string{v1alpha1.AccessView, v1alpha1.AccessEdit, v1alpha1.Acces
 type Wanted struct {
 	access   string
 	Lifetime time.Duration
+	// UID is that of the cluster, so that no credential of one that had its name before is used; empty for any.
+	UID string
 }
 
 // Register adds the flags that say it.
@@ -64,7 +66,7 @@ func (w *Wanted) Check(cmd *cobra.Command) error {
 
 // Request is what the API is asked for.
 func (w *Wanted) Request() rest.CredentialRequest {
-	return rest.CredentialRequest{Access: w.access, LifetimeSeconds: int(w.Lifetime / time.Second)}
+	return rest.CredentialRequest{Access: w.access, LifetimeSeconds: int(w.Lifetime / time.Second), UID: w.UID}
 }
 
 // Credential returns a credential that is good for a while: the one that is kept, or a new one. Of several commands that
@@ -137,7 +139,7 @@ func credentialFile(k connection.Context, organization, cluster string, w *Wante
 	if err != nil {
 		return "", err
 	}
-	key, err := json.Marshal([]string{k.Server, k.Authority, k.Token, organization, cluster, w.access, w.Lifetime.String()})
+	key, err := json.Marshal([]string{k.Server, k.Authority, k.Token, organization, cluster, w.UID, w.access, w.Lifetime.String()})
 	if err != nil {
 		return "", err
 	}

@@ -89,7 +89,7 @@ func Enter(ctx context.Context, e *connection.Env, cluster string) ([]byte, erro
 	if current == nil || config.Clusters[current.Cluster] == nil {
 		return nil, fmt.Errorf("read the kubeconfig of cluster %s: it does not say where the cluster is", cluster)
 	}
-	got, err := Credential(ctx, e, d, cluster, &Wanted{})
+	got, err := Credential(ctx, e, d, cluster, &Wanted{UID: made.UID})
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func accesses() []string {
 
 // mayEnter returns the cluster when the caller may have access of a kind there. With none named it is the highest
 // that they may.
-func (h *clusterAccess) mayEnter(ctx context.Context, in OfCluster, asked string) (*v1alpha1.Cluster, string, error) {
+func (h *clusterAccess) mayEnter(ctx context.Context, in OfCluster, asked, uid string) (*v1alpha1.Cluster, string, error) {
 	o, err := h.rights.Organization(ctx, in.Organization)
 	if err != nil {
 		return nil, "", err
@@ -86,6 +86,9 @@ func (h *clusterAccess) mayEnter(ctx context.Context, in OfCluster, asked string
 	if err := h.callers.Get(ctx, client.ObjectKey{Namespace: o.OwnedNamespace(), Name: in.Cluster}, c); err != nil {
 		return nil, "", problem.Explain(err)
 	}
+	if uid != "" && uid != string(c.UID) {
+		return nil, "", problem.New(http.StatusConflict, rest.CodeConflict, "the cluster of this name is another one than the kubeconfig is of; get its kubeconfig again")
+	}
 	r.Object.UID = string(c.UID)
 	r.Detail = map[string]string{"access": granted}
 	return c, granted, nil
@@ -97,7 +100,7 @@ type credentialRequest struct {
 }
 
 func (h *clusterAccess) issueCredential(ctx context.Context, in *credentialRequest) (*chain.Answer[rest.ClusterCredential], error) {
-	c, granted, err := h.mayEnter(ctx, in.OfCluster, in.Body.Access)
+	c, granted, err := h.mayEnter(ctx, in.OfCluster, in.Body.Access, in.Body.UID)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +129,7 @@ type kubeconfigRequest struct {
 }
 
 func (h *clusterAccess) issueKubeconfig(ctx context.Context, in *kubeconfigRequest) (*chain.Answer[rest.Kubeconfig], error) {
-	c, granted, err := h.mayEnter(ctx, in.OfCluster, in.Body.Access)
+	c, granted, err := h.mayEnter(ctx, in.OfCluster, in.Body.Access, in.Body.UID)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +138,7 @@ func (h *clusterAccess) issueKubeconfig(ctx context.Context, in *kubeconfigReque
 		return nil, err
 	}
 	name := in.Organization + "-" + in.Cluster
-	args := []string{"cluster", "credential", in.Cluster, "--org", in.Organization, "--access", granted}
+	args := []string{"cluster", "credential", in.Cluster, "--org", in.Organization, "--access", granted, "--uid", string(c.UID)}
 	if in.Body.LifetimeSeconds > 0 {
 		args = append(args, "--lifetime", strconv.Itoa(in.Body.LifetimeSeconds)+"s")
 	}
@@ -149,7 +152,7 @@ func (h *clusterAccess) issueKubeconfig(ctx context.Context, in *kubeconfigReque
 	if err != nil {
 		return nil, problem.Explain(fmt.Errorf("write the kubeconfig of cluster %s: %w", c.Name, err))
 	}
-	return &chain.Answer[rest.Kubeconfig]{Body: rest.Kubeconfig{Kubeconfig: string(made), Access: granted}}, nil
+	return &chain.Answer[rest.Kubeconfig]{Body: rest.Kubeconfig{Kubeconfig: string(made), Access: granted, UID: string(c.UID)}}, nil
 }
 
 // way is how a member reaches the Kubernetes API of a cluster.
@@ -183,7 +186,7 @@ func (h *clusterAccess) way(ctx context.Context, organization string, c *v1alpha
 }
 
 func (h *clusterAccess) breakGlass(ctx context.Context, in *OfCluster) (*chain.Answer[rest.Kubeconfig], error) {
-	c, granted, err := h.mayEnter(ctx, *in, role.AccessBreakGlass)
+	c, granted, err := h.mayEnter(ctx, *in, role.AccessBreakGlass, "")
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +204,7 @@ func (h *clusterAccess) breakGlass(ctx context.Context, in *OfCluster) (*chain.A
 	if err != nil {
 		return nil, err
 	}
-	return &chain.Answer[rest.Kubeconfig]{Body: rest.Kubeconfig{Kubeconfig: string(admin), Access: granted}}, nil
+	return &chain.Answer[rest.Kubeconfig]{Body: rest.Kubeconfig{Kubeconfig: string(admin), Access: granted, UID: string(c.UID)}}, nil
 }
 
 // adminKubeconfig reads what only KQueen may read.

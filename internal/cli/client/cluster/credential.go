@@ -44,6 +44,8 @@ only you can read, and used until shortly before it expires.`,
 		},
 	}
 	w.Register(cmd)
+	cmd.Flags().StringVar(&w.UID, "uid", "", "UID of the cluster: another one of the same name is refused")
+	_ = cmd.RegisterFlagCompletionFunc("uid", command.NoCompletion)
 	return cmd
 }
 
