@@ -15,6 +15,9 @@ LDFLAGS     := -s -w -X kqueen.io/kqueen/internal/cli/program.released=$(VERSION
 BIN         := bin
 TOOLS       := $(BIN)/tools
 GO_TEST     := GOGC=200 CGO_ENABLED=1 go test -trimpath -race -gcflags=modernc.org/...=-race=false -vet=off -ldflags "-s -w" -shuffle=on -timeout 40m
+NODE_MODULES := web/node_modules/.package-lock.json
+NODE_PATH   := $(abspath $(BIN)/tools/node/bin):$(PATH)
+PORTAL_SOURCES := $(shell git ls-files --cached --others --exclude-standard web/src web/build web/public) web/index.html web/openapi.json web/package.json web/tsconfig.json web/vite.config.ts
 SECONDS_OF  = @begin=$$SECONDS; $(1); echo "  ✓ $(2)   $$((SECONDS - begin))s"
 
 .PHONY: help
@@ -39,8 +42,21 @@ programs: packages ## Build kqueen and upstream Kubernetes where they are not bu
 	go run $(GO_FLAGS) ./kubernetes/build || { kill $$kqueen; exit 1; }; \
 	wait $$kqueen
 
+.PHONY: portal
+portal: web/dist/index.html.gz ## Build the web portal where its sources have changed; `make build` puts it into the program
+
+web/dist/index.html.gz: $(NODE_MODULES) $(PORTAL_SOURCES)
+	@echo "Building the portal"
+	@cd web && PATH="$(NODE_PATH)" npm run --silent build
+
+# What npm has installed is as old as the list that it has installed from.
+$(NODE_MODULES): web/package-lock.json hack/node
+	@hack/node
+	@echo "Installing what the portal is built with (the first time takes a minute or two)"
+	@cd web && PATH="$(NODE_PATH)" npm ci --silent && touch node_modules/.package-lock.json
+
 .PHONY: build
-build: $(BIN)/etcd ## Build the kqueen program
+build: $(BIN)/etcd portal ## Build the kqueen program, with the portal in it
 	$(call SECONDS_OF,go build $(GO_FLAGS) -ldflags "$(LDFLAGS)" -o $(BIN)/kqueen ./cmd/kqueen,$(BIN)/kqueen)
 
 # Under the name etcd, kqueen is etcd.

@@ -116,6 +116,8 @@ const importTable = `
 	# The documentation is in the program, which serves it.
 	NONE < docs;
 	docs, server/reference < server/site;
+	NONE < web;
+	API, server/chain < server/portal;
 	NONE < server/body;
 	server/rights, server/body < server/objects;
 	server/rights < server/accounts, server/auditlog;
@@ -124,7 +126,7 @@ const importTable = `
 	server/rights, tenancy/issuer < server/secrets;
 	server/rights, clusters/enrollment, clusters/tunnel, clusters/manifests < server/agents;
 	server/accounts < server/pages;
-	server/site, server/kubeapi, server/clusterapi, server/objects, server/catalogue, server/fleet, server/secrets, server/agents, server/auditlog, server/pages < server;
+	server/site, server/kubeapi, server/clusterapi, server/objects, server/catalogue, server/fleet, server/secrets, server/agents, server/auditlog, server/pages, server/portal, web < server;
 
 	# The one place that wires, and the command line above it.
 	clusters/cluster, clusters/provision/all, clusters/collector, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,

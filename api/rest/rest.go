@@ -17,6 +17,9 @@ const Prefix = "/api/v1"
 // KubernetesPath begins the paths of the Kubernetes API of the admin plane, as far as users reach it.
 const KubernetesPath = "/kubernetes"
 
+// PortalPath is where the web portal is. Each page of it is below.
+const PortalPath = "/portal/"
+
 // ClustersPath begins the paths of the Kubernetes APIs of imported clusters, as far as members reach them by KQueen: after it come the
 // organization, the cluster, and the path at the cluster's API server.
 const ClustersPath = "/clusters"

@@ -134,7 +134,7 @@ func (b *browser) do(method, path string, form url.Values) sight {
 func (b *browser) signIn(name string) {
 	b.t.Helper()
 	b.get("/signin")
-	if s := b.submit("/signin", "name", name, "password", secret); s.status != http.StatusSeeOther || s.location() != "/signin" {
+	if s := b.submit("/signin", "name", name, "password", secret); s.status != http.StatusSeeOther || s.location() != "/portal/" {
 		b.t.Fatalf("sign in as %s: %d %s %s", name, s.status, s.location(), s.body)
 	}
 }

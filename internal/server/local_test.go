@@ -12,7 +12,6 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/server/chain"
-	"kqueen.io/kqueen/internal/server/pages"
 	"kqueen.io/kqueen/internal/server/socket"
 	"kqueen.io/kqueen/internal/tenancy/audit"
 )
@@ -80,7 +79,7 @@ func TestOwnerOfTheMachine(t *testing.T) {
 func TestLocalSocketTakesNoBrowser(t *testing.T) {
 	h := newFixture(t)
 	for name, header := range map[string][2]string{
-		"origin": {"Origin", "https://evil.example.com"}, "site": {"Sec-Fetch-Site", "cross-site"}, "cookie": {"Cookie", pages.SessionCookie + "=x"},
+		"origin": {"Origin", "https://evil.example.com"}, "site": {"Sec-Fetch-Site", "cross-site"}, "cookie": {"Cookie", chain.SessionCookie + "=x"},
 		"token": {"Authorization", "Bearer " + h.tokens["viewer"]}, "impersonation": {"Impersonate-User", "admin"},
 	} {
 		t.Run(name, func(t *testing.T) {

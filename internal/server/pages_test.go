@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/pages"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/audit"
@@ -183,7 +184,7 @@ func TestMatrixOfPages(t *testing.T) {
 // proofs is a form of ours that is not on the page that is shown.
 func (b *browser) proofs(h *fixture, path string) string {
 	credential := ""
-	if session := b.cookie(pages.SessionCookie); session != "" {
+	if session := b.cookie(chain.SessionCookie); session != "" {
 		identity, err := h.access.Credentials.Authenticate(b.t.Context(), session)
 		if err != nil {
 			b.t.Fatal(err)
@@ -225,7 +226,7 @@ func TestNextOfPages(t *testing.T) {
 		t.Errorf("GET /signin: %d %s", s.status, s.body)
 	}
 	b.get("/signin")
-	if s := b.submit("/signin", "name", "viewer", "password", secret, "next", evil); s.status != http.StatusBadRequest || b.cookie(pages.SessionCookie) != "" {
+	if s := b.submit("/signin", "name", "viewer", "password", secret, "next", evil); s.status != http.StatusBadRequest || b.cookie(chain.SessionCookie) != "" {
 		t.Errorf("POST /signin: %d %s", s.status, s.location())
 	}
 	b.get("/signin?next=%2Fdevice%3Fuser_code%3DAB")
@@ -260,7 +261,7 @@ func TestSessionOfPages(t *testing.T) {
 	b.get("/signin")
 	s := b.submit("/signin", "name", "viewer", "password", secret)
 	given := s.header.Values("Set-Cookie")
-	if len(given) != 1 || !strings.HasPrefix(given[0], pages.SessionCookie+"=kqu_") {
+	if len(given) != 1 || !strings.HasPrefix(given[0], chain.SessionCookie+"=kqu_") {
 		t.Fatalf("the cookies are %q", given)
 	}
 	for _, want := range []string{"; Path=/;", "; HttpOnly", "; Secure", "; SameSite=Lax"} {
@@ -271,17 +272,17 @@ func TestSessionOfPages(t *testing.T) {
 	if a := b.get("/api/v1/me"); a.status != http.StatusUnauthorized {
 		t.Errorf("REST takes a cookie: %d", a.status)
 	}
-	session := b.cookie(pages.SessionCookie)
+	session := b.cookie(chain.SessionCookie)
 	b.get("/signin")
-	if s := b.submit("/signout"); s.status != http.StatusSeeOther || b.cookie(pages.SessionCookie) != "" {
-		t.Errorf("sign out: %d, the cookie is %q", s.status, b.cookie(pages.SessionCookie))
+	if s := b.submit("/signout"); s.status != http.StatusSeeOther || b.cookie(chain.SessionCookie) != "" {
+		t.Errorf("sign out: %d, the cookie is %q", s.status, b.cookie(chain.SessionCookie))
 	}
-	b.give(pages.SessionCookie, session)
+	b.give(chain.SessionCookie, session)
 	if s := b.get("/device"); s.status != http.StatusSeeOther {
 		t.Errorf("a session that was ended: %d", s.status)
 	}
 	// A token of a program opens no page.
-	b.give(pages.SessionCookie, apiToken(t, h))
+	b.give(chain.SessionCookie, apiToken(t, h))
 	if s := b.get("/device"); s.status != http.StatusSeeOther {
 		t.Errorf("an API token as a cookie: %d", s.status)
 	}

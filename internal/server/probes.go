@@ -51,7 +51,7 @@ func registerProbes(mux *http.ServeMux, c Config, before *chain.Chain) {
 	})
 	forAll("/{$}", func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Header.Get("Accept"), "text/html") {
-			http.Redirect(w, r, pages.SignInPath, http.StatusSeeOther)
+			http.Redirect(w, r, rest.PortalPath, http.StatusSeeOther)
 			return
 		}
 		writeJSON(w, r, rest.Index{OpenAPI: "/openapi.json", Docs: "/docs", SignIn: pages.SignInPath, OAuth: oauthPath})

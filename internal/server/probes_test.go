@@ -58,11 +58,11 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestRootOfABrowser: a browser is led to where users sign in.
+// TestRootOfABrowser: a browser is led to the portal.
 func TestRootOfABrowser(t *testing.T) {
 	h := newFixture(t)
 	b := newBrowser(t, h.front(t))
-	if s := b.get("/"); s.status != http.StatusSeeOther || s.location() != "/signin" {
+	if s := b.get("/"); s.status != http.StatusSeeOther || s.location() != "/portal/" {
 		t.Errorf("%d %s", s.status, s.location())
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/server/chain"
 	"kqueen.io/kqueen/internal/server/pages"
 	"kqueen.io/kqueen/internal/tenancy/access/oidc/oidctest"
 	"kqueen.io/kqueen/internal/tenancy/audit"
@@ -102,7 +103,7 @@ func TestProviderThroughTheAPI(t *testing.T) {
 	if s.status != http.StatusSeeOther || s.location() != "/device" || c.b.cookie(pages.AttemptCookie) != "" {
 		t.Fatalf("come back: %d %s %s", s.status, s.location(), s.body)
 	}
-	c.tokens["alice"] = c.b.cookie(pages.SessionCookie)
+	c.tokens["alice"] = c.b.cookie(chain.SessionCookie)
 	if me := c.me(t, c.tokens["alice"]); me != c.name+":alice@example.com" {
 		t.Errorf("it is %s", me)
 	}
@@ -145,7 +146,7 @@ func TestProviderIsGone(t *testing.T) {
 	if s := c.b.get(c.begin()); s.status != http.StatusSeeOther {
 		t.Fatalf("sign in: %d %s", s.status, s.body)
 	}
-	c.tokens["alice"] = c.b.cookie(pages.SessionCookie)
+	c.tokens["alice"] = c.b.cookie(chain.SessionCookie)
 	clusters := "/api/v1/organizations/" + c.organization + "/clusters"
 	if a := c.do(t.Context(), t, "alice", "GET", clusters, ""); a.status != http.StatusOK {
 		t.Fatalf("a viewer lists: %d %s", a.status, a.body)
@@ -210,7 +211,7 @@ func TestProviderAttempts(t *testing.T) {
 	if s := c.b.get(back); s.status != http.StatusSeeOther {
 		t.Fatalf("a good one: %d %s", s.status, s.body)
 	}
-	c.b.drop(pages.SessionCookie)
+	c.b.drop(chain.SessionCookie)
 	c.b.give(pages.AttemptCookie, attempt)
 	c.turnedAway("replayed", back)
 	// Begun by another user: their link, in my browser.
@@ -250,8 +251,8 @@ func TestProviderAttempts(t *testing.T) {
 func (c *corp) turnedAway(what, address string) {
 	c.t.Helper()
 	s := c.b.get(address)
-	if s.status != http.StatusUnauthorized || c.b.cookie(pages.SessionCookie) != "" {
-		c.t.Errorf("%s: %d, the session is %q", what, s.status, c.b.cookie(pages.SessionCookie))
+	if s.status != http.StatusUnauthorized || c.b.cookie(chain.SessionCookie) != "" {
+		c.t.Errorf("%s: %d, the session is %q", what, s.status, c.b.cookie(chain.SessionCookie))
 	}
 	if strings.Contains(s.body, "marker-") || strings.Contains(s.body, "kq1_") {
 		c.t.Errorf("%s: the page tells %s", what, s.body)
@@ -271,7 +272,7 @@ func TestProviderOfDisabled(t *testing.T) {
 	if s := c.b.get("/device"); s.status != http.StatusSeeOther {
 		t.Errorf("with the session before: %d", s.status)
 	}
-	c.b.drop(pages.SessionCookie)
+	c.b.drop(chain.SessionCookie)
 	c.turnedAway("disabled on the way", back)
 }
 

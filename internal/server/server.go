@@ -10,6 +10,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -36,6 +37,7 @@ import (
 	"kqueen.io/kqueen/internal/server/kubeapi"
 	"kqueen.io/kqueen/internal/server/objects"
 	"kqueen.io/kqueen/internal/server/pages"
+	"kqueen.io/kqueen/internal/server/portal"
 	"kqueen.io/kqueen/internal/server/problem"
 	"kqueen.io/kqueen/internal/server/reference"
 	"kqueen.io/kqueen/internal/server/rights"
@@ -46,6 +48,7 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 	"kqueen.io/kqueen/internal/tenancy/issuer"
 	"kqueen.io/kqueen/internal/tenancy/organization"
+	"kqueen.io/kqueen/web"
 )
 
 // Config is what the server stands on. All fields but Inventory, Ready and Metrics are required.
@@ -140,6 +143,11 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	site.Register(mux, docs.Pages)
+	files, err := web.Files()
+	if err != nil {
+		return nil, fmt.Errorf("read the portal: %w", err)
+	}
+	portal.Register(mux, files)
 	reference.Register(mux, s.api.OpenAPI())
 	registerProbes(mux, c, before)
 	kubeapi.Register(mux, kubeapi.Config{Plane: c.Plane, Callers: callers, Chain: before, Log: c.Log})

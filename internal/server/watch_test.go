@@ -79,6 +79,16 @@ func TestWatch(t *testing.T) {
 	if e := next(t, again, "modified"); e.Object.Labels["seen"] != "yes" {
 		t.Errorf("after the first event comes %+v", e)
 	}
+	later := h.events(t, "developer", clusters+"?watch=true&fromNow=true&name=thing")
+	h.do(t.Context(), t, "operator", "PATCH", clusters+"/thing", `{"labels":{"seen":"again"}}`, "If-Match", "*", "Content-Type", "application/merge-patch+json")
+	for line := range later {
+		if line == "event: added" {
+			t.Error("what was there is sent to who wants what comes")
+		}
+		if line == "event: modified" {
+			break
+		}
+	}
 	begun := time.Now()
 	if err := h.access.Users.Disable(t.Context(), "viewer"); err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func (c *Chain) identify(ctx huma.Context, next func(huma.Context)) {
 		next(&reading{ctx, known})
 		return
 	}
-	if p := c.admit(w, r, known, c.byToken); p != nil {
+	if p := c.admit(w, r, known, c.byTokenOrPage); p != nil {
 		if e, ok := entryOf(ctx); ok && !known.Known() {
 			c.Recorder.Refused(ctx.Context(), e, p.Status)
 		}

@@ -48,6 +48,7 @@ type eventsInput struct {
 	EventQuery
 
 	Watch       bool   `query:"watch" doc:"Answer with server-sent events: what is there, and from then on what happens."`
+	FromNow     bool   `query:"fromNow" doc:"With watch: leave out what was before."`
 	LastEventID string `header:"Last-Event-ID" maxLength:"64" doc:"With watch: the revision to go on from."`
 }
 
@@ -184,7 +185,7 @@ func (h *events) watchEvents(humaCtx huma.Context, w http.ResponseWriter) error 
 	}
 	return h.feed.follow(ctx, w, &view{
 		source: h.callers, list: &eventsv1.EventList{}, options: client.ListOptions{Namespace: o.OwnedNamespace(), FieldSelector: q.selector()},
-		after: after, wanted: func(client.Object) bool { return true }, still: still,
+		after: after, fromNow: humaCtx.Query("fromNow") == "true", wanted: func(client.Object) bool { return true }, still: still,
 		encode: func(o client.Object) (any, error) { return toEvent(o.(*eventsv1.Event)), nil },
 	})
 }

@@ -23,9 +23,11 @@ type view struct {
 	list    client.ObjectList
 	options client.ListOptions
 	// after is the revision to go on from; empty to begin with what is there.
-	after  string
-	wanted func(client.Object) bool
-	encode func(client.Object) (any, error)
+	after string
+	// fromNow leaves out what is there, where after is empty.
+	fromNow bool
+	wanted  func(client.Object) bool
+	encode  func(client.Object) (any, error)
 	// still says whether the caller may go on to see it.
 	still func(context.Context) error
 }
@@ -42,6 +44,11 @@ func (f feed) follow(ctx context.Context, w http.ResponseWriter, v *view) error 
 		return err
 	}
 	defer end()
+	if v.fromNow && v.after == "" {
+		if v.after, err = v.now(ctx); err != nil {
+			return err
+		}
+	}
 	v.options.Raw = &metav1.ListOptions{ResourceVersion: v.after, AllowWatchBookmarks: true}
 	if v.after == "" {
 		v.options.Raw.SendInitialEvents, v.options.Raw.ResourceVersionMatch = ptr.To(true), metav1.ResourceVersionMatchNotOlderThan
@@ -57,6 +64,16 @@ func (f feed) follow(ctx context.Context, w http.ResponseWriter, v *view) error 
 		}
 		return v.still(ctx)
 	}})
+}
+
+// now is the present revision of what is followed.
+func (v *view) now(ctx context.Context) (string, error) {
+	options, list := v.options, v.list.DeepCopyObject().(client.ObjectList)
+	options.Limit = 1
+	if err := v.source.List(ctx, list, &options); err != nil {
+		return "", problem.Explain(err)
+	}
+	return list.GetResourceVersion(), nil
 }
 
 func (f feed) stream(ctx context.Context, out *sse, source watch.Interface, v *view, l *leave) error {

@@ -16,6 +16,7 @@ import (
 type listInput struct {
 	Query
 	Watch       bool   `query:"watch" doc:"Answer with server-sent events: what is there, and from then on what changes."`
+	FromNow     bool   `query:"fromNow" doc:"With watch: leave out what is there already."`
 	LastEventID string `header:"Last-Event-ID" maxLength:"64" doc:"With watch: the revision to go on from."`
 }
 

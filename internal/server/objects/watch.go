@@ -21,7 +21,7 @@ func (c collection) view(in *listInput) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{source: c.callers, list: c.list(), after: in.LastEventID, wanted: matches, encode: func(o client.Object) (any, error) { return toRest(c.kind, o) }}
+	v := &view{source: c.callers, list: c.list(), after: in.LastEventID, fromNow: in.FromNow, wanted: matches, encode: func(o client.Object) (any, error) { return toRest(c.kind, o) }}
 	if in.Selector != "" {
 		if v.options.LabelSelector, err = labels.Parse(in.Selector); err != nil {
 			return nil, problem.Explain(err)
@@ -70,6 +70,7 @@ func listening(follow func(context.Context, http.ResponseWriter, *listInput) err
 	return func(ctx huma.Context, w http.ResponseWriter) error {
 		in := &listInput{Watch: true}
 		in.Selector, in.Name, in.Cluster, in.Ready = ctx.Query("labelSelector"), ctx.Query("name"), ctx.Query("cluster"), ctx.Query("ready")
+		in.FromNow = ctx.Query("fromNow") == "true"
 		var err error
 		if in.LastEventID, err = lastEvent(ctx); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/server/accounts"
 )
 
@@ -21,7 +22,7 @@ func FuzzNextPage(f *testing.F) {
 			return
 		}
 		path, query, _ := strings.Cut(got, "?")
-		if path != accounts.DevicePath && path != authorizePath || strings.ContainsAny(query, "\r\n\\\"<> ") {
+		if path != accounts.DevicePath && path != authorizePath && !strings.HasPrefix(path, rest.PortalPath) || strings.Contains(path, "/.") || strings.ContainsAny(query, "\r\n\\\"<> ") {
 			t.Errorf("%q leads to %q", text, got)
 		}
 	})
@@ -36,6 +37,8 @@ func TestNext(t *testing.T) {
 		"None":      {"", "", false},
 		"Device":    {"/device?user_code=AB", "/device?user_code=AB", false},
 		"Authorize": {goodAuthorize, "", false},
+		"Portal":    {"/portal/clusters?organization=blue", "/portal/clusters?organization=blue", false},
+		"Portal up": {"/portal/../authorize", "", true},
 		"Host":      {"https://evil.example.com/device", "", true},
 		"Slashes":   {"//evil.example.com/device", "", true},
 		"Backslash": {`/\evil.example.com/device`, "", true},

@@ -1,5 +1,5 @@
 // Package pages are what a browser sees of KQueen: signing in, answering a device, and letting a command line in. Pages take a
-// cookie and no token, and forms of their own alone; the REST API takes no cookie. It hides how forms are told from those of
+// cookie and no token, and forms of their own alone. It hides how forms are told from those of
 // other sites. Sessions are package access's, and what the audit log has of a visit is written by the chain.
 package pages
 

@@ -97,13 +97,13 @@ func (s *Pages) takePassword(v *visit) error {
 // enter gives the browser its session.
 func (v *visit) enter(issued access.Issued, by, next string) error {
 	v.SignedIn(issued, by)
-	v.keep(SessionCookie, issued.Token.Reveal(), time.Until(issued.Expires))
-	return v.send(cmp.Or(next, SignInPath))
+	v.keep(chain.SessionCookie, issued.Token.Reveal(), time.Until(issued.Expires))
+	return v.send(cmp.Or(next, rest.PortalPath))
 }
 
 // leave ends the session of the browser.
 func (s *Pages) leave(v *visit) error {
-	v.drop(SessionCookie)
+	v.drop(chain.SessionCookie)
 	if v.Known() {
 		err := s.Sessions.Revoke(v.r.Context(), v.Identity.Name, v.Identity.Credential.ID)
 		if err != nil && !errors.Is(err, access.ErrNotFound) {

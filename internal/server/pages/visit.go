@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"kqueen.io/kqueen/api/rest"
@@ -16,10 +18,8 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/access"
 )
 
-// Cookies of the pages. The prefix keeps others, such as a neighbour under the same domain, from setting them.
+// Cookies of the pages, beside that of the session.
 const (
-	// SessionCookie holds the session of a browser.
-	SessionCookie = "__Host-kqueen"
 	// AttemptCookie is held by the browser that went to an identity provider.
 	AttemptCookie = "__Host-kqueen-attempt"
 	// FormCookie binds forms to the browser that was given them, also before its user signs in.
@@ -57,7 +57,7 @@ func (v *visit) begin() error {
 		v.seed = newSeed()
 		v.keep(FormCookie, v.seed, 0)
 	}
-	if session := v.cookie(SessionCookie); session != "" { // tokens are for programs
+	if session := v.cookie(chain.SessionCookie); session != "" { // tokens are for programs
 		err := v.pages.Identities.Authenticate(v.r.Context(), v.Request, session, access.Session)
 		if err != nil && !errors.Is(err, access.ErrUnauthenticated) {
 			return err
@@ -138,10 +138,18 @@ func nextPage(text string) (string, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || len(text) > 1000 || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || u.Fragment != "" ||
-		!slices.Contains([]string{accounts.DevicePath, authorizePath}, u.Path) || u.EscapedPath() != u.Path {
+		!leadsOn(u.Path) || u.EscapedPath() != u.Path {
 		return "", invalidPage("next", "it is no page to go to after signing in")
 	}
 	return (&url.URL{Path: u.Path, RawQuery: u.Query().Encode()}).String(), nil
+}
+
+// leadsOn says whether a path is of a page to which signing in leads.
+func leadsOn(to string) bool {
+	if inPortal, ok := strings.CutPrefix(to, rest.PortalPath); ok {
+		return inPortal == "" || path.Clean(to) == to
+	}
+	return slices.Contains([]string{accounts.DevicePath, authorizePath}, to)
 }
 
 func invalidPage(field, wrong string) error {

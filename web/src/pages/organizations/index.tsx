@@ -1,0 +1,5 @@
+import { PageHead } from '../../ui/page'
+
+export default function Page() {
+  return <PageHead title="organizations" />
+}

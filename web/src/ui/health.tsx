@@ -1,0 +1,28 @@
+import { Label, type LabelProps, Tooltip } from '@patternfly/react-core'
+import CheckCircleIcon from '@patternfly/react-icons/dist/esm/icons/check-circle-icon'
+import ExclamationCircleIcon from '@patternfly/react-icons/dist/esm/icons/exclamation-circle-icon'
+import InProgressIcon from '@patternfly/react-icons/dist/esm/icons/in-progress-icon'
+import QuestionCircleIcon from '@patternfly/react-icons/dist/esm/icons/question-circle-icon'
+import TrashIcon from '@patternfly/react-icons/dist/esm/icons/trash-icon'
+import type { AnyObject } from '../api/objects'
+import { type Health, healthOf } from '../logic/health'
+
+const looks: Record<Health, { status?: LabelProps['status']; icon: React.ReactNode }> = {
+  ready: { status: 'success', icon: <CheckCircleIcon /> },
+  progressing: { status: 'info', icon: <InProgressIcon /> },
+  failing: { status: 'danger', icon: <ExclamationCircleIcon /> },
+  unknown: { status: 'warning', icon: <QuestionCircleIcon /> },
+  deleting: { icon: <TrashIcon /> },
+}
+
+/** HealthLabel says how an object is, in a color, an icon and a word; why is shown when one points at it. */
+export function HealthLabel({ of, isCompact = true }: { of: AnyObject; isCompact?: boolean }) {
+  const verdict = healthOf(of)
+  const look = looks[verdict.health]
+  const label = (
+    <Label isCompact={isCompact} status={look.status} icon={look.icon} {...(verdict.message ? { tabIndex: 0 } : {})}>
+      {verdict.text}
+    </Label>
+  )
+  return verdict.message ? <Tooltip content={verdict.message}>{label}</Tooltip> : label
+}

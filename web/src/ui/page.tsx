@@ -1,0 +1,57 @@
+import { Breadcrumb, BreadcrumbItem, Flex, FlexItem, PageSection, Title } from '@patternfly/react-core'
+import { Link } from '@tanstack/react-router'
+import { type ReactNode, useEffect } from 'react'
+import type { LiveState } from '../api/live'
+import { LiveMark } from './livemark'
+
+interface PageHeadProps {
+  title: string
+  /** What the page is for, in a sentence. */
+  about?: ReactNode
+  /** Pages above this one. */
+  above?: { to: string; name: string }[]
+  /** Beside the title, such as how an object is. */
+  mark?: ReactNode
+  live?: LiveState
+  actions?: ReactNode
+}
+
+/** PageHead is the top of every page. */
+export function PageHead({ title, about, above, mark, live, actions }: PageHeadProps) {
+  useEffect(() => {
+    document.title = `${title} – KQueen`
+  }, [title])
+  return (
+    <PageSection>
+      {above && (
+        <Breadcrumb>
+          {above.map((page) => (
+            <BreadcrumbItem key={page.to}>
+              <Link to={page.to as '/'} search={(before) => ({ org: before.org })}>
+                {page.name}
+              </Link>
+            </BreadcrumbItem>
+          ))}
+          <BreadcrumbItem isActive>{title}</BreadcrumbItem>
+        </Breadcrumb>
+      )}
+      <Flex justifyContent={{ default: 'justifyContentSpaceBetween' }} alignItems={{ default: 'alignItemsFlexStart' }}>
+        <FlexItem>
+          <Flex spaceItems={{ default: 'spaceItemsSm' }} alignItems={{ default: 'alignItemsCenter' }}>
+            <Title headingLevel="h1" size="2xl" className="kq-wrap">
+              {title}
+            </Title>
+            {mark}
+            {live && <LiveMark state={live} />}
+          </Flex>
+          {about && <p className="kq-quiet">{about}</p>}
+        </FlexItem>
+        {actions && (
+          <FlexItem>
+            <Flex spaceItems={{ default: 'spaceItemsSm' }}>{actions}</Flex>
+          </FlexItem>
+        )}
+      </Flex>
+    </PageSection>
+  )
+}
