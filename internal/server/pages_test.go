@@ -59,6 +59,13 @@ func TestPages(t *testing.T) {
 		}, 200},
 		"Authorize": {"viewer", func(b *browser) sight { return b.get(goodAuthorize) }, 200},
 		"BadPage":   {"viewer", func(b *browser) sight { return b.get("/authorize?redirect_uri=https%3A%2F%2Fevil.example.com") }, 422},
+		"Setup":     {"", func(b *browser) sight { return b.get("/setup?token=kq1_%3Cb%3E") }, 200},
+		"NoSetup": {"", func(b *browser) sight {
+			b.get("/setup")
+			return b.submit("/setup", "token", "kq1_none", "name", "a\"b", "password", "one", "repeated", "two")
+		}, 422},
+		"Welcome":   {"", func(b *browser) sight { return b.get("/welcome?token=kq1_none") }, 200},
+		"LongToken": {"", func(b *browser) sight { return b.get("/welcome?token=" + strings.Repeat("x", 201)) }, 400},
 		"Forged":    {"", func(b *browser) sight { return b.submit("/signin") }, 403},
 	}
 	for name, tc := range tests {
@@ -144,6 +151,7 @@ func TestMatrixOfPages(t *testing.T) {
 		"GET /signin": {200, 200}, "POST /signin": {401, 401}, "POST /signout": {303, 303},
 		"GET /signin/{provider}": {404, 404}, "GET /signin/{provider}/callback": {401, 401},
 		"GET /device": {303, 200}, "POST /device": {401, 404},
+		"GET /setup": {200, 200}, "POST /setup": {401, 401}, "GET /welcome": {200, 200}, "POST /welcome": {401, 401},
 		"GET /authorize": {303, 200}, "POST /authorize": {422, 422},
 	}
 	for _, pattern := range pages.Patterns() {
@@ -327,5 +335,48 @@ func TestLockOfPages(t *testing.T) {
 	}
 	if s := b.get("/pages.css"); s.status != http.StatusOK || !strings.HasPrefix(s.header.Get("Content-Type"), "text/css") {
 		t.Errorf("the style sheet: %d %s", s.status, s.header.Get("Content-Type"))
+	}
+}
+
+// TestWelcome: a link with a one-time token leads to a password, and the first administrator into the portal. Looking at a link uses
+// nothing up, and a token is good once.
+func TestWelcome(t *testing.T) {
+	h := newFixture(t)
+	front := h.front(t)
+	const chosen = "a password that was chosen"
+	reset, err := h.access.Passwords.Reset(t.Context(), "viewer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBrowser(t, front)
+	for range 2 {
+		b.get("/welcome?token=" + reset.Token.Reveal())
+	}
+	if s := b.submit("/welcome", "token", reset.Token.Reveal(), "password", "short", "repeated", "short"); s.status != http.StatusUnprocessableEntity || !strings.Contains(s.body, "password") {
+		t.Errorf("a short password: %d %s", s.status, s.body)
+	}
+	for i, want := range []int{http.StatusSeeOther, http.StatusUnauthorized} {
+		b.get("/welcome")
+		if s := b.submit("/welcome", "token", reset.Token.Reveal(), "password", chosen, "repeated", chosen); s.status != want {
+			t.Errorf("attempt %d: %d, want %d: %s", i, s.status, want, s.body)
+		}
+	}
+	b.get("/signin")
+	if s := b.submit("/signin", "name", "viewer", "password", chosen); s.location() != "/portal/" {
+		t.Errorf("sign in: %d %s", s.status, s.body)
+	}
+	recovery, err := h.access.Setup.RecoveryToken(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rescue := newBrowser(t, front)
+	rescue.get("/setup?token=" + recovery.Token.Reveal())
+	s := rescue.submit("/setup", "token", recovery.Token.Reveal(), "name", "rescue", "password", chosen, "repeated", chosen)
+	if s.location() != "/portal/" || rescue.cookie(chain.SessionCookie) == "" {
+		t.Errorf("the first administrator: %d %s", s.status, s.body)
+	}
+	page, err := h.audit.List(t.Context(), audit.Filter{AllOrganizations: true, Action: "set-up", Outcome: audit.Succeeded})
+	if err != nil || len(page.Records) != 1 || page.Records[0].Object.Name != "rescue" {
+		t.Errorf("the audit log has %+v, %v", page.Records, err)
 	}
 }

@@ -136,7 +136,7 @@ func New(c Config) (*Server, error) {
 	}
 	documentStatuses(s.api.OpenAPI())
 	err = pages.Register(mux, pages.Config{
-		Flows: flows, Sessions: c.Access.Credentials, Codes: c.Access.Codes, ProviderSignIns: c.Access.Providers, Providers: providers,
+		Flows: flows, Setup: c.Access.Setup, Passwords: c.Access.Passwords, Sessions: c.Access.Credentials, Codes: c.Access.Codes, ProviderSignIns: c.Access.Providers, Providers: providers,
 		Identities: before.Identities, Recorder: before.Recorder, Key: c.Key, Now: c.Now,
 	})
 	if err != nil {

@@ -49,8 +49,8 @@ administrator can give the others new passwords with "kqueen user reset".`,
 	}
 }
 
-// inviteAdministrator tells how the first administrator signs in, when there is none yet. The last line is a secret:
-// it is for the user who started KQueen, and not for a log. The command holds none, and may be copied.
+// inviteAdministrator tells how the first administrator signs in, when there is none yet. The link and the last
+// line are secrets: they are for the user who started KQueen, and not for a log. The command holds none, and may be copied.
 func inviteAdministrator(ctx context.Context, e *connection.Env, dir string) {
 	setup, err := status.NewSetup(ctx, dir)
 	if errors.Is(err, status.ErrNotRunning) {
@@ -63,6 +63,7 @@ func inviteAdministrator(ctx context.Context, e *connection.Env, dir string) {
 	if setup.Token == "" {
 		return
 	}
-	e.Say("No user can sign in yet. Create the first administrator, within %s, with:\n  %s\nwhich asks for this token:\n  %s",
-		duration.HumanDuration(time.Until(setup.Expires).Round(time.Minute)), e.Command("login "+setup.API+" --setup-token-file -"), setup.Token)
+	e.Say("No user can sign in yet. Create the first administrator, within %s, in the portal:\n  %s\nor with:\n  %s\nwhich asks for this token:\n  %s",
+		duration.HumanDuration(time.Until(setup.Expires).Round(time.Minute)), setup.API+"/setup?token="+setup.Token,
+		e.Command("login "+setup.API+" --setup-token-file -"), setup.Token)
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kqueen.io/kqueen/internal/app"
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/daemon"
@@ -65,6 +66,7 @@ func startInBackground(ctx context.Context, e *connection.Env, flags upFlags) er
 	e.Say("KQueen is ready after %.1fs. Next:\n  %s\n  export KUBECONFIG=%s   # for kubectl on the admin plane",
 		time.Since(begin).Seconds(), e.Command("cluster create demo --wait"), console.ShellQuote(filepath.Join(dir, connection.AdminKubeconfig)))
 	if found, err := status.Read(ctx, dir); err == nil {
+		e.Say("  %s%s   # the portal, in a browser", found.API, rest.PortalPath)
 		found.Warnings = unsaid(found.Warnings, warnings)
 		warn(e, found)
 	}

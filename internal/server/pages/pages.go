@@ -26,6 +26,14 @@ var pageFiles embed.FS
 // Config is what the pages stand on.
 type Config struct {
 	Flows *accounts.Flows
+	// Setup creates the first administrator.
+	Setup interface {
+		MakeAdmin(ctx context.Context, token string, admin access.NewUser) (access.UserInfo, error)
+	}
+	// Passwords has users choose theirs with one-time tokens.
+	Passwords interface {
+		Choose(ctx context.Context, token, password string) error
+	}
 	// Sessions ends those of browsers.
 	Sessions interface {
 		Revoke(ctx context.Context, accountName, id string) error
@@ -84,6 +92,10 @@ func (s *Pages) pages() map[string]page {
 		"GET /signin/{provider}/callback": {"sign-in", s.comeBack},
 		"GET " + accounts.DevicePath:      {act: s.showDevice},
 		"POST " + accounts.DevicePath:     {"answer-device", s.takeDevice},
+		"GET " + setupPath:                {act: s.showSetup},
+		"POST " + setupPath:               {"set-up", s.takeSetup},
+		"GET " + choosePath:               {act: s.showChoose},
+		"POST " + choosePath:              {"choose-password", s.takeChoose},
 		"GET " + authorizePath:            {act: s.showAuthorize},
 		"POST " + authorizePath:           {"authorize", s.takeAuthorize},
 	}

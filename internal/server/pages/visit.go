@@ -99,7 +99,7 @@ type look struct {
 // show answers with a page.
 func (v *visit) show(status int, name, title string, data any) error {
 	l := look{Title: title, User: v.Identity.Name, RequestID: v.ID, Forms: map[string]string{}, Data: data}
-	for _, path := range []string{SignInPath, signOutPath, accounts.DevicePath, authorizePath} {
+	for _, path := range []string{SignInPath, signOutPath, accounts.DevicePath, authorizePath, setupPath, choosePath} {
 		l.Forms[path] = v.proof(path)
 	}
 	var text bytes.Buffer

@@ -109,8 +109,8 @@ func reset(ctx context.Context, e *connection.Env, d *connection.API, name strin
 	if err != nil {
 		return fmt.Errorf("create a one-time token for user %s: %w", name, err)
 	}
-	e.Say("until %s they choose a password with: kqueen login %s --username %s --one-time-token-file -, which asks for this token:",
-		console.When(once.Expires), d.Address(), console.ShellQuote(name))
+	e.Say("until %s they choose a password at %s, or with: kqueen login %s --username %s --one-time-token-file -, which asks for this token:",
+		console.When(once.Expires), d.Address()+"/welcome", d.Address(), console.ShellQuote(name))
 	_, err = fmt.Fprintln(e.Stdout, console.CleanLine(once.Token))
 	return err
 }
