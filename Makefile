@@ -105,7 +105,7 @@ check: packages lint ## Check form and run the tests that start no cluster, in m
 	$(call SECONDS_OF,go test -trimpath -short -vet=off -ldflags "-s -w" -shuffle=on -p 3 ./...,tests that start no cluster)
 
 .PHONY: test
-test: packages lint kubernetes conformance-tests test-node $(TOOLS)/helm ## Check form and run all tests
+test: packages lint kubernetes conformance-tests test-node test-portal $(TOOLS)/helm ## Check form and run all tests
 	@echo "Testing"
 	@# As in check; and SQLite, which is C made Go with memory of its own, takes five times as long under the race detector.
 	@# There is more memory than processor time: garbage is collected half as often.
@@ -142,6 +142,10 @@ upgrade: kubernetes ## Upgrade an installation of the KQueen of a commit, FROM=.
 test-node: packages $(TOOLS)/golangci-lint ## Check form and test what becomes images for nodes
 	@for m in node node/coredns node/flannel node/metrics-server node/agent node/traefik; do (cd $$m && "$(abspath $(TOOLS))/golangci-lint" run ./...); done
 	$(call SECONDS_OF,cd node && CGO_ENABLED=1 go test -trimpath -race ./images ./pause ./toolbox && cd flannel && CGO_ENABLED=1 go test -trimpath -race . && cd ../agent && CGO_ENABLED=1 go test -trimpath -race . ./addresses ./policies ./ready && CGO_ENABLED=0 go test -trimpath ./volumes && cd ../traefik && CGO_ENABLED=0 go test -trimpath .,tests of node)
+
+.PHONY: test-portal
+test-portal: portal ## Check form and test the parts of the portal that need no browser
+	$(call SECONDS_OF,cd web && PATH="$(NODE_PATH)" npm run --silent lint && PATH="$(NODE_PATH)" npm run --silent test -- --silent --reporter=dot,tests of the portal)
 
 .PHONY: generate
 generate: $(TOOLS)/controller-gen ## Write everything that is generated from the Go types and the commands

@@ -56,6 +56,7 @@ func TestWorkers(t *testing.T) {
 	t.Run("Streams", w.streams)
 	t.Run("Inventory", w.inventory)
 	t.Run("Adopted", w.adopted)
+	t.Run("Portal", w.portal)
 	t.Run("Addons", w.addons)
 	t.Run("Storage", w.stores)
 	t.Run("Ingress and Gateway API", w.routes)

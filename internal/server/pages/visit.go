@@ -27,7 +27,7 @@ const (
 )
 
 // pagePolicy lets a page load its style sheet from here and send its forms here; %s is for one more place.
-const pagePolicy = "default-src 'none'; style-src 'self'; form-action 'self'%s; frame-ancestors 'none'; base-uri 'none'"
+const pagePolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'%s; frame-ancestors 'none'; base-uri 'none'"
 
 // maxForm is how much of a form is read, in bytes.
 const maxForm = 64 << 10

@@ -1,0 +1,41 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// setupLink is how `kqueen up` says where the first administrator is created.
+var setupLink = regexp.MustCompile(`(https://\S+)/setup\?token=(\S+)`)
+
+// portal does in a browser what a new administrator does: web/e2e has the steps. It says to them where KQueen is, and which cluster has nodes.
+func (w *workers) portal(t *testing.T) {
+	said := w.kqueen("up")
+	link := setupLink.FindStringSubmatch(said.stderr)
+	if link == nil {
+		t.Fatalf("kqueen up says nothing of the first administrator: %s", said.stderr)
+	}
+	web := filepath.Join("..", "..", "web")
+	playwright, err := filepath.Abs(filepath.Join(web, "node_modules", ".bin", "playwright"))
+	if err == nil {
+		_, err = os.Stat(playwright)
+	}
+	if err != nil {
+		t.Fatalf("%v: run make portal", err)
+	}
+	cmd := w.command(playwright, "test", "portal.spec.ts")
+	cmd.Dir = web
+	node, err := filepath.Abs(filepath.Join("..", "..", "bin", "tools", "node", "bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(cmd.Env, "PATH="+node+":"+os.Getenv("PATH"), "KQUEEN_SERVER="+link[1], "KQUEEN_SETUP="+link[0], "KQUEEN_IMAGE="+testImage(t),
+		"KUBECTL="+filepath.Join(w.releases, programs.version, "kubectl"))
+	if r := w.run(cmd); r.code != 0 {
+		t.Errorf("the portal, exit code %d; traces are in web/e2e/results:\n%s%s", r.code, r.stdout, r.stderr)
+	}
+}

@@ -1,0 +1,23 @@
+import { defineConfig } from '@playwright/test'
+
+// The tests of packages start KQueen and say where it is: test/e2e/workers_portal_test.go.
+export default defineConfig({
+  testDir: 'e2e',
+  outputDir: 'e2e/results',
+  timeout: 180_000,
+  expect: { timeout: 30_000 },
+  workers: 1,
+  fullyParallel: false,
+  reporter: [['list']],
+  use: {
+    baseURL: process.env.KQUEEN_SERVER,
+    ignoreHTTPSErrors: true,
+    viewport: { width: 1440, height: 900 },
+    trace: 'retain-on-failure',
+    screenshot: 'only-on-failure',
+    launchOptions: {
+      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+      args: ['--no-sandbox', '--disable-dev-shm-usage'],
+    },
+  },
+})
