@@ -30,6 +30,8 @@ type ObjectQuery struct {
 	LabelSelector string
 	// Name is a part of the name, and Cluster the name of the cluster that an object belongs to.
 	Name, Cluster string
+	// Provisioner is the name of that of a cluster, and Version what a cluster runs, or is to run when it does not yet.
+	Provisioner, Version string
 	// Ready is true, false or unknown.
 	Ready string
 	// Sort is name, -name, createdAt or -createdAt; name when it is empty.
@@ -39,7 +41,8 @@ type ObjectQuery struct {
 func (q ObjectQuery) query() url.Values {
 	query := q.Paging.query()
 	for name, value := range map[string]string{
-		"labelSelector": q.LabelSelector, "name": q.Name, "cluster": q.Cluster, "ready": q.Ready, "sort": q.Sort,
+		"labelSelector": q.LabelSelector, "name": q.Name, "cluster": q.Cluster,
+		"provisioner": q.Provisioner, "version": q.Version, "ready": q.Ready, "sort": q.Sort,
 	} {
 		if value != "" {
 			query.Set(name, value)

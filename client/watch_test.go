@@ -150,6 +150,10 @@ func TestObjects(t *testing.T) {
 			_, err := c.ListObjects(ctx, Collection{Kind: "NodePool"}, ObjectQuery{Cluster: "demo"})
 			return err
 		}, []http.HandlerFunc{one}, []string{"GET /api/v1/nodepools?cluster=demo [] [] "}},
+		"Filtered": {func(ctx context.Context, c *Client) error {
+			_, err := c.ListObjects(ctx, Collection{Kind: "Cluster"}, ObjectQuery{Provisioner: "hosted", Version: "v1.36.3", Ready: "true"})
+			return err
+		}, []http.HandlerFunc{one}, []string{"GET /api/v1/clusters?provisioner=hosted&ready=true&version=v1.36.3 [] [] "}},
 		"All": {func(ctx context.Context, c *Client) error {
 			all, err := c.AllObjects(ctx, blue, ObjectQuery{})
 			if err == nil && len(all.Items) != 3 {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -139,5 +140,63 @@ func TestWatchEverywhere(t *testing.T) {
 	next(t, lines, "problem")
 	if got := h.list(t, "viewer", "/api/v1/clusters?name=ew-").Items; len(got) != 1 || got[0].Organization != "blue" {
 		t.Errorf("without the right, a list has %+v", got)
+	}
+}
+
+// TestFilters: clusters are found by their provisioner and version, in one organization and in all, by lists and by watches.
+func TestFilters(t *testing.T) {
+	h := newFixture(t)
+	for name, provisioner := range map[string]string{"ef-1": "hosted", "ef-2": "imported", "ef-3": "hosted"} {
+		c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "org-blue", Name: name}, Spec: v1alpha1.ClusterSpec{Version: "v1.36.3"}}
+		c.Spec.ProvisionerRef.Name = provisioner
+		if err := h.plane.Create(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = h.plane.Delete(context.WithoutCancel(t.Context()), c) })
+		if name == "ef-3" {
+			c.Status.Version = "v1.35.4"
+			if err := h.plane.Status().Update(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const one, all = "/api/v1/organizations/blue/clusters?name=ef-", "/api/v1/clusters?name=ef-"
+	h.await(t, func() bool {
+		return len(h.list(t, "viewer", one+"&version=v1.35.4").Items) == 1 && len(h.list(t, "viewer", one).Items) == 3
+	})
+	for filter, want := range map[string]string{
+		"&provisioner=hosted": "ef-1 ef-3", "&provisioner=imported": "ef-2", "&provisioner=host": "", "&version=v1.36.3": "ef-1 ef-2",
+		"&provisioner=hosted&version=v1.35.4": "ef-3", "&version=v1.36": "",
+	} {
+		for _, path := range []string{one, all} {
+			var names []string
+			for _, o := range h.list(t, "viewer", path+filter).Items {
+				names = append(names, o.Name)
+			}
+			if got := strings.Join(names, " "); got != want {
+				t.Errorf("%s lists %q, want %q", path+filter, got, want)
+			}
+			if want == "" {
+				continue
+			}
+			seen := map[string]bool{}
+			for line := range h.events(t, "viewer", path+filter+"&watch=true") {
+				if _, name, ok := strings.Cut(line, `"name":"ef-`); ok {
+					seen["ef-"+name[:1]] = true
+				}
+				if line == "event: bookmark" {
+					break
+				}
+			}
+			if got := strings.Join(slices.Sorted(maps.Keys(seen)), " "); got != want {
+				t.Errorf("%s follows %q, want %q", path+filter, got, want)
+			}
+		}
+	}
+	if got := h.list(t, "viewer", "/api/v1/nodepools?provisioner=hosted").Items; len(got) != 0 {
+		t.Errorf("node pools of a provisioner are %+v", got)
+	}
+	if a := h.do(t.Context(), t, "viewer", "GET", one+"&version="+strings.Repeat("v", 65), ""); a.status != http.StatusUnprocessableEntity || a.problem(t).Errors[0].Pointer != "?version" {
+		t.Errorf("a version that is too long: %d %s", a.status, a.body)
 	}
 }

@@ -45,6 +45,13 @@ type Set struct {
 	Shared bool
 	// Name, of an object or of what an event is about, and Labels narrow it.
 	Name, Labels string
+	// Provisioner and Version narrow clusters; see [kqueen.ObjectQuery].
+	Provisioner, Version string
+}
+
+// query is what the server is asked for.
+func (s Set) query() kqueen.ObjectQuery {
+	return kqueen.ObjectQuery{LabelSelector: s.Labels, Name: s.Name, Provisioner: s.Provisioner, Version: s.Version}
 }
 
 // wants says whether an object is one of the set; the server's answer may hold more.
@@ -92,7 +99,7 @@ func (c *Client) List(ctx context.Context, s Set) ([]client.Object, error) {
 // was just made.
 func (c *Client) read(ctx context.Context, s Set) ([]rest.Object, error) {
 	if s.Name == "" || s.Organization == "" && inOrganization(s.Kind) {
-		all, err := c.api.AllObjects(ctx, s.collection(), kqueen.ObjectQuery{LabelSelector: s.Labels, Name: s.Name})
+		all, err := c.api.AllObjects(ctx, s.collection(), s.query())
 		if err != nil {
 			return nil, err
 		}

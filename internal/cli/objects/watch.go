@@ -33,7 +33,7 @@ func (c *Client) Watch(ctx context.Context, s Set) (Watch, error) {
 	if s.Kind == eventKind || s.Shared {
 		return c.look(ctx, s)
 	}
-	source, err := c.api.WatchObjects(ctx, s.collection(), kqueen.ObjectQuery{LabelSelector: s.Labels, Name: s.Name}, "")
+	source, err := c.api.WatchObjects(ctx, s.collection(), s.query(), "")
 	if err != nil {
 		return nil, explain(err)
 	}

@@ -29,6 +29,8 @@ type Listing struct {
 	selector string
 	// cluster, when set, leaves out what is of other clusters.
 	cluster string
+	// provisioner and version, when set, leave out other clusters.
+	provisioner, version string
 	// Sort orders what is printed; nil leaves it ordered by namespace and name.
 	Sort func([]client.Object)
 	// sortBy is the field by which the user wants it ordered.
@@ -53,6 +55,12 @@ func ListCommand(e *connection.Env, n *kinds.Kind) *cobra.Command {
 	if n == kinds.NodePool || n == kinds.Machine {
 		cmd.Flags().StringVar(&l.cluster, "cluster", "", "only those of this cluster")
 		_ = cmd.RegisterFlagCompletionFunc("cluster", kinds.CompleteNames(e, kinds.Cluster, -1))
+	}
+	if n == kinds.Cluster {
+		cmd.Flags().StringVar(&l.provisioner, "provisioner", "", "only those of this provisioner")
+		cmd.Flags().StringVar(&l.version, "version", "", "only those that run this version of Kubernetes, such as v1.36.3")
+		_ = cmd.RegisterFlagCompletionFunc("provisioner", kinds.CompleteNames(e, kinds.Provisioner, -1))
+		_ = cmd.RegisterFlagCompletionFunc("version", kinds.CompleteNames(e, kinds.Release, -1))
 	}
 	if n.Scope() != rest.ScopeInstallation {
 		cmd.Flags().BoolVarP(&l.options.Everywhere, "all-organizations", "A", false, "list across all organizations")
@@ -97,6 +105,7 @@ func (l *Listing) list(ctx context.Context) error {
 	sources := kinds.Sources(l.Env, l.Kind, l.options.Everywhere)
 	for i := range sources {
 		sources[i].Labels, sources[i].Keep = l.selector, l.keep
+		sources[i].Provisioner, sources[i].Version = l.provisioner, l.version
 	}
 	return l.Show(ctx, c, sources)
 }
@@ -171,8 +180,15 @@ func (l *Listing) nothing(ctx context.Context, c *objects.Client) error {
 		}
 		where = " of cluster " + l.cluster + where
 	}
+	narrowed := l.selector != ""
+	if l.provisioner != "" {
+		where, narrowed = " of provisioner "+l.provisioner+where, true
+	}
+	if l.version != "" {
+		where, narrowed = " with version "+l.version+where, true
+	}
 	l.Env.Say("no %s%s", l.Kind.Plural, where)
-	if l.Kind.None != "" && l.selector == "" {
+	if l.Kind.None != "" && !narrowed {
 		l.Env.Say("create one with: %s", l.Env.Command(l.Kind.None))
 	}
 	return nil

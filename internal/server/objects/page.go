@@ -22,28 +22,40 @@ import (
 	"kqueen.io/kqueen/internal/server/problem"
 )
 
-// Query says which objects of a collection, in which order, and how many.
-type Query struct {
-	Limit    int    `query:"limit" default:"50" minimum:"1" maximum:"500" doc:"How many objects at most."`
-	Cursor   string `query:"cursor" maxLength:"1024" doc:"Where to go on: the cursor of the page before, with the same other parameters."`
-	Selector string `query:"labelSelector" maxLength:"1024" doc:"Labels, as Kubernetes selects by them: env=prod,tier!=web."`
-	Name     string `query:"name" maxLength:"253" doc:"Only objects whose name holds this."`
-	Cluster  string `query:"cluster" maxLength:"253" doc:"Only objects of the cluster of this name."`
-	Ready    string `query:"ready" enum:"true,false,unknown" doc:"Only objects that are ready, are not, or of which it is not known."`
-	Sort     string `query:"sort" enum:"name,-name,createdAt,-createdAt" default:"name" doc:"The order; - turns it round."`
+// Filter says which objects of a collection are wanted. A field that means nothing for a kind leaves out all of it.
+type Filter struct {
+	Selector    string `query:"labelSelector" maxLength:"1024" doc:"Labels, as Kubernetes selects by them: env=prod,tier!=web."`
+	Name        string `query:"name" maxLength:"253" doc:"Only objects whose name holds this."`
+	Cluster     string `query:"cluster" maxLength:"253" doc:"Only objects of the cluster of this name."`
+	Provisioner string `query:"provisioner" maxLength:"253" doc:"Only clusters of the Provisioner of this name."`
+	Version     string `query:"version" maxLength:"64" doc:"Only clusters that run this version of Kubernetes, such as v1.36.3; of one that does not run yet it is the version that was asked for."`
+	Ready       string `query:"ready" enum:"true,false,unknown" doc:"Only objects that are ready, are not, or of which it is not known."`
 }
 
-// matcher says which objects a query wants.
-func (q Query) matcher() (func(client.Object) bool, error) {
-	selector, err := labels.Parse(q.Selector)
+// Query says which objects of a collection, in which order, and how many.
+type Query struct {
+	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"500" doc:"How many objects at most."`
+	Cursor string `query:"cursor" maxLength:"1024" doc:"Where to go on: the cursor of the page before, with the same other parameters."`
+	Filter
+	Sort string `query:"sort" enum:"name,-name,createdAt,-createdAt" default:"name" doc:"The order; - turns it round."`
+}
+
+// matcher says which objects a filter wants.
+func (f Filter) matcher() (func(client.Object) bool, error) {
+	selector, err := labels.Parse(f.Selector)
 	if err != nil {
 		return nil, problem.New(http.StatusUnprocessableEntity, rest.CodeInvalid, "the request is not valid",
 			rest.FieldError{Pointer: "?labelSelector", Detail: err.Error()})
 	}
 	return func(o client.Object) bool {
-		return selector.Matches(labels.Set(o.GetLabels())) && strings.Contains(o.GetName(), q.Name) &&
-			(q.Cluster == "" || q.Cluster == clusterOf(o)) && (q.Ready == "" || q.Ready == readiness(o))
+		return selector.Matches(labels.Set(o.GetLabels())) && strings.Contains(o.GetName(), f.Name) &&
+			is(f.Cluster, o, clusterOf) && is(f.Provisioner, o, provisionerOf) && is(f.Version, o, versionOf) && is(f.Ready, o, readiness)
 	}, nil
+}
+
+// is says whether an object has the value that is wanted; an empty one is any.
+func is(wanted string, o client.Object, of func(client.Object) string) bool {
+	return wanted == "" || wanted == of(o)
 }
 
 // clusterOf names the cluster that an object belongs to.
@@ -55,6 +67,23 @@ func clusterOf(o client.Object) string {
 		return o.Spec.ClusterName
 	case *v1alpha1.Machine:
 		return o.Spec.ClusterName
+	}
+	return ""
+}
+
+// provisionerOf names the Provisioner of a cluster.
+func provisionerOf(o client.Object) string {
+	if c, ok := o.(*v1alpha1.Cluster); ok {
+		return c.Spec.ProvisionerRef.Name
+	}
+	return ""
+}
+
+// versionOf is the version that a cluster runs, or is to run when it does not yet. It is empty for one that was adopted and has not
+// said it.
+func versionOf(o client.Object) string {
+	if c, ok := o.(*v1alpha1.Cluster); ok {
+		return cmp.Or(c.Status.Version, c.Spec.Version)
 	}
 	return ""
 }
@@ -170,5 +199,5 @@ func (c cursors) sign(scope string, data []byte) []byte {
 
 // scope is what a cursor is good for.
 func (q Query) scope(caller, collection string) string {
-	return strings.Join([]string{caller, collection, q.Selector, q.Name, q.Cluster, q.Ready, q.Sort}, "\x00")
+	return strings.Join([]string{caller, collection, q.Selector, q.Name, q.Cluster, q.Provisioner, q.Version, q.Ready, q.Sort}, "\x00")
 }

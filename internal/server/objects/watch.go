@@ -68,7 +68,7 @@ func watches(follow func(huma.Context, http.ResponseWriter) error) func(*huma.Op
 // listening hands the parameters of a list of objects to the function that follows them.
 func listening(follow func(context.Context, http.ResponseWriter, *listInput) error) func(huma.Context, http.ResponseWriter) error {
 	return func(ctx huma.Context, w http.ResponseWriter) error {
-		in := &listInput{Watch: true}
+		in := &listInput{Watch: true, Query: Query{Filter: Filter{Provisioner: ctx.Query("provisioner"), Version: ctx.Query("version")}}}
 		in.Selector, in.Name, in.Cluster, in.Ready = ctx.Query("labelSelector"), ctx.Query("name"), ctx.Query("cluster"), ctx.Query("ready")
 		in.FromNow = ctx.Query("fromNow") == "true"
 		var err error
