@@ -8,6 +8,17 @@ import (
 	"kqueen.io/kqueen/api/rest"
 )
 
+// SummarizeClusters counts the clusters of an organization, or, when that is empty, of all that the caller belongs to (operation
+// summarizeClusters). Of the query, paging and order mean nothing.
+func (c *Client) SummarizeClusters(ctx context.Context, organization string, q ObjectQuery) (*rest.ClusterSummary, error) {
+	q.Paging, q.Sort = Paging{}, ""
+	query := q.query()
+	if organization != "" {
+		query.Set("organization", organization)
+	}
+	return called[rest.ClusterSummary](ctx, c, "summarizeClusters", query, nil)
+}
+
 // GetClusterCredentials returns which credentials of an adopted cluster are set, without their values (operation
 // getClusterCredentials).
 func (c *Client) GetClusterCredentials(ctx context.Context, organization, cluster string) (*rest.CredentialKeys, error) {

@@ -49,6 +49,7 @@ var operations = map[string]Operation{
 	"issueKubeconfig":              {Method: http.MethodPost, Path: "/organizations/{organization}/clusters/{cluster}/kubeconfig"},
 	"breakGlass":                   {Method: http.MethodPost, Path: "/organizations/{organization}/clusters/{cluster}/breakglass"},
 	"createJoinToken":              {Method: http.MethodPost, Path: "/organizations/{organization}/machines/{machine}/join"},
+	"summarizeClusters":            {Method: http.MethodGet, Path: "/summaries/clusters"},
 	"getQuota":                     {Method: http.MethodGet, Path: "/organizations/{organization}/quota"},
 	"listMembers":                  {Method: http.MethodGet, Path: "/organizations/{organization}/members"},
 	"setMember":                    {Method: http.MethodPut, Path: "/organizations/{organization}/members/{member}"},

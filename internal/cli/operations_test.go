@@ -50,6 +50,8 @@ func commandOf() map[string]string {
 		"listAddons": "addon list", "listClusterAddons": "cluster addon list",
 
 		"issueCredential": "cluster credential", "issueKubeconfig": "cluster kubeconfig", "breakGlass": "cluster kubeconfig",
+		"summarizeClusters": "cluster summary",
+
 		"createJoinToken": "node join-command",
 
 		"createAgentToken":      "cluster import",

@@ -96,6 +96,8 @@ func matrixOfRest() map[string]route {
 		"removeClusterCredentials": {from: "operator"},
 		"createAgentToken":         {from: "operator", body: `{}`},
 
+		"summarizeClusters": {from: signedIn},
+
 		"listClusters":   {from: "viewer"},
 		"getCluster":     {from: "viewer"},
 		"createCluster":  {from: "operator", body: `{"name":"new-%d","spec":{"version":"v1.36.3"}}`},

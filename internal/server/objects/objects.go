@@ -84,6 +84,9 @@ func (c collection) register(api huma.API) {
 	if c.InOrganization() {
 		c.registerEverywhere(api)
 	}
+	if c.Name == "Cluster" {
+		c.registerSummary(api)
+	}
 	c.document(api)
 }
 

@@ -39,6 +39,7 @@ func NewCommand(e *connection.Env) *cobra.Command {
 		newImportClusterCommand(e),
 		newImportRightsCommand(e),
 		verbs.ListCommand(e, kinds.Cluster),
+		newSummaryCommand(e),
 		verbs.GetCommand(e, kinds.Cluster),
 		newDescribeClusterCommand(e),
 		newUpdateClusterCommand(e),
