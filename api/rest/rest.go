@@ -21,7 +21,7 @@ const KubernetesPath = "/kubernetes"
 const PortalPath = "/portal/"
 
 // ClustersPath begins the paths of the Kubernetes APIs of imported clusters, as far as members reach them by KQueen: after it come the
-// organization, the cluster, and the path at the cluster's API server.
+// organization, the cluster, and the path at the cluster's API server. Those of hosted clusters are there as well.
 const ClustersPath = "/clusters"
 
 // AgentsPath begins the paths that agents in imported clusters call: after it come the organization, the cluster, and what they want.

@@ -4,7 +4,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -210,11 +209,8 @@ type knows struct {
 // lead is the way by which members reach the API server of an adopted cluster.
 func lead(by *connection.Connections) func(context.Context, *v1alpha1.Cluster) (clusterapi.Way, error) {
 	return func(ctx context.Context, c *v1alpha1.Cluster) (clusterapi.Way, error) {
-		server, transport, err := by.Through(ctx, c)
-		if errors.Is(err, connection.ErrNotAdopted) {
-			err = clusterapi.ErrNotAdopted
-		}
-		return clusterapi.Way{Server: server, Transport: transport}, err
+		passage, err := by.Through(ctx, c)
+		return clusterapi.Way{Server: passage.Server, Transport: passage.Transport, TakesCredentials: !passage.Adopted}, err
 	}
 }
 

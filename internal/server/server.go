@@ -80,7 +80,7 @@ type Config struct {
 	Agents Agents
 	// Address is where clients on the local socket reach this server by HTTPS.
 	Address secrets.Address
-	// Lead returns the way to an imported cluster, and Ended are the ids of what credentials for a cluster were got with that has ended
+	// Lead returns the way to a cluster, and Ended are the ids of what credentials for a cluster were got with that has ended
 	// since, by audience.
 	Lead  func(ctx context.Context, c *v1alpha1.Cluster) (clusterapi.Way, error)
 	Ended func(audience string) []string

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/idempotency"
 	"kqueen.io/kqueen/internal/platform/kube"
+	"kqueen.io/kqueen/internal/server/clusterapi"
 	"kqueen.io/kqueen/internal/server/fleet"
 	"kqueen.io/kqueen/internal/tenancy/access"
 	"kqueen.io/kqueen/internal/tenancy/access/password"
@@ -79,11 +81,34 @@ type fixture struct {
 	agents *tunnel.Sessions
 	// endings are the ids of what credentials for clusters were got with that has ended.
 	endings atomic.Pointer[[]string]
+	// hosted is the way to clusters that KQueen hosts.
+	hosted func() (clusterapi.Way, error)
+	// said is what the server logs.
+	said said
 	// tokens are sessions by who they are of: a role in blue, "admin", "red" (an owner there) or the name of one who belongs nowhere.
 	tokens map[string]string
 }
 
 const secret = "correct horse battery"
+
+// said keeps what is written to it.
+type said struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (s *said) Write(data []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text = append(s.text, data...)
+	return len(data), nil
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.text)
+}
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
@@ -235,7 +260,7 @@ func (h *fixture) open(t *testing.T) {
 		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog, Addons: someAddons{cached}, Adopted: someAdopted{}, Inventory: &fleet.Store{Rows: &h.observed, Comparisons: &h.observed},
 		Reach: h.asked.reach(t), Lead: h.lead, Ended: h.ended, Address: func() (string, []byte) { return "https://192.0.2.1:8443", config.CAData },
 		Plane: plane, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, h.plane, time.Now),
-		Key: h.key, Version: "test", Log: slog.New(slog.DiscardHandler), Now: time.Now, Ready: h.isReady,
+		Key: h.key, Version: "test", Log: slog.New(slog.NewTextHandler(&h.said, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: time.Now, Ready: h.isReady,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -63,9 +63,9 @@ type connection struct {
 	// version is that of what the cluster is reached by.
 	version       string
 	looked, asked time.Time
-	// through is the way for the calls of others; nil where the cluster was not adopted.
+	// through is the way for the calls of others.
 	through *way
-	// end closes connections that nothing is asked on; nil where the client library keeps them.
+	// end closes connections that nothing is asked on, but for those that the client library keeps.
 	end func()
 }
 
@@ -162,7 +162,11 @@ func (c *Connections) make(cluster *v1alpha1.Cluster, from found) (connection, e
 	}
 	config.UserAgent, config.QPS = c.agent(), -1
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &capped{next: kube.Bounded(next)} })
-	return connection{config: config}, nil
+	through, err := forCallers(config)
+	if err != nil {
+		return connection{}, err
+	}
+	return connection{config: config, through: through, end: through.closeIdle}, nil
 }
 
 // reached is the connection to an adopted cluster.

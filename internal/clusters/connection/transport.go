@@ -27,6 +27,7 @@ const (
 	// mostTunnelled is how many connections an agent carries for KQueen itself: of HTTP/1.1, each watch takes one.
 	mostTunnelled = 48
 	idleTunnelled = 90 * time.Second
+	idleThrough   = 90 * time.Second
 	tlsWithin     = 10 * time.Second
 	headersWithin = 20 * time.Second
 	pingAfter     = 30 * time.Second
@@ -39,13 +40,15 @@ var ErrTooLarge = errors.New("the answer of the cluster is too large")
 // ErrRedirected says that an API server pointed elsewhere, where KQueen does not go.
 var ErrRedirected = errors.New("the server answers with a redirect, which is not followed; want the URL of the API server itself")
 
-// way carries the requests of one adopted cluster: to its own server alone, with the credentials that were set and no others.
+// way carries the requests of one cluster: to its own server alone, with the credentials that were set and no others.
 type way struct {
 	server *url.URL
 	// kubeconfig has the credentials; nil where an agent has its own.
 	kubeconfig *Kubeconfig
-	dialed     *http.Transport
-	next       http.RoundTripper
+	// callers says that requests bring credentials of their callers, which are passed on.
+	callers bool
+	dialed  *http.Transport
+	next    http.RoundTripper
 }
 
 // transport returns the way to the cluster of a kubeconfig. It makes no call.
@@ -69,13 +72,16 @@ func (g *Guard) transport(k *Kubeconfig) (*way, error) {
 		// A connection whose other end is gone is noticed, so that a watch on it ends.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingWithin},
 	}
-	return &way{k.server, k, dialed, &capped{next: kube.Bounded(dialed)}}, nil
+	return &way{server: k.server, kubeconfig: k, dialed: dialed, next: &capped{next: kube.Bounded(dialed)}}, nil
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (w *way) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != w.server.Scheme || req.URL.Host != w.server.Host {
 		return nil, fmt.Errorf("a request to %s cannot go to %s", w.server.Host, req.URL.Host)
+	}
+	if w.callers {
+		return w.next.RoundTrip(req)
 	}
 	req = req.Clone(req.Context())
 	req.Header.Del("Authorization")

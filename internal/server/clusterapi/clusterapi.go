@@ -1,8 +1,9 @@
-// Package clusterapi hands calls of members on to the Kubernetes APIs of clusters that do not know KQueen's users: adopted ones. A
-// caller brings a credential for the cluster, as kubectl gets one by `kqueen cluster credential`, and the call is made by KQueen's own
-// credentials there, as that user, in the group that the credential gives; what the user may is the cluster's RBAC to say.
+// Package clusterapi hands calls of members on to the Kubernetes APIs of clusters. A caller brings a credential for the cluster, as kubectl
+// gets one by `kqueen cluster credential`. To a cluster that takes such credentials, because KQueen hosts it, the call goes with that one. To
+// one that does not know KQueen's users, an adopted one, it is made by KQueen's own credentials there, as that user, in the group that the
+// credential gives. What the user may is the cluster's RBAC to say.
 //
-// It hides how a path is read, and what of a request and of an answer does not pass. What leads to the cluster is the caller's to wire.
+// It hides how a path is read, where a credential is brought, and what of a request and of an answer does not pass. What leads to the cluster is the caller's to wire.
 // Only package server imports it.
 package clusterapi
 
@@ -29,14 +30,14 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/issuer"
 )
 
-// Way leads to the API server of a cluster, by KQueen's own credentials there.
+// Way leads to the API server of a cluster.
 type Way struct {
 	Server    *url.URL
 	Transport http.RoundTripper
+	// TakesCredentials says that the cluster takes the credentials that KQueen signs: a call goes with its caller's. Else Transport makes
+	// it by KQueen's own credentials there, and it says for whom.
+	TakesCredentials bool
 }
-
-// ErrNotAdopted says that a cluster takes KQueen's credentials itself.
-var ErrNotAdopted = errors.New("the cluster was not adopted")
 
 // Config is what the handler stands on. All fields are required.
 type Config struct {
@@ -46,7 +47,7 @@ type Config struct {
 	// ended since, by audience.
 	Verify func(token, audience string) (issuer.Claims, time.Time, error)
 	Ended  func(audience string) []string
-	// Lead returns the way to a cluster, and makes no call. [ErrNotAdopted] for one that others do not run.
+	// Lead returns the way to a cluster, and makes no call.
 	Lead  func(ctx context.Context, c *v1alpha1.Cluster) (Way, error)
 	Chain *chain.Chain
 	Log   *slog.Logger
@@ -65,6 +66,8 @@ type entry struct {
 	call
 	cluster *v1alpha1.Cluster
 	claims  issuer.Claims
+	// token is the credential itself.
+	token string
 }
 
 type entryKey struct{}
@@ -72,6 +75,10 @@ type entryKey struct{}
 // authenticate finds out who holds the credential that a request brings, and for which cluster it is. To a caller without a credential
 // for it no cluster exists.
 func (h *handler) authenticate(r *http.Request, known *chain.Request) error {
+	token, err := takeCredential(r)
+	if err != nil {
+		return err
+	}
 	c, ok := read(r)
 	if !ok {
 		return access.ErrUnauthenticated
@@ -84,7 +91,7 @@ func (h *handler) authenticate(r *http.Request, known *chain.Request) error {
 		return access.ErrUnauthenticated
 	}
 	audience := v1alpha1.TokenAudience(cluster.UID)
-	claims, _, err := h.Verify(chain.BearerOf(r), audience)
+	claims, _, err := h.Verify(token, audience)
 	if err != nil || slices.Contains(h.Ended(audience), claims.Credential) {
 		return errors.Join(access.ErrUnauthenticated, err)
 	}
@@ -95,7 +102,7 @@ func (h *handler) authenticate(r *http.Request, known *chain.Request) error {
 	known.Identity = access.Identity{Kind: kind, Name: claims.Subject, Credential: access.Credential{ID: claims.Credential}}
 	known.Caller = chain.Caller{Name: claims.Subject}
 	known.Object.UID = string(cluster.UID)
-	*r = *r.WithContext(context.WithValue(r.Context(), entryKey{}, &entry{c, cluster, claims}))
+	*r = *r.WithContext(context.WithValue(r.Context(), entryKey{}, &entry{c, cluster, claims, token}))
 	return nil
 }
 
@@ -110,17 +117,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	known.Object = chain.Object{Kind: "Cluster", Organization: e.organization, Name: e.cluster.Name, UID: string(e.cluster.UID)}
 	known.Detail = map[string]string{"method": r.Method, "path": e.path, "access": strings.Join(e.claims.Groups, ",")}
 	way, err := h.Lead(r.Context(), e.cluster)
-	if errors.Is(err, ErrNotAdopted) {
-		kubestatus.Refuse(w, r, problem.New(http.StatusNotFound, rest.CodeNotFound, "the cluster is called at its own API server; see: kqueen cluster kubeconfig"))
-		return
-	}
 	if err != nil {
 		unanswered(w, r, err)
 		return
 	}
 	proxy := &httputil.ReverseProxy{
-		Rewrite:   func(p *httputil.ProxyRequest) { rewrite(p, way.Server, e, known.ID) },
-		Transport: way.Transport, FlushInterval: -1, ModifyResponse: modify, ErrorHandler: unanswered,
+		Rewrite:   func(p *httputil.ProxyRequest) { rewrite(p, way, e, known.ID) },
+		Transport: way.Transport, FlushInterval: -1, ModifyResponse: way.modify, ErrorHandler: unanswered,
 		ErrorLog: slog.NewLogLogger(h.Log.Handler(), slog.LevelDebug),
 	}
 	if !e.long {
@@ -139,9 +142,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // rewrite makes the request to the cluster: as the user whom the credential names, and without what is between the caller and KQueen.
-func rewrite(p *httputil.ProxyRequest, server *url.URL, e *entry, id string) {
-	base := strings.TrimSuffix(server.Path, "/")
-	*p.Out.URL = url.URL{Scheme: server.Scheme, Host: server.Host, Path: base + e.path, RawPath: base + e.escaped, RawQuery: p.In.URL.RawQuery}
+func rewrite(p *httputil.ProxyRequest, way Way, e *entry, id string) {
+	base := strings.TrimSuffix(way.Server.Path, "/")
+	*p.Out.URL = url.URL{Scheme: way.Server.Scheme, Host: way.Server.Host, Path: base + e.path, RawPath: base + e.escaped, RawQuery: p.In.URL.RawQuery}
 	p.Out.Host = ""
 	for _, name := range []string{"Authorization", "Cookie", "Origin", "Referer"} {
 		p.Out.Header.Del(name)
@@ -151,6 +154,10 @@ func rewrite(p *httputil.ProxyRequest, server *url.URL, e *entry, id string) {
 			p.Out.Header.Del(name)
 		}
 	}
+	if way.TakesCredentials {
+		p.Out.Header.Set("Authorization", "Bearer "+e.token)
+		return
+	}
 	p.Out.Header.Set("Impersonate-User", v1alpha1.TokenPrefix+e.claims.Subject)
 	p.Out.Header.Add("Impersonate-Group", "system:authenticated")
 	for _, group := range e.claims.Groups {
@@ -159,22 +166,30 @@ func rewrite(p *httputil.ProxyRequest, server *url.URL, e *entry, id string) {
 	p.Out.Header.Set("Impersonate-Extra-Kqueen.io%2frequest-Id", id) // API servers read it without case
 }
 
-// errOwnCredential says that the cluster did not take KQueen's own credential, which is no matter of the caller's.
-var errOwnCredential = errors.New("the cluster refuses KQueen's own credentials")
+var (
+	// errOwnCredential says that the cluster did not take KQueen's own credential, which is no matter of the caller's.
+	errOwnCredential = errors.New("the cluster refuses KQueen's own credentials")
+	// errNotTaken says that the cluster did not take a credential that KQueen has signed and found good.
+	errNotTaken = errors.New("the cluster refuses a credential that is good")
+)
 
 // modify keeps back what an answer may not say in KQueen's name. A hostile cluster could otherwise set cookies, and have the caller sign
 // in again.
-func modify(answer *http.Response) error {
+func (way Way) modify(answer *http.Response) error {
 	for _, name := range []string{
 		"Set-Cookie", "Www-Authenticate", "Strict-Transport-Security", "Alt-Svc", "Location", "Refresh", "Clear-Site-Data", "Access-Control-Allow-Origin",
 		"Access-Control-Allow-Credentials", "Content-Security-Policy", "X-Content-Type-Options", "Cache-Control", "X-Request-Id",
 	} {
 		answer.Header.Del(name) // the chain has set its own where there is one
 	}
-	if answer.StatusCode == http.StatusUnauthorized {
+	switch {
+	case answer.StatusCode != http.StatusUnauthorized:
+		return nil
+	case way.TakesCredentials:
+		return errNotTaken
+	default:
 		return errOwnCredential
 	}
-	return nil
 }
 
 // unanswered answers a call that the cluster did not.
@@ -184,7 +199,10 @@ func unanswered(w http.ResponseWriter, r *http.Request, err error) {
 		return // the caller has gone away
 	}
 	detail := "the cluster's API server does not answer now; see: kqueen cluster describe"
-	if errors.Is(err, errOwnCredential) {
+	switch {
+	case errors.Is(err, errNotTaken):
+		detail = "the cluster's API server does not take credentials of KQueen now, as while it starts; retry, and see: kqueen cluster describe"
+	case errors.Is(err, errOwnCredential):
 		detail = "the cluster does not take the credentials that it was imported with; its operator sets others with: kqueen cluster import"
 	}
 	kubestatus.Refuse(w, r, problem.New(http.StatusServiceUnavailable, rest.CodeUnavailable, detail))

@@ -28,7 +28,7 @@ import (
 	"kqueen.io/kqueen/internal/tenancy/issuer"
 )
 
-// clusters is what the cache has: "shop" of "blue" was adopted, and "own" is not.
+// clusters is what the cache has: "shop" of "blue" was adopted, and "own" takes credentials of KQueen.
 type clusters struct{ client.Reader }
 
 func (clusters) Get(_ context.Context, name client.ObjectKey, into client.Object, _ ...client.GetOption) error {
@@ -45,9 +45,9 @@ func (clusters) Get(_ context.Context, name client.ObjectKey, into client.Object
 	return nil
 }
 
-// verify knows the credentials "good CLUSTER'S-UID" and "ended CLUSTER'S-UID".
+// verify knows the credentials "good-CLUSTER'S-UID" and "ended-CLUSTER'S-UID".
 func verify(token, audience string) (issuer.Claims, time.Time, error) {
-	word, uid, _ := strings.Cut(token, " ")
+	word, uid, _ := strings.Cut(token, "-")
 	if audience != v1alpha1.TokenAudience(types.UID(uid)) || word != "good" && word != "ended" {
 		return issuer.Claims{}, time.Time{}, issuer.ErrRefused
 	}
@@ -64,10 +64,7 @@ func newHandler(t *testing.T, to *httptest.Server) *handler {
 	return &handler{Config{
 		Cache: clusters{}, Verify: verify, Ended: func(string) []string { return []string{"other", "ended"} },
 		Lead: func(_ context.Context, c *v1alpha1.Cluster) (Way, error) {
-			if c.Name == "own" {
-				return Way{}, ErrNotAdopted
-			}
-			return Way{server, to.Client().Transport}, nil
+			return Way{server, to.Client().Transport, c.Name == "own"}, nil
 		},
 		Chain: chain.New(chain.Config{Log: slog.New(slog.DiscardHandler), Now: time.Now}), Log: slog.New(slog.DiscardHandler),
 	}}
@@ -96,14 +93,16 @@ func TestWhoIsLetIn(t *testing.T) {
 		target, token string
 		status        int // 0 for a caller who is not let in
 	}{
-		"Good":         {"/clusters/blue/shop/api", "good u1", http.StatusOK},
-		"OfAnother":    {"/clusters/blue/shop/api", "good u2", 0},
-		"Ended":        {"/clusters/blue/shop/api", "ended u1", 0},
+		"Good":         {"/clusters/blue/shop/api", "good-u1", http.StatusOK},
+		"OfAnother":    {"/clusters/blue/shop/api", "good-u2", 0},
+		"Ended":        {"/clusters/blue/shop/api", "ended-u1", 0},
 		"Foreign":      {"/clusters/blue/shop/api", "kq1_token", 0},
-		"NoCluster":    {"/clusters/blue/none/api", "good u1", 0},
-		"NoPath":       {"/clusters/blue/shop/metrics", "good u1", 0},
-		"NotAdopted":   {"/clusters/blue/own/api", "good u2", http.StatusNotFound},
-		"Organization": {"/clusters/red/shop/api", "good u1", 0},
+		"NoCluster":    {"/clusters/blue/none/api", "good-u1", 0},
+		"NoPath":       {"/clusters/blue/shop/metrics", "good-u1", 0},
+		"Hosted":       {"/clusters/blue/own/api", "good-u2", http.StatusOK},
+		"HostedEnded":  {"/clusters/blue/own/api", "ended-u2", 0},
+		"HostedOther":  {"/clusters/blue/own/api", "good-u1", 0},
+		"Organization": {"/clusters/red/shop/api", "good-u1", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := httptest.NewRecorder()
@@ -130,7 +129,7 @@ func TestWhatPasses(t *testing.T) {
 	}))
 	defer far.Close()
 	out := httptest.NewRecorder()
-	in := request("POST", "/clusters/blue/shop/api/v1/namespaces/a/pods?dryRun=All", "good u1", http.Header{
+	in := request("POST", "/clusters/blue/shop/api/v1/namespaces/a/pods?dryRun=All", "good-u1", http.Header{
 		"Cookie": {"kqueen=1"}, "Impersonate-User": {"root"}, "Impersonate-Uid": {"0"}, "Impersonate-Extra-A": {"b"}, "Accept": {"application/json"}, "X-Forwarded-For": {"1.2.3.4"},
 	})
 	if err := newHandler(t, far).serve(out, in); err != nil {
@@ -149,6 +148,22 @@ func TestWhatPasses(t *testing.T) {
 	if diff := cmp.Diff(answered, out.Header()); diff != "" || out.Code != http.StatusCreated || out.Body.String() != "{}" {
 		t.Errorf("answered %d %s (-want +got):\n%s", out.Code, out.Body, diff)
 	}
+	// A cluster that takes the credential gets that and nothing that says who the caller is.
+	in = request("POST", "/clusters/blue/own/api/v1/namespaces/a/pods", "good-u2", http.Header{
+		"Cookie": {"kqueen=1"}, "Impersonate-User": {"root"}, "Impersonate-Extra-A": {"b"}, "Accept": {"application/json"}, "X-Remote-User": {"root"},
+	})
+	out = httptest.NewRecorder()
+	if err := newHandler(t, far).serve(out, in); err != nil {
+		t.Fatal(err)
+	}
+	want = http.Header{
+		"Accept": {"application/json"}, "Authorization": {"Bearer good-u2"}, "X-Remote-User": {"root"}, "Accept-Encoding": {"gzip"}, "Content-Length": {"4"},
+	}
+	got.Header.Del("User-Agent")
+	out.Header().Del("Date")
+	if diff := cmp.Diff(want, got.Header) + cmp.Diff(answered, out.Header()); diff != "" {
+		t.Errorf("of a hosted cluster (-want +got):\n%s", diff)
+	}
 }
 
 // TestOwnCredentialsAreRefused: the caller is not told to sign in again for what is wrong with KQueen's credentials.
@@ -156,11 +171,18 @@ func TestOwnCredentialsAreRefused(t *testing.T) {
 	far := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer far.Close()
 	out := httptest.NewRecorder()
-	if err := newHandler(t, far).serve(out, request("GET", "/clusters/blue/shop/api", "good u1", nil)); err != nil {
+	if err := newHandler(t, far).serve(out, request("GET", "/clusters/blue/shop/api", "good-u1", nil)); err != nil {
 		t.Fatal(err)
 	}
 	if out.Code != http.StatusServiceUnavailable || !strings.Contains(out.Body.String(), "kqueen cluster import") {
 		t.Errorf("answered %d: %s", out.Code, out.Body)
+	}
+	out = httptest.NewRecorder()
+	if err := newHandler(t, far).serve(out, request("GET", "/clusters/blue/own/api", "good-u2", nil)); err != nil {
+		t.Fatal(err)
+	}
+	if out.Code != http.StatusServiceUnavailable || !strings.Contains(out.Body.String(), "does not take credentials of KQueen now") {
+		t.Errorf("a hosted cluster answered %d: %s", out.Code, out.Body)
 	}
 }
 
@@ -192,7 +214,7 @@ func TestSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_, err = io.WriteString(conn, "GET /clusters/blue/shop/api/v1/namespaces/a/pods/b/exec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good u1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	_, err = io.WriteString(conn, "GET /clusters/blue/shop/api/v1/namespaces/a/pods/b/exec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good-u1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	if err != nil {
 		t.Fatal(err)
 	}
