@@ -33,7 +33,7 @@ func (w *workers) portal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = append(cmd.Env, "PATH="+node+":"+os.Getenv("PATH"), "KQUEEN_SERVER="+link[1], "KQUEEN_SETUP="+link[0], "KQUEEN_IMAGE="+testImage(t),
+	cmd.Env = append(cmd.Env, "PATH="+node+":"+os.Getenv("PATH"), "KQUEEN_SERVER="+link[1], "KQUEEN_SETUP="+link[0], "KQUEEN_IMAGE="+testImage(t), "KQUEEN_CA="+filepath.Join(w.dir, "api-ca.crt"),
 		"KUBECTL="+filepath.Join(w.releases, programs.version, "kubectl"))
 	if r := w.run(cmd); r.code != 0 {
 		t.Errorf("the portal, exit code %d; traces are in web/e2e/results:\n%s%s", r.code, r.stdout, r.stderr)

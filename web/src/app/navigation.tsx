@@ -38,11 +38,7 @@ export function SideBar() {
       <PageSidebarBody>
         <Nav aria-label="Pages">
           <NavList>{places.map((place) => item(place.to, place.name))}</NavList>
-          {mayAdminister(me).allowed && (
-            <NavGroup title="Installation">
-              <NavList>{item('/admin', 'Administration')}</NavList>
-            </NavGroup>
-          )}
+          {mayAdminister(me).allowed && <NavGroup title="Installation">{item('/admin', 'Administration')}</NavGroup>}
         </Nav>
       </PageSidebarBody>
     </PageSidebar>

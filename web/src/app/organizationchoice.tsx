@@ -20,7 +20,12 @@ export function OrganizationChoice() {
         setOpen(false)
       }}
       toggle={(ref) => (
-        <MenuToggle ref={ref} onClick={() => setOpen(!open)} isExpanded={open} aria-label="Organization">
+        <MenuToggle
+          ref={ref}
+          onClick={() => setOpen(!open)}
+          isExpanded={open}
+          aria-label={`Organization: ${state.org ?? 'All organizations'}`}
+        >
           {state.org ?? 'All organizations'}
         </MenuToggle>
       )}

@@ -1,5 +1,103 @@
+import { PageSection } from '@patternfly/react-core'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api, ok } from '../../api/client'
+import { useLive } from '../../api/live'
+import type { Cluster } from '../../api/objects'
+import { useUrlState } from '../../app/urlstate'
+import { isFiltered, queryOf } from '../../logic/clusterfilters'
+import { FromCli } from '../../ui/fromcli'
 import { PageHead } from '../../ui/page'
+import { Pager } from '../../ui/pager'
+import { ProblemAlert } from '../../ui/problem'
+import { Begin } from './begin'
+import { Deletion } from './deletion'
+import { NoClusters } from './none'
+import { ClusterTable } from './table'
+import { Filters } from './toolbar'
 
-export default function Page() {
-  return <PageHead title="clusters" />
+type Order = 'name' | '-name' | 'createdAt' | '-createdAt'
+const orders = ['name', '-name', 'createdAt', '-createdAt']
+
+export default function ClustersPage() {
+  const [state, set] = useUrlState()
+  const { org, cursor } = state
+  const sort = (state.sort && orders.includes(state.sort) ? state.sort : 'name') as Order
+  const filters = queryOf(state)
+  const query = { limit: 50, cursor, sort, ...filters }
+  const list = useQuery({
+    queryKey: ['clusters', org, query],
+    queryFn: () =>
+      org
+        ? ok(
+            api.GET('/api/v1/organizations/{organization}/clusters', {
+              params: { path: { organization: org }, query },
+            }),
+          )
+        : ok(api.GET('/api/v1/clusters', { params: { query } })),
+    placeholderData: keepPreviousData,
+  })
+  const path = org ? `/api/v1/organizations/${encodeURIComponent(org)}/clusters` : '/api/v1/clusters'
+  const live = useLive(path, [['clusters']])
+  const [chosen, setChosen] = useState<Record<string, Cluster>>({})
+  const [deleting, setDeleting] = useState<Cluster[]>()
+  const rows = list.data?.items
+  return (
+    <>
+      <PageHead
+        title="Clusters"
+        about={org ? `All clusters of the organization ${org}.` : 'All clusters of your organizations.'}
+        live={live}
+        actions={
+          <>
+            <Begin />
+            <FromCli lines={linesOf(org, state.labels)} calls={[{ method: 'GET', path: path + searchOf(query) }]} />
+          </>
+        }
+      />
+      <PageSection>
+        <Filters
+          rows={rows ?? []}
+          chosen={chosen}
+          setChosen={setChosen}
+          deleteChosen={() => setDeleting(Object.values(chosen))}
+        />
+        <ProblemAlert error={list.error} again={() => void list.refetch()} />
+        {!(list.isError && !rows) && (
+          <ClusterTable
+            rows={rows}
+            sort={{ now: sort, set: (by) => set({ sort: by === 'name' ? undefined : by }) }}
+            chosen={chosen}
+            setChosen={setChosen}
+            empty={<NoClusters filtered={isFiltered(state) || cursor !== undefined} organization={org} />}
+          />
+        )}
+        <Pager next={list.data?.cursor} />
+      </PageSection>
+      {deleting && (
+        <Deletion
+          clusters={deleting}
+          close={(gone) => {
+            setDeleting(undefined)
+            setChosen((now) => Object.fromEntries(Object.entries(now).filter(([uid]) => !gone.includes(uid))))
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+function linesOf(org: string | undefined, labels: string | undefined) {
+  const where = org ? `--org ${org}` : '--all-organizations'
+  const selector = labels ? ` --selector '${labels.replaceAll("'", `'\\''`)}'` : ''
+  return [
+    { about: 'List clusters:', command: `kqueen cluster list ${where}${selector}` },
+    { about: 'Follow changes:', command: `kqueen cluster list ${where}${selector} --watch` },
+    { about: 'Delete a cluster, after asking:', command: `kqueen cluster delete NAME --org ${org ?? 'ORGANIZATION'}` },
+  ]
+}
+
+function searchOf(query: Record<string, unknown>): string {
+  const said = Object.entries(query).filter(([, value]) => value !== undefined)
+  return `?${new URLSearchParams(said.map(([key, value]) => [key, String(value)]))}`
 }

@@ -1,0 +1,75 @@
+import { mkdirSync } from 'node:fs'
+import { expect, test } from '@playwright/test'
+import { overflow, signIn, violations } from './session'
+
+// Every page, light and dark, on a desk and on a phone: axe finds nothing, nothing overflows, and the console is silent. With
+// SCREENSHOTS=folder it leaves pictures there: `make screenshots`.
+
+const organization = process.env.PORTAL_ORGANIZATION ?? 'default'
+const cluster = process.env.PORTAL_CLUSTER ?? 'demo'
+const inside = `/portal/organizations/${organization}/clusters/${cluster}`
+const pages: Record<string, string> = {
+  overview: '/portal/',
+  clusters: '/portal/clusters',
+  create: '/portal/create',
+  import: '/portal/import',
+  cluster: inside,
+  'cluster-nodes': `${inside}?tab=nodes`,
+  'cluster-workloads': `${inside}?tab=workloads`,
+  'cluster-topology': `${inside}?tab=topology`,
+  'cluster-addons': `${inside}?tab=addons`,
+  'cluster-activity': `${inside}?tab=activity`,
+  'cluster-connect': `${inside}?tab=connect`,
+  'cluster-yaml': `${inside}?tab=yaml`,
+  provisioners: '/portal/provisioners',
+  images: '/portal/inventory',
+  binaries: '/portal/inventory?view=binaries',
+  containers: '/portal/inventory?view=containers',
+  findings: '/portal/inventory?view=findings',
+  audit: '/portal/audit',
+  organizations: '/portal/organizations',
+  organization: `/portal/organizations/${organization}`,
+  'organization-quota': `/portal/organizations/${organization}?tab=quota`,
+  'organization-accounts': `/portal/organizations/${organization}?tab=accounts`,
+  administration: '/portal/admin',
+  profile: '/portal/profile',
+}
+
+const looks = [
+  { name: 'desk', viewport: { width: 1440, height: 900 }, colorScheme: 'light' },
+  { name: 'desk-dark', viewport: { width: 1440, height: 900 }, colorScheme: 'dark' },
+  { name: 'phone', viewport: { width: 390, height: 844 }, colorScheme: 'light' },
+] as const
+
+for (const look of looks) {
+  test(`every page, ${look.name}`, async ({ browser }) => {
+    const context = await browser.newContext({
+      viewport: look.viewport,
+      colorScheme: look.colorScheme,
+      ignoreHTTPSErrors: true,
+    })
+    const page = await context.newPage()
+    const said: string[] = []
+    page.on('console', (message) => {
+      if (message.type() === 'error') said.push(`${page.url()}: ${message.text()}`)
+    })
+    page.on('pageerror', (error) => said.push(`${page.url()}: ${error.message}`))
+    await signIn(page, process.env.PORTAL_USER ?? 'admin', process.env.PORTAL_PASSWORD ?? '')
+    for (const [name, path] of Object.entries(pages)) {
+      await test.step(name, async () => {
+        await page.goto(path)
+        await expect(page.getByRole('heading', { level: 1 }).first()).toBeVisible()
+        await expect(page.getByText('Loading', { exact: true })).toHaveCount(0)
+        await page.waitForTimeout(400) // what fades in is as faint as a disabled control until then
+        expect.soft(await violations(page), `axe on ${name}`).toEqual([])
+        expect.soft(await overflow(page), `overflow of ${name}`).toBeLessThanOrEqual(0)
+        if (process.env.SCREENSHOTS) {
+          mkdirSync(process.env.SCREENSHOTS, { recursive: true })
+          await page.screenshot({ path: `${process.env.SCREENSHOTS}/${name}-${look.name}.png` })
+        }
+      })
+    }
+    expect(said).toEqual([])
+    await context.close()
+  })
+}

@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { expect, type Page } from '@playwright/test'
+
+/** signIn signs a user of this installation in, who comes to the portal. */
+export async function signIn(page: Page, name: string, password: string) {
+  await page.goto('/signin')
+  await page.getByLabel('Name').fill(name)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await expect(page.getByRole('navigation', { name: 'Pages' })).toBeAttached()
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+interface Violation {
+  id: string
+  help: string
+  nodes: { html: string; failureSummary: string }[]
+}
+
+/** violations are what axe finds on a page, in words. The policy of the page is not in its way: it is asked as the browser's debugger. */
+export async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(axe)
+  const found = await page.evaluate(
+    () =>
+      (window as unknown as { axe: { run: (options: unknown) => Promise<{ violations: Violation[] }> } }).axe.run({
+        resultTypes: ['violations'],
+      }) as Promise<{ violations: Violation[] }>,
+  )
+  return found.violations.map(
+    (v) => `${v.id}: ${v.help}\n  ${v.nodes.map((n) => `${n.html}\n  ${n.failureSummary}`).join('\n  ')}`,
+  )
+}
+
+/** overflow is by how many pixels a page is wider than the window. */
+export function overflow(page: Page): Promise<number> {
+  return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+}

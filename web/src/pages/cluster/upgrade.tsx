@@ -1,0 +1,68 @@
+import { Alert, Form, FormGroup, FormSelect, FormSelectOption } from '@patternfly/react-core'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api, ok } from '../../api/client'
+import { upgradesFrom } from '../../logic/cluster'
+import { ProblemAlert } from '../../ui/problem'
+import { useTell } from '../../ui/toasts'
+import { changeCluster, useAskAgain } from './data'
+import { Dialog } from './dialog'
+import type { TabProps } from './index'
+
+/** Upgrade raises the version of a cluster by a patch or by one minor. */
+export function Upgrade({ of, cluster, close }: TabProps & { close: () => void }) {
+  const tell = useTell()
+  const askAgain = useAskAgain()
+  const current = cluster.spec?.version
+  const releases = useQuery({
+    queryKey: ['releases', 'upgrades'],
+    queryFn: () => ok(api.GET('/api/v1/releases', { params: { query: { limit: 200, ready: 'true' } } })),
+  })
+  const offered = upgradesFrom(current, releases.data?.items ?? [])
+  const [chosen, setChosen] = useState<string>()
+  const version = chosen ?? offered[0]
+  const run = async (dryRun: boolean) => {
+    await changeCluster(of, () => ({ version }), dryRun)
+    if (!dryRun) {
+      tell(`Cluster ${of.cluster} is being upgraded to ${version}`)
+      askAgain()
+    }
+    return `The control plane would go from ${current} to ${version}.`
+  }
+  return (
+    <Dialog
+      title={`Upgrade cluster ${of.cluster}`}
+      about={`It runs ${current}. The version can be raised by a patch or by one minor, and not lowered.`}
+      act="Upgrade"
+      chosen={version ?? ''}
+      run={run}
+      checks
+      isDisabled={!version}
+      close={close}
+    >
+      <ProblemAlert error={releases.error} again={() => void releases.refetch()} />
+      {releases.data && offered.length === 0 && (
+        <Alert component="p" isInline variant="info" title={`There is no release to which ${current} can be raised`}>
+          An administrator adds releases with <code>kqueen release build</code>.
+        </Alert>
+      )}
+      {offered.length > 0 && (
+        <>
+          <Form onSubmit={(event) => event.preventDefault()}>
+            <FormGroup label="Version" fieldId="upgrade-version">
+              <FormSelect id="upgrade-version" value={version} onChange={(_, value) => setChosen(value)}>
+                {offered.map((name) => (
+                  <FormSelectOption key={name} value={name} label={name} />
+                ))}
+              </FormSelect>
+            </FormGroup>
+          </Form>
+          <p>
+            The API server restarts. Node pools that name no version of their own follow: their nodes are replaced one
+            after another, and pods leave a node before it goes. What is only on the disk of a node is lost.
+          </p>
+        </>
+      )}
+    </Dialog>
+  )
+}

@@ -1,0 +1,35 @@
+import { Flex, FlexItem, Title } from '@patternfly/react-core'
+import type { ReactNode } from 'react'
+
+/** Part is a piece of a page, with a heading and what can be done. */
+export function Part({
+  title,
+  about,
+  actions,
+  children,
+}: {
+  title: string
+  about?: ReactNode
+  actions?: ReactNode
+  children: ReactNode
+}) {
+  return (
+    <section>
+      <Flex justifyContent={{ default: 'justifyContentSpaceBetween' }} alignItems={{ default: 'alignItemsFlexStart' }}>
+        <FlexItem flex={{ default: 'flex_1' }}>
+          <Title headingLevel="h2" size="lg" className="kq-wrap">
+            {title}
+          </Title>
+          {about && <p className="kq-quiet kq-small">{about}</p>}
+        </FlexItem>
+        {actions && (
+          <FlexItem>
+            <Flex spaceItems={{ default: 'spaceItemsSm' }}>{actions}</Flex>
+          </FlexItem>
+        )}
+      </Flex>
+      <br />
+      {children}
+    </section>
+  )
+}
