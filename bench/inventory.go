@@ -74,24 +74,14 @@ func measureInventory(ctx context.Context, to *measured, scale, days int) (*inve
 		return nil, err
 	}
 	r := &inventoryResult{Scale: scale, Days: days, Database: to.name, Clusters: max(fleetClusters/scale, 1), Queries: map[string][]float64{}}
-	f := fleet{begin: begin, store: store, clusters: r.Clusters}
-	started := time.Now()
-	if err := f.day(ctx, 0, fleetContainers/workloadPods); err != nil {
-		return nil, fmt.Errorf("fill the store: %w", err)
+	// One that was filled before has no other rows.
+	err := to.QueryRowContext(ctx, `SELECT COUNT(*) FROM inventory_rows`).Scan(&r.Rows)
+	if err == nil && r.Rows == 0 {
+		err = r.fill(ctx, &fleet{begin: begin, store: store, clusters: r.Clusters})
 	}
-	r.Rows = f.rows
-	r.FirstRates = float64(f.rows) / time.Since(started).Seconds()
-	started = time.Now()
-	replaced := fleetContainers * fleetChurn / 100 / workloadPods
-	for day := 1; day < days; day++ {
-		// 37.5 containers a day are 7.5 workloads.
-		if err := f.day(ctx, day, replaced+day%2); err != nil {
-			return nil, fmt.Errorf("change the store: %w", err)
-		}
+	if err != nil {
+		return nil, err
 	}
-	r.ChurnRates = float64(f.rows-r.Rows) / time.Since(started).Seconds()
-	r.Rows = f.rows
-	var err error
 	if r.Bytes, err = to.settle(ctx); err != nil {
 		return nil, err
 	}
@@ -100,6 +90,27 @@ func measureInventory(ctx context.Context, to *measured, scale, days int) (*inve
 	}
 	r.Memory, err = peakMemory()
 	return r, err
+}
+
+// fill writes the history of a fleet.
+func (r *inventoryResult) fill(ctx context.Context, f *fleet) error {
+	started := time.Now()
+	if err := f.day(ctx, 0, fleetContainers/workloadPods); err != nil {
+		return fmt.Errorf("fill the store: %w", err)
+	}
+	r.Rows = f.rows
+	r.FirstRates = float64(f.rows) / time.Since(started).Seconds()
+	started = time.Now()
+	replaced := fleetContainers * fleetChurn / 100 / workloadPods
+	for day := 1; day < r.Days; day++ {
+		// 37.5 containers a day are 7.5 workloads.
+		if err := f.day(ctx, day, replaced+day%2); err != nil {
+			return fmt.Errorf("change the store: %w", err)
+		}
+	}
+	r.ChurnRates = float64(f.rows-r.Rows) / time.Since(started).Seconds()
+	r.Rows = f.rows
+	return nil
 }
 
 // fleet is clusters that change.
@@ -284,8 +295,10 @@ func (r *inventoryResult) print(out io.Writer) {
 	fmt.Fprintf(w, "OBSERVATION STORE, %s, 1/%d OF %d CLUSTERS, %d DAYS\t\n", r.Database, r.Scale, fleetClusters, r.Days)
 	fmt.Fprintf(w, "clusters\t%d\n", r.Clusters)
 	fmt.Fprintf(w, "rows\t%d\n", r.Rows)
-	fmt.Fprintf(w, "rows a second, whole lists\t%.0f\n", r.FirstRates)
-	fmt.Fprintf(w, "rows a second, 37 at a time\t%.0f\n", r.ChurnRates)
+	if r.FirstRates > 0 {
+		fmt.Fprintf(w, "rows a second, whole lists\t%.0f\n", r.FirstRates)
+		fmt.Fprintf(w, "rows a second, 37 at a time\t%.0f\n", r.ChurnRates)
+	}
 	fmt.Fprintf(w, "size\t%.0f MiB, %.0f bytes a row\n", float64(r.Bytes)/(1<<20), float64(r.Bytes)/float64(r.Rows))
 	fmt.Fprintf(w, "memory, at most\t%d MiB\n", r.Memory>>20)
 	fmt.Fprint(w, "\nQUESTION\tp50\tp95\tp100\n")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"kqueen.io/kqueen/internal/platform/database"
 )
@@ -22,6 +23,9 @@ type measured struct {
 
 // openMeasured opens a database; without an address a file in a temporary folder, which is removed in the end.
 func openMeasured(ctx context.Context, address string) (*measured, error) {
+	if path, ok := strings.CutPrefix(address, "sqlite://"); ok {
+		return openFile(ctx, path, func() error { return nil })
+	}
 	if address != "" {
 		db, err := database.Open(ctx, address)
 		if err != nil {
@@ -40,10 +44,18 @@ func openMeasured(ctx context.Context, address string) (*measured, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(dir, "inventory.db")
-	db, err := database.Open(ctx, database.FileURL(file))
+	m, err := openFile(ctx, filepath.Join(dir, "inventory.db"), func() error { return os.RemoveAll(dir) })
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return m, nil
+}
+
+// openFile opens a file of SQLite, and removes it in the end.
+func openFile(ctx context.Context, file string, remove func() error) (*measured, error) {
+	db, err := database.Open(ctx, database.FileURL(file))
+	if err != nil {
+		return nil, err
 	}
 	settle := func(ctx context.Context) (int64, error) {
 		if _, err := db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
@@ -55,5 +67,5 @@ func openMeasured(ctx context.Context, address string) (*measured, error) {
 		}
 		return info.Size(), nil
 	}
-	return &measured{DB: db, name: "SQLite", settle: settle, close: func() error { return errors.Join(db.Close(), os.RemoveAll(dir)) }}, nil
+	return &measured{DB: db, name: "SQLite", settle: settle, close: func() error { return errors.Join(db.Close(), remove()) }}, nil
 }

@@ -41,7 +41,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", `"workers" measures clusters with nodes, "api" the REST API, "neighbour" a tenant beside a hostile one, and "inventory" the observation store, and nothing else`)
 	flag.IntVar(&o.scale, "scale", 20, "the observation store is measured with one part in so many of a fleet of 1000 clusters; 1 is the whole fleet")
 	flag.IntVar(&o.days, "days", 365, "of how many days the history of the fleet is")
-	flag.StringVar(&o.database, "database", "", "the observation store is measured in this empty PostgreSQL database, postgres://USER:PASSWORD@HOST/NAME, instead of a SQLite file")
+	flag.StringVar(&o.database, "database", "", "the observation store is measured in this database, postgres://USER:PASSWORD@HOST/NAME or sqlite:///FILE, instead of a file that is removed; one that was filled before is asked again, with the same -scale and -days")
 	flag.StringVar(&o.attack, "attack", "", "be the hostile tenant that this kubeconfig is of; for this program itself")
 	flag.DurationVar(&o.idle, "idle", 30*time.Second, "how long idle processor time is measured")
 	flag.StringVar(&o.program, "program", "bin/kqueen", "path of kqueen")
