@@ -51,21 +51,11 @@ func between[T any](ctx context.Context, s *Store, g *grouping[T], f Filter, fro
 		}
 		if len(changes) > a.Limit {
 			changes = changes[:a.Limit]
-			last := g.key(changes[a.Limit-1].Row)
-			page.Next = encodeCursor(q, last[:])
+			page.Next = encodeCursor(q, changes[a.Limit-1].key[:])
 		}
-		rows := make([]T, 0, len(changes))
-		for _, change := range changes {
-			rows = append(rows, change.Row)
-		}
-		if err := g.readSeen(ctx, tx, a, rows); err != nil {
-			return err
-		}
-		for n := range changes {
-			changes[n].Row = rows[n]
-		}
-		page.Rows, page.AsOf = changes, a.asOf(clusters)
-		return nil
+		page.AsOf = a.asOf(clusters)
+		page.Rows, err = counted(ctx, tx, begin, end, changes)
+		return err
 	})
 	if err != nil {
 		return Page[Change[T]]{}, fmt.Errorf("compare %s: %w", g.name, err)
@@ -86,58 +76,63 @@ func checkTimes(from, to time.Time) error {
 	return nil
 }
 
-// side reads the groups that there were at one of the two times, in their order, a part at a time.
+// side reads which groups there were at one of the two times, in their order, a part at a time.
 type side[T any] struct {
 	*grouping[T]
 
 	asked    *asked
 	narrow   bool
 	position []string
-	rows     []T
+	ahead    [][3]string
 	ended    bool
 }
 
-// next returns the next group; nil where there is none.
-func (s *side[T]) next(ctx context.Context, q querier) (*T, error) {
-	if len(s.rows) == 0 && !s.ended {
-		rows, err := s.read(ctx, q, s.asked, s.narrow, s.position, s.asked.Limit+1)
+// next returns the next group; false where there is none.
+func (s *side[T]) next(ctx context.Context, q querier) (key [3]string, found bool, err error) {
+	if len(s.ahead) == 0 && !s.ended {
+		keys, err := s.keys(ctx, q, s.asked, s.narrow, s.position, s.asked.Limit+1)
 		if err != nil {
-			return nil, err
+			return key, false, err
 		}
-		s.rows, s.ended = rows, len(rows) <= s.asked.Limit
+		s.ahead, s.ended = keys, len(keys) <= s.asked.Limit
 	}
-	if len(s.rows) == 0 {
-		return nil, nil
+	if len(s.ahead) == 0 {
+		return key, false, nil
 	}
-	return &s.rows[0], nil
+	return s.ahead[0], true, nil
 }
 
 func (s *side[T]) skip() {
-	key := s.key(s.rows[0])
-	s.position, s.rows = key[:], s.rows[1:]
+	s.position, s.ahead = s.ahead[0][:], s.ahead[1:]
+}
+
+// changed is a group that appeared or vanished.
+type changed struct {
+	appeared bool
+	key      [3]string
 }
 
 // merge compares what there is on both sides until it has so many changes.
-func merge[T any](ctx context.Context, q querier, begin, end *side[T], limit int) ([]Change[T], error) {
-	var out []Change[T]
+func merge[T any](ctx context.Context, q querier, begin, end *side[T], limit int) ([]changed, error) {
+	var out []changed
 	for len(out) < limit {
-		before, err := begin.next(ctx, q)
+		before, was, err := begin.next(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		after, err := end.next(ctx, q)
+		after, is, err := end.next(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		if before == nil && after == nil {
+		if !was && !is {
 			break
 		}
-		switch order := compareGroups(begin.grouping, before, after); {
-		case order < 0:
-			out = append(out, Change[T]{Row: *before})
+		switch order := slices.Compare(before[:], after[:]); {
+		case was && (!is || order < 0):
+			out = append(out, changed{key: before})
 			begin.skip()
-		case order > 0:
-			out = append(out, Change[T]{Appeared: true, Row: *after})
+		case is && (!was || order > 0):
+			out = append(out, changed{appeared: true, key: after})
 			end.skip()
 		default:
 			begin.skip()
@@ -147,14 +142,36 @@ func merge[T any](ctx context.Context, q querier, begin, end *side[T], limit int
 	return out, nil
 }
 
-// compareGroups has what is not there behind all others.
-func compareGroups[T any](g *grouping[T], a, b *T) int {
-	switch {
-	case a == nil:
-		return 1
-	case b == nil:
-		return -1
+// counted reads the rows of groups that changed, and of no others: those of what vanished as at the begin.
+func counted[T any](ctx context.Context, q querier, begin, end *side[T], changes []changed) ([]Change[T], error) {
+	rows := make([]T, len(changes))
+	for _, one := range []struct {
+		*side[T]
+
+		appeared bool
+	}{{begin, false}, {end, true}} {
+		var keys [][3]string
+		for _, change := range changes {
+			if change.appeared == one.appeared {
+				keys = append(keys, change.key)
+			}
+		}
+		found, err := one.count(ctx, q, one.asked, one.narrow, keys)
+		if err != nil {
+			return nil, err
+		}
+		for n, change := range changes {
+			if change.appeared == one.appeared {
+				rows[n] = found[change.key]
+			}
+		}
 	}
-	left, right := g.key(*a), g.key(*b)
-	return slices.Compare(left[:], right[:])
+	if err := begin.readSeen(ctx, q, begin.asked, rows); err != nil {
+		return nil, err
+	}
+	out := make([]Change[T], 0, len(changes))
+	for n, change := range changes {
+		out = append(out, Change[T]{Appeared: change.appeared, Row: rows[n]})
+	}
+	return out, nil
 }

@@ -7,9 +7,6 @@ import (
 	"strings"
 )
 
-// maxChosen is up to how many images are named in a query. More of them are found soon in their order, until a page is full.
-const maxChosen = 1000
-
 // choose looks for the binaries that the filter takes, and where many clusters are asked about for the images.
 func (a *asked) choose(ctx context.Context, q querier, kind Kind, wide bool) error {
 	if err := a.chooseBinaries(ctx, q); err != nil || kind != KindContainer || !wide {
@@ -27,11 +24,11 @@ func (a *asked) chooseImages(ctx context.Context, q querier) error {
 	var s statement
 	ids, err := collect(ctx, q, `SELECT i.id FROM inventory_images i WHERE `+a.images(&s)+` AND EXISTS (SELECT 1 FROM inventory_seen s
 		JOIN inventory_clusters c ON c.id = s.cluster WHERE s.kind = `+fmt.Sprint(numbers[KindContainer])+` AND s.subject = i.id AND `+a.seen(&s)+`
-		AND `+a.clusters(&s)+` AND `+a.present(&s)+`) LIMIT `+s.arg(maxChosen+1), s.args, func(rows *sql.Rows, to *int64) error { return rows.Scan(to) })
+		AND `+a.clusters(&s)+` AND `+a.present(&s)+`) LIMIT `+s.arg(a.limits.chosen+1), s.args, func(rows *sql.Rows, to *int64) error { return rows.Scan(to) })
 	if err != nil {
 		return fmt.Errorf("compare the names of images: %w", err)
 	}
-	if len(ids) <= maxChosen {
+	if len(ids) <= a.limits.chosen {
 		a.chosen = append([]int64{}, ids...)
 	}
 	return nil

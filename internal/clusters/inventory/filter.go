@@ -31,6 +31,7 @@ type asked struct {
 	chosen []int64
 	// everySpan says that rows which are closed already are looked at, too.
 	everySpan bool
+	limits    limits
 	// notable leaves out containers of which no rule says anything.
 	notable bool
 }

@@ -173,17 +173,24 @@ const crossJoin = " CROSS JOIN "
 // subjects is the tables that lead from images or binaries to the clusters in which they were then, and their conditions. narrow
 // begins with the clusters, which is less work where these are few.
 func (a *asked) subjects(s *statement, kind Kind, narrow bool) (tables string, conditions []string) {
-	table, id := "inventory_images i", "i.id"
+	table := "inventory_images i"
 	if kind == KindComponent {
-		table, id = "inventory_binaries b", "b.id"
+		table = "inventory_binaries b"
 	}
 	tables = table + " CROSS JOIN inventory_seen s CROSS JOIN inventory_clusters c" + crossJoin
 	if narrow {
 		tables = "inventory_clusters c CROSS JOIN inventory_seen s CROSS JOIN " + table + crossJoin
 	}
-	return tables, []string{
-		a.subjectCondition(s, kind), fmt.Sprintf("s.kind = %d", numbers[kind]), "s.subject = " + id, "c.id = s.cluster", a.seen(s),
+	return tables, append(a.seenIn(s, kind), a.subjectCondition(s, kind))
+}
+
+// seenIn is the conditions that image i or binary b was in cluster c then, as s notes.
+func (a *asked) seenIn(s *statement, kind Kind) []string {
+	id := "i.id"
+	if kind == KindComponent {
+		id = "b.id"
 	}
+	return []string{fmt.Sprintf("s.kind = %d", numbers[kind]), "s.subject = " + id, "c.id = s.cluster", a.seen(s)}
 }
 
 // seen is the condition that a subject was in a cluster then. What is noted is known: nothing is noted for later than until when its cluster is

@@ -31,6 +31,7 @@ func (s *Store) ask(ctx context.Context, f Filter, act func(a *asked, tx *sql.Tx
 	if err != nil {
 		return err
 	}
+	a.limits = s.limits
 	return s.read(ctx, func(tx *sql.Tx) error {
 		clusters, pending, err := s.states(ctx, tx, &a)
 		if err != nil {

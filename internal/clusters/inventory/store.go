@@ -40,6 +40,10 @@ type limits struct {
 	// narrow is up to how many clusters groups are counted from the clusters on, and else from images or binaries on: the one reads all that the
 	// clusters have, the other what is in all clusters.
 	narrow int
+	// chosen is up to how many images are named in a query. More of them are found soon in their order, until a page is full.
+	chosen int
+	// few is up to how many rows of a subject in a cluster are read all, whenever they were so: to look into each class of spans is more work.
+	few int
 }
 
 // Store is the observation store in a database. It is safe for concurrent use, and several replicas may write to one.
@@ -51,7 +55,7 @@ type Store struct {
 
 // New makes no call to the database.
 func New(db *database.DB, now func() time.Time) *Store {
-	return &Store{db: db, now: now, limits: limits{items: 200_000, bytes: 1 << 30, batch: 2000, narrow: 20}}
+	return &Store{db: db, now: now, limits: limits{items: 200_000, bytes: 1 << 30, batch: 2000, narrow: 20, chosen: 250, few: 64}}
 }
 
 // Migrate brings the tables up to date. It comes before everything else.

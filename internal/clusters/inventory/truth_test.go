@@ -238,7 +238,7 @@ func (w *world) compareAll() {
 		{Components: []string{"kubelet"}},
 	}
 	for _, f := range filters {
-		w.store.limits.narrow = 20 * w.rand.IntN(2)
+		w.store.limits.narrow, w.store.limits.chosen, w.store.limits.few = 20*w.rand.IntN(2), 250*w.rand.IntN(2), 64*w.rand.IntN(2)
 		f.Scope, f.Limit = w.scope(), 1+w.rand.IntN(20)
 		w.compare(f)
 		for range 4 {
