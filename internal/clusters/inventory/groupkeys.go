@@ -48,8 +48,9 @@ func (g *grouping[T]) keysUntil(ctx context.Context, q querier, a *asked, narrow
 		rows = append(rows, seen...)
 	}
 	columns := strings.Join(g.columns[:], ", ")
+	// OFFSET has PostgreSQL look for a row of each, too: else it joins the rows of all.
 	return collect(ctx, q, `SELECT `+columns+` FROM `+from+` WHERE `+strings.Join(conditions, " AND ")+` AND EXISTS (SELECT 1 FROM `+of+spans+`inventory_rows r
-		WHERE `+strings.Join(rows, " AND ")+`) GROUP BY `+columns+` ORDER BY `+columns+` LIMIT `+s.arg(limit), s.args, scanKey)
+		WHERE `+strings.Join(rows, " AND ")+` LIMIT 1 OFFSET 0) GROUP BY `+columns+` ORDER BY `+columns+` LIMIT `+s.arg(limit), s.args, scanKey)
 }
 
 // bound is the last of so many groups behind a position that were seen before then and after; nil where there are fewer.
