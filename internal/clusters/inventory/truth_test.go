@@ -101,7 +101,11 @@ func (w *world) step() {
 	case 2:
 		if len(c.states) > 0 {
 			w.must(w.store.Confirm(w.t.Context(), w.now, []string{c.UID, "unknown"}))
-			c.asOf = w.now
+			var pending int64
+			w.must(w.store.db.QueryRowContext(w.t.Context(), `SELECT pending FROM inventory_clusters WHERE uid = $1`, c.UID).Scan(&pending))
+			if pending == 0 { // a crash may have left a part of changes
+				c.asOf = w.now
+			}
 			return
 		}
 	case 3:
