@@ -231,6 +231,7 @@ func TestMember(t *testing.T) {
 
 	var enters func() result
 	t.Run("Credential", func(t *testing.T) { enters = memberEnters(t, i, alice, dora, clusters+"/demo") })
+	t.Run("Through", func(t *testing.T) { memberEntersThrough(t, dora, "payments", "demo") })
 	t.Run("BreakGlass", func(t *testing.T) {
 		alice.want(http.StatusForbidden, "POST", clusters+"/demo/breakglass", nil, nil)
 		mallory.want(http.StatusNotFound, "POST", clusters+"/demo/breakglass", nil, nil)

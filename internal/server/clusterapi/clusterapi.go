@@ -154,6 +154,10 @@ func rewrite(p *httputil.ProxyRequest, way Way, e *entry, id string) {
 			p.Out.Header.Del(name)
 		}
 	}
+	if p.In.Header.Get("Origin") != "" && isWebSocket(p.In) {
+		// Some WebSockets of API servers want one. Whose page it was is no matter: a credential came along.
+		p.Out.Header.Set("Origin", way.Server.Scheme+"://"+way.Server.Host)
+	}
 	if way.TakesCredentials {
 		p.Out.Header.Set("Authorization", "Bearer "+e.token)
 		return

@@ -67,7 +67,8 @@ func TestTakeCredential(t *testing.T) {
 }
 
 // TestPagesOfOthers: a page of another origin can have a browser begin a WebSocket, with whatever cookies it has. Only a credential lets it
-// in, which such a page does not have. What a browser says of the page does not pass.
+// in, which such a page does not have. What a browser says of the page does not pass:
+// the cluster is told its own origin.
 func TestPagesOfOthers(t *testing.T) {
 	var got http.Header
 	far := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -117,7 +118,7 @@ func TestPagesOfOthers(t *testing.T) {
 		if answer.StatusCode != http.StatusSwitchingProtocols || answer.Header.Get(protocolsHeader) != "v5.channel.k8s.io" {
 			t.Errorf("%s: with a credential the answer is %s %v", cluster, answer.Status, answer.Header)
 		}
-		if got.Get("Cookie") != "" || got.Get("Origin") != "" || strings.Contains(got.Get(protocolsHeader), bearerProtocol) {
+		if got.Get("Cookie") != "" || got.Get("Origin") != far.URL || strings.Contains(got.Get(protocolsHeader), bearerProtocol) {
 			t.Errorf("%s: the cluster got %v", cluster, got)
 		}
 	}
