@@ -3,7 +3,7 @@
 // one that does not know KQueen's users, an adopted one, it is made by KQueen's own credentials there, as that user, in the group that the
 // credential gives. What the user may is the cluster's RBAC to say.
 //
-// It hides how a path is read, where a credential is brought, and what of a request and of an answer does not pass. What leads to the cluster is the caller's to wire.
+// It hides how a path is read, where a credential is found, and what of a request and of an answer does not pass. What leads to the cluster is the caller's to wire.
 // Only package server imports it.
 package clusterapi
 
@@ -174,7 +174,7 @@ var (
 	// errOwnCredential says that the cluster did not take KQueen's own credential, which is no matter of the caller's.
 	errOwnCredential = errors.New("the cluster refuses KQueen's own credentials")
 	// errNotTaken says that the cluster did not take a credential that KQueen has signed and found good.
-	errNotTaken = errors.New("the cluster refuses a credential that is good")
+	errNotTaken = errors.New("the cluster refuses a credential that is valid")
 )
 
 // modify keeps back what an answer may not say in KQueen's name. A hostile cluster could otherwise set cookies, and have the caller sign

@@ -85,7 +85,7 @@ func (c collection) register(api huma.API) {
 		c.registerEverywhere(api)
 	}
 	if c.Name == "Cluster" {
-		c.registerSummary(api)
+		summaries{c}.register(api)
 	}
 	c.document(api)
 }

@@ -15,8 +15,11 @@ import (
 	"kqueen.io/kqueen/internal/server/problem"
 )
 
-// registerSummary adds the operation that counts clusters. Its path is below no kind, so that it takes no name from an object.
-func (c collection) registerSummary(api huma.API) {
+// summaries count the objects of a collection.
+type summaries struct{ collection }
+
+// register adds the operation that counts. Its path is below no kind, so that it takes no name from an object.
+func (c summaries) register(api huma.API) {
 	o := chain.Operation(http.MethodGet, "/summaries/"+c.Plural, "summarize"+c.PluralName(), "Count "+c.Plural+" of all organizations that you belong to", c.PluralName())
 	o.Middlewares = append(o.Middlewares, c.about)
 	huma.Register(api, o, c.summarize)
@@ -28,7 +31,7 @@ type summaryInput struct {
 }
 
 // summarize counts what listEverywhere lists, from the cache. No cluster is asked.
-func (c collection) summarize(ctx context.Context, in *summaryInput) (*chain.Answer[rest.ClusterSummary], error) {
+func (c summaries) summarize(ctx context.Context, in *summaryInput) (*chain.Answer[rest.ClusterSummary], error) {
 	matches, err := in.matcher()
 	if err != nil {
 		return nil, err
@@ -50,7 +53,7 @@ func (c collection) summarize(ctx context.Context, in *summaryInput) (*chain.Ans
 
 // reachesIn is what the caller may list in an organization, or in all when none is named. To a caller who does not belong to the one
 // that is named there is none.
-func (c collection) reachesIn(ctx context.Context, organization string) (reach, error) {
+func (c summaries) reachesIn(ctx context.Context, organization string) (reach, error) {
 	if organization == "" {
 		return c.reaches(ctx, "list")
 	}
