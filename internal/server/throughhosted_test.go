@@ -37,7 +37,7 @@ func (h *fixture) hostedCluster(t *testing.T) (called *atomic.Pointer[http.Heade
 			return
 		}
 		defer conn.Close()
-		_, _ = fmt.Fprintf(both, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: %s\r\n\r\n", r.Header.Get("Sec-Websocket-Protocol"))
+		_, _ = fmt.Fprintf(both, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: %s\r\n\r\n", r.Header.Get("Sec-WebSocket-Protocol"))
 		_ = both.Flush()
 	}))
 	t.Cleanup(far.Close)
@@ -126,11 +126,11 @@ func TestEnterByBrowser(t *testing.T) {
 		t.Errorf("without another protocol: %s", answer.Status)
 	}
 	answer := h.session(t, channel+", "+bearer+brought, cookies)
-	if answer.StatusCode != http.StatusSwitchingProtocols || answer.Header.Get("Sec-Websocket-Protocol") != channel {
+	if answer.StatusCode != http.StatusSwitchingProtocols || answer.Header.Get("Sec-WebSocket-Protocol") != channel {
 		t.Fatalf("%s %v", answer.Status, answer.Header)
 	}
 	got := *called.Load()
-	if got.Get("Authorization") != "Bearer "+token || got.Get("Sec-Websocket-Protocol") != channel || got.Get("Cookie") != "" || strings.Contains(got.Get("Origin"), "evil") {
+	if got.Get("Authorization") != "Bearer "+token || got.Get("Sec-WebSocket-Protocol") != channel || got.Get("Cookie") != "" || strings.Contains(got.Get("Origin"), "evil") {
 		t.Errorf("the cluster got %v", got)
 	}
 	var page audit.Page

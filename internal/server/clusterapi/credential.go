@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	protocolsHeader = "Sec-Websocket-Protocol"
+	protocolsHeader = "Sec-WebSocket-Protocol"
 	// bearerProtocol begins the subprotocol that is a credential in base64url without padding, as Kubernetes' API servers take it from
 	// browsers, which set no headers of WebSockets.
-	bearerProtocol = "base64url.bearer.authorization.k8s.io."
+	bearerProtocol = "base64url.bearer.authorization.k8s.io." //nolint:gosec // it begins a credential, and is none
 )
 
 // takeCredential returns the credential that a request brings: in its header, or, of a WebSocket, as a subprotocol. It takes the latter out

@@ -33,19 +33,19 @@ func TestTakeCredential(t *testing.T) {
 		status int    // 0 where there is no error
 	}{
 		"Header":        {http.Header{"Authorization": {"Bearer secret"}}, "secret", "", 0},
-		"HeaderAndMore": {http.Header{"Authorization": {"Bearer secret"}, protocolsHeader: {"v4.channel.k8s.io"}}, "secret", "v4.channel.k8s.io", 0},
+		"HeaderAndMore": {http.Header{"Authorization": {"Bearer secret"}, "Sec-Websocket-Protocol": {"v4.channel.k8s.io"}}, "secret", "v4.channel.k8s.io", 0},
 		"Nothing":       {http.Header{}, "", "", 0},
-		"Protocol":      {http.Header{protocolsHeader: {good + ", v5.channel.k8s.io,v4.channel.k8s.io"}}, "secret", "v5.channel.k8s.io, v4.channel.k8s.io", 0},
-		"Later":         {http.Header{protocolsHeader: {"v5.channel.k8s.io", " " + good}}, "secret", "v5.channel.k8s.io", 0},
-		"Alone":         {http.Header{protocolsHeader: {good}}, "", "", http.StatusBadRequest},
-		"Twice":         {http.Header{protocolsHeader: {good + "," + good + ",a"}}, "", "a", http.StatusUnauthorized},
-		"BothWays":      {http.Header{"Authorization": {"Bearer secret"}, protocolsHeader: {good + ",a"}}, "", "a", http.StatusUnauthorized},
-		"Padded":        {http.Header{protocolsHeader: {bearerProtocol + "YQ==,a"}}, "", "a", http.StatusUnauthorized},
-		"NotBase64":     {http.Header{protocolsHeader: {bearerProtocol + "!,a"}}, "", "a", http.StatusUnauthorized},
-		"LineBreak":     {http.Header{protocolsHeader: {bearing("a\nb") + ",a"}}, "", "a", http.StatusUnauthorized},
-		"Empty":         {http.Header{protocolsHeader: {bearerProtocol + ",a"}}, "", "a", 0},
-		"NoWebSocket":   {http.Header{protocolsHeader: {good + ",a"}, "Upgrade": {"SPDY/3.1"}}, "", "a", http.StatusUnauthorized},
-		"NoUpgrade":     {http.Header{protocolsHeader: {good + ",a"}, "Connection": {"keep-alive"}}, "", "a", http.StatusUnauthorized},
+		"Protocol":      {http.Header{"Sec-Websocket-Protocol": {good + ", v5.channel.k8s.io,v4.channel.k8s.io"}}, "secret", "v5.channel.k8s.io, v4.channel.k8s.io", 0},
+		"Later":         {http.Header{"Sec-Websocket-Protocol": {"v5.channel.k8s.io", " " + good}}, "secret", "v5.channel.k8s.io", 0},
+		"Alone":         {http.Header{"Sec-Websocket-Protocol": {good}}, "", "", http.StatusBadRequest},
+		"Twice":         {http.Header{"Sec-Websocket-Protocol": {good + "," + good + ",a"}}, "", "a", http.StatusUnauthorized},
+		"BothWays":      {http.Header{"Authorization": {"Bearer secret"}, "Sec-Websocket-Protocol": {good + ",a"}}, "", "a", http.StatusUnauthorized},
+		"Padded":        {http.Header{"Sec-Websocket-Protocol": {bearerProtocol + "YQ==,a"}}, "", "a", http.StatusUnauthorized},
+		"NotBase64":     {http.Header{"Sec-Websocket-Protocol": {bearerProtocol + "!,a"}}, "", "a", http.StatusUnauthorized},
+		"LineBreak":     {http.Header{"Sec-Websocket-Protocol": {bearing("a\nb") + ",a"}}, "", "a", http.StatusUnauthorized},
+		"Empty":         {http.Header{"Sec-Websocket-Protocol": {bearerProtocol + ",a"}}, "", "a", 0},
+		"NoWebSocket":   {http.Header{"Sec-Websocket-Protocol": {good + ",a"}, "Upgrade": {"SPDY/3.1"}}, "", "a", http.StatusUnauthorized},
+		"NoUpgrade":     {http.Header{"Sec-Websocket-Protocol": {good + ",a"}, "Connection": {"keep-alive"}}, "", "a", http.StatusUnauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "/clusters/blue/shop/api", nil)
