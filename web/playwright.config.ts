@@ -13,6 +13,7 @@ export default defineConfig({
     baseURL: process.env.KQUEEN_SERVER,
     ignoreHTTPSErrors: true,
     viewport: { width: 1440, height: 900 },
+    actionTimeout: 20_000,
     trace: 'retain-on-failure',
     screenshot: 'only-on-failure',
     launchOptions: {

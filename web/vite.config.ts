@@ -11,10 +11,9 @@ export default defineConfig({
   build: { outDir: 'dist', manifest: true, assetsInlineLimit: 0, chunkSizeWarningLimit: 700 },
   server: {
     proxy: Object.fromEntries(
-      ['/api', '/signin', '/pages.css', '/docs', '/openapi.json', '/clusters'].map((path) => [
-        path,
-        { target: server, secure: false, changeOrigin: true, headers: { origin: server } },
-      ]),
+      ['/api', '/signin', '/setup', '/welcome', '/pages.css', '/docs', '/openapi.json', '/version', '/clusters/'].map(
+        (path) => [path, { target: server, secure: false, changeOrigin: true, headers: { origin: server } }],
+      ),
     ),
   },
   test: { environment: 'happy-dom', include: ['src/**/*.test.{ts,tsx}'] },

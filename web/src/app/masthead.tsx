@@ -21,6 +21,7 @@ import MoonIcon from '@patternfly/react-icons/dist/esm/icons/moon-icon'
 import QuestionCircleIcon from '@patternfly/react-icons/dist/esm/icons/question-circle-icon'
 import SearchIcon from '@patternfly/react-icons/dist/esm/icons/search-icon'
 import SunIcon from '@patternfly/react-icons/dist/esm/icons/sun-icon'
+import UserIcon from '@patternfly/react-icons/dist/esm/icons/user-icon'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api } from '../api/client'
@@ -109,9 +110,10 @@ function Account() {
           variant="plainText"
           onClick={() => setOpen(!open)}
           isExpanded={open}
-          className="kq-account"
+          icon={<UserIcon />}
+          aria-label={`${me.displayName || me.name}: account`}
         >
-          {me.displayName || me.name}
+          <span className="kq-account">{me.displayName || me.name}</span>
         </MenuToggle>
       )}
     >

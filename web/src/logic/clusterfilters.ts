@@ -4,17 +4,16 @@ import type { Search } from '../app/urlstate'
 export interface Filter {
   key: string
   /** Parameter of the REST API. */
-  parameter: 'name' | 'ready' | 'labelSelector'
+  parameter: 'name' | 'ready' | 'labelSelector' | 'provisioner' | 'version'
   title: string
   kind: 'text' | 'choice'
   placeholder?: string
   choices?: { value: string; text: string }[]
+  /** The choices are the values that clusters have, with how many have each, of this part of the summary. */
+  counted?: 'byVersion' | 'byProvisioner'
 }
 
-/**
- * The filters, in the order in which they are shown: toolbar, chips, URL and request are made from this list alone. One of provisioners
- * or versions is one more entry, once the API has the parameter; how many clusters each choice has belongs to choices[].text.
- */
+/** The filters, in the order in which they are shown: toolbar, chips, URL and request are made from this list alone. */
 export const filters: Filter[] = [
   { key: 'name', parameter: 'name', title: 'Name', kind: 'text', placeholder: 'Part of a name' },
   {
@@ -28,6 +27,8 @@ export const filters: Filter[] = [
       { value: 'unknown', text: 'Unknown' },
     ],
   },
+  { key: 'version', parameter: 'version', title: 'Version', kind: 'choice', counted: 'byVersion' },
+  { key: 'provisioner', parameter: 'provisioner', title: 'Provisioner', kind: 'choice', counted: 'byProvisioner' },
   { key: 'labels', parameter: 'labelSelector', title: 'Labels', kind: 'text', placeholder: 'team=blue,stage!=test' },
 ]
 

@@ -1,6 +1,6 @@
-import { Tooltip } from '@patternfly/react-core'
-import { useSyncExternalStore } from 'react'
+import { useRef, useSyncExternalStore } from 'react'
 import { ago, exact } from '../logic/time'
+import { Hint } from './hint'
 
 const listeners = new Set<() => void>()
 let now = Date.now()
@@ -30,13 +30,17 @@ export function useNow(): Date {
 /** Age shows when something was, relative to now; the exact time is shown when one points at it. */
 export function Age({ at, none = '–' }: { at?: string | null; none?: string }) {
   const current = useNow()
+  const where = useRef<HTMLTimeElement>(null)
   if (!at) return <span>{none}</span>
   const time = new Date(at)
+  // Clocks differ: what has just been is not "in 2 seconds".
+  const ahead = time.getTime() - current.getTime()
   return (
-    <Tooltip content={exact(time)}>
-      <time dateTime={at}>
-        {ago(time, current.getTime() < time.getTime() && time.getTime() - current.getTime() < 6000 ? time : current)}
+    <>
+      <time ref={where} dateTime={at}>
+        {ago(time, ahead > 0 && ahead < 6000 ? time : current)}
       </time>
-    </Tooltip>
+      <Hint of={where} text={exact(time)} />
+    </>
   )
 }

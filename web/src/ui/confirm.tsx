@@ -10,7 +10,7 @@ import {
   TextInput,
 } from '@patternfly/react-core'
 import { type ReactNode, useState } from 'react'
-import { ProblemAlert } from './problem'
+import { Refusal } from './refusal'
 
 interface ConfirmProps {
   title: string
@@ -58,7 +58,7 @@ export function Confirm({ title, children, act, type, run, close }: ConfirmProps
             </FormGroup>
           </Form>
         )}
-        <ProblemAlert error={error} />
+        <Refusal error={error} />
       </ModalBody>
       <ModalFooter>
         <Button

@@ -35,7 +35,7 @@ export function DataTable<T>({ label, columns, rows, keyOf, chosen, empty }: Dat
             />
           )}
           {columns.map((column, i) => (
-            <Th key={column.name} width={column.width} sort={column.sort && sortOf(column.sort, i)}>
+            <Th key={column.name} width={column.width} modifier="nowrap" sort={column.sort && sortOf(column.sort, i)}>
               {column.name}
             </Th>
           ))}

@@ -1,9 +1,9 @@
 import { yaml } from '@codemirror/lang-yaml'
 import { EditorState } from '@codemirror/state'
-import { oneDark } from '@codemirror/theme-one-dark'
 import { basicSetup, EditorView } from 'codemirror'
 import { useEffect, useRef } from 'react'
 import { useDark } from '../app/theme'
+import { editorColors } from './editorcolors'
 import type { YamlProps } from './yaml'
 
 export default function Editor({ value, onChange, label }: YamlProps) {
@@ -29,7 +29,7 @@ export default function Editor({ value, onChange, label }: YamlProps) {
           EditorView.updateListener.of((update) => {
             if (update.docChanged) changed.current?.(update.state.doc.toString())
           }),
-          ...(dark ? [oneDark] : []),
+          editorColors(dark),
         ],
       }),
     })

@@ -41,7 +41,7 @@ export function FromCli({ lines, calls = [] }: { lines: Line[]; calls?: Call[] }
               </div>
             ))}
             {calls.length > 0 && (
-              <Title headingLevel="h3" size="md">
+              <Title headingLevel="h2" size="md">
                 REST API
               </Title>
             )}

@@ -1,11 +1,13 @@
-import { Label, type LabelProps, Tooltip } from '@patternfly/react-core'
+import { Label, type LabelProps } from '@patternfly/react-core'
 import CheckCircleIcon from '@patternfly/react-icons/dist/esm/icons/check-circle-icon'
 import ExclamationCircleIcon from '@patternfly/react-icons/dist/esm/icons/exclamation-circle-icon'
 import InProgressIcon from '@patternfly/react-icons/dist/esm/icons/in-progress-icon'
 import QuestionCircleIcon from '@patternfly/react-icons/dist/esm/icons/question-circle-icon'
 import TrashIcon from '@patternfly/react-icons/dist/esm/icons/trash-icon'
+import { useRef } from 'react'
 import type { AnyObject } from '../api/objects'
 import { type Health, healthOf } from '../logic/health'
+import { Hint } from './hint'
 
 const looks: Record<Health, { status?: LabelProps['status']; icon: React.ReactNode }> = {
   ready: { status: 'success', icon: <CheckCircleIcon /> },
@@ -19,10 +21,19 @@ const looks: Record<Health, { status?: LabelProps['status']; icon: React.ReactNo
 export function HealthLabel({ of, isCompact = true }: { of: AnyObject; isCompact?: boolean }) {
   const verdict = healthOf(of)
   const look = looks[verdict.health]
-  const label = (
-    <Label isCompact={isCompact} status={look.status} icon={look.icon} {...(verdict.message ? { tabIndex: 0 } : {})}>
-      {verdict.text}
-    </Label>
+  const at = useRef<HTMLElement>(null)
+  return (
+    <>
+      <Label
+        isCompact={isCompact}
+        status={look.status}
+        icon={look.icon}
+        ref={at as React.RefObject<HTMLSpanElement>}
+        {...(verdict.message ? { tabIndex: 0 } : {})}
+      >
+        {verdict.text}
+      </Label>
+      {verdict.message && <Hint of={at} text={verdict.message} />}
+    </>
   )
-  return verdict.message ? <Tooltip content={verdict.message}>{label}</Tooltip> : label
 }

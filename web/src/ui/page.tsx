@@ -37,18 +37,18 @@ export function PageHead({ title, about, above, mark, live, actions }: PageHeadP
       )}
       <Flex justifyContent={{ default: 'justifyContentSpaceBetween' }} alignItems={{ default: 'alignItemsFlexStart' }}>
         <FlexItem>
-          <Flex spaceItems={{ default: 'spaceItemsSm' }} alignItems={{ default: 'alignItemsCenter' }}>
+          <div className="kq-row">
             <Title headingLevel="h1" size="2xl" className="kq-wrap">
               {title}
             </Title>
             {mark}
             {live && <LiveMark state={live} />}
-          </Flex>
+          </div>
           {about && <p className="kq-quiet">{about}</p>}
         </FlexItem>
         {actions && (
           <FlexItem>
-            <Flex spaceItems={{ default: 'spaceItemsSm' }}>{actions}</Flex>
+            <div className="kq-row">{actions}</div>
           </FlexItem>
         )}
       </Flex>

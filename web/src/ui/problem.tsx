@@ -10,6 +10,7 @@ export function ProblemAlert({ error, title, again }: { error: unknown; title?: 
   return (
     <Alert
       isInline
+      component="p"
       variant="danger"
       title={title ?? text}
       actionLinks={again && <AlertActionLink onClick={again}>Try again</AlertActionLink>}

@@ -30,6 +30,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
         {toasts.map((toast) => (
           <Alert
             key={toast.id}
+            component="p"
             variant={toast.variant}
             title={toast.title}
             timeout={toast.variant !== 'danger'}

@@ -14,7 +14,9 @@ import {
   ToolbarToggleGroup,
 } from '@patternfly/react-core'
 import FilterIcon from '@patternfly/react-icons/dist/esm/icons/filter-icon'
+import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
+import { api, ok } from '../../api/client'
 import type { Cluster } from '../../api/objects'
 import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
@@ -109,9 +111,23 @@ function Typed({ filter, value = '', change }: InputProps) {
   )
 }
 
+/** useChoices are those of a filter; where clusters are counted for it, it is asked when the list is opened. */
+function useChoices(filter: Filter, open: boolean) {
+  const [{ org }] = useUrlState()
+  const counts = useQuery({
+    queryKey: ['clusters', 'summary', org],
+    queryFn: () => ok(api.GET('/api/v1/summaries/clusters', { params: { query: { organization: org } } })),
+    enabled: open && !!filter.counted,
+  })
+  if (!filter.counted) return filter.choices ?? []
+  const items = counts.data?.[filter.counted].items ?? []
+  return items.filter((one) => one.value).map((one) => ({ value: one.value, text: `${one.value} (${one.count})` }))
+}
+
 function OneOf({ filter, value, change }: InputProps) {
   const [open, setOpen] = useState(false)
-  const now = filter.choices?.find((choice) => choice.value === value)?.text
+  const choices = useChoices(filter, open)
+  const now = filter.choices?.find((choice) => choice.value === value)?.text ?? value
   return (
     <Select
       isOpen={open}
@@ -129,7 +145,7 @@ function OneOf({ filter, value, change }: InputProps) {
     >
       <SelectList aria-label={filter.title}>
         <SelectOption value="">Any</SelectOption>
-        {filter.choices?.map((choice) => (
+        {choices.map((choice) => (
           <SelectOption key={choice.value} value={choice.value}>
             {choice.text}
           </SelectOption>

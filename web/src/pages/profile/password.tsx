@@ -6,7 +6,7 @@ import { isLocal } from '../../logic/members'
 import { Empty } from '../../ui/empty'
 import { TextField } from '../../ui/people/fields'
 import { Part } from '../../ui/people/part'
-import { Refusal } from '../../ui/people/refusal'
+import { Refusal } from '../../ui/refusal'
 
 /** Password lets users of this installation change theirs. */
 export function Password() {

@@ -1,6 +1,6 @@
 import { Button, Form, Modal, ModalBody, ModalFooter, ModalHeader, type ModalProps } from '@patternfly/react-core'
 import { type ReactNode, useId, useState } from 'react'
-import { Refusal } from './refusal'
+import { Refusal } from '../refusal'
 
 interface FormDialogProps {
   title: string

@@ -4,9 +4,9 @@ import type { AnyObject } from '../../api/objects'
 import type { Permission } from '../../logic/roles'
 import { type Editable, fromYaml, toYaml } from '../../logic/yamlspec'
 import { Guarded } from '../guarded'
+import { Refusal } from '../refusal'
 import { useTell } from '../toasts'
 import { Yaml } from '../yaml'
-import { Refusal } from './refusal'
 
 interface SpecEditorProps {
   label: string

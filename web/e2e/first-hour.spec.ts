@@ -31,8 +31,8 @@ test('the first hour of an administrator', async ({ page, browser }) => {
   await test.step('create a cluster by the keyboard, and see it become ready', async () => {
     await page.goto('/portal/create')
     const form = page.getByRole('form', { name: 'Cluster' })
-    await form.getByLabel('Organization').selectOption('default')
-    await form.getByLabel('Name', { exact: true }).focus()
+    await form.getByLabel(/^Organization/).selectOption('default')
+    await form.getByLabel(/^Name/).focus()
     await page.keyboard.type('first')
     await reach(page, 'Create')
     await page.keyboard.press('Enter')
@@ -45,7 +45,7 @@ test('the first hour of an administrator', async ({ page, browser }) => {
     const token = await createToken(page)
     await page.goto('/portal/organizations/default/clusters/first?tab=connect')
     const downloading = page.waitForEvent('download')
-    await page.getByRole('button', { name: /download/i }).click()
+    await page.getByRole('button', { name: 'Download the kubeconfig' }).click()
     const file = await (await downloading).path()
     const env = {
       ...process.env,
@@ -63,15 +63,15 @@ test('the first hour of an administrator', async ({ page, browser }) => {
 
   await test.step('create a node pool and scale it', async () => {
     await page.goto('/portal/organizations/default/clusters/first?tab=nodes')
-    await page.getByRole('button', { name: 'Create node pool' }).first().click()
+    await page.getByRole('button', { name: 'Create a node pool' }).first().click()
     const create = page.getByRole('dialog')
-    await create.getByLabel('Name', { exact: false }).first().fill('small')
-    await create.getByRole('button', { name: /^create/i }).click()
+    await create.getByLabel(/^Name/).fill('small')
+    await create.getByRole('button', { name: 'Create', exact: true }).click()
     await expect(create).toBeHidden()
     await page.getByRole('button', { name: 'Scale small' }).click()
     const scale = page.getByRole('dialog')
     await scale.getByRole('spinbutton').fill('0')
-    await scale.getByRole('button', { name: /^scale/i }).click()
+    await scale.getByRole('button', { name: 'Scale', exact: true }).click()
     await expect(scale).toBeHidden()
     await expect(page.getByRole('row', { name: /small/ })).toContainText('0 of 0', { timeout: 120_000 })
   })
@@ -114,18 +114,13 @@ test('the first hour of an administrator', async ({ page, browser }) => {
     await page.goto('/portal/admin?tab=users')
     await page.getByRole('button', { name: 'Create user' }).first().click()
     const create = page.getByRole('dialog')
-    await create.getByLabel('Name', { exact: false }).first().fill('victor')
+    await create.getByLabel(/^Name/).fill('victor')
     await create.getByRole('button', { name: 'Create user' }).click()
-    const once = await page.getByRole('dialog').getByRole('textbox').first().inputValue()
-    await page
-      .getByRole('dialog')
-      .getByRole('button', { name: /close|done/i })
-      .last()
-      .click()
+    const once = await secret(page, /welcome\?token=/)
     await page.goto('/portal/organizations/default')
     await page.getByRole('button', { name: 'Add member' }).first().click()
     const add = page.getByRole('dialog')
-    await add.getByLabel('User', { exact: false }).last().fill('victor')
+    await add.getByRole('textbox', { name: /^User/ }).fill('victor')
     await add.getByRole('button', { name: 'Add member' }).click()
     await expect(page.getByRole('row', { name: /victor/ })).toContainText('viewer')
     return once
@@ -183,16 +178,18 @@ async function reach(page: Page, name: string) {
 
 /** createToken makes a token of the user in the profile. */
 async function createToken(page: Page): Promise<string> {
-  await page.goto('/portal/profile')
+  await page.goto('/portal/profile?tab=tokens')
   await page.getByRole('button', { name: 'Create token' }).first().click()
   const create = page.getByRole('dialog')
-  await create.getByLabel('Name', { exact: false }).first().fill('kubectl')
+  await create.getByLabel(/^Name/).fill('kubectl')
   await create.getByRole('button', { name: 'Create token' }).click()
-  const token = await page.getByRole('dialog').getByRole('textbox').first().inputValue()
-  await page
-    .getByRole('dialog')
-    .getByRole('button', { name: /close|done/i })
-    .last()
-    .click()
-  return token
+  return secret(page, /^kqt_/)
+}
+
+/** secret is what a dialog shows once. */
+async function secret(page: Page, text: RegExp): Promise<string> {
+  const dialog = page.getByRole('dialog')
+  const shown = (await dialog.getByText(text).first().textContent())?.trim() ?? ''
+  await dialog.getByRole('button', { name: 'Done, I have copied it' }).click()
+  return shown
 }

@@ -1,6 +1,6 @@
 import { Alert, AlertActionLink } from '@patternfly/react-core'
-import { ApiError } from '../../api/client'
-import { ProblemAlert } from '../problem'
+import { ApiError } from '../api/client'
+import { ProblemAlert } from './problem'
 
 /**
  * Refusal says why something was refused. What grants access needs a session of the last 15 minutes: then it leads to the sign-in page, in
