@@ -145,7 +145,7 @@ test-node: packages $(TOOLS)/golangci-lint ## Check form and test what becomes i
 
 .PHONY: test-portal
 test-portal: portal ## Check form and test the parts of the portal that need no browser
-	$(call SECONDS_OF,cd web && PATH="$(NODE_PATH)" npm run --silent lint && PATH="$(NODE_PATH)" npm run --silent test -- --silent --reporter=dot,tests of the portal)
+	$(call SECONDS_OF,cd web && PATH="$(NODE_PATH)" npm run --silent lint && PATH="$(NODE_PATH)" NO_COLOR=1 npm run --silent test -- --silent,tests of the portal)
 
 .PHONY: generate
 generate: $(TOOLS)/controller-gen ## Write everything that is generated from the Go types and the commands

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"kqueen.io/kqueen/internal/app"
 	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/internal/app"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/console"
 	"kqueen.io/kqueen/internal/cli/daemon"

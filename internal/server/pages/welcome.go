@@ -58,7 +58,7 @@ func (s *Pages) showChoose(v *visit) error {
 	return v.welcome(http.StatusOK, "welcome.html", "Choose your password", welcomePage{Token: v.r.URL.Query().Get("token")})
 }
 
-// takeChoose gives a user the password of their choice. They sign in with it as everybody does.
+// takeChoose gives a user the password of their choice. They sign in with it as every user does.
 func (s *Pages) takeChoose(v *visit) error {
 	form := v.r.PostForm
 	p := welcomePage{Token: form.Get("token")}
