@@ -60,7 +60,7 @@ export function TopBar({ find }: { find: () => void }) {
                   onClick={find}
                 />
               </ToolbarItem>
-              <ToolbarItem>
+              <ToolbarItem visibility={{ default: 'hidden', md: 'visible' }}>
                 <Button
                   variant="plain"
                   icon={dark ? <SunIcon /> : <MoonIcon />}
