@@ -147,6 +147,10 @@ test-node: packages $(TOOLS)/golangci-lint ## Check form and test what becomes i
 test-portal: portal ## Check form and test the parts of the portal that need no browser
 	$(call SECONDS_OF,cd web && PATH="$(NODE_PATH)" npm run --silent lint && PATH="$(NODE_PATH)" NO_COLOR=1 npm run --silent test -- --silent,tests of the portal)
 
+.PHONY: screenshots
+screenshots: portal ## Take pictures of every page of the portal at KQUEEN_SERVER, as PORTAL_USER with PORTAL_PASSWORD, into docs/screenshots
+	cd web && PATH="$(NODE_PATH)" KQUEEN_SERVER="$${KQUEEN_SERVER:-https://127.0.0.1:8443}" SCREENSHOTS="$(abspath docs/screenshots)" npx playwright test then-every-page.spec.ts
+
 .PHONY: generate
 generate: $(TOOLS)/controller-gen ## Write everything that is generated from the Go types and the commands
 	@cd api/v1alpha1 && ../../$(TOOLS)/controller-gen object paths=. crd:crdVersions=v1 output:crd:artifacts:config=../crds

@@ -27,7 +27,7 @@ import (
 // away beneath it.
 func TestWorkers(t *testing.T) {
 	needRoot(t)
-	parallel(t, 9*time.Minute)
+	parallel(t, 11*time.Minute)
 	i := newInstallation(t)
 	i.program = filepath.Join(i.base, "kqueen") // one that can be upgraded
 	if err := copyFile(programs.kqueen, i.program, 0o755); err != nil {

@@ -1,39 +1,10 @@
 import { mkdirSync } from 'node:fs'
 import { expect, test } from '@playwright/test'
+import { pages } from './pages'
 import { overflow, signIn, violations } from './session'
 
 // Every page: axe finds nothing, light and dark; nothing overflows, also on a phone; and the console is silent. With SCREENSHOTS=folder
 // it leaves pictures there: `make screenshots`.
-
-const organization = process.env.PORTAL_ORGANIZATION ?? 'default'
-const cluster = process.env.PORTAL_CLUSTER ?? 'demo'
-const inside = `/portal/organizations/${organization}/clusters/${cluster}`
-const pages: Record<string, string> = {
-  overview: '/portal/',
-  clusters: '/portal/clusters',
-  create: '/portal/create',
-  import: '/portal/import',
-  cluster: inside,
-  'cluster-nodes': `${inside}?tab=nodes`,
-  'cluster-workloads': `${inside}?tab=workloads`,
-  'cluster-topology': `${inside}?tab=topology`,
-  'cluster-addons': `${inside}?tab=addons`,
-  'cluster-activity': `${inside}?tab=activity`,
-  'cluster-connect': `${inside}?tab=connect`,
-  'cluster-yaml': `${inside}?tab=yaml`,
-  provisioners: '/portal/provisioners',
-  images: '/portal/inventory',
-  binaries: '/portal/inventory?view=binaries',
-  containers: '/portal/inventory?view=containers',
-  findings: '/portal/inventory?view=findings',
-  audit: '/portal/audit',
-  organizations: '/portal/organizations',
-  organization: `/portal/organizations/${organization}`,
-  'organization-quota': `/portal/organizations/${organization}?tab=quota`,
-  'organization-accounts': `/portal/organizations/${organization}?tab=accounts`,
-  administration: '/portal/admin',
-  profile: '/portal/profile',
-}
 
 const looks = [
   { name: 'desk', viewport: { width: 1440, height: 900 }, colorScheme: 'light' },
