@@ -57,7 +57,10 @@ func (k *kubeconfigs) withOwnProgram(d *connection.API, name string, made *rest.
 		return nil, fmt.Errorf("read the kubeconfig of cluster %s: it does not say where the cluster is, or what you may there", name)
 	}
 	there, entry := config.Clusters[current.Cluster], clusteraccess.NewEntry(d, k.organization, name).Name()
-	args := []string{"cluster", "credential", name, "--org", k.organization, "--access", made.Access, "--uid", made.UID}
+	args := []string{"cluster", "credential", name, "--org", k.organization, "--access", made.Access}
+	if made.UID != "" { // an earlier server does not say it
+		args = append(args, "--uid", made.UID)
+	}
 	if k.wanted.Lifetime != 0 {
 		args = append(args, "--lifetime", k.wanted.Lifetime.String())
 	}

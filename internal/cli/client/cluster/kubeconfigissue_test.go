@@ -44,6 +44,7 @@ func TestOwnProgram(t *testing.T) {
 		"of a context":       {d: mine, made: rest.Kubeconfig{Access: "view", Kubeconfig: config("x", there)}, args: []string{"--context", "mine"}},
 		"of the owner":       {d: connection.API{DataDir: "/var/lib/kqueen"}, made: rest.Kubeconfig{Access: "view", Kubeconfig: config("x", there)}, args: []string{"--data-dir", "/var/lib/kqueen"}},
 		"for a while":        {lifetime: 30 * time.Minute, made: rest.Kubeconfig{Access: "view", Kubeconfig: config("x", there)}, args: []string{"--lifetime", "30m0s"}},
+		"of one cluster":     {made: rest.Kubeconfig{Access: "view", UID: "u --context evil", Kubeconfig: config("x", there)}, args: []string{"--uid", "u --context evil"}},
 		"another role":       {d: mine, made: rest.Kubeconfig{Access: "view --context evil", Kubeconfig: config("x", there)}, want: "it does not say where the cluster is, or what you may there"},
 		"no current context": {d: mine, made: rest.Kubeconfig{Access: "view", Kubeconfig: config("", there)}, want: "it does not say where the cluster is"},
 		"no cluster":         {d: mine, made: rest.Kubeconfig{Access: "view", Kubeconfig: config("x", "")}, want: "it does not say where the cluster is"},
