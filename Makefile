@@ -147,6 +147,11 @@ test-node: packages $(TOOLS)/golangci-lint ## Check form and test what becomes i
 test-portal: portal ## Check form and test the parts of the portal that need no browser
 	$(call SECONDS_OF,cd web && PATH="$(NODE_PATH)" npm run --silent lint && PATH="$(NODE_PATH)" NO_COLOR=1 npm run --silent test -- --silent,tests of the portal)
 
+.PHONY: test-browser
+test-browser: kubernetes ## Use the portal in a browser beside a cluster with nodes, and look at every page
+	@./hack/packages chromium
+	KQUEEN_E2E_BROWSER=1 go test -trimpath -vet=off -ldflags "-s -w" -timeout 20m -v ./test/e2e -run '^TestWorkers$$/^(Workloads|Portal)$$'
+
 .PHONY: screenshots
 screenshots: portal ## Take pictures of every page of the portal at KQUEEN_SERVER, as PORTAL_USER with PORTAL_PASSWORD, into docs/screenshots
 	cd web && PATH="$(NODE_PATH)" KQUEEN_SERVER="$${KQUEEN_SERVER:-https://127.0.0.1:8443}" SCREENSHOTS="$(abspath docs/screenshots)" npx playwright test then-every-page.spec.ts

@@ -12,7 +12,10 @@ import (
 // setupLink is how `kqueen up` says where the first administrator is created.
 var setupLink = regexp.MustCompile(`(https://\S+)/setup\?token=(\S+)`)
 
-// portal does in a browser what a new administrator does: web/e2e has the steps. It says to them where KQueen is, and which cluster has nodes.
+// portal does in a browser what a new administrator does: web/e2e has the steps. It says to them where KQueen is, and which cluster has
+// nodes. It is not for a machine on which other tests make networks: Chromium ends what it has asked for whenever the host's interfaces change
+// (net::ERR_NETWORK_CHANGED). `make test-browser` runs it
+// alone.
 func (w *workers) portal(t *testing.T) {
 	said := w.kqueen("up")
 	link := setupLink.FindStringSubmatch(said.stderr)
@@ -33,7 +36,7 @@ func (w *workers) portal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = append(cmd.Env, "PATH="+node+":"+os.Getenv("PATH"), "KQUEEN_SERVER="+link[1], "KQUEEN_SETUP="+link[0], "KQUEEN_IMAGE="+testImage(t), "PORTAL_USER=root", "PORTAL_PASSWORD=correct horse battery", "KQUEEN_CA="+filepath.Join(w.dir, "api-ca.crt"),
+	cmd.Env = append(cmd.Env, "PATH="+node+":"+filepath.Dir(w.program)+":"+os.Getenv("PATH"), "KQUEEN_SERVER="+link[1], "KQUEEN_SETUP="+link[0], "KQUEEN_IMAGE="+testImage(t), "PORTAL_USER=root", "PORTAL_PASSWORD=correct horse battery", "KQUEEN_CA="+filepath.Join(w.dir, "api-ca.crt"),
 		"KUBECTL="+filepath.Join(w.releases, programs.version, "kubectl"))
 	if r := w.run(cmd); r.code != 0 {
 		t.Errorf("the portal, exit code %d; traces are in web/e2e/results:\n%s%s", r.code, r.stdout, r.stderr)

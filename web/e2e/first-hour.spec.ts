@@ -47,12 +47,7 @@ test('the first hour of an administrator', async ({ page, browser }) => {
     const downloading = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Download the kubeconfig' }).click()
     const file = await (await downloading).path()
-    const env = {
-      ...process.env,
-      KQUEEN_SERVER: server,
-      KQUEEN_TOKEN: token,
-      KQUEEN_CA_FILE: process.env.KQUEEN_CA ?? '',
-    }
+    const env = { ...process.env, KQUEEN_SERVER: server, KQUEEN_TOKEN: token }
     const seen = execFileSync(
       process.env.KUBECTL ?? 'kubectl',
       ['--kubeconfig', file, 'get', 'namespaces', '-o', 'name'],
