@@ -13,9 +13,8 @@ import (
 var setupLink = regexp.MustCompile(`(https://\S+)/setup\?token=(\S+)`)
 
 // portal does in a browser what a new administrator does: web/e2e has the steps. It says to them where KQueen is, and which cluster has
-// nodes. It is not for a machine on which other tests make networks: Chromium ends what it has asked for whenever the host's interfaces change
-// (net::ERR_NETWORK_CHANGED). `make test-browser` runs it
-// alone.
+// nodes. `make test-browser` runs it alone: Chromium ends what it has asked for when interfaces of the host change, as other tests have them
+// do (net::ERR_NETWORK_CHANGED).
 func (w *workers) portal(t *testing.T) {
 	said := w.kqueen("up")
 	link := setupLink.FindStringSubmatch(said.stderr)
