@@ -16,8 +16,8 @@ import {
 import FilterIcon from '@patternfly/react-icons/dist/esm/icons/filter-icon'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
-import { api, ok } from '../../api/client'
 import type { Cluster } from '../../api/objects'
+import { clusterSummary } from '../../api/summary'
 import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
 import { chipsOf, type Filter, filters, withoutFilters } from '../../logic/clusterfilters'
@@ -116,7 +116,7 @@ function useChoices(filter: Filter, open: boolean) {
   const [{ org }] = useUrlState()
   const counts = useQuery({
     queryKey: ['clusters', 'summary', org],
-    queryFn: () => ok(api.GET('/api/v1/summaries/clusters', { params: { query: { organization: org } } })),
+    queryFn: () => clusterSummary(org),
     enabled: open && !!filter.counted,
   })
   if (!filter.counted) return filter.choices ?? []

@@ -4,10 +4,10 @@ import ExclamationCircleIcon from '@patternfly/react-icons/dist/esm/icons/exclam
 import QuestionCircleIcon from '@patternfly/react-icons/dist/esm/icons/question-circle-icon'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
+import type { ClusterSummary, Counts } from '../../api/summary'
 import type { Search } from '../../app/urlstate'
 import { count } from '../../logic/quantity'
 import { ProblemAlert } from '../../ui/problem'
-import type { ClusterSummary, Counts } from './summary'
 
 /** How many values a card shows. */
 const shown = 6

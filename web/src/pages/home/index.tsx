@@ -10,8 +10,8 @@ import { Attention } from './attention'
 import { Capacity } from './capacity'
 import { Counted } from './counted'
 import './home.css'
+import { clusterSummary } from '../../api/summary'
 import { Alone, First, Start } from './start'
-import { clusterSummary } from './summary'
 
 export default function Page() {
   const me = useMe()

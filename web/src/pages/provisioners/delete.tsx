@@ -3,7 +3,7 @@ import type { Provisioner } from '../../api/objects'
 import { count } from '../../logic/quantity'
 import { Confirm } from '../../ui/confirm'
 import { useTell } from '../../ui/toasts'
-import { clustersQuery, deleteProvisioner, looked } from './requests'
+import { clustersQuery, deleteProvisioner } from './requests'
 
 interface Props {
   provisioner: Provisioner
@@ -44,9 +44,7 @@ export function DeleteProvisioner({ provisioner, close, done }: Props) {
       {clusters.data && names.length === 0 && clusters.data.isAll && (
         <p>No cluster depends on it, so it goes at once.</p>
       )}
-      {clusters.data && !clusters.data.isAll && (
-        <p>There may be more: only the first {looked} clusters of the organization were looked at.</p>
-      )}
+      {clusters.data && !clusters.data.isAll && <p>There are more: see the list of clusters, by this provisioner.</p>}
       {clusters.isError && <p>It could not be found out which clusters depend on it. It stays until they are gone.</p>}
       <br />
     </Confirm>

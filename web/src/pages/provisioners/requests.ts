@@ -49,20 +49,17 @@ export function removeCredentials(path: Path) {
   return ok(api.DELETE(credentials, { params: { path } }))
 }
 
-/** How many clusters are looked at for those of a provisioner. The API does not list by it. */
-export const looked = 100
+/** How many clusters of a provisioner are named. */
+const named = 100
 
-/** clustersQuery are the clusters of an organization that a provisioner made, among the first hundred of the organization. */
+/** clustersQuery are the first clusters of an organization that a provisioner made: the organization's own, or a shared one of that name. */
 export const clustersQuery = (path: Path, isShared: boolean) => ({
   queryKey: ['clusters', 'of-provisioner', path.organization, path.provisioner, isShared],
   queryFn: async () => {
-    const params = { path: { organization: path.organization }, query: { limit: looked } }
+    const params = { path: { organization: path.organization }, query: { provisioner: path.provisioner, limit: named } }
     const list = await ok(api.GET('/api/v1/organizations/{organization}/clusters', { params }))
     const names = list.items
-      .filter((c) => {
-        const ref = c.spec?.provisionerRef
-        return ref?.name === path.provisioner && (ref.namespace === 'kqueen-system') === isShared
-      })
+      .filter((c) => (c.spec?.provisionerRef?.namespace === 'kqueen-system') === isShared)
       .map((c) => c.name)
     return { names, isAll: !list.cursor }
   },

@@ -1,4 +1,4 @@
-import { api, ok, type Schemas } from '../../api/client'
+import { api, ok, type Schemas } from './client'
 
 export type ClusterSummary = Schemas['ClusterSummary']
 export type Counts = Schemas['Counts']
