@@ -1,0 +1,53 @@
+package datastore
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Entry is one key of a keyspace and its value. Key is without the keyspace's prefix, such as "registry/pods/default/web".
+type Entry struct {
+	Key   string
+	Value []byte
+}
+
+// streamTimeout bounds the reading of a whole keyspace by [Store.Entries], between whose entries its caller may write.
+const streamTimeout = 10 * time.Minute
+
+// Entries reads a whole keyspace, of one revision, in the order of its keys, which are unique. Keys with a lease, such as Events,
+// are left out: they expire by themselves. revision is set when the last entry was read, and says of which revision they are. The
+// first error is the last of the sequence. A keyspace that changes so much meanwhile that the revision is compacted is an error.
+func (s *Store) Entries(ctx context.Context, k Keyspace, revision *int64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if err := k.check(); err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, streamTimeout)
+		defer cancel()
+		pieces, err := s.client.GetStream(ctx, k.Prefix(), clientv3.WithRange(k.end()))
+		if err != nil {
+			yield(Entry{}, fmt.Errorf("read %s: %w", k.Prefix(), err))
+			return
+		}
+		for piece := range pieces {
+			if err := piece.Err(); err != nil {
+				yield(Entry{}, fmt.Errorf("read %s: %w", k.Prefix(), err))
+				return
+			}
+			for _, kv := range piece.Kvs {
+				if kv.Lease == 0 && !yield(Entry{strings.TrimPrefix(string(kv.Key), k.Prefix()), kv.Value}, nil) {
+					return
+				}
+			}
+			if piece.Header != nil && revision != nil {
+				*revision = piece.Header.Revision
+			}
+		}
+	}
+}
