@@ -90,12 +90,15 @@ const importTable = `
 	PLAIN < clusters/listing;
 	clusters/listing < clusters/topology, clusters/usage;
 	API, clusters/inventory, clusters/listing < clusters/collector;
+	# Backups are kept in a format that knows nothing of what is in them.
+	PLAIN < clusters/archive;
 
 	# The agent runs in clusters of others: it knows no more than it needs there.
 	api/rest, clusters/tunnel, tenancy/access/token < agent < cmd/kqueen-agent;
 
 	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
 	# those, so that a new one changes no reconciler.
+	MECHANISMS, clusters/archive < clusters/backup;
 	MECHANISMS, clusters/provision < clusters/cluster, hosting/controlplane, workers/nodepool, workers/machinecontroller;
 	MECHANISMS, platform/admission < tenancy/organization;
 	MECHANISMS, tenancy/access/oidc < tenancy/identityprovider;
@@ -129,7 +132,7 @@ const importTable = `
 	server/site, server/kubeapi, server/clusterapi, server/objects, server/catalogue, server/fleet, server/secrets, server/agents, server/auditlog, server/pages, server/portal, web < server;
 
 	# The one place that wires, and the command line above it.
-	clusters/cluster, clusters/provision/all, clusters/collector, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
+	clusters/backup, clusters/cluster, clusters/provision/all, clusters/collector, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
 
 	# The command line. What commands share knows no kind of object; commands meet in the root command alone.
@@ -141,7 +144,7 @@ const importTable = `
 	cli/kinds, platform/kube < cli/clusteraccess;
 	cli/progress < cli/verbs;
 	cli/verbs, cli/describe, cli/clusteraccess < COMMANDS;
-	COMMANDS < cli/client/activity, cli/client/addon, cli/client/audit, cli/client/inventory, cli/client/organization, cli/client/provisioner, cli/client/release;
+	COMMANDS < cli/client/activity, cli/client/addon, cli/client/audit, cli/client/backup, cli/client/inventory, cli/client/organization, cli/client/provisioner, cli/client/release;
 	COMMANDS, tenancy/access/token < cli/client/access;
 	COMMANDS, hosting/pki, clusters/manifests < cli/client/cluster;
 	COMMANDS, workers/machine < cli/client/nodes;
@@ -149,7 +152,7 @@ const importTable = `
 	cli/console, PLAIN < cli/daemon;
 	cli/here, cli/daemon, cli/command, cli/clusteraccess, engine/standalone, platform/logfile, platform/redact < cli/host;
 	cli/here, cli/daemon, cli/command, cli/progress, workers/join < cli/node;
-	cli/client/access, cli/client/activity, cli/client/addon, cli/client/audit, cli/client/cluster, cli/client/inventory, cli/client/nodes, cli/client/organization,
+	cli/client/access, cli/client/activity, cli/client/addon, cli/client/audit, cli/client/backup, cli/client/cluster, cli/client/inventory, cli/client/nodes, cli/client/organization,
 	cli/client/provisioner, cli/client/release, cli/host, cli/node < cli < cmd/kqueen;
 
 	# Programs for developers.

@@ -59,6 +59,9 @@ func Kinds() []Kind {
 		{"NodePool", "nodepools", ScopeOrganization, all, "Nodes of a cluster that are alike."},
 		{"Machine", "machines", ScopeOrganization, []Verb{VerbUpdate, VerbReplace, VerbDelete}, "One node of a cluster, from its creation to its removal."},
 		{"IdentityProvider", "identityproviders", ScopeInstallation, all, "An OpenID Connect provider by which users sign in."},
+		{"BackupStore", "backupstores", ScopeInstallation, all, "Where backups are kept."},
+		{"Backup", "backups", ScopeOrganization, []Verb{VerbCreate, VerbDelete}, "The state of a cluster's Kubernetes API at one moment."},
+		{"Restore", "restores", ScopeOrganization, []Verb{VerbCreate, VerbDelete}, "Brings a cluster back to the state of a backup."},
 		{"ControlPlane", "controlplanes", ScopeOrganization, nil, "What KQueen runs of a cluster that it hosts."},
 	}
 }

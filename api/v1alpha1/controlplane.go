@@ -53,6 +53,8 @@ const (
 	ReasonComponentsStarting = "ComponentsStarting"
 	// ReasonComponentsFailing: a component ended or does not answer; the message has its last words.
 	ReasonComponentsFailing = "ComponentsFailing"
+	// ReasonComponentsStopped: the components stand still for what spec.stoppedFor names, such as a Restore.
+	ReasonComponentsStopped = "ComponentsStopped"
 	// ReasonComponentsRemaining: processes or files of the components are still there.
 	ReasonComponentsRemaining = "ComponentsRemaining"
 	// ReasonInitialized: the controllers have begun their work.
@@ -139,6 +141,11 @@ type ControlPlaneSpec struct {
 	// +kubebuilder:default=Metadata
 	// +kubebuilder:validation:Enum=None;Metadata;RequestResponse
 	AuditLog string `json:"auditLog,omitempty"`
+	// StoppedFor is the UID of what the components stand still for, such as a Restore; the keyspace, the keys and the ports stay. They
+	// run when it is absent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	StoppedFor string `json:"stoppedFor,omitempty"`
 }
 
 // ControlPlaneSize is a size of control planes.
@@ -168,6 +175,9 @@ type ControlPlaneStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Components []ComponentStatus `json:"components,omitempty"`
+	// StoppedFor is spec.stoppedFor once no component runs any more.
+	// +optional
+	StoppedFor string `json:"stoppedFor,omitempty"`
 	// Confinement says what keeps the components from the host and from other control planes: "complete" for a user, a view
 	// of files, no capabilities, a filter of system calls and limits of their own, or what of that is missing and why.
 	// +optional

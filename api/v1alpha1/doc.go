@@ -34,6 +34,9 @@ func AddToScheme(s *runtime.Scheme) error {
 		&DataStore{}, &DataStoreList{},
 		&Release{}, &ReleaseList{},
 		&IdentityProvider{}, &IdentityProviderList{},
+		&BackupStore{}, &BackupStoreList{},
+		&Backup{}, &BackupList{},
+		&Restore{}, &RestoreList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

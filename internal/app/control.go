@@ -27,6 +27,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/backup"
 	"kqueen.io/kqueen/internal/clusters/cluster"
 	"kqueen.io/kqueen/internal/clusters/connection"
 	"kqueen.io/kqueen/internal/clusters/provision"
@@ -65,7 +66,7 @@ func (a *App) control(ctx context.Context, plane *engine.Plane, installed []rele
 		return err
 	}
 	err = stage.Run(ctx, a.Report, "Kinds and first objects", func(ctx context.Context) error {
-		return engine.Install(ctx, direct, plane.Store, installed)
+		return engine.Install(ctx, direct, plane.Store, installed, filepath.Join(a.Dir, backupsDir))
 	})
 	if err != nil {
 		return err
@@ -272,13 +273,17 @@ func (a *App) addReconcilers(
 		return nil, err
 	}
 	d.ended = endings.Of
+	stores := controlplane.NewDataStores(mgr.GetClient(), mgr.GetAPIReader())
 	planes, err := controlplane.Setup(ctx, mgr, controlplane.Config{
 		Gates: gates, Releases: release.NewStore(a.Releases), Runner: a.planes(), Ask: kube.Ask,
 		Domain: a.Domain, GatewayAddress: a.gatewayAddress(), AdvertiseAddress: advertiseAddress(a.Listen),
 		EgressAllowed: a.EgressAllowed, EgressClosed: []netip.Prefix{a.MachineNetwork},
 		Issuer: d.trust(), Ended: endings.Of, Tenants: kube.NewRemotes(mgr.GetAPIReader(), mgr.GetScheme(), a.Version),
-	}, controlplane.Watches{Components: a.notices.controlPlanes, Credentials: a.notices.credentials}, a.Log)
+	}, stores, controlplane.Watches{Components: a.notices.controlPlanes, Credentials: a.notices.credentials}, a.Log)
 	if err != nil {
+		return nil, err
+	}
+	if err := backup.Setup(ctx, mgr, backups(stores)); err != nil {
 		return nil, err
 	}
 	front := a.routes(mgr.GetClient())

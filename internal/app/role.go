@@ -7,6 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/backup"
 	"kqueen.io/kqueen/internal/clusters/cluster"
 	"kqueen.io/kqueen/internal/clusters/collector"
 	"kqueen.io/kqueen/internal/clusters/provision/hosted"
@@ -25,7 +26,7 @@ import (
 // deploy/clusterrole.yaml.
 func ClusterRole() *rbacv1.ClusterRole {
 	return operator.Role("kqueen",
-		engine.Rules(), admission.Rules(), cluster.Rules(), hosted.Rules(), controlplane.Rules(), gateway.Rules(), collector.Rules(),
+		engine.Rules(), admission.Rules(), backup.Rules(), cluster.Rules(), hosted.Rules(), controlplane.Rules(), gateway.Rules(), collector.Rules(),
 		organization.Rules(), identityprovider.Rules(), nodepool.Rules(), machinecontroller.Rules(), serverRules(),
 	)
 }

@@ -18,6 +18,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/client/activity"
 	"kqueen.io/kqueen/internal/cli/client/addon"
 	"kqueen.io/kqueen/internal/cli/client/audit"
+	"kqueen.io/kqueen/internal/cli/client/backup"
 	"kqueen.io/kqueen/internal/cli/client/cluster"
 	"kqueen.io/kqueen/internal/cli/client/inventory"
 	"kqueen.io/kqueen/internal/cli/client/nodes"
@@ -90,7 +91,7 @@ Start it on this machine with "kqueen up", and create a cluster with
 	machines.AddCommand(node.Commands(e)...)
 	releases.AddCommand(host.ReleaseCommands(e)...)
 	user.AddCommand(host.UserCommands(e)...)
-	root.AddCommand(clusters, nodes.NewNodePoolCommand(e), machines, releases, provisioner.NewCommand(e), addon.NewCommand(e), newVersionCommand(e), newExitCodesTopic())
+	root.AddCommand(clusters, nodes.NewNodePoolCommand(e), machines, releases, provisioner.NewCommand(e), addon.NewCommand(e), backup.NewCommand(e), backup.NewRestoreCommand(e), backup.NewStoreCommand(e), newVersionCommand(e), newExitCodesTopic())
 	root.AddCommand(organization.NewCommand(e), organization.NewMemberCommand(e), access.NewServiceAccountCommand(e), cluster.NewControlPlaneCommand(e),
 		activity.NewEventCommand(e), activity.NewOperationCommand(e), inventory.NewCommand(e))
 	root.AddCommand(access.NewLoginCommand(e, func(ctx context.Context) (string, string) { return here.Installation(ctx, e) }), access.NewLogoutCommand(e), access.NewWhoamiCommand(e), access.NewContextCommand(e),

@@ -153,7 +153,8 @@ func dryRun(trial bool) []string {
 // converted are the resources of which objects are converted, or a subresource of them.
 func converted(subresource string) []string {
 	resources := []string{
-		"clusters", "controlplanes", "datastores", "identityproviders", "machines", "nodepools", "organizations", "provisioners", "releases",
+		"backups", "backupstores", "clusters", "controlplanes", "datastores", "identityproviders", "machines", "nodepools", "organizations", "provisioners", "releases",
+		"restores",
 	}
 	for i := range resources {
 		resources[i] += subresource

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,11 +29,11 @@ const StoreName = "default"
 const installedMarker = "installed"
 
 // Install installs KQueen's kinds, waits until the API server serves them, and creates the first objects.
-func Install(ctx context.Context, c client.WithWatch, store *Store, installed []release.Binaries) error {
+func Install(ctx context.Context, c client.WithWatch, store *Store, installed []release.Binaries, backups string) error {
 	if err := installKinds(ctx, c); err != nil {
 		return err
 	}
-	return installObjects(ctx, c, store, installed)
+	return installObjects(ctx, c, store, installed, backups)
 }
 
 // installKinds installs the custom resource definitions and waits until all are served. Objects of before are converted.
@@ -110,8 +111,8 @@ func established(ctx context.Context, c client.WithWatch, name string) error {
 }
 
 // installObjects makes what every installation has: the namespace of the system, the roles, the engine's data store, a
-// Release for each version on disk, and, the first time only, a provisioner and an organization.
-func installObjects(ctx context.Context, c client.Client, store *Store, binaries []release.Binaries) error {
+// Release for each version on disk, and, the first time only, provisioners, an organization and a store of backups in the folder backups.
+func installObjects(ctx context.Context, c client.Client, store *Store, binaries []release.Binaries, backups string) error {
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace}}
 	if err := ensure(ctx, c, system); err != nil {
 		return err
@@ -131,7 +132,7 @@ func installObjects(ctx context.Context, c client.Client, store *Store, binaries
 			return err
 		}
 	}
-	return installOnce(ctx, c)
+	return installOnce(ctx, c, backups)
 }
 
 // InstallStore creates the engine's data store and its credentials, or brings them up to date.
@@ -150,11 +151,11 @@ func InstallStore(ctx context.Context, c client.Client, store *Store) error {
 	return replace(ctx, c, ds)
 }
 
-func installOnce(ctx context.Context, c client.Client) error {
+func installOnce(ctx context.Context, c client.Client, backups string) error {
 	marker := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: installedMarker}}
 	err := c.Get(ctx, client.ObjectKeyFromObject(marker), marker)
 	if err == nil {
-		return installImported(ctx, c, marker)
+		return installLater(ctx, c, marker, backups)
 	}
 	if !apierrors.IsNotFound(err) {
 		return err
@@ -170,24 +171,42 @@ func installOnce(ctx context.Context, c client.Client) error {
 			return err
 		}
 	}
-	return installImported(ctx, c, marker)
+	return installLater(ctx, c, marker, backups)
 }
 
-// importedMarked is in the marker's data once the provisioner of adopted clusters was installed, which installations of before had not.
-const importedMarked = "imported"
+// later are first objects that installations of before had not. The marker says under the mark of each that it was created: one that an
+// administrator has deleted stays away.
+type later struct {
+	mark   string
+	object client.Object
+}
 
-// installImported creates the provisioner of adopted clusters, once.
-func installImported(ctx context.Context, c client.Client, marker *corev1.ConfigMap) error {
-	if marker.Data[importedMarked] != "" {
-		return nil
-	}
+func laterObjects(backups string) []later {
 	imported := &v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "imported"}}
 	imported.Spec.Driver = "imported"
-	if err := ensure(ctx, c, imported); err != nil {
-		return err
+	store := &v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	store.Spec.Directory = backups
+	return []later{{"imported", imported}, {"backups", store}}
+}
+
+func installLater(ctx context.Context, c client.Client, marker *corev1.ConfigMap, backups string) error {
+	data := maps.Clone(marker.Data)
+	for _, l := range laterObjects(backups) {
+		if data[l.mark] != "" {
+			continue
+		}
+		if err := ensure(ctx, c, l.object); err != nil {
+			return err
+		}
+		if data == nil {
+			data = map[string]string{}
+		}
+		data[l.mark] = "true"
 	}
-	marked := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: marker.Namespace, Name: marker.Name}, Data: map[string]string{importedMarked: "true"}}
-	return replace(ctx, c, marked)
+	if maps.Equal(data, marker.Data) {
+		return nil
+	}
+	return replace(ctx, c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: marker.Namespace, Name: marker.Name}, Data: data})
 }
 
 // ensure creates an object that is not there.
@@ -223,7 +242,7 @@ func Rules() []rbacv1.PolicyRule {
 		operator.Rule(admissionv1.GroupName, []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}, "get", "create", "update"),
 		operator.Rule(rbacv1.GroupName, []string{"roles", "clusterroles"}, "get", "create", "update", "bind", "escalate"),
 		operator.Rule(rbacv1.GroupName, []string{"rolebindings", "clusterrolebindings"}, "get", "create", "update", "delete"),
-		operator.Rule(v1alpha1.GroupVersion.Group, []string{"datastores", "organizations", "provisioners", "releases"}, "create"),
+		operator.Rule(v1alpha1.GroupVersion.Group, []string{"backupstores", "datastores", "organizations", "provisioners", "releases"}, "create"),
 		operator.Rule(v1alpha1.GroupVersion.Group, converted(""), "get", "list", "update"),
 		operator.Rule(v1alpha1.GroupVersion.Group, converted("/status"), "update"),
 		operator.Rule("", []string{"namespaces"}, "create"),

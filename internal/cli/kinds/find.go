@@ -20,6 +20,10 @@ func ClusterOf(object client.Object) string {
 		return o.Spec.ClusterName
 	case *v1alpha1.Machine:
 		return o.Spec.ClusterName
+	case *v1alpha1.Backup:
+		return o.Spec.ClusterName
+	case *v1alpha1.Restore:
+		return o.Status.ClusterName
 	}
 	return object.GetName()
 }

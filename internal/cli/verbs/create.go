@@ -230,6 +230,10 @@ func gist(object client.Object) string {
 		return " with Kubernetes " + o.Spec.Version
 	case *v1alpha1.NodePool:
 		return fmt.Sprintf(" with %s in cluster %s", kinds.Nodes(o.Spec.Replicas), o.Spec.ClusterName)
+	case *v1alpha1.Backup:
+		return " of cluster " + o.Spec.ClusterName
+	case *v1alpha1.Restore:
+		return " from backup " + o.Spec.BackupName
 	}
 	return ""
 }
@@ -285,6 +289,14 @@ func nextFor(e *connection.Env, object client.Object) string {
 		return "kqueen cluster create NAME --org " + object.GetName()
 	case kinds.Provisioner:
 		return e.Command("cluster create NAME --provisioner " + object.GetName() + " --provisioner-namespace " + object.GetNamespace())
+	}
+	switch o := object.(type) {
+	case *v1alpha1.BackupStore:
+		return e.Command("backup create NAME --cluster CLUSTER --store " + o.Name)
+	case *v1alpha1.Backup:
+		return e.Command("restore create NAME --compare-only --backup " + o.Name)
+	case *v1alpha1.Restore:
+		return e.Command("restore describe " + o.Name)
 	}
 	return e.Command("cluster connect " + kinds.ClusterOf(object))
 }

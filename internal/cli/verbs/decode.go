@@ -138,6 +138,12 @@ func decodeObject(n *kinds.Kind, data []byte, kind metav1.TypeMeta) (client.Obje
 		o.Status = v1alpha1.OrganizationStatus{}
 	case *v1alpha1.Provisioner:
 		o.Status = v1alpha1.ProvisionerStatus{}
+	case *v1alpha1.BackupStore:
+		o.Status = v1alpha1.BackupStoreStatus{}
+	case *v1alpha1.Backup:
+		o.Status = v1alpha1.BackupStatus{}
+	case *v1alpha1.Restore:
+		o.Status = v1alpha1.RestoreStatus{}
 	}
 	return object, nil
 }

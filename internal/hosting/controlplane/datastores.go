@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -27,12 +28,15 @@ type CredentialsError struct{ Problem string }
 
 func (e *CredentialsError) Error() string { return e.Problem }
 
-// Keyspaces are what a control plane needs of a data store. *datastore.Store offers it.
+// Keyspaces are what control planes, and backups of them, need of a data store. *datastore.Store offers it.
 type Keyspaces interface {
 	Ensure(ctx context.Context, k datastore.Keyspace) error
 	Remove(ctx context.Context, k datastore.Keyspace) error
 	Health(ctx context.Context) (datastore.Health, error)
 	Maintain(ctx context.Context) (datastore.Maintenance, error)
+	Entries(ctx context.Context, k datastore.Keyspace, revision *int64) iter.Seq2[datastore.Entry, error]
+	Compare(ctx context.Context, k datastore.Keyspace, want iter.Seq2[datastore.Entry, error], keep func(string) bool, tell func(datastore.Change)) error
+	Bring(ctx context.Context, k datastore.Keyspace, want iter.Seq2[datastore.Entry, error], keep func(string) bool, tell func(datastore.Change)) error
 }
 
 // Store is an open data store.

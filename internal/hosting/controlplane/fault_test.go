@@ -210,6 +210,25 @@ func (p *plane) upgrade() operatortest.Act {
 	}
 }
 
+// stop has the components stand still, and start lets them run again.
+func (p *plane) stop() operatortest.Act { return p.standStill("a-restore") }
+
+func (p *plane) start() operatortest.Act { return p.standStill("") }
+
+func (p *plane) standStill(stoppedFor string) operatortest.Act {
+	return operatortest.Act{
+		Do: func(ctx context.Context) error {
+			return p.client.Patch(ctx, &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.key.Namespace, Name: p.key.Name}},
+				client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"stoppedFor":%q}}`, stoppedFor)))
+		},
+		Done: func(ctx context.Context) (bool, error) {
+			cp, err := p.get(ctx)
+			done := err == nil && cp.Status.StoppedFor == stoppedFor && cp.Status.ObservedGeneration == cp.Generation
+			return done && (ready(cp) || stoppedFor != ""), err
+		},
+	}
+}
+
 // renewal lets most of a year pass.
 func (p *plane) renewal() operatortest.Act {
 	return operatortest.Act{
@@ -234,12 +253,40 @@ func TestControlPlaneUnderFaults(t *testing.T) {
 		},
 		"Upgrade":        func(t *testing.T, p *plane) operatortest.World { return operatortest.After(t, p.world(), p.upgrade()) },
 		"Renew":          func(t *testing.T, p *plane) operatortest.World { return operatortest.After(t, p.world(), p.renewal()) },
+		"Stop":           func(t *testing.T, p *plane) operatortest.World { return operatortest.After(t, p.world(), p.stop()) },
+		"StopAndStart": func(t *testing.T, p *plane) operatortest.World {
+			return operatortest.After(t, operatortest.After(t, p.world(), p.stop()), p.start())
+		},
 		"DeleteHalfMade": func(_ *testing.T, p *plane) operatortest.World { w := p.world(); w.Then = p.deletion(); return w },
 	}
 	for name, world := range tests {
 		t.Run(name, func(t *testing.T) {
 			operatortest.Run(t, func(t *testing.T) operatortest.World { return world(t, newPlane(t)) })
 		})
+	}
+}
+
+// TestStopped: a control plane that stands still runs nothing, keeps its keyspace and its port, and has the same port when it runs again.
+func TestStopped(t *testing.T) {
+	p := newPlane(t)
+	made := p.world()
+	operatortest.Converge(t, made)
+	before, err := p.get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := operatortest.After(t, made, p.stop())
+	operatortest.Converge(t, stopped)
+	if len(p.workloads[p.uid].Components) != 0 || len(p.keyspaces) != 1 || len(p.gate) != 1 {
+		t.Errorf("%d programs, %d keyspaces, %d tenants of the gate", len(p.workloads[p.uid].Components), len(p.keyspaces), len(p.gate))
+	}
+	operatortest.Converge(t, operatortest.After(t, stopped, p.start()))
+	after, err := p.get(t.Context())
+	if err != nil || len(p.workloads[p.uid].Components) != 3 {
+		t.Fatalf("%d programs: %v", len(p.workloads[p.uid].Components), err)
+	}
+	if diff := cmp.Diff(before.Status.Endpoint, after.Status.Endpoint); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"net/netip"
@@ -231,6 +232,19 @@ func (k keyspaceLines) Remove(_ context.Context, space datastore.Keyspace) error
 		delete(k.keyspaces, space)
 		return nil
 	})
+}
+
+// No control plane reads or writes keyspaces itself.
+func (keyspaceLines) Entries(context.Context, datastore.Keyspace, *int64) iter.Seq2[datastore.Entry, error] {
+	return func(func(datastore.Entry, error) bool) {}
+}
+
+func (keyspaceLines) Compare(context.Context, datastore.Keyspace, iter.Seq2[datastore.Entry, error], func(string) bool, func(datastore.Change)) error {
+	return nil
+}
+
+func (keyspaceLines) Bring(context.Context, datastore.Keyspace, iter.Seq2[datastore.Entry, error], func(string) bool, func(datastore.Change)) error {
+	return nil
 }
 
 func (k keyspaceLines) Maintain(context.Context) (datastore.Maintenance, error) {

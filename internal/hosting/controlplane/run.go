@@ -35,6 +35,10 @@ func (r *reconciler) ensureComponents(ctx context.Context, cp *v1alpha1.ControlP
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, err)
 	}
+	stopped := cp.Spec.StoppedFor
+	if stopped != "" {
+		workload.Components = nil // ports and files stay
+	}
 	if err := r.Runner.Apply(ctx, workload); err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, fmt.Errorf("start components: %w", err))
 	}
@@ -43,10 +47,24 @@ func (r *reconciler) ensureComponents(ctx context.Context, cp *v1alpha1.ControlP
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, fmt.Errorf("look at components: %w", err))
 	}
 	cp.Status.Components, cp.Status.Confinement = componentsOf(status), status.Confinement
+	if stopped != "" {
+		return standStill(cp, len(status.Components))
+	}
+	cp.Status.StoppedFor = ""
 	if status.Ready() {
 		cp.Status.Version = cp.Spec.Version
 	}
 	return judge(status)
+}
+
+// standStill says in the status that nothing runs any more, once that is so.
+func standStill(cp *v1alpha1.ControlPlane, running int) operator.Outcome {
+	if running > 0 {
+		cp.Status.StoppedFor = ""
+		return operator.Wait(v1alpha1.ReasonComponentsStopped, "the components are being stopped", time.Second)
+	}
+	cp.Status.StoppedFor = cp.Spec.StoppedFor
+	return operator.Wait(v1alpha1.ReasonComponentsStopped, "the components stand still for a restore; see: kqueen restore list", componentsCheck)
 }
 
 // refuse says why the wanted version cannot be run, or nil.

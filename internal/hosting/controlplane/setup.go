@@ -32,11 +32,10 @@ type Watches struct {
 }
 
 // Setup adds the reconcilers of ControlPlane, DataStore and Release, and the Meter, to mgr. Of c it fills in Client,
-// Secrets, Stores, Sizes, Recorder and Now. Downloads of releases end with ctx. What it returns tells when a control
+// Secrets, Stores (which are stores), Sizes, Recorder and Now. Downloads of releases end with ctx. What it returns tells when a control
 // plane was looked at for the first time in this life of the program.
-func Setup(ctx context.Context, mgr ctrl.Manager, c Config, from Watches, log *slog.Logger) (*operator.FirstLooks, error) {
+func Setup(ctx context.Context, mgr ctrl.Manager, c Config, stores *DataStores, from Watches, log *slog.Logger) (*operator.FirstLooks, error) {
 	c.Client, c.Secrets, c.Recorder, c.Now = mgr.GetClient(), mgr.GetAPIReader(), operator.Recorder(mgr), time.Now
-	stores := NewDataStores(c.Client, c.Secrets)
 	meter := NewMeter(c.Client, c.Gates, func(uid types.UID) { from.Components.Send(string(uid)) }, log, c.Now)
 	c.Stores, c.Sizes = stores, meter
 	if err := mgr.Add(manager.RunnableFunc(meter.Run)); err != nil {

@@ -28,6 +28,9 @@ func kinds() []kind {
 		"NodePool":         typed[v1alpha1.NodePool, v1alpha1.NodePoolList](),
 		"Machine":          typed[v1alpha1.Machine, v1alpha1.MachineList](),
 		"IdentityProvider": typed[v1alpha1.IdentityProvider, v1alpha1.IdentityProviderList](),
+		"BackupStore":      typed[v1alpha1.BackupStore, v1alpha1.BackupStoreList](),
+		"Backup":           typed[v1alpha1.Backup, v1alpha1.BackupList](),
+		"Restore":          typed[v1alpha1.Restore, v1alpha1.RestoreList](),
 		"ControlPlane":     typed[v1alpha1.ControlPlane, v1alpha1.ControlPlaneList](),
 	}
 	var all []kind

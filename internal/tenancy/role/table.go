@@ -39,6 +39,10 @@ func Rights() []Right {
 			},
 		},
 		{
+			What: "see backups of its clusters, and what was restored", From: v1alpha1.RoleViewer,
+			Rules: []rbacv1.PolicyRule{ours(read, "backups", "restores")},
+		},
+		{
 			What: "see the organization: its members, quota and use", From: v1alpha1.RoleViewer, Organization: true,
 			Rules: []rbacv1.PolicyRule{ours([]string{"get"}, "organizations")},
 		},
@@ -55,6 +59,10 @@ func Rights() []Right {
 				ours([]string{"get", "update", "patch"}, "nodepools/scale"),
 				ours([]string{"update", "patch", "delete"}, "machines"),
 			},
+		},
+		{
+			What: "back up clusters, restore them, and delete backups", From: v1alpha1.RoleOperator,
+			Rules: []rbacv1.PolicyRule{ours(change, "backups", "restores")},
 		},
 		{What: "administer its clusters (role cluster-admin)", From: v1alpha1.RoleOperator, Rules: access(v1alpha1.AccessClusterAdmin)},
 		{

@@ -1,0 +1,181 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/describe"
+	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
+	"kqueen.io/kqueen/internal/cli/verbs"
+)
+
+// NewRestoreCommand returns `restore` and what is under it.
+func NewRestoreCommand(e *connection.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "restore",
+		Aliases: []string{"restores", "rst"},
+		Short:   "Bring clusters back to the state of a backup",
+		Long: `Bring clusters back to the state of a backup, or see what that would change. What the
+cluster was before is backed up first, so that a restore can be undone by another one.`,
+		Example: `  kqueen restore create see --backup monday --compare-only --wait
+  kqueen restore create back-to-monday --backup monday --wait`,
+	}
+	command.Group(cmd)
+	cmd.AddCommand(newCreateRestoreCommand(e), verbs.ListCommand(e, kinds.Restore), verbs.GetCommand(e, kinds.Restore), newDescribeRestoreCommand(e),
+		verbs.WaitCommand(e, kinds.Restore, v1alpha1.ConditionBackupWhole, v1alpha1.ConditionControlPlaneStopped, v1alpha1.ConditionStateSaved,
+			v1alpha1.ConditionStateWritten, v1alpha1.ConditionServing), newDeleteRestoreCommand(e))
+	return cmd
+}
+
+// newCreateRestoreCommand returns `restore create`.
+func newCreateRestoreCommand(e *connection.Env) *cobra.Command {
+	c := &verbs.Creation{Env: e, Kind: kinds.Restore}
+	restore, sure := &v1alpha1.Restore{}, false
+	c.FromFlags = func(ctx context.Context, connected *objects.Client, _ error, name string) ([]client.Object, error) {
+		restore.ObjectMeta = metav1.ObjectMeta{Name: name}
+		if c.DryRun == verbs.DryRunClient {
+			return []client.Object{restore}, nil
+		}
+		_, err := kinds.Find(ctx, e, connected, kinds.Backup, restore.Spec.BackupName)
+		if objects.IsForbidden(err) { // the server judges the rest
+			err = nil
+		}
+		return []client.Object{restore}, err
+	}
+	cmd := &cobra.Command{
+		Use:   "create [NAME]",
+		Short: "Restore a cluster in place, or compare it with a backup",
+		Long: `Restore the cluster that a backup was taken of, in place. Its API server does not answer
+meanwhile. What was written since the backup is lost, but for the backup of the state
+before that the restore makes. Nodes, Events and volumes stay as they are.
+
+With --compare-only nothing is changed and nothing stopped: "restore describe" shows
+what a restore would change.
+
+You are asked first; without a terminal, --yes is required.`,
+		Example: `  kqueen restore create see --backup monday --compare-only --wait
+  kqueen restore create back-to-monday --backup monday --yes --wait`,
+		Args:              command.Names(0, 1),
+		ValidArgsFunction: command.NoCompletion,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.Check(cmd, args); err != nil {
+				return err
+			}
+			if c.File == "" && restore.Spec.BackupName == "" {
+				return exit.UsageError(cmd, "name the backup with --backup")
+			}
+			if err := confirmRestore(cmd, c, restore, sure); err != nil {
+				return err
+			}
+			return c.Run(cmd.Context(), args)
+		},
+	}
+	cmd.Flags().StringVar(&restore.Spec.BackupName, "backup", "", "backup that is restored")
+	cmd.Flags().BoolVar(&restore.Spec.CompareOnly, "compare-only", false, "say what a restore would change, and change nothing")
+	cmd.Flags().BoolVarP(&sure, "yes", "y", false, "do not ask")
+	_ = cmd.RegisterFlagCompletionFunc("backup", kinds.CompleteNames(e, kinds.Backup, -1))
+	c.Excludes = []string{"backup", "compare-only"}
+	c.Register(cmd)
+	return cmd
+}
+
+// confirmRestore asks before a cluster is changed.
+func confirmRestore(cmd *cobra.Command, c *verbs.Creation, restore *v1alpha1.Restore, sure bool) error {
+	if restore.Spec.CompareOnly || c.DryRun != "none" {
+		return nil
+	}
+	what := "the backups of " + c.File
+	if c.File == "" {
+		what = "backup " + restore.Spec.BackupName
+	}
+	if err := c.Env.Confirmable(cmd, sure, "restore"); err != nil {
+		return err
+	}
+	return c.Env.Confirmed(cmd, sure, "restore", fmt.Sprintf("Restore %s? What the cluster was written since then is lost, and its API server stops meanwhile.", what))
+}
+
+// newDescribeRestoreCommand returns `restore describe`.
+func newDescribeRestoreCommand(e *connection.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:               "describe NAME",
+		Short:             "Show details of a restore, and what it changes",
+		Example:           "  kqueen restore describe back-to-monday",
+		Args:              command.Names(1, 1),
+		ValidArgsFunction: kinds.CompleteNames(e, kinds.Restore, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			c, err := e.Connect()
+			if err != nil {
+				return err
+			}
+			r, err := kinds.FindAs[*v1alpha1.Restore](ctx, e, c, kinds.Restore, args[0])
+			if err != nil {
+				return err
+			}
+			p := describeRestore(r)
+			if err := describe.Events(ctx, e, c, p, kinds.EventsOf(e, r.Name, kinds.Restore.Kind)); err != nil {
+				return err
+			}
+			return p.Print(e.Stdout)
+		},
+	}
+}
+
+func describeRestore(r *v1alpha1.Restore) *describe.Page {
+	p, status := &describe.Page{}, r.Status
+	kind := "restore"
+	if r.Spec.CompareOnly {
+		kind = "comparison: nothing is changed"
+	}
+	p.Fields("",
+		"Name", r.Name,
+		"Kind", kind,
+		"Backup", r.Spec.BackupName,
+		"Cluster", status.ClusterName,
+		"State before", status.Saved,
+		"Deleting", describe.Deleting(r),
+		"Completed", describe.Ago(status.CompletedAt),
+		"Next retry", describe.In(status.NextRetryTime),
+	)
+	if changes := status.Changes; changes != nil {
+		p.Heading("Changes")
+		p.Table([][]string{{"ADDED", "CHANGED", "REMOVED"}, {
+			fmt.Sprint(changes.Added), fmt.Sprint(changes.Changed), fmt.Sprint(changes.Removed),
+		}})
+		for _, key := range changes.First {
+			p.Block(key)
+		}
+		if more := changes.Added + changes.Changed + changes.Removed - int64(len(changes.First)); more > 0 {
+			p.Block(fmt.Sprintf("… and %d more", more))
+		}
+	}
+	describe.Conditions(p, status.Status)
+	return p
+}
+
+// newDeleteRestoreCommand returns `restore delete`.
+func newDeleteRestoreCommand(e *connection.Env) *cobra.Command {
+	d := &verbs.Deletion{Env: e, Kind: kinds.Restore, Content: "records"}
+	cmd := &cobra.Command{
+		Use:     "delete NAME...",
+		Aliases: []string{"rm"},
+		Short:   "Delete restores, and take back those that have not ended",
+		Long: `Delete restores. The record of one that has ended goes, and its cluster stays as it is.
+One that has not ended is taken back: the cluster is as it was before, and starts.
+
+You are asked first; without a terminal, --yes is required.`,
+		Example: `  kqueen restore delete back-to-monday
+  kqueen restore delete back-to-monday --yes --wait=false`,
+	}
+	d.Register(cmd)
+	return cmd
+}

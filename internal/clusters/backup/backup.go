@@ -1,0 +1,262 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/archive"
+	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+const (
+	// waitCheck is the longest time between two looks at what is waited for.
+	waitCheck = 15 * time.Second
+	// verifyEvery is how old the last look at all of a backup may become.
+	verifyEvery = 7 * 24 * time.Hour
+	// verifyRetry is the time after which a backup that is not whole is read again: the disk that it was on may come back.
+	verifyRetry = time.Hour
+	// atOnce has the next run come after the status was written.
+	atOnce = time.Millisecond
+)
+
+func (r *reconcilers) forBackups() *operator.Reconciler[*v1alpha1.Backup] {
+	return operator.New(operator.Config[*v1alpha1.Backup]{
+		Client:    r.Client,
+		Recorder:  r.Recorder,
+		New:       func() *v1alpha1.Backup { return &v1alpha1.Backup{} },
+		Finalizer: v1alpha1.GroupVersion.Group + "/backup",
+		Ready:     "the backup is whole and can be restored",
+		Phases: []operator.Phase[*v1alpha1.Backup]{
+			{Condition: v1alpha1.ConditionTaken, Ensure: r.take, Remove: r.removeBackup},
+			{Condition: v1alpha1.ConditionVerified, Ensure: r.verify},
+		},
+	})
+}
+
+// take writes the backup, once.
+func (r *reconcilers) take(ctx context.Context, b *v1alpha1.Backup) operator.Outcome {
+	if b.IsTaken() {
+		return operator.Done(v1alpha1.ReasonBackupTaken, "all of it is in store "+b.Spec.StoreName)
+	}
+	cp, refused := r.source(ctx, b)
+	if refused != nil {
+		return *refused
+	}
+	if refused := r.admit(ctx, b); refused != nil {
+		return *refused
+	}
+	if b.Status.ClusterUID == "" {
+		// Known before anything is written: by it the removal finds what was.
+		b.Status.ClusterUID, b.Status.ControlPlaneUID = string(metav1.GetControllerOf(cp).UID), string(cp.UID)
+		b.Status.Version = cp.Status.Version
+		return operator.Wait(v1alpha1.ReasonBackupRunning, "the backup is being taken", atOnce)
+	}
+	written, pending := run(r.jobs, actOf(b, "take", "the backup is being taken"), func(ctx context.Context) (archive.Written, error) {
+		return r.write(ctx, b, cp)
+	})
+	if pending != nil {
+		return *pending
+	}
+	taken := metav1.NewTime(written.TakenAt)
+	b.Status.Revision, b.Status.Objects, b.Status.Digest = written.Revision, written.Keys, written.Digest
+	b.Status.Size, b.Status.NewSize = resource.NewQuantity(written.Bytes, resource.BinarySI), resource.NewQuantity(written.NewBytes, resource.BinarySI)
+	b.Status.TakenAt, b.Status.VerifiedAt = &taken, &taken
+	return operator.Done(v1alpha1.ReasonBackupTaken, "all of it is in store "+b.Spec.StoreName)
+}
+
+func actOf(b *v1alpha1.Backup, name, message string) act {
+	return act{
+		of: string(b.UID), name: name, organization: b.Namespace, bucket: bucketOf(b),
+		running: v1alpha1.ReasonBackupRunning, message: message, failing: func(error) string { return v1alpha1.ReasonBackupFailed },
+	}
+}
+
+// bucketOf names the bucket of a backup.
+func bucketOf(b *v1alpha1.Backup) string {
+	return b.Spec.StoreName + "/" + folderOf(b.Namespace, b.Status.ClusterUID)
+}
+
+// source finds the control plane that is backed up, or says why there is none.
+func (r *reconcilers) source(ctx context.Context, b *v1alpha1.Backup) (*v1alpha1.ControlPlane, *operator.Outcome) {
+	refuse := func(o operator.Outcome) (*v1alpha1.ControlPlane, *operator.Outcome) { return nil, &o }
+	cp, err := r.controlPlaneOf(ctx, b.Namespace, b.Spec.ClusterName, b.Status.ClusterUID)
+	if err != nil {
+		return refuse(operator.Retry(v1alpha1.ReasonBackupFailed, err))
+	}
+	if cp == nil || b.Status.ControlPlaneUID != "" && string(cp.UID) != b.Status.ControlPlaneUID {
+		return refuse(operator.Stalled(v1alpha1.ReasonBackupRefused, "spec.clusterName: there is no cluster %s whose control plane KQueen hosts", b.Spec.ClusterName))
+	}
+	if !apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionInitialized) {
+		return refuse(operator.Wait(v1alpha1.ReasonBackupRunning, "waiting for cluster "+b.Spec.ClusterName+", which is not initialized yet", waitCheck))
+	}
+	return cp, nil
+}
+
+// admit says why a backup may not be in its store, or nil.
+func (r *reconcilers) admit(ctx context.Context, b *v1alpha1.Backup) *operator.Outcome {
+	refuse := func(o operator.Outcome) *operator.Outcome { return &o }
+	store, err := r.storeNamed(ctx, b.Spec.StoreName)
+	if err != nil {
+		return refuse(operator.Retry(v1alpha1.ReasonBackupFailed, err))
+	}
+	organization, _ := v1alpha1.OrganizationOf(b.Namespace)
+	if store == nil || len(store.Spec.OrganizationNames) > 0 && !slices.Contains(store.Spec.OrganizationNames, organization) {
+		return refuse(operator.Stalled(v1alpha1.ReasonBackupRefused, "spec.storeName: there is no BackupStore %s that this organization may use", b.Spec.StoreName))
+	}
+	if !apimeta.IsStatusConditionTrue(store.Status.Conditions, v1alpha1.ConditionReady) {
+		return refuse(operator.Wait(v1alpha1.ReasonBackupRunning, "waiting for backup store "+store.Name+", which cannot be used now", waitCheck))
+	}
+	list := &v1alpha1.BackupList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(b.Namespace)); err != nil {
+		return refuse(operator.Retry(v1alpha1.ReasonBackupFailed, fmt.Errorf("list backups: %w", err)))
+	}
+	if n := before(list.Items, b); n >= allowed(store.Spec.MaxBackups, b) {
+		return refuse(operator.Stalled(v1alpha1.ReasonBackupRefused, "the organization has %d backups in store %s and may have %d; delete some", n, store.Name, store.Spec.MaxBackups))
+	}
+	return nil
+}
+
+// before counts the backups of the same store that count before this one: those that are older, and of the same second the first by
+// name. It is pure.
+func before(all []v1alpha1.Backup, b *v1alpha1.Backup) int32 {
+	n := int32(0)
+	for i := range all {
+		o := &all[i]
+		older := o.CreationTimestamp.Before(&b.CreationTimestamp) || o.CreationTimestamp.Equal(&b.CreationTimestamp) && o.Name < b.Name
+		if o.Spec.StoreName == b.Spec.StoreName && o.UID != b.UID && older {
+			n++
+		}
+	}
+	return n
+}
+
+// allowed is how many backups may be before this one. Those that restores make may be as many again: without them a control plane
+// would stand still until a user has deleted another. It is pure.
+func allowed(most int32, b *v1alpha1.Backup) int32 {
+	if b.Labels[v1alpha1.LabelRestore] != "" {
+		return 2 * most
+	}
+	return most
+}
+
+// write reads the keyspace into the archive.
+func (r *reconcilers) write(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane) (archive.Written, error) {
+	states, keyspace, err := r.stateOf(ctx, cp)
+	if err != nil {
+		return archive.Written{}, err
+	}
+	of, err := r.archiveOf(ctx, b)
+	if err != nil {
+		return archive.Written{}, err
+	}
+	of.about.Trust = trustOf(cp)
+	revision := int64(0)
+	written, err := archive.Write(ctx, of.bucket, of.keys, of.about, toArchive(states.Entries(ctx, keyspace, &revision)), &revision, r.Now)
+	return written, errors.Join(err, of.bucket.Close())
+}
+
+// stateOf opens the keyspace of a control plane.
+func (r *reconcilers) stateOf(ctx context.Context, cp *v1alpha1.ControlPlane) (States, datastore.Keyspace, error) {
+	keyspace, err := datastore.NewKeyspace(string(cp.UID))
+	if err != nil {
+		return nil, keyspace, err
+	}
+	states, err := r.States(ctx, cp.Spec.DataStoreName)
+	if err != nil {
+		return nil, keyspace, fmt.Errorf("open data store %s: %w", cp.Spec.DataStoreName, err)
+	}
+	return states, keyspace, nil
+}
+
+// trustOf are the fingerprints of the keys that everything in a control plane hangs on.
+func trustOf(cp *v1alpha1.ControlPlane) map[string]string {
+	trust := map[string]string{}
+	for _, root := range cp.Status.Trust {
+		trust[root.Name] = root.Fingerprint
+	}
+	return trust
+}
+
+// verify reads all of the backup again when the last time is long ago.
+func (r *reconcilers) verify(ctx context.Context, b *v1alpha1.Backup) operator.Outcome {
+	if due := b.Status.VerifiedAt.Add(verifyEvery).Sub(r.Now()); due > 0 {
+		return operator.DoneUntil(v1alpha1.ReasonBackupVerified, "all of it was read, and is what was written", due)
+	}
+	look := actOf(b, "verify", "the backup is being read")
+	look.failing, look.retry = damage, verifyRetry
+	_, pending := run(r.jobs, look, func(ctx context.Context) (struct{}, error) {
+		opened, bucket, err := r.open(ctx, b)
+		if err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, errors.Join(opened.Verify(ctx), bucket.Close())
+	})
+	if pending != nil {
+		return *pending
+	}
+	now := metav1.NewTime(r.Now())
+	b.Status.VerifiedAt = &now
+	return operator.DoneUntil(v1alpha1.ReasonBackupVerified, "all of it was read, and is what was written", verifyEvery)
+}
+
+// damage is the reason why a backup could not be verified. It is pure.
+func damage(err error) string {
+	if _, ok := errors.AsType[*archive.DamagedError](err); ok {
+		return v1alpha1.ReasonBackupDamaged
+	}
+	return v1alpha1.ReasonBackupUnreadable
+}
+
+// removeBackup removes the files, unless a restore needs them.
+func (r *reconcilers) removeBackup(ctx context.Context, b *v1alpha1.Backup) operator.Outcome {
+	list := &v1alpha1.RestoreList{}
+	if err := r.Secrets.List(ctx, list, client.InNamespace(b.Namespace)); err != nil {
+		return operator.Retry(v1alpha1.ReasonBackupInUse, fmt.Errorf("list restores: %w", err))
+	}
+	for i := range list.Items {
+		if user := &list.Items[i]; user.Status.CompletedAt == nil && (user.Spec.BackupName == b.Name || user.Status.Saved == b.Name) && needs(user) {
+			return operator.Wait(v1alpha1.ReasonBackupInUse, "restore "+user.Name+" needs it; it is removed when that has ended", waitCheck)
+		}
+	}
+	store, err := r.storeNamed(ctx, b.Spec.StoreName)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonBackupFailed, err)
+	}
+	if b.Status.ClusterUID == "" || store == nil {
+		return operator.Done(v1alpha1.ReasonIdle, "")
+	}
+	_, pending := run(r.jobs, actOf(b, "remove", "the backup is being removed"), func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, r.erase(ctx, b)
+	})
+	if pending != nil {
+		return *pending
+	}
+	return operator.Done(v1alpha1.ReasonIdle, "")
+}
+
+// needs says whether a restore that has not ended still reads its backups. One that only waits, and is deleted, does not. It is pure.
+func needs(r *v1alpha1.Restore) bool {
+	return r.DeletionTimestamp.IsZero() || r.Status.WritingSince != nil && r.Status.WrittenAt == nil
+}
+
+// erase removes the files of a backup. Where the keys of the store are lost, it cannot be told which chunks others have: they stay.
+func (r *reconcilers) erase(ctx context.Context, b *v1alpha1.Backup) error {
+	of, err := r.archiveOf(ctx, b)
+	if errors.Is(err, errNoKeys) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(archive.Remove(ctx, of.bucket, of.keys, string(b.UID)), of.bucket.Close())
+}

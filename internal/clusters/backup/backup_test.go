@@ -1,0 +1,333 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+// saysOf is what the condition Ready of an object says.
+func saysOf(of operator.Object) string {
+	c := apimeta.FindStatusCondition(of.Shared().Conditions, v1alpha1.ConditionReady)
+	if c == nil {
+		return ""
+	}
+	return string(c.Status) + " " + c.Reason + ": " + c.Message
+}
+
+func TestBackupRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(t *testing.T, p *place, spec *v1alpha1.BackupSpec)
+		want   string
+	}{
+		"NoCluster": {func(_ *testing.T, _ *place, spec *v1alpha1.BackupSpec) { spec.ClusterName = "other" }, "spec.clusterName: there is no cluster other"},
+		"NoStore":   {func(_ *testing.T, _ *place, spec *v1alpha1.BackupSpec) { spec.StoreName = "other" }, "spec.storeName: there is no BackupStore other"},
+		"NotItsStore": {func(t *testing.T, p *place, _ *v1alpha1.BackupSpec) {
+			p.changeStore(t, func(s *v1alpha1.BackupStore) { s.Spec.OrganizationNames = []string{"others"} })
+		}, "that this organization may use"},
+		"TooMany": {func(t *testing.T, p *place, _ *v1alpha1.BackupSpec) {
+			p.changeStore(t, func(s *v1alpha1.BackupStore) { s.Spec.MaxBackups = 1 })
+			p.backup(t, "a-first")
+		}, "has 1 backups in store"},
+		"DiskFull": {func(t *testing.T, p *place, _ *v1alpha1.BackupSpec) {
+			p.free = leastFree - 1
+			p.settle(t, &v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Name: p.store}})
+			r := p.reconcilerOf(&v1alpha1.BackupStore{}, nil)
+			if _, err := r.Reconcile(t.Context(), requestFor(&v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Name: p.store}})); err != nil {
+				t.Fatal(err)
+			}
+		}, "which cannot be used now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			b := &v1alpha1.Backup{
+				ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "then"}, Spec: v1alpha1.BackupSpec{ClusterName: "demo", StoreName: p.store},
+			}
+			c.before(t, p, &b.Spec)
+			if err := p.client.Create(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			files := p.files()
+			p.settle(t, b)
+			if got := saysOf(b); !strings.Contains(got, c.want) || b.IsTaken() || p.files() != files {
+				t.Errorf("got %q, taken=%v; want %q and no file", got, b.IsTaken(), c.want)
+			}
+		})
+	}
+}
+
+func requestFor(of client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(of)}
+}
+
+func (p *place) changeStore(t *testing.T, change func(*v1alpha1.BackupStore)) {
+	t.Helper()
+	store := &v1alpha1.BackupStore{}
+	if err := p.client.Get(t.Context(), client.ObjectKey{Name: p.store}, store); err != nil {
+		t.Fatal(err)
+	}
+	change(store)
+	if err := p.client.Update(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spoil changes a byte in each file of backups whose name begins so.
+func (p *place) spoil(folder string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, files := range p.folders {
+		for name, data := range files {
+			if strings.HasPrefix(name, folder) {
+				data[len(data)/2] ^= 1
+			}
+		}
+	}
+}
+
+// TestDamagedBackup: what is damaged later is found by the next look, and refused before anything is touched.
+func TestDamagedBackup(t *testing.T) {
+	for _, folder := range []string{"backups/", "chunks/"} {
+		t.Run(folder, func(t *testing.T) {
+			p := newPlace(t)
+			b := p.backup(t, "then")
+			p.change()
+			before := maps.Clone(p.state)
+			p.spoil(folder)
+			rs := p.restore(t, false)
+			p.settle(t, rs)
+			if got := saysOf(rs); !strings.Contains(got, v1alpha1.ReasonRestoreFailed) || rs.Status.WritingSince != nil {
+				t.Errorf("the restore says %q", got)
+			}
+			if diff := cmp.Diff(before, p.state); diff != "" || !p.running {
+				t.Errorf("the cluster was touched, or stopped: %s", diff)
+			}
+			p.now = p.now.Add(verifyEvery + time.Minute)
+			r := p.reconcilerOf(b, nil)
+			for range 3 {
+				if _, err := r.Reconcile(t.Context(), requestFor(b)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := p.client.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+				t.Fatal(err)
+			}
+			if got := saysOf(b); !strings.Contains(got, "False "+v1alpha1.ReasonBackupDamaged) {
+				t.Errorf("the backup says %q", got)
+			}
+		})
+	}
+}
+
+func TestRestoreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(t *testing.T, p *place)
+		want   string
+	}{
+		"NoBackup": {func(*testing.T, *place) {}, "spec.backupName: there is no backup then"},
+		"OtherKey": {func(t *testing.T, p *place) {
+			p.backup(t, "then")
+			p.changeControlPlane(t, func(s *v1alpha1.ControlPlaneStatus) { s.Trust[0].Fingerprint = "sha256:bb" })
+		}, `has another key "encryption"`},
+		"Newer": {func(t *testing.T, p *place) {
+			p.backup(t, "then")
+			p.changeControlPlane(t, func(s *v1alpha1.ControlPlaneStatus) { s.Version = "v1.35.1" })
+		}, "the backup is of v1.36.2 and the cluster runs v1.35.1"},
+		"ClusterGone": {func(t *testing.T, p *place) {
+			p.backup(t, "then")
+			cp := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "demo"}}
+			if err := p.client.Delete(t.Context(), cp); err != nil {
+				t.Fatal(err)
+			}
+		}, "the cluster of backup then is gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			c.before(t, p)
+			rs := p.restore(t, false)
+			p.settle(t, rs)
+			if got := saysOf(rs); !strings.Contains(got, c.want) || !p.running {
+				t.Errorf("got %q; want %q, and the API server to run", got, c.want)
+			}
+		})
+	}
+}
+
+func (p *place) changeControlPlane(t *testing.T, change func(*v1alpha1.ControlPlaneStatus)) {
+	t.Helper()
+	cp := &v1alpha1.ControlPlane{}
+	if err := p.client.Get(t.Context(), client.ObjectKey{Namespace: p.namespace, Name: "demo"}, cp); err != nil {
+		t.Fatal(err)
+	}
+	change(&cp.Status)
+	if err := p.client.Status().Update(t.Context(), cp); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRestore: the cluster is as it was, its nodes are as they are, and another restore undoes it.
+func TestRestore(t *testing.T) {
+	p := newPlace(t)
+	p.backup(t, "then")
+	p.change()
+	changed := maps.Clone(p.state)
+	rs := p.restore(t, false)
+	p.settle(t, rs)
+	if rs.Status.CompletedAt == nil || len(p.wrong) > 0 {
+		t.Fatalf("%s; %v", saysOf(rs), p.wrong)
+	}
+	want := map[string]string{"registry/configmaps/default/a": "1", "registry/minions/n": "now"}
+	if diff := cmp.Diff(want, p.state); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(&v1alpha1.RestoreChanges{Changed: 1, Removed: 1, First: []string{"~ registry/configmaps/default/a", "- registry/configmaps/default/b"}}, rs.Status.Changes); diff != "" {
+		t.Error(diff)
+	}
+	undo := &v1alpha1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "undo"}, Spec: v1alpha1.RestoreSpec{BackupName: rs.Status.Saved}}
+	if err := p.client.Create(t.Context(), undo); err != nil {
+		t.Fatal(err)
+	}
+	p.settle(t, undo)
+	if diff := cmp.Diff(changed, p.state); diff != "" || undo.Status.CompletedAt == nil {
+		t.Errorf("%s\n%s", saysOf(undo), diff)
+	}
+}
+
+// TestOneRestoreAtATime: the second one waits for the first, and a backup that one needs is not removed.
+func TestOneRestoreAtATime(t *testing.T) {
+	p := newPlace(t)
+	b := p.backup(t, "then")
+	p.changeControlPlaneSpec(t, "another")
+	rs := p.restore(t, false)
+	p.settle(t, rs)
+	if got := saysOf(rs); !strings.Contains(got, v1alpha1.ReasonRestoreWaiting) {
+		t.Errorf("the second one says %q", got)
+	}
+	if err := p.client.Delete(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	p.settle(t, b)
+	if got := saysOf(b); b.UID == "" || !strings.Contains(got, "restore back needs it") {
+		t.Errorf("the backup says %q", got)
+	}
+	if err := p.client.Delete(t.Context(), rs); err != nil {
+		t.Fatal(err)
+	}
+	p.settle(t, rs)
+	p.settle(t, b)
+	if gone, err := p.gone(b)(t.Context()); err != nil || !gone || p.files() != 0 {
+		t.Errorf("gone=%v, %d files left: %v", gone, p.files(), err)
+	}
+	cp := &v1alpha1.ControlPlane{}
+	if err := p.client.Get(t.Context(), client.ObjectKey{Namespace: p.namespace, Name: "demo"}, cp); err != nil || cp.Spec.StoppedFor != "another" {
+		t.Errorf("the claim of the other one is %q: %v", cp.Spec.StoppedFor, err)
+	}
+}
+
+func (p *place) changeControlPlaneSpec(t *testing.T, stoppedFor string) {
+	t.Helper()
+	cp := &v1alpha1.ControlPlane{}
+	if err := p.client.Get(t.Context(), client.ObjectKey{Namespace: p.namespace, Name: "demo"}, cp); err != nil {
+		t.Fatal(err)
+	}
+	cp.Spec.StoppedFor = stoppedFor
+	if err := p.client.Update(t.Context(), cp); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLostKeys: a store whose keys are gone says so and makes no others, and its backups can still be deleted.
+func TestLostKeys(t *testing.T) {
+	p := newPlace(t)
+	b := p.backup(t, "then")
+	store := &v1alpha1.BackupStore{}
+	if err := p.client.Get(t.Context(), client.ObjectKey{Name: p.store}, store); err != nil {
+		t.Fatal(err)
+	}
+	secret := storeSecret(store)
+	if err := p.client.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.reconcilerOf(store, nil).Reconcile(t.Context(), requestFor(store)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.client.Get(t.Context(), client.ObjectKeyFromObject(store), store); err != nil {
+		t.Fatal(err)
+	}
+	if got := saysOf(store); !strings.Contains(got, "is gone") {
+		t.Errorf("the store says %q", got)
+	}
+	if err := p.client.Delete(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	p.settle(t, b)
+	if gone, err := p.gone(b)(t.Context()); err != nil || !gone {
+		t.Errorf("the backup says %q: %v", saysOf(b), err)
+	}
+}
+
+func TestFits(t *testing.T) {
+	for name, c := range map[string]struct {
+		wrote, runs string
+		fits        bool
+	}{
+		"Same":       {"v1.36.3", "v1.36.3", true},
+		"Patch":      {"v1.36.3", "v1.36.1", true},
+		"OneNewer":   {"v1.35.1", "v1.36.3", true},
+		"TwoNewer":   {"v1.34.1", "v1.36.3", false},
+		"Older":      {"v1.36.3", "v1.35.9", false},
+		"OtherMajor": {"v2.36.3", "v1.36.3", false},
+		"Unknown":    {"", "v1.36.3", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if problem := fits(c.wrote, c.runs); (problem == "") != c.fits {
+				t.Errorf("got %q", problem)
+			}
+		})
+	}
+}
+
+func TestKeep(t *testing.T) {
+	for key, want := range map[string]bool{
+		"registry/minions/node-1":                                   true,
+		"registry/leases/kube-node-lease/node-1":                    true,
+		"registry/leases/kube-system/kube-scheduler":                false,
+		"registry/secrets/kube-system/bootstrap-token-abc":          true,
+		"registry/secrets/default/bootstrap-token-abc":              false,
+		"registry/events/default/x":                                 true,
+		"registry/pods/default/web":                                 false,
+		"registry/apiextensions.k8s.io/customresourcedefinitions/a": false,
+	} {
+		if got := keep(key); got != want {
+			t.Errorf("%s: got %v", key, got)
+		}
+	}
+}
+
+// TestJobs: an act that failed is not tried again at once, and what it failed with stays to be read while it is.
+func TestJobs(t *testing.T) {
+	j := newJobs(t.Context(), func(string) {}, func(f func()) { f() }, time.Hour)
+	a := act{of: "u", name: "n", running: "Running", message: "working", failing: func(error) string { return "Failing" }}
+	calls := 0
+	fail := func() *operator.Outcome {
+		_, pending := run(j, a, func(context.Context) (int, error) { calls++; return 0, errors.New("no disk") })
+		return pending
+	}
+	for range 3 {
+		if got := fail(); got == nil || got.String() != "retry Failing: no disk" || calls != 1 {
+			t.Errorf("got %v after %d calls", got, calls)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package backup
+
+import "strings"
+
+// present are the keys that say how the machines of a cluster are now, and not what its users want. A restore leaves them: nodes that
+// came or went after the backup are as they are, and so is how they sign in.
+var present = []string{
+	"registry/minions/",
+	"registry/csinodes/",
+	"registry/leases/kube-node-lease/",
+	"registry/certificatesigningrequests/",
+	"registry/secrets/kube-system/bootstrap-token-",
+	"registry/masterleases/",
+	"registry/events/",
+}
+
+// keep says whether a restore leaves a key as it is. It is pure.
+func keep(key string) bool {
+	for _, prefix := range present {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,240 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+func (r *reconcilers) forRestores() *operator.Reconciler[*v1alpha1.Restore] {
+	return operator.New(operator.Config[*v1alpha1.Restore]{
+		Client:    r.Client,
+		Recorder:  r.Recorder,
+		New:       func() *v1alpha1.Restore { return &v1alpha1.Restore{} },
+		Finalizer: v1alpha1.GroupVersion.Group + "/restore",
+		// Removed in reverse: what was begun to be written is taken back before the control plane starts.
+		Phases: []operator.Phase[*v1alpha1.Restore]{
+			untilEnded(v1alpha1.ConditionBackupWhole, r.examine, nil),
+			untilEnded(v1alpha1.ConditionControlPlaneStopped, r.stop, r.letGo),
+			untilEnded(v1alpha1.ConditionStateSaved, r.save, nil),
+			untilEnded(v1alpha1.ConditionStateWritten, r.bring, r.takeBack),
+			untilEnded(v1alpha1.ConditionServing, r.serve, nil),
+		},
+	})
+}
+
+// untilEnded is a phase that leaves a restore which has ended as it is.
+func untilEnded(condition string, ensure, remove func(context.Context, *v1alpha1.Restore) operator.Outcome) operator.Phase[*v1alpha1.Restore] {
+	return operator.Phase[*v1alpha1.Restore]{
+		Condition: condition, Remove: remove,
+		Ensure: func(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
+			last := apimeta.FindStatusCondition(rs.Status.Conditions, condition)
+			if rs.Status.CompletedAt != nil && last != nil {
+				return operator.Done(last.Reason, last.Message)
+			}
+			return ensure(ctx, rs)
+		},
+	}
+}
+
+// ending says what a restore that has ended did. It is pure.
+func ending(rs *v1alpha1.Restore) string {
+	c := rs.Status.Changes
+	if c == nil {
+		return "the restore has ended"
+	}
+	counts := fmt.Sprintf("%d added, %d changed, %d removed", c.Added, c.Changed, c.Removed)
+	if rs.Spec.CompareOnly {
+		return "a restore would change: " + counts
+	}
+	return "the cluster has the state of backup " + rs.Spec.BackupName + ": " + counts
+}
+
+func restoreAct(rs *v1alpha1.Restore, b *v1alpha1.Backup, name, reason, message string) act {
+	return act{
+		of: string(rs.UID), name: name, organization: rs.Namespace, bucket: bucketOf(b),
+		running: reason, message: message, failing: func(error) string { return v1alpha1.ReasonRestoreFailed },
+	}
+}
+
+// subject is what a restore is about: a backup and the control plane that it was taken of.
+func (r *reconcilers) subject(ctx context.Context, rs *v1alpha1.Restore, backup string) (*v1alpha1.Backup, *v1alpha1.ControlPlane, *operator.Outcome) {
+	stalled := func(format string, args ...any) (*v1alpha1.Backup, *v1alpha1.ControlPlane, *operator.Outcome) {
+		o := operator.Stalled(v1alpha1.ReasonRestoreRefused, format, args...)
+		return nil, nil, &o
+	}
+	retry := func(err error) (*v1alpha1.Backup, *v1alpha1.ControlPlane, *operator.Outcome) {
+		o := operator.Retry(v1alpha1.ReasonRestoreFailed, err)
+		return nil, nil, &o
+	}
+	b := &v1alpha1.Backup{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: rs.Namespace, Name: backup}, b)
+	if apierrors.IsNotFound(err) {
+		return stalled("spec.backupName: there is no backup %s", backup)
+	}
+	if err != nil {
+		return retry(fmt.Errorf("read backup %s: %w", backup, err))
+	}
+	if !b.IsTaken() {
+		o := operator.Wait(v1alpha1.ReasonRestoreReading, "waiting for backup "+b.Name+", which is not complete", waitCheck)
+		return nil, nil, &o
+	}
+	cp, err := r.controlPlaneOf(ctx, b.Namespace, b.Spec.ClusterName, b.Status.ClusterUID)
+	if err != nil {
+		return retry(err)
+	}
+	if cp == nil || string(cp.UID) != b.Status.ControlPlaneUID || !cp.DeletionTimestamp.IsZero() {
+		return stalled("spec.backupName: the cluster of backup %s is gone; a backup cannot be restored to another cluster yet", b.Name)
+	}
+	return b, cp, nil
+}
+
+// examine reads all of the backup before anything is touched.
+func (r *reconcilers) examine(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
+	const whole = "all of the backup was read, and is what was written"
+	if apimeta.IsStatusConditionTrue(rs.Status.Conditions, v1alpha1.ConditionBackupWhole) {
+		return operator.Done(v1alpha1.ReasonRestoreDone, whole)
+	}
+	b, cp, refused := r.subject(ctx, rs, rs.Spec.BackupName)
+	if refused != nil {
+		return *refused
+	}
+	if !b.DeletionTimestamp.IsZero() {
+		return operator.Stalled(v1alpha1.ReasonRestoreRefused, "spec.backupName: backup %s is being deleted", b.Name)
+	}
+	rs.Status.ClusterName = b.Spec.ClusterName
+	if problem := fits(b.Status.Version, cp.Status.Version); problem != "" {
+		return operator.Stalled(v1alpha1.ReasonRestoreRefused, "spec.backupName: %s", problem)
+	}
+	foreign, pending := run(r.jobs, restoreAct(rs, b, "examine", v1alpha1.ReasonRestoreReading, "the backup is being read"), func(ctx context.Context) (string, error) {
+		opened, bucket, err := r.open(ctx, b)
+		if err != nil {
+			return "", err
+		}
+		return untrusted(opened.Trust, trustOf(cp)), errors.Join(opened.Verify(ctx), bucket.Close())
+	})
+	if pending != nil {
+		return *pending
+	}
+	if foreign != "" {
+		return operator.Stalled(v1alpha1.ReasonRestoreRefused, "spec.backupName: the control plane has another key %q than when the backup was taken: what is in it cannot be used", foreign)
+	}
+	return operator.Done(v1alpha1.ReasonRestoreDone, whole)
+}
+
+// untrusted names a key that differs, or nothing. It is pure.
+func untrusted(then, now map[string]string) string {
+	for name, fingerprint := range then {
+		if now[name] != fingerprint {
+			return name
+		}
+	}
+	return ""
+}
+
+// fits says why what one version of Kubernetes wrote is not for another to read, or nothing: objects of a newer minor are unknown to an
+// older one, and two minors later a stored version may be gone (Kubernetes' deprecation policy, rule 4b). It is pure.
+func fits(wrote, runs string) string {
+	w, errW := release.ParseVersion(wrote)
+	v, errV := release.ParseVersion(runs)
+	if err := errors.Join(errW, errV); err != nil {
+		return fmt.Sprintf("the backup is of version %q and the cluster runs %q: %v", wrote, runs, err)
+	}
+	if w.Major() != v.Major() || w.Minor() > v.Minor() || v.Minor()-w.Minor() > 1 {
+		return fmt.Sprintf("the backup is of %s and the cluster runs %s; want the same minor, or a cluster that is one minor newer", wrote, runs)
+	}
+	return ""
+}
+
+// claimRetry is the time between two looks at a control plane that another restore has.
+const claimRetry = 5 * time.Second
+
+// stop has the control plane stand still.
+func (r *reconcilers) stop(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
+	if rs.Spec.CompareOnly {
+		return operator.Done(v1alpha1.ReasonRestoreDone, "a comparison stops nothing")
+	}
+	if rs.Status.WrittenAt != nil { // it is started, or was
+		return operator.Done(v1alpha1.ReasonRestoreDone, "the control plane stood still while the state was written")
+	}
+	_, cp, refused := r.subject(ctx, rs, rs.Spec.BackupName)
+	if refused != nil {
+		return *refused
+	}
+	uid := string(rs.UID)
+	if cp.Spec.StoppedFor == "" {
+		base := cp.DeepCopy()
+		cp.Spec.StoppedFor = uid
+		// The lock refuses it when another restore came first.
+		if err := r.Client.Patch(ctx, cp, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+			return operator.Retry(v1alpha1.ReasonRestoreFailed, fmt.Errorf("stop the control plane: %w", err))
+		}
+	}
+	if cp.Spec.StoppedFor != uid {
+		return operator.Wait(v1alpha1.ReasonRestoreWaiting, "another restore of the cluster goes first", claimRetry)
+	}
+	if cp.Status.StoppedFor != uid {
+		return operator.Wait(v1alpha1.ReasonRestoreStopping, "the control plane is being stopped", claimRetry)
+	}
+	return operator.Done(v1alpha1.ReasonRestoreDone, "the control plane stands still")
+}
+
+// serve starts the control plane again.
+func (r *reconcilers) serve(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
+	if rs.Spec.CompareOnly {
+		now := r.now()
+		rs.Status.CompletedAt = &now
+		return operator.Done(v1alpha1.ReasonRestoreDone, ending(rs))
+	}
+	b, cp, refused := r.subject(ctx, rs, rs.Spec.BackupName)
+	if refused != nil {
+		return *refused
+	}
+	if err := r.start(ctx, cp, string(rs.UID)); err != nil {
+		return operator.Retry(v1alpha1.ReasonRestoreFailed, err)
+	}
+	current := cp.Status.ObservedGeneration == cp.Generation && cp.Status.StoppedFor == ""
+	if !current || !apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionReady) {
+		return operator.Wait(v1alpha1.ReasonRestoreStarting, "the control plane of "+b.Spec.ClusterName+" is being started", claimRetry)
+	}
+	now := r.now()
+	rs.Status.CompletedAt = &now
+	return operator.Done(v1alpha1.ReasonRestoreDone, ending(rs))
+}
+
+// start lets a control plane run that stands still for this UID.
+func (r *reconcilers) start(ctx context.Context, cp *v1alpha1.ControlPlane, uid string) error {
+	if cp.Spec.StoppedFor != uid {
+		return nil
+	}
+	base := cp.DeepCopy()
+	cp.Spec.StoppedFor = ""
+	if err := r.Client.Patch(ctx, cp, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("start the control plane: %w", err)
+	}
+	return nil
+}
+
+// letGo starts the control plane when the restore is deleted.
+func (r *reconcilers) letGo(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
+	list := &v1alpha1.ControlPlaneList{}
+	// Without a cache: what this restore has just claimed must not be missed.
+	if err := r.Secrets.List(ctx, list, client.InNamespace(rs.Namespace)); err != nil {
+		return operator.Retry(v1alpha1.ReasonRestoreFailed, fmt.Errorf("list control planes: %w", err))
+	}
+	for i := range list.Items {
+		if err := r.start(ctx, &list.Items[i], string(rs.UID)); client.IgnoreNotFound(err) != nil {
+			return operator.Retry(v1alpha1.ReasonRestoreFailed, err)
+		}
+	}
+	return operator.Done(v1alpha1.ReasonIdle, "")
+}
