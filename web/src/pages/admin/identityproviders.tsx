@@ -11,9 +11,9 @@ import { Empty } from '../../ui/empty'
 import { HealthLabel } from '../../ui/health'
 import { LiveMark } from '../../ui/livemark'
 import { Pager } from '../../ui/pager'
-import { Part } from '../../ui/people/part'
-import { RowActions } from '../../ui/people/rowactions'
+import { Part } from '../../ui/part'
 import { ProblemAlert } from '../../ui/problem'
+import { RowActions } from '../../ui/rowactions'
 import { EditProvider, RemoveProvider, SetSecret } from './providerdialogs'
 
 export type Provider = Schemas['IdentityProvider']

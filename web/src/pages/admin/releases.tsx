@@ -12,7 +12,7 @@ import { Copied } from '../../ui/fromcli'
 import { HealthLabel } from '../../ui/health'
 import { LiveMark } from '../../ui/livemark'
 import { Pager } from '../../ui/pager'
-import { Part } from '../../ui/people/part'
+import { Part } from '../../ui/part'
 import { ProblemAlert } from '../../ui/problem'
 
 /** Releases shows the versions of Kubernetes that clusters can have. */

@@ -11,7 +11,7 @@ import { Empty } from '../../ui/empty'
 import { HealthLabel } from '../../ui/health'
 import { LiveMark } from '../../ui/livemark'
 import { Pager } from '../../ui/pager'
-import { Part } from '../../ui/people/part'
+import { Part } from '../../ui/part'
 import { ProblemAlert } from '../../ui/problem'
 
 /** SharedProvisioners shows those that every organization may use. */

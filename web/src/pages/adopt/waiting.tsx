@@ -7,7 +7,7 @@ import { useLive } from '../../api/live'
 import { type Cluster, condition } from '../../api/objects'
 import { type AdoptionStep, adoptionSteps } from '../../logic/adoption'
 import { Age, useNow } from '../../ui/age'
-import { Confirm } from '../../ui/confirm'
+import { FormDialog } from '../../ui/formdialog'
 import { Copied } from '../../ui/fromcli'
 import { LiveMark } from '../../ui/livemark'
 import { ProblemAlert } from '../../ui/problem'
@@ -133,7 +133,8 @@ function Next({ organization, name, isReady, again }: WaitingProps & { isReady: 
         </Button>
       )}
       {asking && (
-        <Confirm
+        <FormDialog
+          isDanger
           title={`Forget ${name}?`}
           act="Forget it"
           close={() => setAsking(false)}
@@ -144,7 +145,7 @@ function Next({ organization, name, isReady, again }: WaitingProps & { isReady: 
           }}
         >
           KQueen forgets the cluster, and its kubeconfig or the token of its agent. The cluster itself stays as it is.
-        </Confirm>
+        </FormDialog>
       )}
     </Flex>
   )

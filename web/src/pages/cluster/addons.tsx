@@ -8,12 +8,12 @@ import { withAddon, withoutAddon } from '../../logic/cluster'
 import { may, type Permission } from '../../logic/roles'
 import { DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
+import { FormDialog } from '../../ui/formdialog'
 import { FromCli } from '../../ui/fromcli'
 import { ProblemAlert } from '../../ui/problem'
 import { useTell } from '../../ui/toasts'
 import { type AddonChange, addonColumns } from './addoncolumns'
 import { changeCluster, useAskAgain } from './data'
-import { Dialog } from './dialog'
 import type { TabProps } from './index'
 
 /** Addons are the applications that KQueen runs in the cluster; each can be switched on and off. */
@@ -85,7 +85,16 @@ function Switching({ of, change, close }: TabProps & { change: AddonChange; clos
   }
   const title = { on: 'Switch on addon', off: 'Switch off addon', reset: 'Reset addon' }[to]
   const act = { on: 'Switch on', off: 'Switch off', reset: 'Reset' }[to]
-  return <Dialog title={`${title} ${addon.name}`} about={about} act={act} chosen={to} run={run} checks close={close} />
+  return (
+    <FormDialog
+      title={`${title} ${addon.name}`}
+      about={about}
+      act={act}
+      check={{ of: to, atOnce: true }}
+      run={run}
+      close={close}
+    />
+  )
 }
 
 function Cli({ organization, name }: { organization: string; name: string }) {

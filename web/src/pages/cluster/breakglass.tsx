@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { ApiError, api, ok, signInAgain } from '../../api/client'
 import { useMe } from '../../app/queries'
 import { may } from '../../logic/roles'
-import { Confirm } from '../../ui/confirm'
+import { FormDialog } from '../../ui/formdialog'
 import { Copied } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
 import { useTell } from '../../ui/toasts'
@@ -62,10 +62,11 @@ export function BreakGlass({ of }: TabProps) {
           </div>
         </Stack>
         {open && (
-          <Confirm
+          <FormDialog
+            isDanger
             title={`Break glass for ${of.cluster}?`}
             act="Download it"
-            type={of.cluster}
+            typed={of.cluster}
             run={run}
             close={() => setOpen(false)}
           >
@@ -73,7 +74,7 @@ export function BreakGlass({ of }: TabProps) {
               Whoever has this file administers the cluster, and cannot be shut out but by deleting the cluster. Your
               name is written into the audit log.
             </p>
-          </Confirm>
+          </FormDialog>
         )}
       </CardBody>
     </Card>

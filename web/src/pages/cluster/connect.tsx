@@ -1,22 +1,10 @@
-import {
-  Card,
-  CardBody,
-  CardTitle,
-  Flex,
-  Form,
-  FormGroup,
-  FormSelect,
-  FormSelectOption,
-  List,
-  ListItem,
-  Radio,
-  Stack,
-} from '@patternfly/react-core'
+import { Card, CardBody, CardTitle, Flex, Form, FormGroup, List, ListItem, Radio, Stack } from '@patternfly/react-core'
 import { useState } from 'react'
 import { api, ok } from '../../api/client'
 import { useMe } from '../../app/queries'
 import { type Access, accessesOf, highestAccess, isAdopted } from '../../logic/cluster'
 import { allowed, type Permission } from '../../logic/roles'
+import { ChoiceField } from '../../ui/field'
 import { Copied, FromCli } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
 import { ProblemAlert } from '../../ui/problem'
@@ -120,13 +108,12 @@ function Choice({ organization, access, set, seconds, setSeconds }: ChoiceProps)
           />
         ))}
       </FormGroup>
-      <FormGroup label="Lifetime of a credential" fieldId="lifetime">
-        <FormSelect id="lifetime" value={seconds} onChange={(_, value) => setSeconds(Number(value))}>
-          {lifetimes.map((one) => (
-            <FormSelectOption key={one.seconds} value={one.seconds} label={one.name} />
-          ))}
-        </FormSelect>
-      </FormGroup>
+      <ChoiceField
+        label="Lifetime of a credential"
+        value={String(seconds)}
+        onChange={(value) => setSeconds(Number(value))}
+        choices={lifetimes.map((one) => ({ value: String(one.seconds), text: one.name }))}
+      />
     </Form>
   )
 }

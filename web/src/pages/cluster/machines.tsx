@@ -7,9 +7,9 @@ import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
 import { may, type Permission } from '../../logic/roles'
 import { Age } from '../../ui/age'
-import { Confirm } from '../../ui/confirm'
 import { type Column, DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
+import { FormDialog } from '../../ui/formdialog'
 import { Guarded } from '../../ui/guarded'
 import { HealthLabel } from '../../ui/health'
 import { Pager } from '../../ui/pager'
@@ -149,7 +149,7 @@ function Replace({ machine, close }: { machine: Machine; close: () => void }) {
     askAgain()
   }
   return (
-    <Confirm title={`Replace node ${machine.name}?`} act="Replace the node" run={run} close={close}>
+    <FormDialog isDanger title={`Replace node ${machine.name}?`} act="Replace the node" run={run} close={close}>
       <p>
         The node is cordoned and its pods are drained; a PodDisruptionBudget may hold them back
         {timeout > 0 ? ` for ${Math.round(timeout / 60)} minutes` : ' without limit'}. Then the node is removed, and
@@ -160,6 +160,6 @@ function Replace({ machine, close }: { machine: Machine; close: () => void }) {
           ? `Node pool ${pool} creates another node in its place.`
           : 'It is in no node pool: nothing takes its place.'}
       </p>
-    </Confirm>
+    </FormDialog>
   )
 }

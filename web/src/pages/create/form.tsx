@@ -3,9 +3,9 @@ import { useEffect, useState } from 'react'
 import type { Provisioner } from '../../api/objects'
 import { moved, named, nameOf, namespaceOf, organizationOf, systemNamespace, write } from '../../logic/clusterdocument'
 import { formOf } from '../../logic/schemaform'
+import { type Choice, ChoiceField, TextField } from '../../ui/field'
 import { Addons, Network, Security } from './advanced'
 import { useEditing } from './draft'
-import { type Choice, ChoiceField, TextField } from './fields'
 import { PoolFields } from './pool'
 import { isReady, useOperable, useProvisioners, useReleases } from './queries'
 import { SchemaFields } from './schemafields'
@@ -35,7 +35,7 @@ export function ClusterForm({ submit }: { submit: () => void }) {
             value={organization}
             choices={organizations.map((name) => ({ value: name, text: name }))}
             onChange={(to) => setDraft(moved(draft, to))}
-            hint={
+            help={
               more ? 'There are more: choose one at the top of the page.' : 'Those where you are operator or owner.'
             }
           />
@@ -45,7 +45,7 @@ export function ClusterForm({ submit }: { submit: () => void }) {
             required
             value={nameOf(draft)}
             onChange={(to) => setDraft(named(draft, to))}
-            hint="At most 40 lower-case letters, digits and -. It cannot be changed later."
+            help="At most 40 lower-case letters, digits and -. It cannot be changed later."
           />
           <ProvisionerField provisioner={provisioner} />
           <VersionField />
@@ -125,7 +125,7 @@ function ProvisionerField({ provisioner }: { provisioner?: Provisioner }) {
         const kept = write(draft, ['cluster', 'spec', 'parameters'], undefined)
         setDraft(write(kept, ['cluster', 'spec', 'provisionerRef'], { name: what, namespace: where }))
       }}
-      hint={provisioner?.status?.driver?.summary ?? 'What creates the cluster.'}
+      help={provisioner?.status?.driver?.summary ?? 'What creates the cluster.'}
     />
   )
 }
@@ -140,7 +140,7 @@ function VersionField() {
       label="Kubernetes version"
       required
       choices={choices ?? []}
-      hint={
+      help={
         releases.data?.length === 0
           ? 'No release is ready yet. An administrator builds or adds one.'
           : 'It may be raised later, and not lowered.'

@@ -17,8 +17,8 @@ import {
   write,
 } from '../../logic/clusterdocument'
 import { fromYaml, type LineProblem, toYaml } from '../../logic/clusteryaml'
+import { idOf } from '../../ui/field'
 import { useTell } from '../../ui/toasts'
-import { idOf } from './fields'
 import { useReleases } from './queries'
 
 export interface Made {

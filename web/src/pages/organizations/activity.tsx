@@ -9,7 +9,7 @@ import { DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
 import { LiveMark } from '../../ui/livemark'
 import { Pager } from '../../ui/pager'
-import { Part } from '../../ui/people/part'
+import { Part } from '../../ui/part'
 import { ProblemAlert } from '../../ui/problem'
 
 type Event = Schemas['ObjectEvent']

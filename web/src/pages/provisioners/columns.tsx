@@ -8,7 +8,7 @@ import { may } from '../../logic/roles'
 import { Age } from '../../ui/age'
 import type { Column } from '../../ui/datatable'
 import { HealthLabel } from '../../ui/health'
-import { RowActions } from '../../ui/people/rowactions'
+import { RowActions } from '../../ui/rowactions'
 import { credentialsQuery } from './requests'
 
 interface Of {

@@ -1,6 +1,6 @@
-import { type AnyObject, conditionsOf } from '../../api/objects'
-import { Age } from '../age'
-import { DataTable } from '../datatable'
+import { type AnyObject, conditionsOf } from '../api/objects'
+import { Age } from './age'
+import { DataTable } from './datatable'
 
 /** Conditions shows what the controller says of an object. */
 export function Conditions({ of }: { of: AnyObject }) {

@@ -1,6 +1,6 @@
 import { PageSection, Tab, Tabs, TabTitleText } from '@patternfly/react-core'
 import { type ReactNode, useId } from 'react'
-import { useUrlState } from '../../app/urlstate'
+import { useUrlState } from '../app/urlstate'
 
 export interface TabOf {
   key: string
