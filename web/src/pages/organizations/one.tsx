@@ -11,7 +11,7 @@ import { Guarded } from '../../ui/guarded'
 import { HealthLabel } from '../../ui/health'
 import { PageHead } from '../../ui/page'
 import { ProblemAlert } from '../../ui/problem'
-import { Tabbed } from '../../ui/tabs'
+import { Tabs } from '../../ui/tabs'
 import { Accounts } from './accounts'
 import { Activity } from './activity'
 import { cliOf } from './cli'
@@ -62,7 +62,7 @@ export default function Page() {
         </PageSection>
       )}
       {!(one.error && !one.data) && (
-        <Tabbed
+        <Tabs
           label={`Parts of ${name}`}
           forget={['account', 'type', 'kind']}
           tabs={[
