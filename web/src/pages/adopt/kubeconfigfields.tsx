@@ -1,5 +1,6 @@
 import { Alert, FileUpload } from '@patternfly/react-core'
 import { useEffect, useState } from 'react'
+import { readable } from '../../logic/foreign'
 import { contextsOf, type Kubeconfig, type Reduced, reduce } from '../../logic/kubeconfig'
 import { ChoiceField, Field, idOf } from '../../ui/field'
 
@@ -83,7 +84,7 @@ export function KubeconfigFields({ setReduced, missing, error }: KubeconfigField
           pointer="/context"
           label="Context"
           value={context || read.config.current || ''}
-          choices={read.config.contexts.map((one) => ({ value: one, text: one }))}
+          choices={read.config.contexts.map((one) => ({ value: one, text: readable(one) }))}
           onChange={setContext}
         />
       )}

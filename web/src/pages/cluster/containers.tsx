@@ -1,7 +1,10 @@
 import { Label } from '@patternfly/react-core'
 import { api, ok } from '../../api/client'
+import { readable } from '../../logic/foreign'
 import { Age } from '../../ui/age'
 import type { Column } from '../../ui/datatable'
+import { Digest } from '../../ui/digest'
+import { Foreign } from '../../ui/foreign'
 import type { Of } from './data'
 import { InventoryList } from './inventorylist'
 import type { Container, RowActions } from './workloads'
@@ -35,7 +38,7 @@ const columns: Column<Container>[] = [
     name: 'Container',
     cell: (c) => (
       <>
-        {c.container} {c.type !== 'App' && <Label isCompact>{c.type}</Label>}
+        <Foreign text={c.container} /> {c.type !== 'App' && <Label isCompact>{readable(c.type)}</Label>}
       </>
     ),
     modifier: 'breakWord',
@@ -44,10 +47,10 @@ const columns: Column<Container>[] = [
     name: 'Pod',
     cell: (c) => (
       <>
-        {c.pod}
+        <Foreign text={c.pod} />
         {c.workloadName && (
           <div className="kq-quiet kq-small">
-            of {c.workloadKind} {c.workloadName}
+            of <Foreign text={`${c.workloadKind} ${c.workloadName}`} />
           </div>
         )}
       </>
@@ -60,8 +63,12 @@ const columns: Column<Container>[] = [
     name: 'Image',
     cell: (c) => (
       <>
-        {c.image.reference}
-        {c.image.digest && <div className="kq-quiet kq-small">{c.image.digest}</div>}
+        <Foreign text={c.image.reference} />
+        {c.image.digest && (
+          <div className="kq-quiet kq-small">
+            <Digest digest={c.image.digest} />
+          </div>
+        )}
       </>
     ),
     modifier: 'breakWord',
@@ -71,10 +78,12 @@ const columns: Column<Container>[] = [
     name: 'State',
     cell: (c) => (
       <>
-        <Label isCompact status={phases[c.phase ?? '']}>
-          {c.phase ?? 'not known'}
+        <Label isCompact status={Object.hasOwn(phases, c.phase ?? '') ? phases[c.phase ?? ''] : undefined}>
+          {readable(c.phase) || 'not known'}
         </Label>
-        {c.reason && <div className="kq-quiet kq-small">{c.reason}</div>}
+        <div className="kq-quiet kq-small">
+          <Foreign text={c.reason} />
+        </div>
       </>
     ),
     modifier: 'breakWord',

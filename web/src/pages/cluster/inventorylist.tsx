@@ -3,9 +3,11 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { Schemas } from '../../api/client'
 import { useUrlState } from '../../app/urlstate'
+import { readable } from '../../logic/foreign'
 import { Age } from '../../ui/age'
 import { type Column, DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
+import { Foreign } from '../../ui/foreign'
 import { Pager } from '../../ui/pager'
 import { ProblemAlert } from '../../ui/problem'
 import type { Of } from './data'
@@ -57,7 +59,7 @@ export function InventoryList<T>({ of, list, read, columns, keyOf, none, lead }:
           rows={query.data && (query.data.items ?? [])}
           keyOf={keyOf}
           empty={
-            <Empty title={`${none} in ${ns ?? 'this cluster'}`} filtered={!!ns}>
+            <Empty title={`${none} in ${readable(ns) || 'this cluster'}`} filtered={!!ns}>
               {ns ? 'Look at all namespaces.' : lead}
             </Empty>
           }
@@ -90,7 +92,7 @@ function AsOf({ asOf }: { asOf?: Schemas['InventoryAsOf'] }) {
       className="kq-wrap"
       title="KQueen does not see into the cluster now"
     >
-      This is as it was <Age at={asOf.oldestAt} />. {why}
+      This is as it was <Age at={asOf.oldestAt} />. <Foreign text={why} detail />
     </Alert>
   )
 }

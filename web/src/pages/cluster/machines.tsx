@@ -9,6 +9,7 @@ import { may, type Permission } from '../../logic/roles'
 import { Age } from '../../ui/age'
 import { type Column, DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
+import { Foreign } from '../../ui/foreign'
 import { FormDialog } from '../../ui/formdialog'
 import { Guarded } from '../../ui/guarded'
 import { HealthLabel } from '../../ui/health'
@@ -89,7 +90,7 @@ function columnsOf(permission: Permission, replace: (machine: Machine) => void):
       name: 'Node',
       cell: (m) => (
         <>
-          {m.name} {m.status?.unschedulable && <Label isCompact>cordoned</Label>}
+          <Foreign text={m.name} /> {m.status?.unschedulable && <Label isCompact>cordoned</Label>}
         </>
       ),
       modifier: 'breakWord',

@@ -2,6 +2,7 @@ import { Button, Flex, FlexItem, Stack, ToggleGroup, ToggleGroupItem } from '@pa
 import type { ReactNode } from 'react'
 import type { Schemas } from '../../api/client'
 import { useUrlState } from '../../app/urlstate'
+import { shellWord } from '../../logic/shell'
 import { FromCli } from '../../ui/fromcli'
 import { Containers } from './containers'
 import type { TabProps } from './index'
@@ -17,8 +18,8 @@ export type RowActions = (container: Container) => ReactNode
 export function Workloads({ of, actions }: TabProps & { actions?: RowActions }) {
   const [state, set] = useUrlState()
   const list = state.list === 'containers' ? 'containers' : 'workloads'
-  const scope = `--cluster ${of.cluster} --org ${of.organization}${state.ns ? ` -n ${state.ns}` : ''}`
-  const query = `organization=${of.organization}&cluster=${of.cluster}${state.ns ? `&namespace=${state.ns}` : ''}`
+  const scope = `--cluster ${of.cluster} --org ${of.organization}${state.ns ? ` -n ${shellWord(state.ns)}` : ''}`
+  const query = `organization=${of.organization}&cluster=${of.cluster}${state.ns ? `&namespace=${encodeURIComponent(state.ns)}` : ''}`
   return (
     <Stack hasGutter>
       <Flex>

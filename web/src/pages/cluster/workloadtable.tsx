@@ -1,8 +1,10 @@
 import { Button, Label } from '@patternfly/react-core'
 import { api, ok, type Schemas } from '../../api/client'
 import { useUrlState } from '../../app/urlstate'
+import { isName } from '../../logic/foreign'
 import { Age } from '../../ui/age'
 import type { Column } from '../../ui/datatable'
+import { Foreign } from '../../ui/foreign'
 import type { Of } from './data'
 import { InventoryList } from './inventorylist'
 
@@ -30,11 +32,14 @@ function columnsOf(choose: (namespace: string) => void): Column<Workload>[] {
     { name: 'Kind', cell: (w) => w.kind },
     {
       name: 'Namespace',
-      cell: (w) => (
-        <Button variant="link" isInline onClick={() => choose(w.namespace)}>
-          {w.namespace}
-        </Button>
-      ),
+      cell: (w) =>
+        isName(w.namespace) ? (
+          <Button variant="link" isInline onClick={() => choose(w.namespace)}>
+            <Foreign text={w.namespace} />
+          </Button>
+        ) : (
+          w.namespace
+        ),
       modifier: 'breakWord',
     },
     {

@@ -5,6 +5,7 @@ import { api, ok, type Schemas } from '../../api/client'
 import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
 import { clientName } from '../../logic/clientname'
+import { readable } from '../../logic/foreign'
 import { Age } from '../../ui/age'
 import { type Column, DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
@@ -83,8 +84,8 @@ function columns(present: string, end: (c: Credential) => void): Column<Credenti
       width: 25,
       cell: (c) => (
         <div>
-          <span className="kq-wrap" title={c.name}>
-            {clientName(c.name ?? '–')}
+          <span className="kq-wrap" title={readable(c.name)}>
+            {readable(clientName(c.name ?? '–'))}
           </span>{' '}
           {c.id === present && (
             <Label isCompact color="blue">
