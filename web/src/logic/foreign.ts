@@ -57,12 +57,15 @@ export function readableIn(value: unknown, most = mostInDetail): unknown {
 }
 
 /** How long a word is at most that a table keeps in one piece, in characters. */
-const mostOfWord = 16
+const mostOfWord = 18
 
-/** wordOf is the length of the longest word of a text, of those that can stay in one piece: a browser breaks lines at white space, - and /. */
+/**
+ * wordOf is how wide a column has to be, in characters, so that words of a text stay in one piece; lines break at white space, - and /. Words
+ * that are too long for that break anyway, and want no more than a little.
+ */
 export function wordOf(text: string): number {
   const words = text.split(/[\s/-]+/).map((word) => word.length + 1)
-  return Math.min(mostOfWord, Math.max(...words))
+  return Math.max(...words.map((word) => (word > mostOfWord ? 8 : word)))
 }
 
 /** isName says whether a text can be the name of an object of Kubernetes: others are not asked for, nor put into commands. */

@@ -1,4 +1,4 @@
-import type { CSSProperties, ReactNode } from 'react'
+import { type CSSProperties, Fragment, type ReactNode } from 'react'
 import { mostInDetail, mostInList, readable, wordOf } from '../logic/foreign'
 
 interface ForeignProps {
@@ -18,9 +18,26 @@ export function Foreign({ text, none, detail }: ForeignProps) {
   const shown = readable(text, detail ? mostInDetail : mostInList)
   return (
     <bdi className="kq-foreign" style={{ '--kq-word': `${wordOf(shown)}ch` } as CSSProperties}>
-      {shown}
+      {broken(shown)}
     </bdi>
   )
+}
+
+/** Lines can break after a slash, which browsers do not do by themselves. */
+function broken(text: string): ReactNode {
+  const parts = text.split('/')
+  if (parts.length === 1) return text
+  return parts.map((part, i) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: they do not move
+    <Fragment key={i}>
+      {i > 0 && (
+        <>
+          /<wbr />
+        </>
+      )}
+      {part}
+    </Fragment>
+  ))
 }
 
 /** foreign is what a cell or a tip shows: a plain text as Foreign, anything else as it is. */

@@ -41,7 +41,6 @@ const columns: Column<Container>[] = [
         <Foreign text={c.container} /> {c.type !== 'App' && <Label isCompact>{readable(c.type)}</Label>}
       </>
     ),
-    modifier: 'breakWord',
   },
   {
     name: 'Pod',
@@ -50,15 +49,14 @@ const columns: Column<Container>[] = [
         <Foreign text={c.pod} />
         {c.workloadName && (
           <div className="kq-quiet kq-small">
-            of <Foreign text={`${c.workloadKind} ${c.workloadName}`} />
+            <Foreign text={`of ${c.workloadKind} ${c.workloadName}`} />
           </div>
         )}
       </>
     ),
-    modifier: 'breakWord',
     width: 20,
   },
-  { name: 'Namespace', cell: (c) => c.namespace, modifier: 'breakWord', width: 15 },
+  { name: 'Namespace', cell: (c) => c.namespace, width: 15 },
   {
     name: 'Image',
     cell: (c) => (
@@ -71,7 +69,6 @@ const columns: Column<Container>[] = [
         )}
       </>
     ),
-    modifier: 'breakWord',
     width: 25,
   },
   {
@@ -86,8 +83,7 @@ const columns: Column<Container>[] = [
         </div>
       </>
     ),
-    modifier: 'breakWord',
   },
-  { name: 'Node', cell: (c) => c.node ?? 'none', modifier: 'breakWord' },
+  { name: 'Node', cell: (c) => c.node ?? 'none', width: 15 },
   { name: 'Since', cell: (c) => <Age at={c.since} />, modifier: 'nowrap' },
 ]
