@@ -2,7 +2,7 @@ import { PageSection, Tabs as PatternFlyTabs, Skeleton, Tab, TabTitleText } from
 import { type ReactNode, Suspense, useEffect, useId } from 'react'
 import { useUrlState } from '../app/urlstate'
 
-export interface TabOf {
+interface TabOf {
   key: string
   title: string
   content: () => ReactNode

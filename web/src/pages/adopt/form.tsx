@@ -3,13 +3,13 @@ import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { ApiError } from '../../api/client'
+import { isReady, useProvisioners } from '../../app/catalogue'
 import { useUrlState } from '../../app/urlstate'
 import { nameProblem } from '../../logic/clusterchecks'
 import { namespaceOf, systemNamespace } from '../../logic/clusterdocument'
 import type { Reduced } from '../../logic/kubeconfig'
 import { ChoiceField, idOf, TextField } from '../../ui/field'
 import { ProblemAlert } from '../../ui/problem'
-import { isReady, useProvisioners } from '../create/queries'
 import { type Adopted, byAgent, byKubeconfig } from './adopt'
 import { KubeconfigFields } from './kubeconfigfields'
 
@@ -167,7 +167,7 @@ export function AdoptForm({ organizations, first, done }: AdoptFormProps) {
 
 /** useImporters are the provisioners of imported clusters, the shared one first. */
 function useImporters(organization: string) {
-  const all = useProvisioners(organization).data ?? []
+  const all = useProvisioners(organization) ?? []
   return all
     .filter((one) => one.spec?.driver === 'imported' && isReady(one))
     .map((one) => ({

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ok } from '../../api/client'
 import { condition } from '../../api/objects'
+import { addonsQuery } from '../../app/catalogue'
 import { useMe } from '../../app/queries'
 import { withAddon, withoutAddon } from '../../logic/cluster'
 import { may, type Permission } from '../../logic/roles'
@@ -27,12 +28,8 @@ export function Addons({ of, cluster }: TabProps) {
     queryFn: () =>
       ok(api.GET('/api/v1/organizations/{organization}/clusters/{cluster}/addons', { params: { path: of } })),
   })
-  const catalogue = useQuery({
-    queryKey: ['addons', 'catalogue'],
-    queryFn: () => ok(api.GET('/api/v1/addons')),
-    staleTime: 300_000,
-  })
-  const summaries = new Map(catalogue.data?.items?.map((addon) => [addon.name, addon]))
+  const catalogue = useQuery(addonsQuery)
+  const summaries = new Map(catalogue.data?.map((addon) => [addon.name, addon]))
   return (
     <Stack hasGutter>
       <Flex justifyContent={{ default: 'justifyContentSpaceBetween' }}>

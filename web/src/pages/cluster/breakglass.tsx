@@ -1,13 +1,13 @@
 import { Alert, AlertActionLink, Card, CardBody, CardTitle, Stack } from '@patternfly/react-core'
 import { useState } from 'react'
 import { ApiError, api, ok, signInAgain } from '../../api/client'
+import { downloadYaml } from '../../app/download'
 import { useMe } from '../../app/queries'
 import { may } from '../../logic/roles'
 import { FormDialog } from '../../ui/formdialog'
 import { Copied } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
 import { useTell } from '../../ui/toasts'
-import { save } from './data'
 import type { TabProps } from './index'
 
 /** BreakGlass gives owners the kubeconfig of the cluster's own administrator, for emergencies. */
@@ -21,7 +21,7 @@ export function BreakGlass({ of }: TabProps) {
       const made = await ok(
         api.POST('/api/v1/organizations/{organization}/clusters/{cluster}/breakglass', { params: { path: of } }),
       )
-      save(`${of.organization}-${of.cluster}.break-glass.kubeconfig`, made.kubeconfig)
+      downloadYaml(`${of.organization}-${of.cluster}.break-glass.kubeconfig`, made.kubeconfig)
       tell(
         'The break-glass kubeconfig is downloaded. Keep it secret, and delete it when the emergency is over.',
         'info',

@@ -1,7 +1,7 @@
 import { Alert } from '@patternfly/react-core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { api, ok } from '../../api/client'
+import { releasesQuery } from '../../app/catalogue'
 import { upgradesFrom } from '../../logic/cluster'
 import { ChoiceField } from '../../ui/field'
 import { FormDialog } from '../../ui/formdialog'
@@ -15,10 +15,7 @@ export function Upgrade({ of, cluster, close }: TabProps & { close: () => void }
   const tell = useTell()
   const askAgain = useAskAgain()
   const current = cluster.spec?.version
-  const releases = useQuery({
-    queryKey: ['releases', 'upgrades'],
-    queryFn: () => ok(api.GET('/api/v1/releases', { params: { query: { limit: 200, ready: 'true' } } })),
-  })
+  const releases = useQuery(releasesQuery)
   const offered = upgradesFrom(current, releases.data?.items ?? [])
   const [chosen, setChosen] = useState<string>()
   const version = chosen ?? offered[0]

@@ -1,9 +1,10 @@
 import { FormSection, Grid } from '@patternfly/react-core'
+import { useQuery } from '@tanstack/react-query'
 import type { Provisioner } from '../../api/objects'
+import { addonsQuery, useOrganization } from '../../app/catalogue'
 import { addonChoice, organizationOf, read, withAddon, write } from '../../logic/clusterdocument'
 import { ChoiceField, TextField } from '../../ui/field'
 import { useEditing } from './draft'
-import { useAddons, useOrganization } from './queries'
 
 export function Network() {
   const { draft, setDraft, at } = useEditing()
@@ -71,7 +72,7 @@ const levels = [
 
 export function Security({ provisioner }: { provisioner?: Provisioner }) {
   const { draft, at } = useEditing()
-  const weakest = useOrganization(organizationOf(draft)).data?.spec?.podSecurity ?? 'baseline'
+  const weakest = useOrganization(organizationOf(draft))?.spec?.podSecurity ?? 'baseline'
   const last = levels.findIndex((level) => level.value === weakest)
   const takesLevels = provisioner?.status?.driver?.features?.includes('PodSecurity') ?? true
   const choices = levels.map((level, i) => ({
@@ -108,7 +109,7 @@ export function Security({ provisioner }: { provisioner?: Provisioner }) {
 export function Addons() {
   const { draft, setDraft, errors, at } = useEditing()
   const cni = at('cluster', 'spec', 'cni').value || 'Routes'
-  const addons = useAddons().data?.filter((addon) => !addon.cni || addon.cni === cni)
+  const addons = useQuery(addonsQuery).data?.filter((addon) => !addon.cni || addon.cni === cni)
   const listed = read(draft, ['cluster', 'spec', 'addons'])
   const errorOf = (name: string) => {
     const i = Array.isArray(listed) ? listed.findIndex((one) => one?.name === name) : -1

@@ -1,13 +1,13 @@
 import { FormSection, Grid, GridItem, Switch } from '@patternfly/react-core'
+import { useOrganization } from '../../app/catalogue'
 import { organizationOf, withPool, write } from '../../logic/clusterdocument'
 import { ChoiceField, idOf, TextField } from '../../ui/field'
 import { useEditing } from './draft'
-import { useOrganization } from './queries'
 
 /** PoolFields are whether there is a node pool, and how it is. */
 export function PoolFields() {
   const { draft, setDraft, at } = useEditing()
-  const providers = useOrganization(organizationOf(draft)).data?.spec?.machineProviders ?? ['manual']
+  const providers = useOrganization(organizationOf(draft))?.spec?.machineProviders ?? ['manual']
   const provider = at('pool', 'spec', 'template', 'provider')
   const replicas = at('pool', 'spec', 'replicas')
   const choices = [

@@ -2,7 +2,7 @@ import { PageSection } from '@patternfly/react-core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { api, withTag } from '../../api/client'
+import { organizationQuery } from '../../app/catalogue'
 import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
 import { mayAdminister } from '../../logic/roles'
@@ -29,12 +29,7 @@ export default function Page() {
   const navigate = useNavigate()
   const leave = () => void navigate({ to: '/organizations', search: {} })
   const { live, refetchInterval } = useOrganizationsLive()
-  const one = useQuery({
-    queryKey: ['organizations', name],
-    queryFn: () =>
-      withTag(api.GET('/api/v1/organizations/{organization}', { params: { path: { organization: name } } })),
-    refetchInterval,
-  })
+  const one = useQuery({ ...organizationQuery(name), refetchInterval })
   const object = one.data?.object
   const role = me.roles[name] ?? (mayAdminister(me).allowed ? 'administrator of the installation' : undefined)
   return (
