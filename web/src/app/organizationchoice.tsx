@@ -1,8 +1,8 @@
 import { MenuToggle, Select, SelectList, SelectOption } from '@patternfly/react-core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { api, ok } from '../api/client'
 import { mayAdminister } from '../logic/roles'
+import { organizationsQuery } from './catalogue'
 import { useMe } from './queries'
 import { useUrlState } from './urlstate'
 
@@ -11,11 +11,7 @@ export function OrganizationChoice() {
   const me = useMe()
   const [state, set] = useUrlState()
   const [open, setOpen] = useState(false)
-  const all = useQuery({
-    queryKey: ['organizations', 'choice'],
-    queryFn: () => ok(api.GET('/api/v1/organizations', { params: { query: { limit: 500 } } })),
-    enabled: open && mayAdminister(me).allowed,
-  })
+  const all = useQuery({ ...organizationsQuery, enabled: open && mayAdminister(me).allowed })
   const organizations = [...new Set([...Object.keys(me.roles), ...(all.data?.items ?? []).map((o) => o.name)])].sort()
   if (state.org && !organizations.includes(state.org)) organizations.unshift(state.org)
   return (

@@ -1,4 +1,4 @@
-import { shell } from './inventory'
+import { shellWord } from './shell'
 
 type Search = Record<string, string | undefined>
 
@@ -56,10 +56,10 @@ export function auditParameters(query: AuditQuery): string {
 
 /** auditCommand is what to type to read the same. The command line has no --until; --since is how long ago. */
 export function auditCommand(organization: string | undefined, query: AuditQuery, now: Date): string {
-  const words = ['kqueen audit list', organization ? `--org ${shell(organization)}` : '-A']
+  const words = ['kqueen audit list', organization ? `--org ${shellWord(organization)}` : '-A']
   for (const name of ['actor', 'action', 'kind', 'object', 'outcome'] as const) {
     const value = query[name]
-    if (value) words.push(`--${name} ${shell(value)}`)
+    if (value) words.push(`--${name} ${shellWord(value)}`)
   }
   if (query.since) {
     const hours = Math.max(1, Math.ceil((now.getTime() - new Date(query.since).getTime()) / 3600_000))

@@ -1,5 +1,6 @@
 import { type Draft, nameOf, organizationOf, systemNamespace } from './clusterdocument'
 import { toYaml } from './clusteryaml'
+import { shellWord } from './shell'
 
 const flags: Record<string, string> = {
   'spec/version': 'version',
@@ -10,11 +11,6 @@ const flags: Record<string, string> = {
   'spec/network/dnsDomain': 'dns-domain',
   'spec/cni': 'cni',
   'spec/podSecurity': 'pod-security',
-}
-
-/** shell writes a word so that a shell takes it as it is. */
-export function shell(word: string): string {
-  return /^[A-Za-z0-9_./:=,@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 
 /** leavesOf lists the values of an object by their paths; lists are values. */
@@ -44,13 +40,13 @@ function clusterFlags(draft: Draft): string[] | undefined {
   for (const [path, value] of leavesOf({ spec: draft.cluster.spec ?? {} }, '')) {
     if (path === 'spec/provisionerRef/namespace' && value === systemNamespace) continue
     const flag = flags[path]
-    if (flag) said.push(`--${flag}`, shell(String(value)))
+    if (flag) said.push(`--${flag}`, shellWord(String(value)))
     else if (path === 'spec/network/extraSANs' && Array.isArray(value))
-      said.push('--extra-san', shell(value.map(String).join(',')))
+      said.push('--extra-san', shellWord(value.map(String).join(',')))
     else if (path === 'spec/addons' && Array.isArray(value)) {
       for (const one of value as { name: string; enabled?: boolean; values?: unknown }[]) {
         if (one.values !== undefined || one.enabled === undefined) return undefined
-        said.push('--addon', shell(`${one.name}=${one.enabled ? 'on' : 'off'}`))
+        said.push('--addon', shellWord(`${one.name}=${one.enabled ? 'on' : 'off'}`))
       }
     } else return undefined
   }
@@ -61,10 +57,10 @@ function clusterFlags(draft: Draft): string[] | undefined {
 export function commandOf(draft: Draft): string {
   const cluster = clusterFlags(draft)
   const pool = poolFlags(draft)
-  const organization = ['--org', shell(organizationOf(draft) || 'ORGANIZATION')]
+  const organization = ['--org', shellWord(organizationOf(draft) || 'ORGANIZATION')]
   const name = nameOf(draft)
   if (cluster && pool) {
-    return ['kqueen cluster create', shell(name || 'NAME'), ...organization, ...cluster, ...pool].join(' ')
+    return ['kqueen cluster create', shellWord(name || 'NAME'), ...organization, ...cluster, ...pool].join(' ')
   }
   return `kqueen apply ${organization.join(' ')} -f - <<'EOF'\n${toYaml(draft)}EOF`
 }

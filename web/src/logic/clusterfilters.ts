@@ -1,4 +1,5 @@
 import type { Search } from '../app/urlstate'
+import { readable } from './foreign'
 
 /** A filter of the list of clusters. Its key is that in the URL. */
 export interface Filter {
@@ -67,5 +68,5 @@ export function chipsOf(filter: Filter, value: string | undefined): { text: stri
     const all = requirementsOf(value)
     return all.map((text) => ({ text, without: all.filter((one) => one !== text).join(',') || undefined }))
   }
-  return [{ text: filter.choices?.find((choice) => choice.value === value)?.text ?? value }]
+  return [{ text: filter.choices?.find((choice) => choice.value === value)?.text ?? readable(value) }]
 }

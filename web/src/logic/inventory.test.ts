@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { digestsOf, shortDigest } from './digests'
-import { commandOf, isFiltered, listOf, pathOf, queryOf, shell, viewOf } from './inventory'
+import { commandOf, isFiltered, listOf, pathOf, queryOf, viewOf } from './inventory'
 
 test.each([
   [undefined, 'images'],
@@ -52,7 +52,6 @@ test.each([
 test('small ones', () => {
   expect(listOf(' a,b  c, ')).toEqual(['a', 'b', 'c'])
   expect(listOf(undefined)).toEqual([])
-  expect(shell("it's")).toBe(`'it'\\''s'`)
   expect(isFiltered('nodes', { text: 'x' })).toBe(false)
   expect(isFiltered('images', { text: 'x' })).toBe(true)
 })

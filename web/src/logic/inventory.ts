@@ -1,3 +1,4 @@
+import { shellWord } from './shell'
 import { asOne, momentFlags, momentOf, timesOf } from './timeslider'
 
 type Search = Record<string, string | undefined>
@@ -168,19 +169,14 @@ export function pathOf(name: ViewName | 'containers/search', query: Query, forma
   return `/api/v1/inventory/${name}${text && `?${text}`}`
 }
 
-/** shell quotes a word for a shell where it has to be. */
-export function shell(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
-}
-
 /** commandOf is what to type to ask the same. */
 export function commandOf(name: ViewName, search: Search): string {
   const view: View = views[name]
-  const words = ['kqueen inventory', name, search.org ? `--org ${shell(search.org)}` : '-A']
+  const words = ['kqueen inventory', name, search.org ? `--org ${shellWord(search.org)}` : '-A']
   for (const filter of view.filters) {
     const { flag, many } = filters[filter] as Filter
     const value = search[filter]?.trim() ?? ''
-    for (const one of many ? listOf(value) : [value]) if (one) words.push(`${flag} ${shell(one)}`)
+    for (const one of many ? listOf(value) : [value]) if (one) words.push(`${flag} ${shellWord(one)}`)
   }
   if (name === 'binaries' && search.places === 'true') words.push('--places')
   return words.join(' ') + momentFlags(momentIn(name, search))

@@ -6,6 +6,7 @@ test.each([
   ['a title', '\u001b]0;owned\u0007text', ']0;ownedtext'],
   ['a carriage return', 'a\r\nb\rc', 'a\nbc'],
   ['tabs stay', 'a\tb', 'a\tb'],
+  ['reversed text', 'a\u202eb\n', 'a⟨U+202E⟩b\n'],
 ])('printable: %s', (_, text, want) => {
   expect(printable(text)).toBe(want)
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { box, essence, layout, lookOf, type Relation, relationsOf, type TopologyObject } from './topology'
+import { box, essence, layout, lookOf, type Relation, type TopologyObject } from './topology'
 
 const object = (id: string, more: Partial<TopologyObject> = {}): TopologyObject => {
   const [kind = '', name = ''] = id.split('/')
@@ -91,12 +91,5 @@ describe('essence', () => {
     const found = essence(objects, [relate('Pod/p', 'ConfigMap/c', 'Uses'), relate('Pod/p', 'Secret/s', 'Uses')])
     expect(found.objects.map((o) => o.id)).toEqual(['Pod/p', 'Secret/s'])
     expect(found.relations.map((r) => r.to)).toEqual(['Secret/s'])
-  })
-})
-
-describe('relationsOf', () => {
-  it('has both directions', () => {
-    const all = [relate('A/a', 'B/b'), relate('B/b', 'C/c')]
-    expect(relationsOf('B/b', all)).toEqual({ to: [all[1]], from: [all[0]] })
   })
 })

@@ -37,11 +37,6 @@ export function essence(objects: readonly TopologyObject[], relations: readonly 
   return { objects: kept, relations: relations.filter((r) => ids.has(r.from) && ids.has(r.to)) }
 }
 
-/** relationsOf are the relations of each object: to others and from others. */
-export function relationsOf(id: string, relations: readonly Relation[]): { to: Relation[]; from: Relation[] } {
-  return { to: relations.filter((r) => r.from === id), from: relations.filter((r) => r.to === id) }
-}
-
 type Edges = Map<string, string[]>
 
 /**

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import type { Schemas } from '../api/client'
 import { count } from '../logic/quantity'
 import { Age } from './age'
+import { Foreign } from './foreign'
 
 type AsOf = Schemas['InventoryAsOf']
 const named = 5
@@ -37,7 +38,8 @@ export function DataAge({ asOf, repeats, brief }: DataAgeProps) {
               <ListItem key={one.uid} className="kq-wrap">
                 <ClusterLink organization={one.organization} cluster={one.cluster} />, as of{' '}
                 <Age at={one.asOf} none="never" />
-                {one.message && `: ${one.message}`}
+                {one.message && ': '}
+                <Foreign text={one.message} />
               </ListItem>
             ))}
             {asOf.lost > Math.min(lost.length, named) && (

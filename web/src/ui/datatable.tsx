@@ -1,9 +1,11 @@
 import { Skeleton } from '@patternfly/react-core'
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table'
 import type { ReactNode } from 'react'
+import { foreign } from './foreign'
 
 export interface Column<T> {
   name: string
+  /** A plain text is shown as one of a cluster (Foreign). */
   cell: (row: T) => ReactNode
   /** Say by what the list is sorted, such as "name" or "-name", and what to sort by from now on. */
   sort?: { by: string; now: string; set: (by: string) => void }
@@ -49,7 +51,7 @@ export function DataTable<T>({ label, columns, rows, keyOf, chosen, empty }: Dat
             )}
             {columns.map((column) => (
               <Td key={column.name} dataLabel={column.name} modifier={column.modifier}>
-                {column.cell(row)}
+                {foreign(column.cell(row))}
               </Td>
             ))}
           </Tr>

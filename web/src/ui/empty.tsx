@@ -2,6 +2,7 @@ import { EmptyState, EmptyStateActions, EmptyStateBody, EmptyStateFooter } from 
 import CubesIcon from '@patternfly/react-icons/dist/esm/icons/cubes-icon'
 import SearchIcon from '@patternfly/react-icons/dist/esm/icons/search-icon'
 import type { ReactNode } from 'react'
+import { readable } from '../logic/foreign'
 
 interface EmptyProps {
   title: string
@@ -14,7 +15,7 @@ interface EmptyProps {
 
 export function Empty({ title, children, actions, filtered }: EmptyProps) {
   return (
-    <EmptyState titleText={title} headingLevel="h2" icon={filtered ? SearchIcon : CubesIcon} variant="sm">
+    <EmptyState titleText={readable(title)} headingLevel="h2" icon={filtered ? SearchIcon : CubesIcon} variant="sm">
       {children && <EmptyStateBody>{children}</EmptyStateBody>}
       {actions && (
         <EmptyStateFooter>

@@ -7,6 +7,7 @@ import TrashIcon from '@patternfly/react-icons/dist/esm/icons/trash-icon'
 import { useRef } from 'react'
 import type { AnyObject } from '../api/objects'
 import { type Health, healthOf } from '../logic/health'
+import { Foreign } from './foreign'
 import { Hint } from './hint'
 
 const looks: Record<Health, { status?: LabelProps['status']; icon: React.ReactNode }> = {
@@ -35,5 +36,20 @@ export function HealthLabel({ of, isCompact = true }: { of: AnyObject; isCompact
       </Label>
       {verdict.message && <Hint of={at} text={verdict.message} />}
     </>
+  )
+}
+
+/** HealthAndWhy is the label and, where an object is not ready, why below it. */
+export function HealthAndWhy({ of }: { of: AnyObject }) {
+  const { health, message } = healthOf(of)
+  return (
+    <div>
+      <HealthLabel of={of} />
+      {health !== 'ready' && message && (
+        <div className="kq-small kq-quiet">
+          <Foreign text={message} />
+        </div>
+      )}
+    </div>
   )
 }

@@ -2,6 +2,8 @@ import { Breadcrumb, BreadcrumbItem, Flex, FlexItem, PageSection, Title } from '
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, useEffect } from 'react'
 import type { LiveState } from '../api/live'
+import { readable } from '../logic/foreign'
+import { foreign } from './foreign'
 import { LiveMark } from './livemark'
 
 interface PageHeadProps {
@@ -17,7 +19,8 @@ interface PageHeadProps {
 }
 
 /** PageHead is the top of every page. */
-export function PageHead({ title, about, above, mark, live, actions }: PageHeadProps) {
+export function PageHead({ title: given, about, above, mark, live, actions }: PageHeadProps) {
+  const title = readable(given)
   useEffect(() => {
     document.title = `${title} – KQueen`
   }, [title])
@@ -28,7 +31,7 @@ export function PageHead({ title, about, above, mark, live, actions }: PageHeadP
           {above.map((page) => (
             <BreadcrumbItem key={page.to}>
               <Link to={page.to as '/'} search={(before) => ({ org: before.org })}>
-                {page.name}
+                {readable(page.name)}
               </Link>
             </BreadcrumbItem>
           ))}
@@ -44,7 +47,7 @@ export function PageHead({ title, about, above, mark, live, actions }: PageHeadP
             {mark}
             {live && <LiveMark state={live} />}
           </div>
-          {about && <p className="kq-quiet">{about}</p>}
+          {about && <p className="kq-quiet">{foreign(about, true)}</p>}
         </FlexItem>
         {actions && (
           <FlexItem>

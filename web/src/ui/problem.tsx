@@ -1,11 +1,13 @@
 import { Alert, AlertActionLink, List, ListItem } from '@patternfly/react-core'
 import { ApiError } from '../api/client'
+import { mostInDetail, readable } from '../logic/foreign'
+import { Foreign } from './foreign'
 
 /** ProblemAlert says what went wrong, in the words of the server, and where. */
 export function ProblemAlert({ error, title, again }: { error: unknown; title?: string; again?: () => void }) {
   if (!error) return null
   const problem = error instanceof ApiError ? error.problem : undefined
-  const text = error instanceof Error ? error.message : String(error)
+  const text = readable(error instanceof Error ? error.message : String(error), mostInDetail)
   const fields = problem?.errors ?? []
   return (
     <Alert
@@ -21,7 +23,7 @@ export function ProblemAlert({ error, title, again }: { error: unknown; title?: 
         <List>
           {fields.map((field) => (
             <ListItem key={field.pointer + field.detail}>
-              {field.pointer && <code>{field.pointer}</code>} {field.detail}
+              {field.pointer && <code>{readable(field.pointer)}</code>} <Foreign text={field.detail} detail />
             </ListItem>
           ))}
         </List>

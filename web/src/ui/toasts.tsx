@@ -1,5 +1,7 @@
 import { Alert, AlertActionCloseButton, AlertGroup } from '@patternfly/react-core'
 import { createContext, type ReactNode, useCallback, useContext, useState } from 'react'
+import { readable } from '../logic/foreign'
+import { foreign } from './foreign'
 
 interface Toast {
   id: number
@@ -32,12 +34,12 @@ export function ToastProvider({ children }: { children: ReactNode }) {
             key={toast.id}
             component="p"
             variant={toast.variant}
-            title={toast.title}
+            title={readable(toast.title)}
             timeout={toast.variant !== 'danger'}
             onTimeout={() => close(toast.id)}
             actionClose={<AlertActionCloseButton onClose={() => close(toast.id)} />}
           >
-            {toast.children}
+            {foreign(toast.children, true)}
           </Alert>
         ))}
       </AlertGroup>

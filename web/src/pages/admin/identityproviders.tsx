@@ -5,15 +5,14 @@ import { api, ok, type Schemas } from '../../api/client'
 import { useLive } from '../../api/live'
 import { condition } from '../../api/objects'
 import { useUrlState } from '../../app/urlstate'
-import { healthOf } from '../../logic/health'
 import { type Column, DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
-import { HealthLabel } from '../../ui/health'
+import { HealthAndWhy } from '../../ui/health'
 import { LiveMark } from '../../ui/livemark'
 import { Pager } from '../../ui/pager'
-import { Part } from '../../ui/people/part'
-import { RowActions } from '../../ui/people/rowactions'
+import { Part } from '../../ui/part'
 import { ProblemAlert } from '../../ui/problem'
+import { RowActions } from '../../ui/rowactions'
 import { EditProvider, RemoveProvider, SetSecret } from './providerdialogs'
 
 export type Provider = Schemas['IdentityProvider']
@@ -82,12 +81,7 @@ function columns(act: (doing: Doing) => void): Column<Provider>[] {
     { name: 'Issuer', cell: (p) => <span className="kq-wrap">{p.spec?.issuer}</span> },
     {
       name: 'Health',
-      cell: (p) => (
-        <div>
-          <HealthLabel of={p} />
-          {healthOf(p).health !== 'ready' && <div className="kq-small kq-wrap">{healthOf(p).message}</div>}
-        </div>
-      ),
+      cell: (p) => <HealthAndWhy of={p} />,
     },
     { name: 'Client secret', cell: secretOf },
     {

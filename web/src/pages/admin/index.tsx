@@ -5,7 +5,7 @@ import { mayAdminister } from '../../logic/roles'
 import { Empty } from '../../ui/empty'
 import { FromCli } from '../../ui/fromcli'
 import { PageHead } from '../../ui/page'
-import { Tabbed } from '../../ui/people/tabbed'
+import { Tabs } from '../../ui/tabs'
 import { cliOf } from './cli'
 import { IdentityProviders } from './identityproviders'
 import { Installation } from './installation'
@@ -24,7 +24,7 @@ export default function Page() {
         actions={<FromCli {...cliOf(tab)} />}
       />
       {permission.allowed ? (
-        <Tabbed
+        <Tabs
           label="Parts of the administration"
           tabs={[
             { key: 'users', title: 'Users', content: () => <Users /> },

@@ -9,7 +9,7 @@ import {
 } from '@patternfly/react-core'
 import { useQuery } from '@tanstack/react-query'
 import { Copied } from '../../ui/fromcli'
-import { Part } from '../../ui/people/part'
+import { Part } from '../../ui/part'
 import { ProblemAlert } from '../../ui/problem'
 
 interface Version {

@@ -1,6 +1,6 @@
 import type { Schemas } from '../../api/client'
 import { exact } from '../../logic/time'
-import { SecretOnce } from '../../ui/people/secretonce'
+import { SecretOnce } from '../../ui/secretonce'
 
 export interface OneTimeFor {
   user: string

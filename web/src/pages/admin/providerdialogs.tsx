@@ -3,10 +3,9 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, idempotencyKey, ok, type Schemas, withTag } from '../../api/client'
 import { type Editable, fromYaml, toYaml } from '../../logic/yamlspec'
-import { Confirm } from '../../ui/confirm'
+import { TextField } from '../../ui/field'
+import { FormDialog } from '../../ui/formdialog'
 import { Copied } from '../../ui/fromcli'
-import { TextField } from '../../ui/people/fields'
-import { FormDialog } from '../../ui/people/formdialog'
 import { ProblemAlert } from '../../ui/problem'
 import { useTell } from '../../ui/toasts'
 import { Yaml } from '../../ui/yaml'
@@ -66,6 +65,7 @@ export function EditProvider({ provider, changed, close }: Omit<Of, 'provider'> 
   const called = provider?.name ?? (name.trim() || 'NAME')
   return (
     <FormDialog
+      isLarge
       title={provider ? `Identity provider ${provider.name}` : 'Create identity provider'}
       act={provider ? 'Save' : 'Create identity provider'}
       isIncomplete={!parsed.value || (provider ? typed === undefined || !read.data : !name.trim())}
@@ -76,7 +76,7 @@ export function EditProvider({ provider, changed, close }: Omit<Of, 'provider'> 
         <TextField
           label="Name"
           value={name}
-          set={setName}
+          onChange={setName}
           required
           maxLength={63}
           help="Stands before the names of its users and groups, as in corp:alice@example.com. It cannot be changed."
@@ -112,7 +112,6 @@ export function SetSecret({ provider, changed, close }: Of) {
       title={`Client secret of ${provider.name}`}
       about="It goes in and does not come out: nobody can read it here. It replaces the one that was set before."
       act="Set secret"
-      variant="small"
       isIncomplete={!secret}
       run={run}
       close={close}
@@ -121,7 +120,7 @@ export function SetSecret({ provider, changed, close }: Of) {
         label="Client secret"
         type="password"
         value={secret}
-        set={setSecret}
+        onChange={setSecret}
         required
         maxLength={4096}
         autoComplete="new-password"
@@ -140,10 +139,11 @@ export function RemoveProvider({ provider, changed, close }: Of) {
     await changed()
   }
   return (
-    <Confirm
+    <FormDialog
+      isDanger
       title={`Delete the identity provider ${provider.name}?`}
       act="Delete identity provider"
-      type={provider.name}
+      typed={provider.name}
       run={run}
       close={close}
     >
@@ -157,7 +157,6 @@ export function RemoveProvider({ provider, changed, close }: Of) {
           of the installation, lets one in.
         </p>
       )}
-      <br />
-    </Confirm>
+    </FormDialog>
   )
 }

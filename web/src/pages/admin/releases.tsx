@@ -3,16 +3,15 @@ import { api, ok } from '../../api/client'
 import { useLive } from '../../api/live'
 import type { Release } from '../../api/objects'
 import { useUrlState } from '../../app/urlstate'
-import { healthOf } from '../../logic/health'
 import { count } from '../../logic/quantity'
 import { Age } from '../../ui/age'
 import { type Column, DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
 import { Copied } from '../../ui/fromcli'
-import { HealthLabel } from '../../ui/health'
+import { HealthAndWhy } from '../../ui/health'
 import { LiveMark } from '../../ui/livemark'
 import { Pager } from '../../ui/pager'
-import { Part } from '../../ui/people/part'
+import { Part } from '../../ui/part'
 import { ProblemAlert } from '../../ui/problem'
 
 /** Releases shows the versions of Kubernetes that clusters can have. */
@@ -54,12 +53,7 @@ function columns(sort: string, order: (by: string) => void): Column<Release>[] {
     { name: 'Version', sort: { by: 'name', now: sort, set: order }, cell: (r) => r.name },
     {
       name: 'State',
-      cell: (r) => (
-        <div>
-          <HealthLabel of={r} />
-          {healthOf(r).health !== 'ready' && <div className="kq-small kq-wrap">{healthOf(r).message}</div>}
-        </div>
-      ),
+      cell: (r) => <HealthAndWhy of={r} />,
     },
     { name: 'Upgrades from', cell: (r) => <span className="kq-wrap">{r.status?.upgradeFrom ?? '–'}</span> },
     {

@@ -4,14 +4,13 @@ import { api, ok } from '../../api/client'
 import { useLive } from '../../api/live'
 import type { Provisioner } from '../../api/objects'
 import { useUrlState } from '../../app/urlstate'
-import { healthOf } from '../../logic/health'
 import { Age } from '../../ui/age'
 import { DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
-import { HealthLabel } from '../../ui/health'
+import { HealthAndWhy } from '../../ui/health'
 import { LiveMark } from '../../ui/livemark'
 import { Pager } from '../../ui/pager'
-import { Part } from '../../ui/people/part'
+import { Part } from '../../ui/part'
 import { ProblemAlert } from '../../ui/problem'
 
 /** SharedProvisioners shows those that every organization may use. */
@@ -48,12 +47,7 @@ export function SharedProvisioners() {
             { name: 'What it does', cell: (p) => <span className="kq-wrap">{p.status?.driver?.summary ?? '–'}</span> },
             {
               name: 'Health',
-              cell: (p) => (
-                <div>
-                  <HealthLabel of={p} />
-                  {healthOf(p).health !== 'ready' && <div className="kq-small kq-wrap">{healthOf(p).message}</div>}
-                </div>
-              ),
+              cell: (p) => <HealthAndWhy of={p} />,
             },
             { name: 'Created', cell: (p) => <Age at={p.createdAt} /> },
           ]}

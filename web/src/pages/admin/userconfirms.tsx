@@ -1,6 +1,5 @@
 import { api, ok, type Schemas } from '../../api/client'
-import { Confirm } from '../../ui/confirm'
-import { FormDialog } from '../../ui/people/formdialog'
+import { FormDialog } from '../../ui/formdialog'
 import { useTell } from '../../ui/toasts'
 import type { OneTimeFor } from './onetime'
 import { type Asking, reset } from './userdialogs'
@@ -36,20 +35,20 @@ export function UserConfirms({ what, user, show, changed, close }: Props) {
   }
   if (question.isDanger) {
     return (
-      <Confirm
+      <FormDialog
+        isDanger
         title={question.title}
         act={question.act}
-        type={question.isFinal ? user.name : undefined}
+        typed={question.isFinal ? user.name : undefined}
         run={run}
         close={close}
       >
         <p>{question.text}</p>
-        <br />
-      </Confirm>
+      </FormDialog>
     )
   }
   return (
-    <FormDialog title={question.title} act={question.act} variant="small" run={run} close={close}>
+    <FormDialog title={question.title} act={question.act} run={run} close={close}>
       <p>{question.text}</p>
     </FormDialog>
   )

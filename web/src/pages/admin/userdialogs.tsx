@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { api, idempotencyKey, ok, type Schemas } from '../../api/client'
-import { CheckField, TextField } from '../../ui/people/fields'
-import { FormDialog } from '../../ui/people/formdialog'
+import { CheckField, TextField } from '../../ui/field'
+import { FormDialog } from '../../ui/formdialog'
 import { useTell } from '../../ui/toasts'
 import type { OneTimeFor } from './onetime'
 import { UserConfirms } from './userconfirms'
@@ -55,7 +55,6 @@ function Create({ show, changed, close }: Omit<Props, 'doing'>) {
       title="Create user"
       about="You are then shown, once, a link by which the user chooses a password. Roles are given in organizations."
       act="Create user"
-      variant="small"
       isIncomplete={!name.trim()}
       run={run}
       close={close}
@@ -63,17 +62,17 @@ function Create({ show, changed, close }: Omit<Props, 'doing'>) {
       <TextField
         label="Name"
         value={name}
-        set={setName}
+        onChange={setName}
         required
         maxLength={64}
         help="By which the user signs in. It cannot be changed."
       />
-      <TextField label="Display name" value={displayName} set={setDisplayName} maxLength={100} />
-      <TextField label="Email" type="email" value={email} set={setEmail} maxLength={254} />
+      <TextField label="Display name" value={displayName} onChange={setDisplayName} maxLength={100} />
+      <TextField label="Email" type="email" value={email} onChange={setEmail} maxLength={254} />
       <CheckField
         label="Administrator of the installation"
         value={admin}
-        set={setAdmin}
+        onChange={setAdmin}
         help="May do everything in every organization."
       />
     </FormDialog>
@@ -91,9 +90,9 @@ function Edit({ user, changed, close }: { user: User; changed: () => Promise<unk
     await changed()
   }
   return (
-    <FormDialog title={`Names of ${user.name}`} act="Save" variant="small" run={run} close={close}>
-      <TextField label="Display name" value={displayName} set={setDisplayName} maxLength={100} />
-      <TextField label="Email" type="email" value={email} set={setEmail} maxLength={254} />
+    <FormDialog title={`Names of ${user.name}`} act="Save" run={run} close={close}>
+      <TextField label="Display name" value={displayName} onChange={setDisplayName} maxLength={100} />
+      <TextField label="Email" type="email" value={email} onChange={setEmail} maxLength={254} />
     </FormDialog>
   )
 }

@@ -3,13 +3,13 @@ import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { ApiError } from '../../api/client'
+import { isReady, useProvisioners } from '../../app/catalogue'
 import { useUrlState } from '../../app/urlstate'
 import { nameProblem } from '../../logic/clusterchecks'
 import { namespaceOf, systemNamespace } from '../../logic/clusterdocument'
 import type { Reduced } from '../../logic/kubeconfig'
+import { ChoiceField, idOf, TextField } from '../../ui/field'
 import { ProblemAlert } from '../../ui/problem'
-import { ChoiceField, idOf, TextField } from '../create/fields'
-import { isReady, useProvisioners } from '../create/queries'
 import { type Adopted, byAgent, byKubeconfig } from './adopt'
 import { KubeconfigFields } from './kubeconfigfields'
 
@@ -79,7 +79,7 @@ export function AdoptForm({ organizations, first, done }: AdoptFormProps) {
             value={organization}
             choices={organizations.map((one) => ({ value: one, text: one }))}
             onChange={setOrganization}
-            hint="Those where you are operator or owner."
+            help="Those where you are operator or owner."
           />
           <TextField
             pointer="/name"
@@ -88,7 +88,7 @@ export function AdoptForm({ organizations, first, done }: AdoptFormProps) {
             value={name}
             onChange={setName}
             error={(tried ? wrong : undefined) ?? fields['/name']}
-            hint="As it is called here: at most 40 lower-case letters, digits and -. An imported cluster of that name gets new credentials."
+            help="As it is called here: at most 40 lower-case letters, digits and -. An imported cluster of that name gets new credentials."
           />
           {choices.length > 1 && (
             <ChoiceField
@@ -145,7 +145,7 @@ export function AdoptForm({ organizations, first, done }: AdoptFormProps) {
             onChange={setImage}
             error={fields['/image']}
             placeholder="registry.example/kqueen-agent:0.1.0"
-            hint="One that the nodes of the cluster can pull. Empty: that of the installation."
+            help="One that the nodes of the cluster can pull. Empty: that of the installation."
           />
         </FormSection>
       )}
@@ -167,7 +167,7 @@ export function AdoptForm({ organizations, first, done }: AdoptFormProps) {
 
 /** useImporters are the provisioners of imported clusters, the shared one first. */
 function useImporters(organization: string) {
-  const all = useProvisioners(organization).data ?? []
+  const all = useProvisioners(organization) ?? []
   return all
     .filter((one) => one.spec?.driver === 'imported' && isReady(one))
     .map((one) => ({

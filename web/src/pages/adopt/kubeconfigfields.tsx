@@ -1,7 +1,8 @@
-import { Alert, FileUpload, FormGroup, FormHelperText, HelperText, HelperTextItem } from '@patternfly/react-core'
+import { Alert, FileUpload } from '@patternfly/react-core'
 import { useEffect, useState } from 'react'
+import { readable } from '../../logic/foreign'
 import { contextsOf, type Kubeconfig, type Reduced, reduce } from '../../logic/kubeconfig'
-import { ChoiceField, idOf } from '../create/fields'
+import { ChoiceField, Field, idOf } from '../../ui/field'
 
 interface KubeconfigFieldsProps {
   setReduced: (reduced: Reduced | undefined) => void
@@ -49,7 +50,13 @@ export function KubeconfigFields({ setReduced, missing, error }: KubeconfigField
   }
   return (
     <>
-      <FormGroup label="Kubeconfig" fieldId={id} isRequired>
+      <Field
+        id={id}
+        label="Kubeconfig"
+        required
+        error={problem}
+        help="It is read in your browser. Programs (exec, auth-provider), paths of files, insecure-skip-tls-verify, proxy-url and impersonation are refused: KQueen runs and reads nothing of a kubeconfig on its host."
+      >
         <FileUpload
           id={id}
           type="text"
@@ -71,22 +78,13 @@ export function KubeconfigFields({ setReduced, missing, error }: KubeconfigField
           textAreaPlaceholder="apiVersion: v1&#10;kind: Config"
           spellCheck={false}
         />
-        <FormHelperText>
-          <HelperText className="kq-wrap" aria-live="polite">
-            {problem && <HelperTextItem variant="error">{problem}</HelperTextItem>}
-            <HelperTextItem>
-              It is read in your browser. Programs (exec, auth-provider), paths of files, insecure-skip-tls-verify,
-              proxy-url and impersonation are refused: KQueen runs and reads nothing of a kubeconfig on its host.
-            </HelperTextItem>
-          </HelperText>
-        </FormHelperText>
-      </FormGroup>
+      </Field>
       {read.config && (
         <ChoiceField
           pointer="/context"
           label="Context"
           value={context || read.config.current || ''}
-          choices={read.config.contexts.map((one) => ({ value: one, text: one }))}
+          choices={read.config.contexts.map((one) => ({ value: one, text: readable(one) }))}
           onChange={setContext}
         />
       )}

@@ -6,8 +6,10 @@ import { api, ok } from '../../api/client'
 import { useLive } from '../../api/live'
 import { type Cluster, condition } from '../../api/objects'
 import { type AdoptionStep, adoptionSteps } from '../../logic/adoption'
+import { mostInDetail, readable } from '../../logic/foreign'
 import { Age, useNow } from '../../ui/age'
-import { Confirm } from '../../ui/confirm'
+import { Foreign } from '../../ui/foreign'
+import { FormDialog } from '../../ui/formdialog'
 import { Copied } from '../../ui/fromcli'
 import { LiveMark } from '../../ui/livemark'
 import { ProblemAlert } from '../../ui/problem'
@@ -50,7 +52,7 @@ export function Waiting({ organization, name, adopted, again }: WaitingProps) {
             {cluster.data && <Steps steps={steps} />}
             {isReady && (
               <Alert isInline component="p" variant="success" title={`${name} is ready`}>
-                It runs Kubernetes {cluster.data?.status?.version}.
+                It runs Kubernetes <Foreign text={cluster.data?.status?.version} />.
               </Alert>
             )}
           </div>
@@ -71,7 +73,7 @@ function Steps({ steps }: { steps: AdoptionStep[] }) {
           titleId={`title-${step.title}`}
           variant={step.state}
           isCurrent={step.state === 'info'}
-          description={step.message}
+          description={readable(step.message, mostInDetail)}
           aria-label={`${step.title}: ${step.said}`}
         >
           {step.title}
@@ -133,7 +135,8 @@ function Next({ organization, name, isReady, again }: WaitingProps & { isReady: 
         </Button>
       )}
       {asking && (
-        <Confirm
+        <FormDialog
+          isDanger
           title={`Forget ${name}?`}
           act="Forget it"
           close={() => setAsking(false)}
@@ -144,7 +147,7 @@ function Next({ organization, name, isReady, again }: WaitingProps & { isReady: 
           }}
         >
           KQueen forgets the cluster, and its kubeconfig or the token of its agent. The cluster itself stays as it is.
-        </Confirm>
+        </FormDialog>
       )}
     </Flex>
   )

@@ -5,7 +5,9 @@ import {
   DescriptionListTerm,
 } from '@patternfly/react-core'
 import type { Schemas } from '../../api/client'
+import { readable } from '../../logic/foreign'
 import { exact } from '../../logic/time'
+import { Foreign } from '../../ui/foreign'
 
 type Record = Schemas['AuditRecord']
 
@@ -35,9 +37,9 @@ export function Detail({ of }: { of: Record }) {
         .filter(([, value]) => value)
         .map(([name, value, code]) => (
           <DescriptionListGroup key={name}>
-            <DescriptionListTerm>{name}</DescriptionListTerm>
+            <DescriptionListTerm>{readable(name)}</DescriptionListTerm>
             <DescriptionListDescription className="kq-wrap">
-              {code ? <code>{value}</code> : value}
+              {code ? <code>{value}</code> : <Foreign text={value} detail />}
             </DescriptionListDescription>
           </DescriptionListGroup>
         ))}

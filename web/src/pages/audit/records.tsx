@@ -11,6 +11,7 @@ import { api, ok, type Schemas } from '../../api/client'
 import type { AuditQuery } from '../../logic/auditquery'
 import { Age } from '../../ui/age'
 import { Empty } from '../../ui/empty'
+import { Foreign } from '../../ui/foreign'
 import { Pager } from '../../ui/pager'
 import { ProblemAlert } from '../../ui/problem'
 import { Detail } from './detail'
@@ -106,14 +107,14 @@ function Row({ of, index, columns }: { of: Record; index: number; columns: strin
           <Age at={of.time} />
         </Td>
         <Td dataLabel="Who" modifier="breakWord">
-          {of.actor.name || of.actor.kind}
+          <Foreign text={of.actor.name || of.actor.kind} />
           {of.actor.kind !== 'user' && of.actor.name && <span className="kq-quiet"> ({of.actor.kind})</span>}
         </Td>
         <Td dataLabel="Action" modifier="breakWord">
           {of.action}
         </Td>
         <Td dataLabel="Object" modifier="breakWord">
-          {[of.object.kind, of.object.name].filter(Boolean).join(' ') || '–'}
+          <Foreign text={[of.object.kind, of.object.name].filter(Boolean).join(' ')} none="–" />
         </Td>
         {columns.includes('Organization') && (
           <Td dataLabel="Organization" modifier="breakWord">
@@ -147,7 +148,11 @@ function Outcome({ of }: { of: Record }) {
       <Label isCompact status={look.status} icon={look.icon}>
         {of.outcome}
       </Label>
-      {of.outcome !== 'succeeded' && of.reason && <span className="kq-quiet kq-small kq-wrap"> {of.reason}</span>}
+      {of.outcome !== 'succeeded' && of.reason && (
+        <div className="kq-quiet kq-small">
+          <Foreign text={of.reason} />
+        </div>
+      )}
     </>
   )
 }

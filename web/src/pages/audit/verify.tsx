@@ -2,10 +2,6 @@ import {
   Alert,
   Button,
   Form,
-  FormGroup,
-  FormHelperText,
-  HelperText,
-  HelperTextItem,
   List,
   ListItem,
   Modal,
@@ -13,12 +9,12 @@ import {
   ModalFooter,
   ModalHeader,
   ModalVariant,
-  TextInput,
 } from '@patternfly/react-core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, idempotencyKey, ok, type Schemas } from '../../api/client'
 import { headOf, verdictOf } from '../../logic/auditquery'
+import { TextField } from '../../ui/field'
 import { Copied } from '../../ui/fromcli'
 import { ProblemAlert } from '../../ui/problem'
 
@@ -60,26 +56,14 @@ function Check({ close }: { close: () => void }) {
             if (!wrong) check.mutate(head)
           }}
         >
-          <FormGroup label="A head from an earlier check (optional)" fieldId="verify-head">
-            <TextInput
-              id="verify-head"
-              value={text}
-              onChange={(_, value) => setText(value)}
-              placeholder="42:9f86d081…"
-              autoComplete="off"
-              spellCheck="false"
-              validated={wrong ? 'error' : 'default'}
-            />
-            <FormHelperText>
-              <HelperText>
-                <HelperTextItem variant={wrong ? 'error' : 'default'}>
-                  {wrong
-                    ? 'A head is the number of a record, a colon and 64 hexadecimal digits.'
-                    : 'With it the check also proves that nothing was removed from the end of the log since.'}
-                </HelperTextItem>
-              </HelperText>
-            </FormHelperText>
-          </FormGroup>
+          <TextField
+            label="A head from an earlier check (optional)"
+            value={text}
+            onChange={setText}
+            placeholder="42:9f86d081…"
+            error={wrong ? 'A head is the number of a record, a colon and 64 hexadecimal digits.' : undefined}
+            help="With it the check also proves that nothing was removed from the end of the log since."
+          />
         </Form>
         <ProblemAlert error={check.error} />
         {check.data && <Verdict report={check.data} against={check.variables} />}

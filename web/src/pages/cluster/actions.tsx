@@ -6,7 +6,7 @@ import { useMe } from '../../app/queries'
 import { isAdopted } from '../../logic/cluster'
 import { count } from '../../logic/quantity'
 import { allowed, may, type Permission } from '../../logic/roles'
-import { Confirm } from '../../ui/confirm'
+import { FormDialog } from '../../ui/formdialog'
 import { FromCli } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
 import { useTell } from '../../ui/toasts'
@@ -86,7 +86,14 @@ function Delete({ of, cluster, close }: TabProps & { close: () => void }) {
       void navigate({ to: '/clusters', search: (before: { org?: string }) => ({ org: before.org }) as never })
   }
   return (
-    <Confirm title={`Delete cluster ${of.cluster}?`} act="Delete the cluster" type={of.cluster} run={run} close={close}>
+    <FormDialog
+      isDanger
+      title={`Delete cluster ${of.cluster}?`}
+      act="Delete the cluster"
+      typed={of.cluster}
+      run={run}
+      close={close}
+    >
       {adopted ? (
         <p>
           The cluster was adopted: it stays as it is where it was created, with all that runs in it. KQueen forgets it,
@@ -95,7 +102,7 @@ function Delete({ of, cluster, close }: TabProps & { close: () => void }) {
       ) : (
         <Losses of={of} cluster={cluster} />
       )}
-    </Confirm>
+    </FormDialog>
   )
 }
 

@@ -16,10 +16,12 @@ import {
 import { useLive } from '../../api/live'
 import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
+import { readable } from '../../logic/foreign'
 import { may } from '../../logic/roles'
 import { byDay, type Entry, type EntryKind, entryKinds } from '../../logic/timeline'
 import { Age, useNow } from '../../ui/age'
 import { Empty } from '../../ui/empty'
+import { Foreign } from '../../ui/foreign'
 import { FromCli } from '../../ui/fromcli'
 import { LiveMark } from '../../ui/livemark'
 import { ProblemAlert } from '../../ui/problem'
@@ -119,15 +121,25 @@ function Happened({ entry }: { entry: Entry }) {
           {one[entry.kind]}
         </Label>
         <Label isCompact status={colors[entry.look]}>
-          {entry.title}
+          {readable(entry.title)}
         </Label>
-        <strong>{entry.object}</strong>
-        {entry.actor && <span>by {entry.actor}</span>}
+        <strong>
+          <Foreign text={entry.object} />
+        </strong>
+        {entry.actor && (
+          <span>
+            by <Foreign text={entry.actor} />
+          </span>
+        )}
         <span className="kq-quiet kq-small">
           <Age at={entry.at} />
         </span>
       </Flex>
-      {entry.text && <div className="kq-quiet">{entry.text}</div>}
+      {entry.text && (
+        <div className="kq-quiet">
+          <Foreign text={entry.text} detail />
+        </div>
+      )}
     </div>
   )
 }

@@ -2,6 +2,7 @@ import { Button, Label, type LabelProps, Switch, Tooltip } from '@patternfly/rea
 import type { Schemas } from '../../api/client'
 import type { Permission } from '../../logic/roles'
 import type { Column } from '../../ui/datatable'
+import { Foreign } from '../../ui/foreign'
 import { Guarded } from '../../ui/guarded'
 
 type Addon = Schemas['ClusterAddon']
@@ -50,7 +51,7 @@ export function addonColumns(
       name: 'Said by',
       cell: (a) => (
         <>
-          {sources[a.from] ?? a.from}{' '}
+          {sources[a.from] ?? <Foreign text={a.from} />}{' '}
           {a.from === 'cluster' && (
             <Guarded
               permission={permission}

@@ -3,17 +3,18 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ok } from '../../api/client'
 import { condition } from '../../api/objects'
+import { addonsQuery } from '../../app/catalogue'
 import { useMe } from '../../app/queries'
 import { withAddon, withoutAddon } from '../../logic/cluster'
 import { may, type Permission } from '../../logic/roles'
 import { DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
+import { FormDialog } from '../../ui/formdialog'
 import { FromCli } from '../../ui/fromcli'
 import { ProblemAlert } from '../../ui/problem'
 import { useTell } from '../../ui/toasts'
 import { type AddonChange, addonColumns } from './addoncolumns'
 import { changeCluster, useAskAgain } from './data'
-import { Dialog } from './dialog'
 import type { TabProps } from './index'
 
 /** Addons are the applications that KQueen runs in the cluster; each can be switched on and off. */
@@ -27,12 +28,8 @@ export function Addons({ of, cluster }: TabProps) {
     queryFn: () =>
       ok(api.GET('/api/v1/organizations/{organization}/clusters/{cluster}/addons', { params: { path: of } })),
   })
-  const catalogue = useQuery({
-    queryKey: ['addons', 'catalogue'],
-    queryFn: () => ok(api.GET('/api/v1/addons')),
-    staleTime: 300_000,
-  })
-  const summaries = new Map(catalogue.data?.items?.map((addon) => [addon.name, addon]))
+  const catalogue = useQuery(addonsQuery)
+  const summaries = new Map(catalogue.data?.map((addon) => [addon.name, addon]))
   return (
     <Stack hasGutter>
       <Flex justifyContent={{ default: 'justifyContentSpaceBetween' }}>
@@ -85,7 +82,16 @@ function Switching({ of, change, close }: TabProps & { change: AddonChange; clos
   }
   const title = { on: 'Switch on addon', off: 'Switch off addon', reset: 'Reset addon' }[to]
   const act = { on: 'Switch on', off: 'Switch off', reset: 'Reset' }[to]
-  return <Dialog title={`${title} ${addon.name}`} about={about} act={act} chosen={to} run={run} checks close={close} />
+  return (
+    <FormDialog
+      title={`${title} ${addon.name}`}
+      about={about}
+      act={act}
+      check={{ of: to, atOnce: true }}
+      run={run}
+      close={close}
+    />
+  )
 }
 
 function Cli({ organization, name }: { organization: string; name: string }) {

@@ -1,13 +1,13 @@
 import { Alert, AlertActionLink, Card, CardBody, CardTitle, Stack } from '@patternfly/react-core'
 import { useState } from 'react'
 import { ApiError, api, ok, signInAgain } from '../../api/client'
+import { downloadYaml } from '../../app/download'
 import { useMe } from '../../app/queries'
 import { may } from '../../logic/roles'
-import { Confirm } from '../../ui/confirm'
+import { FormDialog } from '../../ui/formdialog'
 import { Copied } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
 import { useTell } from '../../ui/toasts'
-import { save } from './data'
 import type { TabProps } from './index'
 
 /** BreakGlass gives owners the kubeconfig of the cluster's own administrator, for emergencies. */
@@ -21,7 +21,7 @@ export function BreakGlass({ of }: TabProps) {
       const made = await ok(
         api.POST('/api/v1/organizations/{organization}/clusters/{cluster}/breakglass', { params: { path: of } }),
       )
-      save(`${of.organization}-${of.cluster}.break-glass.kubeconfig`, made.kubeconfig)
+      downloadYaml(`${of.organization}-${of.cluster}.break-glass.kubeconfig`, made.kubeconfig)
       tell(
         'The break-glass kubeconfig is downloaded. Keep it secret, and delete it when the emergency is over.',
         'info',
@@ -62,10 +62,11 @@ export function BreakGlass({ of }: TabProps) {
           </div>
         </Stack>
         {open && (
-          <Confirm
+          <FormDialog
+            isDanger
             title={`Break glass for ${of.cluster}?`}
             act="Download it"
-            type={of.cluster}
+            typed={of.cluster}
             run={run}
             close={() => setOpen(false)}
           >
@@ -73,7 +74,7 @@ export function BreakGlass({ of }: TabProps) {
               Whoever has this file administers the cluster, and cannot be shut out but by deleting the cluster. Your
               name is written into the audit log.
             </p>
-          </Confirm>
+          </FormDialog>
         )}
       </CardBody>
     </Card>

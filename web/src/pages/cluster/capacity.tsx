@@ -11,9 +11,11 @@ import {
 } from '@patternfly/react-core'
 import { useQuery } from '@tanstack/react-query'
 import { api, ok, type Schemas } from '../../api/client'
+import { mostInDetail, readable } from '../../logic/foreign'
 import { bytes, cores, count } from '../../logic/quantity'
 import { Age } from '../../ui/age'
 import { type Column, DataTable } from '../../ui/datatable'
+import { Foreign } from '../../ui/foreign'
 import { ProblemAlert } from '../../ui/problem'
 import type { TabProps } from './index'
 
@@ -75,7 +77,7 @@ function Shown({ usage }: { usage: Schemas['ClusterUsage'] }) {
           isInline
           isPlain
           variant="warning"
-          title={`${not.resource} could not be read: ${not.reason}`}
+          title={`${readable(not.resource)} could not be read: ${readable(not.reason, mostInDetail)}`}
         />
       ))}
       {nodes.length > 0 && (
@@ -93,7 +95,8 @@ function Shown({ usage }: { usage: Schemas['ClusterUsage'] }) {
       <p className="kq-quiet kq-small">
         {count(total.pods, 'pod')} on {count(nodes.length, 'node')}
         {usage.unscheduled.pods > 0 && `; ${count(usage.unscheduled.pods, 'pod')} without a node`}.{' '}
-        {usage.unmeasured && `What is used is not known: ${usage.unmeasured}`}
+        {usage.unmeasured && 'What is used is not known: '}
+        <Foreign text={usage.unmeasured} detail />
       </p>
       <DataTable
         label="Capacity of the nodes"

@@ -44,7 +44,6 @@ export function Conflict({ base, yours, theirs, take, overwrite, close }: Confli
       <CardTitle component="h3">The cluster was changed meanwhile</CardTitle>
       <CardBody>
         <Stack hasGutter>
-          {' '}
           <DataTable
             label="What was changed"
             columns={columns}
@@ -86,7 +85,7 @@ export function Conflict({ base, yours, theirs, take, overwrite, close }: Confli
               Go on editing
             </Button>
           </Flex>
-        </Stack>{' '}
+        </Stack>
       </CardBody>
     </Card>
   )

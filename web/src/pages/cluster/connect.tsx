@@ -1,28 +1,16 @@
-import {
-  Card,
-  CardBody,
-  CardTitle,
-  Flex,
-  Form,
-  FormGroup,
-  FormSelect,
-  FormSelectOption,
-  List,
-  ListItem,
-  Radio,
-  Stack,
-} from '@patternfly/react-core'
+import { Card, CardBody, CardTitle, Flex, Form, FormGroup, List, ListItem, Radio, Stack } from '@patternfly/react-core'
 import { useState } from 'react'
 import { api, ok } from '../../api/client'
+import { downloadYaml } from '../../app/download'
 import { useMe } from '../../app/queries'
 import { type Access, accessesOf, highestAccess, isAdopted } from '../../logic/cluster'
 import { allowed, type Permission } from '../../logic/roles'
+import { ChoiceField } from '../../ui/field'
 import { Copied, FromCli } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
 import { ProblemAlert } from '../../ui/problem'
 import { useTell } from '../../ui/toasts'
 import { BreakGlass } from './breakglass'
-import { save } from './data'
 import type { TabProps } from './index'
 
 const hour = { seconds: 3600, flag: '1h', name: '1 hour' }
@@ -120,13 +108,12 @@ function Choice({ organization, access, set, seconds, setSeconds }: ChoiceProps)
           />
         ))}
       </FormGroup>
-      <FormGroup label="Lifetime of a credential" fieldId="lifetime">
-        <FormSelect id="lifetime" value={seconds} onChange={(_, value) => setSeconds(Number(value))}>
-          {lifetimes.map((one) => (
-            <FormSelectOption key={one.seconds} value={one.seconds} label={one.name} />
-          ))}
-        </FormSelect>
-      </FormGroup>
+      <ChoiceField
+        label="Lifetime of a credential"
+        value={String(seconds)}
+        onChange={(value) => setSeconds(Number(value))}
+        choices={lifetimes.map((one) => ({ value: String(one.seconds), text: one.name }))}
+      />
     </Form>
   )
 }
@@ -163,7 +150,7 @@ function Download({ of, cluster, access, seconds }: TabProps & { access: Access;
           body: { access, lifetimeSeconds: seconds, uid: cluster.uid },
         }),
       )
-      save(`${of.organization}-${of.cluster}.kubeconfig`, made.kubeconfig)
+      downloadYaml(`${of.organization}-${of.cluster}.kubeconfig`, made.kubeconfig)
       tell(`The kubeconfig of ${of.cluster} is downloaded, with the role ${made.access}`)
     } catch (e) {
       setError(e)

@@ -1,6 +1,7 @@
 import { Button, Flex } from '@patternfly/react-core'
 import { useState } from 'react'
 import { useMe } from '../../app/queries'
+import { readable } from '../../logic/foreign'
 import { may } from '../../logic/roles'
 import { Guarded } from '../../ui/guarded'
 import { Console, type Shown } from './console'
@@ -24,7 +25,7 @@ export function ContainerActions({ of }: { of: Container }) {
         <Button
           variant="link"
           isInline
-          aria-label={`Log of ${of.container} in ${of.pod}`}
+          aria-label={`Log of ${readable(of.container)} in ${readable(of.pod)}`}
           onClick={() => setShown({ what: 'log', of: at })}
         >
           Log
@@ -33,7 +34,7 @@ export function ContainerActions({ of }: { of: Container }) {
           variant="link"
           isInline
           permission={may(me, of.organization, 'developer')}
-          aria-label={`Shell in ${of.container} of ${of.pod}`}
+          aria-label={`Shell in ${readable(of.container)} of ${readable(of.pod)}`}
           onClick={() => setShown({ what: 'terminal', of: at })}
         >
           Shell

@@ -106,13 +106,3 @@ export function useAskAgain() {
     }
   }
 }
-
-/** save hands a text to the browser as a file. */
-export function save(name: string, text: string, type = 'application/yaml') {
-  const url = URL.createObjectURL(new Blob([text], { type }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url), 10_000)
-}

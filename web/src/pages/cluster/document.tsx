@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { useMe } from '../../app/queries'
 import { equal } from '../../logic/diff'
 import { documentOf, editableOf, textOf } from '../../logic/document'
+import { readableIn } from '../../logic/foreign'
 import { may } from '../../logic/roles'
 import { FromCli } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
@@ -86,7 +87,7 @@ export default function Document({ of, cluster }: TabProps) {
         </Button>
       </Flex>
       <ExpandableSection toggleText="The whole object, with its status (read only)">
-        <Yaml value={textOf(cluster)} label={`The whole cluster ${of.cluster}`} />
+        <Yaml value={textOf(readableIn(cluster))} label={`The whole cluster ${of.cluster}`} />
       </ExpandableSection>
     </Stack>
   )

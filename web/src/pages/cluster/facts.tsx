@@ -9,7 +9,9 @@ import {
 import type { ReactNode } from 'react'
 import type { Cluster } from '../../api/objects'
 import { isAdopted } from '../../logic/cluster'
+import { readable } from '../../logic/foreign'
 import { Age } from '../../ui/age'
+import { Foreign, foreign } from '../../ui/foreign'
 
 const cnis: Record<string, string> = {
   Routes: 'Routes: between the machines that KQueen creates',
@@ -40,7 +42,7 @@ export function Facts({ cluster }: { cluster: Cluster }) {
         .map(([name, value]) => (
           <DescriptionListGroup key={name}>
             <DescriptionListTerm>{name}</DescriptionListTerm>
-            <DescriptionListDescription className="kq-wrap">{value}</DescriptionListDescription>
+            <DescriptionListDescription className="kq-wrap">{foreign(value, true)}</DescriptionListDescription>
           </DescriptionListGroup>
         ))}
     </DescriptionList>
@@ -74,7 +76,9 @@ function applications(cluster: Cluster): ReactNode {
   return (
     <>
       {names.map((name) => (
-        <div key={name}>{name}</div>
+        <div key={name}>
+          <Foreign text={name} />
+        </div>
       ))}
       {ingress.port !== undefined && (
         <div className="kq-quiet kq-small">at port {ingress.port} of KQueen’s host, HTTPS and HTTP</div>
@@ -88,7 +92,7 @@ function labelsOf(labels: [string, string][]): ReactNode {
     <LabelGroup aria-label="Labels of the cluster" numLabels={8}>
       {labels.map(([key, value]) => (
         <Label key={key} isCompact textMaxWidth="24ch">
-          {value ? `${key}=${value}` : key}
+          {readable(value ? `${key}=${value}` : key)}
         </Label>
       ))}
     </LabelGroup>

@@ -1,14 +1,14 @@
-import { Button, Card, CardBody, CardTitle, Label, type LabelProps } from '@patternfly/react-core'
+import { Button, Card, CardBody, CardTitle } from '@patternfly/react-core'
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { api, ok, type Schemas } from '../../api/client'
 import { Age } from '../../ui/age'
 import { type Column, DataTable } from '../../ui/datatable'
+import { Foreign } from '../../ui/foreign'
 import { ProblemAlert } from '../../ui/problem'
+import { SeverityLabel } from '../../ui/severity'
 import type { Of } from './data'
 
 type Finding = Schemas['InventoryFinding']
-
-const colors: Record<string, LabelProps['status']> = { Critical: 'danger', Warning: 'warning', Info: 'info' }
 
 /** Findings are what the inventory finds wrong in this cluster, the worst first. */
 export function Findings({ of }: { of: Of }) {
@@ -52,19 +52,17 @@ export function Findings({ of }: { of: Of }) {
 const columns: Column<Finding>[] = [
   {
     name: 'Severity',
-    cell: (f) => (
-      <Label isCompact status={colors[f.severity]}>
-        {f.severity}
-      </Label>
-    ),
+    cell: (f) => <SeverityLabel severity={f.severity} />,
   },
   { name: 'Object', cell: (f) => objectOf(f), modifier: 'breakWord', width: 25 },
   {
     name: 'Finding',
     cell: (f) => (
       <>
-        {f.reason}
-        {f.remedy && <div className="kq-quiet kq-small">{f.remedy}</div>}
+        <Foreign text={f.reason} />
+        <div className="kq-quiet kq-small">
+          <Foreign text={f.remedy} />
+        </div>
       </>
     ),
     modifier: 'breakWord',

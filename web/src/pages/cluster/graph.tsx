@@ -1,3 +1,5 @@
+import { readable } from '../../logic/foreign'
+import { Foreign } from '../../ui/foreign'
 import '@xyflow/react/dist/style.css'
 import './graph.css'
 import {
@@ -30,6 +32,8 @@ export default function Graph({ objects, relations }: GraphProps) {
   const dark = useDark()
   const [chosen, setChosen] = useState<string>()
   const placed = useMemo(() => layout(objects, relations), [objects, relations])
+  // Names of the cluster do not become identifiers in the document.
+  const idOf = useMemo(() => new Map(objects.map((object, i) => [object.id, `o${i}`])), [objects])
   const near = useMemo(() => {
     if (!chosen) return undefined
     const touching = relations.filter((r) => r.from === chosen || r.to === chosen)
@@ -37,13 +41,13 @@ export default function Graph({ objects, relations }: GraphProps) {
   }, [relations, chosen])
   const nodes = placed.map(
     ({ object, x, y }): ObjectNode => ({
-      id: object.id,
+      id: idOf.get(object.id) ?? '',
       type: 'object',
       position: { x, y },
       width: box.width,
       height: box.height,
       data: { object, faint: near !== undefined && !near.has(object.id) },
-      ariaLabel: `${object.kind} ${object.name}: ${lookOf(object).words}`,
+      ariaLabel: readable(`${object.kind} ${object.name}: ${lookOf(object).words}`),
       draggable: false,
       connectable: false,
     }),
@@ -54,12 +58,13 @@ export default function Graph({ objects, relations }: GraphProps) {
       aria-label="Graph of the objects; the list says the same"
       onFocus={(event) => {
         const id = event.target.closest('.react-flow__node')?.getAttribute('data-id')
-        if (id) setChosen(id)
+        const object = placed.find((one) => idOf.get(one.object.id) === id)?.object
+        if (object) setChosen(object.id)
       }}
     >
       <ReactFlow
         nodes={nodes}
-        edges={edgesOf(relations, chosen)}
+        edges={edgesOf(relations, idOf, chosen)}
         nodeTypes={types}
         colorMode={dark ? 'dark' : 'light'}
         fitView
@@ -74,7 +79,7 @@ export default function Graph({ objects, relations }: GraphProps) {
           'node.a11yDescription.default': 'The relations of the object that has the focus are emphasized.',
         }}
         onlyRenderVisibleElements={objects.length > 150}
-        onNodeClick={(_, node) => setChosen(node.id)}
+        onNodeClick={(_, node) => setChosen(node.data.object.id)}
         onPaneClick={() => setChosen(undefined)}
       >
         <Background />
@@ -84,13 +89,13 @@ export default function Graph({ objects, relations }: GraphProps) {
   )
 }
 
-function edgesOf(relations: readonly Relation[], chosen?: string): Edge[] {
-  return relations.map((r) => {
+function edgesOf(relations: readonly Relation[], idOf: Map<string, string>, chosen?: string): Edge[] {
+  return relations.map((r, i) => {
     const emphasized = r.from === chosen || r.to === chosen
     return {
-      id: `${r.from} ${r.type} ${r.to}`,
-      source: r.from,
-      target: r.to,
+      id: `r${i}`,
+      source: idOf.get(r.from) ?? '',
+      target: idOf.get(r.to) ?? '',
       label: emphasized ? words[r.type] + (r.stale ? ' (earlier)' : '') : undefined,
       animated: false,
       className: emphasized ? 'kq-edge-near' : chosen ? 'kq-edge-faint' : undefined,
@@ -104,12 +109,14 @@ function ObjectBox({ data }: NodeProps<ObjectNode>) {
   const { object, faint } = data
   const look = lookOf(object)
   return (
-    <div className={`kq-object kq-object-${look.look}${faint ? ' kq-object-faint' : ''}`} title={object.id}>
+    <div className={`kq-object kq-object-${look.look}${faint ? ' kq-object-faint' : ''}`} title={readable(object.id)}>
       <Handle type="target" position={Position.Left} />
       <div className="kq-object-kind">
-        {object.kind} · {marks[look.look]} {look.words}
+        {readable(object.kind)} · {marks[look.look]} {readable(look.words)}
       </div>
-      <div className="kq-object-name">{object.name}</div>
+      <div className="kq-object-name">
+        <Foreign text={object.name} />
+      </div>
       <Handle type="source" position={Position.Right} />
     </div>
   )

@@ -5,8 +5,10 @@ import InProgressIcon from '@patternfly/react-icons/dist/esm/icons/in-progress-i
 import QuestionCircleIcon from '@patternfly/react-icons/dist/esm/icons/question-circle-icon'
 import type { Cluster } from '../../api/objects'
 import { nextStep, type Part, partsOf } from '../../logic/cluster'
+import { mostInDetail, readable } from '../../logic/foreign'
 import { healthOf } from '../../logic/health'
 import { Age } from '../../ui/age'
+import { Foreign } from '../../ui/foreign'
 
 const looks: Record<
   Part['state'],
@@ -31,7 +33,7 @@ export function Parts({ cluster }: { cluster: Cluster }) {
           component="p"
           isInline
           variant={verdict.health === 'failing' ? 'danger' : 'warning'}
-          title={`${verdict.text}: ${verdict.message || 'no reason is given'}`}
+          title={`${verdict.text}: ${readable(verdict.message, mostInDetail) || 'no reason is given'}`}
           className="kq-wrap"
         >
           {step && <p>Next step: {step}</p>}
@@ -69,7 +71,11 @@ function PartLine({ part }: { part: Part }) {
       <span className="kq-quiet kq-small">
         {part.type}, <Age at={part.since} />
       </span>
-      {part.message && part.message !== part.title && <div className="kq-quiet kq-wrap">{part.message}</div>}
+      {part.message && part.message !== part.title && (
+        <div className="kq-quiet">
+          <Foreign text={part.message} detail />
+        </div>
+      )}
     </>
   )
 }

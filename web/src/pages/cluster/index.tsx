@@ -1,15 +1,15 @@
-import { Button, PageSection, Skeleton, Tab, Tabs, TabTitleText } from '@patternfly/react-core'
+import { Button, PageSection, Skeleton } from '@patternfly/react-core'
 import { Link, useParams } from '@tanstack/react-router'
-import { lazy, type ReactNode, Suspense } from 'react'
+import { lazy, type ReactNode } from 'react'
 import { ApiError } from '../../api/client'
 import { useLive } from '../../api/live'
 import type { Cluster } from '../../api/objects'
-import { useUrlState } from '../../app/urlstate'
 import { isAdopted } from '../../logic/cluster'
 import { Empty } from '../../ui/empty'
 import { HealthLabel } from '../../ui/health'
 import { PageHead } from '../../ui/page'
 import { ProblemAlert } from '../../ui/problem'
+import { Tabs } from '../../ui/tabs'
 import { Actions } from './actions'
 import { Activity } from './activity'
 import { Addons } from './addons'
@@ -28,33 +28,30 @@ export interface TabProps {
   cluster: Cluster
 }
 
-interface TabOf {
+interface Part {
   key: string
-  name: string
+  title: string
   show: (props: TabProps) => ReactNode
   /** Only for clusters whose nodes KQueen runs. */
   own?: boolean
 }
 
-const overview: TabOf = { key: 'overview', name: 'Overview', show: (props) => <Overview {...props} /> }
-
-const tabs: TabOf[] = [
-  overview,
-  { key: 'nodes', name: 'Nodes', show: (props) => <Nodes {...props} />, own: true },
+const parts: Part[] = [
+  { key: 'overview', title: 'Overview', show: (props) => <Overview {...props} /> },
+  { key: 'nodes', title: 'Nodes', show: (props) => <Nodes {...props} />, own: true },
   {
     key: 'workloads',
-    name: 'Workloads',
+    title: 'Workloads',
     show: (props) => <Workloads {...props} actions={(container) => <ContainerActions of={container} />} />,
   },
-  { key: 'topology', name: 'Topology', show: (props) => <Topology {...props} /> },
-  { key: 'addons', name: 'Addons', show: (props) => <Addons {...props} />, own: true },
-  { key: 'activity', name: 'Activity', show: (props) => <Activity {...props} /> },
-  { key: 'connect', name: 'Connect', show: (props) => <Connect {...props} /> },
-  { key: 'yaml', name: 'YAML', show: (props) => <Document {...props} /> },
+  { key: 'topology', title: 'Topology', show: (props) => <Topology {...props} /> },
+  { key: 'addons', title: 'Addons', show: (props) => <Addons {...props} />, own: true },
+  { key: 'activity', title: 'Activity', show: (props) => <Activity {...props} /> },
+  { key: 'connect', title: 'Connect', show: (props) => <Connect {...props} /> },
+  { key: 'yaml', title: 'YAML', show: (props) => <Document {...props} /> },
 ]
 
-/** What is chosen in one tab says nothing in another one. */
-const ofOneTab = { ns: undefined, pool: undefined, list: undefined, kind: undefined, view: undefined, all: undefined }
+const ofOnePart = ['ns', 'pool', 'list', 'kind', 'view', 'all']
 
 export default function Page() {
   const of = useParams({ from: '/organizations/$organization/clusters/$cluster' })
@@ -90,7 +87,7 @@ export default function Page() {
               <ProblemAlert error={query.error} again={() => void query.refetch()} />
             </PageSection>
           )}
-          {cluster && <Tabbed key={cluster.uid} of={of} cluster={cluster} />}
+          {cluster && <Parts key={cluster.uid} of={of} cluster={cluster} />}
           {query.isPending && (
             <PageSection>
               <Skeleton screenreaderText="Loading the cluster" height="12rem" />
@@ -109,35 +106,14 @@ function aboutOf(of: Of, cluster?: Cluster): string {
   return `Kubernetes ${cluster.status?.version ?? cluster.spec?.version} for the organization ${of.organization}.`
 }
 
-function Tabbed({ of, cluster }: TabProps) {
-  const [state, set] = useUrlState()
-  const shown = tabs.filter((tab) => !tab.own || !isAdopted(cluster))
-  const active = shown.find((tab) => tab.key === state.tab) ?? overview
-  const choose = (key: string | number) =>
-    set({ ...ofOneTab, cursor: undefined, tab: key === 'overview' ? undefined : String(key) })
+function Parts({ of, cluster }: TabProps) {
+  const shown = parts.filter((part) => !part.own || !isAdopted(cluster))
   return (
-    <PageSection type="tabs">
-      <Tabs
-        activeKey={active.key}
-        onSelect={(_, key) => choose(key)}
-        aria-label="What of the cluster"
-        usePageInsets
-        mountOnEnter
-        unmountOnExit
-      >
-        {shown.map((tab) => (
-          <Tab key={tab.key} eventKey={tab.key} title={<TabTitleText>{tab.name}</TabTitleText>}>
-            <PageSection>
-              {tab.key === active.key && (
-                <Suspense fallback={<Skeleton screenreaderText="Loading" height="12rem" />}>
-                  {tab.show({ of, cluster })}
-                </Suspense>
-              )}
-            </PageSection>
-          </Tab>
-        ))}
-      </Tabs>
-    </PageSection>
+    <Tabs
+      label="What of the cluster"
+      tabs={shown.map(({ key, title, show }) => ({ key, title, content: () => show({ of, cluster }) }))}
+      forget={ofOnePart}
+    />
   )
 }
 

@@ -1,6 +1,7 @@
 import { Checkbox, Flex, TextInput } from '@patternfly/react-core'
 import { useEffect, useRef, useState } from 'react'
 import { type ContainerAddress, followLog, mostLines } from '../../api/incluster'
+import { readable } from '../../logic/foreign'
 import { appendLines, printable } from '../../logic/loglines'
 import { ProblemAlert } from '../../ui/problem'
 
@@ -36,7 +37,7 @@ export default function Log({ of }: { of: ContainerAddress }) {
       </Flex>
       <ProblemAlert error={error} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by the keyboard */}
-      <pre className="kq-log" ref={end} tabIndex={0} role="log" aria-label={`Log of ${of.pod}`}>
+      <pre className="kq-log" ref={end} tabIndex={0} role="log" aria-label={`Log of ${readable(of.pod)}`}>
         {shown.join('\n')}
       </pre>
       {lines.length >= mostLines && (

@@ -7,9 +7,10 @@ import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
 import { may, type Permission } from '../../logic/roles'
 import { Age } from '../../ui/age'
-import { Confirm } from '../../ui/confirm'
 import { type Column, DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
+import { Foreign } from '../../ui/foreign'
+import { FormDialog } from '../../ui/formdialog'
 import { Guarded } from '../../ui/guarded'
 import { HealthLabel } from '../../ui/health'
 import { Pager } from '../../ui/pager'
@@ -89,7 +90,7 @@ function columnsOf(permission: Permission, replace: (machine: Machine) => void):
       name: 'Node',
       cell: (m) => (
         <>
-          {m.name} {m.status?.unschedulable && <Label isCompact>cordoned</Label>}
+          <Foreign text={m.name} /> {m.status?.unschedulable && <Label isCompact>cordoned</Label>}
         </>
       ),
       modifier: 'breakWord',
@@ -149,7 +150,7 @@ function Replace({ machine, close }: { machine: Machine; close: () => void }) {
     askAgain()
   }
   return (
-    <Confirm title={`Replace node ${machine.name}?`} act="Replace the node" run={run} close={close}>
+    <FormDialog isDanger title={`Replace node ${machine.name}?`} act="Replace the node" run={run} close={close}>
       <p>
         The node is cordoned and its pods are drained; a PodDisruptionBudget may hold them back
         {timeout > 0 ? ` for ${Math.round(timeout / 60)} minutes` : ' without limit'}. Then the node is removed, and
@@ -160,6 +161,6 @@ function Replace({ machine, close }: { machine: Machine; close: () => void }) {
           ? `Node pool ${pool} creates another node in its place.`
           : 'It is in no node pool: nothing takes its place.'}
       </p>
-    </Confirm>
+    </FormDialog>
   )
 }

@@ -2,6 +2,7 @@ import { Button, InputGroup, InputGroupItem, TextInput } from '@patternfly/react
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ok } from '../../api/client'
+import { isName } from '../../logic/foreign'
 import type { Of } from './data'
 
 /** useNamespaces are namespaces in which something runs, by the first workloads that the inventory names; those of Kubernetes come last. */
@@ -14,7 +15,8 @@ export function useNamespaces(of: Of) {
           params: { query: { organization: [of.organization], cluster: [of.cluster], limit: 200 } },
         }),
       )
-      const names = [...new Set((page.items ?? []).map((workload) => workload.namespace))]
+      // What is no name is neither asked for nor put into commands.
+      const names = [...new Set((page.items ?? []).map((workload) => workload.namespace))].filter(isName)
       const rank = (name: string) => (name.startsWith('kube-') ? 1 : 0)
       return names.sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
     },

@@ -7,9 +7,9 @@ import { useUrlState } from '../../app/urlstate'
 import { count } from '../../logic/quantity'
 import { may, type Permission } from '../../logic/roles'
 import { Age } from '../../ui/age'
-import { Confirm } from '../../ui/confirm'
 import { type Column, DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
+import { FormDialog } from '../../ui/formdialog'
 import { FromCli } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
 import { HealthLabel } from '../../ui/health'
@@ -154,10 +154,11 @@ function DeletePool({ pool, close }: { pool: NodePool; close: () => void }) {
     askAgain()
   }
   return (
-    <Confirm
+    <FormDialog
+      isDanger
       title={`Delete node pool ${pool.name}?`}
       act="Delete the node pool"
-      type={pool.name}
+      typed={pool.name}
       run={run}
       close={close}
     >
@@ -165,7 +166,7 @@ function DeletePool({ pool, close }: { pool: NodePool; close: () => void }) {
         Its {count(pool.status?.replicas ?? 0, 'node')} are deleted. Pods leave a node before it is removed; they run on
         only if other pools have room. What is only on the nodes is lost, volumes on their disks among it.
       </p>
-    </Confirm>
+    </FormDialog>
   )
 }
 

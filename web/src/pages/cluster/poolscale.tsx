@@ -1,11 +1,12 @@
-import { Form, FormGroup, FormHelperText, HelperText, HelperTextItem, NumberInput } from '@patternfly/react-core'
+import { NumberInput } from '@patternfly/react-core'
 import { useState } from 'react'
 import type { NodePool } from '../../api/objects'
 import { replicasFault } from '../../logic/nodepool'
 import { count } from '../../logic/quantity'
+import { Field } from '../../ui/field'
+import { FormDialog } from '../../ui/formdialog'
 import { useTell } from '../../ui/toasts'
 import { scalePool, useAskAgain } from './data'
-import { Dialog } from './dialog'
 
 /** ScalePool asks how many nodes a pool shall have. */
 export function ScalePool({ pool, close }: { pool: NodePool; close: () => void }) {
@@ -26,45 +27,36 @@ export function ScalePool({ pool, close }: { pool: NodePool; close: () => void }
     return `${pool.name} would have ${count(wanted, 'node')} instead of ${now}.`
   }
   return (
-    <Dialog
+    <FormDialog
       title={`Scale node pool ${pool.name}`}
       about={`It is to have ${count(now, 'node')} now.`}
       act="Scale"
-      chosen={text}
+      check={{ of: text }}
       run={run}
-      isDisabled={fault !== undefined || wanted === now}
+      isIncomplete={fault !== undefined || wanted === now}
       close={close}
     >
-      <Form onSubmit={(event) => event.preventDefault()}>
-        <FormGroup label="Nodes" fieldId="scale-nodes">
-          <NumberInput
-            value={text === '' ? '' : wanted}
-            min={bounds.min ?? 0}
-            max={bounds.max ?? 1000}
-            onMinus={() => step(-1)}
-            onPlus={() => step(1)}
-            onChange={(event) => setText(event.currentTarget.value)}
-            inputProps={{ id: 'scale-nodes' }}
-            inputAriaLabel="Nodes"
-            minusBtnAriaLabel="One less"
-            plusBtnAriaLabel="One more"
-            validated={fault ? 'error' : 'default'}
-          />
-          <FormHelperText>
-            <HelperText>
-              <HelperTextItem variant={fault ? 'error' : 'default'}>
-                {fault ?? `From ${bounds.min ?? 0} to ${bounds.max ?? 1000}.`}
-              </HelperTextItem>
-            </HelperText>
-          </FormHelperText>
-        </FormGroup>
-      </Form>
+      <Field id="scale-nodes" label="Nodes" error={fault} help={`From ${bounds.min ?? 0} to ${bounds.max ?? 1000}.`}>
+        <NumberInput
+          value={text === '' ? '' : wanted}
+          min={bounds.min ?? 0}
+          max={bounds.max ?? 1000}
+          onMinus={() => step(-1)}
+          onPlus={() => step(1)}
+          onChange={(event) => setText(event.currentTarget.value)}
+          inputProps={{ id: 'scale-nodes' }}
+          inputAriaLabel="Nodes"
+          minusBtnAriaLabel="One less"
+          plusBtnAriaLabel="One more"
+          validated={fault ? 'error' : 'default'}
+        />
+      </Field>
       {!fault && wanted < now && (
         <p>
           {count(now - wanted, 'node')} will be removed. Pods leave a node before it goes; what is only on its disk is
           lost.
         </p>
       )}
-    </Dialog>
+    </FormDialog>
   )
 }

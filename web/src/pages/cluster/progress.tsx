@@ -11,8 +11,10 @@ import {
 } from '@patternfly/react-core'
 import type { Schemas } from '../../api/client'
 import type { Cluster } from '../../api/objects'
+import { readable } from '../../logic/foreign'
 import { lasted } from '../../logic/time'
 import { Age, useNow } from '../../ui/age'
+import { Foreign } from '../../ui/foreign'
 import { ProblemAlert } from '../../ui/problem'
 import { useOperations } from './data'
 import type { TabProps } from './index'
@@ -59,7 +61,7 @@ function Work({ operation }: { operation: Schemas['Operation'] }) {
         {operation.action} {operation.object.kind} {operation.object.name}
       </strong>
       {operation.progress && ` (${operation.progress.done} of ${operation.progress.total})`}
-      {since ? `, for ${since}` : ', not begun yet'}: {operation.message || operation.reason}
+      {since ? `, for ${since}` : ', not begun yet'}: <Foreign text={operation.message || operation.reason} detail />
       {operation.nextRetryAt && (
         <>
           ; tried again <Age at={operation.nextRetryAt} />
@@ -82,10 +84,10 @@ function Steps({ cluster, stalled }: { cluster: Cluster; stalled: boolean }) {
             titleId={`step-title-${i}`}
             variant={step.done ? 'success' : i !== current ? 'pending' : stalled ? 'danger' : 'info'}
             isCurrent={i === current}
-            description={step.message}
-            aria-label={`${step.name}: ${step.done ? 'done' : i === current ? 'at work' : 'to come'}`}
+            description={readable(step.message)}
+            aria-label={`${readable(step.name)}: ${step.done ? 'done' : i === current ? 'at work' : 'to come'}`}
           >
-            {step.name}
+            {readable(step.name)}
           </ProgressStep>
         ))}
       </ProgressStepper>

@@ -1,7 +1,9 @@
 import { Button, Label, List, ListItem } from '@patternfly/react-core'
 import { useMemo, useState } from 'react'
+import { readable } from '../../logic/foreign'
 import { lookOf, type Relation, type TopologyObject } from '../../logic/topology'
 import { type Column, DataTable } from '../../ui/datatable'
+import { Foreign } from '../../ui/foreign'
 import { labelStatus, words } from './topologylook'
 
 interface RelationsProps {
@@ -30,7 +32,7 @@ export function Relations({ objects, relations }: RelationsProps) {
       name: 'State',
       cell: (o) => (
         <Label isCompact status={labelStatus[lookOf(o).look]}>
-          {lookOf(o).words}
+          {readable(lookOf(o).words)}
         </Label>
       ),
     },
@@ -39,7 +41,9 @@ export function Relations({ objects, relations }: RelationsProps) {
       cell: (o) => (
         <List isPlain>
           {(by.get(o.id) ?? ['none']).map((text) => (
-            <ListItem key={text}>{text}</ListItem>
+            <ListItem key={text}>
+              <Foreign text={text} />
+            </ListItem>
           ))}
         </List>
       ),

@@ -1,3 +1,4 @@
+import { Foreign } from '../../ui/foreign'
 import '@xterm/xterm/css/xterm.css'
 import { Alert } from '@patternfly/react-core'
 import { FitAddon } from '@xterm/addon-fit'
@@ -51,7 +52,7 @@ export default function Terminal({ of }: { of: ContainerAddress }) {
       <ProblemAlert error={error} />
       {ended !== undefined && (
         <Alert isInline variant={ended ? 'warning' : 'info'} title={ended ? 'The shell ended' : 'The shell has ended.'}>
-          {ended}
+          <Foreign text={ended} detail />
         </Alert>
       )}
       <div ref={at} className="kq-terminal" />

@@ -14,7 +14,9 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { api, ok, type Schemas } from '../../api/client'
 import { useUrlState } from '../../app/urlstate'
+import { mostInDetail, readable } from '../../logic/foreign'
 import { count } from '../../logic/quantity'
+import { shellWord } from '../../logic/shell'
 import { essence } from '../../logic/topology'
 import { Age } from '../../ui/age'
 import { Empty } from '../../ui/empty'
@@ -78,13 +80,13 @@ export function Topology({ of }: TabProps) {
               lines={[
                 {
                   about: 'The same as a tree; -o dot draws it with Graphviz',
-                  command: `kqueen inventory topology --cluster ${of.cluster} -n ${namespace} --org ${of.organization}`,
+                  command: `kqueen inventory topology --cluster ${of.cluster} -n ${shellWord(namespace ?? '')} --org ${of.organization}`,
                 },
               ]}
               calls={[
                 {
                   method: 'GET',
-                  path: `/api/v1/organizations/${of.organization}/clusters/${of.cluster}/topology?namespace=${namespace}`,
+                  path: `/api/v1/organizations/${of.organization}/clusters/${of.cluster}/topology?namespace=${encodeURIComponent(namespace ?? '')}`,
                 },
               ]}
             />
@@ -137,7 +139,7 @@ function Shown({ topology, namespace, all, asList }: ShownProps) {
           isInline
           variant="warning"
           className="kq-wrap"
-          title={`${not.resource} could not be read, or not in full: ${not.reason}`}
+          title={`${readable(not.resource)} could not be read, or not in full: ${readable(not.reason, mostInDetail)}`}
         />
       ))}
       {shown.objects.length === 0 ? (

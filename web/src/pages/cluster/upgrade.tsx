@@ -1,12 +1,13 @@
-import { Alert, Form, FormGroup, FormSelect, FormSelectOption } from '@patternfly/react-core'
+import { Alert } from '@patternfly/react-core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { api, ok } from '../../api/client'
+import { releasesQuery } from '../../app/catalogue'
 import { upgradesFrom } from '../../logic/cluster'
+import { ChoiceField } from '../../ui/field'
+import { FormDialog } from '../../ui/formdialog'
 import { ProblemAlert } from '../../ui/problem'
 import { useTell } from '../../ui/toasts'
 import { changeCluster, useAskAgain } from './data'
-import { Dialog } from './dialog'
 import type { TabProps } from './index'
 
 /** Upgrade raises the version of a cluster by a patch or by one minor. */
@@ -14,10 +15,7 @@ export function Upgrade({ of, cluster, close }: TabProps & { close: () => void }
   const tell = useTell()
   const askAgain = useAskAgain()
   const current = cluster.spec?.version
-  const releases = useQuery({
-    queryKey: ['releases', 'upgrades'],
-    queryFn: () => ok(api.GET('/api/v1/releases', { params: { query: { limit: 200, ready: 'true' } } })),
-  })
+  const releases = useQuery(releasesQuery)
   const offered = upgradesFrom(current, releases.data?.items ?? [])
   const [chosen, setChosen] = useState<string>()
   const version = chosen ?? offered[0]
@@ -30,14 +28,13 @@ export function Upgrade({ of, cluster, close }: TabProps & { close: () => void }
     return `The control plane would go from ${current} to ${version}.`
   }
   return (
-    <Dialog
+    <FormDialog
       title={`Upgrade cluster ${of.cluster}`}
       about={`It runs ${current}. The version can be raised by a patch or by one minor, and not lowered.`}
       act="Upgrade"
-      chosen={version ?? ''}
+      check={{ of: version ?? '', atOnce: true }}
       run={run}
-      checks
-      isDisabled={!version}
+      isIncomplete={!version}
       close={close}
     >
       <ProblemAlert error={releases.error} again={() => void releases.refetch()} />
@@ -48,21 +45,18 @@ export function Upgrade({ of, cluster, close }: TabProps & { close: () => void }
       )}
       {offered.length > 0 && (
         <>
-          <Form onSubmit={(event) => event.preventDefault()}>
-            <FormGroup label="Version" fieldId="upgrade-version">
-              <FormSelect id="upgrade-version" value={version} onChange={(_, value) => setChosen(value)}>
-                {offered.map((name) => (
-                  <FormSelectOption key={name} value={name} label={name} />
-                ))}
-              </FormSelect>
-            </FormGroup>
-          </Form>
+          <ChoiceField
+            label="Version"
+            value={version ?? ''}
+            onChange={setChosen}
+            choices={offered.map((name) => ({ value: name, text: name }))}
+          />
           <p>
             The API server restarts. Node pools that name no version of their own follow: their nodes are replaced one
             after another, and pods leave a node before it goes. What is only on the disk of a node is lost.
           </p>
         </>
       )}
-    </Dialog>
+    </FormDialog>
   )
 }

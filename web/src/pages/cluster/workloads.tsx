@@ -1,8 +1,8 @@
-import { Alert, Button, Flex, FlexItem, Stack, ToggleGroup, ToggleGroupItem } from '@patternfly/react-core'
+import { Button, Flex, FlexItem, Stack, ToggleGroup, ToggleGroupItem } from '@patternfly/react-core'
 import type { ReactNode } from 'react'
 import type { Schemas } from '../../api/client'
 import { useUrlState } from '../../app/urlstate'
-import { Age } from '../../ui/age'
+import { shellWord } from '../../logic/shell'
 import { FromCli } from '../../ui/fromcli'
 import { Containers } from './containers'
 import type { TabProps } from './index'
@@ -18,8 +18,8 @@ export type RowActions = (container: Container) => ReactNode
 export function Workloads({ of, actions }: TabProps & { actions?: RowActions }) {
   const [state, set] = useUrlState()
   const list = state.list === 'containers' ? 'containers' : 'workloads'
-  const scope = `--cluster ${of.cluster} --org ${of.organization}${state.ns ? ` -n ${state.ns}` : ''}`
-  const query = `organization=${of.organization}&cluster=${of.cluster}${state.ns ? `&namespace=${state.ns}` : ''}`
+  const scope = `--cluster ${of.cluster} --org ${of.organization}${state.ns ? ` -n ${shellWord(state.ns)}` : ''}`
+  const query = `organization=${of.organization}&cluster=${of.cluster}${state.ns ? `&namespace=${encodeURIComponent(state.ns)}` : ''}`
   return (
     <Stack hasGutter>
       <Flex>
@@ -58,32 +58,5 @@ export function Workloads({ of, actions }: TabProps & { actions?: RowActions }) 
       </Flex>
       {list === 'workloads' ? <WorkloadTable of={of} /> : <Containers of={of} actions={actions} />}
     </Stack>
-  )
-}
-
-/** AsOf says of when a list of the inventory is. */
-export function AsOf({ asOf }: { asOf?: Schemas['InventoryAsOf'] }) {
-  if (!asOf) return null
-  if (asOf.clusters === 0) {
-    return <Alert component="p" isInline variant="info" title="The inventory has not read this cluster yet" />
-  }
-  if (asOf.live === asOf.clusters) {
-    return (
-      <div className="kq-quiet kq-small">
-        The inventory follows the cluster; as of <Age at={asOf.oldestAt} />.
-      </div>
-    )
-  }
-  const why = asOf.notLive?.find((cluster) => cluster.message)?.message
-  return (
-    <Alert
-      component="p"
-      isInline
-      variant="warning"
-      className="kq-wrap"
-      title="KQueen does not see into the cluster now"
-    >
-      This is as it was <Age at={asOf.oldestAt} />. {why}
-    </Alert>
   )
 }

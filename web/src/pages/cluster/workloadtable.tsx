@@ -1,62 +1,28 @@
 import { Button, Label } from '@patternfly/react-core'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { api, ok, type Schemas } from '../../api/client'
 import { useUrlState } from '../../app/urlstate'
+import { isName } from '../../logic/foreign'
 import { Age } from '../../ui/age'
-import { type Column, DataTable } from '../../ui/datatable'
-import { Empty } from '../../ui/empty'
-import { Pager } from '../../ui/pager'
-import { ProblemAlert } from '../../ui/problem'
+import type { Column } from '../../ui/datatable'
+import { Foreign } from '../../ui/foreign'
 import type { Of } from './data'
-import { AsOf } from './workloads'
+import { InventoryList } from './inventorylist'
 
 type Workload = Schemas['InventoryWorkload']
 
 /** WorkloadTable lists Deployments, DaemonSets and the like. */
 export function WorkloadTable({ of }: { of: Of }) {
-  const [state, set] = useUrlState()
-  const namespace = state.ns ? [state.ns] : undefined
-  const query = useQuery({
-    queryKey: ['inventory', 'workloads', of.organization, of.cluster, state.ns, state.cursor],
-    queryFn: () =>
-      ok(
-        api.GET('/api/v1/inventory/workloads', {
-          params: {
-            query: {
-              organization: [of.organization],
-              cluster: [of.cluster],
-              namespace,
-              limit: 50,
-              cursor: state.cursor,
-            },
-          },
-        }),
-      ),
-    placeholderData: keepPreviousData,
-    refetchInterval: 15_000,
-  })
+  const [, set] = useUrlState()
   return (
-    <>
-      <AsOf asOf={query.data?.asOf} />
-      <ProblemAlert error={query.error} again={() => void query.refetch()} />
-      {!query.error && (
-        <DataTable
-          label="Workloads"
-          columns={columnsOf((ns) => set({ ns }))}
-          rows={query.data && (query.data.items ?? [])}
-          keyOf={(w) => [w.namespace, w.kind, w.name, w.since].join('/')}
-          empty={
-            <Empty
-              title={state.ns ? `Nothing runs in ${state.ns}` : 'Nothing runs in this cluster'}
-              filtered={!!state.ns}
-            >
-              {state.ns ? 'Look at all namespaces.' : 'Connect to it and deploy something: the tab Connect says how.'}
-            </Empty>
-          }
-        />
-      )}
-      <Pager next={query.data?.cursor} />
-    </>
+    <InventoryList
+      of={of}
+      list="workloads"
+      read={(query) => ok(api.GET('/api/v1/inventory/workloads', { params: { query } }))}
+      columns={columnsOf((ns) => set({ ns }))}
+      keyOf={(w) => [w.namespace, w.kind, w.name, w.since].join('/')}
+      none="Nothing runs"
+      lead="Connect to it and deploy something: the tab Connect says how."
+    />
   )
 }
 
@@ -66,11 +32,14 @@ function columnsOf(choose: (namespace: string) => void): Column<Workload>[] {
     { name: 'Kind', cell: (w) => w.kind },
     {
       name: 'Namespace',
-      cell: (w) => (
-        <Button variant="link" isInline onClick={() => choose(w.namespace)}>
-          {w.namespace}
-        </Button>
-      ),
+      cell: (w) =>
+        isName(w.namespace) ? (
+          <Button variant="link" isInline onClick={() => choose(w.namespace)}>
+            <Foreign text={w.namespace} />
+          </Button>
+        ) : (
+          w.namespace
+        ),
       modifier: 'breakWord',
     },
     {

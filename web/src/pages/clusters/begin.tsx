@@ -1,23 +1,14 @@
 import { FlexItem } from '@patternfly/react-core'
 import { useNavigate } from '@tanstack/react-router'
-import { useMe } from '../../app/queries'
+import { useMayCreate } from '../../app/maycreate'
 import { useUrlState } from '../../app/urlstate'
-import { allowed, may, mayAdminister, organizationsFor, type Permission } from '../../logic/roles'
 import { Guarded } from '../../ui/guarded'
-
-function useMayCreate(): Permission {
-  const me = useMe()
-  const [{ org }] = useUrlState()
-  if (org) return may(me, org, 'operator')
-  if (mayAdminister(me).allowed || organizationsFor(me, 'operator').length > 0) return allowed
-  return { allowed: false, why: 'This needs the role operator or higher in an organization; you have it in none.' }
-}
 
 /** Begin leads to the two ways to have a cluster. */
 export function Begin() {
-  const permission = useMayCreate()
-  const navigate = useNavigate()
   const [{ org }] = useUrlState()
+  const permission = useMayCreate(org)
+  const navigate = useNavigate()
   return (
     <>
       <FlexItem>

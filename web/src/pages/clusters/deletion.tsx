@@ -1,7 +1,6 @@
 import {
   Button,
   Form,
-  FormGroup,
   List,
   ListItem,
   Modal,
@@ -9,13 +8,14 @@ import {
   ModalFooter,
   ModalHeader,
   ModalVariant,
-  TextInput,
 } from '@patternfly/react-core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ok } from '../../api/client'
 import type { Cluster } from '../../api/objects'
+import { isAdopted } from '../../logic/cluster'
 import { count } from '../../logic/quantity'
+import { TextField } from '../../ui/field'
 
 interface DeletionProps {
   clusters: Cluster[]
@@ -24,9 +24,6 @@ interface DeletionProps {
 }
 
 type Progress = Record<string, { text: string; failed?: boolean }>
-
-/** An adopted cluster names no version: its own says which it runs. */
-const isAdopted = (cluster: Cluster) => !cluster.spec?.version
 
 /** Deletion asks before clusters are deleted, deletes one after another, and says what failed. */
 export function Deletion({ clusters, close }: DeletionProps) {
@@ -82,18 +79,11 @@ export function Deletion({ clusters, close }: DeletionProps) {
         </div>
         {state === 'asks' && (
           <Form onSubmit={(event) => event.preventDefault()}>
-            <FormGroup
+            <TextField
               label={clusters.length === 1 ? `Type ${word} to go on` : `Type ${word}, how many they are, to go on`}
-              fieldId="deletion-word"
-            >
-              <TextInput
-                id="deletion-word"
-                value={typed}
-                onChange={(_, to) => setTyped(to)}
-                autoComplete="off"
-                spellCheck="false"
-              />
-            </FormGroup>
+              value={typed}
+              onChange={setTyped}
+            />
           </Form>
         )}
       </ModalBody>

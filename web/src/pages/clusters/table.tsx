@@ -3,11 +3,11 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { Cluster } from '../../api/objects'
 import { useMe } from '../../app/queries'
-import { healthOf } from '../../logic/health'
+import { readable } from '../../logic/foreign'
 import { may } from '../../logic/roles'
 import { Age } from '../../ui/age'
 import { type Column, DataTable } from '../../ui/datatable'
-import { HealthLabel } from '../../ui/health'
+import { HealthAndWhy } from '../../ui/health'
 
 export type Chosen = Record<string, Cluster>
 
@@ -28,7 +28,7 @@ export function ClusterTable({ rows, sort, chosen, setChosen, empty }: ClusterTa
     },
     { name: 'Name', cell: (row) => <Name of={row} />, sort: { by: 'name', ...sort }, modifier: 'breakWord', width: 15 },
     { name: 'Organization', cell: (row) => row.organization, modifier: 'breakWord', width: 10 },
-    { name: 'Health', cell: (row) => <Health of={row} />, width: 20 },
+    { name: 'Health', cell: (row) => <HealthAndWhy of={row} />, width: 20 },
     { name: 'Version', cell: versionOf, width: 10 },
     { name: 'Provisioner', cell: (row) => row.spec?.provisionerRef?.name, modifier: 'breakWord', width: 10 },
     {
@@ -77,19 +77,6 @@ function Name({ of }: { of: Cluster }) {
   )
 }
 
-/** Health is the label, and why where the cluster is not ready. */
-function Health({ of }: { of: Cluster }) {
-  const { health, message } = healthOf(of)
-  return (
-    <div>
-      <HealthLabel of={of} />
-      {health !== 'ready' && message && <div className="kq-small kq-quiet kq-wrap">{short(message)}</div>}
-    </div>
-  )
-}
-
-const short = (message: string) => (message.length > 160 ? `${message.slice(0, 159)}…` : message)
-
 /** The version that the cluster has and, while it is being raised, that which it will have. */
 function versionOf({ spec, status }: Cluster) {
   if (status?.version && spec?.version && status.version !== spec.version) return `${status.version} → ${spec.version}`
@@ -97,7 +84,7 @@ function versionOf({ spec, status }: Cluster) {
 }
 
 function Labels({ labels }: { labels?: Record<string, string> }) {
-  const all = Object.entries(labels ?? {}).map(([key, value]) => (value ? `${key}=${value}` : key))
+  const all = Object.entries(labels ?? {}).map(([key, value]) => readable(value ? `${key}=${value}` : key))
   if (all.length === 0) return '–'
   const rest = all.slice(2)
   return (

@@ -21,6 +21,7 @@ import { clusterSummary } from '../../api/summary'
 import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
 import { chipsOf, type Filter, filters, withoutFilters } from '../../logic/clusterfilters'
+import { readable } from '../../logic/foreign'
 import { may } from '../../logic/roles'
 import type { Chosen } from './table'
 
@@ -121,7 +122,9 @@ function useChoices(filter: Filter, open: boolean) {
   })
   if (!filter.counted) return filter.choices ?? []
   const items = counts.data?.[filter.counted].items ?? []
-  return items.filter((one) => one.value).map((one) => ({ value: one.value, text: `${one.value} (${one.count})` }))
+  return items
+    .filter((one) => one.value)
+    .map((one) => ({ value: one.value, text: `${readable(one.value)} (${one.count})` }))
 }
 
 function OneOf({ filter, value, change }: InputProps) {
@@ -139,7 +142,7 @@ function OneOf({ filter, value, change }: InputProps) {
       }}
       toggle={(ref) => (
         <MenuToggle ref={ref} onClick={() => setOpen(!open)} isExpanded={open}>
-          {filter.title}: {now ?? 'any'}
+          {filter.title}: {readable(now) || 'any'}
         </MenuToggle>
       )}
     >

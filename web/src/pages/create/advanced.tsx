@@ -1,9 +1,10 @@
 import { FormSection, Grid } from '@patternfly/react-core'
+import { useQuery } from '@tanstack/react-query'
 import type { Provisioner } from '../../api/objects'
+import { addonsQuery, useOrganization } from '../../app/catalogue'
 import { addonChoice, organizationOf, read, withAddon, write } from '../../logic/clusterdocument'
+import { ChoiceField, TextField } from '../../ui/field'
 import { useEditing } from './draft'
-import { ChoiceField, TextField } from './fields'
-import { useAddons, useOrganization } from './queries'
 
 export function Network() {
   const { draft, setDraft, at } = useEditing()
@@ -17,19 +18,19 @@ export function Network() {
           error={at('cluster', 'spec', 'network', 'podCIDR').error ?? both}
           label="Range of pods"
           placeholder="10.244.0.0/16"
-          hint="It cannot be changed later."
+          help="It cannot be changed later."
         />
         <TextField
           {...at('cluster', 'spec', 'network', 'serviceCIDR')}
           label="Range of Services"
           placeholder="10.96.0.0/16"
-          hint="It cannot be changed later."
+          help="It cannot be changed later."
         />
         <TextField
           {...at('cluster', 'spec', 'network', 'dnsDomain')}
           label="DNS domain"
           placeholder="cluster.local"
-          hint="Suffix of names inside the cluster. It cannot be changed later."
+          help="Suffix of names inside the cluster. It cannot be changed later."
         />
         <ChoiceField
           {...at('cluster', 'spec', 'cni')}
@@ -40,7 +41,7 @@ export function Network() {
             { value: 'Flannel', text: 'Flannel: VXLAN, between machines that reach each other' },
             { value: 'None', text: 'None: you install your own' },
           ]}
-          hint="It cannot be changed later."
+          help="It cannot be changed later."
         />
         <TextField
           {...at('cluster', 'spec', 'network', 'extraSANs')}
@@ -56,7 +57,7 @@ export function Network() {
               ),
             )
           }
-          hint="Host names or addresses, one a line."
+          help="Host names or addresses, one a line."
         />
       </Grid>
     </FormSection>
@@ -71,7 +72,7 @@ const levels = [
 
 export function Security({ provisioner }: { provisioner?: Provisioner }) {
   const { draft, at } = useEditing()
-  const weakest = useOrganization(organizationOf(draft)).data?.spec?.podSecurity ?? 'baseline'
+  const weakest = useOrganization(organizationOf(draft))?.spec?.podSecurity ?? 'baseline'
   const last = levels.findIndex((level) => level.value === weakest)
   const takesLevels = provisioner?.status?.driver?.features?.includes('PodSecurity') ?? true
   const choices = levels.map((level, i) => ({
@@ -87,7 +88,7 @@ export function Security({ provisioner }: { provisioner?: Provisioner }) {
             {...at('cluster', 'spec', 'podSecurity')}
             label="Pod Security level"
             choices={[{ value: '', text: 'Default (baseline)' }, ...choices]}
-            hint="What pods may do, outside of kube-system."
+            help="What pods may do, outside of kube-system."
           />
         )}
         <ChoiceField
@@ -108,7 +109,7 @@ export function Security({ provisioner }: { provisioner?: Provisioner }) {
 export function Addons() {
   const { draft, setDraft, errors, at } = useEditing()
   const cni = at('cluster', 'spec', 'cni').value || 'Routes'
-  const addons = useAddons().data?.filter((addon) => !addon.cni || addon.cni === cni)
+  const addons = useQuery(addonsQuery).data?.filter((addon) => !addon.cni || addon.cni === cni)
   const listed = read(draft, ['cluster', 'spec', 'addons'])
   const errorOf = (name: string) => {
     const i = Array.isArray(listed) ? listed.findIndex((one) => one?.name === name) : -1
@@ -134,7 +135,7 @@ export function Addons() {
               { value: 'off', text: 'Off' },
             ]}
             onChange={(to) => setDraft(withAddon(draft, addon.name, to as 'on'))}
-            hint={`${addon.summary}${addon.version ? `, ${addon.version}` : ''}`}
+            help={`${addon.summary}${addon.version ? `, ${addon.version}` : ''}`}
           />
         ))}
       </Grid>

@@ -1,13 +1,13 @@
 import { ExpandableSection, Form, FormSection, Grid } from '@patternfly/react-core'
 import { useEffect, useState } from 'react'
 import type { Provisioner } from '../../api/objects'
+import { isReady, useOperable, useProvisioners, useReleases } from '../../app/catalogue'
 import { moved, named, nameOf, namespaceOf, organizationOf, systemNamespace, write } from '../../logic/clusterdocument'
 import { formOf } from '../../logic/schemaform'
+import { type Choice, ChoiceField, TextField } from '../../ui/field'
 import { Addons, Network, Security } from './advanced'
 import { useEditing } from './draft'
-import { type Choice, ChoiceField, TextField } from './fields'
 import { PoolFields } from './pool'
-import { isReady, useOperable, useProvisioners, useReleases } from './queries'
 import { SchemaFields } from './schemafields'
 
 /** ClusterForm edits the draft field by field. What it does not know it leaves alone. */
@@ -35,7 +35,7 @@ export function ClusterForm({ submit }: { submit: () => void }) {
             value={organization}
             choices={organizations.map((name) => ({ value: name, text: name }))}
             onChange={(to) => setDraft(moved(draft, to))}
-            hint={
+            help={
               more ? 'There are more: choose one at the top of the page.' : 'Those where you are operator or owner.'
             }
           />
@@ -45,7 +45,7 @@ export function ClusterForm({ submit }: { submit: () => void }) {
             required
             value={nameOf(draft)}
             onChange={(to) => setDraft(named(draft, to))}
-            hint="At most 40 lower-case letters, digits and -. It cannot be changed later."
+            help="At most 40 lower-case letters, digits and -. It cannot be changed later."
           />
           <ProvisionerField provisioner={provisioner} />
           <VersionField />
@@ -90,9 +90,9 @@ function Advanced({ errors, provisioner }: { errors: Record<string, string>; pro
 }
 
 /** useChosenProvisioner is the one that the draft names, if it is known. */
-export function useChosenProvisioner(): Provisioner | undefined {
+function useChosenProvisioner(): Provisioner | undefined {
   const { draft, at } = useEditing()
-  const all = useProvisioners(organizationOf(draft)).data
+  const all = useProvisioners(organizationOf(draft))
   const name = at('cluster', 'spec', 'provisionerRef', 'name').value || 'hosted'
   const namespace = at('cluster', 'spec', 'provisionerRef', 'namespace').value || systemNamespace
   return all?.find(
@@ -102,7 +102,7 @@ export function useChosenProvisioner(): Provisioner | undefined {
 
 function ProvisionerField({ provisioner }: { provisioner?: Provisioner }) {
   const { draft, setDraft, at } = useEditing()
-  const all = useProvisioners(organizationOf(draft)).data ?? []
+  const all = useProvisioners(organizationOf(draft)) ?? []
   const choices: Choice[] = all
     .filter((one) => one.spec?.driver !== 'imported')
     .map((one) => ({
@@ -125,7 +125,7 @@ function ProvisionerField({ provisioner }: { provisioner?: Provisioner }) {
         const kept = write(draft, ['cluster', 'spec', 'parameters'], undefined)
         setDraft(write(kept, ['cluster', 'spec', 'provisionerRef'], { name: what, namespace: where }))
       }}
-      hint={provisioner?.status?.driver?.summary ?? 'What creates the cluster.'}
+      help={provisioner?.status?.driver?.summary ?? 'What creates the cluster.'}
     />
   )
 }
@@ -133,15 +133,15 @@ function ProvisionerField({ provisioner }: { provisioner?: Provisioner }) {
 function VersionField() {
   const { at } = useEditing()
   const releases = useReleases()
-  const choices = releases.data?.map((name, i) => ({ value: name, text: i === 0 ? `${name} (newest)` : name }))
+  const choices = releases?.map((name, i) => ({ value: name, text: i === 0 ? `${name} (newest)` : name }))
   return (
     <ChoiceField
       {...at('cluster', 'spec', 'version')}
       label="Kubernetes version"
       required
       choices={choices ?? []}
-      hint={
-        releases.data?.length === 0
+      help={
+        releases?.length === 0
           ? 'No release is ready yet. An administrator builds or adds one.'
           : 'It may be raised later, and not lowered.'
       }

@@ -1,10 +1,10 @@
 import { Button, PageSection, Spinner } from '@patternfly/react-core'
 import { Link } from '@tanstack/react-router'
+import { useOperable } from '../../app/catalogue'
 import { useUrlState } from '../../app/urlstate'
 import { Empty } from '../../ui/empty'
 import { PageHead } from '../../ui/page'
 import { Maker } from './maker'
-import { useOperable } from './queries'
 
 const about = 'One cluster, and nodes for it if you like, as a form or as YAML: both edit the same document.'
 

@@ -1,13 +1,13 @@
 import { FormSection, Grid, GridItem, Switch } from '@patternfly/react-core'
+import { useOrganization } from '../../app/catalogue'
 import { organizationOf, withPool, write } from '../../logic/clusterdocument'
+import { ChoiceField, idOf, TextField } from '../../ui/field'
 import { useEditing } from './draft'
-import { ChoiceField, idOf, TextField } from './fields'
-import { useOrganization } from './queries'
 
 /** PoolFields are whether there is a node pool, and how it is. */
 export function PoolFields() {
   const { draft, setDraft, at } = useEditing()
-  const providers = useOrganization(organizationOf(draft)).data?.spec?.machineProviders ?? ['manual']
+  const providers = useOrganization(organizationOf(draft))?.spec?.machineProviders ?? ['manual']
   const provider = at('pool', 'spec', 'template', 'provider')
   const replicas = at('pool', 'spec', 'replicas')
   const choices = [
@@ -37,7 +37,7 @@ export function PoolFields() {
             onChange={(said) =>
               setDraft(write(draft, ['pool', 'spec', 'replicas'], /^[0-9]+$/.test(said) ? Number(said) : said))
             }
-            hint="From 0 to 1000. It can be changed at any time."
+            help="From 0 to 1000. It can be changed at any time."
           />
           <ChoiceField
             {...provider}
@@ -48,7 +48,7 @@ export function PoolFields() {
               const told = write(draft, ['pool', 'spec', 'template', 'provider'], to)
               setDraft(to === 'manual' ? write(told, ['pool', 'spec', 'template', 'resources'], undefined) : told)
             }}
-            hint={
+            help={
               provider.value === 'manual'
                 ? 'You join each machine with a command that the page of the cluster gives you.'
                 : 'KQueen creates them.'
@@ -63,7 +63,7 @@ export function PoolFields() {
                     {...at('pool', 'spec', 'template', 'resources', key)}
                     label={key === 'cpu' ? 'CPU of each node' : 'Memory of each node'}
                     placeholder={key === 'cpu' ? '2' : '4Gi'}
-                    hint="Empty: all that the host has."
+                    help="Empty: all that the host has."
                   />
                 ))}
               </Grid>

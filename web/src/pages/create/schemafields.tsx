@@ -1,8 +1,8 @@
 import { FormFieldGroup, FormFieldGroupHeader } from '@patternfly/react-core'
 import { type Path, pointerOf, read, write } from '../../logic/clusterdocument'
 import { enteredIn, type Field, shownIn } from '../../logic/schemaform'
+import { ChoiceField, TextField } from '../../ui/field'
 import { useEditing } from './draft'
-import { ChoiceField, TextField } from './fields'
 
 /** SchemaFields are inputs for what a JSON Schema describes. Their values are below a path of the draft. */
 export function SchemaFields({ fields, below }: { fields: Field[]; below: Path }) {
@@ -29,7 +29,7 @@ function SchemaField({ field, below }: { field: Field; below: Path }) {
     label: field.title,
     required: field.required,
     error: errors[pointerOf(path)],
-    hint:
+    help:
       [field.about, shape, field.kind === 'choice' || field.kind === 'boolean' ? undefined : preset]
         .filter(Boolean)
         .join(' ') || undefined,

@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { ApiError, api, idempotencyKey, ok } from '../../api/client'
 import type { Cluster, NodePool } from '../../api/objects'
+import { useReleases } from '../../app/catalogue'
 import { checkDraft, serverErrors } from '../../logic/clusterchecks'
 import {
   type Draft,
@@ -17,9 +18,8 @@ import {
   write,
 } from '../../logic/clusterdocument'
 import { fromYaml, type LineProblem, toYaml } from '../../logic/clusteryaml'
+import { idOf } from '../../ui/field'
 import { useTell } from '../../ui/toasts'
-import { idOf } from './fields'
-import { useReleases } from './queries'
 
 export interface Made {
   organization: string
@@ -91,7 +91,7 @@ export function useMaker(organization: string, provisioner?: string) {
     keep((now) => moved(now, organization))
   }, [organization, begunIn])
 
-  const newest = useReleases().data?.[0]
+  const newest = useReleases()?.[0]
   const [versioned, setVersioned] = useState(false)
   useEffect(() => {
     if (!newest || versioned) return

@@ -4,9 +4,11 @@ import ExclamationCircleIcon from '@patternfly/react-icons/dist/esm/icons/exclam
 import ExclamationTriangleIcon from '@patternfly/react-icons/dist/esm/icons/exclamation-triangle-icon'
 import { Link } from '@tanstack/react-router'
 import type { Concern } from '../../logic/attention'
+import { readable } from '../../logic/foreign'
 import { count } from '../../logic/quantity'
 import { Age } from '../../ui/age'
 import { ClusterLink, DataAge } from '../../ui/dataage'
+import { Foreign } from '../../ui/foreign'
 import { ProblemAlert } from '../../ui/problem'
 import { useConcerns } from './concerns'
 
@@ -75,17 +77,22 @@ function One({ concern }: { concern: Concern }) {
           status={grave ? 'danger' : 'warning'}
           icon={grave ? <ExclamationCircleIcon /> : <ExclamationTriangleIcon />}
         >
-          {concern.kind}
+          {readable(concern.kind)}
         </Label>{' '}
         <ClusterLink organization={concern.organization} cluster={concern.cluster} />{' '}
-        <span className="kq-wrap">{concern.subject === 'cluster' ? '' : concern.subject}</span>{' '}
+        {concern.subject !== 'cluster' && <Foreign text={concern.subject} />}{' '}
         <span className="kq-quiet kq-small">
           <Age at={concern.since} none="" />
         </span>
       </div>
       <p className="kq-wrap kq-small">
-        {concern.message}
-        {concern.remedy && <span className="kq-quiet"> What to do: {concern.remedy}.</span>}{' '}
+        <Foreign text={concern.message} />
+        {concern.remedy && (
+          <span className="kq-quiet">
+            {' '}
+            What to do: <Foreign text={concern.remedy} />.
+          </span>
+        )}{' '}
         {concern.at === 'findings' && (
           <Link
             to="/inventory"

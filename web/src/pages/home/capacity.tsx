@@ -12,6 +12,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { api, ok, type Schemas } from '../../api/client'
 import { useUrlState } from '../../app/urlstate'
+import { readable } from '../../logic/foreign'
 import { markOf, shadeOf, shades } from '../../logic/heat'
 import { bytes, cores, count } from '../../logic/quantity'
 import { DataAge } from '../../ui/dataage'
@@ -111,7 +112,7 @@ function Cell({ node, shade }: { node: Node; shade: number }) {
   const mark = markOf(node)
   const { allocatable } = node
   const text = [
-    `${node.node} of ${node.organization}/${node.cluster}`,
+    `${readable(node.node)} of ${node.organization}/${node.cluster}`,
     mark?.text ?? 'ready',
     `${cores(allocatable.milliCPU)} CPU, ${bytes(allocatable.memory)}, ${count(allocatable.pods, 'pod')}`,
   ].join('; ')

@@ -6,7 +6,9 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { ClusterSummary, Counts } from '../../api/summary'
 import type { Search } from '../../app/urlstate'
+import { fits } from '../../logic/foreign'
 import { count } from '../../logic/quantity'
+import { Foreign } from '../../ui/foreign'
 import { ProblemAlert } from '../../ui/problem'
 
 /** How many values a card shows. */
@@ -44,13 +46,13 @@ export function Counted({ summary, error, again }: CountedProps) {
       <Counter
         title="Kubernetes versions"
         counts={summary?.byVersion}
-        text={(value) => value || 'not known'}
-        to={(value) => (value ? { version: value } : undefined)}
+        text={(value) => <Foreign text={value} none="not known" />}
+        to={(value) => (value && fits({ version: value }) ? { version: value } : undefined)}
       />
       <Counter
         title="Provisioners"
         counts={summary?.byProvisioner}
-        text={(value) => value || 'none'}
+        text={(value) => <Foreign text={value} none="none" />}
         to={(value) => (value ? { provisioner: value } : undefined)}
       />
       <Counter

@@ -11,21 +11,12 @@ import {
 import CubesIcon from '@patternfly/react-icons/dist/esm/icons/cubes-icon'
 import UsersIcon from '@patternfly/react-icons/dist/esm/icons/users-icon'
 import { useNavigate } from '@tanstack/react-router'
-import { useMe } from '../../app/queries'
-import { may, mayAdminister, organizationsFor, type Permission } from '../../logic/roles'
+import { useMayCreate } from '../../app/maycreate'
 import { Copied } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
 
-/** useCreate says whether a user may create clusters: in the chosen organization, or in any. */
-function useCreate(org?: string): Permission {
-  const me = useMe()
-  if (org) return may(me, org, 'operator')
-  if (mayAdminister(me).allowed || organizationsFor(me, 'operator').length > 0) return { allowed: true }
-  return { allowed: false, why: 'This needs the role operator or owner in an organization; you have neither in any.' }
-}
-
 function Actions({ org, first }: { org?: string; first?: boolean }) {
-  const permission = useCreate(org)
+  const permission = useMayCreate(org)
   const navigate = useNavigate()
   return (
     <>

@@ -1,11 +1,10 @@
-import { Link } from '@tanstack/react-router'
 import { api, ok, type Schemas } from '../../api/client'
 import { useUrlState } from '../../app/urlstate'
 import type { Query } from '../../logic/inventory'
 import { whereRuns } from '../../logic/inventorylinks'
 import { Age } from '../../ui/age'
 import type { Column } from '../../ui/datatable'
-import { ChangeLabel, ClusterCell, Wrapped } from './cells'
+import { ChangeLabel, ClusterCell, Question, Wrapped } from './cells'
 import { Pane } from './pane'
 
 type Binary = Schemas['InventoryBinary']
@@ -32,11 +31,7 @@ function ofVersions(search: Record<string, string | undefined>): Column<Binary>[
   const columns: Column<Binary>[] = [
     {
       name: 'Component',
-      cell: (row) => (
-        <Link to="/inventory" search={whereRuns(row, search)} className="kq-wrap" title="Where it runs">
-          {row.component}
-        </Link>
-      ),
+      cell: (row) => <Question search={whereRuns(row, search)} title="Where it runs" text={row.component} />,
       width: 25,
     },
     { name: 'Version', cell: (row) => <Wrapped text={version(row)} /> },

@@ -1,16 +1,15 @@
-import { Button, Label } from '@patternfly/react-core'
+import { Label } from '@patternfly/react-core'
 import CheckCircleIcon from '@patternfly/react-icons/dist/esm/icons/check-circle-icon'
-import CopyIcon from '@patternfly/react-icons/dist/esm/icons/copy-icon'
 import ExclamationCircleIcon from '@patternfly/react-icons/dist/esm/icons/exclamation-circle-icon'
-import ExclamationTriangleIcon from '@patternfly/react-icons/dist/esm/icons/exclamation-triangle-icon'
-import InfoCircleIcon from '@patternfly/react-icons/dist/esm/icons/info-circle-icon'
 import MinusCircleIcon from '@patternfly/react-icons/dist/esm/icons/minus-circle-icon'
 import PlusCircleIcon from '@patternfly/react-icons/dist/esm/icons/plus-circle-icon'
 import QuestionCircleIcon from '@patternfly/react-icons/dist/esm/icons/question-circle-icon'
-import { shortDigest } from '../../logic/digests'
+import { Link } from '@tanstack/react-router'
+import type { Search } from '../../app/urlstate'
+import { fits } from '../../logic/foreign'
 import { Age } from '../../ui/age'
 import { ClusterLink } from '../../ui/dataage'
-import { useTell } from '../../ui/toasts'
+import { Foreign } from '../../ui/foreign'
 
 interface Place {
   organization: string
@@ -50,43 +49,6 @@ export function ChangeLabel({ change }: { change?: string }) {
   return <span>–</span>
 }
 
-export function DigestCell({ digest }: { digest?: string }) {
-  const tell = useTell()
-  if (!digest) return <span title="No kubelet has said yet which content runs.">no digest known</span>
-  const copy = () =>
-    navigator.clipboard.writeText(digest).then(
-      () => tell('The digest is copied'),
-      () => tell('The browser does not allow to copy', 'danger'),
-    )
-  return (
-    <span style={{ whiteSpace: 'nowrap' }}>
-      <code title={digest}>{shortDigest(digest)}</code>
-      <Button
-        variant="plain"
-        size="sm"
-        hasNoPadding
-        icon={<CopyIcon />}
-        aria-label={`Copy the digest ${digest}`}
-        onClick={() => void copy()}
-      />
-    </span>
-  )
-}
-
-export function SeverityLabel({ severity }: { severity: string }) {
-  const looks = {
-    Critical: { status: 'danger', icon: <ExclamationCircleIcon /> },
-    Warning: { status: 'warning', icon: <ExclamationTriangleIcon /> },
-    Info: { status: 'info', icon: <InfoCircleIcon /> },
-  } as const
-  const look = Object.hasOwn(looks, severity) ? looks[severity as keyof typeof looks] : looks.Info
-  return (
-    <Label isCompact status={look.status} icon={look.icon}>
-      {severity}
-    </Label>
-  )
-}
-
 /** ReadyLabel shows the status of a node's condition Ready. */
 export function ReadyLabel({ ready }: { ready?: string }) {
   if (ready === 'True')
@@ -107,12 +69,26 @@ export function ReadyLabel({ ready }: { ready?: string }) {
   )
 }
 
-/** Wrapped is a long text of a cluster's, which may have no spaces. */
+/** Question is a text that leads to what the inventory answers about it, unless it is too long to ask. */
+export function Question({ search, title, text }: { search: Search; title: string; text: string }) {
+  if (!fits(search)) return <Foreign text={text} />
+  return (
+    <Link to="/inventory" search={search} title={title}>
+      <Foreign text={text} />
+    </Link>
+  )
+}
+
+/** Wrapped is a text of a cluster, with a note below it. */
 export function Wrapped({ text, note }: { text?: string; note?: string }) {
   return (
     <span className="kq-wrap">
-      {text || '–'}
-      {note && <span className="kq-row-note">{note}</span>}
+      <Foreign text={text} none="–" />
+      {note && (
+        <span className="kq-row-note">
+          <Foreign text={note} />
+        </span>
+      )}
     </span>
   )
 }
@@ -121,8 +97,12 @@ export function Wrapped({ text, note }: { text?: string; note?: string }) {
 export function Named({ name, note }: { name?: string; note?: string }) {
   return (
     <>
-      {name || '–'}
-      {note && <span className="kq-row-note">{note}</span>}
+      <Foreign text={name} none="–" />
+      {note && (
+        <span className="kq-row-note">
+          <Foreign text={note} />
+        </span>
+      )}
     </>
   )
 }

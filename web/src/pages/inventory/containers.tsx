@@ -1,11 +1,13 @@
 import { Alert, AlertActionLink, Label } from '@patternfly/react-core'
 import { api, ok, type Schemas } from '../../api/client'
 import { useUrlState } from '../../app/urlstate'
+import { readable } from '../../logic/foreign'
 import type { Query } from '../../logic/inventory'
 import { count } from '../../logic/quantity'
 import { Age } from '../../ui/age'
 import type { Column } from '../../ui/datatable'
-import { ClusterCell, DigestCell, Named, Wrapped } from './cells'
+import { Digest } from '../../ui/digest'
+import { ClusterCell, Named, Wrapped } from './cells'
 import { Pane } from './pane'
 import { pasted } from './pasted'
 
@@ -20,7 +22,7 @@ const columns: Column<Container>[] = [
         <Wrapped text={row.container} note={`${row.namespace}/${row.pod}`} />
         {row.type !== 'App' && (
           <Label isCompact variant="outline">
-            {row.type}
+            {readable(row.type)}
           </Label>
         )}
         {row.static && (
@@ -38,7 +40,7 @@ const columns: Column<Container>[] = [
       <>
         <Wrapped text={row.image.reference} />
         <span className="kq-row-note">
-          <DigestCell digest={row.image.digest} />
+          <Digest digest={row.image.digest} />
         </span>
       </>
     ),

@@ -1,22 +1,10 @@
-import {
-  Alert,
-  Button,
-  Form,
-  FormGroup,
-  FormHelperText,
-  HelperText,
-  HelperTextItem,
-  Modal,
-  ModalBody,
-  ModalFooter,
-  ModalHeader,
-  ModalVariant,
-  TextArea,
-} from '@patternfly/react-core'
+import { Alert, Button } from '@patternfly/react-core'
 import { useState } from 'react'
 import { useUrlState } from '../../app/urlstate'
 import { digestsOf, mostDigests } from '../../logic/digests'
 import { count } from '../../logic/quantity'
+import { TextField } from '../../ui/field'
+import { FormDialog } from '../../ui/formdialog'
 import { keep, pasted } from './pasted'
 
 /** Digests finds which containers run any of a list of digests, as a feed of vulnerabilities names them. */
@@ -37,65 +25,43 @@ function Paste({ close }: { close: () => void }) {
   const [text, setText] = useState(() => pasted().join('\n'))
   const { digests, wrong } = digestsOf(text)
   const tooMany = digests.length > mostDigests
-  const go = () => {
+  const go = async () => {
     keep(digests)
     const all = { text: undefined, repository: undefined, tag: undefined, digest: undefined }
     set({ ...all, view: 'containers', search: 'digests', cursor: undefined })
-    close()
   }
   return (
-    <Modal variant={ModalVariant.medium} isOpen onClose={close} aria-labelledby="digests-title">
-      <ModalHeader
-        title="Find digests"
-        labelId="digests-title"
-        description="Which containers run, or ran, one of these images: at the time that is chosen on the page."
+    <FormDialog
+      isLarge
+      title="Find digests"
+      about="Which containers run, or ran, one of these images: at the time that is chosen on the page."
+      act="Find"
+      isIncomplete={digests.length === 0 || tooMany}
+      run={go}
+      close={close}
+    >
+      <TextField
+        label="Digests, one in a line"
+        value={text}
+        onChange={setText}
+        lines
+        placeholder="sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 # CVE-2026-0001"
+        error={tooMany ? 'These are too many: search for them in parts.' : undefined}
+        help={`Up to ${mostDigests}. What stands before an @ and behind a # is left out. ${count(digests.length, 'digest')} read.`}
       />
-      <ModalBody>
-        <Form onSubmit={(event) => event.preventDefault()}>
-          <FormGroup label="Digests, one in a line" fieldId="digests">
-            <TextArea
-              id="digests"
-              value={text}
-              onChange={(_, value) => setText(value)}
-              rows={10}
-              spellCheck="false"
-              placeholder="sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 # CVE-2026-0001"
-            />
-            <FormHelperText>
-              <HelperText>
-                <HelperTextItem>
-                  Up to {mostDigests}. What stands before an @ and behind a # is left out.{' '}
-                  {count(digests.length, 'digest')} read.
-                </HelperTextItem>
-                {tooMany && (
-                  <HelperTextItem variant="error">These are too many: search for them in parts.</HelperTextItem>
-                )}
-              </HelperText>
-            </FormHelperText>
-          </FormGroup>
-        </Form>
-        {wrong.length > 0 && (
-          <Alert
-            component="h2"
-            isInline
-            variant="warning"
-            title={`${count(wrong.length, 'line')} left out: no digest there`}
-          >
-            <p className="kq-wrap">
-              {wrong.slice(0, 3).join(', ')}
-              {wrong.length > 3 && ', …'}
-            </p>
-          </Alert>
-        )}
-      </ModalBody>
-      <ModalFooter>
-        <Button isDisabled={digests.length === 0 || tooMany} onClick={go}>
-          Find
-        </Button>
-        <Button variant="link" onClick={close}>
-          Cancel
-        </Button>
-      </ModalFooter>
-    </Modal>
+      {wrong.length > 0 && (
+        <Alert
+          component="h2"
+          isInline
+          variant="warning"
+          title={`${count(wrong.length, 'line')} left out: no digest there`}
+        >
+          <p className="kq-wrap">
+            {wrong.slice(0, 3).join(', ')}
+            {wrong.length > 3 && ', …'}
+          </p>
+        </Alert>
+      )}
+    </FormDialog>
   )
 }

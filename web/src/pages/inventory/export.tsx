@@ -1,6 +1,7 @@
 import { Dropdown, DropdownItem, DropdownList, MenuToggle } from '@patternfly/react-core'
 import { useState } from 'react'
 import { ApiError, type Problem } from '../../api/client'
+import { download } from '../../app/download'
 import { useUrlState } from '../../app/urlstate'
 import { type Format, pathOf, queryOf, type ViewName, views } from '../../logic/inventory'
 import { useTell } from '../../ui/toasts'
@@ -78,10 +79,5 @@ async function save(path: string, name: string, body?: unknown) {
     const problem = (await answer.json().catch(() => ({}))) as Problem
     throw new ApiError({ ...problem, status: answer.status })
   }
-  const url = URL.createObjectURL(await answer.blob())
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url), 60_000)
+  download(name, await answer.blob())
 }

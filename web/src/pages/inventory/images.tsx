@@ -1,11 +1,11 @@
-import { Link } from '@tanstack/react-router'
 import { api, ok, type Schemas } from '../../api/client'
 import { useUrlState } from '../../app/urlstate'
 import type { Query } from '../../logic/inventory'
 import { whoRuns } from '../../logic/inventorylinks'
 import { Age } from '../../ui/age'
 import type { Column } from '../../ui/datatable'
-import { ChangeLabel, DigestCell } from './cells'
+import { Digest } from '../../ui/digest'
+import { ChangeLabel, Question } from './cells'
 import { type PageOf, Pane } from './pane'
 
 type Image = Schemas['InventoryImage']
@@ -18,14 +18,10 @@ export function Images() {
   const columns: Column<Image>[] = [
     {
       name: 'Image',
-      cell: (row) => (
-        <Link to="/inventory" search={whoRuns(row, search)} className="kq-wrap" title="Who runs it">
-          {row.reference}
-        </Link>
-      ),
+      cell: (row) => <Question search={whoRuns(row, search)} title="Who runs it" text={row.reference} />,
       width: 35,
     },
-    { name: 'Digest', cell: (row) => <DigestCell digest={row.digest} /> },
+    { name: 'Digest', cell: (row) => <Digest digest={row.digest} /> },
     { name: 'Clusters', cell: (row) => row.clusters },
     { name: 'Containers', cell: (row) => row.containers },
     { name: 'First seen', cell: (row) => <Age at={row.firstSeenAt} />, modifier: 'nowrap' },

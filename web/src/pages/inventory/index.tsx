@@ -1,9 +1,8 @@
-import { PageSection, Tab, Tabs, TabTitleText } from '@patternfly/react-core'
-import { useEffect } from 'react'
 import { useUrlState } from '../../app/urlstate'
 import { commandOf, pathOf, queryOf, type ViewName, viewOf, views } from '../../logic/inventory'
 import { FromCli } from '../../ui/fromcli'
 import { PageHead } from '../../ui/page'
+import { Tabs } from '../../ui/tabs'
 import { Digests } from './digests'
 import { Export } from './export'
 import { Filters } from './filters'
@@ -13,23 +12,9 @@ import { TimeBar } from './timebar'
 
 const names = Object.keys(views) as ViewName[]
 
-/** The line below the chosen tab is measured before the fonts are there, and a tab may be out of sight on a phone. */
-function useSeenTab(view: ViewName) {
-  useEffect(() => {
-    void document.fonts?.ready.then(() => {
-      dispatchEvent(new Event('resize'))
-      document
-        .querySelector(`[aria-controls="inventory-${view}"]`)
-        ?.scrollIntoView({ block: 'nearest', inline: 'center' })
-    })
-  }, [view])
-}
-
 export default function Page() {
-  const [search, set] = useUrlState()
+  const [search] = useUrlState()
   const view = viewOf(search)
-  useSeenTab(view)
-  const Pane = panes[view]
   return (
     <>
       <PageHead
@@ -43,36 +28,25 @@ export default function Page() {
           </>
         }
       />
-      <PageSection>
-        <TimeBar view={view} />
-        <Tabs
-          activeKey={view}
-          onSelect={(_, key) => set({ view: String(key), cursor: undefined, search: undefined })}
-          aria-label="Views of the inventory"
-          className="kq-inventory-tabs"
-        >
-          {names.map((name) => (
-            <Tab
-              key={name}
-              eventKey={name}
-              title={<TabTitleText>{views[name].name}</TabTitleText>}
-              tabContentId={`inventory-${name}`}
-            />
-          ))}
-        </Tabs>
-        <section
-          id={`inventory-${view}`}
-          role="tabpanel"
-          aria-label={views[view].name}
-          key={view}
-          className="kq-inventory-pane"
-        >
-          <p className="kq-quiet">{views[view].about}</p>
-          <Filters view={view} />
-          <Pane />
-        </section>
-      </PageSection>
+      <TimeBar view={view} />
+      <Tabs
+        label="Views of the inventory"
+        parameter="view"
+        forget={['search']}
+        tabs={names.map((name) => ({ key: name, title: views[name].name, content: () => <View name={name} /> }))}
+      />
     </>
+  )
+}
+
+function View({ name }: { name: ViewName }) {
+  const Pane = panes[name]
+  return (
+    <div className="kq-inventory-pane">
+      <p className="kq-quiet">{views[name].about}</p>
+      <Filters view={name} />
+      <Pane />
+    </div>
   )
 }
 

@@ -1,5 +1,6 @@
 import { Label, LabelGroup } from '@patternfly/react-core'
 import { api, ok, type Schemas } from '../../api/client'
+import { readable } from '../../logic/foreign'
 import type { Query } from '../../logic/inventory'
 import { bytes, cores } from '../../logic/quantity'
 import { Age } from '../../ui/age'
@@ -24,7 +25,7 @@ const ofNodes: Column<Node>[] = [
         {row.unschedulable && <span className="kq-row-note">cordoned</span>}
         {(row.pressure ?? []).map((one) => (
           <span key={one} className="kq-row-note">
-            {one}
+            {readable(one)}
           </span>
         ))}
         {row.ready !== 'True' && row.message && <Wrapped text="" note={row.message} />}
@@ -90,7 +91,7 @@ export function Labels({ of }: { of?: Record<string, string> }) {
     <LabelGroup numLabels={2} aria-label="Labels">
       {all.map(([key, value]) => (
         <Label key={key} isCompact variant="outline" textMaxWidth="16rem">
-          {value ? `${key}=${value}` : key}
+          {readable(value ? `${key}=${value}` : key)}
         </Label>
       ))}
     </LabelGroup>

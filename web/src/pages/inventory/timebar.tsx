@@ -5,6 +5,7 @@ import {
   Flex,
   HelperText,
   HelperTextItem,
+  PageSection,
   Slider,
   TextInput,
   ToggleGroup,
@@ -42,42 +43,45 @@ export function TimeBar({ view }: { view: ViewName }) {
   if (spec.timeless) return null
   const wrong = wrongWith(moment, now)
   return (
-    <Card isCompact className="kq-timebar">
-      <CardBody>
-        <div className="kq-timebar-parts">
-          <Mode moment={moment} now={now} choose={choose} compares={!!spec.compares} />
-          <Back moment={moment} now={now} choose={choose} />
-          {moment.kind === 'at' && (
-            <When label="Date and time" at={moment.at} set={(at) => at && choose({ kind: 'at', at })} />
+    <PageSection>
+      {' '}
+      <Card isCompact>
+        <CardBody>
+          <div className="kq-timebar-parts">
+            <Mode moment={moment} now={now} choose={choose} compares={!!spec.compares} />
+            <Back moment={moment} now={now} choose={choose} />
+            {moment.kind === 'at' && (
+              <When label="Date and time" at={moment.at} set={(at) => at && choose({ kind: 'at', at })} />
+            )}
+            {moment.kind === 'between' && (
+              <>
+                <When label="From" at={moment.from} set={(from) => from && choose({ ...moment, from })} />
+                <When label="To (empty: now)" at={moment.to} set={(to) => choose({ ...moment, to })} />
+              </>
+            )}
+          </div>
+          <Flex spaceItems={{ default: 'spaceItemsXs' }} alignItems={{ default: 'alignItemsCenter' }}>
+            {presets(now).map(({ name, at }) => (
+              <Button
+                key={name}
+                size="sm"
+                variant="link"
+                title={exact(at)}
+                onClick={() => choose(moment.kind === 'between' ? { ...moment, from: at } : { kind: 'at', at })}
+              >
+                {name}
+              </Button>
+            ))}
+            <span className="kq-small kq-quiet">{said(momentIn(view, search))}</span>
+          </Flex>
+          {wrong && (
+            <HelperText>
+              <HelperTextItem variant="error">{wrong}</HelperTextItem>
+            </HelperText>
           )}
-          {moment.kind === 'between' && (
-            <>
-              <When label="From" at={moment.from} set={(from) => from && choose({ ...moment, from })} />
-              <When label="To (empty: now)" at={moment.to} set={(to) => choose({ ...moment, to })} />
-            </>
-          )}
-        </div>
-        <Flex spaceItems={{ default: 'spaceItemsXs' }} alignItems={{ default: 'alignItemsCenter' }}>
-          {presets(now).map(({ name, at }) => (
-            <Button
-              key={name}
-              size="sm"
-              variant="link"
-              title={exact(at)}
-              onClick={() => choose(moment.kind === 'between' ? { ...moment, from: at } : { kind: 'at', at })}
-            >
-              {name}
-            </Button>
-          ))}
-          <span className="kq-small kq-quiet">{said(momentIn(view, search))}</span>
-        </Flex>
-        {wrong && (
-          <HelperText>
-            <HelperTextItem variant="error">{wrong}</HelperTextItem>
-          </HelperText>
-        )}
-      </CardBody>
-    </Card>
+        </CardBody>
+      </Card>
+    </PageSection>
   )
 }
 

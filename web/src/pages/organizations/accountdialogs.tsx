@@ -1,9 +1,9 @@
 import { useState } from 'react'
 import { api, idempotencyKey, ok, type Schemas } from '../../api/client'
 import type { Role } from '../../logic/roles'
-import { Confirm } from '../../ui/confirm'
-import { RoleField, TextField } from '../../ui/people/fields'
-import { FormDialog } from '../../ui/people/formdialog'
+import { TextField } from '../../ui/field'
+import { FormDialog } from '../../ui/formdialog'
+import { RoleField } from '../../ui/rolefield'
 import { useTell } from '../../ui/toasts'
 import type { Account } from './accounts'
 
@@ -46,7 +46,6 @@ export function AccountDialogs({ organization, doing, changed, close }: Props) {
         <FormDialog
           title={`Enable ${account.name}?`}
           act="Enable"
-          variant="small"
           close={close}
           run={async () => {
             await change({ disabled: false })
@@ -58,7 +57,8 @@ export function AccountDialogs({ organization, doing, changed, close }: Props) {
       )
     case 'disable':
       return (
-        <Confirm
+        <FormDialog
+          isDanger
           title={`Disable ${account.name}?`}
           act="Disable"
           close={close}
@@ -68,14 +68,15 @@ export function AccountDialogs({ organization, doing, changed, close }: Props) {
           }}
         >
           <p>Requests with its tokens are refused from the next one on. You can enable it again.</p>
-        </Confirm>
+        </FormDialog>
       )
   }
   return (
-    <Confirm
+    <FormDialog
+      isDanger
       title={`Delete ${account.name}?`}
       act="Delete service account"
-      type={account.name}
+      typed={account.name}
       close={close}
       run={async () => {
         await ok(api.DELETE(one, { params }))
@@ -86,7 +87,7 @@ export function AccountDialogs({ organization, doing, changed, close }: Props) {
         All its tokens end at once, and programs that use them are refused. This cannot be undone. What it created
         stays.
       </p>
-    </Confirm>
+    </FormDialog>
   )
 }
 
@@ -105,12 +106,11 @@ function ChangeRole({
       title={`Role of ${account.name}`}
       about={`Now ${account.role}. Its tokens have the new role at once.`}
       act="Change role"
-      variant="small"
       isIncomplete={role === account.role}
       run={() => run(role)}
       close={close}
     >
-      <RoleField value={role} set={setRole} />
+      <RoleField value={role} onChange={setRole} />
     </FormDialog>
   )
 }
@@ -140,14 +140,13 @@ function Create({
     <FormDialog
       title={`Create a service account in ${organization}`}
       act="Create service account"
-      variant="small"
       isIncomplete={!name}
       run={run}
       close={close}
     >
-      <TextField label="Name" value={name} set={setName} required maxLength={40} help="Such as ci or terraform." />
-      <TextField label="Display name" value={displayName} set={setDisplayName} maxLength={100} />
-      <RoleField value={role} set={setRole} />
+      <TextField label="Name" value={name} onChange={setName} required maxLength={40} help="Such as ci or terraform." />
+      <TextField label="Display name" value={displayName} onChange={setDisplayName} maxLength={100} />
+      <RoleField value={role} onChange={setRole} />
     </FormDialog>
   )
 }

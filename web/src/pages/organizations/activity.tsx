@@ -7,9 +7,10 @@ import { useUrlState } from '../../app/urlstate'
 import { Age } from '../../ui/age'
 import { DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
+import { Foreign } from '../../ui/foreign'
 import { LiveMark } from '../../ui/livemark'
 import { Pager } from '../../ui/pager'
-import { Part } from '../../ui/people/part'
+import { Part } from '../../ui/part'
 import { ProblemAlert } from '../../ui/problem'
 
 type Event = Schemas['ObjectEvent']
@@ -83,7 +84,7 @@ export function Activity({ organization }: { organization: string }) {
             },
             { name: 'Object', cell: (e) => <ObjectName event={e} organization={organization} /> },
             { name: 'Reason', cell: (e) => e.reason },
-            { name: 'Message', cell: (e) => <span className="kq-wrap">{e.message}</span>, width: 40 },
+            { name: 'Message', cell: (e) => <Foreign text={e.message} />, width: 40 },
             { name: 'Count', cell: (e) => e.count.toLocaleString('en') },
           ]}
           empty={
@@ -100,11 +101,11 @@ export function Activity({ organization }: { organization: string }) {
 
 function ObjectName({ event, organization }: { event: Event; organization: string }) {
   const text = `${event.object.kind} ${event.object.name}`
-  if (event.object.kind !== 'Cluster') return <span className="kq-wrap">{text}</span>
+  if (event.object.kind !== 'Cluster') return <Foreign text={text} />
   const params = { organization, cluster: event.object.name }
   return (
     <Link to="/organizations/$organization/clusters/$cluster" params={params} search={{}}>
-      {text}
+      <Foreign text={text} />
     </Link>
   )
 }

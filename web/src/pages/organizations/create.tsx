@@ -3,17 +3,17 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { noQuota, quotaErrors, quotaFlags, quotaPatch } from '../../logic/quota'
 import { shellWord } from '../../logic/shell'
+import { CheckField, ChoiceField, TextField } from '../../ui/field'
+import { FormDialog } from '../../ui/formdialog'
 import { Copied } from '../../ui/fromcli'
-import { CheckField, ChoiceField, TextField } from '../../ui/people/fields'
-import { FormDialog } from '../../ui/people/formdialog'
 import { useTell } from '../../ui/toasts'
 import { QuotaFields } from './quotafields'
 import { createOrganization, type Spec } from './requests'
 
 const levels = [
-  { value: '', label: 'baseline (as usual)' },
-  { value: 'privileged', label: 'privileged: clusters may have any level' },
-  { value: 'restricted', label: 'restricted: nothing weaker' },
+  { value: '', text: 'baseline (as usual)' },
+  { value: 'privileged', text: 'privileged: clusters may have any level' },
+  { value: 'restricted', text: 'restricted: nothing weaker' },
 ]
 
 const goodName = /^[a-z]([-a-z0-9]*[a-z0-9])?$/
@@ -53,6 +53,7 @@ export function CreateOrganization({ close }: { close: () => void }) {
   }
   return (
     <FormDialog
+      isLarge
       title="Create organization"
       about="A tenant with a namespace of its own. What it may use can be changed later; its name cannot."
       act="Create organization"
@@ -63,7 +64,7 @@ export function CreateOrganization({ close }: { close: () => void }) {
       <TextField
         label="Name"
         value={name}
-        set={setName}
+        onChange={setName}
         required
         maxLength={40}
         error={
@@ -73,24 +74,24 @@ export function CreateOrganization({ close }: { close: () => void }) {
         }
         help="Part of the name of every API server of the organization. It cannot be changed."
       />
-      <TextField label="Display name" value={displayName} set={setDisplayName} maxLength={100} />
+      <TextField label="Display name" value={displayName} onChange={setDisplayName} maxLength={100} />
       <TextField
         label="First owner"
         value={owner}
-        set={setOwner}
+        onChange={setOwner}
         maxLength={256}
         help="A name that signs in, such as alice or corp:alice@example.com. You can add members later, too."
       />
       <FormGroup role="group" label="Machine providers" fieldId="machine-providers">
-        <CheckField label="manual: users join machines of their own" value={manual} set={setManual} />
+        <CheckField label="manual: users join machines of their own" value={manual} onChange={setManual} />
         <CheckField
           label="local: machines on the host of KQueen"
           help="They share its kernel. Choose it for organizations that you trust."
           value={local}
-          set={setLocal}
+          onChange={setLocal}
         />
       </FormGroup>
-      <ChoiceField label="Weakest Pod Security level" value={podSecurity} set={setPodSecurity} options={levels} />
+      <ChoiceField label="Weakest Pod Security level" value={podSecurity} onChange={setPodSecurity} choices={levels} />
       <QuotaFields form={quota} set={setQuota} />
       <FormGroup label="The same from the command line" role="group" fieldId="as-command">
         <Copied text={command} />

@@ -1,7 +1,7 @@
 import { List, ListItem } from '@patternfly/react-core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { count } from '../../logic/quantity'
-import { Confirm } from '../../ui/confirm'
+import { FormDialog } from '../../ui/formdialog'
 import { useTell } from '../../ui/toasts'
 import { deleteOrganization, quotaQuery } from './requests'
 
@@ -25,7 +25,14 @@ export function DeleteOrganization({ name, close, done }: Props) {
     await client.invalidateQueries({ queryKey: ['organizations'] })
   }
   return (
-    <Confirm title={`Delete the organization ${name}?`} act="Delete organization" type={name} run={run} close={close}>
+    <FormDialog
+      isDanger
+      title={`Delete the organization ${name}?`}
+      act="Delete organization"
+      typed={name}
+      run={run}
+      close={close}
+    >
       <p>This cannot be undone. With it go:</p>
       <List>
         <ListItem>
@@ -34,7 +41,6 @@ export function DeleteOrganization({ name, close, done }: Props) {
         <ListItem>its service accounts and their tokens</ListItem>
         <ListItem>the roles of its members in it; the users stay</ListItem>
       </List>
-      <br />
       {clusters === 0 && <p>It has no clusters, so it goes at once.</p>}
       {clusters !== undefined && clusters > 0 && (
         <p>
@@ -42,7 +48,6 @@ export function DeleteOrganization({ name, close, done }: Props) {
           deletion, and takes no new clusters, until you have deleted the last of them.
         </p>
       )}
-      <br />
-    </Confirm>
+    </FormDialog>
   )
 }

@@ -5,9 +5,10 @@ import { useMe } from '../../app/queries'
 import { isRaise, type Member, type MemberKind, mayLoseOwner, memberError, memberId } from '../../logic/members'
 import type { Role } from '../../logic/roles'
 import { shellWord } from '../../logic/shell'
+import { ChoiceField, TextField } from '../../ui/field'
+import { FormDialog } from '../../ui/formdialog'
 import { Copied } from '../../ui/fromcli'
-import { ChoiceField, RoleField, TextField } from '../../ui/people/fields'
-import { FormDialog } from '../../ui/people/formdialog'
+import { RoleField } from '../../ui/rolefield'
 import { useTell } from '../../ui/toasts'
 
 function useSetRole(organization: string) {
@@ -24,8 +25,8 @@ function useSetRole(organization: string) {
 }
 
 const kinds = [
-  { value: 'user', label: 'User' },
-  { value: 'group', label: 'Group of an identity provider' },
+  { value: 'user', text: 'User' },
+  { value: 'group', text: 'Group of an identity provider' },
 ]
 
 export function AddMember({
@@ -54,13 +55,12 @@ export function AddMember({
       isIncomplete={!!error}
       run={run}
       close={close}
-      variant="small"
     >
-      <ChoiceField label="Kind" value={kind} set={(k) => setKind(k as MemberKind)} options={kinds} />
+      <ChoiceField label="Kind" value={kind} onChange={(k) => setKind(k as MemberKind)} choices={kinds} />
       <TextField
         label={kind === 'user' ? 'User' : 'Group'}
         value={name}
-        set={setName}
+        onChange={setName}
         required
         maxLength={256}
         error={name ? error : undefined}
@@ -70,7 +70,7 @@ export function AddMember({
             : 'As the identity provider names it, with the provider before it: corp:payments-developers.'
         }
       />
-      <RoleField value={role} set={chooseRole} />
+      <RoleField value={role} onChange={chooseRole} />
       <p className="kq-small kq-quiet">The same from the command line:</p>
       <Copied
         text={`kqueen member set ${shellWord(memberId(kind, name || 'NAME'))} --role ${role} --org ${organization}`}
@@ -111,9 +111,8 @@ export function ChangeRole({
       isIncomplete={role === member.role || loses?.allowed === false}
       run={run}
       close={close}
-      variant="small"
     >
-      <RoleField value={role} set={chooseRole} />
+      <RoleField value={role} onChange={chooseRole} />
       {loses?.why && <p role="alert">{loses.why}</p>}
       {lowering && member.user === me.name && <p>This is you: you cannot take it back yourself.</p>}
       <p className="kq-small kq-quiet">The same from the command line:</p>

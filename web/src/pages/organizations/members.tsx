@@ -5,13 +5,13 @@ import { api, ok } from '../../api/client'
 import { useMe } from '../../app/queries'
 import { isLastOwner, type Member, mayLoseOwner, roleTexts } from '../../logic/members'
 import { may, type Role } from '../../logic/roles'
-import { Confirm } from '../../ui/confirm'
 import { DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
+import { FormDialog } from '../../ui/formdialog'
 import { Guarded } from '../../ui/guarded'
-import { Part } from '../../ui/people/part'
-import { RowActions } from '../../ui/people/rowactions'
+import { Part } from '../../ui/part'
 import { ProblemAlert } from '../../ui/problem'
+import { RowActions } from '../../ui/rowactions'
 import { useTell } from '../../ui/toasts'
 import { AddMember, ChangeRole } from './memberdialogs'
 
@@ -118,7 +118,7 @@ function Remove({
     await client.invalidateQueries({ queryKey: ['organizations'] })
   }
   return (
-    <Confirm title={`Remove ${name} from ${organization}?`} act="Remove member" run={run} close={close}>
+    <FormDialog isDanger title={`Remove ${name} from ${organization}?`} act="Remove member" run={run} close={close}>
       <p>
         {member.group ? 'Members of the group lose' : `${name} loses`} the role {member.role} in {organization} within
         five seconds, unless a group or another entry gives it. Credentials for clusters that were issued before last
@@ -135,6 +135,6 @@ function Remove({
           afterwards.
         </p>
       )}
-    </Confirm>
+    </FormDialog>
   )
 }

@@ -2,7 +2,7 @@ import { PageSection } from '@patternfly/react-core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { api, withTag } from '../../api/client'
+import { organizationQuery } from '../../app/catalogue'
 import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
 import { mayAdminister } from '../../logic/roles'
@@ -10,8 +10,8 @@ import { FromCli } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
 import { HealthLabel } from '../../ui/health'
 import { PageHead } from '../../ui/page'
-import { Tabbed } from '../../ui/people/tabbed'
 import { ProblemAlert } from '../../ui/problem'
+import { Tabs } from '../../ui/tabs'
 import { Accounts } from './accounts'
 import { Activity } from './activity'
 import { cliOf } from './cli'
@@ -29,12 +29,7 @@ export default function Page() {
   const navigate = useNavigate()
   const leave = () => void navigate({ to: '/organizations', search: {} })
   const { live, refetchInterval } = useOrganizationsLive()
-  const one = useQuery({
-    queryKey: ['organizations', name],
-    queryFn: () =>
-      withTag(api.GET('/api/v1/organizations/{organization}', { params: { path: { organization: name } } })),
-    refetchInterval,
-  })
+  const one = useQuery({ ...organizationQuery(name), refetchInterval })
   const object = one.data?.object
   const role = me.roles[name] ?? (mayAdminister(me).allowed ? 'administrator of the installation' : undefined)
   return (
@@ -62,7 +57,7 @@ export default function Page() {
         </PageSection>
       )}
       {!(one.error && !one.data) && (
-        <Tabbed
+        <Tabs
           label={`Parts of ${name}`}
           forget={['account', 'type', 'kind']}
           tabs={[

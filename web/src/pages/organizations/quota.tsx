@@ -22,10 +22,10 @@ import {
   quotaPatch,
 } from '../../logic/quota'
 import { mayAdminister } from '../../logic/roles'
+import { FormDialog } from '../../ui/formdialog'
 import { Copied } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
-import { FormDialog } from '../../ui/people/formdialog'
-import { Part } from '../../ui/people/part'
+import { Part } from '../../ui/part'
 import { ProblemAlert } from '../../ui/problem'
 import { useTell } from '../../ui/toasts'
 import { QuotaFields } from './quotafields'
@@ -137,6 +137,7 @@ function ChangeLimits({ organization, quota, close }: { organization: string; qu
   }
   return (
     <FormDialog
+      isLarge
       title={`Limits of ${organization}`}
       act="Change limits"
       isIncomplete={!patch || Object.keys(quotaErrors(form)).length > 0}

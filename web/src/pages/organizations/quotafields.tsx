@@ -1,6 +1,6 @@
 import { FormFieldGroup, FormFieldGroupHeader, Grid, GridItem } from '@patternfly/react-core'
 import { type QuotaForm, type QuotaKey, quotaErrors, quotaKeys } from '../../logic/quota'
-import { TextField } from '../../ui/people/fields'
+import { TextField } from '../../ui/field'
 
 const labels: Record<QuotaKey, [string, string]> = {
   clusters: ['Clusters', 'How many clusters there may be.'],
@@ -31,7 +31,7 @@ export function QuotaFields({ form, set }: { form: QuotaForm; set: (form: QuotaF
               label={labels[key][0]}
               help={labels[key][1]}
               value={form[key]}
-              set={(value) => set({ ...form, [key]: value })}
+              onChange={(value) => set({ ...form, [key]: value })}
               error={errors[key]}
               maxLength={30}
             />

@@ -3,9 +3,9 @@ import { useQueryClient } from '@tanstack/react-query'
 import type { Organization } from '../../api/objects'
 import { useMe } from '../../app/queries'
 import { mayAdminister } from '../../logic/roles'
-import { Conditions } from '../../ui/people/conditions'
-import { Part } from '../../ui/people/part'
-import { SpecEditor } from '../../ui/people/speceditor'
+import { Conditions } from '../../ui/conditions'
+import { Part } from '../../ui/part'
+import { SpecEditor } from '../../ui/speceditor'
 import { replaceOrganization } from './requests'
 
 /** Settings is the whole organization as YAML. */

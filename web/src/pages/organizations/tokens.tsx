@@ -3,21 +3,17 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, idempotencyKey, ok, type Schemas } from '../../api/client'
 import { useUrlState } from '../../app/urlstate'
-import { expiresAt } from '../../logic/expiry'
 import { Age } from '../../ui/age'
-import { Confirm } from '../../ui/confirm'
 import { DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
+import { Expires } from '../../ui/expires'
+import { FormDialog } from '../../ui/formdialog'
 import { Pager } from '../../ui/pager'
-import { Expires } from '../../ui/people/expires'
-import { TextField } from '../../ui/people/fields'
-import { FormDialog } from '../../ui/people/formdialog'
-import { LifetimeField } from '../../ui/people/lifetime'
-import { Part } from '../../ui/people/part'
-import { RowActions } from '../../ui/people/rowactions'
-import { SecretOnce } from '../../ui/people/secretonce'
+import { Part } from '../../ui/part'
 import { ProblemAlert } from '../../ui/problem'
+import { RowActions } from '../../ui/rowactions'
 import { useTell } from '../../ui/toasts'
+import { TokenDialog } from '../../ui/tokendialog'
 
 type Credential = Schemas['Credential']
 
@@ -29,7 +25,6 @@ export function Tokens({ organization, account }: { organization: string; accoun
   const tell = useTell()
   const [{ cursor }, set] = useUrlState()
   const [creating, setCreating] = useState(false)
-  const [issued, setIssued] = useState<Schemas['Issued']>()
   const [going, setGoing] = useState<Credential>()
   const path = { organization, serviceAccount: account }
   const queryKey = ['serviceaccounts', organization, account, 'tokens']
@@ -86,71 +81,33 @@ export function Tokens({ organization, account }: { organization: string; accoun
         )}
         <Pager next={list.data?.cursor} />
       </Part>
-      {creating && <CreateToken path={path} issued={setIssued} changed={changed} close={() => setCreating(false)} />}
-      {issued && (
-        <SecretOnce
-          title={`Token ${issued.name ?? ''} of ${account}`}
-          close={() => setIssued(undefined)}
-          shown={[
-            { about: 'The token:', text: issued.token },
-            {
-              about: 'To use it from the command line:',
-              text: `KQUEEN_SERVER=${location.origin} KQUEEN_TOKEN=${issued.token} kqueen cluster list --org ${organization}`,
-            },
-          ]}
+      {creating && (
+        <TokenDialog
+          account={account}
+          about="It may do what the service account may."
+          example="deploy"
+          days={90}
+          organization={organization}
+          command={[`kqueen serviceaccount token create ${account}`, ` --org ${organization}`]}
+          create={async (body) => {
+            const issued = await ok(api.POST(all, { params: { path, header: idempotencyKey() }, body }))
+            await changed()
+            return issued
+          }}
+          close={() => setCreating(false)}
         />
       )}
       {going && (
-        <Confirm
+        <FormDialog
+          isDanger
           title={`Revoke the token ${going.name ?? going.id}?`}
           act="Revoke token"
           run={() => revoke(going)}
           close={() => setGoing(undefined)}
         >
           <p>Requests with it are refused from the next one on. This cannot be undone.</p>
-        </Confirm>
+        </FormDialog>
       )}
     </>
-  )
-}
-
-function CreateToken({
-  path,
-  issued,
-  changed,
-  close,
-}: {
-  path: { organization: string; serviceAccount: string }
-  issued: (i: Schemas['Issued']) => void
-  changed: () => Promise<unknown>
-  close: () => void
-}) {
-  const [name, setName] = useState('')
-  const [days, setDays] = useState(90)
-  const run = async () => {
-    const body = { name: name.trim(), expiresAt: expiresAt(days, new Date()) }
-    issued(await ok(api.POST(all, { params: { path, header: idempotencyKey() }, body })))
-    await changed()
-  }
-  return (
-    <FormDialog
-      title={`Create a token of ${path.serviceAccount}`}
-      about="It may do what the service account may."
-      act="Create token"
-      variant="small"
-      isIncomplete={!name.trim()}
-      run={run}
-      close={close}
-    >
-      <TextField
-        label="Name"
-        value={name}
-        set={setName}
-        required
-        maxLength={100}
-        help="What it is for, such as deploy."
-      />
-      <LifetimeField days={days} set={setDays} />
-    </FormDialog>
   )
 }

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useMe } from '../../app/queries'
 import { Copied } from '../../ui/fromcli'
-import { Part } from '../../ui/people/part'
+import { Part } from '../../ui/part'
 
 /** CommandLine says how to sign in on the command line, at this server. */
 export function CommandLine() {

@@ -5,16 +5,16 @@ import { api, ok, type Schemas } from '../../api/client'
 import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
 import { clientName } from '../../logic/clientname'
+import { readable } from '../../logic/foreign'
 import { Age } from '../../ui/age'
-import { Confirm } from '../../ui/confirm'
 import { type Column, DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
+import { Expires } from '../../ui/expires'
+import { FormDialog } from '../../ui/formdialog'
 import { Pager } from '../../ui/pager'
-import { Expires } from '../../ui/people/expires'
-import { Part } from '../../ui/people/part'
-import { RowActions } from '../../ui/people/rowactions'
-import { SecretOnce } from '../../ui/people/secretonce'
+import { Part } from '../../ui/part'
 import { ProblemAlert } from '../../ui/problem'
+import { RowActions } from '../../ui/rowactions'
 import { useTell } from '../../ui/toasts'
 import { CreateToken } from './createtoken'
 
@@ -27,7 +27,6 @@ export function Credentials() {
   const tell = useTell()
   const [{ cursor }] = useUrlState()
   const [creating, setCreating] = useState(false)
-  const [issued, setIssued] = useState<Schemas['Issued']>()
   const [going, setGoing] = useState<Credential>()
   const list = useQuery({
     queryKey: ['credentials', cursor],
@@ -57,10 +56,10 @@ export function Credentials() {
         />
       )}
       <Pager next={list.data?.cursor} />
-      {creating && <CreateToken issued={setIssued} changed={changed} close={() => setCreating(false)} />}
-      {issued && <Shown issued={issued} close={() => setIssued(undefined)} />}
+      {creating && <CreateToken changed={changed} close={() => setCreating(false)} />}
       {going && (
-        <Confirm
+        <FormDialog
+          isDanger
           title={`End this ${going.kind}?`}
           act={going.kind === 'token' ? 'Revoke token' : 'End session'}
           run={() => revoke(going)}
@@ -72,26 +71,9 @@ export function Credentials() {
           </p>
           {going.mint && <p>The tokens that it made end with it.</p>}
           {going.id === me.credential.id && <p>This is the session that you use: you are signed out.</p>}
-        </Confirm>
+        </FormDialog>
       )}
     </Part>
-  )
-}
-
-function Shown({ issued, close }: { issued: Schemas['Issued']; close: () => void }) {
-  const org = issued.scope ? ` --org ${issued.scope.organization}` : ''
-  return (
-    <SecretOnce
-      title={`Token ${issued.name ?? ''}`}
-      close={close}
-      shown={[
-        { about: 'The token:', text: issued.token },
-        {
-          about: 'To use it from the command line:',
-          text: `KQUEEN_SERVER=${location.origin} KQUEEN_TOKEN=${issued.token} kqueen cluster list${org}`,
-        },
-      ]}
-    />
   )
 }
 
@@ -102,8 +84,8 @@ function columns(present: string, end: (c: Credential) => void): Column<Credenti
       width: 25,
       cell: (c) => (
         <div>
-          <span className="kq-wrap" title={c.name}>
-            {clientName(c.name ?? '–')}
+          <span className="kq-wrap" title={readable(c.name)}>
+            {readable(clientName(c.name ?? '–'))}
           </span>{' '}
           {c.id === present && (
             <Label isCompact color="blue">

@@ -2,7 +2,7 @@ import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
 import { FromCli } from '../../ui/fromcli'
 import { PageHead } from '../../ui/page'
-import { Tabbed } from '../../ui/people/tabbed'
+import { Tabs } from '../../ui/tabs'
 import { cliOf } from './cli'
 import { CommandLine } from './commandline'
 import { Credentials } from './credentials'
@@ -19,7 +19,7 @@ export default function Page() {
         about={`${me.displayName || me.name}: your roles, your sessions and tokens, and how you sign in.`}
         actions={<FromCli {...cliOf(tab)} />}
       />
-      <Tabbed
+      <Tabs
         label="Parts of the profile"
         tabs={[
           { key: 'who', title: 'Who you are', content: () => <WhoIAm /> },

@@ -4,8 +4,8 @@ import { api, ok, signInAgain } from '../../api/client'
 import { useMe } from '../../app/queries'
 import { isLocal } from '../../logic/members'
 import { Empty } from '../../ui/empty'
-import { TextField } from '../../ui/people/fields'
-import { Part } from '../../ui/people/part'
+import { TextField } from '../../ui/field'
+import { Part } from '../../ui/part'
 import { Refusal } from '../../ui/refusal'
 
 /** Password lets users of this installation change theirs. */
@@ -58,7 +58,7 @@ function ChangePassword() {
         type="password"
         autoComplete="current-password"
         value={old}
-        set={setOld}
+        onChange={setOld}
         required
         maxLength={128}
       />
@@ -67,7 +67,7 @@ function ChangePassword() {
         type="password"
         autoComplete="new-password"
         value={password}
-        set={setPassword}
+        onChange={setPassword}
         required
         maxLength={128}
         help="Long beats complicated: a few words that do not belong together."
@@ -77,7 +77,7 @@ function ChangePassword() {
         type="password"
         autoComplete="new-password"
         value={repeated}
-        set={setRepeated}
+        onChange={setRepeated}
         required
         maxLength={128}
         error={isOther ? 'The passwords are not the same.' : undefined}

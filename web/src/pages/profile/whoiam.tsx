@@ -16,7 +16,7 @@ import type { Role } from '../../logic/roles'
 import { Age } from '../../ui/age'
 import { DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
-import { Part } from '../../ui/people/part'
+import { Part } from '../../ui/part'
 
 const kinds: Record<string, string> = {
   user: 'user',

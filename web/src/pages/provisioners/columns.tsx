@@ -3,12 +3,11 @@ import { Link } from '@tanstack/react-router'
 import type { Me } from '../../api/client'
 import type { Provisioner } from '../../api/objects'
 import { mayChange, ownerOf } from '../../logic/drivers'
-import { healthOf } from '../../logic/health'
 import { may } from '../../logic/roles'
 import { Age } from '../../ui/age'
 import type { Column } from '../../ui/datatable'
-import { HealthLabel } from '../../ui/health'
-import { RowActions } from '../../ui/people/rowactions'
+import { HealthAndWhy } from '../../ui/health'
+import { RowActions } from '../../ui/rowactions'
 import { credentialsQuery } from './requests'
 
 interface Of {
@@ -33,7 +32,7 @@ export function columnsOf({ me, sort, order, remove }: Of): Column<Provisioner>[
     },
     { name: 'Driver', cell: (p) => p.spec?.driver },
     { name: 'Owner', cell: (p) => ownerOf(p) },
-    { name: 'Health', cell: (p) => <Health of={p} />, width: 30 },
+    { name: 'Health', cell: (p) => <HealthAndWhy of={p} />, width: 30 },
     { name: 'Credentials', cell: (p) => <Credentials of={p} isOwner={permission(p).allowed} /> },
     { name: 'Created', sort: { by: 'createdAt', now: sort, set: order }, cell: (p) => <Age at={p.createdAt} /> },
     {
@@ -47,17 +46,6 @@ export function columnsOf({ me, sort, order, remove }: Of): Column<Provisioner>[
       ),
     },
   ]
-}
-
-/** Health says how a provisioner is and, when it is not ready, why. */
-export function Health({ of }: { of: Provisioner }) {
-  const verdict = healthOf(of)
-  return (
-    <div>
-      <HealthLabel of={of} />
-      {verdict.health !== 'ready' && verdict.message && <div className="kq-small kq-wrap">{verdict.message}</div>}
-    </div>
-  )
 }
 
 function Credentials({ of, isOwner }: { of: Provisioner; isOwner: boolean }) {

@@ -7,9 +7,9 @@ import { driversOf, templateOf } from '../../logic/drivers'
 import { mayAdminister, organizationsFor } from '../../logic/roles'
 import { shellWord } from '../../logic/shell'
 import { fromYaml } from '../../logic/yamlspec'
+import { ChoiceField, TextField } from '../../ui/field'
+import { FormDialog } from '../../ui/formdialog'
 import { Copied } from '../../ui/fromcli'
-import { ChoiceField, TextField } from '../../ui/people/fields'
-import { FormDialog } from '../../ui/people/formdialog'
 import { useTell } from '../../ui/toasts'
 import { Yaml } from '../../ui/yaml'
 import { createProvisioner } from './requests'
@@ -62,6 +62,7 @@ export function CreateProvisioner({ organization, known, close }: Props) {
       : ''
   return (
     <FormDialog
+      isLarge
       title="Create provisioner"
       about="Whether the driver takes the parameters is shown as its health. Credentials are set afterwards."
       act="Create provisioner"
@@ -73,8 +74,8 @@ export function CreateProvisioner({ organization, known, close }: Props) {
         <ChoiceField
           label="Organization"
           value={org}
-          set={setOrg}
-          options={mine.map((o) => ({ value: o, label: o }))}
+          onChange={setOrg}
+          choices={mine.map((o) => ({ value: o, text: o }))}
           help="Only this organization can use it. Shared ones are created by administrators with kubectl."
           required
         />
@@ -82,7 +83,7 @@ export function CreateProvisioner({ organization, known, close }: Props) {
         <TextField
           label="Organization"
           value={org}
-          set={setOrg}
+          onChange={setOrg}
           required
           maxLength={40}
           help="As an administrator you may name any. Only this organization can use it; shared ones are created with kubectl."
@@ -91,7 +92,7 @@ export function CreateProvisioner({ organization, known, close }: Props) {
       <TextField
         label="Name"
         value={name}
-        set={setName}
+        onChange={setName}
         required
         maxLength={63}
         help="Lower-case letters, digits and -."
@@ -99,10 +100,10 @@ export function CreateProvisioner({ organization, known, close }: Props) {
       <ChoiceField
         label="Driver"
         value={chosen}
-        set={choose}
-        options={[
-          ...drivers.map((d) => ({ value: d.name, label: d.name })),
-          { value: other, label: 'Another one, by name' },
+        onChange={choose}
+        choices={[
+          ...drivers.map((d) => ({ value: d.name, text: d.name })),
+          { value: other, text: 'Another one, by name' },
         ]}
         help={
           driver?.summary ??
@@ -110,7 +111,9 @@ export function CreateProvisioner({ organization, known, close }: Props) {
         }
         required
       />
-      {!driver && <TextField label="Name of the driver" value={written} set={setWritten} required maxLength={63} />}
+      {!driver && (
+        <TextField label="Name of the driver" value={written} onChange={setWritten} required maxLength={63} />
+      )}
       {driver && <Schema schema={driver.parametersSchema} />}
       <FormGroup label="Parameters, as YAML" role="group" fieldId="parameters">
         <Yaml label="Parameters as YAML" value={text} onChange={setTyped} />

@@ -3,12 +3,11 @@ import { useState } from 'react'
 import type { Provisioner } from '../../api/objects'
 import type { Permission } from '../../logic/roles'
 import { Age } from '../../ui/age'
-import { Confirm } from '../../ui/confirm'
 import { DataTable } from '../../ui/datatable'
+import { TextField } from '../../ui/field'
+import { FormDialog } from '../../ui/formdialog'
 import { Guarded } from '../../ui/guarded'
-import { TextField } from '../../ui/people/fields'
-import { FormDialog } from '../../ui/people/formdialog'
-import { Part } from '../../ui/people/part'
+import { Part } from '../../ui/part'
 import { ProblemAlert } from '../../ui/problem'
 import { useTell } from '../../ui/toasts'
 import { credentialsQuery, type Path, removeCredentials, setCredentials } from './requests'
@@ -80,7 +79,8 @@ export function Credentials({ provisioner, path, permission }: Props) {
         <SetCredentials provisioner={provisioner} path={path} changed={changed} close={() => setDoing(undefined)} />
       )}
       {doing === 'remove' && (
-        <Confirm
+        <FormDialog
+          isDanger
           title={`Remove the credentials of ${provisioner.name}?`}
           act="Remove credentials"
           run={async () => {
@@ -93,7 +93,7 @@ export function Credentials({ provisioner, path, permission }: Props) {
             They are deleted and cannot be read before. While one that the driver needs is not set, neither its clusters
             nor their removal go on.
           </p>
-        </Confirm>
+        </FormDialog>
       )}
     </Part>
   )
@@ -115,6 +115,7 @@ function SetCredentials({
   }
   return (
     <FormDialog
+      isLarge
       title={`Credentials of ${provisioner.name}`}
       about="They replace all that were set before; an empty field is not set. Nobody can read them afterwards."
       act="Set credentials"
@@ -129,7 +130,7 @@ function SetCredentials({
           type="password"
           autoComplete="new-password"
           value={values[c.key] ?? ''}
-          set={(value) => setValues({ ...values, [c.key]: value })}
+          onChange={(value) => setValues({ ...values, [c.key]: value })}
           required={!c.optional}
           help={c.description}
         />

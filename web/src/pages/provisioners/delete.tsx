@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import type { Provisioner } from '../../api/objects'
 import { count } from '../../logic/quantity'
-import { Confirm } from '../../ui/confirm'
+import { FormDialog } from '../../ui/formdialog'
 import { useTell } from '../../ui/toasts'
 import { clustersQuery, deleteProvisioner } from './requests'
 
@@ -26,10 +26,11 @@ export function DeleteProvisioner({ provisioner, close, done }: Props) {
     await client.invalidateQueries({ queryKey: ['provisioners'] })
   }
   return (
-    <Confirm
+    <FormDialog
+      isDanger
       title={`Delete the provisioner ${provisioner.name}?`}
       act="Delete provisioner"
-      type={provisioner.name}
+      typed={provisioner.name}
       run={run}
       close={close}
     >
@@ -46,7 +47,6 @@ export function DeleteProvisioner({ provisioner, close, done }: Props) {
       )}
       {clusters.data && !clusters.data.isAll && <p>There are more: see the list of clusters, by this provisioner.</p>}
       {clusters.isError && <p>It could not be found out which clusters depend on it. It stays until they are gone.</p>}
-      <br />
-    </Confirm>
+    </FormDialog>
   )
 }

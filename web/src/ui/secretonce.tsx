@@ -1,6 +1,6 @@
 import { Alert, Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core'
 import { type ReactNode, useId } from 'react'
-import { Copied } from '../fromcli'
+import { Copied } from './fromcli'
 
 export interface Shown {
   about: ReactNode

@@ -1,12 +1,12 @@
 import { Alert, Button, Flex } from '@patternfly/react-core'
 import { useState } from 'react'
-import type { AnyObject } from '../../api/objects'
-import type { Permission } from '../../logic/roles'
-import { type Editable, fromYaml, toYaml } from '../../logic/yamlspec'
-import { Guarded } from '../guarded'
-import { Refusal } from '../refusal'
-import { useTell } from '../toasts'
-import { Yaml } from '../yaml'
+import type { AnyObject } from '../api/objects'
+import type { Permission } from '../logic/roles'
+import { type Editable, fromYaml, toYaml } from '../logic/yamlspec'
+import { Guarded } from './guarded'
+import { Refusal } from './refusal'
+import { useTell } from './toasts'
+import { Yaml } from './yaml'
 
 interface SpecEditorProps {
   label: string

@@ -1,6 +1,6 @@
 import { Label } from '@patternfly/react-core'
-import { expiry } from '../../logic/expiry'
-import { Age, useNow } from '../age'
+import { expiry } from '../logic/expiry'
+import { Age, useNow } from './age'
 
 /** Expires says when something ends, and whether that is soon. */
 export function Expires({ at, quiet }: { at: string; quiet?: boolean }) {

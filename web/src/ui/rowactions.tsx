@@ -1,7 +1,7 @@
 import { Divider, Dropdown, DropdownItem, DropdownList, MenuToggle } from '@patternfly/react-core'
 import EllipsisVIcon from '@patternfly/react-icons/dist/esm/icons/ellipsis-v-icon'
 import { useState } from 'react'
-import { allowed, type Permission } from '../../logic/roles'
+import { allowed, type Permission } from '../logic/roles'
 
 export interface RowAction {
   name: string

@@ -1,6 +1,7 @@
-import { type AnyObject, conditionsOf } from '../../api/objects'
-import { Age } from '../age'
-import { DataTable } from '../datatable'
+import { type AnyObject, conditionsOf } from '../api/objects'
+import { Age } from './age'
+import { DataTable } from './datatable'
+import { Foreign } from './foreign'
 
 /** Conditions shows what the controller says of an object. */
 export function Conditions({ of }: { of: AnyObject }) {
@@ -13,7 +14,7 @@ export function Conditions({ of }: { of: AnyObject }) {
         { name: 'Condition', cell: (c) => c.type },
         { name: 'Status', cell: (c) => c.status },
         { name: 'Reason', cell: (c) => c.reason },
-        { name: 'Message', cell: (c) => <span className="kq-wrap">{c.message}</span>, width: 40 },
+        { name: 'Message', cell: (c) => <Foreign text={c.message} detail />, width: 40 },
         { name: 'Since', cell: (c) => <Age at={c.lastTransitionTime} /> },
       ]}
       empty={<p>Nothing is known of it yet.</p>}
