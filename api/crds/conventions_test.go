@@ -39,6 +39,12 @@ var counted = map[string]string{
 	"nodes":              "nodes",
 	"local":              "machines",
 	"manual":             "machines",
+	"objects":            "objects of a cluster",
+	"revision":           "no count: a revision of etcd",
+	"maxBackups":         "backups",
+	"added":              "objects of a cluster",
+	"changed":            "objects of a cluster",
+	"removed":            "objects of a cluster",
 }
 
 // noNames are fields that are called as a kind and do not name one of its objects.

@@ -48,7 +48,7 @@ const (
 // +kubebuilder:printcolumn:name="Backup",type=string,JSONPath=`.spec.backupName`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="Completed",type=date,JSONPath=`.status.completedAt`
+// +kubebuilder:printcolumn:name="Completed",type=date,JSONPath=`.status.completionTime`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name must have at most 63 characters"
@@ -86,15 +86,15 @@ type RestoreStatus struct {
 	// Changes are what the restore changes, or would change; where writing was interrupted, what was left of it.
 	// +optional
 	Changes *RestoreChanges `json:"changes,omitempty"`
-	// WritingSince is when the first write may have been made. From then on the restore is finished before anything else is done.
+	// WriteStartTime is when the first write may have been made. From then on the restore is finished before anything else is done.
 	// +optional
-	WritingSince *metav1.Time `json:"writingSince,omitempty"`
-	// WrittenAt is when the state was complete.
+	WriteStartTime *metav1.Time `json:"writeStartTime,omitempty"`
+	// WrittenTime is when the state was complete.
 	// +optional
-	WrittenAt *metav1.Time `json:"writtenAt,omitempty"`
-	// CompletedAt is when the restore ended.
+	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
+	// CompletionTime is when the restore ended.
 	// +optional
-	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
 
 // RestoreChanges are by what the cluster and the backup differ.

@@ -130,12 +130,12 @@ func (in *BackupSpec) DeepCopy() *BackupSpec {
 func (in *BackupStatus) DeepCopyInto(out *BackupStatus) {
 	*out = *in
 	in.Status.DeepCopyInto(&out.Status)
-	if in.TakenAt != nil {
-		in, out := &in.TakenAt, &out.TakenAt
+	if in.TakenTime != nil {
+		in, out := &in.TakenTime, &out.TakenTime
 		*out = (*in).DeepCopy()
 	}
-	if in.VerifiedAt != nil {
-		in, out := &in.VerifiedAt, &out.VerifiedAt
+	if in.VerifiedTime != nil {
+		in, out := &in.VerifiedTime, &out.VerifiedTime
 		*out = (*in).DeepCopy()
 	}
 	if in.Size != nil {
@@ -1832,16 +1832,16 @@ func (in *RestoreStatus) DeepCopyInto(out *RestoreStatus) {
 		*out = new(RestoreChanges)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.WritingSince != nil {
-		in, out := &in.WritingSince, &out.WritingSince
+	if in.WriteStartTime != nil {
+		in, out := &in.WriteStartTime, &out.WriteStartTime
 		*out = (*in).DeepCopy()
 	}
-	if in.WrittenAt != nil {
-		in, out := &in.WrittenAt, &out.WrittenAt
+	if in.WrittenTime != nil {
+		in, out := &in.WrittenTime, &out.WrittenTime
 		*out = (*in).DeepCopy()
 	}
-	if in.CompletedAt != nil {
-		in, out := &in.CompletedAt, &out.CompletedAt
+	if in.CompletionTime != nil {
+		in, out := &in.CompletionTime, &out.CompletionTime
 		*out = (*in).DeepCopy()
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"kqueen.io/kqueen/internal/clusters/archive"
 	"kqueen.io/kqueen/internal/clusters/backup"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
+	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
 // backupsDir is the folder of the first backup store, in the data directory.
@@ -19,12 +20,12 @@ const backupsDir = "backups"
 // backups are what backups are made with: the data stores of control planes, and folders of this host.
 func backups(stores *controlplane.DataStores) backup.Config {
 	return backup.Config{
-		States: func(ctx context.Context, name string) (backup.States, error) {
+		State: func(ctx context.Context, name string, of datastore.Keyspace) (backup.State, error) {
 			store, err := stores.Open(ctx, name)
 			if err != nil {
 				return nil, err
 			}
-			return store, nil
+			return store.State(of), nil
 		},
 		Bucket: func(directory, folder string) (backup.Bucket, error) { return archive.OpenDirectory(directory, folder) },
 		Free:   free,

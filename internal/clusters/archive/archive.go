@@ -72,7 +72,7 @@ const (
 func NewKeys() (map[string][]byte, error) {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
-		return nil, fmt.Errorf("make a key for backups: %w", err)
+		return nil, fmt.Errorf("create a key for backups: %w", err)
 	}
 	naming, seed := make([]byte, sha256.Size), make([]byte, ed25519.SeedSize)
 	_, _ = rand.Read(naming) // it never fails

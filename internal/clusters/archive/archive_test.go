@@ -251,7 +251,7 @@ func TestDamagedChunkIsMended(t *testing.T) {
 	}
 }
 
-// TestStops: an error while reading leaves no backup, and the next try finds what was written.
+// TestStops: an error while reading leaves no backup, and the next retry finds what was written.
 func TestStops(t *testing.T) {
 	d, _ := newDirectory(t)
 	k, cause, revision := newKeys(t), errors.New("etcd is gone"), int64(1)

@@ -16,7 +16,7 @@ type About struct {
 	Backup       string `json:"backup"`
 	Cluster      string `json:"cluster"`
 	ControlPlane string `json:"controlPlane"`
-	// Organization and Name are those of the cluster, for people.
+	// Organization and Name are those of the cluster, for operators who read the file.
 	Organization string `json:"organization"`
 	Name         string `json:"name"`
 	// Version of Kubernetes that wrote it.

@@ -18,7 +18,7 @@ type Written struct {
 }
 
 // Write writes a backup of entries, which come in the order of their keys, and reads back what it has written. revision is looked at
-// after the last entry. The manifest is written last: before that there is no backup, and what was written is found by the next try.
+// after the last entry. The manifest is written last: before that there is no backup, and what was written is found by the next retry.
 // It may not run while [Remove] does for the same bucket.
 func Write(ctx context.Context, to Bucket, k Keys, about About, entries iter.Seq2[Entry, error], revision *int64, now func() time.Time) (Written, error) {
 	w := Written{Manifest: Manifest{Format: format, About: about}}

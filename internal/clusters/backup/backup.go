@@ -14,7 +14,6 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/archive"
-	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
@@ -29,7 +28,10 @@ const (
 	atOnce = time.Millisecond
 )
 
-func (r *reconcilers) forBackups() *operator.Reconciler[*v1alpha1.Backup] {
+// backups holds the phases of Backup.
+type backups struct{ *world }
+
+func (r *backups) reconciler() *operator.Reconciler[*v1alpha1.Backup] {
 	return operator.New(operator.Config[*v1alpha1.Backup]{
 		Client:    r.Client,
 		Recorder:  r.Recorder,
@@ -37,14 +39,14 @@ func (r *reconcilers) forBackups() *operator.Reconciler[*v1alpha1.Backup] {
 		Finalizer: v1alpha1.GroupVersion.Group + "/backup",
 		Ready:     "the backup is whole and can be restored",
 		Phases: []operator.Phase[*v1alpha1.Backup]{
-			{Condition: v1alpha1.ConditionTaken, Ensure: r.take, Remove: r.removeBackup},
+			{Condition: v1alpha1.ConditionTaken, Ensure: r.take, Remove: r.remove},
 			{Condition: v1alpha1.ConditionVerified, Ensure: r.verify},
 		},
 	})
 }
 
 // take writes the backup, once.
-func (r *reconcilers) take(ctx context.Context, b *v1alpha1.Backup) operator.Outcome {
+func (r *backups) take(ctx context.Context, b *v1alpha1.Backup) operator.Outcome {
 	if b.IsTaken() {
 		return operator.Done(v1alpha1.ReasonBackupTaken, "all of it is in store "+b.Spec.StoreName)
 	}
@@ -70,7 +72,7 @@ func (r *reconcilers) take(ctx context.Context, b *v1alpha1.Backup) operator.Out
 	taken := metav1.NewTime(written.TakenAt)
 	b.Status.Revision, b.Status.Objects, b.Status.Digest = written.Revision, written.Keys, written.Digest
 	b.Status.Size, b.Status.NewSize = resource.NewQuantity(written.Bytes, resource.BinarySI), resource.NewQuantity(written.NewBytes, resource.BinarySI)
-	b.Status.TakenAt, b.Status.VerifiedAt = &taken, &taken
+	b.Status.TakenTime, b.Status.VerifiedTime = &taken, &taken
 	return operator.Done(v1alpha1.ReasonBackupTaken, "all of it is in store "+b.Spec.StoreName)
 }
 
@@ -87,7 +89,7 @@ func bucketOf(b *v1alpha1.Backup) string {
 }
 
 // source finds the control plane that is backed up, or says why there is none.
-func (r *reconcilers) source(ctx context.Context, b *v1alpha1.Backup) (*v1alpha1.ControlPlane, *operator.Outcome) {
+func (r *backups) source(ctx context.Context, b *v1alpha1.Backup) (*v1alpha1.ControlPlane, *operator.Outcome) {
 	refuse := func(o operator.Outcome) (*v1alpha1.ControlPlane, *operator.Outcome) { return nil, &o }
 	cp, err := r.controlPlaneOf(ctx, b.Namespace, b.Spec.ClusterName, b.Status.ClusterUID)
 	if err != nil {
@@ -103,7 +105,7 @@ func (r *reconcilers) source(ctx context.Context, b *v1alpha1.Backup) (*v1alpha1
 }
 
 // admit says why a backup may not be in its store, or nil.
-func (r *reconcilers) admit(ctx context.Context, b *v1alpha1.Backup) *operator.Outcome {
+func (r *backups) admit(ctx context.Context, b *v1alpha1.Backup) *operator.Outcome {
 	refuse := func(o operator.Outcome) *operator.Outcome { return &o }
 	store, err := r.storeNamed(ctx, b.Spec.StoreName)
 	if err != nil {
@@ -150,8 +152,8 @@ func allowed(most int32, b *v1alpha1.Backup) int32 {
 }
 
 // write reads the keyspace into the archive.
-func (r *reconcilers) write(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane) (archive.Written, error) {
-	states, keyspace, err := r.stateOf(ctx, cp)
+func (r *backups) write(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane) (archive.Written, error) {
+	state, err := r.stateOf(ctx, cp)
 	if err != nil {
 		return archive.Written{}, err
 	}
@@ -161,21 +163,8 @@ func (r *reconcilers) write(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha
 	}
 	of.about.Trust = trustOf(cp)
 	revision := int64(0)
-	written, err := archive.Write(ctx, of.bucket, of.keys, of.about, toArchive(states.Entries(ctx, keyspace, &revision)), &revision, r.Now)
+	written, err := archive.Write(ctx, of.bucket, of.keys, of.about, toArchive(state.Entries(ctx, &revision)), &revision, r.Now)
 	return written, errors.Join(err, of.bucket.Close())
-}
-
-// stateOf opens the keyspace of a control plane.
-func (r *reconcilers) stateOf(ctx context.Context, cp *v1alpha1.ControlPlane) (States, datastore.Keyspace, error) {
-	keyspace, err := datastore.NewKeyspace(string(cp.UID))
-	if err != nil {
-		return nil, keyspace, err
-	}
-	states, err := r.States(ctx, cp.Spec.DataStoreName)
-	if err != nil {
-		return nil, keyspace, fmt.Errorf("open data store %s: %w", cp.Spec.DataStoreName, err)
-	}
-	return states, keyspace, nil
 }
 
 // trustOf are the fingerprints of the keys that everything in a control plane hangs on.
@@ -188,8 +177,8 @@ func trustOf(cp *v1alpha1.ControlPlane) map[string]string {
 }
 
 // verify reads all of the backup again when the last time is long ago.
-func (r *reconcilers) verify(ctx context.Context, b *v1alpha1.Backup) operator.Outcome {
-	if due := b.Status.VerifiedAt.Add(verifyEvery).Sub(r.Now()); due > 0 {
+func (r *backups) verify(ctx context.Context, b *v1alpha1.Backup) operator.Outcome {
+	if due := b.Status.VerifiedTime.Add(verifyEvery).Sub(r.Now()); due > 0 {
 		return operator.DoneUntil(v1alpha1.ReasonBackupVerified, "all of it was read, and is what was written", due)
 	}
 	look := actOf(b, "verify", "the backup is being read")
@@ -205,7 +194,7 @@ func (r *reconcilers) verify(ctx context.Context, b *v1alpha1.Backup) operator.O
 		return *pending
 	}
 	now := metav1.NewTime(r.Now())
-	b.Status.VerifiedAt = &now
+	b.Status.VerifiedTime = &now
 	return operator.DoneUntil(v1alpha1.ReasonBackupVerified, "all of it was read, and is what was written", verifyEvery)
 }
 
@@ -217,14 +206,14 @@ func damage(err error) string {
 	return v1alpha1.ReasonBackupUnreadable
 }
 
-// removeBackup removes the files, unless a restore needs them.
-func (r *reconcilers) removeBackup(ctx context.Context, b *v1alpha1.Backup) operator.Outcome {
+// remove removes the files, unless a restore needs them.
+func (r *backups) remove(ctx context.Context, b *v1alpha1.Backup) operator.Outcome {
 	list := &v1alpha1.RestoreList{}
 	if err := r.Secrets.List(ctx, list, client.InNamespace(b.Namespace)); err != nil {
 		return operator.Retry(v1alpha1.ReasonBackupInUse, fmt.Errorf("list restores: %w", err))
 	}
 	for i := range list.Items {
-		if user := &list.Items[i]; user.Status.CompletedAt == nil && (user.Spec.BackupName == b.Name || user.Status.Saved == b.Name) && needs(user) {
+		if user := &list.Items[i]; user.Status.CompletionTime == nil && (user.Spec.BackupName == b.Name || user.Status.Saved == b.Name) && needs(user) {
 			return operator.Wait(v1alpha1.ReasonBackupInUse, "restore "+user.Name+" needs it; it is removed when that has ended", waitCheck)
 		}
 	}
@@ -246,11 +235,11 @@ func (r *reconcilers) removeBackup(ctx context.Context, b *v1alpha1.Backup) oper
 
 // needs says whether a restore that has not ended still reads its backups. One that only waits, and is deleted, does not. It is pure.
 func needs(r *v1alpha1.Restore) bool {
-	return r.DeletionTimestamp.IsZero() || r.Status.WritingSince != nil && r.Status.WrittenAt == nil
+	return r.DeletionTimestamp.IsZero() || r.Status.WriteStartTime != nil && r.Status.WrittenTime == nil
 }
 
 // erase removes the files of a backup. Where the keys of the store are lost, it cannot be told which chunks others have: they stay.
-func (r *reconcilers) erase(ctx context.Context, b *v1alpha1.Backup) error {
+func (r *backups) erase(ctx context.Context, b *v1alpha1.Backup) error {
 	of, err := r.archiveOf(ctx, b)
 	if errors.Is(err, errNoKeys) {
 		return nil

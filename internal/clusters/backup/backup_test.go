@@ -108,7 +108,7 @@ func TestDamagedBackup(t *testing.T) {
 			p.spoil(folder)
 			rs := p.restore(t, false)
 			p.settle(t, rs)
-			if got := saysOf(rs); !strings.Contains(got, v1alpha1.ReasonRestoreFailed) || rs.Status.WritingSince != nil {
+			if got := saysOf(rs); !strings.Contains(got, v1alpha1.ReasonRestoreFailed) || rs.Status.WriteStartTime != nil {
 				t.Errorf("the restore says %q", got)
 			}
 			if diff := cmp.Diff(before, p.state); diff != "" || !p.running {
@@ -185,7 +185,7 @@ func TestRestore(t *testing.T) {
 	changed := maps.Clone(p.state)
 	rs := p.restore(t, false)
 	p.settle(t, rs)
-	if rs.Status.CompletedAt == nil || len(p.wrong) > 0 {
+	if rs.Status.CompletionTime == nil || len(p.wrong) > 0 {
 		t.Fatalf("%s; %v", saysOf(rs), p.wrong)
 	}
 	want := map[string]string{"registry/configmaps/default/a": "1", "registry/minions/n": "now"}
@@ -200,7 +200,7 @@ func TestRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.settle(t, undo)
-	if diff := cmp.Diff(changed, p.state); diff != "" || undo.Status.CompletedAt == nil {
+	if diff := cmp.Diff(changed, p.state); diff != "" || undo.Status.CompletionTime == nil {
 		t.Errorf("%s\n%s", saysOf(undo), diff)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // shownChanges is how many changes a status names.
 const shownChanges = 50
 
-func (r *reconcilers) now() metav1.Time { return metav1.NewTime(r.Now().Truncate(1e9)) }
+func (r *restores) now() metav1.Time { return metav1.NewTime(r.Now().Truncate(1e9)) }
 
 // savedName is the name of the backup that a restore makes.
 func savedName(rs *v1alpha1.Restore) string {
@@ -25,11 +25,11 @@ func savedName(rs *v1alpha1.Restore) string {
 }
 
 // save backs up what the restore is about to change. The control plane stands still: no write comes between the two.
-func (r *reconcilers) save(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
+func (r *restores) save(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
 	if rs.Spec.CompareOnly {
 		return operator.Done(v1alpha1.ReasonRestoreDone, "a comparison changes nothing")
 	}
-	if rs.Status.WritingSince != nil {
+	if rs.Status.WriteStartTime != nil {
 		return operator.Done(v1alpha1.ReasonRestoreDone, "the state before the restore is in backup "+rs.Status.Saved)
 	}
 	b, _, refused := r.subject(ctx, rs, rs.Spec.BackupName)
@@ -55,8 +55,8 @@ func (r *reconcilers) save(ctx context.Context, rs *v1alpha1.Restore) operator.O
 }
 
 // bring writes the state of the backup, or compares it.
-func (r *reconcilers) bring(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
-	if rs.Status.WrittenAt != nil {
+func (r *restores) bring(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
+	if rs.Status.WrittenTime != nil {
 		return operator.Done(v1alpha1.ReasonRestoreDone, ending(rs))
 	}
 	b, cp, refused := r.subject(ctx, rs, rs.Spec.BackupName)
@@ -73,10 +73,10 @@ func (r *reconcilers) bring(ctx context.Context, rs *v1alpha1.Restore) operator.
 		rs.Status.Changes = changes
 		return operator.Done(v1alpha1.ReasonRestoreDone, ending(rs))
 	}
-	if rs.Status.WritingSince == nil {
+	if rs.Status.WriteStartTime == nil {
 		// Known before the first write: from then on only a whole state is started.
 		now := r.now()
-		rs.Status.WritingSince = &now
+		rs.Status.WriteStartTime = &now
 		return operator.Wait(v1alpha1.ReasonRestoreWriting, "the state of the backup is being written", atOnce)
 	}
 	changes, pending := run(r.jobs, restoreAct(rs, b, "write", v1alpha1.ReasonRestoreWriting, "the state of the backup is being written"), func(ctx context.Context) (*v1alpha1.RestoreChanges, error) {
@@ -87,13 +87,13 @@ func (r *reconcilers) bring(ctx context.Context, rs *v1alpha1.Restore) operator.
 	}
 	// Known before the control plane starts: from then on nothing may be written again.
 	now := r.now()
-	rs.Status.Changes, rs.Status.WrittenAt = changes, &now
+	rs.Status.Changes, rs.Status.WrittenTime = changes, &now
 	return operator.Wait(v1alpha1.ReasonRestoreWriting, "the state of the backup is written", atOnce)
 }
 
 // takeBack writes the state before the restore again when the restore is deleted while it writes.
-func (r *reconcilers) takeBack(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
-	if rs.Status.WritingSince == nil || rs.Status.WrittenAt != nil {
+func (r *restores) takeBack(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
+	if rs.Status.WriteStartTime == nil || rs.Status.WrittenTime != nil {
 		return operator.Done(v1alpha1.ReasonIdle, "")
 	}
 	saved := &v1alpha1.Backup{}
@@ -114,12 +114,12 @@ func (r *reconcilers) takeBack(ctx context.Context, rs *v1alpha1.Restore) operat
 		return *pending
 	}
 	now := r.now()
-	rs.Status.WrittenAt = &now
+	rs.Status.WrittenTime = &now
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }
 
 // rewrite writes a state when it is sure that the control plane stands still for this restore. It asks without a cache.
-func (r *reconcilers) rewrite(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane) (*v1alpha1.RestoreChanges, error) {
+func (r *restores) rewrite(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane) (*v1alpha1.RestoreChanges, error) {
 	now := &v1alpha1.ControlPlane{}
 	if err := r.Secrets.Get(ctx, client.ObjectKeyFromObject(cp), now); err != nil {
 		return nil, fmt.Errorf("read the control plane: %w", err)
@@ -131,7 +131,7 @@ func (r *reconcilers) rewrite(ctx context.Context, rs *v1alpha1.Restore, b *v1al
 }
 
 // apply brings the keyspace to the state of a backup, or only says what that would change.
-func (r *reconcilers) apply(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane, write bool) (*v1alpha1.RestoreChanges, error) {
+func (r *restores) apply(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane, write bool) (*v1alpha1.RestoreChanges, error) {
 	opened, bucket, err := r.open(ctx, b)
 	if err != nil {
 		return nil, err
@@ -142,16 +142,16 @@ func (r *reconcilers) apply(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha
 			return nil, err
 		}
 	}
-	states, keyspace, err := r.stateOf(ctx, cp)
+	state, err := r.stateOf(ctx, cp)
 	if err != nil {
 		return nil, err
 	}
-	act := states.Compare
+	act := state.Compare
 	if write {
-		act = states.Bring
+		act = state.Bring
 	}
 	changes := &v1alpha1.RestoreChanges{}
-	return changes, act(ctx, keyspace, toStore(opened.Entries(ctx)), keep, func(c datastore.Change) { note(changes, c) })
+	return changes, act(ctx, toStore(opened.Entries(ctx)), keep, func(c datastore.Change) { note(changes, c) })
 }
 
 // note counts a change, and names the first ones.

@@ -27,7 +27,7 @@ type jobs struct {
 	notify func(uid string)
 	// start runs an act beside the reconciler; tests run it at once.
 	start func(func())
-	// retry is the time between the end of an act that failed and its next try.
+	// retry is the time between the end of an act that failed and its next retry.
 	retry  time.Duration
 	places *share.Shares
 
@@ -54,7 +54,7 @@ type act struct {
 	// running is the reason of its outcome while it goes on, message what is being done, and failing the reason when it has failed.
 	running, message string
 	failing          func(error) string
-	// retry is the time between a failure and the next try; zero for that of all.
+	// retry is the time between a failure and the next retry; zero for that of all.
 	retry time.Duration
 }
 

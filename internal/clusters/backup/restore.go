@@ -15,7 +15,10 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
-func (r *reconcilers) forRestores() *operator.Reconciler[*v1alpha1.Restore] {
+// restores holds the phases of Restore.
+type restores struct{ *world }
+
+func (r *restores) reconciler() *operator.Reconciler[*v1alpha1.Restore] {
 	return operator.New(operator.Config[*v1alpha1.Restore]{
 		Client:    r.Client,
 		Recorder:  r.Recorder,
@@ -38,7 +41,7 @@ func untilEnded(condition string, ensure, remove func(context.Context, *v1alpha1
 		Condition: condition, Remove: remove,
 		Ensure: func(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
 			last := apimeta.FindStatusCondition(rs.Status.Conditions, condition)
-			if rs.Status.CompletedAt != nil && last != nil {
+			if rs.Status.CompletionTime != nil && last != nil {
 				return operator.Done(last.Reason, last.Message)
 			}
 			return ensure(ctx, rs)
@@ -67,7 +70,7 @@ func restoreAct(rs *v1alpha1.Restore, b *v1alpha1.Backup, name, reason, message 
 }
 
 // subject is what a restore is about: a backup and the control plane that it was taken of.
-func (r *reconcilers) subject(ctx context.Context, rs *v1alpha1.Restore, backup string) (*v1alpha1.Backup, *v1alpha1.ControlPlane, *operator.Outcome) {
+func (r *restores) subject(ctx context.Context, rs *v1alpha1.Restore, backup string) (*v1alpha1.Backup, *v1alpha1.ControlPlane, *operator.Outcome) {
 	stalled := func(format string, args ...any) (*v1alpha1.Backup, *v1alpha1.ControlPlane, *operator.Outcome) {
 		o := operator.Stalled(v1alpha1.ReasonRestoreRefused, format, args...)
 		return nil, nil, &o
@@ -99,7 +102,7 @@ func (r *reconcilers) subject(ctx context.Context, rs *v1alpha1.Restore, backup 
 }
 
 // examine reads all of the backup before anything is touched.
-func (r *reconcilers) examine(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
+func (r *restores) examine(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
 	const whole = "all of the backup was read, and is what was written"
 	if apimeta.IsStatusConditionTrue(rs.Status.Conditions, v1alpha1.ConditionBackupWhole) {
 		return operator.Done(v1alpha1.ReasonRestoreDone, whole)
@@ -159,11 +162,11 @@ func fits(wrote, runs string) string {
 const claimRetry = 5 * time.Second
 
 // stop has the control plane stand still.
-func (r *reconcilers) stop(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
+func (r *restores) stop(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
 	if rs.Spec.CompareOnly {
 		return operator.Done(v1alpha1.ReasonRestoreDone, "a comparison stops nothing")
 	}
-	if rs.Status.WrittenAt != nil { // it is started, or was
+	if rs.Status.WrittenTime != nil { // it is started, or was
 		return operator.Done(v1alpha1.ReasonRestoreDone, "the control plane stood still while the state was written")
 	}
 	_, cp, refused := r.subject(ctx, rs, rs.Spec.BackupName)
@@ -189,10 +192,10 @@ func (r *reconcilers) stop(ctx context.Context, rs *v1alpha1.Restore) operator.O
 }
 
 // serve starts the control plane again.
-func (r *reconcilers) serve(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
+func (r *restores) serve(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
 	if rs.Spec.CompareOnly {
 		now := r.now()
-		rs.Status.CompletedAt = &now
+		rs.Status.CompletionTime = &now
 		return operator.Done(v1alpha1.ReasonRestoreDone, ending(rs))
 	}
 	b, cp, refused := r.subject(ctx, rs, rs.Spec.BackupName)
@@ -207,12 +210,12 @@ func (r *reconcilers) serve(ctx context.Context, rs *v1alpha1.Restore) operator.
 		return operator.Wait(v1alpha1.ReasonRestoreStarting, "the control plane of "+b.Spec.ClusterName+" is being started", claimRetry)
 	}
 	now := r.now()
-	rs.Status.CompletedAt = &now
+	rs.Status.CompletionTime = &now
 	return operator.Done(v1alpha1.ReasonRestoreDone, ending(rs))
 }
 
 // start lets a control plane run that stands still for this UID.
-func (r *reconcilers) start(ctx context.Context, cp *v1alpha1.ControlPlane, uid string) error {
+func (r *restores) start(ctx context.Context, cp *v1alpha1.ControlPlane, uid string) error {
 	if cp.Spec.StoppedFor != uid {
 		return nil
 	}
@@ -225,7 +228,7 @@ func (r *reconcilers) start(ctx context.Context, cp *v1alpha1.ControlPlane, uid 
 }
 
 // letGo starts the control plane when the restore is deleted.
-func (r *reconcilers) letGo(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
+func (r *restores) letGo(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
 	list := &v1alpha1.ControlPlaneList{}
 	// Without a cache: what this restore has just claimed must not be missed.
 	if err := r.Secrets.List(ctx, list, client.InNamespace(rs.Namespace)); err != nil {

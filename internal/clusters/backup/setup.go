@@ -23,37 +23,37 @@ func Setup(ctx context.Context, mgr ctrl.Manager, c Config) error {
 		ended["backups"].Send(uid)
 		ended["restores"].Send(uid)
 	}
-	r := &reconcilers{c, newJobs(ctx, notify, func(f func()) { go f() }, jobRetry)}
+	w := &world{c, newJobs(ctx, notify, func(f func()) { go f() }, jobRetry)}
 	for _, kind := range []client.Object{&v1alpha1.Backup{}, &v1alpha1.Restore{}} {
 		if err := operator.IndexUID(ctx, mgr.GetFieldIndexer(), kind); err != nil {
 			return err
 		}
 	}
-	if err := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.BackupStore{}).Complete(r.forStores()); err != nil {
+	if err := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.BackupStore{}).Complete((&stores{w}).reconciler()); err != nil {
 		return err
 	}
-	backups := func() client.ObjectList { return &v1alpha1.BackupList{} }
+	allBackups := func() client.ObjectList { return &v1alpha1.BackupList{} }
 	err := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Backup{}).WithOptions(operator.Parallel()).
-		WatchesRawSource(ended["backups"].ByIndex(c.Client, operator.UIDIndex, backups)).Complete(r.forBackups())
+		WatchesRawSource(ended["backups"].ByIndex(c.Client, operator.UIDIndex, allBackups)).Complete((&backups{w}).reconciler())
 	if err != nil {
 		return err
 	}
-	restores := func() client.ObjectList { return &v1alpha1.RestoreList{} }
+	allRestores := func() client.ObjectList { return &v1alpha1.RestoreList{} }
 	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Restore{}).WithOptions(operator.Parallel()).
-		Watches(&v1alpha1.ControlPlane{}, handler.EnqueueRequestsFromMapFunc(r.unended)).
-		Watches(&v1alpha1.Backup{}, handler.EnqueueRequestsFromMapFunc(r.unended)).
-		WatchesRawSource(ended["restores"].ByIndex(c.Client, operator.UIDIndex, restores)).Complete(r.forRestores())
+		Watches(&v1alpha1.ControlPlane{}, handler.EnqueueRequestsFromMapFunc(w.unended)).
+		Watches(&v1alpha1.Backup{}, handler.EnqueueRequestsFromMapFunc(w.unended)).
+		WatchesRawSource(ended["restores"].ByIndex(c.Client, operator.UIDIndex, allRestores)).Complete((&restores{w}).reconciler())
 }
 
 // unended are the restores in the namespace of an object that have not ended: there are few.
-func (r *reconcilers) unended(ctx context.Context, o client.Object) []reconcile.Request {
+func (w *world) unended(ctx context.Context, o client.Object) []reconcile.Request {
 	list := &v1alpha1.RestoreList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace())); err != nil {
+	if err := w.Client.List(ctx, list, client.InNamespace(o.GetNamespace())); err != nil {
 		return nil // each looks by itself soon
 	}
 	var requests []reconcile.Request
 	for i := range list.Items {
-		if list.Items[i].Status.CompletedAt == nil {
+		if list.Items[i].Status.CompletionTime == nil {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 	}

@@ -23,26 +23,29 @@ const (
 	storeCheck = time.Minute
 )
 
-func (r *reconcilers) forStores() *operator.Reconciler[*v1alpha1.BackupStore] {
+// stores holds the phases of BackupStore.
+type stores struct{ *world }
+
+func (s *stores) reconciler() *operator.Reconciler[*v1alpha1.BackupStore] {
 	return operator.New(operator.Config[*v1alpha1.BackupStore]{
-		Client:    r.Client,
-		Recorder:  r.Recorder,
+		Client:    s.Client,
+		Recorder:  s.Recorder,
 		New:       func() *v1alpha1.BackupStore { return &v1alpha1.BackupStore{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/backupstore",
 		Phases: []operator.Phase[*v1alpha1.BackupStore]{
-			{Condition: v1alpha1.ConditionStoreUsable, Ensure: r.useStore, Remove: r.leaveStore},
+			{Condition: v1alpha1.ConditionStoreUsable, Ensure: s.use, Remove: s.leave},
 		},
 	})
 }
 
-// useStore makes the keys, once: those that are lost later are not replaced, because with others nothing that is there can be read.
-func (r *reconcilers) useStore(ctx context.Context, store *v1alpha1.BackupStore) operator.Outcome {
+// use makes the keys, once: those that are lost later are not replaced, because with others nothing that is there can be read.
+func (s *stores) use(ctx context.Context, store *v1alpha1.BackupStore) operator.Outcome {
 	if store.Status.Recipient == "" {
-		if err := r.makeKeys(ctx, store); err != nil {
+		if err := s.createKeys(ctx, store); err != nil {
 			return operator.Retry(v1alpha1.ReasonStoreUnusable, err)
 		}
 	}
-	keys, err := r.keysOf(ctx, store)
+	keys, err := s.keysOf(ctx, store)
 	if err != nil {
 		return operator.RetryAfter(v1alpha1.ReasonStoreUnusable, err, storeCheck)
 	}
@@ -50,14 +53,14 @@ func (r *reconcilers) useStore(ctx context.Context, store *v1alpha1.BackupStore)
 		return operator.Stalled(v1alpha1.ReasonStoreUnusable, "the Secret %s has another key than status.recipient says; put the first one back", store.KeysSecret())
 	}
 	store.Status.Recipient = keys.Recipient()
-	bucket, err := r.Bucket(store.Spec.Directory, ".")
+	bucket, err := s.Bucket(store.Spec.Directory, ".")
 	if err == nil {
 		err = bucket.Close()
 	}
 	if err != nil {
 		return operator.RetryAfter(v1alpha1.ReasonStoreUnusable, err, storeCheck)
 	}
-	free, err := r.Free(store.Spec.Directory)
+	free, err := s.Free(store.Spec.Directory)
 	if err != nil {
 		return operator.RetryAfter(v1alpha1.ReasonStoreUnusable, err, storeCheck)
 	}
@@ -67,30 +70,30 @@ func (r *reconcilers) useStore(ctx context.Context, store *v1alpha1.BackupStore)
 	return operator.DoneUntil(v1alpha1.ReasonStoreUsable, "backups can be taken", storeCheck)
 }
 
-func (r *reconcilers) makeKeys(ctx context.Context, store *v1alpha1.BackupStore) error {
+func (s *stores) createKeys(ctx context.Context, store *v1alpha1.BackupStore) error {
 	data, err := archive.NewKeys()
 	if err != nil {
 		return err
 	}
 	secret := storeSecret(store)
 	secret.Data = data
-	if err := r.Client.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := s.Client.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("keep the keys of the backup store: %w", err)
 	}
 	return nil
 }
 
-// leaveStore lets a store go when no Backup names it. Files in its directory that belong to none stay.
-func (r *reconcilers) leaveStore(ctx context.Context, store *v1alpha1.BackupStore) operator.Outcome {
+// leave lets a store go when no Backup names it. Files in its directory that belong to none stay.
+func (s *stores) leave(ctx context.Context, store *v1alpha1.BackupStore) operator.Outcome {
 	list := &v1alpha1.BackupList{}
-	if err := r.Secrets.List(ctx, list); err != nil { // without a cache, which may not have heard of a new one
+	if err := s.Secrets.List(ctx, list); err != nil { // without a cache, which may not have heard of a new one
 		return operator.Retry(v1alpha1.ReasonStoreInUse, fmt.Errorf("list backups: %w", err))
 	}
 	users := slices.DeleteFunc(list.Items, func(b v1alpha1.Backup) bool { return b.Spec.StoreName != store.Name })
 	if len(users) > 0 {
 		return operator.Wait(v1alpha1.ReasonStoreInUse, fmt.Sprintf("backups that are still here: %d; delete them first", len(users)), storeCheck)
 	}
-	if err := client.IgnoreNotFound(r.Client.Delete(ctx, storeSecret(store))); err != nil {
+	if err := client.IgnoreNotFound(s.Client.Delete(ctx, storeSecret(store))); err != nil {
 		return operator.Retry(v1alpha1.ReasonStoreInUse, fmt.Errorf("remove the keys of the backup store: %w", err))
 	}
 	return operator.Done(v1alpha1.ReasonIdle, "")

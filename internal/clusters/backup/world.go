@@ -19,11 +19,11 @@ import (
 	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
-// States reads and writes keyspaces. *datastore.Store offers it.
-type States interface {
-	Entries(ctx context.Context, k datastore.Keyspace, revision *int64) iter.Seq2[datastore.Entry, error]
-	Compare(ctx context.Context, k datastore.Keyspace, want iter.Seq2[datastore.Entry, error], keep func(string) bool, tell func(datastore.Change)) error
-	Bring(ctx context.Context, k datastore.Keyspace, want iter.Seq2[datastore.Entry, error], keep func(string) bool, tell func(datastore.Change)) error
+// State reads and writes what is in one keyspace. datastore.State offers it.
+type State interface {
+	Entries(ctx context.Context, revision *int64) iter.Seq2[datastore.Entry, error]
+	Compare(ctx context.Context, want iter.Seq2[datastore.Entry, error], keep func(string) bool, tell func(datastore.Change)) error
+	Bring(ctx context.Context, want iter.Seq2[datastore.Entry, error], keep func(string) bool, tell func(datastore.Change)) error
 }
 
 // Bucket is one that is closed after use. *archive.Directory is one.
@@ -37,8 +37,8 @@ type Config struct {
 	// Client of the admin plane, and Secrets a reader of it without a cache.
 	Client  client.Client
 	Secrets client.Reader
-	// States opens the data store of a name.
-	States func(ctx context.Context, dataStore string) (States, error)
+	// State opens a keyspace in the data store of a name.
+	State func(ctx context.Context, dataStore string, of datastore.Keyspace) (State, error)
 	// Bucket opens the folder of one cluster below the directory of a store.
 	Bucket func(directory, folder string) (Bucket, error)
 	// Free says how many bytes may still be written below a directory.
@@ -47,8 +47,8 @@ type Config struct {
 	Now      func() time.Time
 }
 
-// reconcilers share what they know of the world.
-type reconcilers struct {
+// world is what the reconcilers share.
+type world struct {
 	Config
 	jobs *jobs
 }
@@ -57,9 +57,9 @@ type reconcilers struct {
 var errNoKeys = errors.New("the keys of the store cannot be used")
 
 // keysOf reads the keys of a store.
-func (r *reconcilers) keysOf(ctx context.Context, store *v1alpha1.BackupStore) (archive.Keys, error) {
+func (w *world) keysOf(ctx context.Context, store *v1alpha1.BackupStore) (archive.Keys, error) {
 	secret := &corev1.Secret{}
-	err := r.Secrets.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: store.KeysSecret()}, secret)
+	err := w.Secrets.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: store.KeysSecret()}, secret)
 	if apierrors.IsNotFound(err) {
 		return archive.Keys{}, fmt.Errorf("%w: the Secret %s/%s is gone", errNoKeys, v1alpha1.SystemNamespace, store.KeysSecret())
 	}
@@ -74,9 +74,9 @@ func (r *reconcilers) keysOf(ctx context.Context, store *v1alpha1.BackupStore) (
 }
 
 // storeNamed reads a store, or nil when there is none.
-func (r *reconcilers) storeNamed(ctx context.Context, name string) (*v1alpha1.BackupStore, error) {
+func (w *world) storeNamed(ctx context.Context, name string) (*v1alpha1.BackupStore, error) {
 	store := &v1alpha1.BackupStore{}
-	err := r.Client.Get(ctx, client.ObjectKey{Name: name}, store)
+	err := w.Client.Get(ctx, client.ObjectKey{Name: name}, store)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // there is none
 	}
@@ -85,9 +85,9 @@ func (r *reconcilers) storeNamed(ctx context.Context, name string) (*v1alpha1.Ba
 
 // controlPlaneOf returns the control plane of a cluster, or nil where KQueen hosts none. clusterUID, when not empty, is that of the
 // cluster that is meant.
-func (r *reconcilers) controlPlaneOf(ctx context.Context, namespace, cluster, clusterUID string) (*v1alpha1.ControlPlane, error) {
+func (w *world) controlPlaneOf(ctx context.Context, namespace, cluster, clusterUID string) (*v1alpha1.ControlPlane, error) {
 	cp := &v1alpha1.ControlPlane{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cluster}, cp)
+	err := w.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cluster}, cp)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // there is none
 	}
@@ -112,19 +112,19 @@ type archived struct {
 func folderOf(namespace, clusterUID string) string { return namespace + "/" + clusterUID }
 
 // archiveOf opens what belongs to a backup. The caller closes the bucket.
-func (r *reconcilers) archiveOf(ctx context.Context, b *v1alpha1.Backup) (archived, error) {
-	store, err := r.storeNamed(ctx, b.Spec.StoreName)
+func (w *world) archiveOf(ctx context.Context, b *v1alpha1.Backup) (archived, error) {
+	store, err := w.storeNamed(ctx, b.Spec.StoreName)
 	if err != nil {
 		return archived{}, err
 	}
 	if store == nil {
 		return archived{}, fmt.Errorf("there is no BackupStore %s", b.Spec.StoreName)
 	}
-	keys, err := r.keysOf(ctx, store)
+	keys, err := w.keysOf(ctx, store)
 	if err != nil {
 		return archived{}, err
 	}
-	bucket, err := r.Bucket(store.Spec.Directory, folderOf(b.Namespace, b.Status.ClusterUID))
+	bucket, err := w.Bucket(store.Spec.Directory, folderOf(b.Namespace, b.Status.ClusterUID))
 	if err != nil {
 		return archived{}, err
 	}
@@ -137,8 +137,8 @@ func (r *reconcilers) archiveOf(ctx context.Context, b *v1alpha1.Backup) (archiv
 }
 
 // open reads the manifest of a backup. The caller closes the bucket.
-func (r *reconcilers) open(ctx context.Context, b *v1alpha1.Backup) (*archive.Backup, Bucket, error) {
-	of, err := r.archiveOf(ctx, b)
+func (w *world) open(ctx context.Context, b *v1alpha1.Backup) (*archive.Backup, Bucket, error) {
+	of, err := w.archiveOf(ctx, b)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -168,4 +168,17 @@ func toStore(entries iter.Seq2[archive.Entry, error]) iter.Seq2[datastore.Entry,
 			}
 		}
 	}
+}
+
+// stateOf opens the keyspace of a control plane.
+func (w *world) stateOf(ctx context.Context, cp *v1alpha1.ControlPlane) (State, error) {
+	keyspace, err := datastore.NewKeyspace(string(cp.UID))
+	if err != nil {
+		return nil, err
+	}
+	state, err := w.State(ctx, cp.Spec.DataStoreName, keyspace)
+	if err != nil {
+		return nil, fmt.Errorf("open data store %s: %w", cp.Spec.DataStoreName, err)
+	}
+	return state, nil
 }

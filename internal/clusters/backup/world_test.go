@@ -100,15 +100,15 @@ func (p *place) dropStore(t *testing.T) {
 	}
 }
 
-// reconcilers are those of a new process, whose long acts run at once.
-func (p *place) reconcilers(inj *operatortest.Injector) *reconcilers {
+// world is that of a new process, whose long acts run at once.
+func (p *place) world(inj *operatortest.Injector) *world {
 	if inj == nil {
 		inj = &operatortest.Injector{}
 	}
 	c := inj.Client(p.client)
-	return &reconcilers{Config{
+	return &world{Config{
 		Client: c, Secrets: c, Now: func() time.Time { return p.now },
-		States: func(context.Context, string) (States, error) { return stateLines{p, inj}, nil },
+		State: func(context.Context, string, datastore.Keyspace) (State, error) { return stateLines{p, inj}, nil },
 		Bucket: func(directory, folder string) (Bucket, error) {
 			return bucketLines{p, inj, directory + "/" + folder}, nil
 		},
@@ -117,14 +117,14 @@ func (p *place) reconcilers(inj *operatortest.Injector) *reconcilers {
 }
 
 func (p *place) reconcilerOf(of client.Object, inj *operatortest.Injector) reconcile.Reconciler {
-	r := p.reconcilers(inj)
+	w := p.world(inj)
 	switch of.(type) {
 	case *v1alpha1.BackupStore:
-		return r.forStores()
+		return (&stores{w}).reconciler()
 	case *v1alpha1.Backup:
-		return r.forBackups()
+		return (&backups{w}).reconciler()
 	}
-	return r.forRestores()
+	return (&restores{w}).reconciler()
 }
 
 // settle reconciles an object until it is ready, or many times when it does not become so, with the control plane and other backups in
@@ -195,8 +195,8 @@ type stateLines struct {
 	inj *operatortest.Injector
 }
 
-func (s stateLines) Entries(_ context.Context, _ datastore.Keyspace, revision *int64) iter.Seq2[datastore.Entry, error] {
-	all, err := operatortest.ReadValue(s.inj, "states.Entries", func() (map[string]string, error) {
+func (s stateLines) Entries(_ context.Context, revision *int64) iter.Seq2[datastore.Entry, error] {
+	all, err := operatortest.ReadValue(s.inj, "state.Entries", func() (map[string]string, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return maps.Clone(s.state), nil
@@ -239,7 +239,7 @@ func (s stateLines) changes(want map[string]string, keep func(string) bool) []da
 }
 
 func (s stateLines) Compare(
-	_ context.Context, _ datastore.Keyspace, want iter.Seq2[datastore.Entry, error], keep func(string) bool, tell func(datastore.Change),
+	_ context.Context, want iter.Seq2[datastore.Entry, error], keep func(string) bool, tell func(datastore.Change),
 ) error {
 	wanted, err := gather(want)
 	for _, c := range s.changes(wanted, keep) {
@@ -250,7 +250,7 @@ func (s stateLines) Compare(
 
 // Bring writes in two halves, between which the process may die.
 func (s stateLines) Bring(
-	_ context.Context, _ datastore.Keyspace, want iter.Seq2[datastore.Entry, error], keep func(string) bool, tell func(datastore.Change),
+	_ context.Context, want iter.Seq2[datastore.Entry, error], keep func(string) bool, tell func(datastore.Change),
 ) error {
 	wanted, err := gather(want)
 	if err != nil {
@@ -258,7 +258,7 @@ func (s stateLines) Bring(
 	}
 	all := s.changes(wanted, keep)
 	for i, half := range [][]datastore.Change{all[:len(all)/2], all[len(all)/2:]} {
-		err := s.inj.Call(fmt.Sprintf("states.Bring%d", i), func() error {
+		err := s.inj.Call(fmt.Sprintf("state.Bring%d", i), func() error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if s.running {
@@ -451,10 +451,10 @@ func (e *end) describe(of client.Object) {
 		conditions, e.Status = o.Status.Conditions, o.Status.Recipient != ""
 	case *v1alpha1.Backup:
 		conditions = o.Status.Conditions
-		e.Status = fmt.Sprint(o.Status.Version, o.Status.Revision, o.Status.Objects, o.Status.Size, o.IsTaken(), o.Status.VerifiedAt != nil, o.Status.ClusterUID != "")
+		e.Status = fmt.Sprint(o.Status.Version, o.Status.Revision, o.Status.Objects, o.Status.Size, o.IsTaken(), o.Status.VerifiedTime != nil, o.Status.ClusterUID != "")
 	case *v1alpha1.Restore:
 		conditions = o.Status.Conditions
-		e.Status = fmt.Sprint(o.Status.ClusterName, o.Status.WritingSince != nil, o.Status.WrittenAt != nil, o.Status.CompletedAt != nil)
+		e.Status = fmt.Sprint(o.Status.ClusterName, o.Status.WriteStartTime != nil, o.Status.WrittenTime != nil, o.Status.CompletionTime != nil)
 	}
 	for _, c := range conditions {
 		e.Conditions = append(e.Conditions, fmt.Sprint(c.Type, "=", c.Status, " ", c.Reason))

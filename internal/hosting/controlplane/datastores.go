@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -34,9 +33,7 @@ type Keyspaces interface {
 	Remove(ctx context.Context, k datastore.Keyspace) error
 	Health(ctx context.Context) (datastore.Health, error)
 	Maintain(ctx context.Context) (datastore.Maintenance, error)
-	Entries(ctx context.Context, k datastore.Keyspace, revision *int64) iter.Seq2[datastore.Entry, error]
-	Compare(ctx context.Context, k datastore.Keyspace, want iter.Seq2[datastore.Entry, error], keep func(string) bool, tell func(datastore.Change)) error
-	Bring(ctx context.Context, k datastore.Keyspace, want iter.Seq2[datastore.Entry, error], keep func(string) bool, tell func(datastore.Change)) error
+	State(of datastore.Keyspace) datastore.State
 }
 
 // Store is an open data store.

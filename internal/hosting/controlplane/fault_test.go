@@ -251,9 +251,9 @@ func TestControlPlaneUnderFaults(t *testing.T) {
 		"Delete": func(t *testing.T, p *plane) operatortest.World {
 			return operatortest.After(t, p.world(), *p.deletion())
 		},
-		"Upgrade":        func(t *testing.T, p *plane) operatortest.World { return operatortest.After(t, p.world(), p.upgrade()) },
-		"Renew":          func(t *testing.T, p *plane) operatortest.World { return operatortest.After(t, p.world(), p.renewal()) },
-		"Stop":           func(t *testing.T, p *plane) operatortest.World { return operatortest.After(t, p.world(), p.stop()) },
+		"Upgrade": func(t *testing.T, p *plane) operatortest.World { return operatortest.After(t, p.world(), p.upgrade()) },
+		"Renew":   func(t *testing.T, p *plane) operatortest.World { return operatortest.After(t, p.world(), p.renewal()) },
+		"Stop":    func(t *testing.T, p *plane) operatortest.World { return operatortest.After(t, p.world(), p.stop()) },
 		"StopAndStart": func(t *testing.T, p *plane) operatortest.World {
 			return operatortest.After(t, operatortest.After(t, p.world(), p.stop()), p.start())
 		},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"net/http"
 	"net/netip"
@@ -234,18 +233,8 @@ func (k keyspaceLines) Remove(_ context.Context, space datastore.Keyspace) error
 	})
 }
 
-// No control plane reads or writes keyspaces itself.
-func (keyspaceLines) Entries(context.Context, datastore.Keyspace, *int64) iter.Seq2[datastore.Entry, error] {
-	return func(func(datastore.Entry, error) bool) {}
-}
-
-func (keyspaceLines) Compare(context.Context, datastore.Keyspace, iter.Seq2[datastore.Entry, error], func(string) bool, func(datastore.Change)) error {
-	return nil
-}
-
-func (keyspaceLines) Bring(context.Context, datastore.Keyspace, iter.Seq2[datastore.Entry, error], func(string) bool, func(datastore.Change)) error {
-	return nil
-}
+// State is for backups: no control plane reads or writes keyspaces itself.
+func (keyspaceLines) State(datastore.Keyspace) datastore.State { return datastore.State{} }
 
 func (k keyspaceLines) Maintain(context.Context) (datastore.Maintenance, error) {
 	return datastore.Maintenance{}, nil

@@ -36,22 +36,22 @@ const (
 )
 
 // Compare calls tell for every key by which a keyspace differs from what is wanted, in the order of keys, and changes nothing.
-// want comes in the order of keys, which are unique, as [Store.Entries] gives them; keys of which keep is true are left as they are.
-func (s *Store) Compare(ctx context.Context, k Keyspace, want iter.Seq2[Entry, error], keep func(key string) bool, tell func(Change)) error {
-	return differ(want, s.Entries(ctx, k, nil), keep, func(c Change, _ []byte) error {
+// want comes in the order of keys, which are unique, as [State.Entries] gives them; keys of which keep is true are left as they are.
+func (s State) Compare(ctx context.Context, want iter.Seq2[Entry, error], keep func(key string) bool, tell func(Change)) error {
+	return differ(want, s.Entries(ctx, nil), keep, func(c Change, _ []byte) error {
 		tell(c)
 		return nil
 	})
 }
 
-// Bring makes a keyspace what is wanted, as [Compare] tells it, by ordinary writes: revisions go on, and a watch sees each change. Nothing
+// Bring makes a keyspace what is wanted, as [State.Compare] tells it, by ordinary writes: revisions go on, and a watch sees each change. Nothing
 // else may write to the keyspace meanwhile. It stops at the first error and may be called again, which writes what is left.
-func (s *Store) Bring(ctx context.Context, k Keyspace, want iter.Seq2[Entry, error], keep func(key string) bool, tell func(Change)) error {
-	b := batch{store: s}
-	err := differ(want, s.Entries(ctx, k, nil), keep, func(c Change, value []byte) error {
-		op, size := clientv3.OpDelete(k.Prefix()+c.Key), len(c.Key)
+func (s State) Bring(ctx context.Context, want iter.Seq2[Entry, error], keep func(key string) bool, tell func(Change)) error {
+	b := batch{store: s.store}
+	err := differ(want, s.Entries(ctx, nil), keep, func(c Change, value []byte) error {
+		op, size := clientv3.OpDelete(s.of.Prefix()+c.Key), len(c.Key)
 		if c.Verb != Removed {
-			op, size = clientv3.OpPut(k.Prefix()+c.Key, string(value)), len(c.Key)+len(value)
+			op, size = clientv3.OpPut(s.of.Prefix()+c.Key, string(value)), len(c.Key)+len(value)
 		}
 		if err := b.add(ctx, op, size); err != nil {
 			return err

@@ -30,7 +30,7 @@ func entriesOf(m map[string]string) iter.Seq2[datastore.Entry, error] {
 func readAll(t *testing.T, k datastore.Keyspace) (map[string]string, int64) {
 	t.Helper()
 	got, revision := map[string]string{}, int64(0)
-	for e, err := range env.store.Entries(deadline(t), k, &revision) {
+	for e, err := range env.store.State(k).Entries(deadline(t), &revision) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,11 +62,11 @@ func TestBring(t *testing.T) {
 	for range 4 {
 		want := state()
 		var compared, told []datastore.Change
-		if err := env.store.Compare(ctx, k, entriesOf(want), nothing, func(c datastore.Change) { compared = append(compared, c) }); err != nil {
+		if err := env.store.State(k).Compare(ctx, entriesOf(want), nothing, func(c datastore.Change) { compared = append(compared, c) }); err != nil {
 			t.Fatal(err)
 		}
 		before, begun := readAll(t, k)
-		if err := env.store.Bring(ctx, k, entriesOf(want), nothing, func(c datastore.Change) { told = append(told, c) }); err != nil {
+		if err := env.store.State(k).Bring(ctx, entriesOf(want), nothing, func(c datastore.Change) { told = append(told, c) }); err != nil {
 			t.Fatal(err)
 		}
 		got, revision := readAll(t, k)
@@ -85,7 +85,7 @@ func TestBring(t *testing.T) {
 				t.Errorf("%s: had=%v has=%v", c, had, has)
 			}
 		}
-		if err := env.store.Bring(ctx, k, entriesOf(want), nothing, func(c datastore.Change) { t.Errorf("again: %s", c) }); err != nil {
+		if err := env.store.State(k).Bring(ctx, entriesOf(want), nothing, func(c datastore.Change) { t.Errorf("again: %s", c) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestBringKeeps(t *testing.T) {
 	put("registry/pods/a", "now")
 	want := map[string]string{"registry/minions/a": "then", "registry/minions/b": "then", "registry/pods/b": "then"}
 	keep := func(key string) bool { return strings.HasPrefix(key, "registry/minions/") }
-	if err := env.store.Bring(ctx, k, entriesOf(want), keep, func(datastore.Change) {}); err != nil {
+	if err := env.store.State(k).Bring(ctx, entriesOf(want), keep, func(datastore.Change) {}); err != nil {
 		t.Fatal(err)
 	}
 	got, _ := readAll(t, k)
@@ -145,7 +145,7 @@ func TestBringStops(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := env.store.Bring(ctx, k, want, nothing, func(datastore.Change) {}); err == nil {
+			if err := env.store.State(k).Bring(ctx, want, nothing, func(datastore.Change) {}); err == nil {
 				t.Error("no error")
 			}
 			if got, _ := readAll(t, k); got["registry/z"] != "z" {
@@ -153,7 +153,7 @@ func TestBringStops(t *testing.T) {
 			}
 		})
 	}
-	if err := env.store.Bring(ctx, datastore.Keyspace{}, entriesOf(nil), nothing, func(datastore.Change) {}); err == nil {
+	if err := env.store.State(datastore.Keyspace{}).Bring(ctx, entriesOf(nil), nothing, func(datastore.Change) {}); err == nil {
 		t.Error("the keyspace of no control plane was taken")
 	}
 }

@@ -16,21 +16,31 @@ type Entry struct {
 	Value []byte
 }
 
-// streamTimeout bounds the reading of a whole keyspace by [Store.Entries], between whose entries its caller may write.
+// streamTimeout bounds the reading of a whole keyspace by [State.Entries], between whose entries its caller may write.
 const streamTimeout = 10 * time.Minute
+
+// State is what is in a keyspace.
+type State struct {
+	store *Store
+	of    Keyspace
+}
+
+// State returns what is in a keyspace, to be read and written as a whole. It makes no call.
+func (s *Store) State(of Keyspace) State { return State{s, of} }
 
 // Entries reads a whole keyspace, of one revision, in the order of its keys, which are unique. Keys with a lease, such as Events,
 // are left out: they expire by themselves. revision is set when the last entry was read, and says of which revision they are. The
 // first error is the last of the sequence. A keyspace that changes so much meanwhile that the revision is compacted is an error.
-func (s *Store) Entries(ctx context.Context, k Keyspace, revision *int64) iter.Seq2[Entry, error] {
+func (s State) Entries(ctx context.Context, revision *int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
+		k := s.of
 		if err := k.check(); err != nil {
 			yield(Entry{}, err)
 			return
 		}
 		ctx, cancel := context.WithTimeout(ctx, streamTimeout)
 		defer cancel()
-		pieces, err := s.client.GetStream(ctx, k.Prefix(), clientv3.WithRange(k.end()))
+		pieces, err := s.store.client.GetStream(ctx, k.Prefix(), clientv3.WithRange(k.end()))
 		if err != nil {
 			yield(Entry{}, fmt.Errorf("read %s: %w", k.Prefix(), err))
 			return

@@ -143,7 +143,7 @@ func describeRestore(r *v1alpha1.Restore) *describe.Page {
 		"Cluster", status.ClusterName,
 		"State before", status.Saved,
 		"Deleting", describe.Deleting(r),
-		"Completed", describe.Ago(status.CompletedAt),
+		"Completed", describe.Ago(status.CompletionTime),
 		"Next retry", describe.In(status.NextRetryTime),
 	)
 	if changes := status.Changes; changes != nil {
