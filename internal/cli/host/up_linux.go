@@ -88,7 +88,7 @@ until they are changed.`,
 			case flags.systemd:
 				return startAsService(cmd.Context(), e, flags, hostSystemd())
 			}
-			return startInBackground(cmd.Context(), e, flags)
+			return start(cmd.Context(), e, flags)
 		},
 	}
 	f := cmd.Flags()
