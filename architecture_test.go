@@ -149,7 +149,9 @@ const importTable = `
 	COMMANDS, workers/machine < cli/client/nodes;
 	app, cli/connection < cli/here;
 	cli/console, PLAIN < cli/daemon;
-	cli/here, cli/daemon, cli/command, cli/clusteraccess, engine/standalone, platform/logfile, platform/redact < cli/host;
+	# What a demonstration consists of is made by the REST API alone.
+	API, PLAIN, client, clusters/simulator < cli/demo;
+	cli/here, cli/daemon, cli/demo, cli/command, cli/clusteraccess, engine/standalone, platform/logfile, platform/redact < cli/host;
 	cli/here, cli/daemon, cli/command, cli/progress, workers/join < cli/node;
 	cli/client/access, cli/client/activity, cli/client/addon, cli/client/audit, cli/client/cluster, cli/client/inventory, cli/client/nodes, cli/client/organization,
 	cli/client/provisioner, cli/client/release, cli/host, cli/node < cli < cmd/kqueen;

@@ -22,10 +22,15 @@ import (
 	"kqueen.io/kqueen/internal/server/status"
 )
 
-// start starts KQueen or finds it running, and tells how to get in.
+// start starts KQueen or finds it running, fills it where that is wanted, and tells how to get in.
 func start(ctx context.Context, e *connection.Env, flags upFlags) error {
 	if err := startInBackground(ctx, e, flags); err != nil {
 		return err
+	}
+	if flags.demo {
+		if err := demonstrate(ctx, e, flags.timeout); err != nil {
+			return err
+		}
 	}
 	return invite(ctx, e)
 }
