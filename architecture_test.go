@@ -83,6 +83,8 @@ const importTable = `
 	MECHANISMS, clusters/provision < clusters/provision/hosted;
 	clusters/connection, clusters/tunnel, clusters/provision < clusters/provision/imported;
 	clusters/provision/hosted, clusters/provision/imported < clusters/provision/all;
+	# API servers that are simulated are called as others are: they know nothing of those who call them.
+	platform/healthz, PLAIN < clusters/simulator;
 
 	# What runs in clusters is kept in SQL, and collected by watching them; no reconciler of KQueen's own objects reads it.
 	platform/database, PLAIN < clusters/inventory;
@@ -110,7 +112,7 @@ const importTable = `
 
 	# The one way in by HTTP.
 	API < server/socket;
-	server/socket, platform/supervise, tenancy/access, tenancy/audit < server/status;
+	server/socket, platform/supervise, tenancy/access, tenancy/audit, clusters/simulator < server/status;
 	MECHANISMS, tenancy/access, tenancy/organization < server/problem;
 	server/problem, server/socket, tenancy/access, tenancy/audit, tenancy/identityprovider, platform/idempotency < server/chain;
 	server/chain < server/reference, server/rights, server/kubestatus;
@@ -132,7 +134,7 @@ const importTable = `
 	server/site, server/kubeapi, server/clusterapi, server/objects, server/catalogue, server/fleet, server/secrets, server/agents, server/auditlog, server/pages, server/portal, web < server;
 
 	# The one place that wires, and the command line above it.
-	clusters/backup, clusters/cluster, clusters/provision/all, clusters/collector, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
+	clusters/backup, clusters/cluster, clusters/provision/all, clusters/collector, clusters/simulator, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
 
 	# The command line. What commands share knows no kind of object; commands meet in the root command alone.
@@ -150,7 +152,9 @@ const importTable = `
 	COMMANDS, workers/machine < cli/client/nodes;
 	app, cli/connection < cli/here;
 	cli/console, PLAIN < cli/daemon;
-	cli/here, cli/daemon, cli/command, cli/clusteraccess, engine/standalone, platform/logfile, platform/redact < cli/host;
+	# What a demonstration consists of is made by the REST API alone.
+	API, PLAIN, client, clusters/simulator < cli/demo;
+	cli/here, cli/daemon, cli/demo, cli/command, cli/clusteraccess, engine/standalone, platform/logfile, platform/redact < cli/host;
 	cli/here, cli/daemon, cli/command, cli/progress, workers/join < cli/node;
 	cli/client/access, cli/client/activity, cli/client/addon, cli/client/audit, cli/client/backup, cli/client/cluster, cli/client/inventory, cli/client/nodes, cli/client/organization,
 	cli/client/provisioner, cli/client/release, cli/host, cli/node < cli < cmd/kqueen;
@@ -185,15 +189,17 @@ const importTable = `
 	NONE < cli/manual;
 	NONE < server/socket/sockettest;
 	docs < test/pages;
-	NONE < test/simulator;
 	docs, API, platform/freeport < test/e2e;
 `
 
 // testImports are the packages that the tests of a package may import beside those that importTable allows.
 var testImports = map[string]map[string]string{
-	"clusters/cluster":  {"clusters/provision/hosted": "the reconciler is tested with a real driver, not with a fake alone"},
-	"hosting/egress":    {"platform/osthread": "makes a network for one thread alone"},
-	"hosting/datastore": {"platform/freeport": "starts an etcd"},
+	"clusters/cluster":   {"clusters/provision/hosted": "the reconciler is tested with a real driver, not with a fake alone"},
+	"clusters/collector": {"clusters/simulator": "collects from API servers whose truth the test knows"},
+	"clusters/topology":  {"clusters/simulator": "asks an API server whose truth the test knows"},
+	"clusters/usage":     {"clusters/simulator": "asks an API server whose truth the test knows"},
+	"hosting/egress":     {"platform/osthread": "makes a network for one thread alone"},
+	"hosting/datastore":  {"platform/freeport": "starts an etcd"},
 	"hosting/storegate": {
 		"hosting/pki":       "its etcd, its tenants and the gate have the certificates that they have in an installation",
 		"platform/freeport": "starts etcds and gates",
@@ -201,6 +207,7 @@ var testImports = map[string]map[string]string{
 	"server": {
 		"agent":               "the agent itself enrolls and connects",
 		"clusters/connection": "calls the cluster by the agent",
+		"clusters/simulator":  "is asked about a cluster whose truth the test knows",
 	},
 	"workers/addons": {
 		"platform/kube":   "what it says is applied to a real API server as it is in a cluster",
@@ -241,7 +248,6 @@ var testPackages = []string{
 	"cli/manual",
 	"server/socket/sockettest",
 	"test/pages",
-	"test/simulator",
 	"test/e2e",
 }
 

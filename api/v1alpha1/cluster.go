@@ -337,6 +337,9 @@ func (c *Cluster) NewCredentialsSecret(data map[string][]byte) *corev1.Secret {
 // CredentialKubeconfig is the key of the kubeconfig by which an adopted cluster is reached.
 const CredentialKubeconfig = "kubeconfig"
 
+// LabelSimulated is on a Cluster that is simulated: nothing runs in it. "kqueen up --demo" creates some.
+const LabelSimulated = "kqueen.io/simulated"
+
 // CredentialAgent is the key of the record by which an agent in an adopted cluster is known. KQueen writes it when the agent enrolls.
 const CredentialAgent = "agent"
 

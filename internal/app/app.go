@@ -109,6 +109,8 @@ type App struct {
 	here atomic.Pointer[local.Provider]
 	// connections lead to the API servers of clusters; nil until the admin plane is healthy.
 	connections atomic.Pointer[connection.Connections]
+	// simulation is what runs simulated clusters, where they are wanted.
+	simulation *simulation
 	// agents are those in clusters that nothing can dial.
 	agents *tunnel.Sessions
 	// admin reads the admin plane; nil until its API server is healthy.
@@ -149,6 +151,7 @@ func New(ctx context.Context, c Config) (*App, error) {
 	a := &App{Config: c, settings: settings, notices: newNotices(c.Engine), began: time.Now()}
 	a.agents = tunnel.NewSessions(maxAgents, time.Now, a.notices.agents.Send)
 	a.gateway, a.ingress = newFronts(a.Config, a.notices)
+	a.simulation = &simulation{a: a}
 	a.problems.note("disk", low)
 	a.problems.note("settings", settings.mended)
 	a.supervisor, err = supervise.New(supervise.Config{
@@ -172,7 +175,7 @@ func New(ctx context.Context, c Config) (*App, error) {
 
 // mendPorts has other ports chosen for the installation's own workloads where it is not known any more which they had.
 func mendPorts(a *App) error {
-	for _, own := range append([]engine.Workload{{ID: workloadGateway}, {ID: workloadIngress}}, a.Engine.Workloads()...) {
+	for _, own := range append([]engine.Workload{{ID: workloadGateway}, {ID: workloadIngress}, {ID: workloadSimulator}}, a.Engine.Workloads()...) {
 		aside, err := a.supervisor.MendPorts(own.ID)
 		if err != nil {
 			return err
@@ -238,8 +241,12 @@ func (a *App) serve(ctx context.Context, ready func()) error {
 	if err := stage.Run(ctx, a.Report, "Gateways", func(ctx context.Context) error { return serveFronts(ctx, a) }); err != nil {
 		return err
 	}
+	if err := a.simulation.resume(ctx); err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.Engine.Keep(ctx, renewed) })
+	group.Go(func() error { return a.simulation.keep(ctx) })
 	group.Go(func() error {
 		return a.control(ctx, plane, installed, func() {
 			a.problems.note(partStart, nil)
@@ -257,7 +264,8 @@ func (a *App) socket() *status.Socket {
 		Ready: a.serving.Load, Stalled: func() bool { return a.problems.has(partStart) }, Problems: a.problems.list,
 		Supervisor: a.supervisor,
 		Owns:       func(id string) bool { return owns(a.Engine, id) },
-		Gate:       gateOf,
+		Demo:       a.simulation.wanted, Simulate: a.simulation.Begin,
+		Gate: gateOf,
 		Admin: func() client.Reader {
 			if admin := a.admin.Load(); admin != nil {
 				return *admin

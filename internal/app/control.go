@@ -159,7 +159,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 
 // drivers returns all of them, and notes how clusters are reached.
 func (a *App) drivers(mgr ctrl.Manager) map[string]provision.Driver {
-	guard := &connection.Guard{Allowed: a.ImportAllowed, Machines: a.MachineNetwork}
+	guard := &connection.Guard{Allowed: a.ImportAllowed, Own: a.simulation.opens, Machines: a.MachineNetwork}
 	a.connections.Store(connection.New(connection.Config{Secrets: mgr.GetAPIReader(), Guard: guard, Agents: a.agents, Version: a.Version}))
 	return all.Drivers(all.Config{
 		Hosted: hosted.Config{

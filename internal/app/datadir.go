@@ -84,6 +84,8 @@ type settings struct {
 	EgressAllowed []egress.Destination `json:"egressAllowed,omitempty"`
 	// ImportAllowed is what the kubeconfigs of adopted clusters may lead to of what is closed to them.
 	ImportAllowed []egress.Destination `json:"importAllowed,omitempty"`
+	// Demo says that the installation is for demonstrations, and has simulated clusters.
+	Demo bool `json:"demo,omitempty"`
 	// Trust has the fingerprints of what was made once and is never to be made again, by file and name.
 	Trust map[string]map[string]string `json:"trust,omitempty"`
 	// mended says what was wrong with the file, when its copy took its place.

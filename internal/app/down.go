@@ -72,6 +72,9 @@ func stopAll(ctx context.Context, e engine.Engine, r *supervise.Supervisor, repo
 	if slices.ContainsFunc(ids, isGate) {
 		phases = append(phases, phase{"Stop the gates of other data stores", isGate})
 	}
+	if slices.Contains(ids, workloadSimulator) {
+		phases = append(phases, phase{"Stop the simulated clusters", func(id string) bool { return id == workloadSimulator }})
+	}
 	phases = append(phases, phase{"Stop the gateways", isFront})
 	for _, own := range e.Workloads() {
 		phases = append(phases, phase{"Stop " + own.Title, func(id string) bool { return id == own.ID }})
@@ -88,6 +91,9 @@ func stopAll(ctx context.Context, e engine.Engine, r *supervise.Supervisor, repo
 // keeperFile is the lock of what starts KQueen again when it crashes (package daemon).
 const keeperFile = "keeper.lock"
 
+// DemoUsersFile has the passwords of the users of a demonstration, which the command line writes.
+const DemoUsersFile = "demo-users.txt"
+
 // auditFolder is the folder of audit logs in the data directory.
 const auditFolder = "audit"
 
@@ -95,7 +101,7 @@ const auditFolder = "audit"
 var contents = []string{
 	"run", "etcd", "etcd-admin", "keys", "logs", auditFolder, "admin.kubeconfig", "settings.json", "settings.json.copy", status.Name, rest.LocalSocket,
 	keeperFile, authorityFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm", endingsFile,
-	inventoryFile, inventoryFile + "-wal", inventoryFile + "-shm",
+	inventoryFile, inventoryFile + "-wal", inventoryFile + "-shm", DemoUsersFile,
 }
 
 // Reset stops everything and deletes all that KQueen has put into dir. What others have put there stays.

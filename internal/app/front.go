@@ -55,11 +55,11 @@ func (f *front) remembered(s *settings) *int {
 func newFronts(c Config, n *notices) (apiServers, applications *front) {
 	apiServers = &front{
 		id: workloadGateway, build: "gateway 3", limits: confine.Limits{Weight: 1000},
-		port: port{"gateway", "--gateway-port", c.GatewayPort, firstGatewayPort}, changed: n.fronts[workloadGateway],
+		port: port{"gateway", "--gateway-port", c.GatewayPort, firstGatewayPort}, changed: n.awaited[workloadGateway],
 	}
 	applications = &front{
 		id: workloadIngress, build: "ingress 1", limits: confine.Limits{Weight: 100}, plainPort: gateway.PlainPort,
-		port: port{"ingress gateway", "--ingress-port", c.IngressPort, firstIngressPort}, changed: n.fronts[workloadIngress],
+		port: port{"ingress gateway", "--ingress-port", c.IngressPort, firstIngressPort}, changed: n.awaited[workloadIngress],
 	}
 	return apiServers, applications
 }
@@ -79,7 +79,7 @@ func isFront(id string) bool { return id == workloadGateway || id == workloadIng
 
 // owns says whether a workload of the supervisor is the installation's own, and not a control plane or a machine.
 func owns(e engine.Engine, id string) bool {
-	return isFront(id) || isGate(id) || engine.Owns(e, id)
+	return isFront(id) || isGate(id) || id == workloadSimulator || engine.Owns(e, id)
 }
 
 // openFronts finds the processes of the gateways, or ports for them. They go on when KQueen ends: clients reach their clusters

@@ -10,15 +10,17 @@ import (
 // notices bring what happens outside the API to the engine and the controllers that it concerns.
 type notices struct {
 	engine engine.Engine
-	own    chan struct{}            // the engine's workloads
-	fronts map[string]chan struct{} // the gateways, by workload
+	own    chan struct{} // the engine's workloads
+	// awaited are those of the installation's own workloads that are waited for by themselves: the gateways and the simulator.
+	awaited map[string]chan struct{}
 	// controlPlanes, machines and agents get UIDs, those of clusters the last, and credentials gets audiences.
 	controlPlanes, machines, agents, credentials *operator.Notices
 }
 
 func newNotices(e engine.Engine) *notices {
 	return &notices{
-		engine: e, own: make(chan struct{}, 1), fronts: map[string]chan struct{}{workloadGateway: make(chan struct{}, 1), workloadIngress: make(chan struct{}, 1)},
+		engine: e, own: make(chan struct{}, 1),
+		awaited:       map[string]chan struct{}{workloadGateway: make(chan struct{}, 1), workloadIngress: make(chan struct{}, 1), workloadSimulator: make(chan struct{}, 1)},
 		controlPlanes: operator.NewNotices(), machines: operator.NewNotices(), agents: operator.NewNotices(), credentials: operator.NewNotices(),
 	}
 }
@@ -26,7 +28,7 @@ func newNotices(e engine.Engine) *notices {
 // workload takes the runner's word that a component of a workload changed. It does not block.
 func (n *notices) workload(id string) {
 	if owns(n.engine, id) {
-		of, ok := n.fronts[id]
+		of, ok := n.awaited[id]
 		if !ok {
 			of = n.own
 		}

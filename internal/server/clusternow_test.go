@@ -17,8 +17,8 @@ import (
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/listing"
+	"kqueen.io/kqueen/internal/clusters/simulator"
 	"kqueen.io/kqueen/internal/server/fleet"
-	"kqueen.io/kqueen/test/simulator"
 )
 
 // askedClusters are clusters that answer questions themselves, all in the same way, and which of them were asked.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"kqueen.io/kqueen/api/rest"
 )
 
 // listener is a port of the host on which a process of an installation listens.
@@ -83,7 +85,9 @@ func listening(t *testing.T) map[string]int {
 // without a credential none of it tells how it is inside or does anything, and none takes weak TLS.
 func TestListeners(t *testing.T) {
 	parallel(t, 3*time.Minute)
-	i := started(t)
+	i := newInstallation(t)
+	i.up("--demo") // with all that may listen
+	demonstrates(t, i)
 	i.ok("cluster", "create", "demo", "--wait", "--timeout", patience.String())
 	all := i.listeners()
 	of := map[string]int{}
@@ -91,7 +95,7 @@ func TestListeners(t *testing.T) {
 		of[l.component]++
 		t.Run(fmt.Sprintf("%s %s %d", l.workload, l.component, l.port), func(t *testing.T) { l.asksWhoCalls(t) })
 	}
-	for _, component := range []string{"", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+	for _, component := range []string{"", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "simulator"} {
 		if of[component] == 0 {
 			t.Errorf("of %q no listener was found: the test sees too little", component)
 		}
@@ -100,6 +104,38 @@ func TestListeners(t *testing.T) {
 	t.Run("Events", func(t *testing.T) { boundsEvents(t, clientset(t, i.tenant("default", "demo"))) })
 	t.Run("AuditLog", func(t *testing.T) { auditsItself(t, i, "demo") })
 	t.Run("SecondStore", func(t *testing.T) { overSecondStore(t, i) })
+}
+
+// demonstrates looks that an installation is filled, that a second time makes nothing twice, and that a user gets in with the
+// password in the file.
+func demonstrates(t *testing.T, i *installation) {
+	t.Helper()
+	list := func() string {
+		return i.ok("cluster", "list", "--all-organizations", "--no-headers", "-o", "custom-columns=NAME:.metadata.name,UID:.metadata.uid")
+	}
+	before := list()
+	if n := strings.Count(before, "\n"); n < 12 {
+		t.Errorf("there are %d clusters:\n%s", n, before)
+	}
+	i.up("--demo")
+	if after := list(); after != before {
+		t.Errorf("a second time:\n%s\nthe first time:\n%s", after, before)
+	}
+	marked := i.ok("cluster", "list", "--org", "bank", "--selector", "kqueen.io/simulated=true", "--no-headers")
+	if strings.Count(marked, "(simulated)") != 4 {
+		t.Errorf("simulated clusters of an organization:\n%s", marked)
+	}
+	passwords, err := os.ReadFile(filepath.Join(i.dir, "demo-users.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(passwords)) {
+		if fields := strings.Fields(line); !strings.HasPrefix(line, "#") && len(fields) > 1 {
+			i.api().want(http.StatusOK, "POST", "/signin", rest.SignIn{Name: fields[0], Password: fields[1]}, nil)
+			return // a sign-in takes a while, on purpose
+		}
+	}
+	t.Errorf("no user has a password: %s", passwords)
 }
 
 func (l listener) asksWhoCalls(t *testing.T) {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/client"
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/console"
@@ -53,6 +56,11 @@ administrator can give the others new passwords with "kqueen user reset".`,
 // line are secrets: they are for the user who started KQueen, and not for a log. The command holds none, and may be copied.
 func inviteAdministrator(ctx context.Context, e *connection.Env, dir string) {
 	setup, err := status.NewSetup(ctx, dir)
+	who := "No user can sign in yet"
+	if err == nil && setup.Token == "" && withoutAdministrator(ctx, e, dir) {
+		who = "No administrator can sign in yet"
+		setup, err = status.NewRecovery(ctx, dir)
+	}
 	if errors.Is(err, status.ErrNotRunning) {
 		return
 	}
@@ -63,7 +71,31 @@ func inviteAdministrator(ctx context.Context, e *connection.Env, dir string) {
 	if setup.Token == "" {
 		return
 	}
-	e.Say("No user can sign in yet. Create the first administrator, within %s, in the portal:\n  %s\nor with:\n  %s\nwhich asks for this token:\n  %s",
-		duration.HumanDuration(time.Until(setup.Expires).Round(time.Minute)), setup.API+"/setup?token="+setup.Token,
+	e.Say("%s. Create the first administrator, within %s, in the portal:\n  %s\nor with:\n  %s\nwhich asks for this token:\n  %s",
+		who, duration.HumanDuration(time.Until(setup.Expires).Round(time.Minute)), setup.API+"/setup?token="+setup.Token,
 		e.Command("login "+setup.API+" --setup-token-file -"), setup.Token)
+}
+
+// withoutAdministrator says whether an installation is for demonstrations and has users of which none is an administrator: those that it
+// was filled with are none. Elsewhere its owner asks for another administrator with "kqueen user recover".
+func withoutAdministrator(ctx context.Context, e *connection.Env, dir string) bool {
+	found, err := status.Read(ctx, dir)
+	if err != nil || !found.Demo {
+		return false
+	}
+	local := *e // errors that follow are not about this call
+	api, err := local.Local()
+	if err != nil {
+		return false
+	}
+	var page client.Paging
+	for {
+		some, err := api.ListUsers(ctx, page)
+		if err != nil || slices.ContainsFunc(some.Items, func(u rest.User) bool { return u.Admin }) {
+			return false
+		}
+		if page.Cursor = some.Cursor; page.Cursor == "" {
+			return true
+		}
+	}
 }

@@ -22,6 +22,32 @@ import (
 	"kqueen.io/kqueen/internal/server/status"
 )
 
+// start starts KQueen or finds it running, fills it where that is wanted, and tells how to get in.
+func start(ctx context.Context, e *connection.Env, flags upFlags) error {
+	if err := startInBackground(ctx, e, flags); err != nil {
+		return err
+	}
+	if flags.demo {
+		if err := demonstrate(ctx, e, flags.timeout); err != nil {
+			return err
+		}
+	}
+	return invite(ctx, e)
+}
+
+// invite tells where the portal is, and how the first administrator gets in.
+func invite(ctx context.Context, e *connection.Env) error {
+	dir, err := e.AbsoluteDataDir()
+	if err != nil {
+		return err
+	}
+	if found, err := status.Read(ctx, dir); err == nil && found.API != "" {
+		e.Say("The portal, for browsers, is at %s%s", found.API, rest.PortalPath)
+	}
+	inviteAdministrator(ctx, e, dir)
+	return nil
+}
+
 // startInBackground starts the server in a session of its own and waits until it serves.
 func startInBackground(ctx context.Context, e *connection.Env, flags upFlags) error {
 	dir, err := e.AbsoluteDataDir()
@@ -66,14 +92,12 @@ func startInBackground(ctx context.Context, e *connection.Env, flags upFlags) er
 	e.Say("KQueen is ready after %.1fs. Next:\n  %s\n  export KUBECONFIG=%s   # for kubectl on the admin plane",
 		time.Since(begin).Seconds(), e.Command("cluster create demo --wait"), console.ShellQuote(filepath.Join(dir, connection.AdminKubeconfig)))
 	if found, err := status.Read(ctx, dir); err == nil {
-		e.Say("  %s%s   # the portal, in a browser", found.API, rest.PortalPath)
 		found.Warnings = unsaid(found.Warnings, warnings)
 		warn(e, found)
 	}
 	if keeper := daemon.FindKeeper(dir); keeper != 0 {
 		e.Say("When it crashes, its keeper (pid %d) starts it again. To have it start with the machine, see: kqueen up --help", keeper)
 	}
-	inviteAdministrator(ctx, e, dir)
 	return nil
 }
 
@@ -150,7 +174,6 @@ func findRunning(ctx context.Context, e *connection.Env, found *status.Status, f
 		}
 	}
 	warn(e, found)
-	inviteAdministrator(ctx, e, dir)
 	return nil
 }
 

@@ -122,6 +122,9 @@ func startAsService(ctx context.Context, e *connection.Env, flags upFlags, s sys
 	if err := startInBackground(ctx, e, flags); err != nil {
 		return err
 	}
+	if err := invite(ctx, e); err != nil {
+		return err
+	}
 	return moveToSystemd(ctx, e, dir, s)
 }
 

@@ -37,6 +37,7 @@ const databaseVariable = "KQUEEN_DATABASE"
 
 // upFlags are the flags of `up`.
 type upFlags struct {
+	demo           bool
 	foreground     bool
 	systemd        bool
 	listen         string
@@ -71,15 +72,24 @@ With --foreground it does not return, for other service managers. It ends on SIG
 leaves the control planes running, so that it can be restarted or upgraded
 without an interruption for users of clusters.
 
+With --demo, a new installation is filled, so that there is something to see:
+organizations with users and quotas, a cluster with nodes where this host can have
+any, and simulated clusters, which are marked as such. Run it again to go on where it
+was interrupted; "kqueen reset" removes everything.
+
 Users, tokens and the audit log are kept in a file of the data directory, or,
 with the URL of a PostgreSQL database in KQUEEN_DATABASE, there. Settings are kept
 until they are changed.`,
 		Example: `  kqueen up
+  kqueen up --demo
   kqueen up --data-dir ~/kqueen --gateway-port 7443
   kqueen up --systemd
   kqueen up --foreground`,
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := flags.checkDemo(cmd); err != nil {
+				return err
+			}
 			switch {
 			case flags.foreground && flags.systemd:
 				return exit.UsageError(cmd, "--foreground is another way than --systemd; choose one")
@@ -88,10 +98,11 @@ until they are changed.`,
 			case flags.systemd:
 				return startAsService(cmd.Context(), e, flags, hostSystemd())
 			}
-			return startInBackground(cmd.Context(), e, flags)
+			return start(cmd.Context(), e, flags)
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&flags.demo, "demo", false, "fill a new installation with organizations, users and clusters to look at")
 	f.BoolVar(&flags.foreground, "foreground", false, "run in the foreground, and log to standard error")
 	f.BoolVar(&flags.systemd, "systemd", false, "make it a systemd service, which starts with the host")
 	f.StringVar(&flags.listen, "listen", "", "address on which the gateway and the API servers listen; 0.0.0.0 for all (default as before; at first 127.0.0.1)")

@@ -62,7 +62,7 @@ var Cluster = &Kind{
 		readyColumn,
 		reasonColumn,
 		{Name: "Version", Value: of(func(c *v1alpha1.Cluster) string { return c.Status.Version })},
-		{Name: "Provisioner", Value: of(func(c *v1alpha1.Cluster) string { return c.Spec.ProvisionerRef.Name })},
+		{Name: "Provisioner", Value: of(provisionerOf)},
 		{Name: "Endpoint", Wide: true, Value: of(func(c *v1alpha1.Cluster) string { return c.Status.Endpoint })},
 		MessageColumn,
 		ageColumn,
@@ -232,6 +232,14 @@ func KindOf(o client.Object) *Kind {
 		return n
 	}
 	return Cluster
+}
+
+// provisionerOf is by what a cluster is made, and whether that is a cluster at all.
+func provisionerOf(c *v1alpha1.Cluster) string {
+	if c.Labels[v1alpha1.LabelSimulated] != "" {
+		return c.Spec.ProvisionerRef.Name + " (simulated)"
+	}
+	return c.Spec.ProvisionerRef.Name
 }
 
 // of makes a column's value from a function of the kind's own type.

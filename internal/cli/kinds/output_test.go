@@ -120,3 +120,16 @@ blue             True    Ready    v1.36.3   hosted        10d
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestProvisionerOf: a cluster that is simulated is told from others in every list.
+func TestProvisionerOf(t *testing.T) {
+	for want, labels := range map[string]map[string]string{
+		"imported":             {"team": "shop"},
+		"imported (simulated)": {v1alpha1.LabelSimulated: "true"},
+	} {
+		c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1alpha1.ClusterSpec{ProvisionerRef: v1alpha1.ProvisionerReference{Name: "imported"}}}
+		if got := provisionerOf(c); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
+	"kqueen.io/kqueen/internal/clusters/simulator"
 	"kqueen.io/kqueen/internal/platform/database/databasetest"
-	"kqueen.io/kqueen/test/simulator"
 )
 
 // scale is how large a simulated fleet is, and what happens in it.

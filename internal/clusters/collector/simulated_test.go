@@ -18,7 +18,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/collector"
 	"kqueen.io/kqueen/internal/clusters/inventory"
-	"kqueen.io/kqueen/test/simulator"
+	"kqueen.io/kqueen/internal/clusters/simulator"
 )
 
 // simulated starts simulated clusters, and a collector that watches them.

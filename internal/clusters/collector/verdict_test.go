@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/clusters/inventory"
-	"kqueen.io/kqueen/test/simulator"
+	"kqueen.io/kqueen/internal/clusters/simulator"
 )
 
 func number(n int) string { return strconv.Itoa(n) }

@@ -27,6 +27,8 @@ const (
 type Guard struct {
 	// Allowed is what the administrator of the installation opens, the addresses of this host among it.
 	Allowed []egress.Destination
+	// Own says of an address that KQueen itself serves there what may be adopted, although it is closed to others; nil for none.
+	Own func(netip.AddrPort) bool
 	// Machines is the network of this host's machines; not valid for none.
 	Machines netip.Prefix
 	// Lookup resolves a name; nil for the host's resolver.
@@ -50,6 +52,9 @@ func (e *RefusedError) Error() string {
 func (g *Guard) judge(target netip.AddrPort) error {
 	if target.Addr().Zone() != "" {
 		return &RefusedError{target, "the link-local addresses"}
+	}
+	if g.Own != nil && g.Own(target) {
+		return nil
 	}
 	if slices.ContainsFunc(g.Allowed, func(d egress.Destination) bool { return d.Holds(target) }) {
 		return nil

@@ -129,6 +129,19 @@ func TestGuardOpens(t *testing.T) {
 	}
 }
 
+// TestGuardOwn: what KQueen itself serves to be adopted is open, and its neighbour is not.
+func TestGuardOwn(t *testing.T) {
+	k, at := server(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") })
+	if _, err := (&Guard{Own: func(target netip.AddrPort) bool { return target == at }}).Ask(t.Context(), k, "test", "/version"); err != nil {
+		t.Error(err)
+	}
+	beside := netip.AddrPortFrom(at.Addr(), at.Port()-1)
+	_, err := (&Guard{Own: func(target netip.AddrPort) bool { return target == beside }}).Ask(t.Context(), k, "test", "/version")
+	if !errors.As(err, new(*RefusedError)) {
+		t.Errorf("the port beside it opens it: %v", err)
+	}
+}
+
 // TestGuardRebinding: a name that leads elsewhere at its second question is judged again.
 func TestGuardRebinding(t *testing.T) {
 	_, at := server(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was called") })

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kqueen.io/kqueen/internal/clusters/listing"
-	"kqueen.io/kqueen/test/simulator"
+	"kqueen.io/kqueen/internal/clusters/simulator"
 )
 
 // bounds are small, so that what exceeds them is.

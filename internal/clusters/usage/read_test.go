@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kqueen.io/kqueen/internal/clusters/listing"
-	"kqueen.io/kqueen/test/simulator"
+	"kqueen.io/kqueen/internal/clusters/simulator"
 )
 
 func connect(t *testing.T, url string) *listing.Client {

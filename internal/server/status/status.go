@@ -4,7 +4,7 @@
 // starts, too, and hands out the tokens by which a first administrator is made. It answers before there is an admin
 // plane or a REST API, to root and the user that runs KQueen alone: the kernel says who connects.
 //
-// Package app serves it; commands about this machine ask by Read, NewSetup and NewRecovery.
+// Package app serves it; commands about this machine ask by Read, NewSetup, NewRecovery and NewSimulator.
 package status
 
 import (
@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/simulator"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/server/socket"
 )
@@ -51,9 +52,11 @@ type Status struct {
 	LiveBytes   uint64 `json:"liveBytes"`
 	// Ready says that everything is ready, Stalled that it cannot be without its owner, and Problems what is damaged or
 	// missing and what helps.
-	Ready     bool             `json:"ready"`
-	Stalled   bool             `json:"stalled,omitempty"`
-	Problems  []string         `json:"problems,omitempty"`
+	Ready    bool     `json:"ready"`
+	Stalled  bool     `json:"stalled,omitempty"`
+	Problems []string `json:"problems,omitempty"`
+	// Demo says that the installation is for demonstrations: what "kqueen up --demo" creates is in it, or about to be.
+	Demo      bool             `json:"demo,omitempty"`
 	Workloads []WorkloadStatus `json:"workloads"`
 	// Warnings are what the owner should change about the host, in words.
 	Warnings []string `json:"warnings,omitempty"`
@@ -121,7 +124,11 @@ func Read(ctx context.Context, dir string) (*Status, error) {
 
 // ask asks the installation in dir on its socket.
 func ask(ctx context.Context, dir, method, path string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	return askWithin(ctx, timeout, dir, method, path, into)
+}
+
+func askWithin(ctx context.Context, within time.Duration, dir, method, path string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return OnSocket(dir, Name, func(path string) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", path) })
@@ -174,6 +181,9 @@ type Socket struct {
 	Gate func(dataStore types.UID) string
 	// Admin reads the admin plane; nil until its API server is healthy.
 	Admin func() client.Reader
+	// Demo says whether the installation is for demonstrations, and Simulate makes it one and returns how its simulated clusters are adopted.
+	Demo     func() bool
+	Simulate func(context.Context) (*simulator.Access, error)
 	// Tokens are nil until the REST API is ready.
 	Tokens func() *Tokens
 	// Warnings says what the owner should change about a host with so many workloads.
@@ -206,6 +216,7 @@ func (s *Socket) Serve(ctx context.Context) error {
 	})
 	mux.HandleFunc("POST "+setupPath, s.serveSetup)
 	mux.HandleFunc("POST "+recoveryPath, s.serveRecovery)
+	mux.HandleFunc("POST "+simulatorPath, s.serveSimulator)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: timeout, WriteTimeout: timeout}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
@@ -219,7 +230,7 @@ func (s *Socket) status(ctx context.Context) (*Status, error) {
 	found := &Status{
 		PID: os.Getpid(), Version: s.Version, StartedAt: s.StartedAt, DataDir: s.Dir,
 		Gateway: s.Gateway, Ingress: s.Ingress, RestartedBy: s.RestartedBy, API: s.API(), Kubeconfig: filepath.Join(s.Dir, "admin.kubeconfig"),
-		Ready: s.Ready(), Stalled: s.Stalled(), Problems: s.Problems(),
+		Demo: s.Demo(), Ready: s.Ready(), Stalled: s.Stalled(), Problems: s.Problems(),
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)

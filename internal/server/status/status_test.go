@@ -14,6 +14,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/internal/clusters/simulator"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/server/socket/sockettest"
 	"kqueen.io/kqueen/internal/tenancy/access"
@@ -52,6 +53,10 @@ func TestOthersGetNoSetupToken(t *testing.T) {
 		Dir: dir, API: func() string { return "https://127.0.0.1:8443" }, Supervisor: nothing{}, Owns: func(string) bool { return false },
 		Admin: func() client.Reader { return nil }, Tokens: func() *Tokens { return &Tokens{Setup: tokens{secret}} },
 		Warnings: func(int) []string { return nil }, Log: slog.New(slog.DiscardHandler),
+		Ready: func() bool { return true },
+		Simulate: func(context.Context) (*simulator.Access, error) {
+			return simulator.AccessTo("https://sim", nil, nil), nil
+		},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -66,14 +71,19 @@ func TestOthersGetNoSetupToken(t *testing.T) {
 	if setup.Token != secret.Reveal() {
 		t.Fatalf("the owner gets %+v", setup)
 	}
+	if access, err := NewSimulator(t.Context(), dir); err != nil || access.Server != "https://sim" || len(access.Clusters) == 0 {
+		t.Errorf("the owner adopts %+v, %v", access, err)
+	}
 	for at, mode := range map[string]os.FileMode{filepath.Join(dir, Name): 0o666, dir: 0o755, filepath.Dir(dir): 0o755} {
 		if err := os.Chmod(at, mode); err != nil {
 			t.Fatal(err)
 		}
 	}
-	out := sockettest.Call(t, sockettest.Stranger, filepath.Join(dir, Name), "POST "+setupPath+" HTTP/1.1\r\nHost: kqueen\r\nConnection: close\r\n\r\n")
-	if out != "" && !strings.HasPrefix(out, "dial:") {
-		t.Errorf("another user gets %q", out)
+	for _, path := range []string{setupPath, simulatorPath} {
+		out := sockettest.Call(t, sockettest.Stranger, filepath.Join(dir, Name), "POST "+path+" HTTP/1.1\r\nHost: kqueen\r\nConnection: close\r\n\r\n")
+		if out != "" && !strings.HasPrefix(out, "dial:") {
+			t.Errorf("another user gets %q", out)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import { Empty } from '../../ui/empty'
 import { HealthLabel } from '../../ui/health'
 import { PageHead } from '../../ui/page'
 import { ProblemAlert } from '../../ui/problem'
+import { Simulated } from '../../ui/simulated'
 import { Tabs } from '../../ui/tabs'
 import { Actions } from './actions'
 import { Activity } from './activity'
@@ -74,7 +75,14 @@ export default function Page() {
         title={of.cluster}
         about={aboutOf(of, gone ? undefined : cluster)}
         above={above}
-        mark={cluster && !gone && <HealthLabel of={cluster} isCompact={false} />}
+        mark={
+          cluster &&
+          !gone && (
+            <>
+              <HealthLabel of={cluster} isCompact={false} /> <Simulated of={cluster} />
+            </>
+          )
+        }
         live={live}
         actions={cluster && !gone && <Actions of={of} cluster={cluster} />}
       />

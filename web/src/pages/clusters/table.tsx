@@ -8,6 +8,7 @@ import { may } from '../../logic/roles'
 import { Age } from '../../ui/age'
 import { type Column, DataTable } from '../../ui/datatable'
 import { HealthAndWhy } from '../../ui/health'
+import { Simulated } from '../../ui/simulated'
 
 export type Chosen = Record<string, Cluster>
 
@@ -67,13 +68,16 @@ function Choose({ row, chosen, setChosen }: { row: Cluster; chosen: Chosen; setC
 function Name({ of }: { of: Cluster }) {
   const params = { organization: of.organization ?? '', cluster: of.name }
   return (
-    <Link
-      to="/organizations/$organization/clusters/$cluster"
-      params={params}
-      search={(before) => ({ org: before.org })}
-    >
-      {of.name}
-    </Link>
+    <>
+      <Link
+        to="/organizations/$organization/clusters/$cluster"
+        params={params}
+        search={(before) => ({ org: before.org })}
+      >
+        {of.name}
+      </Link>{' '}
+      <Simulated of={of} />
+    </>
   )
 }
 
