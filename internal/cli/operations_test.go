@@ -65,18 +65,23 @@ func commandOf() map[string]string {
 	for kind, command := range map[string]string{
 		"Organization": "organization", "Release": "release", "Provisioner": "provisioner", "Cluster": "cluster", "NodePool": "nodepool",
 		"Machine": "node", "ControlPlane": "controlplane", "IdentityProvider": "identityprovider",
+		"BackupStore": "backupstore", "Backup": "backup", "Restore": "restore",
 	} {
 		all["list"+kind+"s"], all["get"+kind] = command+" list", command+" get"
-		if kind != "Organization" && kind != "Release" && kind != "IdentityProvider" {
+		if kind != "Organization" && kind != "Release" && kind != "IdentityProvider" && kind != "BackupStore" {
 			all["listAll"+kind+"s"] = command + " list"
 		}
 	}
 	for kind, command := range map[string]string{
 		"Organization": "organization", "Provisioner": "provisioner", "Cluster": "cluster", "NodePool": "nodepool",
-		"IdentityProvider": "identityprovider",
+		"IdentityProvider": "identityprovider", "BackupStore": "backupstore",
 	} {
 		all["create"+kind], all["update"+kind], all["delete"+kind] = command+" create", command+" update", command+" delete"
 		all["replace"+kind] = command + " update" // of a file
+	}
+	for _, kind := range []string{"Backup", "Restore"} { // they are taken once and not changed
+		command := strings.ToLower(kind)
+		all["create"+kind], all["delete"+kind] = command+" create", command+" delete"
 	}
 	all["updateMachine"], all["replaceMachine"], all["deleteMachine"] = "node update", "node update", "node replace"
 	return all
