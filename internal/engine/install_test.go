@@ -26,7 +26,7 @@ func TestInstallImported(t *testing.T) {
 	imported := &v1alpha1.Provisioner{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: "imported"}}
 	install := func() error {
 		t.Helper()
-		if err := installOnce(t.Context(), c); err != nil {
+		if err := installOnce(t.Context(), c, "/backups"); err != nil {
 			t.Fatal(err)
 		}
 		return c.Get(t.Context(), client.ObjectKeyFromObject(imported), imported)
@@ -39,6 +39,10 @@ func TestInstallImported(t *testing.T) {
 	}
 	if err := install(); !apierrors.IsNotFound(err) {
 		t.Errorf("it came back: %v", err)
+	}
+	store := &v1alpha1.BackupStore{}
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "default"}, store); err != nil || store.Spec.Directory != "/backups" {
+		t.Errorf("the backup store has the directory %q: %v", store.Spec.Directory, err)
 	}
 	hosted := &v1alpha1.Provisioner{}
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: "hosted"}, hosted); !apierrors.IsNotFound(err) {

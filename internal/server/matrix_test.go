@@ -126,7 +126,23 @@ func matrixOfRest() map[string]route {
 	}
 	maps.Copy(all, matrixOfAccounts())
 	maps.Copy(all, matrixOfInventory())
+	maps.Copy(all, matrixOfBackups())
 	return all
+}
+
+// matrixOfBackups is the part of the matrix about backups. Where they are kept is the administrators' business.
+func matrixOfBackups() map[string]route {
+	return map[string]route{
+		"listBackupStores": {from: adminOnly}, "getBackupStore": {from: adminOnly}, "deleteBackupStore": {from: adminOnly},
+		"createBackupStore":  {from: adminOnly, body: `{"name":"new-%d","spec":{"directory":"/backups"}}`},
+		"updateBackupStore":  {from: adminOnly, body: `{"spec":{"maxBackups":7}}`},
+		"replaceBackupStore": {from: adminOnly, body: `{"labels":{"n":"%d"},"spec":{"directory":"/backups"}}`},
+
+		"listBackups": {from: "viewer"}, "getBackup": {from: "viewer"}, "listAllBackups": {from: signedIn}, "deleteBackup": {from: "operator"},
+		"createBackup": {from: "operator", body: `{"name":"new-%d","spec":{"clusterName":"thing"}}`},
+		"listRestores": {from: "viewer"}, "getRestore": {from: "viewer"}, "listAllRestores": {from: signedIn}, "deleteRestore": {from: "operator"},
+		"createRestore": {from: "operator", body: `{"name":"new-%d","spec":{"backupName":"thing"}}`},
+	}
 }
 
 // matrixOfInventory is the part of the matrix about what runs in clusters. Every caller who is known gets what they may see.
@@ -263,6 +279,9 @@ func things(t *testing.T, h *fixture) {
 		&v1alpha1.NodePool{ObjectMeta: meta, Spec: v1alpha1.NodePoolSpec{ClusterName: "thing"}},
 		&v1alpha1.Machine{ObjectMeta: meta, Spec: v1alpha1.MachineSpec{ClusterName: "thing", Version: "v1.36.3", Provider: "manual"}},
 		&v1alpha1.IdentityProvider{ObjectMeta: metav1.ObjectMeta{Name: "thing"}, Spec: v1alpha1.IdentityProviderSpec{Issuer: "https://login.example.com", ClientID: "kqueen"}},
+		&v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Name: "thing"}, Spec: v1alpha1.BackupStoreSpec{Directory: "/backups"}},
+		&v1alpha1.Backup{ObjectMeta: meta, Spec: v1alpha1.BackupSpec{ClusterName: "thing"}},
+		&v1alpha1.Restore{ObjectMeta: meta, Spec: v1alpha1.RestoreSpec{BackupName: "thing"}},
 		&v1alpha1.ControlPlane{ObjectMeta: meta, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.36.3"}},
 	} {
 		if err := h.plane.Create(t.Context(), o); err != nil {

@@ -138,11 +138,13 @@ func newFixture(t *testing.T) *fixture {
 // clear removes what the tests before have left in the organizations, and providers: each begins with none.
 func (h *fixture) clear(t *testing.T) {
 	t.Helper()
-	if err := h.plane.DeleteAllOf(t.Context(), &v1alpha1.IdentityProvider{}); err != nil {
-		t.Fatal(err)
+	for _, o := range []client.Object{&v1alpha1.IdentityProvider{}, &v1alpha1.BackupStore{}} {
+		if err := h.plane.DeleteAllOf(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, namespace := range []string{"org-blue", "org-red"} {
-		for _, o := range []client.Object{&v1alpha1.Cluster{}, &v1alpha1.NodePool{}, &v1alpha1.Machine{}, &v1alpha1.ControlPlane{}, &v1alpha1.Provisioner{}} {
+		for _, o := range []client.Object{&v1alpha1.Cluster{}, &v1alpha1.NodePool{}, &v1alpha1.Machine{}, &v1alpha1.ControlPlane{}, &v1alpha1.Provisioner{}, &v1alpha1.Backup{}, &v1alpha1.Restore{}} {
 			if err := h.plane.DeleteAllOf(t.Context(), o, client.InNamespace(namespace)); err != nil {
 				t.Fatal(err)
 			}
