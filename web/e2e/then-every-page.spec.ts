@@ -6,6 +6,9 @@ import { overflow, settled, signIn, violations } from './session'
 // Every page: axe finds nothing, light and dark; nothing overflows, also on a phone; and the console is silent. With SCREENSHOTS=folder
 // it leaves pictures there: `make screenshots`.
 
+// A trace of every step takes as long as the pages themselves, and what is wrong is said with the name of the page.
+test.use({ trace: 'off' })
+
 const user = process.env.PORTAL_USER ?? 'admin'
 
 test('every page', async ({ page }) => {
