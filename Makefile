@@ -106,6 +106,7 @@ check: packages lint ## Check form and run the tests that start no cluster, in m
 
 .PHONY: test
 test: packages lint kubernetes conformance-tests test-node test-portal $(TOOLS)/helm ## Check form and run all tests
+	@./hack/packages chromium
 	@echo "Testing"
 	@# As in check; and SQLite, which is C made Go with memory of its own, takes five times as long under the race detector.
 	@# There is more memory than processor time: garbage is collected half as often.
@@ -116,6 +117,7 @@ test: packages lint kubernetes conformance-tests test-node test-portal $(TOOLS)/
 
 .PHONY: cover
 cover: kubernetes ## Show how much of internal/ all tests together run, end-to-end tests included
+	@./hack/packages chromium
 	@rm -rf $(BIN)/cover && mkdir -p $(BIN)/cover
 	go test -trimpath -exec "env GOCOVERDIR=$(abspath $(BIN)/cover)" -cover -coverpkg=./internal/... -timeout 60m ./internal/... ./test/... -args -test.gocoverdir=$(abspath $(BIN)/cover)
 	@go tool covdata percent -i=$(BIN)/cover -pkg="$$(go list ./internal/... | paste -sd,)" | sort
@@ -150,7 +152,7 @@ test-portal: portal ## Check form and test the parts of the portal that need no 
 .PHONY: test-browser
 test-browser: kubernetes ## Use the portal in a browser beside a cluster with nodes, and look at every page
 	@./hack/packages chromium
-	KQUEEN_E2E_BROWSER=1 go test -trimpath -vet=off -ldflags "-s -w" -timeout 20m -v ./test/e2e -run '^TestWorkers$$/^(Workloads|Portal)$$'
+	go test -trimpath -vet=off -ldflags "-s -w" -timeout 20m -v ./test/e2e -run '^TestWorkers$$/^(Workloads|Portal)$$'
 
 .PHONY: screenshots
 screenshots: portal ## Take pictures of every page of the portal at KQUEEN_SERVER, as PORTAL_USER with PORTAL_PASSWORD, into docs/screenshots

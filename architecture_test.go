@@ -217,6 +217,7 @@ var testImports = map[string]map[string]string{
 		"platform/confine":  "knows the users of programs by their range",
 		"platform/links":    "has machines of its own, with links of this host",
 		"platform/osthread": "enters networks and mounts disks for one thread alone",
+		"platform/relay":    "has a network of its own for a browser, with ports of this host",
 		"hosting/datastore": "runs an etcd of an operator's own",
 		"clusters/tunnel":   "knows for how long an agent may be silent",
 		"hosting/pki":       "with keys for it",

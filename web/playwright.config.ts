@@ -4,7 +4,7 @@ import { defineConfig } from '@playwright/test'
 export default defineConfig({
   testDir: 'e2e',
   outputDir: 'e2e/results',
-  timeout: 180_000,
+  timeout: 480_000, // beside other tests; alone no test takes a fifth of it
   expect: { timeout: 30_000 },
   workers: 1,
   fullyParallel: false,

@@ -6,15 +6,17 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // setupLink is how `kqueen up` says where the first administrator is created.
 var setupLink = regexp.MustCompile(`(https://\S+)/setup\?token=(\S+)`)
 
-// portal does in a browser what a new administrator does: web/e2e has the steps. It says to them where KQueen is, and which cluster has
-// nodes. `make test-browser` runs it alone: Chromium ends what it has asked for when interfaces of the host change, as other tests have them
-// do (net::ERR_NETWORK_CHANGED).
+// portal does in a browser what a new administrator does, and looks at every page: web/e2e has the steps. It says to them where KQueen is, and
+// which cluster has nodes. `make test-browser` runs it alone.
 func (w *workers) portal(t *testing.T) {
 	said := w.kqueen("up")
 	link := setupLink.FindStringSubmatch(said.stderr)
@@ -29,7 +31,7 @@ func (w *workers) portal(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: run make portal", err)
 	}
-	cmd := w.command(playwright, "test", "first-hour.spec.ts", "then-every-page.spec.ts")
+	cmd := w.command(playwright, "test", "first-hour.spec.ts", "then-every-page.spec.ts", "then-hostile.spec.ts")
 	cmd.Dir = web
 	node, err := filepath.Abs(filepath.Join("..", "..", "bin", "tools", "node", "bin"))
 	if err != nil {
@@ -37,7 +39,12 @@ func (w *workers) portal(t *testing.T) {
 	}
 	cmd.Env = append(cmd.Env, "PATH="+node+":"+filepath.Dir(w.program)+":"+os.Getenv("PATH"), "KQUEEN_SERVER="+link[1], "KQUEEN_SETUP="+link[0], "KQUEEN_IMAGE="+testImage(t), "PORTAL_USER=root", "PORTAL_PASSWORD=correct horse battery", "KQUEEN_CA="+filepath.Join(w.dir, "api-ca.crt"),
 		"KUBECTL="+filepath.Join(w.releases, programs.version, "kubectl"))
-	if r := w.run(cmd); r.code != 0 {
+	through, err := clientcmd.BuildConfigFromFlags("", w.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Chromium gives up all that it waits for when an interface of its network comes or goes (net::ERR_NETWORK_CHANGED).
+	if r := w.undisturbed(cmd, strings.TrimPrefix(link[1], "https://"), strings.TrimPrefix(through.Host, "https://")); r.code != 0 {
 		t.Errorf("the portal, exit code %d; traces are in web/e2e/results:\n%s%s", r.code, r.stdout, r.stderr)
 	}
 }

@@ -27,7 +27,7 @@ import (
 // away beneath it.
 func TestWorkers(t *testing.T) {
 	needRoot(t)
-	parallel(t, 9*time.Minute)
+	parallel(t, 11*time.Minute)
 	i := newInstallation(t)
 	i.program = filepath.Join(i.base, "kqueen") // one that can be upgraded
 	if err := copyFile(programs.kqueen, i.program, 0o755); err != nil {
@@ -56,9 +56,7 @@ func TestWorkers(t *testing.T) {
 	t.Run("Streams", w.streams)
 	t.Run("Inventory", w.inventory)
 	t.Run("Adopted", w.adopted)
-	if os.Getenv("KQUEEN_E2E_BROWSER") != "" {
-		t.Run("Portal", w.portal)
-	}
+	t.Run("Portal", w.portal)
 	t.Run("Addons", w.addons)
 	t.Run("Storage", w.stores)
 	t.Run("Ingress and Gateway API", w.routes)

@@ -1,3 +1,6 @@
+import { expect, type Page } from '@playwright/test'
+import { settled } from './session'
+
 const organization = process.env.PORTAL_ORGANIZATION ?? 'default'
 const cluster = process.env.PORTAL_CLUSTER ?? 'demo'
 const inside = `/portal/organizations/${organization}/clusters/${cluster}`
@@ -28,4 +31,15 @@ export const pages: Record<string, string> = {
   'organization-accounts': `/portal/organizations/${organization}?tab=accounts`,
   administration: '/portal/admin',
   profile: '/portal/profile',
+}
+
+export const desk = { width: 1440, height: 900 }
+export const phone = { width: 390, height: 844 }
+
+/** visit opens a page and waits until it shows what it has asked for. */
+export async function visit(page: Page, path: string) {
+  await page.goto(path)
+  await expect(page.getByRole('heading', { level: 1 }).first()).toBeVisible()
+  await expect(page.locator('.pf-v6-c-skeleton, .pf-v6-c-spinner')).toHaveCount(0)
+  await settled(page)
 }
