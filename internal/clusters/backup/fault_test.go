@@ -32,7 +32,8 @@ func TestBackupUnderFaults(t *testing.T) {
 	create := func(t *testing.T) (*place, *v1alpha1.Backup, operatortest.World) {
 		p := newPlace(t)
 		b := p.ask(t, "then")
-		return p, b, p.worldOf(b, func() bool { return b.Status.VerifiedTime != nil })
+		w := p.worldOf(b, func() bool { return b.Status.VerifiedTime != nil })
+		return p, b, w
 	}
 	for name, world := range map[string]func(t *testing.T) operatortest.World{
 		"Create": func(t *testing.T) operatortest.World {
@@ -54,7 +55,8 @@ func TestRestoreUnderFaults(t *testing.T) {
 		p.backup(t, "then")
 		p.change()
 		rs := p.restore(t, compareOnly)
-		return p, rs, p.worldOf(rs, func() bool { return rs.Status.CompletionTime != nil })
+		w := p.worldOf(rs, func() bool { return rs.Status.CompletionTime != nil })
+		return p, rs, w
 	}
 	for name, world := range map[string]func(t *testing.T) operatortest.World{
 		"Create": func(t *testing.T) operatortest.World {

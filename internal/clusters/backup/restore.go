@@ -235,7 +235,8 @@ func (r *restores) letGo(ctx context.Context, rs *v1alpha1.Restore) operator.Out
 		return operator.Retry(v1alpha1.ReasonRestoreFailed, fmt.Errorf("list control planes: %w", err))
 	}
 	for i := range list.Items {
-		if err := r.start(ctx, &list.Items[i], string(rs.UID)); client.IgnoreNotFound(err) != nil {
+		err := client.IgnoreNotFound(r.start(ctx, &list.Items[i], string(rs.UID)))
+		if err != nil {
 			return operator.Retry(v1alpha1.ReasonRestoreFailed, err)
 		}
 	}

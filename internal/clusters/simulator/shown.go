@@ -94,8 +94,8 @@ func (s *shown) putShownNode(n int, kubelet string, ready bool) {
 }
 
 // event is the type of the event of a write.
-func (s *shown) event(resource, name string) string {
-	if _, there := s.objects[resource][name]; there {
+func (s *shown) event(plural, name string) string {
+	if _, there := s.objects[plural][name]; there {
 		return "MODIFIED"
 	}
 	return "ADDED"

@@ -71,8 +71,8 @@ func TestOthersGetNoSetupToken(t *testing.T) {
 	if setup.Token != secret.Reveal() {
 		t.Fatalf("the owner gets %+v", setup)
 	}
-	if access, err := NewSimulator(t.Context(), dir); err != nil || access.Server != "https://sim" || len(access.Clusters) == 0 {
-		t.Errorf("the owner adopts %+v, %v", access, err)
+	if given, err := NewSimulator(t.Context(), dir); err != nil || given.Server != "https://sim" || len(given.Clusters) == 0 {
+		t.Errorf("the owner adopts %+v, %v", given, err)
 	}
 	for at, mode := range map[string]os.FileMode{filepath.Join(dir, Name): 0o666, dir: 0o755, filepath.Dir(dir): 0o755} {
 		if err := os.Chmod(at, mode); err != nil {
