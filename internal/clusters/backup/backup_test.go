@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -246,6 +247,31 @@ func (p *place) changeControlPlaneSpec(t *testing.T, stoppedFor string) {
 	if err := p.client.Update(t.Context(), cp); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestFolderHangs: a folder that does not answer is an error, and is looked at once until it does.
+func TestFolderHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer, calls := make(chan struct{}), 0
+		s := &stores{world: &world{Config: Config{
+			Bucket: func(string, string) (Bucket, error) { calls++; <-answer; return bucketLines{}, nil },
+			Free:   func(string) (int64, error) { return 7, nil },
+		}}}
+		store := &v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: v1alpha1.BackupStoreSpec{Directory: "/mnt/nas"}}
+		for range 3 {
+			if _, err := s.look(t.Context(), store); err == nil || err.Error() != "/mnt/nas does not answer: no backup is taken" {
+				t.Errorf("got %v", err)
+			}
+		}
+		if calls != 1 {
+			t.Errorf("%d looks hang", calls)
+		}
+		close(answer)
+		synctest.Wait()
+		if free, err := s.look(t.Context(), store); err != nil || free != 7 {
+			t.Errorf("got %d, %v", free, err)
+		}
+	})
 }
 
 // TestLostKeys: a store whose keys are gone says so and makes no others, and its backups can still be deleted.

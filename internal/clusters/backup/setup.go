@@ -29,7 +29,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, c Config) error {
 			return err
 		}
 	}
-	if err := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.BackupStore{}).Complete((&stores{w}).reconciler()); err != nil {
+	if err := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.BackupStore{}).Complete((&stores{world: w}).reconciler()); err != nil {
 		return err
 	}
 	allBackups := func() client.ObjectList { return &v1alpha1.BackupList{} }

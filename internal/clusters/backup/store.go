@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,10 +22,15 @@ const (
 	leastFree = 1 << 30
 	// storeCheck is the time between two looks at a store.
 	storeCheck = time.Minute
+	// lookTimeout is how long a folder may take to answer.
+	lookTimeout = 5 * time.Second
 )
 
 // stores holds the phases of BackupStore.
-type stores struct{ *world }
+type stores struct {
+	*world
+	looks looks
+}
 
 func (s *stores) reconciler() *operator.Reconciler[*v1alpha1.BackupStore] {
 	return operator.New(operator.Config[*v1alpha1.BackupStore]{
@@ -53,14 +59,7 @@ func (s *stores) use(ctx context.Context, store *v1alpha1.BackupStore) operator.
 		return operator.Stalled(v1alpha1.ReasonStoreUnusable, "the Secret %s has another key than status.recipient says; put the first one back", store.KeysSecret())
 	}
 	store.Status.Recipient = keys.Recipient()
-	bucket, err := s.Bucket(store.Spec.Directory, ".")
-	if err == nil {
-		err = bucket.Close()
-	}
-	if err != nil {
-		return operator.RetryAfter(v1alpha1.ReasonStoreUnusable, err, storeCheck)
-	}
-	free, err := s.Free(store.Spec.Directory)
+	free, err := s.look(ctx, store)
 	if err != nil {
 		return operator.RetryAfter(v1alpha1.ReasonStoreUnusable, err, storeCheck)
 	}
@@ -68,6 +67,68 @@ func (s *stores) use(ctx context.Context, store *v1alpha1.BackupStore) operator.
 		return operator.RetryAfter(v1alpha1.ReasonStoreUnusable, fmt.Errorf("less than 1 GiB is free at %s: no backup is taken", store.Spec.Directory), storeCheck)
 	}
 	return operator.DoneUntil(v1alpha1.ReasonStoreUsable, "backups can be taken", storeCheck)
+}
+
+// look returns how many bytes are free at the folder of a store. One that hangs, as a network mount can, is an error after lookTimeout,
+// and is not looked at again until it has answered: each look that hangs keeps a thread.
+func (s *stores) look(ctx context.Context, store *v1alpha1.BackupStore) (int64, error) {
+	done, begun := s.looks.begin(string(store.UID))
+	if begun {
+		go func() {
+			defer s.looks.end(string(store.UID))
+			bucket, err := s.Bucket(store.Spec.Directory, ".")
+			if err == nil {
+				err = bucket.Close()
+			}
+			free := int64(0)
+			if err == nil {
+				free, err = s.Free(store.Spec.Directory)
+			}
+			done <- looked{free, err}
+		}()
+	}
+	late := time.NewTimer(lookTimeout)
+	defer late.Stop()
+	select {
+	case found := <-done:
+		return found.free, found.err
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return 0, fmt.Errorf("%s does not answer: no backup is taken", store.Spec.Directory)
+}
+
+// looked is what a look at a folder has found.
+type looked struct {
+	free int64
+	err  error
+}
+
+// looks are those that go on.
+type looks struct {
+	mu sync.Mutex
+	of map[string]chan looked
+}
+
+// begin says whether a look is to be begun, and where its answer comes; that of one which goes on goes to the caller that began it.
+func (l *looks) begin(uid string) (chan looked, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of[uid] != nil {
+		return nil, false
+	}
+	if l.of == nil {
+		l.of = map[string]chan looked{}
+	}
+	done := make(chan looked, 1)
+	l.of[uid] = done
+	return done, true
+}
+
+func (l *looks) end(uid string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.of, uid)
 }
 
 func (s *stores) createKeys(ctx context.Context, store *v1alpha1.BackupStore) error {

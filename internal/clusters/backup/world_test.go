@@ -120,7 +120,7 @@ func (p *place) reconcilerOf(of client.Object, inj *operatortest.Injector) recon
 	w := p.world(inj)
 	switch of.(type) {
 	case *v1alpha1.BackupStore:
-		return (&stores{w}).reconciler()
+		return (&stores{world: w}).reconciler()
 	case *v1alpha1.Backup:
 		return (&backups{w}).reconciler()
 	}
