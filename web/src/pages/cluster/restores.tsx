@@ -70,13 +70,15 @@ function columnsOf(
     {
       name: 'Name',
       cell: (restore) => (
-        <Button variant="link" isInline onClick={() => show(restore)} title="Show its steps and what it changes">
-          {restore.name}
-        </Button>
+        <div>
+          <Button variant="link" isInline onClick={() => show(restore)} title="Show its steps and what it changes">
+            <Foreign text={restore.name} />
+          </Button>
+          <div className="kq-small kq-quiet">{restore.spec?.compareOnly ? 'comparison' : 'restore'}</div>
+        </div>
       ),
-      modifier: 'breakWord',
+      width: 20,
     },
-    { name: 'Kind', cell: (restore) => (restore.spec?.compareOnly ? 'comparison' : 'restore') },
     { name: 'Backup', cell: (restore) => restore.spec?.backupName, modifier: 'breakWord' },
     { name: 'Health', cell: (restore) => <HealthLabel of={restore} /> },
     { name: 'Steps', cell: (restore) => <Steps restore={restore} />, width: 25 },
