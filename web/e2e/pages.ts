@@ -16,6 +16,7 @@ export const pages: Record<string, string> = {
   'cluster-workloads': `${inside}?tab=workloads`,
   'cluster-topology': `${inside}?tab=topology`,
   'cluster-addons': `${inside}?tab=addons`,
+  'cluster-backups': `${inside}?tab=backups`,
   'cluster-activity': `${inside}?tab=activity`,
   'cluster-connect': `${inside}?tab=connect`,
   'cluster-yaml': `${inside}?tab=yaml`,

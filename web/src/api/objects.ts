@@ -4,6 +4,8 @@ export type Cluster = Schemas['Cluster']
 export type NodePool = Schemas['NodePool']
 export type Machine = Schemas['Machine']
 export type Provisioner = Schemas['Provisioner']
+export type Backup = Schemas['Backup']
+export type Restore = Schemas['Restore']
 export type Organization = Schemas['Organization']
 export type Release = Schemas['Release']
 

@@ -3,12 +3,14 @@ import { createMemoryHistory, createRootRoute, createRouter, RouterProvider } fr
 import { cleanup, render, waitFor } from '@testing-library/react'
 import type { ReactNode } from 'react'
 import { afterEach, expect, test, vi } from 'vitest'
-import type { Cluster } from '../api/objects'
+import type { Cluster, Restore } from '../api/objects'
 import { parseSearch, stringifySearch } from '../app/urlstate'
 import { Capacity } from './cluster/capacity'
 import { Facts } from './cluster/facts'
 import { Findings } from './cluster/findings'
 import { Parts } from './cluster/health'
+import { RestoreDetails } from './cluster/restoredetails'
+import { Restores } from './cluster/restores'
 import { Topology } from './cluster/topology'
 import { Workloads } from './cluster/workloads'
 import { Capacity as Heat } from './home/capacity'
@@ -34,9 +36,20 @@ const row = new Proxy(place as Record<string, unknown>, {
 })
 const asOf = { clusters: 1, live: 0, lost: 1, ended: 0, notLive: [{ ...place, uid: 'u' }] }
 const total = { allocatable: amount, requests: amount, limits: amount, pods: 1 }
+const failed = { type: 'BackupWhole', status: 'False', reason: 'RestoreFailed', message: said, lastTransitionTime: '' }
+const changes = { added: 1, changed: 0, removed: 0, first: Array(50).fill(`+ ${said}`) }
+const restore = {
+  kind: 'Restore',
+  name: 'back',
+  uid: 'r',
+  createdAt: '',
+  spec: { backupName: said },
+  status: { saved: said, changes, conditions: [failed, { ...failed, type: 'Stalled', status: 'True' }] },
+} as unknown as Restore
 const answers: Record<string, unknown> = {
   binaries: { items: [{ place, component: said, version: said, image: said, node: said }], asOf },
   usage: { nodes: [row], total, unscheduled: total, unmeasured: said, notRead: [{ resource: said, reason: said }] },
+  '{restore}': restore,
   topology: {
     objects: ['from', 'to'].map((id) => ({ id: said + id, kind: said, name: said, phase: said, state: said })),
     relations: [{ from: `${said}from`, to: `${said}to`, type: 'Owns' }],
@@ -95,6 +108,8 @@ const places: [string, ReactNode, string?][] = [
   ['topology', <Topology key="t" of={of} cluster={cluster} />, '/?view=list&all=true'],
   ['facts', <Facts key="d" cluster={cluster} />],
   ['health', <Parts key="h" cluster={cluster} />],
+  ['restores', <Restores key="r" of={of} permission={{ allowed: true }} rows={[restore]} show={() => {}} />],
+  ['restore', <RestoreDetails key="rd" of={of} name="back" close={() => {}} />],
   ['map of nodes', <Heat key="m" />],
 ]
 

@@ -10,6 +10,7 @@ import {
 } from '@patternfly/react-core'
 import TerminalIcon from '@patternfly/react-icons/dist/esm/icons/terminal-icon'
 import { useState } from 'react'
+import { shellWord } from '../logic/shell'
 
 export interface Line {
   about: string
@@ -72,15 +73,11 @@ export function Copied({ text }: { text: string }) {
   )
 }
 
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
-}
-
 /** curl is a call as a command line. It is pure. */
 export function curl(call: Call, base = location.origin): string {
   const parts = ['curl', '-H "Authorization: Bearer $KQUEEN_TOKEN"']
   if (call.method !== 'GET') parts.push('-X', call.method)
   if (call.body !== undefined)
-    parts.push("-H 'Content-Type: application/json'", '-d', quoted(JSON.stringify(call.body)))
-  return [...parts, quoted(base + call.path)].join(' ')
+    parts.push("-H 'Content-Type: application/json'", '-d', shellWord(JSON.stringify(call.body)))
+  return [...parts, shellWord(base + call.path)].join(' ')
 }

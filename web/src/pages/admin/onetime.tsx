@@ -1,4 +1,5 @@
 import type { Schemas } from '../../api/client'
+import { shellWord } from '../../logic/shell'
 import { exact } from '../../logic/time'
 import { SecretOnce } from '../../ui/secretonce'
 
@@ -22,7 +23,7 @@ export function OneTime({ once, close }: { once: OneTimeFor; close: () => void }
         { about: 'Or the token alone:', text: token.token },
         {
           about: 'which this command asks for:',
-          text: `kqueen login ${location.origin} --username ${user} --one-time-token-file -`,
+          text: `kqueen login ${location.origin} --username ${shellWord(user)} --one-time-token-file -`,
         },
       ]}
     />

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useOperable } from '../../app/catalogue'
 import { useUrlState } from '../../app/urlstate'
+import { shellWord } from '../../logic/shell'
 import { Empty } from '../../ui/empty'
 import { FromCli } from '../../ui/fromcli'
 import { PageHead } from '../../ui/page'
@@ -67,7 +68,7 @@ export default function ImportPage() {
 }
 
 function linesOf(organization: string, name: string) {
-  const begin = `kqueen cluster import ${name} --org ${organization || 'ORGANIZATION'}`
+  const begin = `kqueen cluster import ${shellWord(name)} --org ${shellWord(organization || 'ORGANIZATION')}`
   return [
     {
       about: 'With an account of its own; nothing of your kubeconfig is sent:',

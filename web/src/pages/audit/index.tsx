@@ -8,6 +8,7 @@ import { FromCli } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
 import { PageHead } from '../../ui/page'
 import './audit.css'
+import { shellWord } from '../../logic/shell'
 import { AuditFilters } from './filters'
 import { Records } from './records'
 import { Verify } from './verify'
@@ -52,7 +53,7 @@ export default function Page() {
                 { about: 'Read the log as it is chosen here.', command: auditCommand(org, query, new Date()) },
                 {
                   about: 'Export it, one record in a line (administrators).',
-                  command: `kqueen audit export ${org ? `--org ${org}` : '-A'} --file log.jsonl`,
+                  command: `kqueen audit export ${org ? `--org ${shellWord(org)}` : '-A'} --file log.jsonl`,
                 },
                 { about: 'Check that nothing was changed (administrators).', command: 'kqueen audit verify' },
               ]}

@@ -6,6 +6,7 @@ import { useMe } from '../../app/queries'
 import { isAdopted } from '../../logic/cluster'
 import { count } from '../../logic/quantity'
 import { allowed, may, type Permission } from '../../logic/roles'
+import { shellWord } from '../../logic/shell'
 import { FormDialog } from '../../ui/formdialog'
 import { FromCli } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
@@ -20,7 +21,7 @@ export function Actions({ of, cluster }: TabProps) {
   const permission = may(useMe(), of.organization, 'operator')
   const close = () => setOpen(undefined)
   const { organization, cluster: name } = of
-  const flags = `${name} --org ${organization}`
+  const flags = `${shellWord(name)} --org ${shellWord(organization)}`
   const path = `/api/v1/organizations/${organization}/clusters/${name}`
   const adopted = isAdopted(cluster)
   const whileThere: Permission = cluster.deletionRequestedAt
@@ -63,7 +64,7 @@ function hosted(flags: string, version = 'v1.36.3') {
   return [
     {
       about: 'Upgrade it: name a newer release',
-      command: `kqueen cluster update ${flags} --spec '{"version":"${version}"}'`,
+      command: `kqueen cluster update ${flags} --spec ${shellWord(JSON.stringify({ version }))}`,
     },
     { about: 'Its nodes', command: `kqueen node list --cluster ${flags}` },
   ]

@@ -18,6 +18,7 @@ import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
 import { readable } from '../../logic/foreign'
 import { may } from '../../logic/roles'
+import { shellWord } from '../../logic/shell'
 import { byDay, type Entry, type EntryKind, entryKinds } from '../../logic/timeline'
 import { Age, useNow } from '../../ui/age'
 import { Empty } from '../../ui/empty'
@@ -146,16 +147,19 @@ function Happened({ entry }: { entry: Entry }) {
 
 function Cli({ organization, cluster }: { organization: string; cluster: string }) {
   const path = `/api/v1/organizations/${organization}`
-  const flags = `--org ${organization}`
+  const flags = `--org ${shellWord(organization)}`
   return (
     <FromCli
       lines={[
-        { about: 'Follow the events', command: `kqueen cluster events ${cluster} ${flags} --watch` },
-        { about: 'What is in progress', command: `kqueen operation list --cluster ${cluster} ${flags}` },
-        { about: 'What was done to it', command: `kqueen audit list --kind Cluster --object ${cluster} ${flags}` },
+        { about: 'Follow the events', command: `kqueen cluster events ${shellWord(cluster)} ${flags} --watch` },
+        { about: 'What is in progress', command: `kqueen operation list --cluster ${shellWord(cluster)} ${flags}` },
+        {
+          about: 'What was done to it',
+          command: `kqueen audit list --kind Cluster --object ${shellWord(cluster)} ${flags}`,
+        },
         {
           about: 'What its API server wrote down of its callers',
-          command: `kqueen cluster audit ${cluster} ${flags} --since 1h`,
+          command: `kqueen cluster audit ${shellWord(cluster)} ${flags} --since 1h`,
         },
       ]}
       calls={[

@@ -7,6 +7,7 @@ import { addonsQuery } from '../../app/catalogue'
 import { useMe } from '../../app/queries'
 import { withAddon, withoutAddon } from '../../logic/cluster'
 import { may, type Permission } from '../../logic/roles'
+import { shellWord } from '../../logic/shell'
 import { DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
 import { FormDialog } from '../../ui/formdialog'
@@ -96,19 +97,19 @@ function Switching({ of, change, close }: TabProps & { change: AddonChange; clos
 
 function Cli({ organization, name }: { organization: string; name: string }) {
   const path = `/api/v1/organizations/${organization}/clusters/${name}`
-  const flags = `--org ${organization}`
+  const flags = `--org ${shellWord(organization)}`
   return (
     <FromCli
       lines={[
-        { about: 'List the addons', command: `kqueen cluster addon list ${name} ${flags}` },
+        { about: 'List the addons', command: `kqueen cluster addon list ${shellWord(name)} ${flags}` },
         {
           about: 'Switch one on, with a value',
-          command: `kqueen cluster addon enable ${name} coredns --set replicas=3 ${flags}`,
+          command: `kqueen cluster addon enable ${shellWord(name)} coredns --set replicas=3 ${flags}`,
         },
-        { about: 'Switch one off', command: `kqueen cluster addon disable ${name} metrics-server ${flags}` },
+        { about: 'Switch one off', command: `kqueen cluster addon disable ${shellWord(name)} metrics-server ${flags}` },
         {
           about: 'Forget what the cluster says of one',
-          command: `kqueen cluster addon reset ${name} metrics-server ${flags}`,
+          command: `kqueen cluster addon reset ${shellWord(name)} metrics-server ${flags}`,
         },
       ]}
       calls={[

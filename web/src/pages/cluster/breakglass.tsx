@@ -4,6 +4,7 @@ import { ApiError, api, ok, signInAgain } from '../../api/client'
 import { downloadYaml } from '../../app/download'
 import { useMe } from '../../app/queries'
 import { may } from '../../logic/roles'
+import { shellWord } from '../../logic/shell'
 import { FormDialog } from '../../ui/formdialog'
 import { Copied } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
@@ -58,7 +59,9 @@ export function BreakGlass({ of }: TabProps) {
           </div>
           <div>
             <p>By the command line:</p>
-            <Copied text={`kqueen cluster kubeconfig ${of.cluster} --org ${of.organization} --break-glass`} />
+            <Copied
+              text={`kqueen cluster kubeconfig ${shellWord(of.cluster)} --org ${shellWord(of.organization)} --break-glass`}
+            />
           </div>
         </Stack>
         {open && (

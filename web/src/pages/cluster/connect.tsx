@@ -5,6 +5,7 @@ import { downloadYaml } from '../../app/download'
 import { useMe } from '../../app/queries'
 import { type Access, accessesOf, highestAccess, isAdopted } from '../../logic/cluster'
 import { allowed, type Permission } from '../../logic/roles'
+import { shellWord } from '../../logic/shell'
 import { ChoiceField } from '../../ui/field'
 import { Copied, FromCli } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
@@ -29,11 +30,11 @@ export function Connect({ of, cluster }: TabProps) {
   const [seconds, setSeconds] = useState(3600)
   const lifetime = lifetimes.find((one) => one.seconds === seconds) ?? hour
   const flags = [
-    `--org ${of.organization}`,
+    `--org ${shellWord(of.organization)}`,
     access === highest ? '' : `--access ${access}`,
     seconds === 3600 ? '' : `--lifetime ${lifetime.flag}`,
   ]
-  const rest = [of.cluster, ...flags].filter(Boolean).join(' ')
+  const rest = [shellWord(of.cluster), ...flags].filter(Boolean).join(' ')
   const path = `/api/v1/organizations/${of.organization}/clusters/${of.cluster}/kubeconfig`
   return (
     <Stack hasGutter>
@@ -68,7 +69,7 @@ export function Connect({ of, cluster }: TabProps) {
                   { about: 'Merge it into your kubeconfig and use it', command: `kqueen cluster connect ${rest}` },
                   {
                     about: 'Write it into a file',
-                    command: `kqueen cluster kubeconfig ${rest} --kubeconfig-out ${of.cluster}.kubeconfig`,
+                    command: `kqueen cluster kubeconfig ${rest} --kubeconfig-out ${shellWord(`${of.cluster}.kubeconfig`)}`,
                   },
                 ]}
                 calls={[{ method: 'POST', path, body: { access, lifetimeSeconds: seconds } }]}

@@ -101,7 +101,7 @@ export function scalePool(pool: NodePool, replicas: number, dryRun: boolean) {
 export function useAskAgain() {
   const client = useQueryClient()
   return () => {
-    for (const kind of ['clusters', 'nodepools', 'machines', 'operations', 'addons']) {
+    for (const kind of ['clusters', 'nodepools', 'machines', 'operations', 'addons', 'backups', 'restores']) {
       void client.invalidateQueries({ queryKey: [kind] })
     }
   }

@@ -5,6 +5,7 @@ import { equal } from '../../logic/diff'
 import { documentOf, editableOf, textOf } from '../../logic/document'
 import { readableIn } from '../../logic/foreign'
 import { may } from '../../logic/roles'
+import { shellWord } from '../../logic/shell'
 import { FromCli } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
 import { ProblemAlert } from '../../ui/problem'
@@ -140,16 +141,17 @@ function useEdit(of: Of, now: Seen) {
 }
 
 function Cli({ of }: { of: Of }) {
-  const flags = `${of.cluster} --org ${of.organization}`
+  const file = shellWord(`${of.cluster}.yaml`)
+  const flags = `${shellWord(of.cluster)} --org ${shellWord(of.organization)}`
   const path = `/api/v1/organizations/${of.organization}/clusters/${of.cluster}`
   return (
     <FromCli
       lines={[
-        { about: 'Get it', command: `kqueen cluster get ${flags} -o yaml > ${of.cluster}.yaml` },
-        { about: 'What the file would change', command: `kqueen diff -f ${of.cluster}.yaml` },
+        { about: 'Get it', command: `kqueen cluster get ${flags} -o yaml > ${file}` },
+        { about: 'What the file would change', command: `kqueen diff -f ${file}` },
         {
           about: 'Change it as the file says, unless it has changed since',
-          command: `kqueen cluster update -f ${of.cluster}.yaml`,
+          command: `kqueen cluster update -f ${file}`,
         },
         { about: 'Or change one thing', command: `kqueen cluster update ${flags} --label team=blue` },
       ]}

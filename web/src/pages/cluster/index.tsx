@@ -14,6 +14,7 @@ import { Tabs } from '../../ui/tabs'
 import { Actions } from './actions'
 import { Activity } from './activity'
 import { Addons } from './addons'
+import { Backups } from './backups'
 import { Connect } from './connect'
 import { ContainerActions } from './containeractions'
 import { type Of, useCluster } from './data'
@@ -47,6 +48,7 @@ const parts: Part[] = [
   },
   { key: 'topology', title: 'Topology', show: (props) => <Topology {...props} /> },
   { key: 'addons', title: 'Addons', show: (props) => <Addons {...props} />, own: true },
+  { key: 'backups', title: 'Backups', show: (props) => <Backups {...props} /> },
   { key: 'activity', title: 'Activity', show: (props) => <Activity {...props} /> },
   { key: 'connect', title: 'Connect', show: (props) => <Connect {...props} /> },
   { key: 'yaml', title: 'YAML', show: (props) => <Document {...props} /> },

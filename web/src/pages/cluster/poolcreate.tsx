@@ -3,6 +3,7 @@ import { useMemo, useState } from 'react'
 import { api, idempotencyKey, ok } from '../../api/client'
 import { emptyPool, faultsOf, type PoolForm, poolOf } from '../../logic/nodepool'
 import { count } from '../../logic/quantity'
+import { shellWord } from '../../logic/shell'
 import { ChoiceField, TextField } from '../../ui/field'
 import { FormDialog } from '../../ui/formdialog'
 import { useTell } from '../../ui/toasts'
@@ -64,7 +65,7 @@ export function CreatePool({ of, close }: TabProps & { close: () => void }) {
         ]}
         help={
           form.provider === 'manual' &&
-          `Then let each machine join: kqueen node join-command --pool ${form.name || 'NAME'} --org ${of.organization}`
+          `Then let each machine join: kqueen node join-command --pool ${shellWord(form.name || 'NAME')} --org ${shellWord(of.organization)}`
         }
       />
       <Grid hasGutter md={4}>

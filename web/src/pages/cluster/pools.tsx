@@ -6,6 +6,7 @@ import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
 import { count } from '../../logic/quantity'
 import { may, type Permission } from '../../logic/roles'
+import { shellWord } from '../../logic/shell'
 import { Age } from '../../ui/age'
 import { type Column, DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
@@ -171,19 +172,22 @@ function DeletePool({ pool, close }: { pool: NodePool; close: () => void }) {
 }
 
 function Cli({ of, pool }: { of: Of; pool: string }) {
-  const org = `--org ${of.organization}`
+  const org = `--org ${shellWord(of.organization)}`
   const path = `/api/v1/organizations/${of.organization}`
   return (
     <FromCli
       lines={[
-        { about: 'List the node pools and the nodes', command: `kqueen nodepool list --cluster ${of.cluster} ${org}` },
-        { about: 'and the nodes', command: `kqueen node list --cluster ${of.cluster} ${org}` },
+        {
+          about: 'List the node pools and the nodes',
+          command: `kqueen nodepool list --cluster ${shellWord(of.cluster)} ${org}`,
+        },
+        { about: 'and the nodes', command: `kqueen node list --cluster ${shellWord(of.cluster)} ${org}` },
         {
           about: 'Create a node pool',
-          command: `kqueen nodepool create NAME --cluster ${of.cluster} --nodes 2 ${org} --wait`,
+          command: `kqueen nodepool create NAME --cluster ${shellWord(of.cluster)} --nodes 2 ${org} --wait`,
         },
-        { about: 'Scale one', command: `kqueen nodepool scale ${pool} --nodes 3 ${org}` },
-        { about: 'Delete one', command: `kqueen nodepool delete ${pool} ${org}` },
+        { about: 'Scale one', command: `kqueen nodepool scale ${shellWord(pool)} --nodes 3 ${org}` },
+        { about: 'Delete one', command: `kqueen nodepool delete ${shellWord(pool)} ${org}` },
         { about: 'Replace a node', command: `kqueen node replace NODE ${org} --wait` },
       ]}
       calls={[

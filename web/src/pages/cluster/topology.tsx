@@ -80,7 +80,7 @@ export function Topology({ of }: TabProps) {
               lines={[
                 {
                   about: 'The same as a tree; -o dot draws it with Graphviz',
-                  command: `kqueen inventory topology --cluster ${of.cluster} -n ${shellWord(namespace ?? '')} --org ${of.organization}`,
+                  command: `kqueen inventory topology --cluster ${shellWord(of.cluster)} -n ${shellWord(namespace ?? '')} --org ${shellWord(of.organization)}`,
                 },
               ]}
               calls={[

@@ -18,7 +18,7 @@ export type RowActions = (container: Container) => ReactNode
 export function Workloads({ of, actions }: TabProps & { actions?: RowActions }) {
   const [state, set] = useUrlState()
   const list = state.list === 'containers' ? 'containers' : 'workloads'
-  const scope = `--cluster ${of.cluster} --org ${of.organization}${state.ns ? ` -n ${shellWord(state.ns)}` : ''}`
+  const scope = `--cluster ${shellWord(of.cluster)} --org ${shellWord(of.organization)}${state.ns ? ` -n ${shellWord(state.ns)}` : ''}`
   const query = `organization=${of.organization}&cluster=${of.cluster}${state.ns ? `&namespace=${encodeURIComponent(state.ns)}` : ''}`
   return (
     <Stack hasGutter>

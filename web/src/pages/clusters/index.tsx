@@ -6,6 +6,7 @@ import { useLive } from '../../api/live'
 import type { Cluster } from '../../api/objects'
 import { useUrlState } from '../../app/urlstate'
 import { isFiltered, queryOf } from '../../logic/clusterfilters'
+import { shellWord } from '../../logic/shell'
 import { FromCli } from '../../ui/fromcli'
 import { PageHead } from '../../ui/page'
 import { Pager } from '../../ui/pager'
@@ -88,12 +89,15 @@ export default function ClustersPage() {
 }
 
 function linesOf(org: string | undefined, labels: string | undefined) {
-  const where = org ? `--org ${org}` : '--all-organizations'
-  const selector = labels ? ` --selector '${labels.replaceAll("'", `'\\''`)}'` : ''
+  const where = org ? `--org ${shellWord(org)}` : '--all-organizations'
+  const selector = labels ? ` --selector ${shellWord(labels)}` : ''
   return [
     { about: 'List clusters:', command: `kqueen cluster list ${where}${selector}` },
     { about: 'Follow changes:', command: `kqueen cluster list ${where}${selector} --watch` },
-    { about: 'Delete a cluster, after asking:', command: `kqueen cluster delete NAME --org ${org ?? 'ORGANIZATION'}` },
+    {
+      about: 'Delete a cluster, after asking:',
+      command: `kqueen cluster delete NAME --org ${shellWord(org ?? 'ORGANIZATION')}`,
+    },
   ]
 }
 

@@ -11,6 +11,7 @@ import { Capacity } from './capacity'
 import { Counted } from './counted'
 import './home.css'
 import { clusterSummary } from '../../api/summary'
+import { shellWord } from '../../logic/shell'
 import { Alone, First, Start } from './start'
 
 export default function Page() {
@@ -59,7 +60,7 @@ export default function Page() {
 }
 
 function Cli({ org }: { org?: string }) {
-  const of = org ? `--org ${org}` : '-A'
+  const of = org ? `--org ${shellWord(org)}` : '-A'
   const query = org ? `?organization=${encodeURIComponent(org)}` : ''
   const lines = [
     { about: 'How many clusters there are of which kind.', command: `kqueen cluster summary ${of}` },
@@ -67,7 +68,11 @@ function Cli({ org }: { org?: string }) {
     { about: 'What deserves attention in them.', command: `kqueen inventory findings ${of}` },
     { about: 'Nodes and their size.', command: `kqueen inventory nodes ${of} -o wide` },
   ]
-  if (org) lines.push({ about: 'Work that is stalled.', command: `kqueen operation list --org ${org} --state Stalled` })
+  if (org)
+    lines.push({
+      about: 'Work that is stalled.',
+      command: `kqueen operation list --org ${shellWord(org)} --state Stalled`,
+    })
   return (
     <FromCli
       lines={lines}

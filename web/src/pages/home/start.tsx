@@ -12,6 +12,7 @@ import CubesIcon from '@patternfly/react-icons/dist/esm/icons/cubes-icon'
 import UsersIcon from '@patternfly/react-icons/dist/esm/icons/users-icon'
 import { useNavigate } from '@tanstack/react-router'
 import { useMayCreate } from '../../app/maycreate'
+import { shellWord } from '../../logic/shell'
 import { Copied } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
 
@@ -98,7 +99,7 @@ export function Alone({ name }: { name: string }) {
         this installation can add you. Send them this line, with the name of the organization in place of ORGANIZATION:
       </EmptyStateBody>
       <EmptyStateFooter>
-        <Copied text={`kqueen member set user:${name} --role developer --org ORGANIZATION`} />
+        <Copied text={`kqueen member set ${shellWord(`user:${name}`)} --role developer --org ORGANIZATION`} />
         <EmptyStateActions>
           <Button variant="link" onClick={() => location.reload()}>
             I was added: look again

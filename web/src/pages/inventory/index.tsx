@@ -7,6 +7,7 @@ import { Digests } from './digests'
 import { Export } from './export'
 import { Filters } from './filters'
 import './inventory.css'
+import { shellWord } from '../../logic/shell'
 import { panes } from './panes'
 import { TimeBar } from './timebar'
 
@@ -59,7 +60,7 @@ function Cli({ view }: { view: ViewName }) {
         { about: 'All rows as CSV.', command: `${commandOf(view, search)} -o csv` },
         {
           about: 'Who runs an image.',
-          command: `kqueen inventory who-runs nginx:1.27 ${search.org ? `--org ${search.org}` : '-A'}`,
+          command: `kqueen inventory who-runs nginx:1.27 ${search.org ? `--org ${shellWord(search.org)}` : '-A'}`,
         },
       ]}
       calls={[{ method: 'GET', path: pathOf(view, queryOf(view, { ...search, cursor: undefined }, 50)) }]}

@@ -73,7 +73,7 @@ export function AddMember({
       <RoleField value={role} onChange={chooseRole} />
       <p className="kq-small kq-quiet">The same from the command line:</p>
       <Copied
-        text={`kqueen member set ${shellWord(memberId(kind, name || 'NAME'))} --role ${role} --org ${organization}`}
+        text={`kqueen member set ${shellWord(memberId(kind, name || 'NAME'))} --role ${role} --org ${shellWord(organization)}`}
       />
     </FormDialog>
   )
@@ -116,7 +116,7 @@ export function ChangeRole({
       {loses?.why && <p role="alert">{loses.why}</p>}
       {lowering && member.user === me.name && <p>This is you: you cannot take it back yourself.</p>}
       <p className="kq-small kq-quiet">The same from the command line:</p>
-      <Copied text={`kqueen member set ${shellWord(member.id)} --role ${role} --org ${organization}`} />
+      <Copied text={`kqueen member set ${shellWord(member.id)} --role ${role} --org ${shellWord(organization)}`} />
     </FormDialog>
   )
 }

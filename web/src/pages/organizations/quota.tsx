@@ -22,6 +22,7 @@ import {
   quotaPatch,
 } from '../../logic/quota'
 import { mayAdminister } from '../../logic/roles'
+import { shellWord } from '../../logic/shell'
 import { FormDialog } from '../../ui/formdialog'
 import { Copied } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
@@ -148,7 +149,9 @@ function ChangeLimits({ organization, quota, close }: { organization: string; qu
       {patch && (
         <div>
           <p className="kq-small kq-quiet">The same from the command line:</p>
-          <Copied text={`kqueen organization update ${organization} ${quotaFlags(before, form).join(' ')}`} />
+          <Copied
+            text={`kqueen organization update ${shellWord(organization)} ${quotaFlags(before, form).join(' ')}`}
+          />
         </div>
       )}
     </FormDialog>

@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, idempotencyKey, ok, type Schemas } from '../../api/client'
 import { useUrlState } from '../../app/urlstate'
+import { shellWord } from '../../logic/shell'
 import { Age } from '../../ui/age'
 import { DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
@@ -88,7 +89,7 @@ export function Tokens({ organization, account }: { organization: string; accoun
           example="deploy"
           days={90}
           organization={organization}
-          command={[`kqueen serviceaccount token create ${account}`, ` --org ${organization}`]}
+          command={[`kqueen serviceaccount token create ${shellWord(account)}`, ` --org ${shellWord(organization)}`]}
           create={async (body) => {
             const issued = await ok(api.POST(all, { params: { path, header: idempotencyKey() }, body }))
             await changed()

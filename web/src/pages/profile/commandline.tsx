@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { useMe } from '../../app/queries'
+import { shellWord } from '../../logic/shell'
 import { Copied } from '../../ui/fromcli'
 import { Part } from '../../ui/part'
 
@@ -20,13 +21,13 @@ export function CommandLine() {
     { about: 'See who you are and what you may.', command: 'kqueen whoami' },
     {
       about: 'See your clusters.',
-      command: `kqueen cluster list${organization ? ` --org ${organization}` : ''}`,
+      command: `kqueen cluster list${organization ? ` --org ${shellWord(organization)}` : ''}`,
     },
     ...(organization
       ? [
           {
             about: "Have kubectl work on the organization's clusters, node pools and other objects.",
-            command: `kqueen organization connect ${organization}`,
+            command: `kqueen organization connect ${shellWord(organization)}`,
           },
         ]
       : []),

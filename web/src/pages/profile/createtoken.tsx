@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { api, idempotencyKey, ok, type Schemas } from '../../api/client'
 import { useMe } from '../../app/queries'
 import { type Role, roles } from '../../logic/roles'
+import { shellWord } from '../../logic/shell'
 import { ChoiceField } from '../../ui/field'
 import { RoleField } from '../../ui/rolefield'
 import { TokenDialog } from '../../ui/tokendialog'
@@ -25,7 +26,7 @@ export function CreateToken({ changed, close }: Props) {
       example="laptop"
       days={30}
       organization={organization}
-      command={['kqueen token create', organization && ` --org ${organization} --role ${role}`]}
+      command={['kqueen token create', organization && ` --org ${shellWord(organization)} --role ${role}`]}
       create={async (token) => {
         const body: Schemas['NewToken'] = { ...token, ...(organization && { scope: { organization, role } }) }
         const issued = await ok(api.POST('/api/v1/me/tokens', { params: { header: idempotencyKey() }, body }))

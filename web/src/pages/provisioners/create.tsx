@@ -123,7 +123,7 @@ export function CreateProvisioner({ organization, known, close }: Props) {
         <p className="kq-small kq-quiet">The same from the command line:</p>
         <div className="kq-scroll">
           <Copied
-            text={`kqueen provisioner create ${shellWord(name || 'NAME')} --driver ${shellWord(driverName || 'DRIVER')}${settings} --org ${org}`}
+            text={`kqueen provisioner create ${shellWord(name || 'NAME')} --driver ${shellWord(driverName || 'DRIVER')}${settings} --org ${shellWord(org)}`}
           />
         </div>
       </div>

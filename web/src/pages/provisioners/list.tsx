@@ -6,6 +6,7 @@ import type { Provisioner } from '../../api/objects'
 import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
 import { may, mayAdminister, organizationsFor, type Permission } from '../../logic/roles'
+import { shellWord } from '../../logic/shell'
 import { DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
 import { FromCli } from '../../ui/fromcli'
@@ -35,7 +36,7 @@ export function List() {
       Create provisioner
     </Guarded>
   )
-  const inOrg = org ? ` --org ${org}` : ''
+  const inOrg = org ? ` --org ${shellWord(org)}` : ''
   return (
     <>
       <PageHead

@@ -8,6 +8,7 @@ import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
 import { mayChange, ownerOf } from '../../logic/drivers'
 import { may, type Permission } from '../../logic/roles'
+import { shellWord } from '../../logic/shell'
 import { Conditions } from '../../ui/conditions'
 import { FromCli } from '../../ui/fromcli'
 import { Guarded } from '../../ui/guarded'
@@ -50,20 +51,26 @@ export function One({ name, organization }: { name: string; organization?: strin
           <>
             <FromCli
               lines={[
-                { about: 'Show it', command: `kqueen provisioner describe ${name} --org ${through}` },
+                {
+                  about: 'Show it',
+                  command: `kqueen provisioner describe ${shellWord(name)} --org ${shellWord(through)}`,
+                },
                 {
                   about: 'Change its parameters',
-                  command: `kqueen provisioner update ${name} --spec '{"parameters":{}}' --org ${through}`,
+                  command: `kqueen provisioner update ${shellWord(name)} --spec '{"parameters":{}}' --org ${shellWord(through)}`,
                 },
                 {
                   about: 'Set its credentials, from a file of keys and values',
-                  command: `kqueen provisioner credentials set ${name} --org ${through} <credentials.yaml`,
+                  command: `kqueen provisioner credentials set ${shellWord(name)} --org ${shellWord(through)} <credentials.yaml`,
                 },
                 {
                   about: 'Wait until its driver takes it',
-                  command: `kqueen provisioner wait ${name} --for=condition=DriverReady --org ${through}`,
+                  command: `kqueen provisioner wait ${shellWord(name)} --for=condition=DriverReady --org ${shellWord(through)}`,
                 },
-                { about: 'Delete it', command: `kqueen provisioner delete ${name} --org ${through}` },
+                {
+                  about: 'Delete it',
+                  command: `kqueen provisioner delete ${shellWord(name)} --org ${shellWord(through)}`,
+                },
               ]}
               calls={[
                 { method: 'GET', path: at },

@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest'
+import type { Backup, Cluster, Condition, Restore } from '../api/objects'
+import {
+  backupsOf,
+  changesInWords,
+  hasEnded,
+  moreChanges,
+  nameFault,
+  proposedName,
+  restorable,
+  restoresOf,
+  size,
+  stepsOf,
+} from './backup'
+
+const now = new Date('2026-11-25T20:46:10Z')
+
+function is(type: string, status: Condition['status'], reason = 'RestoreDone', message = ''): Condition {
+  return { type, status, reason, message, lastTransitionTime: '' }
+}
+
+function backup(name: string, of: string, status: object = {}, more: object = {}): Backup {
+  const spec = { clusterName: of, storeName: 'default' }
+  return { kind: 'Backup', name, uid: name, createdAt: '2026-11-25T20:00:00Z', spec, status, ...more } as Backup
+}
+
+function restore(name: string, backupName: string, status: object = {}, compareOnly = false, at = '20'): Restore {
+  const createdAt = `2026-11-25T${at}:00:00Z`
+  return { kind: 'Restore', name, uid: name, createdAt, spec: { backupName, compareOnly }, status } as Restore
+}
+
+test('a name is proposed that is not taken, and is not too long', () => {
+  expect(proposedName('demo', [], now)).toBe('demo-20261125-2046')
+  expect(proposedName('demo', ['demo-20261125-2046'], now)).toBe('demo-20261125-2046-2')
+  expect(proposedName('demo', ['demo-20261125-2046', 'demo-20261125-2046-2'], now)).toBe('demo-20261125-2046-3')
+  expect(proposedName('restore-a.b', [], now)).toBe('restore-a-b-20261125-2046')
+  const long = proposedName(`${'a'.repeat(45)}-${'b'.repeat(30)}`, [], now)
+  expect(long.length).toBeLessThanOrEqual(60)
+  expect(nameFault(long, [])).toBeUndefined()
+})
+
+test.each(['', 'Monday', '-a', 'a-', 'a b', 'a'.repeat(64), 'taken'])('the name %j is not possible', (name) => {
+  expect(nameFault(name, ['taken'])).toBeTruthy()
+})
+
+test('backups and restores of a cluster are found by its name, the newest first', () => {
+  const backups = [
+    backup('old', 'demo'),
+    backup('new', 'demo', {}, { createdAt: '2026-11-25T21:00:00Z' }),
+    backup('not', 'other'),
+  ]
+  expect(backupsOf('demo', backups).map((b) => b.name)).toEqual(['new', 'old'])
+  const restores = [
+    restore('said', 'gone', { clusterName: 'demo' }),
+    restore('begun', 'old', {}, false, '21'),
+    restore('of-other', 'not'),
+    restore('of-nothing', 'gone'),
+    restore('of-same-name', 'old', { clusterName: 'other' }),
+  ]
+  expect(restoresOf('demo', restores, backups).map((r) => r.name)).toEqual(['begun', 'said'])
+})
+
+test.each([
+  ['whole', { digest: 'sha256:1', clusterUID: 'u' }, {}, true],
+  ['not taken', { clusterUID: 'u' }, {}, false],
+  ['of an earlier cluster', { digest: 'sha256:1', clusterUID: 'v' }, {}, false],
+  ['damaged', { digest: 'sha256:1', conditions: [is('Verified', 'False', 'BackupDamaged')] }, {}, false],
+  ['not looked at', { digest: 'sha256:1', conditions: [is('Verified', 'Unknown', 'BackupUnreadable')] }, {}, true],
+  ['being deleted', { digest: 'sha256:1' }, { deletionRequestedAt: '2026-11-25T20:00:00Z' }, false],
+])('a backup that is %s', (_, status, more, want) => {
+  const permission = restorable(backup('b', 'demo', status, more), { uid: 'u' } as Cluster)
+  expect(permission.allowed).toBe(want)
+  expect(permission.why === undefined).toBe(want)
+})
+
+test('steps are done, at work or failed, and to come', () => {
+  const states = (r: Restore) => stepsOf(r).map((step) => step.state)
+  expect(states(restore('r', 'b'))).toEqual(['working', 'pending', 'pending', 'pending', 'pending'])
+  const begun = [is('BackupWhole', 'True'), is('ControlPlaneStopped', 'True')]
+  const saving = is('StateSaved', 'False', 'RestoreSaving', 'being saved')
+  const r = restore('r', 'b', { conditions: [...begun, saving, is('StateWritten', 'Unknown', 'Pending', 'waits')] })
+  expect(states(r)).toEqual(['done', 'done', 'working', 'pending', 'pending'])
+  expect(stepsOf(r)[2]?.message).toBe('being saved')
+  expect(stepsOf(r)[3]?.message).toBeUndefined()
+  const failed = is('StateSaved', 'False', 'RestoreFailed', 'disk full')
+  expect(states(restore('r', 'b', { conditions: [...begun, failed] }))[2]).toBe('failed')
+})
+
+test('a comparison has two steps, and has ended once it is complete or refused', () => {
+  const whole = is('BackupWhole', 'True')
+  const compared = [whole, is('StateWritten', 'True'), is('Serving', 'True')]
+  const done = restore('r', 'b', { conditions: compared, completionTime: '2026-11-25T20:00:00Z' }, true)
+  expect(stepsOf(done).map((step) => step.name)).toEqual(['Backup read', 'Compared'])
+  expect(hasEnded(done)).toBe(true)
+  expect(hasEnded(restore('r', 'b', { conditions: [whole] }, true))).toBe(false)
+  const ready = is('Ready', 'False', 'RestoreRefused', 'there is no backup b')
+  const refused = restore('r', 'b', { conditions: [ready, is('Stalled', 'True', 'RestoreRefused')] }, true)
+  expect(hasEnded(refused)).toBe(true)
+  expect(stepsOf(refused)[0]).toMatchObject({ state: 'failed', message: 'there is no backup b' })
+})
+
+test('changes and sizes are put into words', () => {
+  expect(changesInWords(undefined)).toBe('')
+  expect(changesInWords({ added: 0, changed: 0, removed: 0 })).toBe('nothing')
+  const changes = { added: 1200, changed: 1, removed: 2, first: ['+ registry/pods/default/web'] }
+  expect(changesInWords(changes)).toBe('1,200 created, 1 changed, 2 removed')
+  expect(moreChanges(changes)).toBe('… and 1,202 more objects')
+  expect(moreChanges({ added: 1, changed: 0, removed: 0, first: ['+ a'] })).toBe('')
+  expect([size('3Mi'), size(512), size(undefined)]).toEqual(['3 MiB', '512 B', ''])
+})

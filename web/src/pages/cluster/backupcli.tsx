@@ -1,0 +1,40 @@
+import { shellWord } from '../../logic/shell'
+import { FromCli } from '../../ui/fromcli'
+import type { Of } from './data'
+
+/** BackupCli shows how to back up, compare and restore from the command line and by the API. */
+export function BackupCli({ of, backup = 'BACKUP' }: { of: Of; backup?: string }) {
+  const flags = `--org ${shellWord(of.organization)}`
+  const path = `/api/v1/organizations/${encodeURIComponent(of.organization)}`
+  return (
+    <FromCli
+      lines={[
+        { about: 'List the backups', command: `kqueen backup list ${flags}` },
+        {
+          about: 'Back up the cluster',
+          command: `kqueen backup create NAME --cluster ${shellWord(of.cluster)} ${flags} --wait`,
+        },
+        {
+          about: 'See what a restore would change; nothing is stopped',
+          command: `kqueen restore create NAME --backup ${shellWord(backup)} --compare-only ${flags} --wait`,
+        },
+        { about: 'and its answer', command: `kqueen restore describe NAME ${flags}` },
+        {
+          about: 'Restore the cluster to a backup, after asking',
+          command: `kqueen restore create NAME --backup ${shellWord(backup)} ${flags} --wait`,
+        },
+        { about: 'Delete a backup', command: `kqueen backup delete ${shellWord(backup)} ${flags}` },
+      ]}
+      calls={[
+        { method: 'GET', path: `${path}/backups` },
+        { method: 'POST', path: `${path}/backups`, body: { name: 'NAME', spec: { clusterName: of.cluster } } },
+        { method: 'GET', path: `${path}/restores` },
+        {
+          method: 'POST',
+          path: `${path}/restores`,
+          body: { name: 'NAME', spec: { backupName: backup, compareOnly: true } },
+        },
+      ]}
+    />
+  )
+}

@@ -1,0 +1,109 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { cleanup, fireEvent, render, screen } from '@testing-library/react'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Backup, Cluster, Restore } from '../../api/objects'
+import { meQuery } from '../../app/queries'
+import { Backups } from './backups'
+
+const of = { organization: 'blue', cluster: 'demo' }
+const cluster = { kind: 'Cluster', name: 'demo', uid: 'u', spec: { version: 'v1.36.3' } } as unknown as Cluster
+const backup = {
+  kind: 'Backup',
+  name: 'monday',
+  organization: 'blue',
+  uid: 'b',
+  createdAt: '2026-11-23T08:00:00Z',
+  spec: { clusterName: 'demo', storeName: 'default' },
+  status: { clusterUID: 'u', digest: 'sha256:1', size: '3Mi', newSize: '64Ki', takenTime: '2026-11-23T08:00:00Z' },
+} as unknown as Backup
+const other = { ...backup, name: 'of-another', uid: 'o', spec: { clusterName: 'other' } } as Backup
+const compared = {
+  kind: 'Restore',
+  name: 'see',
+  uid: 'r',
+  createdAt: '2026-11-23T09:00:00Z',
+  spec: { backupName: 'monday', compareOnly: true },
+  status: {
+    clusterName: 'demo',
+    completionTime: '2026-11-23T09:00:10Z',
+    changes: { added: 1, changed: 0, removed: 2, first: ['+ registry/configmaps/default/late'] },
+    conditions: ['BackupWhole', 'StateWritten'].map((type) => ({ type, status: 'True', reason: 'RestoreDone' })),
+  },
+} as unknown as Restore
+
+const { POST, GET } = vi.hoisted(() => ({ POST: vi.fn(), GET: vi.fn() }))
+vi.mock('../../api/client', async (original) => ({ ...(await original<object>()), api: { GET, POST } }))
+vi.mock('../../api/live', () => ({ useLive: () => 'live' }))
+
+beforeEach(() => {
+  POST.mockReset().mockResolvedValue({ data: {}, response: new Response() })
+  GET.mockReset().mockImplementation(async (path: string) => {
+    const answers: Record<string, unknown> = {
+      backups: { items: [other, backup] },
+      restores: { items: [compared] },
+      '{restore}': compared,
+    }
+    return { data: answers[path.split('/').at(-1) ?? ''], response: new Response() }
+  })
+})
+afterEach(cleanup)
+
+function show(role: string, shown = cluster) {
+  const client = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 60_000 } } })
+  client.setQueryData(meQuery.queryKey, { kind: 'user', name: 'alice', roles: { blue: role } } as never)
+  render(
+    <QueryClientProvider client={client}>
+      <Backups of={of} cluster={shown} />
+    </QueryClientProvider>,
+  )
+}
+
+async function choose(action: string) {
+  fireEvent.click(await screen.findByRole('button', { name: 'Actions for monday' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: new RegExp(`^${action}`) }))
+}
+
+test('backups and restores of the cluster are listed', async () => {
+  show('operator')
+  await screen.findByText('1 created, 0 changed, 2 removed')
+  const table = screen.getByRole('grid', { name: 'Backups' })
+  expect(table.textContent).toContain('monday')
+  expect(table.textContent).toContain('3 MiB')
+  expect(document.body.textContent).not.toContain('of-another')
+})
+
+test('a restore wants the name of the cluster', async () => {
+  show('operator')
+  await choose('Restore')
+  const act = screen.getByRole<HTMLButtonElement>('button', { name: 'Restore the cluster' })
+  expect(act.disabled).toBe(true)
+  expect(document.body.textContent).toContain('is lost')
+  fireEvent.change(screen.getByLabelText(/^Type demo/), { target: { value: 'demo' } })
+  fireEvent.click(act)
+  await screen.findByText(/^A restore would change/)
+  expect(POST.mock.calls[0]?.[1].body.spec).toEqual({ backupName: 'monday', compareOnly: false })
+})
+
+test('a comparison shows what a restore would change', async () => {
+  show('operator')
+  await choose('Compare')
+  fireEvent.click(screen.getByRole('button', { name: 'Compare' }))
+  await screen.findByText(/^A restore would change/)
+  expect(POST.mock.calls[0]?.[1].body.spec).toEqual({ backupName: 'monday', compareOnly: true })
+  expect(document.body.textContent).toContain('+ registry/configmaps/default/late')
+})
+
+test('who may not sees why', async () => {
+  show('developer')
+  const button = await screen.findByRole('button', { name: 'Back up now' })
+  expect(button.getAttribute('aria-disabled')).toBe('true')
+  await choose('Restore')
+  expect(screen.getAllByText(/needs the role operator/).length).toBeGreaterThan(0)
+  expect(screen.queryByRole('dialog')).toBeNull()
+})
+
+test('a cluster that others run has none', () => {
+  show('owner', { ...cluster, spec: {} } as Cluster)
+  expect(document.body.textContent).toContain('Others run it')
+  expect(GET).not.toHaveBeenCalled()
+})
