@@ -67,6 +67,10 @@ func clusterOf(o client.Object) string {
 		return o.Spec.ClusterName
 	case *v1alpha1.Machine:
 		return o.Spec.ClusterName
+	case *v1alpha1.Backup:
+		return o.Spec.ClusterName
+	case *v1alpha1.Restore:
+		return o.Status.ClusterName
 	}
 	return ""
 }
