@@ -45,7 +45,7 @@ it never set keep their values.
 
 --filename takes a file, a folder (its .yaml, .yml and .json files), or - for
 standard input, with objects of any kind that you may write: Organization,
-IdentityProvider, Provisioner, Cluster, NodePool and Machine. All objects are
+IdentityProvider, Provisioner, BackupStore, Cluster, NodePool and Machine. All objects are
 checked before the first is applied, and applied in an order in which each finds
 what it needs.
 
