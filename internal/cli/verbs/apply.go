@@ -45,9 +45,9 @@ it never set keep their values.
 
 --filename takes a file, a folder (its .yaml, .yml and .json files), or - for
 standard input, with objects of any kind that you may write: Organization,
-IdentityProvider, Provisioner, BackupStore, Cluster, NodePool and Machine. All objects are
-checked before the first is applied, and applied in an order in which each finds
-what it needs.
+IdentityProvider, Provisioner, BackupStore, Cluster, NodePool and Machine. All
+objects are checked before the first is applied, and applied in an order in which
+each finds what it needs.
 
 A field that was set to another value in another way, such as by "kqueen nodepool
 scale", is a conflict: remove it from the file, or take it over with

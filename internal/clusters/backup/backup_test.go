@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -252,9 +253,9 @@ func (p *place) changeControlPlaneSpec(t *testing.T, stoppedFor string) {
 // TestFolderHangs: a folder that does not answer is an error, and is looked at once until it does.
 func TestFolderHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		answer, calls := make(chan struct{}), 0
+		answer, calls := make(chan struct{}), atomic.Int32{}
 		s := &stores{world: &world{Config: Config{
-			Bucket: func(string, string) (Bucket, error) { calls++; <-answer; return bucketLines{}, nil },
+			Bucket: func(string, string) (Bucket, error) { calls.Add(1); <-answer; return bucketLines{}, nil },
 			Free:   func(string) (int64, error) { return 7, nil },
 		}}}
 		store := &v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: v1alpha1.BackupStoreSpec{Directory: "/mnt/nas"}}
@@ -263,8 +264,8 @@ func TestFolderHangs(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		}
-		if calls != 1 {
-			t.Errorf("%d looks hang", calls)
+		if calls.Load() != 1 {
+			t.Errorf("%d looks hang", calls.Load())
 		}
 		close(answer)
 		synctest.Wait()
