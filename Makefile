@@ -14,6 +14,8 @@ VERSION     ?= v$(NEXT)$(if $(findstring -,$(NEXT)),$(COMMIT:%=+%))
 LDFLAGS     := -s -w -X kqueen.io/kqueen/internal/cli/program.released=$(VERSION)
 BIN         := bin
 TOOLS       := $(BIN)/tools
+# Of Kubernetes, such as VERSIONS="v1.35.4 v1.36.3"; the newest that there is a module for when it is empty. Each takes minutes the first time.
+VERSIONS    ?=
 GO_TEST     := GOGC=200 CGO_ENABLED=1 go test -trimpath -race -gcflags=modernc.org/...=-race=false -vet=off -ldflags "-s -w" -shuffle=on -timeout 40m
 NODE_MODULES := web/node_modules/.package-lock.json
 NODE_PATH   := $(abspath $(BIN)/tools/node/bin):$(PATH)
@@ -26,7 +28,7 @@ help: ## Show this list
 
 .PHONY: up
 up: programs ## Build what is missing and start KQueen on this machine; what nodes run is built behind it
-	@$(BIN)/kqueen release build --source . --detach
+	@$(BIN)/kqueen release build $(VERSIONS) --source . --detach
 	@ln -sfn "$$($(BIN)/kqueen release path kubectl)" $(BIN)/kubectl
 	@$(BIN)/kqueen up
 
@@ -39,7 +41,7 @@ down: ## Stop KQueen on this machine; data is kept
 programs: packages ## Build kqueen and upstream Kubernetes where they are not built yet
 	@echo "Building kqueen and Kubernetes (the first time takes up to ten minutes)"
 	@$(MAKE) --no-print-directory build & kqueen=$$!; \
-	go run $(GO_FLAGS) ./kubernetes/build || { kill $$kqueen; exit 1; }; \
+	go run $(GO_FLAGS) ./kubernetes/build $(VERSIONS) || { kill $$kqueen; exit 1; }; \
 	wait $$kqueen
 
 .PHONY: portal
@@ -66,7 +68,7 @@ $(BIN)/etcd:
 .PHONY: kubernetes
 kubernetes: programs ## Build upstream Kubernetes and the parts of nodes where they are not built yet
 	@echo "Building the parts of nodes (the first time takes minutes, later nothing)"
-	@$(BIN)/kqueen release build --source .
+	@$(BIN)/kqueen release build $(VERSIONS) --source .
 	@ln -sfn "$$($(BIN)/kqueen release path kubectl)" $(BIN)/kubectl
 
 .PHONY: agent-image

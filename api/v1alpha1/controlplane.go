@@ -169,6 +169,10 @@ type ControlPlaneStatus struct {
 	// Endpoint is where the API server is.
 	// +optional
 	Endpoint *ControlPlaneEndpoint `json:"endpoint,omitempty"`
+	// APIServerVersion is that of the API server. While the control plane is upgraded it is ahead of version: the other components follow
+	// when that API server is ready.
+	// +optional
+	APIServerVersion string `json:"apiServerVersion,omitempty"`
 	// Components are the programs of the control plane. Their use of memory and processor is not
 	// here, because it changes all the time: see `kqueen status`.
 	// +optional

@@ -1,4 +1,5 @@
-// Command build builds upstream Kubernetes for control planes, as "kqueen release build" does. It is small, so that on
+// Command build builds upstream Kubernetes for control planes, as "kqueen release build" does: the versions that are its arguments, or the
+// newest that there is a module for. It is small, so that on
 // a new machine Kubernetes is built beside kqueen and not after it: each leaves processors idle that the other uses.
 package main
 
@@ -16,7 +17,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
+	err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "build:", err)
@@ -24,16 +25,19 @@ func main() {
 	}
 }
 
-// run builds all versions that the source in the working directory has.
-func run(ctx context.Context) error {
+func run(ctx context.Context, versions []string) error {
 	modules, err := release.Discover(ctx, ".")
 	if err != nil {
 		return fmt.Errorf("%w; run it in the folder of KQueen's source", err)
+	}
+	chosen, err := release.Choose(modules, versions)
+	if err != nil {
+		return err
 	}
 	dir, err := release.OwnDir()
 	if err != nil {
 		return err
 	}
 	show := release.Printer{Out: os.Stderr, Redraw: term.IsTerminal(int(os.Stderr.Fd()))}
-	return show.ControlPlanes(ctx, release.NewStore(dir), modules)
+	return show.ControlPlanes(ctx, release.NewStore(dir), chosen)
 }

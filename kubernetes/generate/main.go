@@ -21,6 +21,9 @@ import (
 const example = `  # Write kubernetes/v1.35 for v1.35.4, or move it there from an older patch:
   go run ./kubernetes/generate v1.35.4
 
+  # A minor that is older than the newest one, whose conformance tests are not run:
+  go run ./kubernetes/generate --programs-only v1.34.4
+
   # Look at the result somewhere else first:
   go run ./kubernetes/generate --out /tmp/kubernetes v1.35.4
 
@@ -47,7 +50,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 func command(stdout io.Writer) *cobra.Command {
 	var out, testsOut string
-	var check bool
+	var check, programsOnly bool
 	programs, tests := kinds()
 	cmd := &cobra.Command{
 		Use:   "generate <version> | --check",
@@ -80,11 +83,16 @@ by "go mod tidy", which downloads the modules. Nothing is compiled.`,
 			if err != nil {
 				return err
 			}
-			return errors.Join(programs.generate(cmd.Context(), out, v, up, stdout), tests.generate(cmd.Context(), testsOut, v, up, stdout))
+			err = programs.generate(cmd.Context(), out, v, up, stdout)
+			if programsOnly {
+				return err
+			}
+			return errors.Join(err, tests.generate(cmd.Context(), testsOut, v, up, stdout))
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "kubernetes", "folder that has a folder for every minor")
 	cmd.Flags().StringVar(&testsOut, "tests-out", "test/conformance", "folder that has a folder with the conformance tests of every minor")
+	cmd.Flags().BoolVar(&programsOnly, "programs-only", false, "write no module for the conformance tests, which are run with the newest minor alone")
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing, fail if a module differs from what would be written")
 	return cmd
 }

@@ -51,7 +51,8 @@ const (
 )
 
 // programs are what the tests start: a copy of kqueen that no other test builds over, and upstream's.
-var programs struct{ kqueen, agent, kubectl, releases, version, node string }
+// before is the newest Kubernetes of the minor before version.
+var programs struct{ kqueen, agent, kubectl, releases, version, node, before string }
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -84,6 +85,9 @@ func prepare(ctx context.Context, dir string) error {
 		return err
 	}
 	if _, err := controlplanetest.NodeParts(ctx); err != nil {
+		return err
+	}
+	if programs.before, err = controlplanetest.MinorBefore(ctx); err != nil {
 		return err
 	}
 	built, err := controlplanetest.Kubernetes(ctx)

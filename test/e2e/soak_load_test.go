@@ -37,6 +37,8 @@ type load struct {
 	down         time.Time       // since when reads fail; zero while they do not
 	reads        int
 	acknowledged int // the last value of which a write was acknowledged
+	refused      int // writes
+	whyRefused   error
 	lost         []string
 	seen         int // the last value that came by the watch
 	missed       []string
@@ -149,12 +151,24 @@ func (l *load) write(ctx context.Context, at *corev1.ConfigMap) {
 		stored, err := l.maps.Update(ctx, next, metav1.UpdateOptions{})
 		if at = stored; err != nil {
 			at = nil
+			l.refuse(ctx, err)
 			return
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.acknowledged = tried
 	})
+}
+
+// refuse takes note of a write that failed, but not of one that had no answer in time.
+func (l *load) refuse(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refused++
+	l.whyRefused = err
 }
 
 // watch sees every value, one after the other, however often the watch is cut.

@@ -21,7 +21,6 @@ import (
 	"kqueen.io/kqueen/internal/cli/daemon"
 	"kqueen.io/kqueen/internal/cli/exit"
 	"kqueen.io/kqueen/internal/hosting/egress"
-	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/server/status"
 )
@@ -213,39 +212,6 @@ blue/demo   total           3 programs       2/3 Ready   -     0          260 Mi
 `
 	if diff := cmp.Diff(want, out.String()); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-}
-
-// TestChooseModules: a version that the source does not have is named, with those that it has.
-func TestChooseModules(t *testing.T) {
-	var modules []release.ModuleInfo
-	for _, text := range []string{"v1.35.4", "v1.36.9"} {
-		version, err := release.ParseVersion(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		modules = append(modules, release.ModuleInfo{Version: version})
-	}
-	for name, tc := range map[string]struct {
-		versions []string
-		want     []string
-		problem  string
-	}{
-		"all":     {nil, []string{"v1.35.4", "v1.36.9"}, ""},
-		"chosen":  {[]string{"v1.36.9"}, []string{"v1.36.9"}, ""},
-		"unknown": {[]string{"v1.36.9", "v1.37.0"}, nil, "the source has no module for v1.37.0; it has v1.35.4, v1.36.9; add a minor with: go run ./kubernetes/generate v1.37.0"},
-	} {
-		chosen, err := chooseModules(modules, tc.versions)
-		var got []string
-		for _, m := range chosen {
-			got = append(got, m.Version.String())
-		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-		if (err == nil) != (tc.problem == "") || err != nil && (err.Error() != tc.problem || exit.CodeOf(err) != exit.NotFound) {
-			t.Errorf("%s: got %v, want %q", name, err, tc.problem)
-		}
 	}
 }
 

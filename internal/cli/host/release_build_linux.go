@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -33,9 +32,10 @@ func newReleaseBuildCommand(e *connection.Env) *cobra.Command {
 		Short: "Build the programs of a release, and of nodes, from source",
 		Long: `Build upstream Kubernetes from the modules in the folder kubernetes of KQueen's
 source, and keep the programs for all installations of this user on this machine.
-What is built already is not built again. Without a version all are built. What nodes
-run (kubelet, containerd, runc, CNI plugins, images) is built then, from the folders
-kubernetes and node, and last the images of addons, for which nodes do not wait.
+What is built already is not built again. Without a version the newest is built; the
+others are there for clusters that are to be of another one, or to be upgraded. What
+nodes run (kubelet, containerd, runc, CNI plugins, images) is built then, from the
+folders kubernetes and node, and last the images of addons, for which nodes do not wait.
 
 The first build takes minutes and needs the Go toolchain, and for nodes the Debian
 packages gcc, libc6-dev, libseccomp-dev, pkg-config and busybox-static. A running
@@ -45,7 +45,7 @@ With --detach the command returns as soon as control planes can be started, and
 goes on with what nodes run in the background. A node pool waits for it and says how
 far it is.`,
 		Example: `  kqueen release build
-  kqueen release build v1.36.3 --source ~/src/kqueen
+  kqueen release build v1.35.4 v1.36.3 --source ~/src/kqueen
   kqueen release build --detach && kqueen up`,
 		RunE: func(cmd *cobra.Command, versions []string) error {
 			b.versions = versions
@@ -62,9 +62,9 @@ func buildReleases(ctx context.Context, e *connection.Env, b releaseBuild) error
 	if err != nil {
 		return fmt.Errorf("%w; name the folder of KQueen's source with --source", err)
 	}
-	chosen, err := chooseModules(modules, b.versions)
+	chosen, err := release.Choose(modules, b.versions)
 	if err != nil {
-		return err
+		return exit.Fail(exit.NotFound, "%w", err)
 	}
 	dir, err := release.OwnDir()
 	if err != nil {
@@ -132,26 +132,4 @@ func hasNodes(store *release.Store, versions []release.ModuleInfo) bool {
 		ok, err = ok && found.HasNode(), errors.Join(err, lookup)
 	}
 	return ok && err == nil
-}
-
-// chooseModules picks the modules of the given versions, or all.
-func chooseModules(modules []release.ModuleInfo, versions []string) ([]release.ModuleInfo, error) {
-	if len(versions) == 0 {
-		return modules, nil
-	}
-	known := map[string]release.ModuleInfo{}
-	var names []string
-	for _, m := range modules {
-		known[m.Version.String()] = m
-		names = append(names, m.Version.String())
-	}
-	var chosen []release.ModuleInfo
-	for _, v := range versions {
-		m, ok := known[v]
-		if !ok {
-			return nil, exit.Fail(exit.NotFound, "the source has no module for %s; it has %s; add a minor with: go run ./kubernetes/generate %s", v, strings.Join(names, ", "), v)
-		}
-		chosen = append(chosen, m)
-	}
-	return chosen, nil
 }

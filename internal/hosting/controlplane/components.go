@@ -31,6 +31,10 @@ const (
 	PortScheduler         = "scheduler"
 )
 
+// apiServerLeaves is how long an API server goes on with the requests and watches that it has, when another one has its place. Its clients
+// are told at once to open new connections; what they watch there ends with it, and they watch on from where they were.
+const apiServerLeaves = 15 * time.Second
+
 // Ports returns all ports that a control plane reserves. Nodes, pods and the gateway call the API server alone.
 func Ports() []runner.Port {
 	return []runner.Port{{Name: PortAPI, Public: true}, {Name: PortControllerManager}, {Name: PortScheduler}}
@@ -79,8 +83,11 @@ type Description struct {
 	// Own says that it is KQueen's own plane, on which all tenants depend: it has no size, and goes last when memory runs
 	// out.
 	Own bool
-	// Version is that of the components, such as v1.36.3.
+	// Version is that of the API server, such as v1.36.3.
 	Version string
+	// ManagerVersion is that of controller manager and scheduler, which must not be newer than the API server that they call; empty for
+	// Version.
+	ManagerVersion string
 	// Controllers are those that the controller manager runs, in upstream's notation; empty for
 	// what a whole cluster needs.
 	Controllers []string
@@ -197,6 +204,10 @@ func (d Description) apiServer() runner.Component {
 		// An open watch keeps it from ending by itself. Whatever it has acknowledged is in the store.
 		StopGrace: 3 * time.Second,
 		Probe:     probe(PortAPI, "/readyz"),
+		HandOver: &runner.HandOver{
+			Port: PortAPI, Within: apiServerLeaves,
+			Args: []string{"--handover-folder=" + runner.HandoverRef(PortAPI), "--own-address=" + runner.OwnRef(PortAPI)},
+		},
 	}
 	c.Args = append(c.Args, size.requestLimits()...)
 	if d.Cluster != "" {
@@ -236,7 +247,7 @@ func (d Description) controllerManager() runner.Component {
 	)
 	return runner.Component{
 		Name:      ControllerManager,
-		Program:   d.program(ControllerManager),
+		Program:   d.manager(ControllerManager),
 		Args:      args,
 		Env:       memoryEnv(d.size().controllerManager),
 		After:     []string{APIServer},
@@ -251,7 +262,7 @@ func (d Description) controllerManager() runner.Component {
 func (d Description) scheduler() runner.Component {
 	return runner.Component{
 		Name:      Scheduler,
-		Program:   d.program(Scheduler),
+		Program:   d.manager(Scheduler),
 		Args:      d.managerArgs(PortScheduler, fileScheduler),
 		Env:       memoryEnv(d.size().scheduler),
 		After:     []string{APIServer},
@@ -288,6 +299,10 @@ func tlsSuites() string { return "--tls-cipher-suites=" + strings.Join(ciphers.N
 
 func (d Description) program(component string) runner.Program {
 	return runner.Program{Name: component, Version: d.Version}
+}
+
+func (d Description) manager(component string) runner.Program {
+	return runner.Program{Name: component, Version: cmp.Or(d.ManagerVersion, d.Version)}
 }
 
 func probe(port, path string) *runner.Probe {

@@ -121,8 +121,8 @@ func onHost(t *testing.T, w runner.Workload, listen netip.Addr) supervise.Worklo
 		Dir: "/var/lib/kqueen/run/" + w.ID, Addr: listen,
 		Port: map[string]int{PortAPI: 20001, PortControllerManager: 20002, PortScheduler: 20003},
 	}
-	out, err := process.Describe(w, place, func(p runner.Program) (string, string, error) {
-		return "/releases/" + p.Version + "/" + p.Name, "", nil
+	out, err := process.Describe(w, place, func(p runner.Program) (process.Program, error) {
+		return process.Program{Path: "/releases/" + p.Version + "/" + p.Name, HandsOver: true}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -164,6 +164,9 @@ func portable(w runner.Workload) string {
 	for _, c := range w.Components {
 		fmt.Fprintf(&b, "\ncomponent %s\n  program %s %s\n  after %v\n  restart on %v\n  alone %v, heavy %v\n  ports %v\n  probe %s%s %+v\n  resources %+v\n  grace %v\n",
 			c.Name, c.Program.Name, c.Program.Version, c.After, c.RestartOn, c.Alone, c.Heavy, c.Ports, c.Probe.Port, c.Probe.Path, *c.Probe.TLS, c.Resources, c.StopGrace)
+		if c.HandOver != nil {
+			fmt.Fprintf(&b, "  hand over %+v\n", *c.HandOver)
+		}
 		for _, arg := range c.Args {
 			b.WriteString("  " + arg + "\n")
 		}

@@ -132,7 +132,7 @@ func (r *releaseReconciler) release(ctx context.Context, rel *v1alpha1.Release) 
 	}
 	var users []string
 	for i := range list.Items {
-		if cp := &list.Items[i]; cp.Spec.Version == rel.Name {
+		if cp := &list.Items[i]; cp.Spec.Version == rel.Name || cp.Status.Version == rel.Name {
 			users = append(users, cp.Namespace+"/"+cp.Name)
 		}
 	}

@@ -51,8 +51,8 @@ func (r *reconciler) ensureComponents(ctx context.Context, cp *v1alpha1.ControlP
 		return standStill(cp, len(status.Components))
 	}
 	cp.Status.StoppedFor = ""
-	if status.Ready() {
-		cp.Status.Version = cp.Spec.Version
+	if step := advance(cp, description.ManagerVersion, status); step != nil {
+		return *step
 	}
 	return judge(status)
 }
@@ -74,10 +74,13 @@ func (r *reconciler) refuse(cp *v1alpha1.ControlPlane) *operator.Outcome {
 	if err != nil {
 		return refuse(operator.Stalled(v1alpha1.ReasonVersionRefused, "spec.version: %v", err))
 	}
-	if cp.Status.Version != "" {
-		running, err := release.ParseVersion(cp.Status.Version)
+	for field, text := range map[string]string{"status.version": cp.Status.Version, "status.apiServerVersion": cp.Status.APIServerVersion} {
+		if text == "" {
+			continue
+		}
+		running, err := release.ParseVersion(text)
 		if err != nil {
-			return refuse(operator.Stalled(v1alpha1.ReasonVersionRefused, "status.version: %v", err))
+			return refuse(operator.Stalled(v1alpha1.ReasonVersionRefused, "%s: %v", field, err))
 		}
 		var skew *release.SkewError
 		if err := release.CheckUpgrade(running, version); errors.As(err, &skew) {
@@ -133,6 +136,7 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 		Size:             cp.Spec.Size,
 		PodSecurity:      cp.Spec.PodSecurity,
 		Version:          cp.Spec.Version,
+		ManagerVersion:   managerVersion(cp),
 		ClusterAudit:     cp.Spec.AuditLog,
 	}, nil
 }

@@ -173,7 +173,9 @@ func newTenant(t *testing.T, trusted TokenIssuer) *tenant {
 	if made.supervisor, err = supervise.New(supervise.Config{Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
-	made.runner = process.New(made.supervisor, func(p runner.Program) (string, string, error) { return kubernetes.Path(p.Name), "", nil })
+	made.runner = process.New(made.supervisor, func(p runner.Program) (process.Program, error) {
+		return process.Program{Path: kubernetes.Path(p.Name), HandsOver: kubernetes.HandsOver}, nil
+	})
 	t.Cleanup(func() { made.stop(t) })
 	set, err := pki.Store(pki.StoreParams{Name: "default"})
 	if err != nil {

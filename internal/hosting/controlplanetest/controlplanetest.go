@@ -303,6 +303,33 @@ func NodeParts(ctx context.Context) (release.NodeParts, error) {
 	return parts, err
 }
 
+// MinorBefore is the version of the second newest Kubernetes of the repository, with the programs of its nodes, and builds it when it was
+// never built on this machine, which takes minutes. [NodeParts] builds what else nodes are made of.
+func MinorBefore(ctx context.Context) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	modules, err := release.Discover(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	if len(modules) < 2 {
+		return "", fmt.Errorf("one Kubernetes module in %s, want two minors", filepath.Join(root, "kubernetes"))
+	}
+	dir, err := release.OwnDir()
+	if err != nil {
+		return "", err
+	}
+	store, before := release.NewStore(dir), modules[len(modules)-2]
+	source := release.Source{Build: &release.Build{Module: before.Dir}}
+	if _, err := store.Ensure(ctx, before.Version, source, nil); err != nil {
+		return "", err
+	}
+	_, err = store.EnsureNode(ctx, before.Version, release.NodeSource{Kubernetes: before.Dir, Parts: filepath.Join(root, "node")}, nil)
+	return before.Version.String(), err
+}
+
 // newestModule is the one of the repository at root.
 func newestModule(ctx context.Context) (root string, newest release.ModuleInfo, err error) {
 	if root, err = Root(); err != nil {

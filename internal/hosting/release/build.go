@@ -100,7 +100,16 @@ func (b *builder) build(ctx context.Context, dir string, report func(Step)) (mad
 	for _, name := range b.programs.names {
 		components[name] = compiled
 	}
-	return made{files: components}, syncFile(file)
+	return made{files: components, handsOver: handsOver(ctx, filepath.Join(dir, b.programs.names[0]))}, syncFile(file)
+}
+
+// handsOver asks the fresh program for the help of a flag that no kube-apiserver has which cannot be replaced while it runs.
+func handsOver(ctx context.Context, file string) bool {
+	if filepath.Base(file) != "kube-apiserver" {
+		return false
+	}
+	_, err := ask(ctx, file, "--handover-folder=.", "--help")
+	return err == nil
 }
 
 // checkVersion starts the fresh program: a build that does not know its version would

@@ -66,6 +66,37 @@ func Discover(ctx context.Context, root string) ([]ModuleInfo, error) {
 	return found, nil
 }
 
+// NoModuleError says that the source has no module for a version.
+type NoModuleError struct {
+	Version string
+	Known   []ModuleInfo
+}
+
+func (e *NoModuleError) Error() string {
+	var known []string
+	for _, m := range e.Known {
+		known = append(known, m.Version.String())
+	}
+	return fmt.Sprintf("the source has no module for %s; it has %s; add a minor with: go run ./kubernetes/generate %s", e.Version, strings.Join(known, ", "), e.Version)
+}
+
+// Choose picks the modules of the given versions, or the newest: each one takes minutes to build. modules are as [Discover] returns them.
+// The error is a [*NoModuleError].
+func Choose(modules []ModuleInfo, versions []string) ([]ModuleInfo, error) {
+	if len(versions) == 0 {
+		return modules[max(0, len(modules)-1):], nil
+	}
+	var chosen []ModuleInfo
+	for _, v := range versions {
+		i := slices.IndexFunc(modules, func(m ModuleInfo) bool { return m.Version.String() == v })
+		if i < 0 {
+			return nil, &NoModuleError{Version: v, Known: modules}
+		}
+		chosen = append(chosen, modules[i])
+	}
+	return chosen, nil
+}
+
 // ReadModule tells which Kubernetes version the module in a folder builds: the one of
 // its requirement k8s.io/kubernetes. A folder without go.mod is an [fs.ErrNotExist].
 func ReadModule(ctx context.Context, dir string) (ModuleInfo, error) {

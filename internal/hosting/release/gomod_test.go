@@ -55,3 +55,36 @@ func TestDiscoverNamesTheFile(t *testing.T) {
 		})
 	}
 }
+
+// TestChoose: the newest alone is built, unless others are asked for; a version that the source does not have is named, with those that it has.
+func TestChoose(t *testing.T) {
+	var modules []ModuleInfo
+	for _, text := range []string{"v1.35.4", "v1.36.9"} {
+		version, err := ParseVersion(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		modules = append(modules, ModuleInfo{Version: version})
+	}
+	for name, tc := range map[string]struct {
+		versions []string
+		want     []string
+		problem  string
+	}{
+		"newest":  {nil, []string{"v1.36.9"}, ""},
+		"chosen":  {[]string{"v1.36.9"}, []string{"v1.36.9"}, ""},
+		"unknown": {[]string{"v1.36.9", "v1.37.0"}, nil, "the source has no module for v1.37.0; it has v1.35.4, v1.36.9; add a minor with: go run ./kubernetes/generate v1.37.0"},
+	} {
+		chosen, err := Choose(modules, tc.versions)
+		var got []string
+		for _, m := range chosen {
+			got = append(got, m.Version.String())
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if (err == nil) != (tc.problem == "") || err != nil && err.Error() != tc.problem {
+			t.Errorf("%s: got %v, want %q", name, err, tc.problem)
+		}
+	}
+}

@@ -42,6 +42,9 @@ type Binaries struct {
 	// NodeDamage says why those of a build that are there cannot be used; nil when they can, or are not there.
 	NodeDamage error
 	Origin     Origin
+	// HandsOver says that another kube-apiserver can take the place of this one while it runs, as that of a build of KQueen's modules can:
+	// it has the flags --handover-folder and --own-address. Upstream's own has not.
+	HandsOver bool
 }
 
 // Path is the program of a component, ready to be started. It is empty for a component that is not there.
@@ -70,6 +73,8 @@ type manifest struct {
 	Components map[string]Component `json:"components"`
 	// Images are the archives among them, and the name of the image in each.
 	Images map[string]string `json:"images,omitempty"`
+	// HandsOver is that of [Binaries].
+	HandsOver bool `json:"handsOver,omitempty"`
 }
 
 // readManifest reads and checks what was made in a folder: that the manifest is complete,

@@ -95,6 +95,8 @@ type maker interface {
 type made struct {
 	files  map[string]Component // by path relative to the folder
 	images map[string]string    // archives among the files, to the image's name
+	// handsOver is that of [Binaries].
+	handsOver bool
 }
 
 // Ensure provides the programs of a version and blocks until they are there: minutes
@@ -193,6 +195,7 @@ func (s *Store) build(ctx context.Context, at slot, work maker, report func(Step
 	}
 	err = writeManifest(temp, manifest{
 		Version: at.version, Arch: runtime.GOARCH, Origin: work.origin(), Components: got.files, Images: got.images,
+		HandsOver: got.handsOver,
 	})
 	if err != nil {
 		return err
@@ -233,7 +236,7 @@ func (s *Store) Lookup(v Version) (Binaries, bool, error) {
 	if err != nil || !ok {
 		return Binaries{}, false, err
 	}
-	found := Binaries{Version: v, Dir: s.path(v), Origin: have.Origin, Components: map[string]Component{}}
+	found := Binaries{Version: v, Dir: s.path(v), Origin: have.Origin, HandsOver: have.HandsOver, Components: map[string]Component{}}
 	for _, name := range controlPlaneComponents {
 		found.Components[name] = have.Components[name]
 	}

@@ -62,6 +62,9 @@ type Component struct {
 	RestartOn []string
 	// Alone is for a program of which two must never run at once, not even while a new one takes over.
 	Alone bool
+	// HandOver says how another process can take this one's place without a gap; nil where none can. Where the runner or the program
+	// knows no such thing, this one is ended first.
+	HandOver *HandOver
 	// Heavy says that a start keeps a processor busy. A runner may let only a few of them start at once; a restart
 	// after a crash does not wait.
 	Heavy bool
@@ -76,6 +79,17 @@ type Component struct {
 	Resources Resources
 	// StopGrace is the time between asking the program to end and killing it; 0 means 10 s.
 	StopGrace time.Duration
+}
+
+// HandOver is how a process gives a port to the one that takes its place, which is started beside it. That one accepts connections from when
+// it is ready; then this one is told to leave (package handover).
+type HandOver struct {
+	Port string // name of the port that is handed over
+	// Args are added to those of the component. They tell the program the folder in which a port is handed over ([HandoverRef]) and
+	// the address at which it alone listens ([OwnRef]), where its probe is answered.
+	Args []string
+	// Within is how long it may go on with the connections that it has, after another one has taken its place.
+	Within time.Duration
 }
 
 // Probe is a GET whose answer 200 means ready.

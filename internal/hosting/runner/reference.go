@@ -22,6 +22,10 @@ const (
 	KindBind  Kind = "bind"  // the address on which the program that has the port listens
 	KindPort  Kind = "port"  // the number of a port
 	KindLocal Kind = "local" // address:number at which the workload's own programs reach a port
+
+	// Only in HandOver.Args, and of its port.
+	KindHandover Kind = "handover" // the folder in which it is handed over
+	KindOwn      Kind = "own"      // address:number at which one process of the component listens, and no other
 )
 
 // FileRef is the path of a file.
@@ -35,6 +39,12 @@ func PortRef(port string) string { return Reference{KindPort, port}.String() }
 
 // LocalRef is address:number at which the workload's own programs reach a port.
 func LocalRef(port string) string { return Reference{KindLocal, port}.String() }
+
+// HandoverRef is the folder in which a port is handed over.
+func HandoverRef(port string) string { return Reference{KindHandover, port}.String() }
+
+// OwnRef is address:number at which one process alone listens.
+func OwnRef(port string) string { return Reference{KindOwn, port}.String() }
 
 // String is how the reference is written.
 func (r Reference) String() string { return opening + string(r.Kind) + ":" + r.Name + closing }
@@ -76,6 +86,8 @@ func (w Workload) check(field string) func(Reference) (string, error) {
 			if !w.hasPort(r.Name) {
 				return "", invalid.New(field, "%s: %q is not one of the workload's ports", r, r.Name)
 			}
+		case KindHandover, KindOwn:
+			return "", invalid.New(field, "%s: is for the arguments of what is handed over alone", r)
 		default:
 			return "", invalid.New(field, "%s: %q is no kind of reference; want file, bind, port or local", r, r.Kind)
 		}

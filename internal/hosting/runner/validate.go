@@ -112,7 +112,36 @@ func (w Workload) checkComponent(c Component) error {
 	if err := c.Resources.check(field("resources")); err != nil {
 		return err
 	}
+	if err := c.checkHandOver(field("handOver")); err != nil {
+		return err
+	}
 	return w.checkProbe(field("probe"), c)
+}
+
+func (c Component) checkHandOver(field string) error {
+	h := c.HandOver
+	switch {
+	case h == nil:
+		return nil
+	case h.Within <= 0:
+		return invalid.New(field+".within", "is %v; want how long the process may go on when another one has its place", h.Within)
+	case c.Alone:
+		return invalid.New(field, "two of them run for a while; that is not for a program that is alone")
+	case c.Probe == nil || c.Probe.Port != h.Port || !slices.Contains(c.Ports, h.Port):
+		return invalid.New(field+".port", "%q is not the port of the component's probe", h.Port)
+	}
+	for _, a := range h.Args {
+		_, err := Expand(a, func(r Reference) (string, error) {
+			if r.Kind != KindHandover && r.Kind != KindOwn || r.Name != h.Port {
+				return "", fmt.Errorf("%s: want handover or own, and the port %s", r, h.Port)
+			}
+			return "", nil
+		})
+		if err != nil {
+			return invalid.New(field+".args", "%v", err)
+		}
+	}
+	return nil
 }
 
 func (w Workload) hasPort(name string) bool {

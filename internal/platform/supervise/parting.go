@@ -68,11 +68,7 @@ func (l *leaver) ask(k *keeper, now time.Time) {
 		answer := make(chan error, 1)
 		l.answer = answer
 		go func() {
-			client, err := newProbeClient("", &Probe{URL: l.probe}, t.ProbeTimeout)
-			if err == nil {
-				err = ask(k.s.ctx, client, l.probe)
-			}
-			answer <- err
+			answer <- ask(k.s.ctx, newLifeClient(t.ProbeTimeout), l.probe)
 			k.poke()
 		}()
 	}

@@ -13,8 +13,10 @@ import (
 	"log"
 	"maps"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -212,6 +214,39 @@ func TestDamagedPortsHarmOnlyTheirWorkload(t *testing.T) {
 	}
 	if _, err := r.Reserve(t.Context(), "a", []string{"api"}); err != nil {
 		t.Errorf("after Remove: %v", err)
+	}
+}
+
+// TestPortsOfIdentities: one that is gone gives its port back when another one needs one, and one that listens keeps it.
+func TestPortsOfIdentities(t *testing.T) {
+	t.Parallel()
+	r := open(t, config(t.TempDir()))
+	reserve := func(names ...string) Place {
+		t.Helper()
+		place, err := r.Reserve(t.Context(), "a", names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return place
+	}
+	first, second, third := PortOf("own", "1"), PortOf("own", "2"), PortOf("own", "3")
+	place := reserve("api", first, PortOf("health", "1"))
+	l, err := net.Listen("tcp", netip.AddrPortFrom(place.Addr, uint16(place.Port[first])).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserve(second)
+	if got := reserve(second, third).Port; got[first] != place.Port[first] || got[second] == 0 {
+		t.Errorf("want that the first one, which listens, and the second one, which is asked for, stay: %v", got)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"api", PortOf("health", "1"), PortOf("own", "4")}
+	slices.Sort(want)
+	reserve(PortOf("own", "4"))
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(reserve().Port))); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }
 

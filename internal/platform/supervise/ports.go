@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,10 +25,19 @@ import (
 )
 
 // PortOf names a port that each identity of a component has for itself, of what makes up that identity: of a component that hands over
-// two run at the same time, and each has to answer its own probe.
+// two run at the same time, and each has to answer its own probe. It is given back when another identity needs one and nothing listens there.
 func PortOf(name string, identity ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(identity, "\x00")))
 	return fmt.Sprintf("%s-%x", name, sum[:4])
+}
+
+// sharedName is the name that PortOf was given, or empty for the name of a port that is none of an identity.
+func sharedName(name string) string {
+	i := strings.LastIndexByte(name, '-')
+	if _, err := hex.DecodeString(name[i+1:]); i < 0 || err != nil || len(name)-i != 9 {
+		return ""
+	}
+	return name[:i]
 }
 
 // portBook knows all reserved ports of the supervisor. The files are the truth, it is their image. Callers keep two
@@ -92,6 +102,7 @@ func (b *portBook) reserve(ctx context.Context, id, dir string, names []string) 
 	if err != nil || len(added) == 0 {
 		return all, err
 	}
+	left := b.leave(ctx, all, names)
 	if err := savePorts(dir, all); err != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -103,7 +114,29 @@ func (b *portBook) reserve(ctx context.Context, id, dir string, names []string) 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.byID[id] = maps.Clone(all)
+	for _, p := range left {
+		b.taken.drop(p)
+	}
 	return all, nil
+}
+
+// leave takes out of all, and returns, the ports of identities that are gone: those that share a name with one of names, and at which nothing
+// listens.
+func (b *portBook) leave(ctx context.Context, all map[string]int, names []string) (left []int) {
+	shared := map[string]bool{}
+	for _, name := range names {
+		shared[sharedName(name)] = true
+	}
+	for name, p := range all {
+		if sharedName(name) == "" || !shared[sharedName(name)] || slices.Contains(names, name) {
+			continue
+		}
+		if portFree(ctx, b.addr, p) && portFree(ctx, netip.AddrFrom4([4]byte{127, 0, 0, 1}), p) {
+			delete(all, name)
+			left = append(left, p)
+		}
+	}
+	return left
 }
 
 // allocate marks the ports as taken but does not yet give them to id: a crash or an error before they are saved loses

@@ -183,13 +183,13 @@ func checkProbe(field string, p *Probe) error {
 }
 
 // checkHandsOver: it is by a probe that it is known when another process may take the place, and whether one that is to leave hangs.
-// That one is asked without any files.
+// That one is asked without any files: of TLS, whether it answers and not who.
 func (c Component) checkHandsOver(field string) error {
 	if c.HandsOver == 0 {
 		return nil
 	}
-	if c.HandsOver < 0 || c.Within != "" || c.Probe == nil || c.Probe.Socket != "" || !strings.HasPrefix(c.Probe.URL, "http://") {
-		return invalid.New(field, "%v is not for this component; want a time of one that runs within no other and has a probe by http", c.HandsOver)
+	if c.HandsOver < 0 || c.Within != "" || c.Probe == nil || c.Probe.Socket != "" {
+		return invalid.New(field, "%v is not for this component; want a time of one that runs within no other and has a probe by a port", c.HandsOver)
 	}
 	return nil
 }

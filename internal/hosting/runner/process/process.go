@@ -22,27 +22,36 @@ import (
 	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
-// Programs finds a program on this host: its absolute path, and what it is wherever it lies, as [supervise.Component] has it.
-type Programs func(runner.Program) (path, build string, err error)
+// Programs finds a program on this host.
+type Programs func(runner.Program) (Program, error)
+
+// Program is a program on this host.
+type Program struct {
+	// Path is absolute, and Build what it is wherever it lies, as [supervise.Component] has it.
+	Path, Build string
+	// HandsOver says that it does what [runner.HandOver] means. Where it does not, the one before it is ended first.
+	HandsOver bool
+}
 
 // Installed finds the programs of Kubernetes releases.
 func Installed(releases *release.Store) Programs {
-	return func(p runner.Program) (path, build string, err error) {
+	return func(p runner.Program) (Program, error) {
 		version, err := release.ParseVersion(p.Version)
 		if err != nil {
-			return "", "", err
+			return Program{}, err
 		}
 		binaries, _, err := releases.Lookup(version)
 		if err != nil {
-			return "", "", err
+			return Program{}, err
 		}
-		if path = binaries.Path(p.Name); path == "" {
-			return "", "", errors.New("it is not on this machine")
+		found := Program{Path: binaries.Path(p.Name), HandsOver: binaries.HandsOver}
+		if found.Path == "" {
+			return Program{}, errors.New("it is not on this machine")
 		}
 		if sum := binaries.Components[p.Name].SHA256; sum != "" {
-			build = p.Name + " " + p.Version + " sha256:" + sum
+			found.Build = p.Name + " " + p.Version + " sha256:" + sum
 		}
-		return path, build, nil
+		return found, nil
 	}
 }
 
@@ -88,6 +97,28 @@ func (r *Runner) reserve(ctx context.Context, id string, ports []runner.Port) (s
 	return r.supervisor.Reserve(ctx, id, names)
 }
 
+// reserveOwn gives each process that can be replaced while it runs a port of its own.
+func (r *Runner) reserveOwn(ctx context.Context, w runner.Workload, place supervise.Place) (supervise.Place, error) {
+	var names []string
+	for _, c := range w.Components {
+		program, err := find(r.programs, c.Program)
+		if err != nil {
+			return supervise.Place{}, err
+		}
+		if c.HandOver != nil && program.HandsOver {
+			names = append(names, ownPort(c, program, w.Files))
+		}
+	}
+	if len(names) == 0 {
+		return place, nil
+	}
+	place, err := r.supervisor.Reserve(ctx, w.ID, names)
+	if err != nil {
+		return supervise.Place{}, fmt.Errorf("reserve ports: %w", err)
+	}
+	return place, nil
+}
+
 // Apply implements [runner.Runner].
 func (r *Runner) Apply(ctx context.Context, w runner.Workload) error {
 	if err := w.Validate(); err != nil {
@@ -96,6 +127,9 @@ func (r *Runner) Apply(ctx context.Context, w runner.Workload) error {
 	place, err := r.reserve(ctx, w.ID, w.Ports)
 	if err != nil {
 		return fmt.Errorf("reserve ports: %w", err)
+	}
+	if place, err = r.reserveOwn(ctx, w, place); err != nil {
+		return err
 	}
 	described, err := Describe(w, place, r.programs)
 	if err != nil {
@@ -115,10 +149,18 @@ func (r *Runner) Remove(ctx context.Context, id string, grace time.Duration) (bo
 	return r.supervisor.Remove(ctx, id, grace)
 }
 
+func find(programs Programs, p runner.Program) (Program, error) {
+	found, err := programs(p)
+	if err != nil {
+		return Program{}, fmt.Errorf("find the program %s %s: %w", p.Name, p.Version, err)
+	}
+	return found, nil
+}
+
 // Describe says what runs on a host for a workload whose ports are reserved at a place. It is pure. Arguments are part
 // of a process's identity: to write them in another way restarts every control plane when KQueen is upgraded.
 func Describe(w runner.Workload, at supervise.Place, programs Programs) (supervise.Workload, error) {
-	h := host{place: at, public: map[string]bool{}}
+	h := host{place: at, files: w.Files, public: map[string]bool{}}
 	for _, p := range w.Ports {
 		h.public[p.Name] = p.Public
 	}
@@ -152,13 +194,18 @@ func Describe(w runner.Workload, at supervise.Place, programs Programs) (supervi
 // tasksEach is how many threads and processes a program may have: a Go program of upstream has some dozens.
 const tasksEach = 1024
 
-// limits are what the programs of a workload take together. What each asks for in thousandths of a processor adds up to
+// limits are what the programs of a workload take together. What can be replaced while it runs takes for a while what two take that have
+// just begun. What each asks for in thousandths of a processor adds up to
 // their share while all processors are busy: a hundred are as much as a usual process gets. It is pure.
 func limits(components []runner.Component) confine.Limits {
 	var l confine.Limits
 	unlimited := false
 	for _, c := range components {
 		l.Memory += c.Resources.Limits.Memory
+		if c.HandOver != nil {
+			l.Memory += c.Resources.Requests.Memory
+			l.Tasks += tasksEach
+		}
 		unlimited = unlimited || c.Resources.Limits.Memory == 0
 		l.Weight += int(c.Resources.Requests.MilliCPU)
 		l.Tasks += tasksEach
@@ -172,17 +219,23 @@ func limits(components []runner.Component) confine.Limits {
 // host is where the references of one workload lead.
 type host struct {
 	place  supervise.Place
+	files  map[string]runner.File
 	public map[string]bool
 }
 
 func (h host) component(c runner.Component, programs Programs) (supervise.Component, error) {
-	path, build, err := programs(c.Program)
+	program, err := find(programs, c.Program)
 	if err != nil {
-		return supervise.Component{}, fmt.Errorf("find the program %s %s: %w", c.Program.Name, c.Program.Version, err)
+		return supervise.Component{}, err
 	}
 	out := supervise.Component{
-		Name: c.Name, Path: path, Build: build, Env: c.Env, After: c.After, RestartOn: c.RestartOn, Ports: c.Ports,
+		Name: c.Name, Path: program.Path, Build: program.Build, Env: c.Env, After: c.After, RestartOn: c.RestartOn, Ports: c.Ports,
 		Writes: c.Writes, Heavy: c.Heavy, StopGrace: c.StopGrace, Probe: h.probe(c.Probe),
+	}
+	if c.HandOver != nil && program.HandsOver {
+		if err := h.handOver(c, program, &out); err != nil {
+			return supervise.Component{}, err
+		}
 	}
 	for _, a := range c.Args {
 		arg, err := runner.Expand(a, h.resolve)
@@ -198,10 +251,14 @@ func (h host) probe(p *runner.Probe) *supervise.Probe {
 	if p == nil {
 		return nil
 	}
-	out := &supervise.Probe{URL: "http://" + h.local(p.Port).String() + p.Path}
+	return h.probeAt(p, h.local(p.Port))
+}
+
+func (h host) probeAt(p *runner.Probe, at netip.AddrPort) *supervise.Probe {
+	out := &supervise.Probe{URL: "http://" + at.String() + p.Path}
 	if p.TLS != nil {
 		out = &supervise.Probe{
-			URL: "https://" + h.local(p.Port).String() + p.Path, CAFile: p.TLS.CA, CertFile: p.TLS.Cert, KeyFile: p.TLS.Key,
+			URL: "https://" + at.String() + p.Path, CAFile: p.TLS.CA, CertFile: p.TLS.Cert, KeyFile: p.TLS.Key,
 		}
 	}
 	return out

@@ -27,11 +27,11 @@ func TestContract(t *testing.T) {
 }
 
 // programs knows the program of the suite.
-func programs(p runner.Program) (path, build string, err error) {
+func programs(p runner.Program) (process.Program, error) {
 	if p != runnertest.Program {
-		return "", "", errors.New("unknown program")
+		return process.Program{}, errors.New("unknown program")
 	}
-	return programtest.Path(), "", nil
+	return process.Program{Path: programtest.Path(), HandsOver: true}, nil
 }
 
 // opened counts the supervisors of this test process.
@@ -123,5 +123,49 @@ func TestPrivileges(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestHandOver: what can be replaced while it runs has an address of its own, which another identity does not share.
+func TestHandOver(t *testing.T) {
+	w := runner.Workload{
+		Ports: []runner.Port{{Name: "api", Public: true}},
+		Components: []runner.Component{{
+			Name: "c", Program: runnertest.Program, Args: []string{"--port=" + runner.PortRef("api")}, Ports: []string{"api"},
+			Probe: &runner.Probe{Port: "api", Path: "/readyz"},
+			HandOver: &runner.HandOver{
+				Port: "api", Within: time.Minute, Args: []string{"--folder=" + runner.HandoverRef("api"), "--own=" + runner.OwnRef("api")},
+			},
+		}},
+	}
+	at := supervise.Place{Dir: "/run/a", Addr: netip.MustParseAddr("192.0.2.7"), Port: map[string]int{"api": 6443}}
+	describe := func(hands bool) supervise.Component {
+		t.Helper()
+		got, err := process.Describe(w, at, func(runner.Program) (process.Program, error) {
+			return process.Program{Path: "/bin/c", HandsOver: hands}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Components[0]
+	}
+	own := describe(true).Ports[1]
+	at.Port[own] = 7000
+	want := supervise.Component{
+		Name: "c", Path: "/bin/c", Args: []string{"--folder=handover", "--own=127.0.0.1:7000", "--port=6443"}, Ports: []string{"api", own},
+		Writes: []string{"handover"}, Probe: &supervise.Probe{URL: "http://127.0.0.1:7000/readyz"}, HandsOver: time.Minute, Hands: "192.0.2.7:6443",
+	}
+	if diff := cmp.Diff(want, describe(true)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want = supervise.Component{
+		Name: "c", Path: "/bin/c", Args: []string{"--port=6443"}, Ports: []string{"api"}, Probe: &supervise.Probe{URL: "http://192.0.2.7:6443/readyz"},
+	}
+	if diff := cmp.Diff(want, describe(false)); diff != "" {
+		t.Errorf("of a program that cannot (-want +got):\n%s", diff)
+	}
+	w.Components[0].Args[0] += "0"
+	if next := describe(true).Ports[1]; next == own {
+		t.Errorf("another identity has the same port %s", own)
 	}
 }

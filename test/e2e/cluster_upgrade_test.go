@@ -1,0 +1,114 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestClusterUpgrade brings a cluster with two nodes and an application to the next minor, under clients of its API server: none of their
+// requests fails, no write is lost, no change is missing in what they watch; the nodes are replaced within the application's budget.
+func TestClusterUpgrade(t *testing.T) {
+	needRoot(t)
+	parallel(t, 4*time.Minute)
+	i := started(t)
+	i.ok("cluster", "create", "demo", "--version", programs.before, "--nodes", "2", "--wait", "--timeout", patience.String())
+	w := i.workers("demo")
+	w.apply("upgraded.yaml")
+	w.kube("rollout", "status", "deployment/shop", "--timeout=6m")
+	if got := w.versions(); !slices.Equal(got, []string{programs.before, programs.before}) {
+		t.Fatalf("the kubelets are %v, want two of %s", got, programs.before)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	s := &soak{installation: i, t: t}
+	through := i.tenant("default", "demo")
+	s.load(ctx, "by the gateway", through)
+	s.load(ctx, "directly", i.direct(through, "demo"))
+	for _, l := range s.loads {
+		l.goesOn(t, 10)
+	}
+	budget := make(chan error, 1)
+	go func() { budget <- w.available(ctx, "shop") }()
+
+	i.ok("cluster", "update", "demo", "--spec", fmt.Sprintf(`{"version":%q}`, programs.version))
+	eventually(t, "the control plane has the new version", func(context.Context) error {
+		got := i.kubectl(i.adminKubeconfig(), "", "get", "cluster", "demo", "-o", `jsonpath={.status.version}`)
+		if got != programs.version {
+			return errors.New("it is " + got)
+		}
+		return nil
+	})
+	eventually(t, "both nodes have the new version", func(context.Context) error {
+		if got := w.versions(); !slices.Equal(got, []string{programs.version, programs.version}) {
+			return fmt.Errorf("the kubelets are %v", got)
+		}
+		return nil
+	})
+	for _, l := range s.loads {
+		l.goesOn(t, 10)
+	}
+	end()
+	if err := <-budget; err != nil {
+		t.Errorf("the application: %v", err)
+	}
+	for _, l := range s.loads {
+		l.done.Wait()
+		l.flawless(t)
+	}
+	w.kube("rollout", "status", "deployment/shop", "--timeout=6m")
+	if got := w.kube("get", "secret", "kept", "-o", "jsonpath={.data.marker}"); got != "cGxhbnRlZA==" {
+		t.Errorf("the Secret holds %q", got)
+	}
+}
+
+// flawless: nothing that this load did has failed, or taken seconds. On a host that is busy with other tests an answer may be late.
+func (l *load) flawless(t *testing.T) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o := l.outages[l.fault]
+	t.Logf("%s: %d reads, %d writes, longest without an answer %s, %d watches began anew", l.name, l.reads, l.acknowledged, o.longest, o.cut)
+	if o.failed > o.slow || l.refused > 0 {
+		t.Errorf("%s: %d of %d reads failed, %d of them too late, and %d writes: %v", l.name, o.failed, l.reads, o.slow, l.refused, errors.Join(o.why, l.whyRefused))
+	}
+	if len(l.lost)+len(l.missed)+l.relists > 0 {
+		t.Errorf("%s: lost %v, missed %v, lists begun anew: %d", l.name, l.lost, l.missed, l.relists)
+	}
+}
+
+// versions are those of the kubelets of the nodes that are ready.
+func (w *workers) versions() []string {
+	w.t.Helper()
+	var out []string
+	for line := range strings.Lines(w.kube("get", "nodes", "-o", `jsonpath={range .items[*]}{.status.nodeInfo.kubeletVersion} {.status.conditions[?(@.type=="Ready")].status} {.spec.unschedulable}{"\n"}{end}`)) {
+		if version, state, _ := strings.Cut(strings.TrimSpace(line), " "); state == "True" {
+			out = append(out, version)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// available is an error when a Deployment has, at any time until ctx ends, no replica that is available.
+func (w *workers) available(ctx context.Context, deployment string) error {
+	tick := time.NewTicker(5 * beat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		r := w.tryKubectl(w.config, "", "get", "deployment", deployment, "-o", "jsonpath={.status.availableReplicas}")
+		if ctx.Err() == nil && (r.code != 0 || r.stdout == "" || r.stdout == "0") {
+			return fmt.Errorf("%q of its replicas are available: %s", r.stdout, r.stderr)
+		}
+	}
+}
