@@ -106,7 +106,9 @@ check: packages lint ## Check form and run the tests that start no cluster, in m
 	@# What vet finds, lint has found before. Linking takes half the time without what debuggers need.
 	$(call SECONDS_OF,go test -trimpath -short -vet=off -ldflags "-s -w" -shuffle=on -p 3 ./...,tests that start no cluster)
 
+# An end-to-end test upgrades from the minor before the newest.
 .PHONY: test
+test: VERSIONS = $(shell sed -n 's/^\tk8s.io\/kubernetes //p' kubernetes/v1.*/go.mod | sort -V | tail -n 2)
 test: packages lint kubernetes conformance-tests test-node test-portal $(TOOLS)/helm ## Check form and run all tests
 	@./hack/packages chromium
 	@echo "Testing"

@@ -101,6 +101,8 @@ const importTable = `
 	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
 	# those, so that a new one changes no reconciler.
 	MECHANISMS, clusters/archive < clusters/backup;
+	# An upgrade looks into its cluster before it changes it, as others do that look into clusters.
+	MECHANISMS, clusters/listing < clusters/upgrade;
 	MECHANISMS, clusters/provision < clusters/cluster, hosting/controlplane, workers/nodepool, workers/machinecontroller;
 	MECHANISMS, platform/admission < tenancy/organization;
 	MECHANISMS, tenancy/access/oidc < tenancy/identityprovider;
@@ -134,7 +136,7 @@ const importTable = `
 	server/site, server/kubeapi, server/clusterapi, server/objects, server/catalogue, server/fleet, server/secrets, server/agents, server/auditlog, server/pages, server/portal, web < server;
 
 	# The one place that wires, and the command line above it.
-	clusters/backup, clusters/cluster, clusters/provision/all, clusters/collector, clusters/simulator, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
+	clusters/backup, clusters/upgrade, clusters/cluster, clusters/provision/all, clusters/collector, clusters/simulator, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
 
 	# The command line. What commands share knows no kind of object; commands meet in the root command alone.
@@ -146,7 +148,7 @@ const importTable = `
 	cli/kinds, platform/kube < cli/clusteraccess;
 	cli/progress < cli/verbs;
 	cli/verbs, cli/describe, cli/clusteraccess < COMMANDS;
-	COMMANDS < cli/client/activity, cli/client/addon, cli/client/audit, cli/client/backup, cli/client/inventory, cli/client/organization, cli/client/provisioner, cli/client/release;
+	COMMANDS < cli/client/activity, cli/client/addon, cli/client/audit, cli/client/backup, cli/client/inventory, cli/client/organization, cli/client/provisioner, cli/client/release, cli/client/upgrade;
 	COMMANDS, tenancy/access/token < cli/client/access;
 	COMMANDS, hosting/pki, clusters/manifests < cli/client/cluster;
 	COMMANDS, workers/machine < cli/client/nodes;
@@ -157,7 +159,7 @@ const importTable = `
 	cli/here, cli/daemon, cli/demo, cli/command, cli/clusteraccess, engine/standalone, platform/logfile, platform/redact < cli/host;
 	cli/here, cli/daemon, cli/command, cli/progress, workers/join < cli/node;
 	cli/client/access, cli/client/activity, cli/client/addon, cli/client/audit, cli/client/backup, cli/client/cluster, cli/client/inventory, cli/client/nodes, cli/client/organization,
-	cli/client/provisioner, cli/client/release, cli/host, cli/node < cli < cmd/kqueen;
+	cli/client/provisioner, cli/client/release, cli/client/upgrade, cli/host, cli/node < cli < cmd/kqueen;
 
 	# Programs for developers.
 	PLAIN < docs/generate;

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strconv"
 	"time"
 
 	"kqueen.io/kqueen/api/rest"
@@ -107,6 +108,13 @@ func (c *Client) GetClusterTopology(ctx context.Context, organization, cluster s
 		query["namespace"] = namespaces
 	}
 	return called[rest.ClusterTopology](ctx, c, "getClusterTopology", query, nil, organization, cluster)
+}
+
+// GetClusterUpgradePlan returns what an upgrade of a cluster to a version would be, and what stands against it (operation
+// getClusterUpgradePlan). The cluster is asked for it: an answer takes up to half a minute. Nothing is changed.
+func (c *Client) GetClusterUpgradePlan(ctx context.Context, organization, cluster, version string, backup bool) (*rest.UpgradePlan, error) {
+	query := url.Values{"version": {version}, "backup": {strconv.FormatBool(backup)}}
+	return called[rest.UpgradePlan](ctx, c, "getClusterUpgradePlan", query, nil, organization, cluster)
 }
 
 // GetClusterUsage returns what the nodes of a cluster have, what pods ask of them, and what is used where that is measured, as it is now

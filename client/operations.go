@@ -73,6 +73,7 @@ var operations = map[string]Operation{
 	"listInventoryFindings":        {Method: http.MethodGet, Path: "/inventory/findings"},
 	"listInventoryClusters":        {Method: http.MethodGet, Path: "/inventory/clusters"},
 	"getClusterTopology":           {Method: http.MethodGet, Path: "/organizations/{organization}/clusters/{cluster}/topology"},
+	"getClusterUpgradePlan":        {Method: http.MethodGet, Path: "/organizations/{organization}/clusters/{cluster}/upgrade-plan"},
 	"getClusterUsage":              {Method: http.MethodGet, Path: "/organizations/{organization}/clusters/{cluster}/usage"},
 	"verifyAudit":                  {Method: http.MethodPost, Path: "/audit/verification"},
 	"setIdentityProviderSecret":    {Method: http.MethodPut, Path: "/identityproviders/{identityProvider}/secret"},

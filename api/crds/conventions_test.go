@@ -45,6 +45,7 @@ var counted = map[string]string{
 	"added":              "objects of a cluster",
 	"changed":            "objects of a cluster",
 	"removed":            "objects of a cluster",
+	"omittedFindings":    "findings of an upgrade",
 }
 
 // noNames are fields that are called as a kind and do not name one of its objects.

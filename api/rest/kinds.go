@@ -62,6 +62,7 @@ func Kinds() []Kind {
 		{"BackupStore", "backupstores", ScopeInstallation, all, "Where backups are kept."},
 		{"Backup", "backups", ScopeOrganization, []Verb{VerbCreate, VerbDelete}, "The state of a cluster's Kubernetes API at one moment."},
 		{"Restore", "restores", ScopeOrganization, []Verb{VerbCreate, VerbDelete}, "Brings a cluster back to the state of a backup."},
+		{"Upgrade", "upgrades", ScopeOrganization, all, "Brings a cluster to another version of Kubernetes, step by step."},
 		{"ControlPlane", "controlplanes", ScopeOrganization, nil, "What KQueen runs of a cluster that it hosts."},
 	}
 }

@@ -37,6 +37,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&BackupStore{}, &BackupStoreList{},
 		&Backup{}, &BackupList{},
 		&Restore{}, &RestoreList{},
+		&Upgrade{}, &UpgradeList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

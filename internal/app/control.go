@@ -34,6 +34,7 @@ import (
 	"kqueen.io/kqueen/internal/clusters/provision/all"
 	"kqueen.io/kqueen/internal/clusters/provision/hosted"
 	"kqueen.io/kqueen/internal/clusters/provision/imported"
+	"kqueen.io/kqueen/internal/clusters/upgrade"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/hosting/gateway"
@@ -284,6 +285,9 @@ func (a *App) addReconcilers(
 		return nil, err
 	}
 	if err := backup.Setup(ctx, mgr, backups(stores)); err != nil {
+		return nil, err
+	}
+	if err := upgrade.Setup(mgr, upgrades(a.connections.Load(), d.inventory)); err != nil {
 		return nil, err
 	}
 	front := a.routes(mgr.GetClient())

@@ -47,7 +47,8 @@ func commandOf() map[string]string {
 		"listInventoryBinaries": "inventory binaries", "listInventoryNodes": "inventory nodes", "listInventoryWorkloads": "inventory workloads",
 		"listInventoryCertificates": "inventory certificates", "listInventoryFindings": "inventory findings", "listInventoryClusters": "inventory clusters",
 		"getClusterTopology": "inventory topology", "getClusterUsage": "inventory usage",
-		"listAddons": "addon list", "listClusterAddons": "cluster addon list",
+		"getClusterUpgradePlan": "cluster upgrade",
+		"listAddons":            "addon list", "listClusterAddons": "cluster addon list",
 
 		"issueCredential": "cluster credential", "issueKubeconfig": "cluster kubeconfig", "breakGlass": "cluster kubeconfig",
 		"summarizeClusters": "cluster summary",
@@ -65,7 +66,7 @@ func commandOf() map[string]string {
 	for kind, command := range map[string]string{
 		"Organization": "organization", "Release": "release", "Provisioner": "provisioner", "Cluster": "cluster", "NodePool": "nodepool",
 		"Machine": "node", "ControlPlane": "controlplane", "IdentityProvider": "identityprovider",
-		"BackupStore": "backupstore", "Backup": "backup", "Restore": "restore",
+		"BackupStore": "backupstore", "Backup": "backup", "Restore": "restore", "Upgrade": "upgrade",
 	} {
 		all["list"+kind+"s"], all["get"+kind] = command+" list", command+" get"
 		if kind != "Organization" && kind != "Release" && kind != "IdentityProvider" && kind != "BackupStore" {
@@ -83,6 +84,7 @@ func commandOf() map[string]string {
 		command := strings.ToLower(kind)
 		all["create"+kind], all["delete"+kind] = command+" create", command+" delete"
 	}
+	all["createUpgrade"], all["updateUpgrade"], all["replaceUpgrade"], all["deleteUpgrade"] = "cluster upgrade", "upgrade update", "upgrade update", "upgrade delete"
 	all["updateMachine"], all["replaceMachine"], all["deleteMachine"] = "node update", "node update", "node replace"
 	return all
 }

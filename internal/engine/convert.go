@@ -154,7 +154,7 @@ func dryRun(trial bool) []string {
 func converted(subresource string) []string {
 	resources := []string{
 		"backups", "backupstores", "clusters", "controlplanes", "datastores", "identityproviders", "machines", "nodepools", "organizations", "provisioners", "releases",
-		"restores",
+		"restores", "upgrades",
 	}
 	for i := range resources {
 		resources[i] += subresource

@@ -18,6 +18,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/listing"
 	"kqueen.io/kqueen/internal/clusters/simulator"
+	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/server/fleet"
 )
 
@@ -191,5 +192,40 @@ func TestQuestionsAtOnce(t *testing.T) {
 	h.asked.set(nil, nil)
 	if a := h.do(t.Context(), t, "owner", "GET", "/api/v1/organizations/blue/clusters/thing/topology", ""); a.status != http.StatusOK {
 		t.Errorf("the places are not given back: %d %s", a.status, a.body)
+	}
+}
+
+// rehearsed is what an upgrade of any cluster would be.
+func rehearsed(_ context.Context, u *v1alpha1.Upgrade) (*v1alpha1.UpgradeStatus, error) {
+	if u.Spec.Version == "v1.1.0" {
+		return nil, invalid.New("spec.version", "v1.1.0 is older")
+	}
+	return &v1alpha1.UpgradeStatus{
+		FromVersion: "v1.36.3",
+		Steps: []v1alpha1.UpgradeStep{
+			{Name: "Backup", Kind: v1alpha1.StepBackup, State: v1alpha1.StepSkipped, Message: "spec.backup is false"},
+			{Name: "Node pool p", Kind: v1alpha1.StepNodePool, State: v1alpha1.StepPending, Object: "p", Version: u.Spec.Version, Why: "it follows", LastSeconds: 7},
+		},
+		Findings: []v1alpha1.UpgradeFinding{{Check: v1alpha1.CheckNodesReady, Severity: v1alpha1.SeverityBlocks, Object: "Node n", Message: "the node is not ready"}},
+	}, nil
+}
+
+// TestUpgradePlan: what would be is answered, and a version that cannot be is refused with its reason.
+func TestUpgradePlan(t *testing.T) {
+	h := newFixture(t)
+	things(t, h)
+	path := "/api/v1/organizations/blue/clusters/thing/upgrade-plan"
+	for query, want := range map[string]string{
+		"":                                "is missing",
+		"?version=v1.1.0":                 "v1.1.0 is older",
+		"?version=v1.37.2":                `"fromVersion":"v1.36.3","version":"v1.37.2"`,
+		"?version=v1.37.2&backup=false":   `"skipped":"spec.backup is false"`,
+		"?version=latest":                 "version",
+		"?version=v1.37.2&backup=perhaps": "backup",
+	} {
+		a := h.do(t.Context(), t, "viewer", http.MethodGet, path+query, "")
+		if !strings.Contains(string(a.body), want) {
+			t.Errorf("%q is answered %s, want %q in it", query, a.body, want)
+		}
 	}
 }

@@ -24,6 +24,8 @@ func ClusterOf(object client.Object) string {
 		return o.Spec.ClusterName
 	case *v1alpha1.Restore:
 		return o.Status.ClusterName
+	case *v1alpha1.Upgrade:
+		return o.Spec.ClusterName
 	}
 	return object.GetName()
 }

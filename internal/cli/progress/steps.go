@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -41,6 +42,8 @@ func stepsOf(o kinds.Conditioned) []Step {
 	switch o := o.(type) {
 	case *v1alpha1.Cluster:
 		steps = clusterSteps(o)
+	case *v1alpha1.Upgrade:
+		steps = upgradeSteps(o)
 	case *v1alpha1.NodePool:
 		steps = []Step{conditionStep(o, v1alpha1.ConditionClusterReady), nodesStep(o)}
 	}
@@ -65,6 +68,27 @@ func clusterSteps(c *v1alpha1.Cluster) []Step {
 		next := Step{Name: console.CleanLine(s.Name), Message: console.CleanLine(s.Message)}
 		if s.Done {
 			next = Step{Name: console.CleanLine(s.Name), State: StepDone}
+		}
+		steps = append(steps, next)
+	}
+	return steps
+}
+
+// upgradeSteps are those of the upgrade itself, once they are planned. One that is not done says what it waits for, and how long it took in
+// the upgrade before.
+func upgradeSteps(u *v1alpha1.Upgrade) []Step {
+	if len(u.Status.Steps) == 0 {
+		return []Step{conditionStep(u, v1alpha1.ConditionPlanned)}
+	}
+	steps := make([]Step, 0, len(u.Status.Steps))
+	for i := range u.Status.Steps {
+		s := &u.Status.Steps[i]
+		next := Step{Name: console.CleanLine(s.Name), Message: console.CleanLine(s.Message)}
+		switch {
+		case s.Ended():
+			next.State, next.Message = StepDone, ""
+		case s.LastSeconds > 0:
+			next.Message = strings.TrimSpace(fmt.Sprintf("%s (last time %d s)", next.Message, s.LastSeconds))
 		}
 		steps = append(steps, next)
 	}

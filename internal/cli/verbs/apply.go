@@ -68,11 +68,11 @@ scale", is a conflict: remove it from the file, or take it over with
 	a.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&a.dryRun, "dry-run", dryRunNone, "check and print, but change nothing: none, client, server; without a value, server")
-	flags.Lookup("dry-run").NoOptDefVal = dryRunServer
+	flags.Lookup("dry-run").NoOptDefVal = DryRunServer
 	flags.BoolVar(&a.wait, "wait", false, "wait until all objects are ready")
 	command.RegisterTimeout(cmd, &a.timeout)
 	command.RegisterOutput(cmd, &a.format, "", []string{"name", "json", "yaml"})
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", command.OneOf(dryRunNone, DryRunClient, dryRunServer))
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", command.OneOf(dryRunNone, DryRunClient, DryRunServer))
 	return cmd
 }
 
@@ -93,7 +93,7 @@ func (a *applying) check(cmd *cobra.Command) error {
 		return exit.UsageError(cmd, "name a file or a folder with --filename")
 	case a.manager == "":
 		return exit.UsageError(cmd, "--field-manager: is empty")
-	case a.dryRun != "" && !slices.Contains([]string{dryRunNone, DryRunClient, dryRunServer}, a.dryRun):
+	case a.dryRun != "" && !slices.Contains([]string{dryRunNone, DryRunClient, DryRunServer}, a.dryRun):
 		return exit.UsageError(cmd, "--dry-run: %q has to be none, client or server", a.dryRun)
 	case a.wait && a.dryRun != dryRunNone:
 		return exit.UsageError(cmd, "--wait cannot be used with --dry-run=%s, which creates nothing to wait for", a.dryRun)
@@ -127,14 +127,14 @@ func (a *applying) run(ctx context.Context) error {
 	}
 	applied := make([]client.Object, 0, len(all))
 	for i, m := range all {
-		before, after, err := a.apply(ctx, c, m, a.dryRun == dryRunServer)
+		before, after, err := a.apply(ctx, c, m, a.dryRun == DryRunServer)
 		if err != nil {
 			for _, left := range all[i+1:] {
 				a.env.Say("not applied: %s", left)
 			}
 			return err
 		}
-		a.env.Say("%s %s", m, became(before, after, a.dryRun == dryRunServer))
+		a.env.Say("%s %s", m, became(before, after, a.dryRun == DryRunServer))
 		applied = append(applied, after)
 		if err := a.settle(ctx, c, m, before, all[i+1:], begun); err != nil {
 			return err

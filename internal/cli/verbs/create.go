@@ -22,7 +22,7 @@ import (
 const (
 	dryRunNone   = "none"
 	DryRunClient = "client"
-	dryRunServer = "server"
+	DryRunServer = "server"
 )
 
 // Creation is one run of a create command, of any kind. What is created comes from the kind's own flags or
@@ -50,8 +50,11 @@ func (c *Creation) Register(cmd *cobra.Command) {
 	flags.BoolVar(&c.wait, "wait", false, "wait until the "+c.Kind.Singular+" is ready")
 	command.RegisterTimeout(cmd, &c.timeout)
 	command.RegisterOutput(cmd, &c.format, "", []string{"name", "json", "yaml"})
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", command.OneOf(dryRunNone, DryRunClient, dryRunServer))
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", command.OneOf(dryRunNone, DryRunClient, DryRunServer))
 }
+
+// Format is the value of --output; empty for what users read.
+func (c *Creation) Format() string { return c.format }
 
 // Check refuses command lines that contradict themselves.
 func (c *Creation) Check(cmd *cobra.Command, args []string) error {
@@ -63,7 +66,7 @@ func (c *Creation) Check(cmd *cobra.Command, args []string) error {
 			return exit.UsageError(cmd, "--%s cannot be used with --filename; write it into the file", flag)
 		}
 	}
-	if !slices.Contains([]string{dryRunNone, DryRunClient, dryRunServer}, c.DryRun) {
+	if !slices.Contains([]string{dryRunNone, DryRunClient, DryRunServer}, c.DryRun) {
 		return exit.UsageError(cmd, "--dry-run: %q has to be none, client or server", c.DryRun)
 	}
 	if c.wait && c.DryRun != dryRunNone {
@@ -168,7 +171,7 @@ func (c *Creation) createAll(ctx context.Context, connected *objects.Client, wan
 		}
 	}
 	for i, object := range wanted {
-		if err := c.create(ctx, connected, object, c.DryRun == dryRunServer); err != nil {
+		if err := c.create(ctx, connected, object, c.DryRun == DryRunServer); err != nil {
 			return wanted[:i], err
 		}
 	}
@@ -234,6 +237,8 @@ func gist(object client.Object) string {
 		return " of cluster " + o.Spec.ClusterName
 	case *v1alpha1.Restore:
 		return " from backup " + o.Spec.BackupName
+	case *v1alpha1.Upgrade:
+		return " of cluster " + o.Spec.ClusterName + " to " + o.Spec.Version
 	}
 	return ""
 }
@@ -297,6 +302,8 @@ func nextFor(e *connection.Env, object client.Object) string {
 		return e.Command("restore create NAME --compare-only --backup " + o.Name)
 	case *v1alpha1.Restore:
 		return e.Command("restore describe " + o.Name)
+	case *v1alpha1.Upgrade:
+		return e.Command("upgrade describe " + o.Name)
 	}
 	return e.Command("cluster connect " + kinds.ClusterOf(object))
 }

@@ -144,6 +144,8 @@ func decodeObject(n *kinds.Kind, data []byte, kind metav1.TypeMeta) (client.Obje
 		o.Status = v1alpha1.BackupStatus{}
 	case *v1alpha1.Restore:
 		o.Status = v1alpha1.RestoreStatus{}
+	case *v1alpha1.Upgrade:
+		o.Status = v1alpha1.UpgradeStatus{}
 	}
 	return object, nil
 }

@@ -82,7 +82,12 @@ func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
 		return t.check(ctx, nil)
 	}
 	before := t.want
-	before.Version, before.Network, before.PodSecurity, before.ClusterParameters = old.Spec.Version, old.Spec.Network, old.Spec.PodSecurity, rawOf(old.Spec.Parameters)
+	// What the cluster runs it may go on to run: an upgrade that has not come true is taken back so.
+	from := old.Spec.Version
+	if c.Spec.Version != "" && c.Spec.Version == old.Status.Version {
+		from = c.Spec.Version
+	}
+	before.Version, before.Network, before.PodSecurity, before.ClusterParameters = from, old.Spec.Network, old.Spec.PodSecurity, rawOf(old.Spec.Parameters)
 	return t.check(ctx, &before)
 }
 

@@ -89,6 +89,12 @@ func TestValidator(t *testing.T) {
 		"SkippedMinor":        {"No minor may be skipped.", []change{version("v1.34.7")}, []change{version("v1.36.1")}, "spec.version", []string{"skips a minor version", "v1.35.x", "want v1.35.1"}},
 		"NextMinor":           {"The next minor is taken.", []change{version("v1.35.1")}, []change{version("v1.36.1")}, "", nil},
 		"PatchDowngrade":      {"Not even a patch may be taken back.", []change{version("v1.36.2")}, []change{version("v1.36.1")}, "spec.version", []string{"older", "stay at v1.36.2"}},
+		"BackToWhatRuns": {
+			"An upgrade that has not come true is taken back.", []change{version("v1.36.2"), func(c *v1alpha1.Cluster) { c.Status.Version = "v1.36.1" }}, []change{version("v1.36.1")}, "", nil,
+		},
+		"BackFurther": {
+			"And not to what was before.", []change{version("v1.36.2"), func(c *v1alpha1.Cluster) { c.Status.Version = "v1.36.2" }}, []change{version("v1.36.1")}, "spec.version", []string{"cannot be downgraded"},
+		},
 		"SameVersionUnready":  {"What runs may go on although its release is not ready any more.", []change{version("v1.36.9")}, []change{version("v1.36.9")}, "", nil},
 		"MissingProvisioner":  {"A provisioner that is not there.", nil, []change{provisioner(namespace, "nobody")}, "spec.provisionerRef", []string{`"nobody"`, "kqueen provisioner list"}},
 		"ForeignNamespace":    {"A provisioner of another organization.", nil, []change{provisioner("org-other", "hosted")}, "spec.provisionerRef", []string{`"org-other"`, "kqueen-system"}},

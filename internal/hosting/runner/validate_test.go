@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -67,6 +68,12 @@ func TestValidate(t *testing.T) {
 		"ProbeNoCA":     {"https needs an authority", func(_ *runner.Workload, c *runner.Component) { c.Probe.TLS.CA = "" }, "components[api].probe.tls"},
 		"ProbeHalfPair": {"a certificate needs its key", func(_ *runner.Workload, c *runner.Component) { c.Probe.TLS.Cert = "ca.crt" }, "components[api].probe.tls.cert"},
 		"Resources":     {"no program can take more than its limit", func(_ *runner.Workload, c *runner.Component) { c.Resources.Requests.Memory = 2 }, "components[api].resources.memory"},
+		"OwnElsewhere":  {"only what is handed over has one", func(_ *runner.Workload, c *runner.Component) { c.Args = []string{runner.OwnRef("api")} }, "components[api].args"},
+		"HandOver":      {"two run for a while", func(_ *runner.Workload, c *runner.Component) { c.HandOver = handOver(runner.OwnRef("api")) }, ""},
+		"HandOverAlone": {"two must not run", func(_ *runner.Workload, c *runner.Component) { c.Alone, c.HandOver = true, handOver() }, "components[api].handOver"},
+		"HandOverTime":  {"it would be killed at once", func(_ *runner.Workload, c *runner.Component) { c.HandOver = &runner.HandOver{Port: "api"} }, "components[api].handOver.within"},
+		"HandOverPort":  {"by the probe it is known when another one may take the place", func(_ *runner.Workload, c *runner.Component) { c.HandOver, c.Probe = handOver(), nil }, "components[api].handOver.port"},
+		"HandOverArgs":  {"they tell how it is handed over", func(_ *runner.Workload, c *runner.Component) { c.HandOver = handOver(runner.PortRef("api")) }, "components[api].handOver.args"},
 		"Grace":         {"time does not run backwards", func(_ *runner.Workload, c *runner.Component) { c.StopGrace = -1 }, "components[api].stopGrace"},
 	}
 	for name, tc := range cases {
@@ -85,6 +92,10 @@ func TestValidate(t *testing.T) {
 			}
 		})
 	}
+}
+
+func handOver(args ...string) *runner.HandOver {
+	return &runner.HandOver{Port: "api", Within: time.Minute, Args: args}
 }
 
 func TestExpand(t *testing.T) {

@@ -1,6 +1,7 @@
 // Package fleet answers questions about what runs in all clusters over the REST API: images, containers, versions, nodes,
-// workloads, certificates and findings, now and before. The rows are those of a store, as package inventory keeps them. Two questions
-// are about one cluster, and are asked of it while the caller waits: what belongs to what in it, and what of it is used.
+// workloads, certificates and findings, now and before. The rows are those of a store, as package inventory keeps them. Three questions
+// are about one cluster, and are asked of it while the caller waits: what belongs to what in it, what of it is used, and what its upgrade
+// would be.
 //
 // It hides which clusters a caller may ask about, which the API server of the admin plane says organization by organization, and
 // how rows become pages, CSV and CycloneDX. What runs in clusters is written by their tenants: no text of theirs becomes a formula of a
@@ -56,7 +57,9 @@ type Config struct {
 	Callers client.Client
 	Rights  *rights.Rights
 	Reach   Reach
-	Now     func() time.Time
+	// Rehearse says what an upgrade of a cluster would be.
+	Rehearse Rehearse
+	Now      func() time.Time
 }
 
 type handler struct {
@@ -69,7 +72,7 @@ type handler struct {
 // Register adds the operations to an API.
 func Register(api huma.API, c Config) {
 	h := &handler{store: c.Store, allow: c.Rights.Allows, now: c.Now}
-	(&live{c.Callers, c.Rights, c.Reach, c.Now, share.New(questionsOfAll, questionsOfOne, sureOfOne)}).register(api)
+	(&live{c.Callers, c.Rights, c.Reach, c.Rehearse, c.Now, share.New(questionsOfAll, questionsOfOne, sureOfOne)}).register(api)
 	h.registerImages(api)
 	h.registerBinaries(api)
 	h.registerItems(api)

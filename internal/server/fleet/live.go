@@ -47,6 +47,7 @@ type live struct {
 	callers   client.Client
 	rights    *rights.Rights
 	reach     Reach
+	rehearse  Rehearse
 	now       func() time.Time
 	questions *share.Shares
 }
@@ -56,6 +57,8 @@ func (l *live) register(api huma.API) {
 		"Read what belongs to what in a cluster, as it is now", "Inventory"), l.topology)
 	huma.Register(api, chain.Operation(http.MethodGet, "/organizations/{organization}/clusters/{cluster}/usage", "getClusterUsage",
 		"Read what the nodes of a cluster have, what pods ask of them and what is used, as it is now", "Inventory"), l.usage)
+	huma.Register(api, chain.Operation(http.MethodGet, "/organizations/{organization}/clusters/{cluster}/upgrade-plan", "getClusterUpgradePlan",
+		"Say what an upgrade of a cluster would be and what stands against it; change nothing", "Upgrade"), l.upgradePlan)
 }
 
 // ClusterPath names the cluster that is asked.
@@ -82,10 +85,9 @@ func (l *live) ask(ctx context.Context, in *ClusterPath, objects int) (*liveQues
 	if err := l.rights.Require(ctx, rights.Act{Verb: "list", Resource: role.Inventory, Namespace: cluster.Namespace}); err != nil {
 		return nil, err
 	}
-	leave := l.questions.Take(in.Organization)
-	if leave == nil {
-		busy := problem.New(http.StatusTooManyRequests, rest.CodeTooMany, "too many clusters are being asked; come again in a moment")
-		return nil, huma.ErrorWithHeaders(busy, http.Header{"Retry-After": {"2"}})
+	leave, err := l.turn(in.Organization)
+	if err != nil {
+		return nil, err
 	}
 	reader, err := l.reach(ctx, cluster, listing.Bounds{
 		Call: callWithin, PageItems: 500, PageBytes: 8 << 20, Objects: objects, Connections: 2,
@@ -101,6 +103,15 @@ func (l *live) ask(ctx context.Context, in *ClusterPath, objects int) (*liveQues
 		client: reader, end: func() { reader.Close(); leave() },
 		now: rest.ClusterNow{Organization: in.Organization, Cluster: cluster.Name, ClusterUID: string(cluster.UID), AsOf: l.now().UTC()},
 	}, nil
+}
+
+// turn takes what a question to a cluster of an organization takes.
+func (l *live) turn(organization string) (leave func(), err error) {
+	if leave = l.questions.Take(organization); leave == nil {
+		busy := problem.New(http.StatusTooManyRequests, rest.CodeTooMany, "too many clusters are being asked; come again in a moment")
+		return nil, huma.ErrorWithHeaders(busy, http.Header{"Retry-After": {"2"}})
+	}
+	return leave, nil
 }
 
 // unanswered is the answer for a cluster that gave none. It says why: that is what callers of the inventory see of it, too.

@@ -31,6 +31,7 @@ func kinds() []kind {
 		"BackupStore":      typed[v1alpha1.BackupStore, v1alpha1.BackupStoreList](),
 		"Backup":           typed[v1alpha1.Backup, v1alpha1.BackupList](),
 		"Restore":          typed[v1alpha1.Restore, v1alpha1.RestoreList](),
+		"Upgrade":          typed[v1alpha1.Upgrade, v1alpha1.UpgradeList](),
 		"ControlPlane":     typed[v1alpha1.ControlPlane, v1alpha1.ControlPlaneList](),
 	}
 	var all []kind

@@ -73,7 +73,9 @@ func (r *reconciler) decideAgain(ctx context.Context, p *v1alpha1.NodePool) (dec
 	if client.IgnoreNotFound(err) != nil {
 		return decision{}, fmt.Errorf("read the pool again: %w", err)
 	}
-	if fresh.UID != p.UID || fresh.Generation != p.Generation || !fresh.DeletionTimestamp.IsZero() {
+	// That a pool is held back is no generation of its own.
+	held := fresh.Annotations[v1alpha1.AnnotationUpgradeHolds] == p.Annotations[v1alpha1.AnnotationUpgradeHolds]
+	if fresh.UID != p.UID || fresh.Generation != p.Generation || !held || !fresh.DeletionTimestamp.IsZero() {
 		return decision{}, &movedError{"the pool"}
 	}
 	return r.decide(ctx, p, r.Reader)

@@ -95,10 +95,7 @@ func (r *reconciler) abandon(ctx context.Context, p *v1alpha1.NodePool, reason, 
 // wishOf says what the machines of a pool shall be like in its cluster.
 func (r *reconciler) wishOf(p *v1alpha1.NodePool, c *v1alpha1.Cluster) wish {
 	p.Spec.Default()
-	w := wish{pool: p, version: p.Spec.Version, since: r.began}
-	if w.version == "" {
-		w.version = c.Status.Version
-	}
+	w := wish{pool: p, version: versionOf(p, c.Status.Version), since: r.began}
 	w.refused = cmp.Or(refusal(fits(c.Status.Version, w.version)), refusal(sound(&p.Spec.Template)))
 	// While the cluster's API server did not answer it could not be seen whether its nodes were ready.
 	provisioned := apimeta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionProvisioned)
@@ -106,6 +103,18 @@ func (r *reconciler) wishOf(p *v1alpha1.NodePool, c *v1alpha1.Cluster) wish {
 		w.since = provisioned.LastTransitionTime.Time
 	}
 	return w
+}
+
+// versionOf is the version that the machines of a pool shall have: its own, or that of the cluster. A pool that is held back, because in an
+// upgrade of the cluster it is not its turn yet, keeps the version that it is held at while nodes of it may be there. It is pure.
+func versionOf(p *v1alpha1.NodePool, cluster string) string {
+	if p.Spec.Version != "" {
+		return p.Spec.Version
+	}
+	if held := p.Annotations[v1alpha1.AnnotationUpgradeHolds]; held != "" && fits(cluster, held) == nil {
+		return held
+	}
+	return cluster
 }
 
 func refusal(err error) string {

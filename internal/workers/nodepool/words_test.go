@@ -198,3 +198,25 @@ func says(why string) change {
 		m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Message: why})
 	}
 }
+
+// TestVersionOf: a pool that is held back keeps its version while that fits its cluster; one of its own counts before that.
+func TestVersionOf(t *testing.T) {
+	for name, c := range map[string]struct{ own, held, cluster, want string }{
+		"Follows":  {"", "", "v1.37.2", "v1.37.2"},
+		"Own":      {"v1.35.1", "v1.36.3", "v1.37.2", "v1.35.1"},
+		"Held":     {"", "v1.36.3", "v1.37.2", "v1.36.3"},
+		"TooOld":   {"", "v1.30.1", "v1.37.2", "v1.37.2"},
+		"TooNew":   {"", "v1.38.0", "v1.37.2", "v1.37.2"},
+		"Nonsense": {"", "old", "v1.37.2", "v1.37.2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &v1alpha1.NodePool{Spec: v1alpha1.NodePoolSpec{Version: c.own}}
+			if c.held != "" {
+				p.Annotations = map[string]string{v1alpha1.AnnotationUpgradeHolds: c.held}
+			}
+			if got := versionOf(p, c.cluster); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,158 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/rest"
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
+	"kqueen.io/kqueen/internal/cli/verbs"
+)
+
+// NewClusterCommand returns `cluster upgrade`.
+func NewClusterCommand(e *connection.Env) *cobra.Command {
+	c := &verbs.Creation{Env: e, Kind: kinds.Upgrade}
+	u, without := &v1alpha1.Upgrade{}, false
+	c.FromFlags = func(ctx context.Context, connected *objects.Client, _ error, name string) ([]client.Object, error) {
+		// By the cluster and the version, so that the same command twice is one upgrade.
+		u.ObjectMeta = metav1.ObjectMeta{Name: name + "-" + u.Spec.Version}
+		u.Spec.ClusterName, u.Spec.Backup = name, ptr.To(!without)
+		if c.DryRun == verbs.DryRunClient {
+			return []client.Object{u}, nil
+		}
+		_, err := kinds.Find(ctx, e, connected, kinds.Cluster, name)
+		if objects.IsForbidden(err) { // the server judges the rest
+			err = nil
+		}
+		return []client.Object{u}, err
+	}
+	cmd := &cobra.Command{
+		Use:   "upgrade [NAME]",
+		Short: "Upgrade a cluster to another version of Kubernetes, step by step",
+		Long: `Upgrade a cluster whose control plane KQueen hosts. An Upgrade named NAME-VERSION looks
+for what stands against it, backs the cluster up, brings the control plane to the
+version, minor by minor, and replaces the nodes, pool by pool.
+
+With --dry-run the steps are shown, and what stands against them; nothing is created.
+An upgrade that is blocked looks again every minute, and goes on when it is mended.
+It is paused, resumed and ended with "kqueen upgrade".`,
+		Example: `  kqueen cluster upgrade demo --to v1.37.2 --dry-run
+  kqueen cluster upgrade demo --to v1.37.2 --wait
+  kqueen cluster upgrade demo --to v1.37.2 --no-backup --ignore DisruptionBudgets
+  kqueen cluster upgrade demo --to v1.37.2 --dry-run -o json | jq '.findings[]'`,
+		Args:              command.Names(0, 1),
+		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.File == "" && len(args) == 0 {
+				return exit.UsageError(cmd, "give the NAME of the cluster, or a file with --filename")
+			}
+			if err := c.Check(cmd, args); err != nil {
+				return err
+			}
+			if c.File == "" && u.Spec.Version == "" {
+				return exit.UsageError(cmd, "say with --to which version; see them with: kqueen release list")
+			}
+			if c.DryRun == verbs.DryRunServer && c.File == "" {
+				return showPlan(cmd, c, args[0], u.Spec.Version, !without)
+			}
+			return c.Run(cmd.Context(), args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&u.Spec.Version, "to", "", "version of Kubernetes, such as v1.37.2; it may be several minors ahead")
+	flags.BoolVar(&without, "no-backup", false, "do not back the cluster up first")
+	flags.StringSliceVar(&u.Spec.Ignore, "ignore", nil, "check whose findings do not block; may be repeated")
+	flags.BoolVar(&u.Spec.Paused, "paused", false, "begin no step until it is resumed")
+	_ = cmd.RegisterFlagCompletionFunc("to", kinds.CompleteNames(e, kinds.Release, -1))
+	_ = cmd.RegisterFlagCompletionFunc("ignore", command.OneOf(checks()...))
+	c.Excludes = []string{"to", "no-backup", "ignore", "paused"}
+	c.Register(cmd)
+	flags.Lookup("dry-run").NoOptDefVal = verbs.DryRunServer
+	return cmd
+}
+
+// checks are those whose findings block.
+func checks() []string {
+	return []string{
+		v1alpha1.CheckClusterReady, v1alpha1.CheckClusterReadable, v1alpha1.CheckVersionSkew, v1alpha1.CheckNodesReady, v1alpha1.CheckDeprecatedAPIs,
+		v1alpha1.CheckStoredVersions, v1alpha1.CheckDisruptionBudgets, v1alpha1.CheckAdmissionWebhooks, v1alpha1.CheckConversionWebhooks,
+		v1alpha1.CheckBackupStore,
+	}
+}
+
+// showPlan shows what an upgrade would be.
+func showPlan(cmd *cobra.Command, c *verbs.Creation, cluster, version string, backup bool) error {
+	e := c.Env
+	d, err := e.API()
+	if err != nil {
+		return err
+	}
+	plan, err := d.GetClusterUpgradePlan(cmd.Context(), e.Organization(), cluster, version, backup)
+	if err != nil {
+		return fmt.Errorf("plan the upgrade of cluster %s: %w", cluster, err)
+	}
+	format := c.Format()
+	if format == "" || format == "name" {
+		format = "table"
+	}
+	if err := e.PrintData(format, plan, planRows(plan)); err != nil {
+		return err
+	}
+	if format != "table" {
+		return nil
+	}
+	if len(plan.Steps) == 0 {
+		e.Say("cluster %s has %s already", cluster, version)
+	}
+	for _, f := range plan.Findings {
+		e.Say("%s", findingLine(f))
+	}
+	if plan.OmittedFindings > 0 {
+		e.Say("… and %d more findings", plan.OmittedFindings)
+	}
+	e.Say("nothing was created (dry run)")
+	return nil
+}
+
+// planRows are the steps of a plan. It is pure.
+func planRows(plan *rest.UpgradePlan) [][]string {
+	rows := [][]string{{"STEP", "LAST TIME", "WHY"}}
+	for _, s := range plan.Steps {
+		why := s.Why
+		if s.Skipped != "" {
+			why = "skipped: " + s.Skipped
+		}
+		rows = append(rows, []string{s.Name, lastTime(s.LastSeconds), why})
+	}
+	return rows
+}
+
+func lastTime(seconds int64) string {
+	if seconds == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%ds", seconds)
+}
+
+// findingLine is a finding in one line. It is pure.
+func findingLine(f rest.UpgradePlanFinding) string {
+	line := f.Severity + " " + f.Check + ": "
+	if f.Object != "" {
+		line += f.Object + ": "
+	}
+	line += f.Message
+	if f.Fix != "" {
+		line += " (" + f.Fix + ")"
+	}
+	return line
+}

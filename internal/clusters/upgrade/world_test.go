@@ -1,0 +1,400 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/platform/operator"
+	"kqueen.io/kqueen/internal/platform/operator/operatortest"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
+
+// place is a namespace with a cluster of v1.35.4 that has the node pools a and b, and what the other reconcilers do there.
+type place struct {
+	client    client.WithWatch
+	namespace string
+	seen      Seen
+	unseen    error
+	now       time.Time
+	// slow is how many steps the control plane takes to come up with a version.
+	slow, waited int
+	wrong        []string
+}
+
+func newPlace(t *testing.T, pools ...string) *place {
+	t.Helper()
+	c := controlplanetest.Client(t)
+	p := &place{client: c, namespace: controlplanetest.Namespace(t, c), now: time.Now().Truncate(time.Second)}
+	for _, v := range []string{"v1.35.4", "v1.36.3", "v1.37.2"} {
+		r := &v1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Name: v}, Spec: v1alpha1.ReleaseSpec{Source: v1alpha1.ReleaseSource{Build: &v1alpha1.ReleaseBuild{}}}}
+		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), r)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store := &v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Name: backupStoreName}, Spec: v1alpha1.BackupStoreSpec{Directory: "/backups"}}
+	if err := client.IgnoreAlreadyExists(c.Create(t.Context(), store)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(store), store); err != nil {
+		t.Fatal(err)
+	}
+	setReady(&store.Status.Status, store.Generation)
+	if err := c.Status().Update(t.Context(), store); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		t.Fatal(err)
+	}
+	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "demo"}, Spec: v1alpha1.ClusterSpec{Version: "v1.35.4"}}
+	if err := c.Create(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	plane := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{
+		Namespace: p.namespace, Name: "demo",
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cluster, v1alpha1.GroupVersion.WithKind("Cluster"))},
+	}, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.35.4"}}
+	objects := []client.Object{plane}
+	for _, name := range pools {
+		name, own, _ := strings.Cut(name, "=")
+		objects = append(objects, &v1alpha1.NodePool{
+			ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name}, Spec: v1alpha1.NodePoolSpec{ClusterName: "demo", Replicas: 1, Version: own},
+		})
+	}
+	for _, o := range objects {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 {
+		if _, err := p.step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func setReady(s *v1alpha1.Status, generation int64) {
+	s.ObservedGeneration = generation
+	apimeta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady})
+}
+
+// upgrade creates one.
+func (p *place) upgrade(t *testing.T, name, to string, change func(*v1alpha1.UpgradeSpec)) *v1alpha1.Upgrade {
+	t.Helper()
+	u := &v1alpha1.Upgrade{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name}, Spec: v1alpha1.UpgradeSpec{ClusterName: "demo", Version: to, Backup: ptr.To(true)}}
+	if change != nil {
+		change(&u.Spec)
+	}
+	if err := p.client.Create(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func (p *place) reconciler(inj *operatortest.Injector) reconcile.Reconciler {
+	if inj == nil {
+		inj = &operatortest.Injector{}
+	}
+	c := inj.Client(p.client)
+	return newReconciler(Config{
+		Client: c, Reader: c, Now: func() time.Time { return p.now },
+		Read: func(context.Context, *v1alpha1.Cluster) (Seen, error) {
+			return operatortest.ReadValue(inj, "cluster.Read", func() (Seen, error) { return p.seen, p.unseen })
+		},
+		Called: func(context.Context, *v1alpha1.Cluster) ([]API, error) { return nil, nil },
+	}).operator()
+}
+
+// settle reconciles an upgrade, with all that is around it, until it has ended, or many times.
+func (p *place) settle(t *testing.T, u *v1alpha1.Upgrade) {
+	t.Helper()
+	r := p.reconciler(nil)
+	for range 40 {
+		if _, err := r.Reconcile(t.Context(), requestFor(u)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.client.Get(t.Context(), client.ObjectKeyFromObject(u), u); apierrors.IsNotFound(err) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		operatortest.CheckStatus(t, u)
+		if u.Status.CompletionTime != nil {
+			return
+		}
+	}
+}
+
+func requestFor(o client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}
+}
+
+// step takes the part of the reconcilers of Cluster, ControlPlane, NodePool and Backup.
+func (p *place) step(ctx context.Context) (bool, error) {
+	moved := false
+	for _, part := range []func(context.Context) (bool, error){p.stepCluster, p.stepPlane, p.stepPools, p.stepBackups} {
+		did, err := part(ctx)
+		if err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		moved = moved || did
+	}
+	return moved, nil
+}
+
+func (p *place) both(ctx context.Context) (*v1alpha1.Cluster, *v1alpha1.ControlPlane, error) {
+	cluster, plane := &v1alpha1.Cluster{}, &v1alpha1.ControlPlane{}
+	key := client.ObjectKey{Namespace: p.namespace, Name: "demo"}
+	return cluster, plane, errors.Join(p.client.Get(ctx, key, cluster), p.client.Get(ctx, key, plane))
+}
+
+func (p *place) stepCluster(ctx context.Context) (bool, error) {
+	cluster, plane, err := p.both(ctx)
+	if err != nil {
+		return false, err
+	}
+	moved := false
+	if plane.Spec.Version != cluster.Spec.Version {
+		plane.Spec.Version, moved = cluster.Spec.Version, true
+		if err := p.client.Update(ctx, plane); err != nil {
+			return false, err
+		}
+	}
+	if cluster.Status.ObservedGeneration == cluster.Generation && cluster.Status.Version == plane.Status.Version {
+		return moved, nil
+	}
+	cluster.Status.Version = plane.Status.Version
+	setReady(&cluster.Status.Status, cluster.Generation)
+	return true, p.client.Status().Update(ctx, cluster)
+}
+
+func (p *place) stepPlane(ctx context.Context) (bool, error) {
+	_, plane, err := p.both(ctx)
+	if err != nil {
+		return false, err
+	}
+	if plane.Status.ObservedGeneration == plane.Generation && plane.Status.Version == plane.Spec.Version {
+		return false, nil
+	}
+	if older(plane.Spec.Version, plane.Status.Version) && plane.Status.Version != "" {
+		p.wrong = append(p.wrong, "the control plane was lowered from "+plane.Status.Version+" to "+plane.Spec.Version)
+	}
+	setReady(&plane.Status.Status, plane.Generation)
+	if p.waited++; p.waited > p.slow {
+		plane.Status.Version, p.waited = plane.Spec.Version, 0
+	} else {
+		apimeta.SetStatusCondition(&plane.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonProgressing, Message: "the API server starts"})
+	}
+	return true, p.client.Status().Update(ctx, plane)
+}
+
+// stepPools has the pools replace their nodes, as package nodepool does; more than one at a time is wrong.
+func (p *place) stepPools(ctx context.Context) (bool, error) {
+	cluster, _, err := p.both(ctx)
+	if err != nil {
+		return false, err
+	}
+	pools := &v1alpha1.NodePoolList{}
+	if err := p.client.List(ctx, pools, client.InNamespace(p.namespace)); err != nil {
+		return false, err
+	}
+	var rolling []string
+	for i := range pools.Items {
+		pool := &pools.Items[i]
+		version := pool.Spec.Version
+		if version == "" {
+			version = cluster.Status.Version
+			if holds := pool.Annotations[v1alpha1.AnnotationUpgradeHolds]; holds != "" {
+				version = holds
+			}
+		}
+		rolled, err := p.roll(ctx, pool, version)
+		if err != nil {
+			return false, err
+		}
+		if rolled {
+			rolling = append(rolling, pool.Name+" to "+version)
+		}
+	}
+	first := cluster.Status.Version == "v1.35.4"
+	if len(rolling) > 1 && !first {
+		p.wrong = append(p.wrong, "pools were upgraded at once: "+strings.Join(rolling, ", "))
+	}
+	return len(rolling) > 0, nil
+}
+
+func (p *place) roll(ctx context.Context, pool *v1alpha1.NodePool, version string) (bool, error) {
+	machine := &v1alpha1.Machine{}
+	key := client.ObjectKey{Namespace: p.namespace, Name: pool.Name + "-" + strings.ReplaceAll(version, ".", "-")}
+	err := p.client.Get(ctx, key, machine)
+	if err == nil && pool.Status.ObservedGeneration == pool.Generation || version == "" {
+		return false, nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return false, err
+	}
+	if err != nil {
+		machine = &v1alpha1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(pool, v1alpha1.GroupVersion.WithKind("NodePool"))}},
+			Spec:       v1alpha1.MachineSpec{ClusterName: "demo", Version: version, Provider: "local"},
+		}
+		if err := p.client.Create(ctx, machine); err != nil {
+			return false, err
+		}
+		apimeta.SetStatusCondition(&machine.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionNodeReady, Status: metav1.ConditionTrue, Reason: "Test"})
+		if err := p.client.Status().Update(ctx, machine); err != nil {
+			return false, err
+		}
+	}
+	all := &v1alpha1.MachineList{}
+	if err := p.client.List(ctx, all, client.InNamespace(p.namespace)); err != nil {
+		return false, err
+	}
+	for i := range all.Items {
+		if m := &all.Items[i]; metav1.IsControlledBy(m, pool) && m.Name != key.Name {
+			if err := p.client.Delete(ctx, m); err != nil {
+				return false, err
+			}
+		}
+	}
+	setReady(&pool.Status.Status, pool.Generation)
+	return true, p.client.Status().Update(ctx, pool)
+}
+
+func (p *place) stepBackups(ctx context.Context) (bool, error) {
+	backups := &v1alpha1.BackupList{}
+	if err := p.client.List(ctx, backups, client.InNamespace(p.namespace)); err != nil {
+		return false, err
+	}
+	for i := range backups.Items {
+		b := &backups.Items[i]
+		if b.IsTaken() {
+			continue
+		}
+		cluster, _, err := p.both(ctx)
+		if err != nil {
+			return false, err
+		}
+		if cluster.Spec.Version != "v1.35.4" {
+			p.wrong = append(p.wrong, "the cluster was changed before it was backed up")
+		}
+		b.Status.Digest = "sha256:aa"
+		return true, p.client.Status().Update(ctx, b)
+	}
+	return false, nil
+}
+
+// end is an end state, without names and times of its own.
+type end struct {
+	Spec, Runs  string
+	Annotated   []string
+	Pools       []string
+	Machines    []string
+	Backups     int
+	Steps       []string
+	Conditions  []string
+	Finalizers  []string
+	Completed   bool
+	Wrong       []string
+	FromVersion string
+}
+
+func (p *place) snapshot(ctx context.Context, u *v1alpha1.Upgrade) (end, error) {
+	cluster, plane, err := p.both(ctx)
+	if err != nil {
+		return end{}, err
+	}
+	e := end{Spec: cluster.Spec.Version, Runs: plane.Status.Version, Wrong: p.wrong}
+	for key := range cluster.Annotations {
+		e.Annotated = append(e.Annotated, "cluster "+key)
+	}
+	pools, machines, backups := &v1alpha1.NodePoolList{}, &v1alpha1.MachineList{}, &v1alpha1.BackupList{}
+	in := client.InNamespace(p.namespace)
+	if err := errors.Join(p.client.List(ctx, pools, in), p.client.List(ctx, machines, in), p.client.List(ctx, backups, in)); err != nil {
+		return end{}, err
+	}
+	for i := range pools.Items {
+		pool := &pools.Items[i]
+		e.Pools = append(e.Pools, pool.Name+"="+pool.Spec.Version)
+		for key := range pool.Annotations {
+			e.Annotated = append(e.Annotated, "pool "+pool.Name+" "+key)
+		}
+	}
+	for i := range machines.Items {
+		e.Machines = append(e.Machines, machines.Items[i].Name)
+	}
+	e.Backups = len(backups.Items)
+	if err := p.client.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
+		return e, client.IgnoreNotFound(err)
+	}
+	e.Finalizers, e.Completed, e.FromVersion = u.Finalizers, u.Status.CompletionTime != nil, u.Status.FromVersion
+	for _, s := range u.Status.Steps {
+		e.Steps = append(e.Steps, s.State+" "+s.Name)
+	}
+	for _, c := range u.Status.Conditions {
+		e.Conditions = append(e.Conditions, fmt.Sprint(c.Type, "=", c.Status, " ", c.Reason))
+	}
+	slices.Sort(e.Conditions)
+	return e, nil
+}
+
+// world is the upgrade of a place.
+func (p *place) world(u *v1alpha1.Upgrade) operatortest.World {
+	get := func(ctx context.Context) error { return p.client.Get(ctx, client.ObjectKeyFromObject(u), u) }
+	return operatortest.World{
+		Request:    requestFor(u),
+		Reconciler: p.reconciler,
+		Object:     func(ctx context.Context) (operator.Object, error) { return u, get(ctx) },
+		Step:       p.step,
+		Done: func(ctx context.Context) (bool, error) {
+			err := get(ctx)
+			return u.Status.CompletionTime != nil, err
+		},
+		Snapshot: func(ctx context.Context) (any, error) { return p.snapshot(ctx, u) },
+	}
+}
+
+// deletion deletes the upgrade, and lets what is around it come to rest.
+func (p *place) deletion(u *v1alpha1.Upgrade) *operatortest.Act {
+	return &operatortest.Act{
+		Do: func(ctx context.Context) error { return client.IgnoreNotFound(p.client.Delete(ctx, u)) },
+		Done: func(ctx context.Context) (bool, error) {
+			err := p.client.Get(ctx, client.ObjectKeyFromObject(u), u)
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		},
+	}
+}
+
+func (p *place) machines(ctx context.Context) (map[string]bool, error) {
+	list := &v1alpha1.MachineList{}
+	if err := p.client.List(ctx, list, client.InNamespace(p.namespace)); err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for i := range list.Items {
+		names[list.Items[i].Name] = true
+	}
+	return names, nil
+}
+
+// annotations are those that are left on the cluster and its pools.
+func (p *place) annotations(ctx context.Context) ([]string, error) {
+	e, err := p.snapshot(ctx, &v1alpha1.Upgrade{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "none"}})
+	return e.Annotated, err
+}
