@@ -37,20 +37,12 @@ func TestClusterUpgrade(t *testing.T) {
 	budget := make(chan error, 1)
 	go func() { budget <- w.available(ctx, "shop") }()
 
-	i.ok("cluster", "update", "demo", "--spec", fmt.Sprintf(`{"version":%q}`, programs.version))
-	eventually(t, "the control plane has the new version", func(context.Context) error {
-		got := i.kubectl(i.adminKubeconfig(), "", "get", "cluster", "demo", "-o", `jsonpath={.status.version}`)
-		if got != programs.version {
-			return errors.New("it is " + got)
-		}
-		return nil
-	})
-	eventually(t, "both nodes have the new version", func(context.Context) error {
-		if got := w.versions(); !slices.Equal(got, []string{programs.version, programs.version}) {
-			return fmt.Errorf("the kubelets are %v", got)
-		}
-		return nil
-	})
+	i.ok("cluster", "upgrade", "demo", "--to", programs.version, "--dry-run")
+	i.ok("cluster", "upgrade", "demo", "--to", programs.version, "--wait", "--timeout", "15m")
+	if got := w.versions(); !slices.Equal(got, []string{programs.version, programs.version}) {
+		t.Errorf("the kubelets are %v, want two of %s", got, programs.version)
+	}
+	t.Log(i.ok("upgrade", "describe", "demo-"+programs.version))
 	for _, l := range s.loads {
 		l.goesOn(t, 10)
 	}
