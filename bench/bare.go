@@ -120,7 +120,9 @@ func bareWorkload(inst *installation, keyspace datastore.Keyspace, dir string) (
 		return fail(err)
 	}
 	place := supervise.Place{Dir: dir, Addr: netip.MustParseAddr("127.0.0.1"), Port: map[string]int{controlplane.PortAPI: port}}
-	processes, err := process.Describe(workload, place, func(p runner.Program) (process.Program, error) { return process.Program{Path: inst.binaries.Path(p.Name)}, nil })
+	processes, err := process.Describe(workload, place, func(p runner.Program) (process.Program, error) {
+		return process.Program{Path: inst.binaries.Path(p.Name)}, nil
+	})
 	return processes, keys, port, err
 }
 

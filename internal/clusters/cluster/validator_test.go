@@ -82,13 +82,13 @@ func TestValidator(t *testing.T) {
 		field  string   // empty when it is taken
 		want   []string // parts of the detail
 	}{
-		"Good":                {"A cluster that can be had is taken.", nil, nil, "", nil},
-		"UnknownVersion":      {"A version that is not there is refused with those that are.", nil, []change{version("v1.31.0")}, "spec.version", []string{`"v1.31.0"`, "known: v1.34.7, v1.35.1, v1.36.1, v1.36.2, v1.36.9"}},
-		"ReleaseNotReady":     {"A version without programs cannot be used yet.", nil, []change{version("v1.36.9")}, "spec.version", []string{"v1.36.9 cannot be used yet", "not built"}},
-		"VersionIsNone":       {"What the schema lets through and is no version.", nil, []change{version("v0.1.2")}, "spec.version", []string{"v0.1.2"}},
-		"SkippedMinor":        {"No minor may be skipped.", []change{version("v1.34.7")}, []change{version("v1.36.1")}, "spec.version", []string{"skips a minor version", "v1.35.x", "want v1.35.1"}},
-		"NextMinor":           {"The next minor is taken.", []change{version("v1.35.1")}, []change{version("v1.36.1")}, "", nil},
-		"PatchDowngrade":      {"Not even a patch may be taken back.", []change{version("v1.36.2")}, []change{version("v1.36.1")}, "spec.version", []string{"older", "stay at v1.36.2"}},
+		"Good":            {"A cluster that can be had is taken.", nil, nil, "", nil},
+		"UnknownVersion":  {"A version that is not there is refused with those that are.", nil, []change{version("v1.31.0")}, "spec.version", []string{`"v1.31.0"`, "known: v1.34.7, v1.35.1, v1.36.1, v1.36.2, v1.36.9"}},
+		"ReleaseNotReady": {"A version without programs cannot be used yet.", nil, []change{version("v1.36.9")}, "spec.version", []string{"v1.36.9 cannot be used yet", "not built"}},
+		"VersionIsNone":   {"What the schema lets through and is no version.", nil, []change{version("v0.1.2")}, "spec.version", []string{"v0.1.2"}},
+		"SkippedMinor":    {"No minor may be skipped.", []change{version("v1.34.7")}, []change{version("v1.36.1")}, "spec.version", []string{"skips a minor version", "v1.35.x", "want v1.35.1"}},
+		"NextMinor":       {"The next minor is taken.", []change{version("v1.35.1")}, []change{version("v1.36.1")}, "", nil},
+		"PatchDowngrade":  {"Not even a patch may be taken back.", []change{version("v1.36.2")}, []change{version("v1.36.1")}, "spec.version", []string{"older", "stay at v1.36.2"}},
 		"BackToWhatRuns": {
 			"An upgrade that has not come true is taken back.", []change{version("v1.36.2"), func(c *v1alpha1.Cluster) { c.Status.Version = "v1.36.1" }}, []change{version("v1.36.1")}, "", nil,
 		},

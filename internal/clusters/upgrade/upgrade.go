@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -226,9 +227,7 @@ func (r *reconciler) annotate(ctx context.Context, o client.Object, key, value s
 	}
 	base := o.DeepCopyObject().(client.Object)
 	all := map[string]string{}
-	for k, v := range o.GetAnnotations() {
-		all[k] = v
-	}
+	maps.Copy(all, o.GetAnnotations())
 	delete(all, key)
 	if value != "" {
 		all[key] = value

@@ -23,9 +23,8 @@ const (
 	KindPort  Kind = "port"  // the number of a port
 	KindLocal Kind = "local" // address:number at which the workload's own programs reach a port
 
-	// Only in HandOver.Args, and of its port.
-	KindHandover Kind = "handover" // the folder in which it is handed over
-	KindOwn      Kind = "own"      // address:number at which one process of the component listens, and no other
+	KindHandover Kind = "handover" // the folder in which a port is handed over; in HandOver.Args alone
+	KindOwn      Kind = "own"      // address:number at which one process of a component alone listens; in HandOver.Args alone
 )
 
 // FileRef is the path of a file.
