@@ -36,16 +36,36 @@ func planOf(t *testing.T, w Wanted) []v1alpha1.UpgradeStep {
 	return steps
 }
 
-func TestCheck(t *testing.T) {
-	hook := Service{"policy", "hook"}
-	budget := func(most, least *intstr.IntOrString, allowed, expected int32) Budget {
-		return Budget{Namespace: "shop", Name: "web", MaxUnavailable: most, MinAvailable: least, Allowed: allowed, Expected: expected}
+// check is a case: what is found when facts are changed.
+type check struct {
+	reason string
+	change func(*Facts)
+	want   []string
+}
+
+// checkAll looks at the facts of each case.
+func checkAll(t *testing.T, cases map[string]check) {
+	t.Helper()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := factsOf(t)
+			c.change(&f)
+			var got []string
+			for _, x := range Check(f) {
+				got = append(got, fmt.Sprintf("%s %s %s: %s", x.Severity, x.Check, x.Object, x.Message))
+				if x.Fix == "" {
+					t.Errorf("%s does not say what to do", x.Check)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s -want +got:\n%s", c.reason, diff)
+			}
+		})
 	}
-	for name, c := range map[string]struct {
-		reason string
-		change func(*Facts)
-		want   []string
-	}{
+}
+
+func TestCheckOfVersions(t *testing.T) {
+	checkAll(t, map[string]check{
 		"Nothing":     {"All is well.", func(*Facts) {}, nil},
 		"ClusterDown": {"A cluster that is not ready is not touched.", func(f *Facts) { f.Unready = "no etcd" }, []string{"Blocks ClusterReady : the cluster is not ready: no etcd"}},
 		"Unseen":      {"What cannot be looked at may be anything.", func(f *Facts) { f.Unseen = "no answer" }, []string{"Blocks ClusterReadable : the cluster could not be looked at: no answer"}},
@@ -90,6 +110,15 @@ func TestCheck(t *testing.T) {
 				"Warns StoredVersions CustomResourceDefinition a.b: objects may be stored in version v1beta1, which is not served any more",
 			},
 		},
+	})
+}
+
+func TestCheckOfObjects(t *testing.T) {
+	hook := Service{"policy", "hook"}
+	budget := func(most, least *intstr.IntOrString, allowed, expected int32) Budget {
+		return Budget{Namespace: "shop", Name: "web", MaxUnavailable: most, MinAvailable: least, Allowed: allowed, Expected: expected}
+	}
+	checkAll(t, map[string]check{
 		"BudgetOfNone":    {"By its spec it never can.", func(f *Facts) { f.Seen.Budgets = []Budget{budget(ptr.To(intstr.FromString("0%")), nil, 0, 3)} }, []string{"Blocks DisruptionBudgets PodDisruptionBudget shop/web: maxUnavailable is 0%: its pods can never leave their node"}},
 		"BudgetOfAll":     {"By its spec it never can.", func(f *Facts) { f.Seen.Budgets = []Budget{budget(nil, ptr.To(intstr.FromInt32(1)), 0, 1)} }, []string{"Blocks DisruptionBudgets PodDisruptionBudget shop/web: minAvailable is 1 of 1: its pods can never leave their node"}},
 		"BudgetRoundedUp": {"67% of two pods are both of them.", func(f *Facts) { f.Seen.Budgets = []Budget{budget(nil, ptr.To(intstr.FromString("67%")), 0, 2)} }, []string{"Blocks DisruptionBudgets PodDisruptionBudget shop/web: minAvailable is 67% of 2: its pods can never leave their node"}},
@@ -102,14 +131,14 @@ func TestCheck(t *testing.T) {
 			f.Seen.Budgets = []Budget{budget(ptr.To(intstr.FromInt32(0)), nil, 0, 3)}
 		}, nil},
 		"Webhook": {
-			"Nobody answers.", func(f *Facts) {
+			"No endpoint answers.", func(f *Facts) {
 				f.Seen.Webhooks = []Webhook{{"ValidatingWebhookConfiguration p", "w", hook, []string{"nodes", "pods"}}}
 			},
 			[]string{"Blocks AdmissionWebhooks ValidatingWebhookConfiguration p: its webhook w must answer for nodes, pods, and its Service policy/hook has no endpoint that is ready"},
 		},
-		"WebhookAnswers": {"Somebody does.", func(f *Facts) { f.Seen.Webhooks, f.Seen.Answering[hook] = []Webhook{{Service: hook}}, true }, nil},
+		"WebhookAnswers": {"One does.", func(f *Facts) { f.Seen.Webhooks, f.Seen.Answering[hook] = []Webhook{{Service: hook}}, true }, nil},
 		"Converter": {
-			"Nobody converts.", func(f *Facts) { f.Seen.Definitions = []Definition{{Name: "a.b", Converter: &hook}} },
+			"No endpoint converts.", func(f *Facts) { f.Seen.Definitions = []Definition{{Name: "a.b", Converter: &hook}} },
 			[]string{"Blocks ConversionWebhooks CustomResourceDefinition a.b: its objects are converted by Service policy/hook, which has no endpoint that is ready"},
 		},
 		"NoStore":       {"There is nowhere to back up to.", func(f *Facts) { f.NoStore = "it cannot be used now" }, []string{"Blocks BackupStore BackupStore default: it cannot be used now"}},
@@ -123,23 +152,8 @@ func TestCheck(t *testing.T) {
 			f.Pools = []Pool{{Name: "own", Own: true, Oldest: version(t, "v1.33.4")}}
 			f.Steps = planOf(t, f.Wanted)
 		}, []string{"Warns OwnVersions NodePool own: the pool has a version of its own, v1.33.4, which is too old for a version on the way: it is raised as far as it must"}},
-		"Manual": {"Somebody has to join others.", func(f *Facts) { f.Pools[0].Manual = true }, []string{"Warns ManualMachines NodePool web: its machines are joined by their user: the upgrade waits until others are joined in their place"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := factsOf(t)
-			c.change(&f)
-			var got []string
-			for _, x := range Check(f) {
-				got = append(got, fmt.Sprintf("%s %s %s: %s", x.Severity, x.Check, x.Object, x.Message))
-				if x.Fix == "" {
-					t.Errorf("%s does not say what to do", x.Check)
-				}
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%s -want +got:\n%s", c.reason, diff)
-			}
-		})
-	}
+		"Manual": {"A user has to join others.", func(f *Facts) { f.Pools[0].Manual = true }, []string{"Warns ManualMachines NodePool web: its machines are joined by their user: the upgrade waits until others are joined in their place"}},
+	})
 }
 
 // TestBounded: however much there is, what keeps the upgrade from going on is in the status.

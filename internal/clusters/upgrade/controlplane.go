@@ -47,7 +47,7 @@ func (r *reconciler) controlPlane(ctx context.Context, u *v1alpha1.Upgrade, at i
 		return operator.Wait(v1alpha1.ReasonUpgradingControlPlane, "the control plane runs "+s.Version, atOnce)
 	}
 	r.hold(u, s, waits, stuck)
-	return operator.Wait(v1alpha1.ReasonUpgradingControlPlane, "the control plane is being brought to "+s.Version+": "+waits, stepCheck)
+	return operator.Wait(v1alpha1.ReasonUpgradingControlPlane, "the control plane is being upgraded to "+s.Version+": "+waits, stepCheck)
 }
 
 // setVersion has the cluster want a version.

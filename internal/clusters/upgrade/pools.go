@@ -108,7 +108,7 @@ func (r *reconciler) nodePool(ctx context.Context, u *v1alpha1.Upgrade, at int) 
 		return operator.Wait(v1alpha1.ReasonUpgradingNodePool, "the nodes of pool "+p.Name+" run "+s.Version, atOnce)
 	}
 	r.hold(u, s, waits, stuck)
-	return operator.Wait(v1alpha1.ReasonUpgradingNodePool, fmt.Sprintf("the nodes of pool %s are being brought to %s: %s", p.Name, s.Version, waits), stepCheck)
+	return operator.Wait(v1alpha1.ReasonUpgradingNodePool, fmt.Sprintf("the nodes of pool %s are being upgraded to %s: %s", p.Name, s.Version, waits), stepCheck)
 }
 
 func (r *reconciler) skip(u *v1alpha1.Upgrade, s *v1alpha1.UpgradeStep, why string) operator.Outcome {

@@ -51,25 +51,27 @@ func newReconciler(c Config) *reconciler {
 func Setup(mgr ctrl.Manager, c Config) error {
 	c.Client, c.Reader, c.Recorder, c.Now = mgr.GetClient(), mgr.GetAPIReader(), operator.Recorder(mgr), time.Now
 	r := newReconciler(c)
-	look := handler.EnqueueRequestsFromMapFunc(r.unended)
+	look := handler.EnqueueRequestsFromMapFunc(unended(r.Client))
 	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Upgrade{}).WithOptions(operator.Parallel()).
 		Watches(&v1alpha1.Cluster{}, look).Watches(&v1alpha1.ControlPlane{}, look).Watches(&v1alpha1.NodePool{}, look).Watches(&v1alpha1.Backup{}, look).
 		Complete(r.operator())
 }
 
 // unended are the upgrades in the namespace of an object that have not ended: there are few.
-func (r *reconciler) unended(ctx context.Context, o client.Object) []reconcile.Request {
-	list := &v1alpha1.UpgradeList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace())); err != nil {
-		return nil // each looks by itself soon
-	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		if list.Items[i].Status.CompletionTime == nil {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+func unended(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		list := &v1alpha1.UpgradeList{}
+		if err := c.List(ctx, list, client.InNamespace(o.GetNamespace())); err != nil {
+			return nil // each looks by itself soon
 		}
+		var requests []reconcile.Request
+		for i := range list.Items {
+			if list.Items[i].Status.CompletionTime == nil {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+			}
+		}
+		return requests
 	}
-	return requests
 }
 
 // Rules are what the reconciler needs on the admin plane.
