@@ -4,7 +4,7 @@ package rest
 type UpgradePlan struct {
 	ClusterNow
 
-	// FromVersion is what the cluster runs, and Version what it would be brought to.
+	// FromVersion is what the cluster runs, and Version what it would be upgraded to.
 	FromVersion string `json:"fromVersion"`
 	Version     string `json:"version"`
 	// Steps are those of the upgrade in their order; none when there is nothing to do.

@@ -28,7 +28,7 @@ const (
 	ReasonUpgradePaused = "UpgradePaused"
 	// ReasonUpgradeBackingUp: the cluster is being backed up.
 	ReasonUpgradeBackingUp = "UpgradeBackingUp"
-	// ReasonUpgradingControlPlane: the control plane is being brought to the next version.
+	// ReasonUpgradingControlPlane: the control plane is being upgraded to the next version.
 	ReasonUpgradingControlPlane = "UpgradingControlPlane"
 	// ReasonUpgradingNodePool: the nodes of a pool are being replaced; the message names it.
 	ReasonUpgradingNodePool = "UpgradingNodePool"
@@ -65,7 +65,7 @@ type Upgrade struct {
 	Status UpgradeStatus `json:"status,omitempty"`
 }
 
-// UpgradeSpec says which cluster is brought to which version.
+// UpgradeSpec says which cluster is upgraded to which version.
 //
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.version == oldSelf.version && self.backup == oldSelf.backup",message="clusterName, version and backup cannot be changed; delete this upgrade, which ends it, and create another one"
 type UpgradeSpec struct {
@@ -73,7 +73,7 @@ type UpgradeSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	ClusterName string `json:"clusterName"`
-	// Version of Kubernetes that the cluster is brought to, such as "v1.37.2". It may be several minors ahead: the control plane goes
+	// Version of Kubernetes that the cluster is upgraded to, such as "v1.37.2". It may be several minors ahead: the control plane goes
 	// through each of them. It cannot be older than that of the cluster.
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
@@ -130,7 +130,7 @@ type UpgradeStatus struct {
 	// FromVersion is the version that the cluster had before.
 	// +optional
 	FromVersion string `json:"fromVersion,omitempty"`
-	// Steps are those of the upgrade in their order. They are planned anew until the control plane is changed.
+	// Steps are those of the upgrade in their order. They are planned again until the control plane is changed.
 	// +optional
 	// +listType=atomic
 	Steps []UpgradeStep `json:"steps,omitempty"`

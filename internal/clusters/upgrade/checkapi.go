@@ -59,7 +59,7 @@ func disruptionBudgets(f Facts) []v1alpha1.UpgradeFinding {
 	for _, b := range f.Seen.Budgets {
 		if why := never(b); why != "" {
 			out = append(out, blocks(v1alpha1.CheckDisruptionBudgets, "PodDisruptionBudget "+b.Namespace+"/"+b.Name, why,
-				"let one pod be disrupted, or run one more; else its pods are killed when the time to drain a node is over"))
+				"let one pod be disrupted, or run one more; else its pods are killed when the time to drain a node has ended"))
 		}
 	}
 	return out

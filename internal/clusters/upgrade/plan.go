@@ -35,7 +35,7 @@ type Wanted struct {
 }
 
 // Plan returns the steps of an upgrade, none of them begun; none when there is nothing to do. The nodes are replaced once, at the end,
-// unless they would be too old for a version on the way: then they are brought as far as the control plane is. A pool with a version of
+// unless they would be too old for a version on the way: then they are upgraded as far as the control plane is. A pool with a version of
 // its own keeps it while that fits. The error is an [invalid.Error]. It is pure.
 func Plan(w Wanted) ([]v1alpha1.UpgradeStep, error) {
 	path, err := Path(w.From, w.To, w.Releases)

@@ -49,7 +49,7 @@ func (r *reconciler) holdPools(ctx context.Context, u *v1alpha1.Upgrade, at int)
 		if p.Spec.Version != "" || !p.DeletionTimestamp.IsZero() || turn(u.Status.Steps, at, p.Name) < 0 {
 			continue
 		}
-		if err := r.annotate(ctx, p, v1alpha1.AnnotationUpgradeHolds, held(u, at, p.Name)); err != nil {
+		if err := annotate(ctx, r.Client, p, v1alpha1.AnnotationUpgradeHolds, held(u, at, p.Name)); err != nil {
 			return fmt.Errorf("hold node pool %s back: %w", p.Name, err)
 		}
 	}
@@ -108,7 +108,7 @@ func (r *reconciler) nodePool(ctx context.Context, u *v1alpha1.Upgrade, at int) 
 		return operator.Wait(v1alpha1.ReasonUpgradingNodePool, "the nodes of pool "+p.Name+" run "+s.Version, atOnce)
 	}
 	r.hold(u, s, waits, stuck)
-	return operator.Wait(v1alpha1.ReasonUpgradingNodePool, fmt.Sprintf("the nodes of pool %s are being brought to %s: %s", p.Name, s.Version, waits), stepCheck)
+	return operator.Wait(v1alpha1.ReasonUpgradingNodePool, fmt.Sprintf("the nodes of pool %s are being upgraded to %s: %s", p.Name, s.Version, waits), stepCheck)
 }
 
 func (r *reconciler) skip(u *v1alpha1.Upgrade, s *v1alpha1.UpgradeStep, why string) operator.Outcome {
@@ -137,7 +137,7 @@ func (r *reconciler) lead(ctx context.Context, u *v1alpha1.Upgrade, p *v1alpha1.
 		if turn(u.Status.Steps, at, p.Name) >= 0 {
 			holds = s.Version
 		}
-		if err := r.annotate(ctx, p, v1alpha1.AnnotationUpgradeHolds, holds); err != nil {
+		if err := annotate(ctx, r.Client, p, v1alpha1.AnnotationUpgradeHolds, holds); err != nil {
 			return fmt.Errorf("let node pool %s follow: %w", p.Name, err)
 		}
 		return nil

@@ -37,7 +37,7 @@ func (r *reconciler) preflight(ctx context.Context, u *v1alpha1.Upgrade) operato
 	if o := r.begin(u, s, v1alpha1.ReasonUpgradeChecking); o != nil {
 		return *o
 	}
-	if !r.recent(u) {
+	if !recent(u, r.Now()) {
 		if o := r.look(ctx, u); o != nil {
 			return *o
 		}
@@ -58,10 +58,10 @@ func passed(u *v1alpha1.Upgrade) string {
 	return "nothing was found that keeps the upgrade from going on; to be known: " + text.Count(n, "finding")
 }
 
-// recent says whether what was found last is not old, and was found with the present spec.
-func (r *reconciler) recent(u *v1alpha1.Upgrade) bool {
+// recent says whether what was found last is not old, and was found with the present spec. It is pure.
+func recent(u *v1alpha1.Upgrade, now time.Time) bool {
 	at := u.Status.CheckedTime
-	return at != nil && u.Status.ObservedGeneration == u.Generation && r.Now().Sub(at.Time) < lookAgain
+	return at != nil && u.Status.ObservedGeneration == u.Generation && now.Sub(at.Time) < lookAgain
 }
 
 // look reads what there is, and notes what was found.

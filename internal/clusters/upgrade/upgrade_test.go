@@ -179,7 +179,7 @@ func TestAbort(t *testing.T) {
 		p.slow = 1000
 		u := p.upgrade(t, "up", "v1.36.3", nil)
 		p.settle(t, u)
-		if got := says(u); !strings.Contains(got, "the control plane is being brought to v1.36.3: the API server starts") {
+		if got := says(u); !strings.Contains(got, "the control plane is being upgraded to v1.36.3: the API server starts") {
 			t.Error(got)
 		}
 		if err := p.client.Delete(t.Context(), u); err != nil {

@@ -24,7 +24,7 @@ type Rehearse func(context.Context, *v1alpha1.Upgrade) (*v1alpha1.UpgradeStatus,
 type upgradePlanInput struct {
 	ClusterPath
 
-	Version string `query:"version" maxLength:"32" pattern:"^v[0-9]+\\.[0-9]+\\.[0-9]+$" doc:"The version that the cluster would be brought to, such as v1.37.2."`
+	Version string `query:"version" maxLength:"32" pattern:"^v[0-9]+\\.[0-9]+\\.[0-9]+$" doc:"The version that the cluster would be upgraded to, such as v1.37.2."`
 	Backup  bool   `query:"backup" default:"true" doc:"Whether the cluster would be backed up first."`
 }
 
@@ -38,7 +38,7 @@ func (l *live) upgradePlan(ctx context.Context, in *upgradePlanInput) (*chain.An
 		return nil, err
 	}
 	if in.Version == "" {
-		return nil, refused("version", "is missing; want the version that the cluster would be brought to, such as v1.37.2")
+		return nil, refused("version", "is missing; want the version that the cluster would be upgraded to, such as v1.37.2")
 	}
 	leave, err := l.turn(in.Organization)
 	if err != nil {
