@@ -130,7 +130,7 @@ type UpgradeStatus struct {
 	// FromVersion is the version that the cluster had before.
 	// +optional
 	FromVersion string `json:"fromVersion,omitempty"`
-	// Steps are those of the upgrade in their order. They are planned again and again until the control plane is changed.
+	// Steps are those of the upgrade in their order. They are planned again until the control plane is changed.
 	// +optional
 	// +listType=atomic
 	Steps []UpgradeStep `json:"steps,omitempty"`

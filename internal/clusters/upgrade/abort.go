@@ -57,7 +57,7 @@ func (r *reconciler) goBack(ctx context.Context, u *v1alpha1.Upgrade, s subject)
 	begun, runs := u.Status.Steps[i].Version, s.plane.Status.Version
 	ours := s.cluster.Spec.Version == begun && older(runs, begun)
 	if ours || older(s.cluster.Spec.Version, runs) {
-		if err := r.setVersion(ctx, s.cluster, runs); err != nil {
+		if err := setVersion(ctx, r.Client, s.cluster, runs); err != nil {
 			return "", err
 		}
 		r.tell(u, corev1.EventTypeNormal, "WentBack", fmt.Sprintf("cluster %s stays at %s, because the upgrade is deleted", s.cluster.Name, runs))

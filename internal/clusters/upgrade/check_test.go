@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -36,36 +37,17 @@ func planOf(t *testing.T, w Wanted) []v1alpha1.UpgradeStep {
 	return steps
 }
 
-// check is a case: what is found when facts are changed.
-type check struct {
+// checked is a case of TestCheck.
+type checked struct {
 	reason string
 	change func(*Facts)
 	want   []string
 }
 
-// checkAll looks at the facts of each case.
-func checkAll(t *testing.T, cases map[string]check) {
+// ofNodes are the cases about the cluster, its nodes and its APIs.
+func ofNodes(t *testing.T) map[string]checked {
 	t.Helper()
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			f := factsOf(t)
-			c.change(&f)
-			var got []string
-			for _, x := range Check(f) {
-				got = append(got, fmt.Sprintf("%s %s %s: %s", x.Severity, x.Check, x.Object, x.Message))
-				if x.Fix == "" {
-					t.Errorf("%s does not say what to do", x.Check)
-				}
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%s -want +got:\n%s", c.reason, diff)
-			}
-		})
-	}
-}
-
-func TestCheckOfVersions(t *testing.T) {
-	checkAll(t, map[string]check{
+	return map[string]checked{
 		"Nothing":     {"All is well.", func(*Facts) {}, nil},
 		"ClusterDown": {"A cluster that is not ready is not touched.", func(f *Facts) { f.Unready = "no etcd" }, []string{"Blocks ClusterReady : the cluster is not ready: no etcd"}},
 		"Unseen":      {"What cannot be looked at may be anything.", func(f *Facts) { f.Unseen = "no answer" }, []string{"Blocks ClusterReadable : the cluster could not be looked at: no answer"}},
@@ -110,15 +92,17 @@ func TestCheckOfVersions(t *testing.T) {
 				"Warns StoredVersions CustomResourceDefinition a.b: objects may be stored in version v1beta1, which is not served any more",
 			},
 		},
-	})
+	}
 }
 
-func TestCheckOfObjects(t *testing.T) {
+// ofWorkloads are the cases about what runs in the cluster.
+func ofWorkloads(t *testing.T) map[string]checked {
+	t.Helper()
 	hook := Service{"policy", "hook"}
 	budget := func(most, least *intstr.IntOrString, allowed, expected int32) Budget {
 		return Budget{Namespace: "shop", Name: "web", MaxUnavailable: most, MinAvailable: least, Allowed: allowed, Expected: expected}
 	}
-	checkAll(t, map[string]check{
+	return map[string]checked{
 		"BudgetOfNone":    {"By its spec it never can.", func(f *Facts) { f.Seen.Budgets = []Budget{budget(ptr.To(intstr.FromString("0%")), nil, 0, 3)} }, []string{"Blocks DisruptionBudgets PodDisruptionBudget shop/web: maxUnavailable is 0%: its pods can never leave their node"}},
 		"BudgetOfAll":     {"By its spec it never can.", func(f *Facts) { f.Seen.Budgets = []Budget{budget(nil, ptr.To(intstr.FromInt32(1)), 0, 1)} }, []string{"Blocks DisruptionBudgets PodDisruptionBudget shop/web: minAvailable is 1 of 1: its pods can never leave their node"}},
 		"BudgetRoundedUp": {"67% of two pods are both of them.", func(f *Facts) { f.Seen.Budgets = []Budget{budget(nil, ptr.To(intstr.FromString("67%")), 0, 2)} }, []string{"Blocks DisruptionBudgets PodDisruptionBudget shop/web: minAvailable is 67% of 2: its pods can never leave their node"}},
@@ -141,6 +125,13 @@ func TestCheckOfObjects(t *testing.T) {
 			"No endpoint converts.", func(f *Facts) { f.Seen.Definitions = []Definition{{Name: "a.b", Converter: &hook}} },
 			[]string{"Blocks ConversionWebhooks CustomResourceDefinition a.b: its objects are converted by Service policy/hook, which has no endpoint that is ready"},
 		},
+	}
+}
+
+// ofPools are the cases about backups and node pools.
+func ofPools(t *testing.T) map[string]checked {
+	t.Helper()
+	return map[string]checked{
 		"NoStore":       {"There is nowhere to back up to.", func(f *Facts) { f.NoStore = "it cannot be used now" }, []string{"Blocks BackupStore BackupStore default: it cannot be used now"}},
 		"NoStoreNeeded": {"And it need not be.", func(f *Facts) { f.Backup, f.NoStore = false, "there is none" }, nil},
 		"NoBackup":      {"To be known.", func(f *Facts) { f.Backup, f.LastBackup = false, "" }, []string{"Warns BackupStore : no backup of the last day is there, and none is made: a control plane cannot go back to an older version"}},
@@ -152,8 +143,30 @@ func TestCheckOfObjects(t *testing.T) {
 			f.Pools = []Pool{{Name: "own", Own: true, Oldest: version(t, "v1.33.4")}}
 			f.Steps = planOf(t, f.Wanted)
 		}, []string{"Warns OwnVersions NodePool own: the pool has a version of its own, v1.33.4, which is too old for a version on the way: it is raised as far as it must"}},
-		"Manual": {"A user has to join others.", func(f *Facts) { f.Pools[0].Manual = true }, []string{"Warns ManualMachines NodePool web: its machines are joined by their user: the upgrade waits until others are joined in their place"}},
-	})
+		"Manual": {"Somebody has to join others.", func(f *Facts) { f.Pools[0].Manual = true }, []string{"Warns ManualMachines NodePool web: its machines are joined by their user: the upgrade waits until others are joined in their place"}},
+	}
+}
+
+func TestCheck(t *testing.T) {
+	all := ofNodes(t)
+	maps.Copy(all, ofWorkloads(t))
+	maps.Copy(all, ofPools(t))
+	for name, c := range all {
+		t.Run(name, func(t *testing.T) {
+			f := factsOf(t)
+			c.change(&f)
+			var got []string
+			for _, x := range Check(f) {
+				got = append(got, fmt.Sprintf("%s %s %s: %s", x.Severity, x.Check, x.Object, x.Message))
+				if x.Fix == "" {
+					t.Errorf("%s does not say what to do", x.Check)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s -want +got:\n%s", c.reason, diff)
+			}
+		})
+	}
 }
 
 // TestBounded: however much there is, what keeps the upgrade from going on is in the status.

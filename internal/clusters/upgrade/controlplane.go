@@ -37,7 +37,7 @@ func (r *reconciler) controlPlane(ctx context.Context, u *v1alpha1.Upgrade, at i
 		if err := r.holdPools(ctx, u, at); err != nil {
 			return operator.Retry(v1alpha1.ReasonUpgradeFailed, err)
 		}
-		if err := r.setVersion(ctx, subject.cluster, s.Version); err != nil {
+		if err := setVersion(ctx, r.Client, subject.cluster, s.Version); err != nil {
 			return operator.Retry(v1alpha1.ReasonUpgradeFailed, err)
 		}
 	}
@@ -51,11 +51,11 @@ func (r *reconciler) controlPlane(ctx context.Context, u *v1alpha1.Upgrade, at i
 }
 
 // setVersion has the cluster want a version.
-func (r *reconciler) setVersion(ctx context.Context, cluster *v1alpha1.Cluster, version string) error {
+func setVersion(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, version string) error {
 	base := cluster.DeepCopy()
 	cluster.Spec.Version = version
 	// The lock refuses it when the cluster has changed meanwhile.
-	if err := r.Client.Patch(ctx, cluster, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := c.Patch(ctx, cluster, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("set spec.version of cluster %s to %s: %w", cluster.Name, version, err)
 	}
 	return nil

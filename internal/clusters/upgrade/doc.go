@@ -1,5 +1,5 @@
 // Package upgrade is the reconciler of Upgrade: it brings a cluster whose control plane KQueen hosts to another version of Kubernetes,
-// step by step, where all members see it.
+// step by step, where its users can see it.
 //
 //	releases, pools, versions ──► Plan (pure) ──► steps: preflight, backup, control plane by minor, node pools one by one
 //	what is in the cluster ──► Read ──► Check (pure) ──► findings that block or warn

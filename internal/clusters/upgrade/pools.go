@@ -49,7 +49,7 @@ func (r *reconciler) holdPools(ctx context.Context, u *v1alpha1.Upgrade, at int)
 		if p.Spec.Version != "" || !p.DeletionTimestamp.IsZero() || turn(u.Status.Steps, at, p.Name) < 0 {
 			continue
 		}
-		if err := r.annotate(ctx, p, v1alpha1.AnnotationUpgradeHolds, held(u, at, p.Name)); err != nil {
+		if err := annotate(ctx, r.Client, p, v1alpha1.AnnotationUpgradeHolds, held(u, at, p.Name)); err != nil {
 			return fmt.Errorf("hold node pool %s back: %w", p.Name, err)
 		}
 	}
@@ -137,7 +137,7 @@ func (r *reconciler) lead(ctx context.Context, u *v1alpha1.Upgrade, p *v1alpha1.
 		if turn(u.Status.Steps, at, p.Name) >= 0 {
 			holds = s.Version
 		}
-		if err := r.annotate(ctx, p, v1alpha1.AnnotationUpgradeHolds, holds); err != nil {
+		if err := annotate(ctx, r.Client, p, v1alpha1.AnnotationUpgradeHolds, holds); err != nil {
 			return fmt.Errorf("let node pool %s follow: %w", p.Name, err)
 		}
 		return nil

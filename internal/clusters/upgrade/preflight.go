@@ -58,7 +58,7 @@ func passed(u *v1alpha1.Upgrade) string {
 	return "nothing was found that keeps the upgrade from going on; to be known: " + text.Count(n, "finding")
 }
 
-// recent says whether what was found last is not old, and was found with the present spec.
+// recent says whether what was found last is not old, and was found with the present spec. It is pure.
 func recent(u *v1alpha1.Upgrade, now time.Time) bool {
 	at := u.Status.CheckedTime
 	return at != nil && u.Status.ObservedGeneration == u.Generation && now.Sub(at.Time) < lookAgain

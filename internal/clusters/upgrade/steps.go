@@ -19,8 +19,8 @@ func stepOf(u *v1alpha1.Upgrade, kind string) *v1alpha1.UpgradeStep {
 	return &u.Status.Steps[i]
 }
 
-// begin has a step begin: it is known to have begun before it changes anything, so that the user who ends the upgrade finds what it may have
-// changed. Nil once it has. A step that is paused does not begin.
+// begin has a step begin: it is known to have begun before it changes anything, so that an
+// upgrade that is ended finds what it may have changed. Nil once it has. A step that is paused does not begin.
 func (r *reconciler) begin(u *v1alpha1.Upgrade, s *v1alpha1.UpgradeStep, reason string) *operator.Outcome {
 	if s.State != v1alpha1.StepPending {
 		return nil

@@ -203,7 +203,7 @@ func (r *reconciler) claim(ctx context.Context, u *v1alpha1.Upgrade, cluster *v1
 			}
 		}
 	}
-	if err := r.annotate(ctx, cluster, v1alpha1.AnnotationUpgrade, uid); err != nil {
+	if err := annotate(ctx, r.Client, cluster, v1alpha1.AnnotationUpgrade, uid); err != nil {
 		return refuse(operator.Retry(v1alpha1.ReasonUpgradeFailed, fmt.Errorf("take cluster %s for the upgrade: %w", cluster.Name, err)))
 	}
 	return nil
@@ -214,14 +214,14 @@ func (r *reconciler) leave(ctx context.Context, u *v1alpha1.Upgrade, cluster *v1
 	if cluster.Annotations[v1alpha1.AnnotationUpgrade] != string(u.UID) {
 		return nil
 	}
-	if err := client.IgnoreNotFound(r.annotate(ctx, cluster, v1alpha1.AnnotationUpgrade, "")); err != nil {
+	if err := client.IgnoreNotFound(annotate(ctx, r.Client, cluster, v1alpha1.AnnotationUpgrade, "")); err != nil {
 		return fmt.Errorf("give cluster %s back: %w", cluster.Name, err)
 	}
 	return nil
 }
 
 // annotate sets an annotation, or takes it away where the value is empty. The lock refuses it when the object has changed meanwhile.
-func (r *reconciler) annotate(ctx context.Context, o client.Object, key, value string) error {
+func annotate(ctx context.Context, c client.Client, o client.Object, key, value string) error {
 	if o.GetAnnotations()[key] == value {
 		return nil
 	}
@@ -233,5 +233,5 @@ func (r *reconciler) annotate(ctx context.Context, o client.Object, key, value s
 		all[key] = value
 	}
 	o.SetAnnotations(all)
-	return r.Client.Patch(ctx, o, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+	return c.Patch(ctx, o, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
 }

@@ -243,13 +243,14 @@ func (p *place) roll(ctx context.Context, pool *v1alpha1.NodePool, version strin
 	machine := &v1alpha1.Machine{}
 	key := client.ObjectKey{Namespace: p.namespace, Name: pool.Name + "-" + strings.ReplaceAll(version, ".", "-")}
 	err := p.client.Get(ctx, key, machine)
-	if err == nil && pool.Status.ObservedGeneration == pool.Generation || version == "" {
+	there := err == nil
+	if there && pool.Status.ObservedGeneration == pool.Generation || version == "" {
 		return false, nil
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return false, err
 	}
-	if err != nil {
+	if !there {
 		machine = &v1alpha1.Machine{
 			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(pool, v1alpha1.GroupVersion.WithKind("NodePool"))}},
 			Spec:       v1alpha1.MachineSpec{ClusterName: "demo", Version: version, Provider: "local"},
@@ -274,7 +275,7 @@ func (p *place) roll(ctx context.Context, pool *v1alpha1.NodePool, version strin
 		}
 	}
 	setReady(&pool.Status.Status, pool.Generation)
-	return true, p.client.Status().Update(ctx, pool)
+	return !there, p.client.Status().Update(ctx, pool)
 }
 
 func (p *place) stepBackups(ctx context.Context) (bool, error) {

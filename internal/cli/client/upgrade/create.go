@@ -60,7 +60,7 @@ It is paused, resumed and ended with "kqueen upgrade".`,
 				return err
 			}
 			if c.File == "" && u.Spec.Version == "" {
-				return exit.UsageError(cmd, "give the version by --to; see them with: kqueen release list")
+				return exit.UsageError(cmd, "give the version with --to; see: kqueen release list")
 			}
 			if c.DryRun == verbs.DryRunServer && c.File == "" {
 				return showPlan(cmd, c, args[0], u.Spec.Version, !without)
