@@ -115,14 +115,14 @@ func ofWorkloads(t *testing.T) map[string]checked {
 			f.Seen.Budgets = []Budget{budget(ptr.To(intstr.FromInt32(0)), nil, 0, 3)}
 		}, nil},
 		"Webhook": {
-			"No endpoint answers.", func(f *Facts) {
+			"Nobody answers.", func(f *Facts) {
 				f.Seen.Webhooks = []Webhook{{"ValidatingWebhookConfiguration p", "w", hook, []string{"nodes", "pods"}}}
 			},
 			[]string{"Blocks AdmissionWebhooks ValidatingWebhookConfiguration p: its webhook w must answer for nodes, pods, and its Service policy/hook has no endpoint that is ready"},
 		},
-		"WebhookAnswers": {"One does.", func(f *Facts) { f.Seen.Webhooks, f.Seen.Answering[hook] = []Webhook{{Service: hook}}, true }, nil},
+		"WebhookAnswers": {"Somebody does.", func(f *Facts) { f.Seen.Webhooks, f.Seen.Answering[hook] = []Webhook{{Service: hook}}, true }, nil},
 		"Converter": {
-			"No endpoint converts.", func(f *Facts) { f.Seen.Definitions = []Definition{{Name: "a.b", Converter: &hook}} },
+			"Nobody converts.", func(f *Facts) { f.Seen.Definitions = []Definition{{Name: "a.b", Converter: &hook}} },
 			[]string{"Blocks ConversionWebhooks CustomResourceDefinition a.b: its objects are converted by Service policy/hook, which has no endpoint that is ready"},
 		},
 	}
