@@ -7,7 +7,7 @@ import { signIn } from './session'
 // from the navigation, until what it asked for was painted.
 
 test.skip(!process.env.BENCH_OUT, 'a benchmark')
-test.use({ trace: 'off' })
+test.use({ trace: 'off', actionTimeout: 120_000 })
 test.setTimeout(1_200_000)
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 40)
