@@ -31,6 +31,8 @@ interface Hit {
   go: () => void
 }
 
+const input = 'palette-text'
+
 /** Palette finds pages and clusters by the keyboard: Ctrl-K or ⌘K, arrows, Enter. */
 export function Palette({ isOpen, setOpen }: { isOpen: boolean; setOpen: (open: boolean) => void }) {
   useEffect(() => {
@@ -51,6 +53,7 @@ export function Palette({ isOpen, setOpen }: { isOpen: boolean; setOpen: (open: 
       onClose={() => setOpen(false)}
       aria-label="Find pages and clusters"
       position="top"
+      elementToFocus={`#${input}`} // the button that closes it has the focus otherwise
     >
       <ModalBody>
         <Finder close={() => setOpen(false)} />
@@ -67,7 +70,7 @@ function Finder({ close }: { close: () => void }) {
   return (
     <>
       <SearchInput
-        autoFocus
+        searchInputId={input}
         value={text}
         placeholder="A page, or the name of a cluster"
         aria-label="Find"
