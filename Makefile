@@ -176,6 +176,7 @@ lint: $(TOOLS)/golangci-lint ## Check form: vet, linters
 
 .PHONY: bench
 bench: kubernetes ## Measure what the promises are about
+	@./hack/packages chromium
 	@go run $(GO_FLAGS) ./bench
 
 $(TOOLS)/helm: test/helm/go.mod test/helm/go.sum

@@ -1,16 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -19,7 +13,6 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/server/status"
 )
 
 // pageSize is how many objects a list of the REST API has when the caller does not say how many.
@@ -46,16 +39,21 @@ const (
 	oneObject, directObject = "get", "get, direct"
 )
 
-// measureAPI fills an installation with clusters that no driver works on, and asks for them as a member does.
-func measureAPI(ctx context.Context, inst *installation, clusters, requests int) (apiResult, error) {
-	r := apiResult{Clusters: clusters}
-	member, err := newMember(ctx, inst)
+// filled fills an installation with clusters that no driver works on, and returns a member who may see them.
+func filled(ctx context.Context, inst *installation, clusters int) (*member, error) {
+	m, err := newMember(ctx, inst)
 	if err != nil {
-		return r, fmt.Errorf("create a member: %w", err)
+		return nil, fmt.Errorf("create a member: %w", err)
 	}
 	if err := inst.quietly(ctx, func() error { return fill(ctx, inst, namespace, clusters) }); err != nil {
-		return r, fmt.Errorf("make %d clusters: %w", clusters, err)
+		return nil, fmt.Errorf("make %d clusters: %w", clusters, err)
 	}
+	return m, nil
+}
+
+// measureAPI asks for the clusters of an installation that is filled, as a member does.
+func measureAPI(ctx context.Context, inst *installation, member *member, clusters, requests int) (apiResult, error) {
+	r := apiResult{Clusters: clusters}
 	full, err := settled(ctx, inst, managerSettles)
 	if err != nil {
 		return r, err
@@ -74,13 +72,6 @@ func measureAPI(ctx context.Context, inst *installation, clusters, requests int)
 	}
 	r.Beside, err = member.measure(ctx, inst, requests)
 	return r, err
-}
-
-// member is a user who may read one organization, and comes by HTTPS.
-type member struct {
-	http  *http.Client
-	url   string
-	token string
 }
 
 // measure asks in turn, so that a machine whose speed drifts treats all alike.
@@ -141,82 +132,6 @@ func wantItems(n int) error {
 	return nil
 }
 
-// newMember makes the first administrator and a viewer of the organization default, and signs the viewer in.
-func newMember(ctx context.Context, inst *installation) (*member, error) {
-	ca, err := os.ReadFile(filepath.Join(inst.dir, "api-ca.crt"))
-	if err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
-	setup, err := status.NewSetup(ctx, inst.dir)
-	if err != nil {
-		return nil, err
-	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
-	m := &member{http: &http.Client{Transport: transport}, url: setup.API + rest.Prefix}
-	const password = "a password for this run alone"
-	var session rest.Issued
-	var once rest.OneTime
-	for _, step := range []struct {
-		method, path string
-		in, out      any
-	}{
-		{http.MethodPost, "/setup", rest.SetUp{Token: setup.Token, Name: "root", Password: password}, nil},
-		{http.MethodPost, "/signin", rest.SignIn{Name: "root", Password: password}, &session},
-		{http.MethodPost, "/users", rest.NewUser{Name: "viewer"}, nil},
-		{http.MethodPost, "/users/viewer/reset", nil, &once},
-		{http.MethodPatch, "/organizations/default", rest.Input{Spec: []byte(`{"members":[{"user":"viewer","role":"viewer"}]}`)}, nil},
-	} {
-		if err := m.call(ctx, step.method, step.path, step.in, step.out); err != nil {
-			return nil, err
-		}
-		m.token = session.Token
-	}
-	if err := m.call(ctx, http.MethodPost, "/password", rest.ChoosePassword{Token: once.Token, Password: password}, nil); err != nil {
-		return nil, err
-	}
-	err = m.call(ctx, http.MethodPost, "/signin", rest.SignIn{Name: "viewer", Password: password}, &session)
-	m.token = session.Token
-	return m, err
-}
-
-func (m *member) call(ctx context.Context, method, path string, in, out any) error {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	if in == nil {
-		body = nil
-	}
-	req, err := http.NewRequestWithContext(ctx, method, m.url+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+m.token)
-	req.Header.Set("Content-Type", "application/json")
-	if method == http.MethodPatch {
-		req.Header.Set("Content-Type", "application/merge-patch+json")
-		req.Header.Set("If-Match", "*")
-	}
-	resp, err := m.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, answer)
-	}
-	if out == nil {
-		return nil
-	}
-	return json.Unmarshal(answer, out)
-}
-
 func (r apiResult) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w)
@@ -239,11 +154,13 @@ func (r apiResult) print(out io.Writer) {
 	_ = w.Flush()
 }
 
-// p99 is the value that 99 of a hundred do not exceed.
-func p99(values []float64) float64 {
+// percentile is the value that so many of a hundred do not exceed.
+func percentile(values []float64, most int) float64 {
 	sorted := slices.Sorted(slices.Values(values))
-	return sorted[min(len(sorted)*99/100, len(sorted)-1)]
+	return sorted[min(len(sorted)*most/100, len(sorted)-1)]
 }
+
+func p99(values []float64) float64 { return percentile(values, 99) }
 
 // nameOf is the name of the n-th cluster.
 func nameOf(n int) string { return fmt.Sprintf("cluster-%04d", n) }

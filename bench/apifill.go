@@ -26,6 +26,8 @@ const (
 	// hold keeps an object that is deleted, and belongs to no reconciler: KQueen's reconcilers leave alone what is being deleted
 	// and does not have their own finalizer. So thousands of clusters cost nothing but their place.
 	hold = "bench.kqueen.io/hold"
+	// olderVersion is what some clusters run.
+	olderVersion = "v1.35.0"
 	// fillers is how many objects are made at once.
 	fillers = 16
 	// idleLook is how long idle processor time is measured.
@@ -118,6 +120,9 @@ func clusterLike(namespace string, n int, version string) *v1alpha1.Cluster {
 	}}
 	c.Spec.Version = version
 	c.Status.Version, c.Status.Endpoint, c.Status.ObservedGeneration = version, fmt.Sprintf("https://192.0.2.1:%d", 20000+n), 1
+	if n%4 == 0 { // so that there is something to filter by
+		c.Status.Version = olderVersion
+	}
 	for _, kind := range []string{
 		v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionAccepted,
 		v1alpha1.ConditionProvisioned, v1alpha1.ConditionKubeconfigReady,

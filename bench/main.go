@@ -10,6 +10,8 @@
 //     while it is alone;
 //   - lists and gets of the REST API with thousands of clusters, for a member of an organization over HTTPS, as ratios
 //     to the same at the API server behind it;
+//   - the list of clusters of the portal in a headless browser, as ratios to that of an organization without any and to the bare
+//     calls of the same browser;
 //   - memory and idle processor time per tenant, and the manager's memory per tenant;
 //   - with -only inventory, and no installation: what the observation store takes for a year of a fleet.
 //
@@ -37,8 +39,9 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 5, "how many clusters with nodes are created one after the other; 0 when it does not run as root")
 	flag.IntVar(&o.clusters, "clusters", 2000, "how many clusters there are when the REST API is measured; 0 leaves that out")
 	flag.IntVar(&o.requests, "requests", 1000, "how often each call of the REST API is made")
+	flag.IntVar(&o.rounds, "rounds", 40, "how often each thing is done in the portal")
 	flag.DurationVar(&o.neighbour, "neighbour", 20*time.Second, "how long a tenant is measured alone, and then beside a hostile one; 0 leaves that out, as it has to be without root and cgroups")
-	flag.StringVar(&o.only, "only", "", `"workers" measures clusters with nodes, "api" the REST API, "neighbour" a tenant beside a hostile one, and "inventory" the observation store, and nothing else`)
+	flag.StringVar(&o.only, "only", "", `"workers" measures clusters with nodes, "api" the REST API, "portal" the portal in a browser, "neighbour" a tenant beside a hostile one, and "inventory" the observation store, and nothing else`)
 	flag.IntVar(&o.scale, "scale", 20, "the observation store is measured with one part in so many of a fleet of 1000 clusters; 1 is the whole fleet")
 	flag.IntVar(&o.days, "days", 365, "of how many days the history of the fleet is")
 	flag.StringVar(&o.database, "database", "", "the observation store is measured in this database, postgres://USER:PASSWORD@HOST/NAME or sqlite:///FILE, instead of a file that is removed; one that was filled before is asked again, with the same -scale and -days")
@@ -66,6 +69,7 @@ func main() {
 type options struct {
 	runs, together, workers int
 	clusters, requests      int
+	rounds                  int
 	neighbour               time.Duration
 	only, attack            string
 	scale, days             int
@@ -88,11 +92,13 @@ type result struct {
 	Neighbour *neighbourResult `json:"neighbour,omitempty"`
 	// API is the REST API.
 	API *apiResult `json:"api,omitempty"`
+	// Portal is the portal in a browser.
+	Portal *portalResult `json:"portal,omitempty"`
 }
 
 func run(ctx context.Context, o options) (err error) {
-	if !slices.Contains([]string{"", "workers", "api", "neighbour"}, o.only) {
-		return fmt.Errorf(`-only %s: want "workers", "api", "neighbour", "inventory", or nothing`, o.only)
+	if !slices.Contains([]string{"", "workers", "api", "portal", "neighbour"}, o.only) {
+		return fmt.Errorf(`-only %s: want "workers", "api", "portal", "neighbour", "inventory", or nothing`, o.only)
 	}
 	inst, err := start(ctx, o.program)
 	if err != nil {
@@ -129,6 +135,9 @@ func (r *result) printParts(out io.Writer, o options) {
 	if r.API != nil {
 		r.API.print(out)
 	}
+	if r.Portal != nil {
+		r.Portal.print(out)
+	}
 }
 
 // measure measures what the options choose.
@@ -151,8 +160,27 @@ func (r *result) measure(ctx context.Context, inst *installation, o options) (er
 		}
 		r.Neighbour = &n
 	}
-	if only("api") && o.clusters > 0 { // last: it leaves the installation full
-		api, err := measureAPI(ctx, inst, o.clusters, o.requests)
+	if (only("api") || only("portal")) && o.clusters > 0 {
+		return r.many(ctx, inst, o)
+	}
+	return nil
+}
+
+// many measures what has to do with many clusters; last, because it leaves the installation full.
+func (r *result) many(ctx context.Context, inst *installation, o options) error {
+	m, err := filled(ctx, inst, o.clusters)
+	if err != nil {
+		return err
+	}
+	if o.only != "api" {
+		portal, err := measurePortal(ctx, inst, m, o.clusters, o.rounds)
+		if err != nil {
+			return err
+		}
+		r.Portal = &portal
+	}
+	if o.only != "portal" {
+		api, err := measureAPI(ctx, inst, m, o.clusters, o.requests)
 		if err != nil {
 			return err
 		}

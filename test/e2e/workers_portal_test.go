@@ -31,7 +31,7 @@ func (w *workers) portal(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: run make portal", err)
 	}
-	cmd := w.command(playwright, "test", "first-hour.spec.ts", "then-every-page.spec.ts", "then-hostile.spec.ts")
+	cmd := w.command(playwright, "test", "first-hour.spec.ts", "then-dialogs.spec.ts", "then-every-page.spec.ts", "then-hostile.spec.ts", "then-keyboard.spec.ts")
 	cmd.Dir = web
 	node, err := filepath.Abs(filepath.Join("..", "..", "bin", "tools", "node", "bin"))
 	if err != nil {

@@ -1,9 +1,10 @@
+import { mkdirSync } from 'node:fs'
 import { expect, type Page } from '@playwright/test'
 import { settled } from './session'
 
-const organization = process.env.PORTAL_ORGANIZATION ?? 'default'
-const cluster = process.env.PORTAL_CLUSTER ?? 'demo'
-const inside = `/portal/organizations/${organization}/clusters/${cluster}`
+export const organization = process.env.PORTAL_ORGANIZATION ?? 'default'
+export const cluster = process.env.PORTAL_CLUSTER ?? 'demo'
+export const inside = `/portal/organizations/${organization}/clusters/${cluster}`
 
 /** Every page of the portal, by the name of its picture. */
 export const pages: Record<string, string> = {
@@ -43,4 +44,12 @@ export async function visit(page: Page, path: string) {
   await expect(page.getByRole('heading', { level: 1 }).first()).toBeVisible()
   await expect(page.locator('.pf-v6-c-skeleton, .pf-v6-c-spinner')).toHaveCount(0)
   await settled(page)
+}
+
+/** picture leaves a picture in the folder SCREENSHOTS, if there is one. */
+export async function picture(page: Page, name: string) {
+  const folder = process.env.SCREENSHOTS
+  if (!folder) return
+  mkdirSync(folder, { recursive: true })
+  await page.screenshot({ path: `${folder}/${name}.png` })
 }

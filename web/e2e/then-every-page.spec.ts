@@ -1,6 +1,5 @@
-import { mkdirSync } from 'node:fs'
-import { expect, type Page, test } from '@playwright/test'
-import { desk, pages, phone, visit } from './pages'
+import { expect, test } from '@playwright/test'
+import { desk, pages, phone, picture, visit } from './pages'
 import { overflow, settled, signIn, violations } from './session'
 
 // Every page: axe finds nothing, light and dark; nothing overflows, also on a phone; and the console is silent. With SCREENSHOTS=folder
@@ -41,10 +40,3 @@ test('every page', async ({ page }) => {
   }
   expect(said).toEqual([])
 })
-
-async function picture(page: Page, name: string) {
-  const folder = process.env.SCREENSHOTS
-  if (!folder) return
-  mkdirSync(folder, { recursive: true })
-  await page.screenshot({ path: `${folder}/${name}.png` })
-}

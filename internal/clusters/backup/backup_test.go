@@ -163,6 +163,9 @@ func TestRestoreRefused(t *testing.T) {
 			if got := saysOf(rs); !strings.Contains(got, c.want) || !p.running {
 				t.Errorf("got %q; want %q, and the API server to run", got, c.want)
 			}
+			if found := name != "NoBackup"; (rs.Status.ClusterName == "demo") != found {
+				t.Errorf("it is of cluster %q, and its backup was found: %v", rs.Status.ClusterName, found)
+			}
 		})
 	}
 }

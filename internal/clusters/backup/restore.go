@@ -87,6 +87,7 @@ func (r *restores) subject(ctx context.Context, rs *v1alpha1.Restore, backup str
 	if err != nil {
 		return retry(fmt.Errorf("read backup %s: %w", backup, err))
 	}
+	rs.Status.ClusterName = b.Spec.ClusterName // lists of a cluster have it also while it waits, and when it is refused
 	if !b.IsTaken() {
 		o := operator.Wait(v1alpha1.ReasonRestoreReading, "waiting for backup "+b.Name+", which is not complete", waitCheck)
 		return nil, nil, &o
@@ -114,7 +115,6 @@ func (r *restores) examine(ctx context.Context, rs *v1alpha1.Restore) operator.O
 	if !b.DeletionTimestamp.IsZero() {
 		return operator.Stalled(v1alpha1.ReasonRestoreRefused, "spec.backupName: backup %s is being deleted", b.Name)
 	}
-	rs.Status.ClusterName = b.Spec.ClusterName
 	if problem := fits(b.Status.Version, cp.Status.Version); problem != "" {
 		return operator.Stalled(v1alpha1.ReasonRestoreRefused, "spec.backupName: %s", problem)
 	}

@@ -103,7 +103,7 @@ function Account() {
       isOpen={open}
       onOpenChange={setOpen}
       onSelect={() => setOpen(false)}
-      popperProps={{ position: 'right' }}
+      popperProps={{ position: 'right', appendTo: 'inline' }}
       toggle={(ref) => (
         <MenuToggle
           ref={ref}

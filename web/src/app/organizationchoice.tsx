@@ -34,6 +34,7 @@ export function OrganizationChoice() {
         </MenuToggle>
       )}
       isScrollable
+      popperProps={{ appendTo: 'inline' }} // in the landmark that its button is in
     >
       <SelectList aria-label="Organizations">
         <SelectOption value="">All organizations</SelectOption>

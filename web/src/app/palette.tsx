@@ -12,7 +12,17 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useDeferredValue, useEffect, useState } from 'react'
 import { api, ok } from '../api/client'
+import { mayAdminister } from '../logic/roles'
 import { places } from './navigation'
+import { useMe } from './queries'
+
+/** Pages that the navigation does not lead to, or not every user. */
+const further = [
+  { to: '/create', name: 'Create a cluster' },
+  { to: '/import', name: 'Import a cluster' },
+  { to: '/profile', name: 'Profile' },
+] as const
+const administration = { to: '/admin', name: 'Administration' } as const
 
 interface Hit {
   key: string
@@ -20,6 +30,8 @@ interface Hit {
   about: string
   go: () => void
 }
+
+const input = 'palette-text'
 
 /** Palette finds pages and clusters by the keyboard: Ctrl-K or ⌘K, arrows, Enter. */
 export function Palette({ isOpen, setOpen }: { isOpen: boolean; setOpen: (open: boolean) => void }) {
@@ -41,6 +53,7 @@ export function Palette({ isOpen, setOpen }: { isOpen: boolean; setOpen: (open: 
       onClose={() => setOpen(false)}
       aria-label="Find pages and clusters"
       position="top"
+      elementToFocus={`#${input}`} // the button that closes it has the focus otherwise
     >
       <ModalBody>
         <Finder close={() => setOpen(false)} />
@@ -57,7 +70,7 @@ function Finder({ close }: { close: () => void }) {
   return (
     <>
       <SearchInput
-        autoFocus
+        searchInputId={input}
         value={text}
         placeholder="A page, or the name of a cluster"
         aria-label="Find"
@@ -93,7 +106,8 @@ function useHits(text: string, close: () => void): { hits: Hit[]; busy: boolean 
     queryFn: () => ok(api.GET('/api/v1/clusters', { params: { query: { name: text, limit: 8 } } })),
     enabled: text !== '',
   })
-  const pages = places
+  const all = [...places, ...(mayAdminister(useMe()).allowed ? [administration] : []), ...further]
+  const pages = all
     .filter((place) => place.name.toLowerCase().includes(text.toLowerCase()))
     .map((place) => ({
       key: place.to,

@@ -25,25 +25,6 @@ export function nameFault(name: string, taken: readonly string[]): string | unde
   return taken.includes(name) ? 'There is one of this name already.' : undefined
 }
 
-/** backupsOf are the backups of the cluster of this name, the newest first. */
-export function backupsOf(cluster: string, all: readonly Backup[]): Backup[] {
-  return all.filter((backup) => backup.spec?.clusterName === cluster).sort(newest)
-}
-
-/**
- * restoresOf are the restores of the cluster of this name, the newest first. A restore says which cluster it is of once its backup was found;
- * until then its backup does.
- */
-export function restoresOf(cluster: string, all: readonly Restore[], backups: readonly Backup[]): Restore[] {
-  const clusters = new Map(backups.map((backup) => [backup.name, backup.spec?.clusterName]))
-  const of = (restore: Restore) => restore.status?.clusterName || clusters.get(restore.spec?.backupName ?? '')
-  return all.filter((restore) => of(restore) === cluster).sort(newest)
-}
-
-function newest(a: Backup | Restore, b: Backup | Restore): number {
-  return b.createdAt.localeCompare(a.createdAt) || a.name.localeCompare(b.name)
-}
-
 /** restorable says whether a cluster can be compared with a backup and restored to it, as far as the backup tells. */
 export function restorable(backup: Backup, cluster: Cluster): Permission {
   const not = (why: string): Permission => ({ allowed: false, why })

@@ -16,7 +16,7 @@ export interface Filter {
 /** What narrows questions, by the name of the parameter in the API and in the URL of the page. */
 export const filters = {
   text: { label: 'Image has', hint: 'log4j', flag: '--text' },
-  repository: { label: 'Repository', hint: 'docker.io/library/* (* is any text)', flag: '--repository' },
+  repository: { label: 'Repository', hint: 'docker.io/library/*', flag: '--repository' },
   tag: { label: 'Tag', hint: '1.27', flag: '--tag' },
   digest: { label: 'Digest', hint: 'sha256:…', many: true, flag: '--digest' },
   component: { label: 'Component', hint: 'kubelet, etcd', many: true, flag: '--component' },

@@ -39,7 +39,7 @@ export function PageHead({ title: given, about, above, mark, live, actions }: Pa
         </Breadcrumb>
       )}
       <Flex justifyContent={{ default: 'justifyContentSpaceBetween' }} alignItems={{ default: 'alignItemsFlexStart' }}>
-        <FlexItem>
+        <FlexItem className="kq-head">
           <div className="kq-row">
             <Title headingLevel="h1" size="2xl" className="kq-wrap">
               {title}

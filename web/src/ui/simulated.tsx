@@ -1,9 +1,11 @@
 import { Label } from '@patternfly/react-core'
 import type { Cluster } from '../api/objects'
 
+export const simulatedLabel = 'kqueen.io/simulated'
+
 /** Simulated says of a cluster of a demonstration that nothing runs in it. */
 export function Simulated({ of }: { of: Cluster }) {
-  if (of.labels?.['kqueen.io/simulated'] !== 'true') return null
+  if (of.labels?.[simulatedLabel] !== 'true') return null
   return (
     <Label isCompact variant="outline" color="purple">
       Simulated

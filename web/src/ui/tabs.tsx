@@ -66,7 +66,7 @@ function useShown(id: string, key: string | undefined) {
       document
         .getElementById(id)
         ?.querySelector('[aria-selected="true"]')
-        ?.scrollIntoView({ block: 'nearest', inline: 'center' })
+        ?.scrollIntoView({ block: 'nearest', inline: 'center', behavior: 'instant' })
     })
     return () => {
       left = true

@@ -108,7 +108,7 @@ function Row({ of, index, columns }: { of: Record; index: number; columns: strin
         </Td>
         <Td dataLabel="Who" modifier="breakWord">
           <Foreign text={of.actor.name || of.actor.kind} />
-          {of.actor.kind !== 'user' && of.actor.name && <span className="kq-quiet"> ({of.actor.kind})</span>}
+          {of.actor.kind !== 'user' && of.actor.name && <div className="kq-quiet kq-small">{of.actor.kind}</div>}
         </Td>
         <Td dataLabel="Action" modifier="breakWord">
           {of.action}

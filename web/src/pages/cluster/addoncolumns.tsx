@@ -112,6 +112,7 @@ function OnOff({
     <Tooltip content={permission.why}>
       <Button
         variant="plain"
+        hasNoPadding
         isAriaDisabled
         aria-label={`Addon ${addon.name} is ${addon.enabled ? 'on' : 'off'}. ${permission.why}`}
       >

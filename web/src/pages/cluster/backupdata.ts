@@ -1,61 +1,30 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, ok } from '../../api/client'
 import { useLive } from '../../api/live'
-import type { Backup, Restore } from '../../api/objects'
-import { backupsOf, hasEnded, restoresOf } from '../../logic/backup'
+import { hasEnded } from '../../logic/backup'
 import type { Of } from './data'
 
-/** How many lists of 500 are read at most. */
-const mostPages = 10
+/** How many of the newest are read: what has more is better asked on the command line. */
+const most = 500
 
-interface Page<T> {
-  items: T[]
-  cursor?: string
-}
-
-/** The API selects none of these by their cluster: all of the organization are read, the newest first. */
-async function all<T>(page: (cursor?: string) => Promise<Page<T>>) {
-  const items: T[] = []
-  let cursor: string | undefined
-  for (let n = 0; n < mostPages; n++) {
-    const next = await page(cursor)
-    items.push(...next.items)
-    cursor = next.cursor || undefined
-    if (!cursor) break
-  }
-  return { items, more: !!cursor }
-}
-
-/** useBackups are the backups and restores of a cluster as they change. */
+/** useBackups are the backups and restores of a cluster as they change, the newest first. */
 export function useBackups({ organization, cluster }: Of) {
-  const path = { organization }
-  const lists = { limit: 500, sort: '-createdAt' } as const
+  const params = { path: { organization }, query: { cluster, limit: most, sort: '-createdAt' } } as const
   const backups = useQuery({
-    queryKey: ['backups', organization],
-    queryFn: () =>
-      all<Backup>((cursor) =>
-        ok(api.GET('/api/v1/organizations/{organization}/backups', { params: { path, query: { ...lists, cursor } } })),
-      ),
+    queryKey: ['backups', organization, cluster],
+    queryFn: () => ok(api.GET('/api/v1/organizations/{organization}/backups', { params })),
   })
   const restores = useQuery({
-    queryKey: ['restores', organization, 'all'],
-    queryFn: () =>
-      all<Restore>((cursor) =>
-        ok(api.GET('/api/v1/organizations/{organization}/restores', { params: { path, query: { ...lists, cursor } } })),
-      ),
+    queryKey: ['restores', organization, 'of', cluster],
+    queryFn: () => ok(api.GET('/api/v1/organizations/{organization}/restores', { params })),
   })
   const base = `/api/v1/organizations/${encodeURIComponent(organization)}`
-  const a = useLive(`${base}/backups`, [['backups', organization]])
-  const b = useLive(`${base}/restores`, [['restores', organization]])
+  const a = useLive(`${base}/backups?cluster=${encodeURIComponent(cluster)}`, [['backups', organization]])
+  const b = useLive(`${base}/restores?cluster=${encodeURIComponent(cluster)}`, [['restores', organization]])
   return {
-    backups: backups.data && backupsOf(cluster, backups.data.items),
-    restores: restores.data && backups.data && restoresOf(cluster, restores.data.items, backups.data.items),
-    /** Names that are taken, also by those of other clusters. */
-    names: {
-      backups: backups.data?.items.map((one) => one.name) ?? [],
-      restores: restores.data?.items.map((one) => one.name) ?? [],
-    },
-    more: !!backups.data?.more || !!restores.data?.more,
+    backups: backups.data?.items,
+    restores: restores.data?.items,
+    more: !!backups.data?.cursor || !!restores.data?.cursor,
     error: backups.error ?? restores.error,
     again: () => {
       void backups.refetch()

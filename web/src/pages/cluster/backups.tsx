@@ -44,7 +44,8 @@ function Hosted({ of, cluster }: TabProps) {
   const [open, setOpen] = useState<Open>()
   const [most, setMost] = useState(page)
   const role = may(useMe(), of.organization, 'operator')
-  const { backups, restores, names, more, error, again, live } = useBackups(of)
+  const { backups, restores, more, error, again, live } = useBackups(of)
+  const names = { backups: namesOf(backups), restores: namesOf(restores) }
   const close = () => setOpen(undefined)
   const details = (name: string) => setOpen({ what: 'details', name })
   const there: Permission =
@@ -71,9 +72,7 @@ function Hosted({ of, cluster }: TabProps) {
         </Flex>
       </Flex>
       <ProblemAlert error={error} again={again} />
-      {more && (
-        <Alert component="p" isInline variant="info" title="The oldest are not shown: the organization has very many" />
-      )}
+      {more && <Alert component="p" isInline variant="info" title="The oldest are not shown: there are very many" />}
       {!error && (
         <DataTable
           label="Backups"
@@ -105,6 +104,9 @@ function Hosted({ of, cluster }: TabProps) {
     </Stack>
   )
 }
+
+/** namesOf are those that are not proposed again. The server refuses those of other clusters. */
+const namesOf = (all: { name: string }[] = []) => all.map((one) => one.name)
 
 function columnsOf(
   role: Permission,

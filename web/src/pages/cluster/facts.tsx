@@ -36,7 +36,7 @@ export function Facts({ cluster }: { cluster: Cluster }) {
     ['Labels', labels.length > 0 && labelsOf(labels)],
   ]
   return (
-    <DescriptionList isCompact isHorizontal isFluid>
+    <DescriptionList isCompact isHorizontal>
       {rows
         .filter(([, value]) => value)
         .map(([name, value]) => (
@@ -64,7 +64,7 @@ function settings(cluster: Cluster): [string, ReactNode][] {
     ['Services', network?.serviceCIDR],
     ['DNS domain', network?.dnsDomain],
     ['More names', network?.extraSANs?.join(', ')],
-    ['Pod security', podSecurity ?? 'as the cluster was created: baseline, or privileged before there were levels'],
+    ['Pod security', podSecurity ?? 'baseline; privileged if the cluster is older than levels'],
     ['Audit log', auditLog],
   ]
 }

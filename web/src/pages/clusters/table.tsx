@@ -8,7 +8,7 @@ import { may } from '../../logic/roles'
 import { Age } from '../../ui/age'
 import { type Column, DataTable } from '../../ui/datatable'
 import { HealthAndWhy } from '../../ui/health'
-import { Simulated } from '../../ui/simulated'
+import { Simulated, simulatedLabel } from '../../ui/simulated'
 
 export type Chosen = Record<string, Cluster>
 
@@ -88,7 +88,9 @@ function versionOf({ spec, status }: Cluster) {
 }
 
 function Labels({ labels }: { labels?: Record<string, string> }) {
-  const all = Object.entries(labels ?? {}).map(([key, value]) => readable(value ? `${key}=${value}` : key))
+  const all = Object.entries(labels ?? {})
+    .filter(([key]) => key !== simulatedLabel) // beside the name
+    .map(([key, value]) => readable(value ? `${key}=${value}` : key))
   if (all.length === 0) return '–'
   const rest = all.slice(2)
   return (

@@ -54,7 +54,7 @@ export function Start({ org }: { org?: string }) {
     <Card isCompact isFullHeight>
       <CardTitle component="h2">Start here</CardTitle>
       <CardBody className="kq-home-start">
-        <div>
+        <div className="kq-row">
           <Actions org={org} />
         </div>
         <Connect />

@@ -51,7 +51,7 @@ export function Export({ view }: { view: ViewName }) {
           {busy ? 'Exporting…' : 'Export'}
         </MenuToggle>
       )}
-      popperProps={{ position: 'right' }}
+      popperProps={{ position: 'right', appendTo: 'inline' }}
     >
       <DropdownList>
         {formats.map((format) => (

@@ -60,7 +60,7 @@ export function Certificates() {
 /** subject names what a finding is about: DaemonSet kube-system/agent, container agent. */
 function subject(row: Finding): string {
   const name = [row.namespace, row.name].filter(Boolean).join('/')
-  return `${row.kind ?? ''} ${name}${row.part ? `, ${row.part}` : ''}`.trim()
+  return [[row.kind, name].filter(Boolean).join(' '), row.part].filter(Boolean).join(', ')
 }
 
 const ofFindings: Column<Finding>[] = [

@@ -50,6 +50,7 @@ export default function Page() {
         live={live}
         actions={
           <>
+            {create}
             <FromCli
               lines={[
                 { about: 'List organizations', command: 'kqueen organization list' },
@@ -62,7 +63,6 @@ export default function Page() {
               ]}
               calls={[{ method: 'GET', path: '/api/v1/organizations?limit=50' }]}
             />
-            {create}
           </>
         }
       />

@@ -45,6 +45,7 @@ export function List() {
         live={live}
         actions={
           <>
+            {create}
             <FromCli
               lines={[
                 { about: 'List provisioners', command: `kqueen provisioner list${inOrg}` },
@@ -56,7 +57,6 @@ export function List() {
                 { method: 'GET', path: org ? `/api/v1/organizations/${org}/provisioners` : '/api/v1/provisioners' },
               ]}
             />
-            {create}
           </>
         }
       />
