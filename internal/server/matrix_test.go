@@ -48,6 +48,8 @@ type route struct {
 	mint bool
 	// body is what is sent; %d is another number each time.
 	body string
+	// query is what the address has beside its path.
+	query string
 	// make makes what the request needs, and returns parameters of the path beside the usual ones.
 	make func(t *testing.T, h *fixture, n int) map[string]string
 }
@@ -145,7 +147,7 @@ func matrixOfBackups() map[string]route {
 		"updateUpgrade":  {from: "operator", body: `{"spec":{"paused":true}}`},
 		"replaceUpgrade": {from: "operator", body: `{"labels":{"n":"%d"},"spec":{"clusterName":"thing","version":"v1.37.2"}}`},
 
-		"getClusterUpgradePlan": {from: "viewer"},
+		"getClusterUpgradePlan": {from: "viewer", query: "version=v1.37.2"},
 
 		"listRestores": {from: "viewer"}, "getRestore": {from: "viewer"}, "listAllRestores": {from: signedIn}, "deleteRestore": {from: "operator"},
 		"createRestore": {from: "operator", body: `{"name":"new-%d","spec":{"backupName":"thing"}}`},
@@ -340,6 +342,9 @@ func (h *fixture) request(t *testing.T, r route, method, path string, n int) (at
 	at = path
 	for name, value := range values {
 		at = strings.ReplaceAll(at, "{"+name+"}", value)
+	}
+	if r.query != "" {
+		at += "?" + r.query
 	}
 	headers = []string{"If-Match", "*"}
 	operation := h.api.OpenAPI().Paths[path]

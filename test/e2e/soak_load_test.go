@@ -36,8 +36,9 @@ type load struct {
 	outages      map[int]outages // by fault
 	down         time.Time       // since when reads fail; zero while they do not
 	reads        int
-	acknowledged int // the last value of which a write was acknowledged
-	refused      int // writes
+	acknowledged int  // the last value of which a write was acknowledged
+	refused      int  // writes
+	late         bool // the last write that failed had no answer in time
 	whyRefused   error
 	lost         []string
 	seen         int // the last value that came by the watch
@@ -160,13 +161,14 @@ func (l *load) write(ctx context.Context, at *corev1.ConfigMap) {
 	})
 }
 
-// refuse takes note of a write that failed, but not of one that had no answer in time.
+// refuse takes note of a write that failed, but not of one that had no answer in time, and so may have been done after the object was read again.
 func (l *load) refuse(ctx context.Context, err error) {
-	if ctx.Err() != nil {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	late := l.late
+	if l.late = ctx.Err() != nil; l.late || late && apierrors.IsConflict(err) {
+		return
+	}
 	l.refused++
 	l.whyRefused = err
 }
