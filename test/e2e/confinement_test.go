@@ -110,7 +110,7 @@ func inCgroup(t *testing.T, p process) {
 		if err != nil {
 			limit, err = os.ReadFile(filepath.Join("/sys/fs/cgroup", parts[1], parts[2], "memory.max"))
 		}
-		if want := strconv.Itoa(3 << 30); err == nil && len(p.workload) == 36 && strings.TrimSpace(string(limit)) != want {
+		if want := strconv.Itoa(3<<30 + 256<<20); err == nil && len(p.workload) == 36 && strings.TrimSpace(string(limit)) != want {
 			t.Errorf("%s may take %s bytes of memory, want %s", p, limit, want)
 		}
 	}
