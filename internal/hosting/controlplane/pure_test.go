@@ -185,6 +185,11 @@ func text(w supervise.Workload) string {
 		}
 	}
 	for _, c := range w.Components {
+		for i, name := range c.Ports { // made of keys that are new in every run
+			if strings.HasPrefix(name, "own-") {
+				c.Ports[i] = "own"
+			}
+		}
 		fmt.Fprintf(&b, "\ncomponent %s\n  path %s\n  after %v\n  restart on %v\n  ports %v\n  probe %+v\n  grace %v\n", c.Name, c.Path, c.After, c.RestartOn, c.Ports, *c.Probe, c.StopGrace)
 		for _, arg := range c.Args {
 			b.WriteString("  " + arg + "\n")
