@@ -99,7 +99,10 @@ func (p *port) from(l net.Listener, as func(net.Conn) net.Conn) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-			time.Sleep(time.Second) // as net/http does
+			select { // as net/http waits, but not longer than it is wanted
+			case <-time.After(time.Second):
+			case <-p.closed:
+			}
 			continue
 		case err != nil:
 			klog.ErrorS(err, "Connection not accepted", "address", l.Addr())
