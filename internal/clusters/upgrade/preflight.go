@@ -44,6 +44,9 @@ func (r *reconciler) preflight(ctx context.Context, u *v1alpha1.Upgrade) operato
 	}
 	if blocking := Blocking(u.Status.Findings, u.Spec.Ignore); len(blocking) > 0 {
 		r.hold(u, s, sentence(blocking), true)
+		if unread(blocking) {
+			return operator.Retry(v1alpha1.ReasonUpgradeBlocked, errors.New(s.Message))
+		}
 		return operator.Stalled(v1alpha1.ReasonUpgradeBlocked, "%s; mend them, or name their checks in spec.ignore", s.Message)
 	}
 	r.finish(u, s, v1alpha1.StepDone, passed(u))
@@ -58,10 +61,17 @@ func passed(u *v1alpha1.Upgrade) string {
 	return "nothing was found that keeps the upgrade from going on; to be known: " + text.Count(n, "finding")
 }
 
-// recent says whether what was found last is not old, and was found with the present spec. It is pure.
+// recent says whether what was found last is not old, and was found in the cluster with the present spec. It is pure.
 func recent(u *v1alpha1.Upgrade, now time.Time) bool {
 	at := u.Status.CheckedTime
-	return at != nil && u.Status.ObservedGeneration == u.Generation && now.Sub(at.Time) < lookAgain
+	return at != nil && u.Status.ObservedGeneration == u.Generation && now.Sub(at.Time) < lookAgain && !unread(u.Status.Findings)
+}
+
+// unread says whether findings say that the cluster could not be looked at, which may pass within seconds. It is pure.
+func unread(findings []v1alpha1.UpgradeFinding) bool {
+	return slices.ContainsFunc(findings, func(f v1alpha1.UpgradeFinding) bool {
+		return f.Check == v1alpha1.CheckClusterReadable && f.Severity == v1alpha1.SeverityBlocks
+	})
 }
 
 // look reads what there is, and notes what was found.

@@ -104,7 +104,12 @@ func TestRefused(t *testing.T) {
 // TestBlocked: an upgrade that something stands against changes nothing, and goes on when that is mended or ignored.
 func TestBlocked(t *testing.T) {
 	for name, mend := range map[string]func(*place, *v1alpha1.Upgrade){
-		"Mended": func(p *place, _ *v1alpha1.Upgrade) { p.seen = Seen{}; p.unseen = nil; p.now = p.now.Add(lookAgain) },
+		"Mended": func(p *place, _ *v1alpha1.Upgrade) {
+			if p.unseen == nil { // a cluster that could not be looked at is looked at again before that
+				p.now = p.now.Add(lookAgain)
+			}
+			p.seen, p.unseen = Seen{}, nil
+		},
 		"Ignored": func(p *place, u *v1alpha1.Upgrade) {
 			p.change(t, u, func(s *v1alpha1.UpgradeSpec) {
 				s.Ignore = []string{v1alpha1.CheckNodesReady, v1alpha1.CheckClusterReadable}

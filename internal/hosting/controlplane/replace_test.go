@@ -41,6 +41,7 @@ func TestAPIServerIsReplacedWhileItRuns(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
+	followed := counter.DeepCopy()
 	var clients errgroup.Group
 	var writes, reads atomic.Int64
 	clients.Go(each(ctx, "write", func() error {
@@ -53,7 +54,7 @@ func TestAPIServerIsReplacedWhileItRuns(t *testing.T) {
 	}))
 	clients.Go(each(ctx, "read the endpoints", func() error { return endpoints(ctx, admin) }))
 	clients.Go(each(ctx, "read by a new connection", func() error { defer reads.Add(1); return n.read(ctx) }))
-	clients.Go(func() error { return follow(ctx, observer, counter, &writes) })
+	clients.Go(func() error { return follow(ctx, observer, followed, &writes) })
 
 	for _, level := range []string{"baseline", "restricted"} {
 		n.PodSecurity = level

@@ -44,6 +44,9 @@ var errInjected = errors.New("injected: connection reset by peer")
 // crash is the panic that stands for the end of the process. Only the kit recovers it.
 type crash struct{ call string }
 
+// readsPerFault is of how many reads one fails in a run that does not try all faults: most calls of a reconciler are reads.
+const readsPerFault = 3
+
 // call is one call that a reconciler makes.
 type call struct {
 	name   string
@@ -53,6 +56,19 @@ type call struct {
 
 // reads says that a call has no effects.
 func (c call) reads() bool { return !slices.Contains(c.faults, CrashAfter) }
+
+// chosen says whether the n-th fault of the call is the one to be tried, where not all are. It is pure.
+func (c call) chosen(n, turn int) bool {
+	switch {
+	case !c.reads():
+		return n == turn%len(c.faults)
+	case turn%readsPerFault != 0:
+		return false
+	case c.first:
+		return n == turn/readsPerFault%len(c.faults)
+	}
+	return c.faults[n] == FailBefore // a crash is the same as one after the last act
+}
 
 // strike is a fault at a call.
 type strike struct {
