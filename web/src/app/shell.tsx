@@ -1,7 +1,7 @@
 import { Alert, Bullseye, Page, PageSection, SkipToContent, Spinner } from '@patternfly/react-core'
 import { useQuery } from '@tanstack/react-query'
-import { Outlet } from '@tanstack/react-router'
-import { Suspense, useState } from 'react'
+import { Outlet, useLocation } from '@tanstack/react-router'
+import { Suspense, useEffect, useRef, useState } from 'react'
 import { ProblemAlert } from '../ui/problem'
 import { ToastProvider } from '../ui/toasts'
 import { TopBar } from './masthead'
@@ -13,6 +13,7 @@ import { meQuery } from './queries'
 export function Shell() {
   const me = useQuery(meQuery)
   const [finding, setFinding] = useState(false)
+  useFocusOnNewPage()
   if (me.isPending) {
     return (
       <Bullseye className="kq-whole">
@@ -44,6 +45,17 @@ export function Shell() {
       <Palette isOpen={finding} setOpen={setFinding} />
     </ToastProvider>
   )
+}
+
+/** useFocusOnNewPage has the tabulator and screen readers begin with a page that was gone to: what had the focus is not there any more. */
+function useFocusOnNewPage() {
+  const { pathname } = useLocation()
+  const last = useRef(pathname)
+  useEffect(() => {
+    if (pathname === last.current) return
+    last.current = pathname
+    document.getElementById('main')?.focus({ preventScroll: true })
+  }, [pathname])
 }
 
 function Loading() {
