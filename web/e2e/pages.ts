@@ -17,6 +17,7 @@ export const pages: Record<string, string> = {
   'cluster-workloads': `${inside}?tab=workloads`,
   'cluster-topology': `${inside}?tab=topology`,
   'cluster-addons': `${inside}?tab=addons`,
+  'cluster-upgrades': `${inside}?tab=upgrades`,
   'cluster-backups': `${inside}?tab=backups`,
   'cluster-activity': `${inside}?tab=activity`,
   'cluster-connect': `${inside}?tab=connect`,

@@ -31,6 +31,8 @@ const shown: Record<string, Shown> = {
     ],
   },
   'upgrade a cluster': { path: inside, steps: [['button', 'Upgrade']] },
+  'CLI and API of upgrades': { path: `${inside}?tab=upgrades`, steps: [['button', 'CLI and API']] },
+  'end an upgrade': { path: `${inside}?tab=upgrades`, steps: [['button', 'End the upgrade']] },
   'delete a cluster': { path: inside, steps: [['button', 'Delete']] },
   'create a node pool': { path: `${inside}?tab=nodes`, steps: [['button', 'Create a node pool']] },
   'scale a node pool': { path: `${inside}?tab=nodes`, steps: [['button', /^Scale /]] },
@@ -70,6 +72,7 @@ test('every dialog and menu', async ({ page }) => {
   await page.setViewportSize(desk)
   await signIn(page, process.env.PORTAL_USER ?? 'admin', process.env.PORTAL_PASSWORD ?? '')
   await page.route(/\/(backups|restores)(\/|\?)/, backedUp)
+  await page.route(/\/upgrades\?/, upgrading)
   for (const [name, { path, steps, role = 'dialog' }] of Object.entries(shown)) {
     await test.step(name, async () => {
       await visit(page, path)
@@ -129,4 +132,37 @@ async function backedUp(route: Route) {
   const path = new URL(route.request().url()).pathname
   if (path.endsWith('/see')) return route.fulfill({ json: restore })
   await route.fulfill({ json: { items: [path.endsWith('/backups') ? backup : restore] } })
+}
+
+/** upgrading answers that an upgrade of the cluster goes on, and that something stands against it. */
+async function upgrading(route: Route) {
+  if (route.request().resourceType() === 'eventsource') return route.continue()
+  const createdAt = '2026-11-23T08:00:00Z'
+  const upgrade = {
+    organization,
+    createdAt,
+    generation: 1,
+    revision: '1',
+    kind: 'Upgrade',
+    name: `${cluster}-v9.9.9`,
+    uid: 'u',
+    spec: { clusterName: cluster, version: 'v9.9.9' },
+    status: {
+      fromVersion: 'v9.8.9',
+      steps: [
+        { name: 'Preflight', kind: 'Preflight', state: 'Running', startedTime: createdAt, lastSeconds: 3 },
+        {
+          name: 'Control plane to v9.9.9',
+          kind: 'ControlPlane',
+          state: 'Pending',
+          why: 'the version that was asked for',
+        },
+      ],
+      findings: [
+        { check: 'NodesReady', severity: 'Blocks', object: 'Node a', message: 'is not ready', fix: 'see why' },
+        { check: 'OwnVersions', severity: 'Warns', message: 'a pool has a version of its own' },
+      ],
+    },
+  }
+  await route.fulfill({ json: { items: [upgrade] } })
 }

@@ -6,6 +6,7 @@ export type Machine = Schemas['Machine']
 export type Provisioner = Schemas['Provisioner']
 export type Backup = Schemas['Backup']
 export type Restore = Schemas['Restore']
+export type Upgrade = Schemas['Upgrade']
 export type Organization = Schemas['Organization']
 export type Release = Schemas['Release']
 

@@ -1,16 +1,7 @@
 import { describe, expect, it, test } from 'vitest'
 import type { Me } from '../api/client'
-import type { Cluster, Condition, Release } from '../api/objects'
-import {
-  accessesOf,
-  highestAccess,
-  isAdopted,
-  nextStep,
-  partsOf,
-  upgradesFrom,
-  withAddon,
-  withoutAddon,
-} from './cluster'
+import type { Cluster, Condition } from '../api/objects'
+import { accessesOf, highestAccess, isAdopted, nextStep, partsOf, withAddon, withoutAddon } from './cluster'
 
 const on = (type: string, status: Condition['status'], reason: string, message = '') =>
   ({ type, status, reason, message, lastTransitionTime: '2026-11-25T14:57:29Z' }) as Condition
@@ -89,20 +80,5 @@ describe('access', () => {
   })
   it('says why not', () => {
     expect(accessesOf(me('viewer'), 'blue')[1]?.permission.why).toContain('developer')
-  })
-})
-
-describe('upgradesFrom', () => {
-  const release = (name: string, ready = true) =>
-    ({ name, status: { conditions: [on('Ready', ready ? 'True' : 'False', 'Ready')] } }) as unknown as Release
-  const offered = ['v1.35.9', 'v1.36.3', 'v1.36.10', 'v1.36.4', 'v1.37.0', 'v1.38.0', 'v2.37.0', 'edge'].map((n) =>
-    release(n),
-  )
-  it.each([
-    ['v1.36.3', ['v1.37.0', 'v1.36.10', 'v1.36.4']],
-    ['v1.38.0', []],
-    [undefined, []],
-  ])('%s', (current, want) => {
-    expect(upgradesFrom(current, [...offered, release('v1.36.11', false)])).toEqual(want)
   })
 })

@@ -1,4 +1,4 @@
-import type { Me, Schemas } from '../api/client'
+import type { Me } from '../api/client'
 import { type Cluster, type Condition, condition, conditionsOf } from '../api/objects'
 import { may, type Permission, type Role } from './roles'
 
@@ -141,17 +141,4 @@ export interface Version {
 export function versionOf(text: string | undefined): Version | undefined {
   const found = /^v(\d+)\.(\d+)\.(\d+)$/.exec(text ?? '')
   return found ? { major: Number(found[1]), minor: Number(found[2]), patch: Number(found[3]) } : undefined
-}
-
-/** upgradesFrom are the releases to which a version may be raised, by a patch or by one minor, the newest first. */
-export function upgradesFrom(current: string | undefined, releases: readonly Schemas['Release'][]): string[] {
-  const now = versionOf(current)
-  if (!now) return []
-  return releases
-    .filter((release) => condition(release, 'Ready')?.status === 'True')
-    .map((release) => ({ name: release.name, v: versionOf(release.name) }))
-    .filter(({ v }) => v && v.major === now.major)
-    .filter(({ v }) => v && (v.minor === now.minor + 1 || (v.minor === now.minor && v.patch > now.patch)))
-    .sort((a, b) => (b.v as Version).minor - (a.v as Version).minor || (b.v as Version).patch - (a.v as Version).patch)
-    .map(({ name }) => name)
 }

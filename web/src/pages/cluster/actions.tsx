@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api, ok } from '../../api/client'
 import { useMe } from '../../app/queries'
+import { useUrlState } from '../../app/urlstate'
 import { isAdopted } from '../../logic/cluster'
 import { count } from '../../logic/quantity'
 import { allowed, may, type Permission } from '../../logic/roles'
@@ -13,13 +14,18 @@ import { Guarded } from '../../ui/guarded'
 import { useTell } from '../../ui/toasts'
 import { useAskAgain, usePools } from './data'
 import type { TabProps } from './index'
-import { Upgrade } from './upgrade'
+import { UpgradeTo } from './upgrade'
 
 /** Actions are in the head of the page of a cluster. */
 export function Actions({ of, cluster }: TabProps) {
   const [open, setOpen] = useState<'upgrade' | 'delete'>()
   const permission = may(useMe(), of.organization, 'operator')
   const close = () => setOpen(undefined)
+  const [, setPage] = useUrlState()
+  const follow = () => {
+    close()
+    setPage({ tab: 'upgrades' })
+  }
   const { organization, cluster: name } = of
   const flags = `${shellWord(name)} --org ${shellWord(organization)}`
   const path = `/api/v1/organizations/${organization}/clusters/${name}`
@@ -41,7 +47,7 @@ export function Actions({ of, cluster }: TabProps) {
         lines={[
           { about: 'Details of the cluster', command: `kqueen cluster describe ${flags}` },
           { about: 'Follow its events', command: `kqueen cluster events ${flags} --watch` },
-          ...(adopted ? [] : hosted(flags, cluster.spec?.version)),
+          ...(adopted ? [] : hosted(flags)),
           { about: 'Delete it', command: `kqueen cluster delete ${flags}` },
         ]}
         calls={[
@@ -54,18 +60,15 @@ export function Actions({ of, cluster }: TabProps) {
           Delete
         </Guarded>
       </FlexItem>
-      {open === 'upgrade' && <Upgrade of={of} cluster={cluster} close={close} />}
+      {open === 'upgrade' && <UpgradeTo of={of} cluster={cluster} done={follow} close={close} />}
       {open === 'delete' && <Delete of={of} cluster={cluster} close={close} />}
     </>
   )
 }
 
-function hosted(flags: string, version = 'v1.36.3') {
+function hosted(flags: string) {
   return [
-    {
-      about: 'Upgrade it: name a newer release',
-      command: `kqueen cluster update ${flags} --spec ${shellWord(JSON.stringify({ version }))}`,
-    },
+    { about: 'Upgrade it: name a newer release', command: `kqueen cluster upgrade ${flags} --to VERSION` },
     { about: 'Its nodes', command: `kqueen node list --cluster ${flags}` },
   ]
 }

@@ -101,7 +101,16 @@ export function scalePool(pool: NodePool, replicas: number, dryRun: boolean) {
 export function useAskAgain() {
   const client = useQueryClient()
   return () => {
-    for (const kind of ['clusters', 'nodepools', 'machines', 'operations', 'addons', 'backups', 'restores']) {
+    for (const kind of [
+      'clusters',
+      'nodepools',
+      'machines',
+      'operations',
+      'addons',
+      'backups',
+      'restores',
+      'upgrades',
+    ]) {
       void client.invalidateQueries({ queryKey: [kind] })
     }
   }

@@ -21,6 +21,7 @@ import { type Of, useCluster } from './data'
 import { Nodes } from './nodes'
 import { Overview } from './overview'
 import { Topology } from './topology'
+import { Upgrades } from './upgrades'
 import { Workloads } from './workloads'
 
 const Document = lazy(() => import('./document'))
@@ -48,6 +49,7 @@ const parts: Part[] = [
   },
   { key: 'topology', title: 'Topology', show: (props) => <Topology {...props} /> },
   { key: 'addons', title: 'Addons', show: (props) => <Addons {...props} />, own: true },
+  { key: 'upgrades', title: 'Upgrades', show: (props) => <Upgrades {...props} />, own: true },
   { key: 'backups', title: 'Backups', show: (props) => <Backups {...props} /> },
   { key: 'activity', title: 'Activity', show: (props) => <Activity {...props} /> },
   { key: 'connect', title: 'Connect', show: (props) => <Connect {...props} /> },

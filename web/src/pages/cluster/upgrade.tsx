@@ -1,40 +1,52 @@
-import { Alert } from '@patternfly/react-core'
+import { Alert, Skeleton } from '@patternfly/react-core'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
+import { api, idempotencyKey, ok } from '../../api/client'
 import { releasesQuery } from '../../app/catalogue'
-import { upgradesFrom } from '../../logic/cluster'
-import { ChoiceField } from '../../ui/field'
+import { count } from '../../logic/quantity'
+import { blocking, upgradesFrom } from '../../logic/upgrade'
+import { CheckField, ChoiceField } from '../../ui/field'
 import { FormDialog } from '../../ui/formdialog'
 import { ProblemAlert } from '../../ui/problem'
 import { useTell } from '../../ui/toasts'
-import { changeCluster, useAskAgain } from './data'
+import { useAskAgain } from './data'
 import type { TabProps } from './index'
+import { useUpgradePlan } from './upgradedata'
+import { UpgradeFindings } from './upgradefindings'
+import { PlannedSteps } from './upgradesteps'
 
-/** Upgrade raises the version of a cluster by a patch or by one minor. */
-export function Upgrade({ of, cluster, close }: TabProps & { close: () => void }) {
-  const tell = useTell()
-  const askAgain = useAskAgain()
-  const current = cluster.spec?.version
+/** UpgradeTo asks for a version, shows what an upgrade to it would be and what stands against that, and creates it. */
+export function UpgradeTo({ of, cluster, close, done }: TabProps & { close: () => void; done: () => void }) {
+  const current = cluster.status?.version ?? cluster.spec?.version
   const releases = useQuery(releasesQuery)
   const offered = upgradesFrom(current, releases.data?.items ?? [])
   const [chosen, setChosen] = useState<string>()
+  const [backup, setBackup] = useState(true)
   const version = chosen ?? offered[0]
-  const run = async (dryRun: boolean) => {
-    await changeCluster(of, () => ({ version }), dryRun)
-    if (!dryRun) {
-      tell(`Cluster ${of.cluster} is being upgraded to ${version}`)
-      askAgain()
-    }
-    return `The control plane would go from ${current} to ${version}.`
+  const tell = useTell()
+  const askAgain = useAskAgain()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: one key for each form that is sent
+  const key = useMemo(idempotencyKey, [version, backup])
+  const run = async () => {
+    await ok(
+      api.POST('/api/v1/organizations/{organization}/upgrades', {
+        params: { path: { organization: of.organization }, header: key },
+        // By the cluster and the version, as `kqueen cluster upgrade` does, so that the same one twice is one.
+        body: { name: `${of.cluster}-${version}`, spec: { clusterName: of.cluster, version: version ?? '', backup } },
+      }),
+    )
+    tell(`Cluster ${of.cluster} is being upgraded to ${version}`)
+    askAgain()
   }
   return (
     <FormDialog
+      isLarge
       title={`Upgrade cluster ${of.cluster}`}
-      about={`It runs ${current}. The version can be raised by a patch or by one minor, and not lowered.`}
+      about={`It runs ${current}. The control plane goes minor by minor, and answers meanwhile; then nodes are replaced, pool by pool.`}
       act="Upgrade"
-      check={{ of: version ?? '', atOnce: true }}
       run={run}
       isIncomplete={!version}
+      done={done}
       close={close}
     >
       <ProblemAlert error={releases.error} again={() => void releases.refetch()} />
@@ -43,20 +55,47 @@ export function Upgrade({ of, cluster, close }: TabProps & { close: () => void }
           An administrator adds releases with <code>kqueen release build</code>.
         </Alert>
       )}
-      {offered.length > 0 && (
+      {version && (
         <>
           <ChoiceField
             label="Version"
-            value={version ?? ''}
+            value={version}
             onChange={setChosen}
             choices={offered.map((name) => ({ value: name, text: name }))}
           />
-          <p>
-            The API server restarts. Node pools that name no version of their own follow: their nodes are replaced one
-            after another, and pods leave a node before it goes. What is only on the disk of a node is lost.
-          </p>
+          <CheckField
+            label="Back the cluster up first"
+            value={backup}
+            onChange={setBackup}
+            help="To the backup store default. Volumes are not backed up."
+          />
+          <Plan of={of} version={version} backup={backup} />
         </>
       )}
     </FormDialog>
+  )
+}
+
+function Plan({ of, version, backup }: { of: TabProps['of']; version: string; backup: boolean }) {
+  const plan = useUpgradePlan(of, version, backup)
+  if (plan.error) return <ProblemAlert error={plan.error} again={() => void plan.refetch()} />
+  if (!plan.data) return <Skeleton screenreaderText="Looking at the cluster" height="10rem" />
+  const findings = plan.data.findings ?? []
+  const against = blocking(findings).length
+  return (
+    <>
+      {against > 0 && (
+        <Alert
+          component="p"
+          isInline
+          variant="warning"
+          title={`${count(against, 'finding')} would keep the upgrade from going on`}
+        >
+          It can be created all the same: it looks again every minute, and goes on when they are mended or ignored.
+        </Alert>
+      )}
+      <UpgradeFindings findings={findings} omitted={plan.data.omittedFindings} />
+      <PlannedSteps steps={plan.data.steps ?? []} />
+    </>
   )
 }

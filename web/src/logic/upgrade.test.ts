@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import type { Schemas } from '../api/client'
+import type { Upgrade } from '../api/objects'
+import { blocking, hasBegunToChange, secondsOf, type UpgradeStep, upgradesFrom } from './upgrade'
+
+const release = (name: string, ready = 'True') =>
+  ({ name, status: { conditions: [{ type: 'Ready', status: ready }] } }) as unknown as Schemas['Release']
+
+test.each<[string, string | undefined, string[], string[]]>([
+  ['a patch and a minor', 'v1.35.4', ['v1.35.4', 'v1.35.5', 'v1.36.3', 'v1.36.1'], ['v1.36.3', 'v1.36.1', 'v1.35.5']],
+  ['through a minor', 'v1.34.4', ['v1.35.4', 'v1.36.3'], ['v1.36.3', 'v1.35.4']],
+  ['a minor is missing', 'v1.34.4', ['v1.36.3', 'v1.34.10', 'v1.34.9'], ['v1.34.10', 'v1.34.9']],
+  ['nothing newer', 'v1.36.3', ['v1.36.3', 'v1.35.4'], []],
+  ['no version', undefined, ['v1.36.3'], []],
+  ['no release', 'v1.36.3', ['latest'], []],
+])('%s', (_, current, releases, want) => {
+  expect(
+    upgradesFrom(
+      current,
+      releases.map((name) => release(name)),
+    ),
+  ).toEqual(want)
+})
+
+test('a release that is not ready is not offered', () => {
+  expect(upgradesFrom('v1.35.4', [release('v1.36.3', 'False')])).toEqual([])
+})
+
+const step = (kind: string, state: string) => ({ name: kind, kind, state }) as UpgradeStep
+const upgrade = (...steps: UpgradeStep[]) => ({ status: { steps } }) as unknown as Upgrade
+
+test('an upgrade changes the cluster from its control plane on', () => {
+  expect(hasBegunToChange(upgrade(step('Backup', 'Running'), step('ControlPlane', 'Pending')))).toBe(false)
+  expect(hasBegunToChange(upgrade(step('Backup', 'Done'), step('ControlPlane', 'Running')))).toBe(true)
+  expect(hasBegunToChange({} as Upgrade)).toBe(false)
+})
+
+test('what is ignored or only warns does not block', () => {
+  const of = (check: string, severity: 'Blocks' | 'Warns') => ({ check, severity, message: '' })
+  const all = [of('NodesReady', 'Blocks'), of('BackupStore', 'Blocks'), of('OwnVersions', 'Warns')]
+  expect(blocking(all, ['BackupStore'])).toEqual([all[0]])
+  expect(blocking(null)).toEqual([])
+})
+
+test('a step that goes on has taken the time until now', () => {
+  const now = new Date('2026-11-26T08:01:30Z')
+  const begun = { ...step('NodePool', 'Running'), startedTime: '2026-11-26T08:00:00Z' }
+  expect(secondsOf(begun, now)).toBe(90)
+  expect(secondsOf({ ...begun, finishedTime: '2026-11-26T08:00:16Z' }, now)).toBe(16)
+  expect(secondsOf(step('NodePool', 'Pending'), now)).toBeUndefined()
+})

@@ -1,0 +1,59 @@
+import type { Schemas } from '../api/client'
+import { condition, type Upgrade } from '../api/objects'
+import { type Version, versionOf } from './cluster'
+
+/** A step of an upgrade that goes on or has ended; one of a plan has no state yet. */
+export type UpgradeStep = NonNullable<NonNullable<Upgrade['status']>['steps']>[number]
+
+export type UpgradeFinding = Schemas['UpgradePlanFinding']
+
+export type UpgradePlanStep = Schemas['UpgradePlanStep']
+
+const minors = (v: Version) => v.major * 1000 + v.minor
+
+const newestFirst = (a: Version, b: Version) => minors(b) - minors(a) || b.patch - a.patch
+
+/**
+ * upgradesFrom are the releases to which a version may be raised, the newest first: of each minor between there has to be one, because the
+ * control plane goes through each.
+ */
+export function upgradesFrom(current: string | undefined, releases: readonly Schemas['Release'][]): string[] {
+  const now = versionOf(current)
+  if (!now) return []
+  const ready = releases
+    .filter((release) => condition(release, 'Ready')?.status === 'True')
+    .flatMap((release) => versionOf(release.name) ?? [])
+    .filter((v) => newestFirst(v, now) < 0)
+    .sort(newestFirst)
+  const there = new Set([minors(now), ...ready.map(minors)])
+  const reached = (v: Version) => {
+    for (let at = minors(now); at <= minors(v); at++) if (!there.has(at)) return false
+    return true
+  }
+  return ready.filter(reached).map((v) => `v${v.major}.${v.minor}.${v.patch}`)
+}
+
+/** hasEnded says whether an upgrade does nothing more. */
+export const hasEnded = (upgrade: Upgrade): boolean => !!upgrade.status?.completionTime
+
+/** hasBegunToChange says whether an upgrade has begun to change the cluster: ending it does not bring back what is done. */
+export function hasBegunToChange(upgrade: Upgrade): boolean {
+  return !!upgrade.status?.steps?.some(
+    ({ kind, state }) => (kind === 'ControlPlane' || kind === 'NodePool') && state !== 'Pending',
+  )
+}
+
+/** blocking are the findings that keep an upgrade from going on. */
+export function blocking(
+  findings: readonly UpgradeFinding[] | null | undefined,
+  ignore: readonly string[] = [],
+): UpgradeFinding[] {
+  return (findings ?? []).filter(({ severity, check }) => severity === 'Blocks' && !ignore.includes(check))
+}
+
+/** secondsOf is how long a step took or takes so far; undefined before it has begun. */
+export function secondsOf(step: UpgradeStep, now: Date): number | undefined {
+  if (!step.startedTime) return
+  const end = step.finishedTime ? new Date(step.finishedTime) : now
+  return Math.max(0, Math.round((end.getTime() - new Date(step.startedTime).getTime()) / 1000))
+}

@@ -1,0 +1,132 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { cleanup, fireEvent, render, screen } from '@testing-library/react'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Cluster, Upgrade } from '../../api/objects'
+import { meQuery } from '../../app/queries'
+import { Upgrades } from './upgrades'
+
+const of = { organization: 'blue', cluster: 'demo' }
+const cluster = { kind: 'Cluster', name: 'demo', uid: 'u', status: { version: 'v1.35.4' } } as unknown as Cluster
+const budget = {
+  check: 'DisruptionBudgets',
+  severity: 'Blocks',
+  object: 'PodDisruptionBudget shop/web',
+  message: 'allows no pod to go',
+  fix: 'raise its replicas',
+}
+const running = {
+  kind: 'Upgrade',
+  name: 'demo-v1.36.3',
+  organization: 'blue',
+  uid: 'a',
+  createdAt: '2026-11-26T08:00:00Z',
+  spec: { clusterName: 'demo', version: 'v1.36.3' },
+  status: {
+    fromVersion: 'v1.35.4',
+    findings: [budget],
+    steps: [
+      { name: 'look at the cluster', kind: 'Preflight', state: 'Running', startedTime: '2026-11-26T08:00:01Z' },
+      { name: 'control plane to v1.36.3', kind: 'ControlPlane', state: 'Pending', why: 'asked for' },
+    ],
+  },
+} as unknown as Upgrade
+const ended = {
+  ...running,
+  name: 'demo-v1.35.4',
+  uid: 'b',
+  spec: { clusterName: 'demo', version: 'v1.35.4' },
+  status: { fromVersion: 'v1.35.3', backupName: 'before-demo', completionTime: '2026-11-25T08:00:00Z' },
+} as unknown as Upgrade
+const releases = ['v1.35.4', 'v1.36.3'].map((name) => ({
+  name,
+  status: { conditions: [{ type: 'Ready', status: 'True' }] },
+}))
+const plan = {
+  findings: [budget],
+  steps: [{ name: 'control plane to v1.36.3', kind: 'ControlPlane', why: 'asked for', lastSeconds: 16 }],
+}
+
+const { POST, GET, PATCH, DELETE } = vi.hoisted(() => ({
+  POST: vi.fn(),
+  GET: vi.fn(),
+  PATCH: vi.fn(),
+  DELETE: vi.fn(),
+}))
+vi.mock('../../api/client', async (original) => ({
+  ...(await original<object>()),
+  api: { GET, POST, PATCH, DELETE },
+}))
+vi.mock('../../api/live', () => ({ useLive: () => 'live' }))
+
+beforeEach(() => {
+  for (const call of [POST, PATCH, DELETE]) call.mockReset().mockResolvedValue({ data: {}, response: new Response() })
+  GET.mockReset().mockImplementation(async (path: string) => {
+    const answers: Record<string, unknown> = {
+      upgrades: { items: [running, ended] },
+      releases: { items: releases },
+      'upgrade-plan': plan,
+    }
+    return { data: answers[path.split('/').at(-1) ?? ''], response: new Response() }
+  })
+})
+afterEach(cleanup)
+
+function show(role: string) {
+  const client = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 60_000 } } })
+  client.setQueryData(meQuery.queryKey, { kind: 'user', name: 'alice', roles: { blue: role } } as never)
+  render(
+    <QueryClientProvider client={client}>
+      <Upgrades of={of} cluster={cluster} />
+    </QueryClientProvider>,
+  )
+}
+
+test('the upgrade that goes on is shown with its steps and what stands against it, and those before it', async () => {
+  show('operator')
+  const steps = await screen.findByRole('grid', { name: 'Steps' })
+  expect(steps.textContent).toContain('at work')
+  expect(screen.getByRole('grid', { name: 'Findings' }).textContent).toContain('PodDisruptionBudget shop/web')
+  expect(screen.getByRole('grid', { name: 'Upgrades' }).textContent).toContain('before-demo')
+})
+
+test('a finding is ignored', async () => {
+  show('operator')
+  fireEvent.click(await screen.findByRole('button', { name: 'Ignore DisruptionBudgets' }))
+  expect(PATCH.mock.calls[0]?.[1].body).toEqual({ spec: { ignore: ['DisruptionBudgets'] } })
+})
+
+test('an upgrade is paused', async () => {
+  show('operator')
+  fireEvent.click(await screen.findByRole('button', { name: 'Pause' }))
+  expect(PATCH.mock.calls[0]?.[1].body).toEqual({ spec: { paused: true } })
+})
+
+test('an upgrade is ended by the name of its cluster', async () => {
+  show('operator')
+  fireEvent.click(await screen.findByRole('button', { name: 'End the upgrade' }))
+  expect(document.body.textContent).toContain('It has changed nothing yet')
+  const act = screen.getAllByRole<HTMLButtonElement>('button', { name: 'End the upgrade' }).at(-1)
+  expect(act?.disabled).toBe(true)
+  fireEvent.change(screen.getByLabelText(/^Type demo/), { target: { value: 'demo' } })
+  fireEvent.click(act as HTMLElement)
+  expect(DELETE.mock.calls[0]?.[1].params.path).toEqual({ organization: 'blue', upgrade: 'demo-v1.36.3' })
+})
+
+test('the plan of an upgrade is shown before it is created', async () => {
+  show('operator')
+  fireEvent.click(await screen.findByRole('button', { name: 'Upgrade to another version' }))
+  await screen.findByText(/1 finding would keep the upgrade from going on/)
+  expect(screen.getByRole('dialog').textContent).toContain('16 s')
+  fireEvent.click(screen.getByRole('button', { name: 'Upgrade' }))
+  await vi.waitFor(() => expect(POST).toHaveBeenCalled())
+  expect(POST.mock.calls[0]?.[1].body).toEqual({
+    name: 'demo-v1.36.3',
+    spec: { clusterName: 'demo', version: 'v1.36.3', backup: true },
+  })
+})
+
+test('who may not sees why', async () => {
+  show('developer')
+  const button = await screen.findByRole('button', { name: 'Pause' })
+  expect(button.getAttribute('aria-disabled')).toBe('true')
+})
