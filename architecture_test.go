@@ -101,6 +101,7 @@ const importTable = `
 	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
 	# those, so that a new one changes no reconciler.
 	MECHANISMS, clusters/archive < clusters/backup;
+	MECHANISMS < clusters/backupschedule;
 	# An upgrade looks into its cluster before it changes it, as others do that look into clusters.
 	MECHANISMS, clusters/listing < clusters/upgrade;
 	MECHANISMS, clusters/provision < clusters/cluster, hosting/controlplane, workers/nodepool, workers/machinecontroller;
@@ -136,7 +137,7 @@ const importTable = `
 	server/site, server/kubeapi, server/clusterapi, server/objects, server/catalogue, server/fleet, server/secrets, server/agents, server/auditlog, server/pages, server/portal, web < server;
 
 	# The one place that wires, and the command line above it.
-	clusters/backup, clusters/upgrade, clusters/cluster, clusters/provision/all, clusters/collector, clusters/simulator, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
+	clusters/backup, clusters/backupschedule, clusters/upgrade, clusters/cluster, clusters/provision/all, clusters/collector, clusters/simulator, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
 
 	# The command line. What commands share knows no kind of object; commands meet in the root command alone.

@@ -45,6 +45,11 @@ var counted = map[string]string{
 	"added":              "objects of a cluster",
 	"changed":            "objects of a cluster",
 	"removed":            "objects of a cluster",
+	"backups":            "backups",
+	"keepLast":           "backups",
+	"keepDaily":          "days",
+	"keepWeekly":         "weeks",
+	"keepMonthly":        "months",
 	"omittedFindings":    "findings of an upgrade",
 }
 

@@ -61,6 +61,7 @@ func Kinds() []Kind {
 		{"IdentityProvider", "identityproviders", ScopeInstallation, all, "An OpenID Connect provider by which users sign in."},
 		{"BackupStore", "backupstores", ScopeInstallation, all, "Where backups are kept."},
 		{"Backup", "backups", ScopeOrganization, []Verb{VerbCreate, VerbDelete}, "The state of a cluster's Kubernetes API at one moment."},
+		{"BackupSchedule", "backupschedules", ScopeOrganization, all, "Takes backups of a cluster at times, and deletes those that are not kept."},
 		{"Restore", "restores", ScopeOrganization, []Verb{VerbCreate, VerbDelete}, "Brings a cluster back to the state of a backup."},
 		{"Upgrade", "upgrades", ScopeOrganization, all, "Brings a cluster to another version of Kubernetes, step by step."},
 		{"ControlPlane", "controlplanes", ScopeOrganization, nil, "What KQueen runs of a cluster that it hosts."},

@@ -36,6 +36,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&IdentityProvider{}, &IdentityProviderList{},
 		&BackupStore{}, &BackupStoreList{},
 		&Backup{}, &BackupList{},
+		&BackupSchedule{}, &BackupScheduleList{},
 		&Restore{}, &RestoreList{},
 		&Upgrade{}, &UpgradeList{},
 	)

@@ -13,6 +13,7 @@ import (
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/backupschedule"
 	"kqueen.io/kqueen/internal/clusters/cluster"
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/hosting/egress"
@@ -25,7 +26,8 @@ import (
 
 // validators are keyed by resource. Limits come last in a chain: they count what they let through.
 func validators(
-	scheme *runtime.Scheme, clusters *cluster.Validator, pools nodepool.Validator, limits *organization.Limits, machines netip.Prefix,
+	scheme *runtime.Scheme, clusters *cluster.Validator, pools nodepool.Validator, schedules backupschedule.Validator,
+	limits *organization.Limits, machines netip.Prefix,
 ) map[string]http.Handler {
 	return map[string]http.Handler{
 		"organizations": webhook.WithValidator(scheme, admission.Chain(
@@ -41,6 +43,7 @@ func validators(
 			clusters, limits.Clusters(),
 		)),
 		"nodepools":       webhook.WithValidator(scheme, admission.Chain[*v1alpha1.NodePool](pools, limits.NodePools())),
+		"backupschedules": webhook.WithValidator(scheme, admission.Chain[*v1alpha1.BackupSchedule](schedules)),
 		"nodepools/scale": webhook.WithValidator(scheme, limits.Scales()),
 	}
 }

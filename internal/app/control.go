@@ -28,6 +28,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/backup"
+	"kqueen.io/kqueen/internal/clusters/backupschedule"
 	"kqueen.io/kqueen/internal/clusters/cluster"
 	"kqueen.io/kqueen/internal/clusters/connection"
 	"kqueen.io/kqueen/internal/clusters/provision"
@@ -139,7 +140,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 		return err
 	}
 	pools := nodepool.Validator{Possible: map[string]machine.Possible{v1alpha1.ProviderLocal: machines}, Takes: validator.TakesNodes}
-	stop, err := a.admit(ctx, direct, plane.WebhookCaller, validators(mgr.GetScheme(), validator, pools, limits, a.MachineNetwork))
+	stop, err := a.admit(ctx, direct, plane.WebhookCaller, validators(mgr.GetScheme(), validator, pools, backupschedule.Validator{Client: mgr.GetClient()}, limits, a.MachineNetwork))
 	if err != nil {
 		return fmt.Errorf("serve admission: %w", err)
 	}
@@ -285,6 +286,9 @@ func (a *App) addReconcilers(
 		return nil, err
 	}
 	if err := backup.Setup(ctx, mgr, backups(stores)); err != nil {
+		return nil, err
+	}
+	if err := backupschedule.Setup(mgr); err != nil {
 		return nil, err
 	}
 	if err := upgrade.Setup(mgr, upgrades(a.connections.Load(), d.inventory)); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/backup"
+	"kqueen.io/kqueen/internal/clusters/backupschedule"
 	"kqueen.io/kqueen/internal/clusters/cluster"
 	"kqueen.io/kqueen/internal/clusters/collector"
 	"kqueen.io/kqueen/internal/clusters/provision/hosted"
@@ -27,7 +28,7 @@ import (
 // deploy/clusterrole.yaml.
 func ClusterRole() *rbacv1.ClusterRole {
 	return operator.Role("kqueen",
-		engine.Rules(), admission.Rules(), backup.Rules(), upgrade.Rules(), cluster.Rules(), hosted.Rules(), controlplane.Rules(), gateway.Rules(), collector.Rules(),
+		engine.Rules(), admission.Rules(), backup.Rules(), backupschedule.Rules(), upgrade.Rules(), cluster.Rules(), hosted.Rules(), controlplane.Rules(), gateway.Rules(), collector.Rules(),
 		organization.Rules(), identityprovider.Rules(), nodepool.Rules(), machinecontroller.Rules(), serverRules(),
 	)
 }

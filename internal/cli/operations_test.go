@@ -66,7 +66,7 @@ func commandOf() map[string]string {
 	for kind, command := range map[string]string{
 		"Organization": "organization", "Release": "release", "Provisioner": "provisioner", "Cluster": "cluster", "NodePool": "nodepool",
 		"Machine": "node", "ControlPlane": "controlplane", "IdentityProvider": "identityprovider",
-		"BackupStore": "backupstore", "Backup": "backup", "Restore": "restore", "Upgrade": "upgrade",
+		"BackupStore": "backupstore", "Backup": "backup", "BackupSchedule": "backupschedule", "Restore": "restore", "Upgrade": "upgrade",
 	} {
 		all["list"+kind+"s"], all["get"+kind] = command+" list", command+" get"
 		if kind != "Organization" && kind != "Release" && kind != "IdentityProvider" && kind != "BackupStore" {
@@ -75,7 +75,7 @@ func commandOf() map[string]string {
 	}
 	for kind, command := range map[string]string{
 		"Organization": "organization", "Provisioner": "provisioner", "Cluster": "cluster", "NodePool": "nodepool",
-		"IdentityProvider": "identityprovider", "BackupStore": "backupstore",
+		"IdentityProvider": "identityprovider", "BackupStore": "backupstore", "BackupSchedule": "backupschedule",
 	} {
 		all["create"+kind], all["update"+kind], all["delete"+kind] = command+" create", command+" update", command+" delete"
 		all["replace"+kind] = command + " update" // of a file

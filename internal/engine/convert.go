@@ -153,7 +153,7 @@ func dryRun(trial bool) []string {
 // converted are the resources of which objects are converted, or a subresource of them.
 func converted(subresource string) []string {
 	resources := []string{
-		"backups", "backupstores", "clusters", "controlplanes", "datastores", "identityproviders", "machines", "nodepools", "organizations", "provisioners", "releases",
+		"backups", "backupschedules", "backupstores", "clusters", "controlplanes", "datastores", "identityproviders", "machines", "nodepools", "organizations", "provisioners", "releases",
 		"restores", "upgrades",
 	}
 	for i := range resources {

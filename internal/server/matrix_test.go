@@ -142,6 +142,11 @@ func matrixOfBackups() map[string]route {
 
 		"listBackups": {from: "viewer"}, "getBackup": {from: "viewer"}, "listAllBackups": {from: signedIn}, "deleteBackup": {from: "operator"},
 		"createBackup": {from: "operator", body: `{"name":"new-%d","spec":{"clusterName":"thing"}}`},
+		"listBackupSchedules": {from: "viewer"}, "getBackupSchedule": {from: "viewer"}, "listAllBackupSchedules": {from: signedIn}, "deleteBackupSchedule": {from: "operator"},
+		"createBackupSchedule":  {from: "operator", body: `{"name":"new-%d","spec":{"clusterName":"thing","schedule":"@daily"}}`},
+		"updateBackupSchedule":  {from: "operator", body: `{"spec":{"paused":true}}`},
+		"replaceBackupSchedule": {from: "operator", body: `{"labels":{"n":"%d"},"spec":{"clusterName":"thing","schedule":"@daily"}}`},
+
 		"listUpgrades": {from: "viewer"}, "getUpgrade": {from: "viewer"}, "listAllUpgrades": {from: signedIn}, "deleteUpgrade": {from: "operator"},
 		"createUpgrade":  {from: "operator", body: `{"name":"new-%d","spec":{"clusterName":"thing","version":"v1.37.2"}}`},
 		"updateUpgrade":  {from: "operator", body: `{"spec":{"paused":true}}`},
@@ -290,6 +295,7 @@ func things(t *testing.T, h *fixture) {
 		&v1alpha1.IdentityProvider{ObjectMeta: metav1.ObjectMeta{Name: "thing"}, Spec: v1alpha1.IdentityProviderSpec{Issuer: "https://login.example.com", ClientID: "kqueen"}},
 		&v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Name: "thing"}, Spec: v1alpha1.BackupStoreSpec{Directory: "/backups"}},
 		&v1alpha1.Backup{ObjectMeta: meta, Spec: v1alpha1.BackupSpec{ClusterName: "thing"}},
+		&v1alpha1.BackupSchedule{ObjectMeta: meta, Spec: v1alpha1.BackupScheduleSpec{ClusterName: "thing", Schedule: "@daily"}},
 		&v1alpha1.Restore{ObjectMeta: meta, Spec: v1alpha1.RestoreSpec{BackupName: "thing"}},
 		&v1alpha1.Upgrade{ObjectMeta: meta, Spec: v1alpha1.UpgradeSpec{ClusterName: "thing", Version: "v1.37.2"}},
 		&v1alpha1.ControlPlane{ObjectMeta: meta, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.36.3"}},

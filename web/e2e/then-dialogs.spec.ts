@@ -41,6 +41,7 @@ const shown: Record<string, Shown> = {
   'break the glass': { path: `${inside}?tab=connect`, steps: [['button', 'Get the break-glass kubeconfig']] },
   'CLI and API of connecting': { path: `${inside}?tab=connect`, steps: [['button', 'CLI and API']] },
   'take a backup': { path: `${inside}?tab=backups`, steps: [['button', 'Back up now']] },
+  'back up at times': { path: `${inside}?tab=backups`, steps: [['button', 'Back up at times']] },
   'the menu of a backup': { path: `${inside}?tab=backups`, steps: [['button', 'Actions for monday']], role: 'menu' },
   'compare with a backup': ofBackup(/^Compare/),
   'restore a backup': ofBackup(/^Restore/),

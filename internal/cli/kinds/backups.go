@@ -1,6 +1,8 @@
 package kinds
 
 import (
+	"strconv"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,6 +39,23 @@ var Backup = &Kind{
 		ageColumn,
 	},
 	None: "backup create NAME --cluster CLUSTER",
+}
+
+// BackupSchedule takes backups of a cluster at times.
+var BackupSchedule = &Kind{
+	Kind: "BackupSchedule", Singular: "backupschedule", Plural: "backupschedules",
+	Object: func() client.Object { return &v1alpha1.BackupSchedule{} },
+	columns: []Column{
+		{Name: "Cluster", Value: of(func(s *v1alpha1.BackupSchedule) string { return s.Spec.ClusterName })},
+		{Name: "Schedule", Value: of(func(s *v1alpha1.BackupSchedule) string { return s.Spec.Schedule })},
+		readyColumn,
+		reasonColumn,
+		{Name: "Last", Value: of(func(s *v1alpha1.BackupSchedule) string { return ageOf(s.Status.LastTakenTime) })},
+		{Name: "Backups", Value: of(func(s *v1alpha1.BackupSchedule) string { return strconv.Itoa(int(s.Status.Backups)) })},
+		MessageColumn,
+		ageColumn,
+	},
+	None: "backupschedule create NAME --cluster CLUSTER --schedule @daily",
 }
 
 // Restore brings a cluster back to a backup.

@@ -22,6 +22,8 @@ func ClusterOf(object client.Object) string {
 		return o.Spec.ClusterName
 	case *v1alpha1.Backup:
 		return o.Spec.ClusterName
+	case *v1alpha1.BackupSchedule:
+		return o.Spec.ClusterName
 	case *v1alpha1.Restore:
 		return o.Status.ClusterName
 	case *v1alpha1.Upgrade:

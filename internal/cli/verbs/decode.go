@@ -142,6 +142,8 @@ func decodeObject(n *kinds.Kind, data []byte, kind metav1.TypeMeta) (client.Obje
 		o.Status = v1alpha1.BackupStoreStatus{}
 	case *v1alpha1.Backup:
 		o.Status = v1alpha1.BackupStatus{}
+	case *v1alpha1.BackupSchedule:
+		o.Status = v1alpha1.BackupScheduleStatus{}
 	case *v1alpha1.Restore:
 		o.Status = v1alpha1.RestoreStatus{}
 	case *v1alpha1.Upgrade:

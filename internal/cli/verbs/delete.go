@@ -19,7 +19,7 @@ import (
 type Deletion struct {
 	Env  *connection.Env
 	Kind *kinds.Kind
-	// Content is what goes with the objects, for the question whether they shall go.
+	// Content is what goes with the objects, for the question whether they shall go; empty for nothing.
 	Content string
 	// Losses tells the user what goes with the objects that is not seen at them; nil for nothing.
 	Losses func(context.Context, *objects.Client, []client.Object) error
@@ -108,6 +108,12 @@ func AwaitGone(ctx context.Context, e *connection.Env, c *objects.Client, doomed
 
 // deleteQuestion asks whether objects of these names shall go, with all that is in them.
 func deleteQuestion(n *kinds.Kind, names []string, content string) string {
+	if content == "" && len(names) == 1 {
+		return fmt.Sprintf("Delete %s %s?", n.Singular, names[0])
+	}
+	if content == "" {
+		return fmt.Sprintf("Delete %s %s?", n.Plural, console.List(names))
+	}
 	if len(names) == 1 {
 		return fmt.Sprintf("Delete %s %s and all its %s?", n.Singular, names[0], content)
 	}

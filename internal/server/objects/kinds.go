@@ -30,6 +30,7 @@ func kinds() []kind {
 		"IdentityProvider": typed[v1alpha1.IdentityProvider, v1alpha1.IdentityProviderList](),
 		"BackupStore":      typed[v1alpha1.BackupStore, v1alpha1.BackupStoreList](),
 		"Backup":           typed[v1alpha1.Backup, v1alpha1.BackupList](),
+		"BackupSchedule":   typed[v1alpha1.BackupSchedule, v1alpha1.BackupScheduleList](),
 		"Restore":          typed[v1alpha1.Restore, v1alpha1.RestoreList](),
 		"Upgrade":          typed[v1alpha1.Upgrade, v1alpha1.UpgradeList](),
 		"ControlPlane":     typed[v1alpha1.ControlPlane, v1alpha1.ControlPlaneList](),

@@ -69,6 +69,8 @@ func clusterOf(o client.Object) string {
 		return o.Spec.ClusterName
 	case *v1alpha1.Backup:
 		return o.Spec.ClusterName
+	case *v1alpha1.BackupSchedule:
+		return o.Spec.ClusterName
 	case *v1alpha1.Restore:
 		return o.Status.ClusterName
 	case *v1alpha1.Upgrade:

@@ -39,8 +39,8 @@ func Rights() []Right {
 			},
 		},
 		{
-			What: "see backups of its clusters, and what was restored", From: v1alpha1.RoleViewer,
-			Rules: []rbacv1.PolicyRule{ours(read, "backups", "restores")},
+			What: "see backups of its clusters, their schedules, and what was restored", From: v1alpha1.RoleViewer,
+			Rules: []rbacv1.PolicyRule{ours(read, "backups", "backupschedules", "restores")},
 		},
 		{What: "see upgrades of its clusters", From: v1alpha1.RoleViewer, Rules: []rbacv1.PolicyRule{ours(read, "upgrades")}},
 		{
@@ -62,8 +62,8 @@ func Rights() []Right {
 			},
 		},
 		{
-			What: "back up clusters, restore them, and delete backups", From: v1alpha1.RoleOperator,
-			Rules: []rbacv1.PolicyRule{ours(change, "backups", "restores")},
+			What: "back up clusters, at times too, restore them, and delete backups", From: v1alpha1.RoleOperator,
+			Rules: []rbacv1.PolicyRule{ours(change, "backups", "backupschedules", "restores")},
 		},
 		{What: "upgrade clusters, and pause and end that", From: v1alpha1.RoleOperator, Rules: []rbacv1.PolicyRule{ours(change, "upgrades")}},
 		{What: "administer its clusters (role cluster-admin)", From: v1alpha1.RoleOperator, Rules: access(v1alpha1.AccessClusterAdmin)},

@@ -11,7 +11,6 @@ import (
 	"kqueen.io/kqueen/internal/cli/connection"
 	"kqueen.io/kqueen/internal/cli/describe"
 	"kqueen.io/kqueen/internal/cli/kinds"
-	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/cli/verbs"
 )
 
@@ -31,38 +30,9 @@ begun with "kqueen cluster upgrade".`,
 	update, _ := verbs.UpdateCommand(e, kinds.Upgrade, `kqueen upgrade update demo-v1.37.2 --spec '{"ignore":["DisruptionBudgets"]}'`)
 	cmd.AddCommand(verbs.ListCommand(e, kinds.Upgrade), verbs.GetCommand(e, kinds.Upgrade), newDescribeCommand(e),
 		verbs.WaitCommand(e, kinds.Upgrade, v1alpha1.ConditionPlanned, v1alpha1.ConditionPreflightPassed, v1alpha1.ConditionBackedUp, v1alpha1.ConditionUpgraded),
-		newPauseCommand(e, true), newPauseCommand(e, false), update, newDeleteCommand(e))
+		verbs.PauseCommand(e, kinds.Upgrade, "Keep the next step of an upgrade from beginning; one that has begun goes on", "demo-v1.37.2"),
+		verbs.ResumeCommand(e, kinds.Upgrade, "Let the next step of an upgrade begin again", "demo-v1.37.2"), update, newDeleteCommand(e))
 	return cmd
-}
-
-// newPauseCommand returns `upgrade pause`, or `upgrade resume`.
-func newPauseCommand(e *connection.Env, paused bool) *cobra.Command {
-	verb, short, did := "resume", "Let the next step of an upgrade begin again", "goes on"
-	if paused {
-		verb, short, did = "pause", "Keep the next step of an upgrade from beginning; one that has begun goes on", "is paused: its next step does not begin"
-	}
-	return &cobra.Command{
-		Use:               verb + " NAME",
-		Short:             short,
-		Example:           "  kqueen upgrade " + verb + " demo-v1.37.2",
-		Args:              command.Names(1, 1),
-		ValidArgsFunction: kinds.CompleteNames(e, kinds.Upgrade, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Connect()
-			if err != nil {
-				return err
-			}
-			u, err := kinds.Find(cmd.Context(), e, c, kinds.Upgrade, args[0])
-			if err != nil {
-				return err
-			}
-			if err := c.Update(cmd.Context(), u, objects.Patch{Spec: map[string]any{"paused": paused}}, "", false); err != nil {
-				return fmt.Errorf("%s upgrade %s: %w", verb, args[0], err)
-			}
-			e.Say("upgrade %s %s", args[0], did)
-			return nil
-		},
-	}
 }
 
 // newDescribeCommand returns `upgrade describe`.

@@ -104,7 +104,9 @@ func lintSummary(shared *v1alpha1.Status, deleting bool) []error {
 }
 
 // aside says whether Ready does not depend on a condition (operator.Aside).
-func aside(kind string) bool { return kind == v1alpha1.ConditionAddonsReady }
+func aside(kind string) bool {
+	return kind == v1alpha1.ConditionAddonsReady || kind == v1alpha1.ConditionScheduled || kind == v1alpha1.ConditionLastBackupTaken
+}
 
 // abnormal says whether a condition is false when all is well.
 func abnormal(kind string) bool {

@@ -23,6 +23,10 @@ export function BackupCli({ of, backup = 'BACKUP' }: { of: Of; backup?: string }
           about: 'Restore the cluster to a backup, after asking',
           command: `kqueen restore create NAME --backup ${shellWord(backup)} ${flags} --wait`,
         },
+        {
+          about: 'Back up the cluster each night, and keep two weeks',
+          command: `kqueen backupschedule create NAME --cluster ${shellWord(of.cluster)} --schedule "30 2 * * *" --keep-daily 14 ${flags}`,
+        },
         { about: 'Delete a backup', command: `kqueen backup delete ${shellWord(backup)} ${flags}` },
       ]}
       calls={[

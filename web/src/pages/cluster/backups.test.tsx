@@ -1,7 +1,7 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { cleanup, fireEvent, render, screen } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { Backup, Cluster, Restore } from '../../api/objects'
+import type { Backup, BackupSchedule, Cluster, Restore } from '../../api/objects'
 import { meQuery } from '../../app/queries'
 import { Backups } from './backups'
 
@@ -30,16 +30,32 @@ const compared = {
   },
 } as unknown as Restore
 
-const { POST, GET } = vi.hoisted(() => ({ POST: vi.fn(), GET: vi.fn() }))
-vi.mock('../../api/client', async (original) => ({ ...(await original<object>()), api: { GET, POST } }))
+const schedule = {
+  kind: 'BackupSchedule',
+  name: 'nightly',
+  organization: 'blue',
+  uid: 's',
+  createdAt: '2026-11-23T08:00:00Z',
+  spec: {
+    clusterName: 'demo',
+    schedule: '30 2 * * *',
+    timeZone: 'Europe/Prague',
+    retention: { keepLast: 3, keepDaily: 14 },
+  },
+  status: { backups: 5 },
+} as unknown as BackupSchedule
+
+const { POST, GET, PATCH } = vi.hoisted(() => ({ POST: vi.fn(), GET: vi.fn(), PATCH: vi.fn() }))
+vi.mock('../../api/client', async (original) => ({ ...(await original<object>()), api: { GET, POST, PATCH } }))
 vi.mock('../../api/live', () => ({ useLive: () => 'live' }))
 
 beforeEach(() => {
-  POST.mockReset().mockResolvedValue({ data: {}, response: new Response() })
+  for (const call of [POST, PATCH]) call.mockReset().mockResolvedValue({ data: {}, response: new Response() })
   GET.mockReset().mockImplementation(async (path: string) => {
     const answers: Record<string, unknown> = {
       backups: { items: [backup] },
       restores: { items: [compared] },
+      backupschedules: { items: [schedule] },
       '{restore}': compared,
     }
     return { data: answers[path.split('/').at(-1) ?? ''], response: new Response() }
@@ -108,4 +124,35 @@ test('a cluster that others run has none', () => {
   show('owner', { ...cluster, spec: {} } as Cluster)
   expect(document.body.textContent).toContain('Others run it')
   expect(GET).not.toHaveBeenCalled()
+})
+
+test('a schedule of backups is shown, paused and changed', async () => {
+  show('operator')
+  await screen.findByText('last 3, 14 days')
+  fireEvent.click(screen.getByRole('button', { name: 'Actions for nightly' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Pause' }))
+  expect(PATCH.mock.calls[0]?.[1].body).toEqual({ spec: { paused: true } })
+  fireEvent.click(screen.getByRole('button', { name: 'Actions for nightly' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Change' }))
+  fireEvent.change(screen.getByLabelText(/^Keep the last/), { target: { value: '' } })
+  fireEvent.click(screen.getByRole('button', { name: 'Change' }))
+  await vi.waitFor(() => expect(PATCH).toHaveBeenCalledTimes(2))
+  expect(PATCH.mock.calls[1]?.[1].body.spec.retention).toEqual({
+    keepLast: null,
+    keepDaily: 14,
+    keepWeekly: null,
+    keepMonthly: null,
+  })
+})
+
+test('a schedule is created', async () => {
+  show('operator')
+  fireEvent.click(await screen.findByRole('button', { name: 'Back up at times' }))
+  fireEvent.change(screen.getByLabelText(/^Time zone/), { target: { value: 'UTC' } })
+  fireEvent.click(screen.getByRole('button', { name: 'Create' }))
+  await vi.waitFor(() => expect(POST).toHaveBeenCalled())
+  expect(POST.mock.calls[0]?.[1].body).toEqual({
+    name: 'demo-daily',
+    spec: { clusterName: 'demo', schedule: '@daily', timeZone: 'UTC', retention: { keepLast: 7 } },
+  })
 })

@@ -18,6 +18,7 @@ import { BackupCli } from './backupcli'
 import { useBackups } from './backupdata'
 import { BackUp, DeleteBackup } from './backupdialogs'
 import { Compare, RestoreTo } from './backuprestore'
+import { BackupSchedules } from './backupschedules'
 import type { TabProps } from './index'
 import { RestoreDetails } from './restoredetails'
 import { Restores } from './restores'
@@ -91,6 +92,7 @@ function Hosted({ of, cluster }: TabProps) {
           Show more backups
         </Button>
       )}
+      <BackupSchedules of={of} permission={there} />
       {!error && <Restores of={of} permission={role} rows={restores} show={(restore) => details(restore.name)} />}
       {open?.what === 'create' && <BackUp of={of} names={names.backups} close={close} />}
       {open?.what === 'delete' && <DeleteBackup backup={open.backup} close={close} />}

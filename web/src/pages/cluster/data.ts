@@ -108,6 +108,7 @@ export function useAskAgain() {
       'operations',
       'addons',
       'backups',
+      'backupschedules',
       'restores',
       'upgrades',
     ]) {
