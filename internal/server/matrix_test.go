@@ -141,7 +141,7 @@ func matrixOfBackups() map[string]route {
 		"replaceBackupStore": {from: adminOnly, body: `{"labels":{"n":"%d"},"spec":{"directory":"/backups"}}`},
 
 		"listBackups": {from: "viewer"}, "getBackup": {from: "viewer"}, "listAllBackups": {from: signedIn}, "deleteBackup": {from: "operator"},
-		"createBackup": {from: "operator", body: `{"name":"new-%d","spec":{"clusterName":"thing"}}`},
+		"createBackup":        {from: "operator", body: `{"name":"new-%d","spec":{"clusterName":"thing"}}`},
 		"listBackupSchedules": {from: "viewer"}, "getBackupSchedule": {from: "viewer"}, "listAllBackupSchedules": {from: signedIn}, "deleteBackupSchedule": {from: "operator"},
 		"createBackupSchedule":  {from: "operator", body: `{"name":"new-%d","spec":{"clusterName":"thing","schedule":"@daily"}}`},
 		"updateBackupSchedule":  {from: "operator", body: `{"spec":{"paused":true}}`},

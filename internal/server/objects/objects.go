@@ -59,25 +59,25 @@ func Register(api huma.API, c Config) error {
 // register adds the operations of one kind.
 func (c collection) register(api huma.API) {
 	huma.Register(api, c.operation(http.MethodGet, "", "list"+c.PluralName(), "List "+c.Plural, watches(listening(c.watchObjects))), c.listObjects)
-	huma.Register(api, c.operation(http.MethodGet, c.Parameter(), "get"+c.Name, "Get "+c.one()), c.getObject)
+	huma.Register(api, c.operation(http.MethodGet, c.Parameter(), "get"+c.Name, "Get "+oneOf(c.Parameter())), c.getObject)
 	if c.Can(rest.VerbCreate) {
-		o := c.operation(http.MethodPost, "", "create"+c.Name, "Create "+c.one(), chain.Recorded("create"), chain.Keyed(chain.Replayed))
+		o := c.operation(http.MethodPost, "", "create"+c.Name, "Create "+oneOf(c.Parameter()), chain.Recorded("create"), chain.Keyed(chain.Replayed))
 		o.DefaultStatus = http.StatusCreated
 		o.RequestBody = c.body("application/json", c.Name+"Input")
 		huma.Register(api, o, c.createObject)
 	}
 	if c.Can(rest.VerbUpdate) {
-		o := c.operation(http.MethodPatch, c.Parameter(), "update"+c.Name, "Change "+c.one(), chain.Recorded("update"))
+		o := c.operation(http.MethodPatch, c.Parameter(), "update"+c.Name, "Change "+oneOf(c.Parameter()), chain.Recorded("update"))
 		o.RequestBody = c.body("application/merge-patch+json", c.Name+"Change")
 		huma.Register(api, o, c.patchObject)
 		// Afterwards: of several schemas huma would check bodies by any one. That of a change takes every object that can be applied.
 		o.RequestBody.Content[rest.MediaApply] = &huma.MediaType{Schema: c.schemas.ref(c.Name + "Apply")}
-		o = c.operation(http.MethodPut, c.Parameter(), "replace"+c.Name, "Replace all that you may say of "+c.one(), chain.Recorded("update"))
+		o = c.operation(http.MethodPut, c.Parameter(), "replace"+c.Name, "Replace all that you may say of "+oneOf(c.Parameter()), chain.Recorded("update"))
 		o.RequestBody = c.body("application/json", c.Name+"Change")
 		huma.Register(api, o, c.replaceObject)
 	}
 	if c.Can(rest.VerbDelete) {
-		o := c.operation(http.MethodDelete, c.Parameter(), "delete"+c.Name, "Delete "+c.one(), chain.Recorded("delete"))
+		o := c.operation(http.MethodDelete, c.Parameter(), "delete"+c.Name, "Delete "+oneOf(c.Parameter()), chain.Recorded("delete"))
 		o.DefaultStatus = http.StatusAccepted
 		huma.Register(api, o, c.deleteObject)
 	}
@@ -88,14 +88,6 @@ func (c collection) register(api huma.API) {
 		summaries{c}.register(api)
 	}
 	c.document(api)
-}
-
-// one is an object of the kind in a sentence, such as "an upgrade".
-func (c collection) one() string {
-	if strings.ContainsAny(c.Parameter()[:1], "aeiou") {
-		return "an " + c.Parameter()
-	}
-	return "a " + c.Parameter()
 }
 
 // operation describes one operation of the collection, or, with a parameter, of one object in it.
@@ -170,4 +162,12 @@ func (c collection) document(api huma.API) {
 			ok.Content["text/event-stream"] = eventStream()
 		}
 	}
+}
+
+// oneOf is an object of a kind in a sentence, such as "an upgrade".
+func oneOf(kind string) string {
+	if strings.ContainsAny(kind[:1], "aeiou") {
+		return "an " + kind
+	}
+	return "a " + kind
 }
