@@ -79,7 +79,23 @@ func (a *App) control(ctx context.Context, plane *engine.Plane, installed []rele
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { a.followReleases(ctx, direct, installed); return nil })); err != nil {
+		return err
+	}
 	return a.manage(ctx, plane, mgr, direct, ready)
+}
+
+// releasesLook is the time between two looks at which versions are built: those that are built while KQueen runs are offered, too.
+const releasesLook = 15 * time.Second
+
+func (a *App) followReleases(ctx context.Context, c client.Client, installed []release.Binaries) {
+	ticker := time.NewTicker(releasesLook)
+	defer ticker.Stop()
+	built := &engine.Built{
+		Client: c, List: release.NewStore(a.Releases).List, Known: installed,
+		Failed: func(err error) { a.Log.Warn("a release is not offered", "error", err) },
+	}
+	built.Follow(ctx, ticker.C)
 }
 
 // renewed gives reconcilers what the engine has renewed: the keys of the root user of its data store. KQueen's own credentials

@@ -126,9 +126,7 @@ func installObjects(ctx context.Context, c client.Client, store *Store, binaries
 		}
 	}
 	for _, b := range binaries {
-		r := &v1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Name: b.Version.String()}}
-		r.Spec.Source.Build = &v1alpha1.ReleaseBuild{}
-		if err := ensure(ctx, c, r); err != nil {
+		if err := ensureRelease(ctx, c, b.Version); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ folders kubernetes and node, and last the images of addons, for which nodes do n
 
 The first build takes minutes and needs the Go toolchain, and for nodes the Debian
 packages gcc, libc6-dev, libseccomp-dev, pkg-config and busybox-static. A running
-KQueen learns of a new release at its next start, and of the programs of nodes at once.
+KQueen offers a new release within 15 seconds, and sees the programs of nodes at once.
 
 With --detach the command returns as soon as control planes can be started, and
 goes on with what nodes run in the background. A node pool waits for it and says how
