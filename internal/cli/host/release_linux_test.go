@@ -42,8 +42,12 @@ func TestBuildAndPath(t *testing.T) {
 // TestBuildChosen: a version that is named is built alone, and a source without the folder node has nothing for nodes.
 func TestBuildChosen(t *testing.T) {
 	modules, err := release.Discover(t.Context(), sourceRoot)
-	if err != nil || len(modules) == 0 {
-		t.Fatalf("%d modules: %v", len(modules), err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := release.Choose(modules, nil) // another one would be built here, which takes a quarter of an hour
+	if err != nil {
+		t.Fatal(err)
 	}
 	bare := t.TempDir()
 	if err := os.Mkdir(filepath.Join(bare, "kubernetes"), 0o700); err != nil {
@@ -54,7 +58,7 @@ func TestBuildChosen(t *testing.T) {
 		versions []string
 		wantNode bool
 	}{
-		"Version": {sourceRoot, []string{modules[0].Version.String()}, true},
+		"Version": {sourceRoot, []string{built[0].Version.String()}, true},
 		"NoNode":  {bare, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
