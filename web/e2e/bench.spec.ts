@@ -123,6 +123,7 @@ function call(page: Page, url: string): Promise<{ took: number; names: string[] 
 
 /** watch runs in the page, before anything else does. */
 function watch() {
+  const longest = 30_000
   let begun = 0
   for (const kind of ['keydown', 'click']) {
     addEventListener(
@@ -133,22 +134,25 @@ function watch() {
       { capture: true },
     )
   }
+  const rows = () =>
+    [...document.querySelectorAll('table[aria-label="Clusters"] td[data-label="Name"] a')].map(
+      (a) => a.textContent ?? '',
+    )
   // What was changed is painted with the next frame, and a timer comes behind that. Looking at each frame would have the browser draw all the time.
   const painted = (holds: () => boolean) =>
-    new Promise<number>((resolve) => {
+    new Promise<number>((resolve, reject) => {
+      // Nothing else ends a wait for what is never shown.
+      const late = setTimeout(() => reject(new Error(`not painted within ${longest} ms; shown are ${rows()}`)), longest)
       const look = () => {
         if (!holds()) return
         watching.disconnect()
+        clearTimeout(late)
         requestAnimationFrame(() => setTimeout(() => resolve(performance.now())))
       }
       const watching = new MutationObserver(look)
       watching.observe(document, { childList: true, subtree: true, characterData: true })
       look()
     })
-  const rows = () =>
-    [...document.querySelectorAll('table[aria-label="Clusters"] td[data-label="Name"] a')].map(
-      (a) => a.textContent ?? '',
-    )
   Object.assign(window, {
     kq: {
       rows,

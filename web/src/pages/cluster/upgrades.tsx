@@ -189,20 +189,21 @@ function whatStays(upgrade: Upgrade): string {
 function UpgradeCli({ of, upgrade = 'UPGRADE' }: { of: Of; upgrade?: string }) {
   const flags = `--org ${shellWord(of.organization)}`
   const path = `/api/v1/organizations/${encodeURIComponent(of.organization)}`
-  const cluster = shellWord(of.cluster)
-  const name = shellWord(upgrade)
   return (
     <FromCli
       lines={[
         {
           about: 'See what an upgrade would be; nothing is changed',
-          command: `kqueen cluster upgrade ${cluster} --to VERSION --dry-run ${flags}`,
+          command: `kqueen cluster upgrade ${shellWord(of.cluster)} --to VERSION --dry-run ${flags}`,
         },
-        { about: 'Upgrade the cluster', command: `kqueen cluster upgrade ${cluster} --to VERSION ${flags} --wait` },
-        { about: 'How far it is', command: `kqueen upgrade describe ${name} ${flags}` },
-        { about: 'Pause it, and go on', command: `kqueen upgrade pause ${name} ${flags}` },
-        { about: 'and', command: `kqueen upgrade resume ${name} ${flags}` },
-        { about: 'End it', command: `kqueen upgrade abort ${name} ${flags}` },
+        {
+          about: 'Upgrade the cluster',
+          command: `kqueen cluster upgrade ${shellWord(of.cluster)} --to VERSION ${flags} --wait`,
+        },
+        { about: 'How far it is', command: `kqueen upgrade describe ${shellWord(upgrade)} ${flags}` },
+        { about: 'Pause it, and go on', command: `kqueen upgrade pause ${shellWord(upgrade)} ${flags}` },
+        { about: 'and', command: `kqueen upgrade resume ${shellWord(upgrade)} ${flags}` },
+        { about: 'End it', command: `kqueen upgrade abort ${shellWord(upgrade)} ${flags}` },
       ]}
       calls={[
         { method: 'GET', path: `${path}/clusters/${encodeURIComponent(of.cluster)}/upgrade-plan?version=VERSION` },
