@@ -67,7 +67,7 @@ test('clusters', async ({ page, browser }) => {
     }
     await measure('next page', click(page.getByRole('button', { name: 'Next page' })))
     await measure('sorted', click(page.getByRole('button', { name: 'Name', exact: true })))
-    const part = String(n % 100).padStart(2, '0')
+    const part = String(20 + (n % 70)) // not in all names of the first page, which would stay as it is
     await name.focus()
     await measure('part of a name, typed', () => page.keyboard.type(part, { delay: 50 }), part)
     await page.getByRole('button', { name: /^Version/ }).click()

@@ -42,10 +42,15 @@ test.each([
   ['nobody knows', object([['Ready', 'Unknown']]), 'unknown', 'Ready is Unknown'],
   [
     'it is being deleted',
-    object([['Ready', 'True']], { deletionRequestedAt: '2026-11-25T10:00:00Z' }),
+    object([['Ready', 'False']], { deletionRequestedAt: '2026-11-25T10:00:00Z' }),
     'deleting',
-    'Ready is True',
+    'Ready is False',
   ],
 ])('%s', (_, of, health, message) => {
   expect(healthOf(of)).toMatchObject({ health, ...(message && { message }) })
+})
+
+test('that all was well before a deletion is not said of it', () => {
+  const of = object([['Ready', 'True']], { deletionRequestedAt: '2026-11-25T10:00:00Z' })
+  expect(healthOf(of).message).toBeUndefined()
 })

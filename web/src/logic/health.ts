@@ -16,8 +16,11 @@ export function healthOf(o: AnyObject): Verdict {
   const ready = condition(o, 'Ready')
   const stalled = condition(o, 'Stalled')
   const about = (c?: Condition) => ({ message: c?.message, since: c?.lastTransitionTime })
-  if (o.deletionRequestedAt)
-    return { health: 'deleting', text: 'Deleting', message: ready?.message, since: o.deletionRequestedAt }
+  if (o.deletionRequestedAt) {
+    // That all was well is of before, until the controller has seen the deletion.
+    const message = ready?.status === 'True' ? undefined : ready?.message
+    return { health: 'deleting', text: 'Deleting', message, since: o.deletionRequestedAt }
+  }
   if (!ready) return { health: 'progressing', text: 'Pending' }
   if (stalled?.status === 'True') return { health: 'failing', text: 'Stalled', ...about(stalled) }
   if (ready.status === 'True' && ready.observedGeneration === o.generation)
