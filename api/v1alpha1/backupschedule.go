@@ -30,6 +30,8 @@ const (
 	ReasonLastBackupMissed = "LastBackupMissed"
 	// ReasonRetained: no backup is there beside those that are kept.
 	ReasonRetained = "Retained"
+	// ReasonBackupExpired: a backup that is not kept any more is deleted; an event has its name.
+	ReasonBackupExpired = "BackupExpired"
 )
 
 // LabelBackupSchedule on a Backup is the UID of the BackupSchedule that took it, whose retention deletes it.

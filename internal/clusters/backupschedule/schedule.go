@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -213,6 +214,9 @@ func (r *reconciler) retain(ctx context.Context, s *v1alpha1.BackupSchedule) ope
 		same := client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion}
 		if err := client.IgnoreNotFound(r.Client.Delete(ctx, b, same)); err != nil {
 			return operator.Retry(v1alpha1.ReasonScheduleFailed, fmt.Errorf("delete backup %s: %w", b.Name, err))
+		}
+		if r.Recorder != nil {
+			r.Recorder.Eventf(s, nil, corev1.EventTypeNormal, v1alpha1.ReasonBackupExpired, "Retain", "backup %s is not kept any more and is deleted", b.Name)
 		}
 	}
 	return kept
