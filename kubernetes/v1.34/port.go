@@ -21,6 +21,9 @@ import (
 // leavesWithin bounds how long a process goes on that was told to leave. What supervises it may not know any more that it did.
 const leavesWithin = 20 * time.Second
 
+// lastCall is how long before that the clients of connections on which nothing was asked meanwhile are told to open new ones.
+const lastCall = 2 * time.Second
+
 // port is where an API server listens: at an address of its own, and at one that it shares for moments with the process whose place it
 // takes, or which takes its place. It is the net.Listener that upstream's server is given.
 type port struct {
@@ -117,8 +120,9 @@ func (p *port) from(l net.Listener, as func(net.Conn) net.Conn) {
 	}
 }
 
-// handOver gives the shared port to the process that comes next, until this one is told to leave. Then it accepts nothing more, tells all its
-// clients to open new connections (GOAWAY, RFC 9113, section 6.8), and ends with the last one, or when its time is up.
+// handOver gives the shared port to the process that comes next, until this one is told to leave. Then it accepts nothing more, tells its
+// clients with each answer to open new connections, at last all of them (GOAWAY, RFC 9113, section 6.8), and ends with the last one, or when
+// its time is up.
 func (p *port) handOver(ctx context.Context) {
 	offering, stop := context.WithCancel(ctx)
 	defer stop()
@@ -132,22 +136,29 @@ func (p *port) handOver(ctx context.Context) {
 	p.leaving.Store(true)
 	stop()
 	_ = p.shared.Close()
-	if server := p.server.Load(); server != nil {
-		// It waits for an end of accepting that does not come, after it has told the clients.
-		go func() { _ = server.Shutdown(context.Background()) }()
-	}
+	time.AfterFunc(leavesWithin-lastCall, func() {
+		if server := p.server.Load(); server != nil {
+			// Not before: from then on it answers no request of HTTP/1 any more, also on connections that it has just accepted. It waits for an end of
+			// accepting that does not come, after it has told the clients.
+			_ = server.Shutdown(context.Background())
+		}
+	})
 	time.AfterFunc(leavesWithin, func() { os.Exit(0) })
 	p.open.Wait()
 	os.Exit(0)
 }
 
-// learn takes note of the server that serves requests, which upstream makes within itself.
+// learn takes note of the server that serves requests, which upstream makes within itself, and has each answer of a process that leaves be the
+// last one of its connection: of HTTP/1 it is closed, of HTTP/2 the client is told by GOAWAY and what goes on goes on.
 func (p *port) learn(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p.server.Load() == nil {
 			if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
 				p.server.Store(server)
 			}
+		}
+		if p.leaving.Load() && r.Header.Get("Upgrade") == "" { // a shell is no answer after which anything comes
+			w.Header().Set("Connection", "close")
 		}
 		h.ServeHTTP(w, r)
 	})

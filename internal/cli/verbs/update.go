@@ -47,13 +47,13 @@ func UpdateCommand(e *connection.Env, n *kinds.Kind, example string) (*cobra.Com
 	cmd := &cobra.Command{
 		Use:   "update [NAME]",
 		Short: fmt.Sprintf("Update %s, its labels and annotations", kinds.Article(n.Singular)),
-		Long: fmt.Sprintf(`Update %[3]s by flags, or replace %[2]s with what a file says.
+		Long: fmt.Sprintf(`Update %[2]s by flags, or replace %[1]s with what a file says.
 
 --spec takes a JSON merge patch (RFC 7386) of the spec, in JSON or YAML: what it
 does not name stays as it is, and null removes. With --filename the whole spec
 becomes what the file says, and so do labels and annotations. When the file has a
-metadata.resourceVersion, as "kqueen %[1]s get -o yaml" prints it, an object that
-has changed since is not updated.`, n.Singular, n.Plural, kinds.Article(n.Singular)),
+metadata.resourceVersion, as "get -o yaml" prints it, an object that has changed since
+is not updated.`, n.Plural, kinds.Article(n.Singular)),
 		Example:           fmt.Sprintf("  %[2]s\n  kqueen %[1]s update demo --label team=blue --label old-\n  kqueen %[1]s update -f %[1]s.yaml --dry-run=server", n.Singular, example),
 		Args:              command.Names(0, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, n, 1),
