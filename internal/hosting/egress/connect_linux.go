@@ -42,27 +42,31 @@ func Serve(ctx context.Context, l net.Listener, dial Dial) error { return serve(
 // serve accepts nothing more when accepting, which ends with ctx at the latest, has ended, and goes on with what it carries: it
 // returns when the last connection has ended, or ctx.
 func serve(ctx, accepting context.Context, l net.Listener, dial Dial) error {
-	var carried sync.WaitGroup
+	var carried, waiting sync.WaitGroup
 	server := &http.Server{
 		Handler:           connector{ctx, dial, &carried},
 		ReadHeaderTimeout: helloTimeout,
 		IdleTimeout:       helloTimeout,
 		MaxHeaderBytes:    maxHeader,
+		// Connections that were accepted and are not taken over yet.
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				waiting.Add(1)
+			case http.StateHijacked, http.StateClosed:
+				waiting.Done()
+			}
+		},
 	}
 	stop := relay.CloseWhenDone(ctx, server)
 	defer stop()
-	asked := make(chan struct{})
-	stay := context.AfterFunc(accepting, func() {
-		defer close(asked)
-		_ = server.Shutdown(ctx) // waits for those who are still being connected
-	})
-	if err := server.Serve(netutil.LimitListener(l, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
-		stay()
+	accepted := netutil.LimitListener(l, maxConnections)
+	// Not Server.Shutdown, after which what is asked on a connection that was just accepted gets no answer.
+	defer context.AfterFunc(accepting, func() { _ = accepted.Close() })()
+	if err := server.Serve(accepted); accepting.Err() == nil && !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", l.Addr(), err)
 	}
-	if !stay() {
-		<-asked
-	}
+	waiting.Wait()
 	carried.Wait()
 	return nil
 }
