@@ -103,7 +103,7 @@ type RestoreChanges struct {
 	Added   int64 `json:"added"`
 	Changed int64 `json:"changed"`
 	Removed int64 `json:"removed"`
-	// First are the first of them, as "+ KEY", "~ KEY" and "- KEY"; the key is that of the cluster's store, such as registry/pods/default/web.
+	// First are the first of them, as "+ KEY", "~ KEY" and "- KEY"; the key is that of the cluster's store, such as pods/default/web.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100

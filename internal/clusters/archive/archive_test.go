@@ -59,9 +59,9 @@ func sequence(m map[string]string) iter.Seq2[Entry, error] {
 
 // state has small values and, with it, one larger than a chunk.
 func state(n int) map[string]string {
-	m := map[string]string{"registry/large": strings.Repeat("L", mostChunk+7), "registry/empty": ""}
+	m := map[string]string{"large": strings.Repeat("L", mostChunk+7), "empty": ""}
 	for i := range n {
-		m[fmt.Sprintf("registry/configmaps/default/%05d", i)] = strings.Repeat(fmt.Sprint(i), 100)
+		m[fmt.Sprintf("configmaps/default/%05d", i)] = strings.Repeat(fmt.Sprint(i), 100)
 	}
 	return m
 }
@@ -106,7 +106,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Error(diff)
 	}
 	// A second backup, in which one value is another one, has one chunk of its own.
-	want["registry/configmaps/default/00077"] = "changed"
+	want["configmaps/default/00077"] = "changed"
 	second := testAbout
 	second.Backup = "b2"
 	w2 := write(t, d, k, second, want)
@@ -122,7 +122,7 @@ func TestRoundTrip(t *testing.T) {
 	if err := Remove(t.Context(), d, k, "b1"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := readBack(t.Context(), d, k, second, w2.Digest); err != nil || got["registry/configmaps/default/00077"] != "changed" {
+	if got, err := readBack(t.Context(), d, k, second, w2.Digest); err != nil || got["configmaps/default/00077"] != "changed" {
 		t.Errorf("after the first was removed: %v", err)
 	}
 	for range 2 {
@@ -283,7 +283,7 @@ func TestRecipients(t *testing.T) {
 	}
 	d, folder := newDirectory(t)
 	k := newKeys(t, theirs.Recipient().String())
-	w := write(t, d, k, testAbout, map[string]string{"registry/secrets/default/x": "the marker"})
+	w := write(t, d, k, testAbout, map[string]string{"secrets/default/x": "the marker"})
 	sealed, err := d.Get(t.Context(), chunkFile(w.Chunks[0].Name), mostStored)
 	if err != nil {
 		t.Fatal(err)
@@ -349,7 +349,7 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(file)
-	f.Add(appendEntry(nil, Entry{"registry/a", []byte("b")}))
+	f.Add(appendEntry(nil, Entry{"a", []byte("b")}))
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = k.decode(data)

@@ -5,13 +5,13 @@ import "strings"
 // present are the keys that say how the machines of a cluster are now, and not what its users want. A restore leaves them: nodes that
 // came or went after the backup are as they are, and so is how they sign in.
 var present = []string{
-	"registry/minions/",
-	"registry/csinodes/",
-	"registry/leases/kube-node-lease/",
-	"registry/certificatesigningrequests/",
-	"registry/secrets/kube-system/bootstrap-token-",
-	"registry/masterleases/",
-	"registry/events/",
+	"minions/",
+	"csinodes/",
+	"leases/kube-node-lease/",
+	"certificatesigningrequests/",
+	"secrets/kube-system/bootstrap-token-",
+	"masterleases/",
+	"events/",
 }
 
 // keep says whether a restore leaves a key as it is. It is pure.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -361,4 +362,25 @@ func Root() (string, error) {
 		}
 		dir = filepath.Dir(dir)
 	}
+}
+
+// Stored returns what the API server has stored, by the key in etcd without the prefix that it gives to all of them.
+func Stored(t *testing.T) map[string][]byte {
+	t.Helper()
+	Config(t)
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{shared.env.ControlPlane.Etcd.URL.String()}, DialTimeout: StartTimeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer etcd.Close()
+	const prefix = "/registry/"
+	all, err := etcd.Get(t.Context(), prefix, clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]byte{}
+	for _, kv := range all.Kvs {
+		out[strings.TrimPrefix(string(kv.Key), prefix)] = kv.Value
+	}
+	return out
 }

@@ -83,7 +83,7 @@ func grantOwnTo(end string) step {
 func putKeys(n int) step {
 	return func(ctx context.Context, c *clientv3.Client, k datastore.Keyspace) error {
 		for i := range n {
-			if _, err := c.Put(ctx, fmt.Sprintf("%sregistry/%05d", k.Prefix(), i), "x"); err != nil {
+			if _, err := c.Put(ctx, fmt.Sprintf("%s%05d", k.Prefix(), i), "x"); err != nil {
 				return err
 			}
 		}

@@ -44,7 +44,7 @@ func nothing(string) bool { return false }
 // TestBring brings a keyspace from one random state to another, some hundred keys each, some of them large.
 func TestBring(t *testing.T) {
 	ctx, root, k := deadline(t), clientFor(t, "root"), keyspace(t, "b0000001")
-	neighbour := "/kqueen/b00000011/registry/x" // its name begins as ours does
+	neighbour := "/kqueen/b00000011/x" // its name begins as ours does
 	if _, err := root.Put(ctx, neighbour, "theirs"); err != nil {
 		t.Fatal(err)
 	}
@@ -52,10 +52,10 @@ func TestBring(t *testing.T) {
 	state := func() map[string]string {
 		m := map[string]string{}
 		for range 300 {
-			m[fmt.Sprintf("registry/configmaps/%03d", random.IntN(400))] = fmt.Sprint(random.IntN(3))
+			m[fmt.Sprintf("configmaps/%03d", random.IntN(400))] = fmt.Sprint(random.IntN(3))
 		}
 		for i := range 3 {
-			m[fmt.Sprintf("registry/large/%d", random.IntN(5))] = strings.Repeat(fmt.Sprint(i), 600<<10)
+			m[fmt.Sprintf("large/%d", random.IntN(5))] = strings.Repeat(fmt.Sprint(i), 600<<10)
 		}
 		return m
 	}
@@ -108,19 +108,19 @@ func TestBringKeeps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put("registry/events/a", "expires", clientv3.WithLease(lease.ID))
-	put("registry/minions/a", "now")
-	put("registry/pods/a", "now")
-	want := map[string]string{"registry/minions/a": "then", "registry/minions/b": "then", "registry/pods/b": "then"}
-	keep := func(key string) bool { return strings.HasPrefix(key, "registry/minions/") }
+	put("events/a", "expires", clientv3.WithLease(lease.ID))
+	put("minions/a", "now")
+	put("pods/a", "now")
+	want := map[string]string{"minions/a": "then", "minions/b": "then", "pods/b": "then"}
+	keep := func(key string) bool { return strings.HasPrefix(key, "minions/") }
 	if err := env.store.State(k).Bring(ctx, entriesOf(want), keep, func(datastore.Change) {}); err != nil {
 		t.Fatal(err)
 	}
 	got, _ := readAll(t, k)
-	if diff := cmp.Diff(map[string]string{"registry/minions/a": "now", "registry/pods/b": "then"}, got); diff != "" {
+	if diff := cmp.Diff(map[string]string{"minions/a": "now", "pods/b": "then"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if r, err := root.Get(ctx, k.Prefix()+"registry/events/a"); err != nil || len(r.Kvs) != 1 {
+	if r, err := root.Get(ctx, k.Prefix()+"events/a"); err != nil || len(r.Kvs) != 1 {
 		t.Errorf("the event: %v, %v", r, err)
 	}
 }
@@ -128,21 +128,21 @@ func TestBringKeeps(t *testing.T) {
 // TestBringStops: what is wanted ends with an error or comes out of order, and nothing is taken to be unwanted for it.
 func TestBringStops(t *testing.T) {
 	ctx, root, k := deadline(t), clientFor(t, "root"), keyspace(t, "b0000003")
-	if _, err := root.Put(ctx, k.Prefix()+"registry/z", "z"); err != nil {
+	if _, err := root.Put(ctx, k.Prefix()+"z", "z"); err != nil {
 		t.Fatal(err)
 	}
 	torn := errors.New("torn")
 	for name, want := range map[string]iter.Seq2[datastore.Entry, error]{
 		"AtOnce": func(yield func(datastore.Entry, error) bool) { yield(datastore.Entry{}, torn) },
 		"AfterOne": func(yield func(datastore.Entry, error) bool) {
-			_ = yield(datastore.Entry{Key: "registry/a"}, nil) && yield(datastore.Entry{}, torn)
+			_ = yield(datastore.Entry{Key: "a"}, nil) && yield(datastore.Entry{}, torn)
 		},
 		"OutOfOrder": func(yield func(datastore.Entry, error) bool) {
-			_ = yield(datastore.Entry{Key: "registry/b"}, nil) && yield(datastore.Entry{Key: "registry/a"}, nil)
+			_ = yield(datastore.Entry{Key: "b"}, nil) && yield(datastore.Entry{Key: "a"}, nil)
 		},
 		"Twice": func(yield func(datastore.Entry, error) bool) {
-			if yield(datastore.Entry{Key: "registry/b"}, nil) {
-				yield(datastore.Entry{Key: "registry/b"}, nil)
+			if yield(datastore.Entry{Key: "b"}, nil) {
+				yield(datastore.Entry{Key: "b"}, nil)
 			}
 		},
 	} {
@@ -150,7 +150,7 @@ func TestBringStops(t *testing.T) {
 			if err := env.store.State(k).Bring(ctx, want, nothing, func(datastore.Change) {}); err == nil {
 				t.Error("no error")
 			}
-			if got, _ := readAll(t, k); got["registry/z"] != "z" {
+			if got, _ := readAll(t, k); got["z"] != "z" {
 				t.Errorf("got %v", got)
 			}
 		})

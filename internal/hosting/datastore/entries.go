@@ -10,7 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Entry is one key of a keyspace and its value. Key is without the keyspace's prefix, such as "registry/pods/default/web".
+// Entry is one key of a keyspace and its value. Key is without the keyspace's prefix, such as "pods/default/web".
 type Entry struct {
 	Key   string
 	Value []byte

@@ -23,7 +23,7 @@ func TestFullStoreTakesWritesAgain(t *testing.T) {
 	if _, err := root.Delete(ctx, k.Prefix(), clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := root.Put(ctx, k.Prefix()+"registry/a", "x"); !errors.Is(err, rpctypes.ErrNoSpace) {
+	if _, err := root.Put(ctx, k.Prefix()+"a", "x"); !errors.Is(err, rpctypes.ErrNoSpace) {
 		t.Fatalf("got %v, want that etcd by itself does not take writes again", err)
 	}
 	before, err := env.store.Health(ctx)
@@ -34,7 +34,7 @@ func TestFullStoreTakesWritesAgain(t *testing.T) {
 	if err != nil || len(done.Lifted) != 1 || len(done.Shrunk) != 1 || done.Freed < 32<<20 {
 		t.Errorf("got %+v, %v; want one member that is smaller and takes writes again", done, err)
 	}
-	if _, err := root.Put(ctx, k.Prefix()+"registry/a", "x"); err != nil {
+	if _, err := root.Put(ctx, k.Prefix()+"a", "x"); err != nil {
 		t.Error(err)
 	}
 	after, err := env.store.Health(ctx)
@@ -52,7 +52,7 @@ func fill(t *testing.T, root *clientv3.Client, k datastore.Keyspace) {
 	for i, round := 0, 0; round < most; round++ {
 		var full error
 		for ; full == nil; i++ {
-			_, full = root.Put(t.Context(), fmt.Sprintf("%sregistry/%05d", k.Prefix(), i), large)
+			_, full = root.Put(t.Context(), fmt.Sprintf("%s%05d", k.Prefix(), i), large)
 		}
 		if !errors.Is(full, rpctypes.ErrNoSpace) {
 			t.Fatalf("got %v, want that the store is full", full)

@@ -22,12 +22,12 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Old revisions and other keyspaces do not count, however like they are called.
-	for _, key := range []string{k.Prefix() + "registry/00000", k.Prefix() + "registry/00000", "/kqueen/aaaa00000/x", "/kqueen/aaaa/x"} {
+	for _, key := range []string{k.Prefix() + "00000", k.Prefix() + "00000", "/kqueen/aaaa00000/x", "/kqueen/aaaa/x"} {
 		if _, err := root.Put(ctx, key, "xyz"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := datastore.Usage{Keys: 7, Bytes: int64(7*len(k.Prefix()+"registry/00000") + 6*len("x") + len("xyz"))}
+	want := datastore.Usage{Keys: 7, Bytes: int64(7*len(k.Prefix()+"00000") + 6*len("x") + len("xyz"))}
 	if u, err := env.store.Usage(ctx, k); err != nil || u != want {
 		t.Errorf("got %+v, %v; want %+v", u, err, want)
 	}
@@ -42,7 +42,7 @@ func TestUsageOfMany(t *testing.T) {
 	for i := 0; i < keys; i += 100 {
 		var puts []clientv3.Op
 		for j := range 100 {
-			puts = append(puts, clientv3.OpPut(fmt.Sprintf("%sregistry/%05d", k.Prefix(), i+j), value))
+			puts = append(puts, clientv3.OpPut(fmt.Sprintf("%s%05d", k.Prefix(), i+j), value))
 		}
 		if _, err := root.Txn(ctx).Then(puts...).Commit(); err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestUsageOfMany(t *testing.T) {
 	}
 	large := strings.Repeat("L", 1<<20)
 	for i := range 3 {
-		if _, err := root.Put(ctx, fmt.Sprintf("%sregistry/large%d", k.Prefix(), i), large); err != nil {
+		if _, err := root.Put(ctx, fmt.Sprintf("%slarge%d", k.Prefix(), i), large); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,7 +62,7 @@ func TestUsageOfMany(t *testing.T) {
 		took = time.Since(began)
 		want := datastore.Usage{
 			Keys:  keys + 3,
-			Bytes: int64(keys*(len(k.Prefix()+"registry/00000")+size) + 3*(len(k.Prefix()+"registry/large0")+len(large))),
+			Bytes: int64(keys*(len(k.Prefix()+"00000")+size) + 3*(len(k.Prefix()+"large0")+len(large))),
 		}
 		if err != nil || u != want {
 			t.Errorf("got %+v, %v; want %+v", u, err, want)

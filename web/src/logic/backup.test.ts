@@ -74,7 +74,7 @@ test('a comparison has two steps, and has ended once it is complete or refused',
 test('changes and sizes are put into words', () => {
   expect(changesInWords(undefined)).toBe('')
   expect(changesInWords({ added: 0, changed: 0, removed: 0 })).toBe('nothing')
-  const changes = { added: 1200, changed: 1, removed: 2, first: ['+ registry/pods/default/web'] }
+  const changes = { added: 1200, changed: 1, removed: 2, first: ['+ pods/default/web'] }
   expect(changesInWords(changes)).toBe('1,200 created, 1 changed, 2 removed')
   expect(moreChanges(changes)).toBe('… and 1,202 more objects')
   expect(moreChanges({ added: 1, changed: 0, removed: 0, first: ['+ a'] })).toBe('')

@@ -25,7 +25,7 @@ const compared = {
   status: {
     clusterName: 'demo',
     completionTime: '2026-11-23T09:00:10Z',
-    changes: { added: 1, changed: 0, removed: 2, first: ['+ registry/configmaps/default/late'] },
+    changes: { added: 1, changed: 0, removed: 2, first: ['+ configmaps/default/late'] },
     conditions: ['BackupWhole', 'StateWritten'].map((type) => ({ type, status: 'True', reason: 'RestoreDone' })),
   },
 } as unknown as Restore
@@ -108,7 +108,7 @@ test('a comparison shows what a restore would change', async () => {
   fireEvent.click(screen.getByRole('button', { name: 'Compare' }))
   await screen.findByText(/^A restore would change/)
   expect(POST.mock.calls[0]?.[1].body.spec).toEqual({ backupName: 'monday', compareOnly: true })
-  expect(document.body.textContent).toContain('+ registry/configmaps/default/late')
+  expect(document.body.textContent).toContain('+ configmaps/default/late')
 })
 
 test('who may not sees why', async () => {
