@@ -167,7 +167,7 @@ func (a *App) assemble(
 			return a.supervisor.Folder(string(plane), controlplane.AuditDir)
 		},
 		Key: cursors, Version: a.Version, Log: d.log, Now: time.Now, Ready: readiness(&a.serving), Metrics: measures,
-		Inventory: d.asked(), Reach: reach(a.connections.Load()), Rehearse: rehearsal(mgr, upgrades(a.connections.Load(), d.inventory)),
+		Inventory: d.asked(), Reach: reach(a.connections.Load()), DryRun: dryRun(mgr, upgrades(a.connections.Load(), d.inventory)),
 	})
 	return err
 }

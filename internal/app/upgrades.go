@@ -67,10 +67,10 @@ func calledAPI(name, removedIn string) upgrade.API {
 	return upgrade.API{Group: parts[0], Version: parts[1], Resource: parts[2], RemovedIn: removedIn}
 }
 
-// rehearsal answers what an upgrade would be.
-func rehearsal(mgr ctrl.Manager, c upgrade.Config) func(context.Context, *v1alpha1.Upgrade) (*v1alpha1.UpgradeStatus, error) {
+// dryRun answers what an upgrade would be.
+func dryRun(mgr ctrl.Manager, c upgrade.Config) func(context.Context, *v1alpha1.Upgrade) (*v1alpha1.UpgradeStatus, error) {
 	c.Client, c.Reader, c.Now = mgr.GetClient(), mgr.GetAPIReader(), time.Now
 	return func(ctx context.Context, u *v1alpha1.Upgrade) (*v1alpha1.UpgradeStatus, error) {
-		return upgrade.Rehearse(ctx, c, u)
+		return upgrade.DryRun(ctx, c, u)
 	}
 }

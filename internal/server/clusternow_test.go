@@ -195,8 +195,8 @@ func TestQuestionsAtOnce(t *testing.T) {
 	}
 }
 
-// rehearsed is what an upgrade of any cluster would be.
-func rehearsed(_ context.Context, u *v1alpha1.Upgrade) (*v1alpha1.UpgradeStatus, error) {
+// dryRun is what an upgrade of any cluster would be.
+func dryRun(_ context.Context, u *v1alpha1.Upgrade) (*v1alpha1.UpgradeStatus, error) {
 	if u.Spec.Version == "v1.1.0" {
 		return nil, invalid.New("spec.version", "v1.1.0 is older")
 	}

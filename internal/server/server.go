@@ -68,8 +68,8 @@ type Config struct {
 	Inventory *fleet.Store
 	// Reach is the way to what clusters themselves are asked.
 	Reach fleet.Reach
-	// Rehearse says what an upgrade of a cluster would be.
-	Rehearse fleet.Rehearse
+	// DryRun says what an upgrade of a cluster would be.
+	DryRun fleet.DryRun
 	// ClusterLog opens the audit logs of clusters' own API servers.
 	ClusterLog auditlog.ClusterLog
 	// Answers are kept for callers who ask again.
@@ -177,7 +177,7 @@ func register(api huma.API, c Config, callers client.WithWatch, before *chain.Ch
 	accounts.Register(api, accounts.Config{Access: c.Access, Flows: flows, Providers: providers, Callers: callers, Rights: may})
 	auditlog.Register(api, c.Audit, may, before.Streams, c.Own, c.ClusterLog)
 	catalogue.Register(api, callers, may, c.Addons)
-	fleet.Register(api, fleet.Config{Store: c.Inventory, Callers: callers, Rights: may, Reach: c.Reach, Rehearse: c.Rehearse, Now: c.Now})
+	fleet.Register(api, fleet.Config{Store: c.Inventory, Callers: callers, Rights: may, Reach: c.Reach, DryRun: c.DryRun, Now: c.Now})
 	return nil
 }
 

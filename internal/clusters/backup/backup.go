@@ -14,6 +14,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/archive"
+	"kqueen.io/kqueen/internal/platform/jobs"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
@@ -63,7 +64,7 @@ func (r *backups) take(ctx context.Context, b *v1alpha1.Backup) operator.Outcome
 		b.Status.Version = cp.Status.Version
 		return operator.Wait(v1alpha1.ReasonBackupRunning, "the backup is being taken", atOnce)
 	}
-	written, pending := run(r.jobs, actOf(b, "take", "the backup is being taken"), func(ctx context.Context) (archive.Written, error) {
+	written, pending := jobs.Run(r.jobs, actOf(b, "take", "the backup is being taken"), func(ctx context.Context) (archive.Written, error) {
 		return r.write(ctx, b, cp)
 	})
 	if pending != nil {
@@ -76,10 +77,10 @@ func (r *backups) take(ctx context.Context, b *v1alpha1.Backup) operator.Outcome
 	return operator.Done(v1alpha1.ReasonBackupTaken, "all of it is in store "+b.Spec.StoreName)
 }
 
-func actOf(b *v1alpha1.Backup, name, message string) act {
-	return act{
-		of: string(b.UID), name: name, organization: b.Namespace, bucket: bucketOf(b),
-		running: v1alpha1.ReasonBackupRunning, message: message, failing: func(error) string { return v1alpha1.ReasonBackupFailed },
+func actOf(b *v1alpha1.Backup, name, message string) jobs.Job {
+	return jobs.Job{
+		Of: string(b.UID), Name: name, Organization: b.Namespace, Alone: bucketOf(b),
+		Running: v1alpha1.ReasonBackupRunning, Message: message, Failing: func(error) string { return v1alpha1.ReasonBackupFailed },
 	}
 }
 
@@ -182,8 +183,8 @@ func (r *backups) verify(ctx context.Context, b *v1alpha1.Backup) operator.Outco
 		return operator.DoneUntil(v1alpha1.ReasonBackupVerified, "all of it was read, and is what was written", due)
 	}
 	look := actOf(b, "verify", "the backup is being read")
-	look.failing, look.retry = damage, verifyRetry
-	_, pending := run(r.jobs, look, func(ctx context.Context) (struct{}, error) {
+	look.Failing, look.Retry = damage, verifyRetry
+	_, pending := jobs.Run(r.jobs, look, func(ctx context.Context) (struct{}, error) {
 		opened, bucket, err := r.open(ctx, b)
 		if err != nil {
 			return struct{}{}, err
@@ -224,7 +225,7 @@ func (r *backups) remove(ctx context.Context, b *v1alpha1.Backup) operator.Outco
 	if b.Status.ClusterUID == "" || store == nil {
 		return operator.Done(v1alpha1.ReasonIdle, "")
 	}
-	_, pending := run(r.jobs, actOf(b, "remove", "the backup is being removed"), func(ctx context.Context) (struct{}, error) {
+	_, pending := jobs.Run(r.jobs, actOf(b, "remove", "the backup is being removed"), func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, r.erase(ctx, b)
 	})
 	if pending != nil {

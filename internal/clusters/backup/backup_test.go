@@ -1,8 +1,6 @@
 package backup
 
 import (
-	"context"
-	"errors"
 	"maps"
 	"strings"
 	"sync/atomic"
@@ -193,11 +191,11 @@ func TestRestore(t *testing.T) {
 	if rs.Status.CompletionTime == nil || len(p.wrong) > 0 {
 		t.Fatalf("%s; %v", saysOf(rs), p.wrong)
 	}
-	want := map[string]string{"registry/configmaps/default/a": "1", "registry/minions/n": "now"}
+	want := map[string]string{"configmaps/default/a": "1", "minions/n": "now"}
 	if diff := cmp.Diff(want, p.state); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(&v1alpha1.RestoreChanges{Changed: 1, Removed: 1, First: []string{"~ registry/configmaps/default/a", "- registry/configmaps/default/b"}}, rs.Status.Changes); diff != "" {
+	if diff := cmp.Diff(&v1alpha1.RestoreChanges{Changed: 1, Removed: 1, First: []string{"~ configmaps/default/a", "- configmaps/default/b"}}, rs.Status.Changes); diff != "" {
 		t.Error(diff)
 	}
 	undo := &v1alpha1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "undo"}, Spec: v1alpha1.RestoreSpec{BackupName: rs.Status.Saved}}
@@ -331,33 +329,17 @@ func TestFits(t *testing.T) {
 
 func TestKeep(t *testing.T) {
 	for key, want := range map[string]bool{
-		"registry/minions/node-1":                                   true,
-		"registry/leases/kube-node-lease/node-1":                    true,
-		"registry/leases/kube-system/kube-scheduler":                false,
-		"registry/secrets/kube-system/bootstrap-token-abc":          true,
-		"registry/secrets/default/bootstrap-token-abc":              false,
-		"registry/events/default/x":                                 true,
-		"registry/pods/default/web":                                 false,
-		"registry/apiextensions.k8s.io/customresourcedefinitions/a": false,
+		"minions/node-1":                                   true,
+		"leases/kube-node-lease/node-1":                    true,
+		"leases/kube-system/kube-scheduler":                false,
+		"secrets/kube-system/bootstrap-token-abc":          true,
+		"secrets/default/bootstrap-token-abc":              false,
+		"events/default/x":                                 true,
+		"pods/default/web":                                 false,
+		"apiextensions.k8s.io/customresourcedefinitions/a": false,
 	} {
 		if got := keep(key); got != want {
 			t.Errorf("%s: got %v", key, got)
-		}
-	}
-}
-
-// TestJobs: an act that failed is not tried again at once, and what it failed with stays to be read while it is.
-func TestJobs(t *testing.T) {
-	j := newJobs(t.Context(), func(string) {}, func(f func()) { f() }, time.Hour)
-	a := act{of: "u", name: "n", running: "Running", message: "working", failing: func(error) string { return "Failing" }}
-	calls := 0
-	fail := func() *operator.Outcome {
-		_, pending := run(j, a, func(context.Context) (int, error) { calls++; return 0, errors.New("no disk") })
-		return pending
-	}
-	for range 3 {
-		if got := fail(); got == nil || got.String() != "retry Failing: no disk" || calls != 1 {
-			t.Errorf("got %v after %d calls", got, calls)
 		}
 	}
 }

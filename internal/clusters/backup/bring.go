@@ -11,6 +11,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/platform/jobs"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
@@ -64,7 +65,7 @@ func (r *restores) bring(ctx context.Context, rs *v1alpha1.Restore) operator.Out
 		return *refused
 	}
 	if rs.Spec.CompareOnly {
-		changes, pending := run(r.jobs, restoreAct(rs, b, "compare", v1alpha1.ReasonRestoreReading, "the backup is being compared"), func(ctx context.Context) (*v1alpha1.RestoreChanges, error) {
+		changes, pending := jobs.Run(r.jobs, restoreAct(rs, b, "compare", v1alpha1.ReasonRestoreReading, "the backup is being compared"), func(ctx context.Context) (*v1alpha1.RestoreChanges, error) {
 			return r.apply(ctx, b, cp, false)
 		})
 		if pending != nil {
@@ -79,7 +80,7 @@ func (r *restores) bring(ctx context.Context, rs *v1alpha1.Restore) operator.Out
 		rs.Status.WriteStartTime = &now
 		return operator.Wait(v1alpha1.ReasonRestoreWriting, "the state of the backup is being written", atOnce)
 	}
-	changes, pending := run(r.jobs, restoreAct(rs, b, "write", v1alpha1.ReasonRestoreWriting, "the state of the backup is being written"), func(ctx context.Context) (*v1alpha1.RestoreChanges, error) {
+	changes, pending := jobs.Run(r.jobs, restoreAct(rs, b, "write", v1alpha1.ReasonRestoreWriting, "the state of the backup is being written"), func(ctx context.Context) (*v1alpha1.RestoreChanges, error) {
 		return r.rewrite(ctx, rs, b, cp)
 	})
 	if pending != nil {
@@ -107,7 +108,7 @@ func (r *restores) takeBack(ctx context.Context, rs *v1alpha1.Restore) operator.
 	if cp == nil || !cp.DeletionTimestamp.IsZero() { // with the cluster goes what was written
 		return operator.Done(v1alpha1.ReasonIdle, "")
 	}
-	_, pending := run(r.jobs, restoreAct(rs, saved, "take back", v1alpha1.ReasonRestoreWriting, "the state before the restore is being written again"), func(ctx context.Context) (*v1alpha1.RestoreChanges, error) {
+	_, pending := jobs.Run(r.jobs, restoreAct(rs, saved, "take back", v1alpha1.ReasonRestoreWriting, "the state before the restore is being written again"), func(ctx context.Context) (*v1alpha1.RestoreChanges, error) {
 		return r.rewrite(ctx, rs, saved, cp)
 	})
 	if pending != nil {

@@ -12,6 +12,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/jobs"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
@@ -26,28 +27,16 @@ func (r *restores) reconciler() *operator.Reconciler[*v1alpha1.Restore] {
 		Finalizer: v1alpha1.GroupVersion.Group + "/restore",
 		// Removed in reverse: what was begun to be written is taken back before the control plane starts.
 		Phases: []operator.Phase[*v1alpha1.Restore]{
-			untilEnded(v1alpha1.ConditionBackupWhole, r.examine, nil),
-			untilEnded(v1alpha1.ConditionControlPlaneStopped, r.stop, r.letGo),
-			untilEnded(v1alpha1.ConditionStateSaved, r.save, nil),
-			untilEnded(v1alpha1.ConditionStateWritten, r.bring, r.takeBack),
-			untilEnded(v1alpha1.ConditionServing, r.serve, nil),
+			operator.Once(v1alpha1.ConditionBackupWhole, ended, r.examine, nil),
+			operator.Once(v1alpha1.ConditionControlPlaneStopped, ended, r.stop, r.letGo),
+			operator.Once(v1alpha1.ConditionStateSaved, ended, r.save, nil),
+			operator.Once(v1alpha1.ConditionStateWritten, ended, r.bring, r.takeBack),
+			operator.Once(v1alpha1.ConditionServing, ended, r.serve, nil),
 		},
 	})
 }
 
-// untilEnded is a phase that leaves a restore which has ended as it is.
-func untilEnded(condition string, ensure, remove func(context.Context, *v1alpha1.Restore) operator.Outcome) operator.Phase[*v1alpha1.Restore] {
-	return operator.Phase[*v1alpha1.Restore]{
-		Condition: condition, Remove: remove,
-		Ensure: func(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
-			last := apimeta.FindStatusCondition(rs.Status.Conditions, condition)
-			if rs.Status.CompletionTime != nil && last != nil {
-				return operator.Done(last.Reason, last.Message)
-			}
-			return ensure(ctx, rs)
-		},
-	}
-}
+func ended(rs *v1alpha1.Restore) bool { return rs.Status.CompletionTime != nil }
 
 // ending says what a restore that has ended did. It is pure.
 func ending(rs *v1alpha1.Restore) string {
@@ -62,10 +51,10 @@ func ending(rs *v1alpha1.Restore) string {
 	return "the cluster has the state of backup " + rs.Spec.BackupName + ": " + counts
 }
 
-func restoreAct(rs *v1alpha1.Restore, b *v1alpha1.Backup, name, reason, message string) act {
-	return act{
-		of: string(rs.UID), name: name, organization: rs.Namespace, bucket: bucketOf(b),
-		running: reason, message: message, failing: func(error) string { return v1alpha1.ReasonRestoreFailed },
+func restoreAct(rs *v1alpha1.Restore, b *v1alpha1.Backup, name, reason, message string) jobs.Job {
+	return jobs.Job{
+		Of: string(rs.UID), Name: name, Organization: rs.Namespace, Alone: bucketOf(b),
+		Running: reason, Message: message, Failing: func(error) string { return v1alpha1.ReasonRestoreFailed },
 	}
 }
 
@@ -118,7 +107,7 @@ func (r *restores) examine(ctx context.Context, rs *v1alpha1.Restore) operator.O
 	if problem := fits(b.Status.Version, cp.Status.Version); problem != "" {
 		return operator.Stalled(v1alpha1.ReasonRestoreRefused, "spec.backupName: %s", problem)
 	}
-	foreign, pending := run(r.jobs, restoreAct(rs, b, "examine", v1alpha1.ReasonRestoreReading, "the backup is being read"), func(ctx context.Context) (string, error) {
+	foreign, pending := jobs.Run(r.jobs, restoreAct(rs, b, "examine", v1alpha1.ReasonRestoreReading, "the backup is being read"), func(ctx context.Context) (string, error) {
 		opened, bucket, err := r.open(ctx, b)
 		if err != nil {
 			return "", err

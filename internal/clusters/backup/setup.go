@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/platform/jobs"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
@@ -23,7 +24,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, c Config) error {
 		ended["backups"].Send(uid)
 		ended["restores"].Send(uid)
 	}
-	w := &world{c, newJobs(ctx, notify, func(f func()) { go f() }, jobRetry)}
+	w := &world{c, jobs.New(ctx, notify, func(f func()) { go f() }, jobs.Retry)}
 	for _, kind := range []client.Object{&v1alpha1.Backup{}, &v1alpha1.Restore{}} {
 		if err := operator.IndexUID(ctx, mgr.GetFieldIndexer(), kind); err != nil {
 			return err

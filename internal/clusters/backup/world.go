@@ -17,6 +17,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/archive"
 	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/platform/jobs"
 )
 
 // State reads and writes what is in one keyspace. datastore.State offers it.
@@ -50,7 +51,7 @@ type Config struct {
 // world is what the reconcilers share.
 type world struct {
 	Config
-	jobs *jobs
+	jobs *jobs.Jobs
 }
 
 // errNoKeys says that the Secret with a store's keys is gone or cannot be used.

@@ -24,6 +24,7 @@ import (
 	"kqueen.io/kqueen/internal/clusters/archive"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/platform/jobs"
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
 )
@@ -51,7 +52,7 @@ func newPlace(t *testing.T) *place {
 	c := controlplanetest.Client(t)
 	p := &place{
 		client: c, namespace: controlplanetest.Namespace(t, c), now: time.Now().Truncate(time.Second), free: 10 << 30, running: true,
-		folders: map[string]map[string][]byte{}, state: map[string]string{"registry/configmaps/default/a": "1", "registry/minions/n": "then"},
+		folders: map[string]map[string][]byte{}, state: map[string]string{"configmaps/default/a": "1", "minions/n": "then"},
 	}
 	p.store = p.namespace
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace}}
@@ -113,7 +114,7 @@ func (p *place) world(inj *operatortest.Injector) *world {
 			return bucketLines{p, inj, directory + "/" + folder}, nil
 		},
 		Free: func(string) (int64, error) { return p.free, nil },
-	}, newJobs(context.Background(), func(string) {}, func(f func()) { f() }, 0)}
+	}, jobs.New(context.Background(), func(string) {}, func(f func()) { f() }, 0)}
 }
 
 func (p *place) reconcilerOf(of client.Object, inj *operatortest.Injector) reconcile.Reconciler {
@@ -396,8 +397,8 @@ func (p *place) change() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	then := maps.Clone(p.state)
-	then["registry/minions/n"] = "now"
-	p.state = map[string]string{"registry/configmaps/default/a": "2", "registry/configmaps/default/b": "1", "registry/minions/n": "now"}
+	then["minions/n"] = "now"
+	p.state = map[string]string{"configmaps/default/a": "2", "configmaps/default/b": "1", "minions/n": "now"}
 	p.whole = []map[string]string{then, maps.Clone(p.state)}
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,27 +32,15 @@ func (r *reconciler) operator() *operator.Reconciler[*v1alpha1.Upgrade] {
 		New:       func() *v1alpha1.Upgrade { return &v1alpha1.Upgrade{} },
 		Finalizer: v1alpha1.GroupVersion.Group + "/upgrade",
 		Phases: []operator.Phase[*v1alpha1.Upgrade]{
-			untilEnded(v1alpha1.ConditionPlanned, r.plan, nil),
-			untilEnded(v1alpha1.ConditionPreflightPassed, r.preflight, nil),
-			untilEnded(v1alpha1.ConditionBackedUp, r.backUp, nil),
-			untilEnded(v1alpha1.ConditionUpgraded, r.advance, r.abort),
+			operator.Once(v1alpha1.ConditionPlanned, ended, r.plan, nil),
+			operator.Once(v1alpha1.ConditionPreflightPassed, ended, r.preflight, nil),
+			operator.Once(v1alpha1.ConditionBackedUp, ended, r.backUp, nil),
+			operator.Once(v1alpha1.ConditionUpgraded, ended, r.advance, r.abort),
 		},
 	})
 }
 
-// untilEnded is a phase that leaves an upgrade which has ended as it is.
-func untilEnded(condition string, ensure, remove func(context.Context, *v1alpha1.Upgrade) operator.Outcome) operator.Phase[*v1alpha1.Upgrade] {
-	return operator.Phase[*v1alpha1.Upgrade]{
-		Condition: condition, Remove: remove,
-		Ensure: func(ctx context.Context, u *v1alpha1.Upgrade) operator.Outcome {
-			last := apimeta.FindStatusCondition(u.Status.Conditions, condition)
-			if u.Status.CompletionTime != nil && last != nil {
-				return operator.Done(last.Reason, last.Message)
-			}
-			return ensure(ctx, u)
-		},
-	}
-}
+func ended(u *v1alpha1.Upgrade) bool { return u.Status.CompletionTime != nil }
 
 func (r *reconciler) now() *metav1.Time {
 	now := metav1.NewTime(r.Now().Truncate(time.Second))

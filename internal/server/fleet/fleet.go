@@ -57,9 +57,9 @@ type Config struct {
 	Callers client.Client
 	Rights  *rights.Rights
 	Reach   Reach
-	// Rehearse says what an upgrade of a cluster would be.
-	Rehearse Rehearse
-	Now      func() time.Time
+	// DryRun says what an upgrade of a cluster would be.
+	DryRun DryRun
+	Now    func() time.Time
 }
 
 type handler struct {
@@ -72,7 +72,7 @@ type handler struct {
 // Register adds the operations to an API.
 func Register(api huma.API, c Config) {
 	h := &handler{store: c.Store, allow: c.Rights.Allows, now: c.Now}
-	(&live{c.Callers, c.Rights, c.Reach, c.Rehearse, c.Now, share.New(questionsOfAll, questionsOfOne, sureOfOne)}).register(api)
+	(&live{c.Callers, c.Rights, c.Reach, c.DryRun, c.Now, share.New(questionsOfAll, questionsOfOne, sureOfOne)}).register(api)
 	h.registerImages(api)
 	h.registerBinaries(api)
 	h.registerItems(api)

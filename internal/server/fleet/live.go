@@ -47,7 +47,7 @@ type live struct {
 	callers   client.Client
 	rights    *rights.Rights
 	reach     Reach
-	rehearse  Rehearse
+	dryRun    DryRun
 	now       func() time.Time
 	questions *share.Shares
 }

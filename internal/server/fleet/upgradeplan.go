@@ -15,11 +15,11 @@ import (
 	"kqueen.io/kqueen/internal/server/rights"
 )
 
-// rehearseWithin bounds the answer to what an upgrade would be: the cluster is read for it.
-const rehearseWithin = 40 * time.Second
+// dryRunWithin bounds the answer to what an upgrade would be: the cluster is read for it.
+const dryRunWithin = 40 * time.Second
 
-// Rehearse returns the status that an upgrade would have if it was created now. It changes nothing.
-type Rehearse func(context.Context, *v1alpha1.Upgrade) (*v1alpha1.UpgradeStatus, error)
+// DryRun returns the status that an upgrade would have if it was created now. It changes nothing.
+type DryRun func(context.Context, *v1alpha1.Upgrade) (*v1alpha1.UpgradeStatus, error)
 
 type upgradePlanInput struct {
 	ClusterPath
@@ -45,11 +45,11 @@ func (l *live) upgradePlan(ctx context.Context, in *upgradePlanInput) (*chain.An
 		return nil, err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(ctx, rehearseWithin)
+	ctx, cancel := context.WithTimeout(ctx, dryRunWithin)
 	defer cancel()
 	u := &v1alpha1.Upgrade{Spec: v1alpha1.UpgradeSpec{ClusterName: cluster.Name, Version: in.Version, Backup: ptr.To(in.Backup)}}
 	u.Namespace = cluster.Namespace
-	status, err := l.rehearse(ctx, u)
+	status, err := l.dryRun(ctx, u)
 	if bad, ok := errors.AsType[*invalid.Error](err); ok {
 		return nil, refused("version", bad.Detail())
 	}

@@ -9,9 +9,9 @@ import (
 	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
-// Rehearse says what an upgrade would be: its status has the steps and what stands against them, as if the upgrade had been created now.
+// DryRun says what an upgrade would be: its status has the steps and what stands against them, as if the upgrade had been created now.
 // Nothing is changed. The error is an [invalid.Error] when it would be refused. Of c, Recorder is not needed.
-func Rehearse(ctx context.Context, c Config, u *v1alpha1.Upgrade) (*v1alpha1.UpgradeStatus, error) {
+func DryRun(ctx context.Context, c Config, u *v1alpha1.Upgrade) (*v1alpha1.UpgradeStatus, error) {
 	r := newReconciler(c)
 	s, err := find(ctx, c.Reader, u)
 	if errors.Is(err, errGone) {

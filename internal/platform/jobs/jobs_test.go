@@ -1,0 +1,59 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"kqueen.io/kqueen/internal/platform/operator"
+)
+
+// TestJobs: a job that failed is not tried again at once, and what it failed with stays to be read while it is.
+func TestJobs(t *testing.T) {
+	j := New(t.Context(), func(string) {}, func(f func()) { f() }, time.Hour)
+	a := Job{Of: "u", Name: "n", Running: "Running", Message: "working", Failing: func(error) string { return "Failing" }}
+	calls := 0
+	fail := func() *operator.Outcome {
+		_, pending := Run(j, a, func(context.Context) (int, error) { calls++; return 0, errors.New("no disk") })
+		return pending
+	}
+	for range 3 {
+		if got := fail(); got == nil || got.String() != "retry Failing: no disk" || calls != 1 {
+			t.Errorf("got %v after %d calls", got, calls)
+		}
+	}
+}
+
+// TestAlone: what one job has for itself keeps another one waiting, and no third one that needs nothing of it.
+func TestAlone(t *testing.T) {
+	var begun []func()
+	j := New(t.Context(), func(string) {}, func(f func()) { begun = append(begun, f) }, time.Hour)
+	ask := func(of, alone string) string {
+		job := Job{Of: of, Name: "copy", Organization: "acme", Alone: alone, Running: "Running", Message: "copying"}
+		done, pending := Run(j, job, func(context.Context) (string, error) { return "copied", nil })
+		if pending != nil {
+			return pending.String()
+		}
+		return done
+	}
+	for _, step := range []struct{ of, alone, want string }{
+		{"a", "folder", "wait Running: copying"},
+		{"b", "folder", "wait Running: copying: waiting for its turn"},
+		{"c", "", "wait Running: copying"},
+		{"d", "", "wait Running: copying: waiting for its turn"}, // an organization has two places
+	} {
+		if got := ask(step.of, step.alone); got != step.want {
+			t.Errorf("%s: got %q, want %q", step.of, got, step.want)
+		}
+	}
+	for _, f := range begun {
+		f()
+	}
+	if got := ask("a", "folder"); got != "copied" {
+		t.Errorf("got %q", got)
+	}
+	if got := ask("b", "folder"); got != "wait Running: copying" {
+		t.Errorf("got %q", got)
+	}
+}
