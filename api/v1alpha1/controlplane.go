@@ -146,7 +146,17 @@ type ControlPlaneSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	StoppedFor string `json:"stoppedFor,omitempty"`
+	// CopyOf is the UID of the ControlPlane, in the same namespace, of whose keyspace this one holds a copy: a Rehearsal tries there what it
+	// does not do to that one. Only an API server runs, which reads what that one has encrypted, with other certificates and token keys. It
+	// calls no webhook, node or pod, no gateway has its name, and no quota counts it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="copyOf cannot be changed"
+	CopyOf string `json:"copyOf,omitempty"`
 }
+
+// IsCopy says whether a control plane is there to try something in a copy of another one's keyspace.
+func (c *ControlPlane) IsCopy() bool { return c.Spec.CopyOf != "" }
 
 // ControlPlaneSize is a size of control planes.
 //

@@ -71,8 +71,8 @@ func accessMeta(name string) metav1.ObjectMeta {
 // ensureAccess gives the groups of credentials their rights in the cluster, and puts back what a tenant removed or
 // changed.
 func (r *reconciler) ensureAccess(ctx context.Context, cp *v1alpha1.ControlPlane) operator.Outcome {
-	if r.Issuer == nil {
-		return operator.Done(v1alpha1.ReasonAccessNotOffered, "no credentials are issued for clusters")
+	if r.Issuer == nil || cp.IsCopy() {
+		return operator.Done(v1alpha1.ReasonAccessNotOffered, "no credentials are issued for it")
 	}
 	kubeconfig, err := r.adminKubeconfig(ctx, cp)
 	if err != nil {

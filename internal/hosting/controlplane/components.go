@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -91,6 +92,8 @@ type Description struct {
 	// Controllers are those that the controller manager runs, in upstream's notation; empty for
 	// what a whole cluster needs.
 	Controllers []string
+	// Copy says that it is a copy of another control plane's state: only an API server runs, which calls nothing.
+	Copy bool
 	// WithoutScheduler is for a plane on which no pod will ever run.
 	WithoutScheduler bool
 }
@@ -110,10 +113,13 @@ func Describe(d Description) (runner.Workload, error) {
 		return runner.Workload{}, err
 	}
 	w := runner.Workload{
-		ID: d.ID, Files: files, Ports: Ports(), Components: []runner.Component{d.apiServer(), d.controllerManager()},
+		ID: d.ID, Files: files, Ports: Ports(), Components: []runner.Component{d.apiServer()},
 		Unprivileged: true, Reaches: d.reaches(), Essential: d.Own,
 	}
-	if !d.WithoutScheduler {
+	if !d.Copy {
+		w.Components = append(w.Components, d.controllerManager())
+	}
+	if !d.Copy && !d.WithoutScheduler {
 		w.Components = append(w.Components, d.scheduler())
 	}
 	return w, nil
@@ -172,7 +178,7 @@ func (d Description) apiServer() runner.Component {
 			"--authentication-config=" + runner.FileRef(fileAuthentication),
 			"--authorization-mode=Node,RBAC",
 			"--enable-admission-plugins=" + strings.Join(d.admissionPlugins(), ","),
-			"--enable-bootstrap-token-auth=true",
+			"--enable-bootstrap-token-auth=" + strconv.FormatBool(!d.Copy),
 			"--allow-privileged=true",
 			"--profiling=false",
 
@@ -217,6 +223,9 @@ func (d Description) apiServer() runner.Component {
 			"--enable-aggregator-routing=true",
 		)
 		c.RestartOn = append(c.RestartOn, fileEgress)
+	}
+	if d.Copy {
+		c.Args = append(c.Args, withoutWebhooks)
 	}
 	d.configureAdmission(&c)
 	d.configureAudit(&c)

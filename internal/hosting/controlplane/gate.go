@@ -120,7 +120,10 @@ func (r *reconciler) letThrough(ctx context.Context, cp *v1alpha1.ControlPlane, 
 	if err != nil {
 		return 0, err
 	}
-	tenant := storegate.Tenant{Group: cp.Namespace, Certificate: keys["client.crt"], Key: keys["client.key"]}
+	if cp.IsCopy() {
+		quota = nil
+	}
+	tenant := storegate.Tenant{Group: groupOf(cp), Certificate: keys["client.crt"], Key: keys["client.key"]}
 	return max(due.Sub(r.Now()), time.Second), gate.Tenants.Set(keyspace.UID(), tenant, quotaBytes(quota))
 }
 

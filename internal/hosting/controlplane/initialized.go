@@ -30,6 +30,9 @@ func (r *reconciler) awaitControllers(ctx context.Context, cp *v1alpha1.ControlP
 	if apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionInitialized) {
 		return begun
 	}
+	if cp.IsCopy() {
+		return operator.Done(v1alpha1.ReasonInitialized, "no controllers run over a copy")
+	}
 	kubeconfig, err := r.adminKubeconfig(ctx, cp)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonInitializing, err)

@@ -59,9 +59,8 @@ func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 		return operator.Stalled(v1alpha1.ReasonKeysUnusable, "%s in the Secret %s has %d bytes, must have %d: put it back from a backup", encryptionKey, secret.Name, n, encryptionKeyLength)
 	}
 	if len(encryption) == 0 {
-		encryption = make([]byte, encryptionKeyLength)
-		if _, err := rand.Read(encryption); err != nil {
-			return operator.Retry(v1alpha1.ReasonKeysUnusable, fmt.Errorf("make the encryption key: %w", err))
+		if encryption, err = r.newEncryption(ctx, cp); err != nil {
+			return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
 		}
 		changes = append(changes, pki.Change{Name: encryptionKey})
 	}
@@ -76,6 +75,18 @@ func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	}
 	cp.Status.RenewalTime, cp.Status.Trust = ptr.To(metav1.NewTime(due)), rootsOf(set, got, encryption)
 	return operator.DoneUntil(v1alpha1.ReasonKeysIssued, "all keys and certificates are there", max(due.Sub(r.Now()), 0))
+}
+
+// newEncryption is the key of a control plane that has none yet: a new one, and for a copy that of what was copied.
+func (r *reconciler) newEncryption(ctx context.Context, cp *v1alpha1.ControlPlane) ([]byte, error) {
+	if cp.IsCopy() {
+		return r.encryptionOf(ctx, cp)
+	}
+	key := make([]byte, encryptionKeyLength)
+	if _, err := rand.Read(key); err != nil {
+		return nil, fmt.Errorf("make the encryption key: %w", err)
+	}
+	return key, nil
 }
 
 func (r *reconciler) wantKeys(cp *v1alpha1.ControlPlane) (pki.Set, error) {

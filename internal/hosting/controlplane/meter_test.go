@@ -46,6 +46,10 @@ func TestStoreExceeded(t *testing.T) {
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "org-a"}, Status: v1alpha1.ControlPlaneStatus{StoreUsed: resource.NewQuantity(600, resource.BinarySI)}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "org-b"}, Status: v1alpha1.ControlPlaneStatus{StoreUsed: resource.NewQuantity(5000, resource.BinarySI)}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "org-a"}, Status: v1alpha1.ControlPlaneStatus{StoreUsed: resource.NewQuantity(400, resource.BinarySI)}},
+		{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "org-a"}, Spec: v1alpha1.ControlPlaneSpec{CopyOf: "a copy is in no quota"},
+			Status: v1alpha1.ControlPlaneStatus{StoreUsed: resource.NewQuantity(70, resource.BinarySI)},
+		},
 	}
 	if got := held(planes, "org-a"); got != 1000 {
 		t.Errorf("org-a holds %d, want 1000", got)

@@ -19,6 +19,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/datastore"
+	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/runner"
 	"kqueen.io/kqueen/internal/hosting/runner/process"
@@ -86,6 +87,10 @@ var planes = map[string]struct {
 		d.Own, d.Issuer, d.Cluster, d.WithoutScheduler, d.Controllers = true, nil, "", true, []string{"namespace", "garbagecollector"}
 		d.AuditLog, d.Trusted = "/var/lib/kqueen/audit/audit.log", []string{"system:kqueen"}
 		d.Webhooks = &ClientCertificate{Certificate: []byte("certificate"), Key: []byte("key")}
+	}},
+	"copy": {"A copy of what a cluster stores: an API server that calls nothing.", netip.IPv4Unspecified(), func(d *Description) {
+		d.Kubelets, d.Allowed = []netip.Addr{netip.MustParseAddr("192.0.2.7")}, []egress.Destination{{}}
+		*d = d.detached()
 	}},
 	"ipv6": {"A cluster of IPv6.", netip.IPv6Unspecified(), func(d *Description) {
 		d.Network.PodCIDR, d.Network.ServiceCIDR = "fd00:10:244::/56", "fd00:10:96::/112"

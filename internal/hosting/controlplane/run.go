@@ -64,7 +64,11 @@ func standStill(cp *v1alpha1.ControlPlane, running int) operator.Outcome {
 		return operator.Wait(v1alpha1.ReasonComponentsStopped, "the components are being stopped", time.Second)
 	}
 	cp.Status.StoppedFor = cp.Spec.StoppedFor
-	return operator.Wait(v1alpha1.ReasonComponentsStopped, "the components stand still for a restore; see: kqueen restore list", componentsCheck)
+	what := "the components stand still for a restore; see: kqueen restore list"
+	if cp.IsCopy() {
+		what = "nothing runs until all is copied"
+	}
+	return operator.Wait(v1alpha1.ReasonComponentsStopped, what, componentsCheck)
 }
 
 // refuse says why the wanted version cannot be run, or nil.
@@ -120,7 +124,7 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 		return Description{}, err
 	}
 	keys, encryption := splitKeys(secret.Data)
-	return Description{
+	d := Description{
 		ID:               string(cp.UID),
 		Cluster:          clusterOf(cp),
 		Kubelets:         kubelets,
@@ -138,7 +142,11 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 		Version:          cp.Spec.Version,
 		ManagerVersion:   managerVersion(cp),
 		ClusterAudit:     cp.Spec.AuditLog,
-	}, nil
+	}
+	if cp.IsCopy() {
+		d = d.detached()
+	}
+	return d, nil
 }
 
 // clusterOf returns the UID of the Cluster that a control plane was made for, or its own where it was made for none.

@@ -25,7 +25,7 @@ type Sizes interface {
 // noteStore puts into the status what the control plane holds and whether its organization holds too much. That is no
 // phase of its own: a control plane above its quota works, and must not look as if it did not.
 func (r *reconciler) noteStore(ctx context.Context, cp *v1alpha1.ControlPlane) error {
-	if r.Sizes == nil {
+	if r.Sizes == nil || cp.IsCopy() {
 		return nil
 	}
 	if bytes, ok := r.Sizes.StoreBytes(cp.UID); ok {
@@ -142,7 +142,7 @@ func storeExceeded(limit *resource.Quantity, held int64) bool {
 func held(all []v1alpha1.ControlPlane, namespace string) int64 {
 	var sum int64
 	for i := range all {
-		if all[i].Namespace == namespace {
+		if all[i].Namespace == namespace && !all[i].IsCopy() {
 			sum += all[i].Status.StoreBytes()
 		}
 	}

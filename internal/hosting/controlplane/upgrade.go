@@ -9,12 +9,12 @@ import (
 )
 
 // managerVersion is what controller manager and scheduler are to run: what they ran before, until the API server of the wanted version is
-// ready. It is pure.
+// ready. Over a copy there are none. It is pure.
 //
 // Source: https://kubernetes.io/releases/version-skew-policy/: they "must not be newer than the kube-apiserver instances they communicate
 // with".
 func managerVersion(cp *v1alpha1.ControlPlane) string {
-	if cp.Status.Version == "" || cp.Status.APIServerVersion == cp.Spec.Version {
+	if cp.IsCopy() || cp.Status.Version == "" || cp.Status.APIServerVersion == cp.Spec.Version {
 		return cp.Spec.Version
 	}
 	return cp.Status.Version

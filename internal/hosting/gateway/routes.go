@@ -39,7 +39,7 @@ func (r *Routes) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, err
 	}
-	backend, serves := r.backend(cp.Status.Endpoint)
+	backend, serves := r.backend(cp)
 	if apierrors.IsNotFound(err) || !serves {
 		return reconcile.Result{}, r.Table.Remove(name)
 	}
@@ -47,9 +47,10 @@ func (r *Routes) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{}, r.Table.Set(name, backend)
 }
 
-// backend is where an API server is dialled; false while it has no address. It is pure.
-func (r *Routes) backend(e *v1alpha1.ControlPlaneEndpoint) (netip.AddrPort, bool) {
-	if e == nil || e.Port < 1 || e.Port > 65535 {
+// backend is where an API server is dialled; false while it has no address, and for a copy, which is no user's to call. It is pure.
+func (r *Routes) backend(cp *v1alpha1.ControlPlane) (netip.AddrPort, bool) {
+	e := cp.Status.Endpoint
+	if cp.IsCopy() || e == nil || e.Port < 1 || e.Port > 65535 {
 		return netip.AddrPort{}, false
 	}
 	addr, err := netip.ParseAddr(e.Address)
@@ -71,7 +72,7 @@ func (r *Routes) Restore(ctx context.Context, direct client.Reader) error {
 	}
 	routes := map[string]netip.AddrPort{}
 	for i := range planes.Items {
-		if backend, serves := r.backend(planes.Items[i].Status.Endpoint); serves {
+		if backend, serves := r.backend(&planes.Items[i]); serves {
 			routes[r.Name(client.ObjectKeyFromObject(&planes.Items[i]))] = backend
 		}
 	}

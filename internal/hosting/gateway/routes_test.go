@@ -43,9 +43,14 @@ func TestBackendOfAStatus(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, ok := (&Routes{Self: tc.self}).backend(tc.endpoint)
+			cp := &v1alpha1.ControlPlane{Status: v1alpha1.ControlPlaneStatus{Endpoint: tc.endpoint}}
+			got, ok := (&Routes{Self: tc.self}).backend(cp)
 			if ok != (tc.want != "") || ok && got.String() != tc.want {
 				t.Errorf("%s: got %s, %v; want %q", tc.reason, got, ok, tc.want)
+			}
+			cp.Spec.CopyOf = "0a1b2c3d-0000-4000-8000-000000000001"
+			if got, ok := (&Routes{Self: tc.self}).backend(cp); ok {
+				t.Errorf("a copy is dialled at %s", got)
 			}
 		})
 	}

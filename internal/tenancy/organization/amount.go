@@ -51,6 +51,9 @@ func amountOf(o client.Object, host v1alpha1.MachineResources) Amount {
 		}
 		return amount
 	case *v1alpha1.ControlPlane:
+		if o.IsCopy() { // there for minutes, by KQueen's own doing
+			return Amount{}
+		}
 		amount := Amount{Store: o.Status.StoreBytes()}
 		// A status that is older than the first condition has the second one alone.
 		if apimeta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionStoreUnmeasured) ||

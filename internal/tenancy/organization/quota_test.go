@@ -46,6 +46,7 @@ func TestAmountOf(t *testing.T) {
 	}{
 		"a cluster":                                     {&v1alpha1.Cluster{}, host, Amount{Clusters: 1}},
 		"a control plane holds bytes":                   {&v1alpha1.ControlPlane{Status: v1alpha1.ControlPlaneStatus{StoreUsed: resource.NewQuantity(7, resource.BinarySI)}}, host, Amount{Store: 7}},
+		"a copy, which is there for minutes":            {&v1alpha1.ControlPlane{Spec: v1alpha1.ControlPlaneSpec{CopyOf: "other"}, Status: v1alpha1.ControlPlaneStatus{StoreUsed: resource.NewQuantity(7, resource.BinarySI)}}, host, Amount{}},
 		"a control plane that cannot be measured":       {&v1alpha1.ControlPlane{Status: v1alpha1.ControlPlaneStatus{StoreUsed: resource.NewQuantity(7, resource.BinarySI), Status: unmeasured}}, host, Amount{Store: 7, Unmeasured: 1}},
 		"one that held too much before, neither":        {&v1alpha1.ControlPlane{Status: v1alpha1.ControlPlaneStatus{StoreUsed: resource.NewQuantity(7, resource.BinarySI), Status: both}}, host, Amount{Store: 7, Unmeasured: 1}},
 		"each node has as much":                         {pool("local", "1500m", "2Gi", 3, nil), host, Amount{Nodes: 3, Local: 3, CPU: 4500, Memory: 6 * gi}},
