@@ -31,6 +31,7 @@ const shown: Record<string, Shown> = {
     ],
   },
   'upgrade a cluster': { path: inside, steps: [['button', 'Upgrade']] },
+  'rehearse an upgrade': { path: `${inside}?tab=upgrades`, steps: [['button', 'Rehearse an upgrade']] },
   'CLI and API of upgrades': { path: `${inside}?tab=upgrades`, steps: [['button', 'CLI and API']] },
   'end an upgrade': { path: `${inside}?tab=upgrades`, steps: [['button', 'End the upgrade']] },
   'delete a cluster': { path: inside, steps: [['button', 'Delete']] },

@@ -110,6 +110,7 @@ export function useAskAgain() {
       'backups',
       'backupschedules',
       'restores',
+      'rehearsals',
       'upgrades',
     ]) {
       void client.invalidateQueries({ queryKey: [kind] })

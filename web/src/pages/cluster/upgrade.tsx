@@ -1,11 +1,9 @@
 import { Alert, Skeleton } from '@patternfly/react-core'
-import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { api, idempotencyKey, ok } from '../../api/client'
-import { releasesQuery } from '../../app/catalogue'
 import { count } from '../../logic/quantity'
-import { blocking, upgradesFrom } from '../../logic/upgrade'
-import { CheckField, ChoiceField } from '../../ui/field'
+import { blocking } from '../../logic/upgrade'
+import { CheckField } from '../../ui/field'
 import { FormDialog } from '../../ui/formdialog'
 import { ProblemAlert } from '../../ui/problem'
 import { useTell } from '../../ui/toasts'
@@ -14,15 +12,12 @@ import type { TabProps } from './index'
 import { useUpgradePlan } from './upgradedata'
 import { UpgradeFindings } from './upgradefindings'
 import { PlannedSteps } from './upgradesteps'
+import { useVersionChoice, versionNow } from './versionchoice'
 
 /** UpgradeTo asks for a version, shows what an upgrade to it would be and what stands against that, and creates it. */
 export function UpgradeTo({ of, cluster, close, done }: TabProps & { close: () => void; done: () => void }) {
-  const current = cluster.status?.version ?? cluster.spec?.version
-  const releases = useQuery(releasesQuery)
-  const offered = upgradesFrom(current, releases.data?.items ?? [])
-  const [chosen, setChosen] = useState<string>()
+  const { version, field } = useVersionChoice(cluster)
   const [backup, setBackup] = useState(true)
-  const version = chosen ?? offered[0]
   const tell = useTell()
   const askAgain = useAskAgain()
   // biome-ignore lint/correctness/useExhaustiveDependencies: one key for each form that is sent
@@ -42,27 +37,16 @@ export function UpgradeTo({ of, cluster, close, done }: TabProps & { close: () =
     <FormDialog
       isLarge
       title={`Upgrade cluster ${of.cluster}`}
-      about={`It runs ${current}. The control plane goes minor by minor, and answers meanwhile; then nodes are replaced, pool by pool.`}
+      about={`It runs ${versionNow(cluster)}. The control plane goes minor by minor, and answers meanwhile; then nodes are replaced, pool by pool.`}
       act="Upgrade"
       run={run}
       isIncomplete={!version}
       done={done}
       close={close}
     >
-      <ProblemAlert error={releases.error} again={() => void releases.refetch()} />
-      {releases.data && offered.length === 0 && (
-        <Alert component="p" isInline variant="info" title={`There is no release to which ${current} can be raised`}>
-          An administrator adds releases with <code>kqueen release build</code>.
-        </Alert>
-      )}
+      {field}
       {version && (
         <>
-          <ChoiceField
-            label="Version"
-            value={version}
-            onChange={setChosen}
-            choices={offered.map((name) => ({ value: name, text: name }))}
-          />
           <CheckField
             label="Back the cluster up first"
             value={backup}

@@ -1,7 +1,7 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { cleanup, fireEvent, render, screen } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { Cluster, Upgrade } from '../../api/objects'
+import type { Cluster, Rehearsal, Upgrade } from '../../api/objects'
 import { meQuery } from '../../app/queries'
 import { Upgrades } from './upgrades'
 
@@ -37,6 +37,21 @@ const ended = {
   spec: { clusterName: 'demo', version: 'v1.35.4' },
   status: { fromVersion: 'v1.35.3', backupName: 'before-demo', completionTime: '2026-11-25T08:00:00Z' },
 } as unknown as Upgrade
+const rehearsal = {
+  kind: 'Rehearsal',
+  name: 'demo-v1.36.3-abcde',
+  organization: 'blue',
+  uid: 'r',
+  createdAt: '2026-11-26T07:00:00Z',
+  spec: { clusterName: 'demo', version: 'v1.36.3' },
+  status: {
+    fromVersion: 'v1.35.4',
+    copiedObjects: 551,
+    blockingFindings: 1,
+    findings: [{ check: 'StoredVersions', severity: 'Blocks', object: 'Thing old', message: 'is stored as v1alpha1' }],
+    completionTime: '2026-11-26T07:00:07Z',
+  },
+} as unknown as Rehearsal
 const releases = ['v1.35.4', 'v1.36.3'].map((name) => ({
   name,
   status: { conditions: [{ type: 'Ready', status: 'True' }] },
@@ -63,6 +78,7 @@ beforeEach(() => {
   GET.mockReset().mockImplementation(async (path: string) => {
     const answers: Record<string, unknown> = {
       upgrades: { items: [running, ended] },
+      rehearsals: { items: [rehearsal] },
       releases: { items: releases },
       'upgrade-plan': plan,
     }
@@ -85,7 +101,7 @@ test('the upgrade that goes on is shown with its steps and what stands against i
   show('operator')
   const steps = await screen.findByRole('grid', { name: 'Steps' })
   expect(steps.textContent).toContain('at work')
-  expect(screen.getByRole('grid', { name: 'Findings' }).textContent).toContain('PodDisruptionBudget shop/web')
+  expect(screen.getAllByRole('grid', { name: 'Findings' })[0]?.textContent).toContain('PodDisruptionBudget shop/web')
   expect(screen.getByRole('grid', { name: 'Upgrades' }).textContent).toContain('before-demo')
 })
 
@@ -128,5 +144,33 @@ test('the plan of an upgrade is shown before it is created', async () => {
 test('who may not sees why', async () => {
   show('developer')
   const button = await screen.findByRole('button', { name: 'Pause' })
+  expect(button.getAttribute('aria-disabled')).toBe('true')
+})
+
+test('what a rehearsal has found is shown with its verdict', async () => {
+  show('operator')
+  const rehearsals = await screen.findByRole('grid', { name: 'Rehearsals' })
+  await vi.waitFor(() => expect(rehearsals.textContent).toContain('1 finding would block or break it'))
+  expect(document.body.textContent).toContain('Thing old')
+})
+
+test('an upgrade is rehearsed, each time anew', async () => {
+  show('operator')
+  fireEvent.click(await screen.findByRole('button', { name: 'Rehearse an upgrade' }))
+  await vi.waitFor(() =>
+    expect(screen.getByRole<HTMLButtonElement>('button', { name: 'Rehearse' }).disabled).toBe(false),
+  )
+  fireEvent.click(screen.getByRole('button', { name: 'Rehearse' }))
+  await vi.waitFor(() => expect(POST).toHaveBeenCalled())
+  expect(POST.mock.calls[0]?.[0]).toContain('/rehearsals')
+  expect(POST.mock.calls[0]?.[1].body).toEqual({
+    name: expect.stringMatching(/^demo-v1\.36\.3-[a-z0-9]+$/),
+    spec: { clusterName: 'demo', version: 'v1.36.3' },
+  })
+})
+
+test('who may not rehearse sees why', async () => {
+  show('developer')
+  const button = await screen.findByRole('button', { name: 'Rehearse an upgrade' })
   expect(button.getAttribute('aria-disabled')).toBe('true')
 })

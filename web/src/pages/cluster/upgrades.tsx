@@ -19,6 +19,7 @@ import { RowActions } from '../../ui/rowactions'
 import { useTell } from '../../ui/toasts'
 import { type Of, useAskAgain } from './data'
 import type { TabProps } from './index'
+import { Rehearsals } from './rehearsals'
 import { UpgradeTo } from './upgrade'
 import { changeUpgrade, deleteUpgrade, useUpgrades } from './upgradedata'
 import { UpgradeFindings } from './upgradefindings'
@@ -68,6 +69,7 @@ export function Upgrades({ of, cluster }: TabProps) {
           empty={running.length === 0 ? <Empty title="This cluster was not upgraded yet" actions={create} /> : null}
         />
       )}
+      <Rehearsals of={of} cluster={cluster} permission={permission} />
       {asking && <UpgradeTo of={of} cluster={cluster} done={() => setAsking(false)} close={() => setAsking(false)} />}
       {doomed && <End of={of} upgrade={doomed} close={() => setDoomed(undefined)} />}
     </Stack>
