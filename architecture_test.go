@@ -35,6 +35,7 @@ const importTable = `
 	platform/relay < platform/healthz;
 	platform/database, PLAIN < platform/idempotency;
 	API < platform/operator, platform/admission;
+	platform/operator, platform/share < platform/jobs;
 	platform/osthread < platform/confine;
 	# Only supervise knows how a process of the host is run.
 	PLAIN, platform/osthread, platform/confine, platform/spawn < platform/supervise;
@@ -100,10 +101,12 @@ const importTable = `
 
 	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
 	# those, so that a new one changes no reconciler.
-	MECHANISMS, clusters/archive < clusters/backup;
+	MECHANISMS, platform/jobs, clusters/archive < clusters/backup;
 	MECHANISMS < clusters/backupschedule;
 	# An upgrade looks into its cluster before it changes it, as others do that look into clusters.
 	MECHANISMS, clusters/listing < clusters/upgrade;
+	# A rehearsal is of an upgrade: it asks what that would be.
+	platform/jobs, clusters/upgrade < clusters/rehearsal;
 	MECHANISMS, clusters/provision < clusters/cluster, hosting/controlplane, workers/nodepool, workers/machinecontroller;
 	MECHANISMS, platform/admission < tenancy/organization;
 	MECHANISMS, tenancy/access/oidc < tenancy/identityprovider;
@@ -137,7 +140,7 @@ const importTable = `
 	server/site, server/kubeapi, server/clusterapi, server/objects, server/catalogue, server/fleet, server/secrets, server/agents, server/auditlog, server/pages, server/portal, web < server;
 
 	# The one place that wires, and the command line above it.
-	clusters/backup, clusters/backupschedule, clusters/upgrade, clusters/cluster, clusters/provision/all, clusters/collector, clusters/simulator, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
+	clusters/backup, clusters/backupschedule, clusters/rehearsal, clusters/cluster, clusters/provision/all, clusters/collector, clusters/simulator, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
 
 	# The command line. What commands share knows no kind of object; commands meet in the root command alone.
@@ -272,6 +275,7 @@ var guards = []guard{
 			"app":                 "starts the manager of the admin plane",
 			"bench":               "measures without what it measures",
 			"clusters/listing":    "lists clusters of others with bounds on bytes, items and time that no client library has",
+			"clusters/rehearsal":  "writes objects of kinds that it does not know, as they are stored, by what an API server says that it serves",
 			"clusters/collector":  "has a configuration handed in, of which clusters/listing makes connections",
 		},
 	},

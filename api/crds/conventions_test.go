@@ -51,6 +51,10 @@ var counted = map[string]string{
 	"keepWeekly":         "weeks",
 	"keepMonthly":        "months",
 	"omittedFindings":    "findings of an upgrade",
+	"blockingFindings":   "findings of a rehearsal",
+	"copiedObjects":      "objects of a cluster",
+	"kinds":              "kinds of objects of a cluster",
+	"written":            "objects of a cluster",
 }
 
 // noNames are fields that are called as a kind and do not name one of its objects.

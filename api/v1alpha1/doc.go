@@ -38,6 +38,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&Backup{}, &BackupList{},
 		&BackupSchedule{}, &BackupScheduleList{},
 		&Restore{}, &RestoreList{},
+		&Rehearsal{}, &RehearsalList{},
 		&Upgrade{}, &UpgradeList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)

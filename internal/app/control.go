@@ -35,6 +35,7 @@ import (
 	"kqueen.io/kqueen/internal/clusters/provision/all"
 	"kqueen.io/kqueen/internal/clusters/provision/hosted"
 	"kqueen.io/kqueen/internal/clusters/provision/imported"
+	"kqueen.io/kqueen/internal/clusters/rehearsal"
 	"kqueen.io/kqueen/internal/clusters/upgrade"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
@@ -307,7 +308,11 @@ func (a *App) addReconcilers(
 	if err := backupschedule.Setup(mgr); err != nil {
 		return nil, err
 	}
-	if err := upgrade.Setup(mgr, upgrades(a.connections.Load(), d.inventory)); err != nil {
+	led := upgrades(a.connections.Load(), d.inventory)
+	if err := upgrade.Setup(mgr, led); err != nil {
+		return nil, err
+	}
+	if err := rehearsal.Setup(ctx, mgr, rehearsals(mgr, stores, a.connections.Load(), led)); err != nil {
 		return nil, err
 	}
 	front := a.routes(mgr.GetClient())

@@ -144,7 +144,7 @@ func (h *fixture) clear(t *testing.T) {
 		}
 	}
 	for _, namespace := range []string{"org-blue", "org-red"} {
-		for _, o := range []client.Object{&v1alpha1.Cluster{}, &v1alpha1.NodePool{}, &v1alpha1.Machine{}, &v1alpha1.ControlPlane{}, &v1alpha1.Provisioner{}, &v1alpha1.Backup{}, &v1alpha1.BackupSchedule{}, &v1alpha1.Restore{}, &v1alpha1.Upgrade{}} {
+		for _, o := range []client.Object{&v1alpha1.Cluster{}, &v1alpha1.NodePool{}, &v1alpha1.Machine{}, &v1alpha1.ControlPlane{}, &v1alpha1.Provisioner{}, &v1alpha1.Backup{}, &v1alpha1.BackupSchedule{}, &v1alpha1.Restore{}, &v1alpha1.Upgrade{}, &v1alpha1.Rehearsal{}} {
 			if err := h.plane.DeleteAllOf(t.Context(), o, client.InNamespace(namespace)); err != nil {
 				t.Fatal(err)
 			}
@@ -260,7 +260,7 @@ func (h *fixture) open(t *testing.T) {
 	h.api, err = New(Config{
 		Agents: Agents{Sessions: h.agents, Pin: func() string { return "PIN" }, Image: "registry.example/kqueen-agent:test"},
 		Issuer: signs, Answers: h.answers, ClusterLog: h.clusterLog, Addons: someAddons{cached}, Adopted: someAdopted{}, Inventory: &fleet.Store{Rows: &h.observed, Comparisons: &h.observed},
-		Reach: h.asked.reach(t), Rehearse: rehearsed, Lead: h.lead, Ended: h.ended, Address: func() (string, []byte) { return "https://192.0.2.1:8443", config.CAData },
+		Reach: h.asked.reach(t), DryRun: dryRun, Lead: h.lead, Ended: h.ended, Address: func() (string, []byte) { return "https://192.0.2.1:8443", config.CAData },
 		Plane: plane, Own: h.plane, Cache: cached, Access: h.access, Audit: h.audit, Limits: organization.NewLimits(cached, h.plane, time.Now),
 		Key: h.key, Version: "test", Log: slog.New(slog.NewTextHandler(&h.said, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: time.Now, Ready: h.isReady,
 	})

@@ -56,6 +56,9 @@ func (c *Creation) Register(cmd *cobra.Command) {
 // Format is the value of --output; empty for what users read.
 func (c *Creation) Format() string { return c.format }
 
+// Waits says whether what is created is waited for.
+func (c *Creation) Waits() bool { return c.wait }
+
 // Check refuses command lines that contradict themselves.
 func (c *Creation) Check(cmd *cobra.Command, args []string) error {
 	if c.File == "" && len(args) == 0 {
@@ -237,6 +240,8 @@ func gist(object client.Object) string {
 		return " of cluster " + o.Spec.ClusterName
 	case *v1alpha1.Restore:
 		return " from backup " + o.Spec.BackupName
+	case *v1alpha1.Rehearsal:
+		return " of an upgrade of cluster " + o.Spec.ClusterName + " to " + o.Spec.Version
 	case *v1alpha1.Upgrade:
 		return " of cluster " + o.Spec.ClusterName + " to " + o.Spec.Version
 	}
@@ -302,6 +307,8 @@ func nextFor(e *connection.Env, object client.Object) string {
 		return e.Command("restore create NAME --compare-only --backup " + o.Name)
 	case *v1alpha1.Restore:
 		return e.Command("restore describe " + o.Name)
+	case *v1alpha1.Rehearsal:
+		return e.Command("rehearsal describe " + o.Name)
 	case *v1alpha1.Upgrade:
 		return e.Command("upgrade describe " + o.Name)
 	}

@@ -73,6 +73,8 @@ func clusterOf(o client.Object) string {
 		return o.Spec.ClusterName
 	case *v1alpha1.Restore:
 		return o.Status.ClusterName
+	case *v1alpha1.Rehearsal:
+		return o.Spec.ClusterName
 	case *v1alpha1.Upgrade:
 		return o.Spec.ClusterName
 	}

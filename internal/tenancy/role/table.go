@@ -42,7 +42,10 @@ func Rights() []Right {
 			What: "see backups of its clusters, their schedules, and what was restored", From: v1alpha1.RoleViewer,
 			Rules: []rbacv1.PolicyRule{ours(read, "backups", "backupschedules", "restores")},
 		},
-		{What: "see upgrades of its clusters", From: v1alpha1.RoleViewer, Rules: []rbacv1.PolicyRule{ours(read, "upgrades")}},
+		{
+			What: "see upgrades of its clusters, and what rehearsals have found", From: v1alpha1.RoleViewer,
+			Rules: []rbacv1.PolicyRule{ours(read, "upgrades", "rehearsals")},
+		},
 		{
 			What: "see the organization: its members, quota and use", From: v1alpha1.RoleViewer, Organization: true,
 			Rules: []rbacv1.PolicyRule{ours([]string{"get"}, "organizations")},
@@ -65,7 +68,10 @@ func Rights() []Right {
 			What: "back up clusters, at times too, restore them, and delete backups", From: v1alpha1.RoleOperator,
 			Rules: []rbacv1.PolicyRule{ours(change, "backups", "backupschedules", "restores")},
 		},
-		{What: "upgrade clusters, and pause and end that", From: v1alpha1.RoleOperator, Rules: []rbacv1.PolicyRule{ours(change, "upgrades")}},
+		{
+			What: "upgrade clusters, rehearse, pause and end that", From: v1alpha1.RoleOperator,
+			Rules: []rbacv1.PolicyRule{ours(change, "upgrades", "rehearsals")},
+		},
 		{What: "administer its clusters (role cluster-admin)", From: v1alpha1.RoleOperator, Rules: access(v1alpha1.AccessClusterAdmin)},
 		{
 			What: "read the audit log of the organization", From: v1alpha1.RoleOperator,

@@ -22,19 +22,23 @@ import (
 // NewClusterCommand returns `cluster upgrade`.
 func NewClusterCommand(e *connection.Env) *cobra.Command {
 	c := &verbs.Creation{Env: e, Kind: kinds.Upgrade}
-	u, without := &v1alpha1.Upgrade{}, false
+	u, without, rehearse := &v1alpha1.Upgrade{}, false, false
 	c.FromFlags = func(ctx context.Context, connected *objects.Client, _ error, name string) ([]client.Object, error) {
 		// By the cluster and the version, so that the same command twice is one upgrade.
 		u.ObjectMeta = metav1.ObjectMeta{Name: name + "-" + u.Spec.Version}
 		u.Spec.ClusterName, u.Spec.Backup = name, ptr.To(!without)
+		wanted := []client.Object{u}
+		if rehearse {
+			wanted = []client.Object{rehearsalOf(u)}
+		}
 		if c.DryRun == verbs.DryRunClient {
-			return []client.Object{u}, nil
+			return wanted, nil
 		}
 		_, err := kinds.Find(ctx, e, connected, kinds.Cluster, name)
 		if objects.IsForbidden(err) { // the server judges the rest
 			err = nil
 		}
-		return []client.Object{u}, err
+		return wanted, err
 	}
 	cmd := &cobra.Command{
 		Use:   "upgrade [NAME]",
@@ -44,9 +48,13 @@ for what stands against it, backs the cluster up, brings the control plane to th
 version, minor by minor, and replaces the nodes, pool by pool.
 
 With --dry-run the steps are shown, and what stands against them; nothing is created.
+With --rehearse the upgrade is tried in a copy of all that the cluster stores, which is
+removed afterwards; the cluster itself is only read. With --wait, too, the command shows
+what was found, and fails if something blocks.
 An upgrade that is blocked looks again every minute, and goes on when it is mended.
 It is paused, resumed and ended with "kqueen upgrade".`,
 		Example: `  kqueen cluster upgrade demo --to v1.37.2 --dry-run
+  kqueen cluster upgrade demo --to v1.37.2 --rehearse --wait
   kqueen cluster upgrade demo --to v1.37.2 --wait
   kqueen cluster upgrade demo --to v1.37.2 --no-backup --ignore DisruptionBudgets
   kqueen cluster upgrade demo --to v1.37.2 --dry-run -o json | jq '.findings[]'`,
@@ -62,6 +70,9 @@ It is paused, resumed and ended with "kqueen upgrade".`,
 			if c.File == "" && u.Spec.Version == "" {
 				return exit.UsageError(cmd, "give the version with --to; see: kqueen release list")
 			}
+			if rehearse {
+				return rehearseUpgrade(cmd.Context(), c, args)
+			}
 			if c.DryRun == verbs.DryRunServer && c.File == "" {
 				return showPlan(cmd, c, args[0], u.Spec.Version, !without)
 			}
@@ -73,9 +84,13 @@ It is paused, resumed and ended with "kqueen upgrade".`,
 	flags.BoolVar(&without, "no-backup", false, "do not back the cluster up first")
 	flags.StringSliceVar(&u.Spec.Ignore, "ignore", nil, "check whose findings do not block; may be repeated")
 	flags.BoolVar(&u.Spec.Paused, "paused", false, "begin no step until it is resumed")
+	flags.BoolVar(&rehearse, "rehearse", false, "try it in a copy of what the cluster stores")
+	for _, other := range []string{"no-backup", "ignore", "paused"} {
+		cmd.MarkFlagsMutuallyExclusive("rehearse", other)
+	}
 	_ = cmd.RegisterFlagCompletionFunc("to", kinds.CompleteNames(e, kinds.Release, -1))
 	_ = cmd.RegisterFlagCompletionFunc("ignore", command.OneOf(checks()...))
-	c.Excludes = []string{"to", "no-backup", "ignore", "paused"}
+	c.Excludes = []string{"to", "no-backup", "ignore", "paused", "rehearse"}
 	c.Register(cmd)
 	flags.Lookup("dry-run").NoOptDefVal = verbs.DryRunServer
 	return cmd

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
@@ -85,15 +84,7 @@ func describeUpgrade(u *v1alpha1.Upgrade) *describe.Page {
 		p.Heading("Steps")
 		p.Table(stepRows(status.Steps))
 	}
-	if len(status.Findings) > 0 {
-		p.Heading("Findings")
-		for _, f := range status.Findings {
-			p.Block(findingLine(rest.UpgradePlanFinding(f)))
-		}
-		if status.OmittedFindings > 0 {
-			p.Block(fmt.Sprintf("… and %d more", status.OmittedFindings))
-		}
-	}
+	describeFindings(p, status.Findings, status.OmittedFindings)
 	describe.Conditions(p, status.Status)
 	return p
 }

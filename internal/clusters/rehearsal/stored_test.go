@@ -1,0 +1,123 @@
+package rehearsal
+
+import (
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+
+	"kqueen.io/kqueen/internal/clusters/listing"
+	"kqueen.io/kqueen/internal/hosting/datastore"
+)
+
+// proto is an object as Kubernetes stores it.
+func proto(t testing.TB, o runtime.Object) string {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := protobuf.NewSerializer(scheme, scheme).Encode(o, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// entriesOf are those of a keyspace, in the order of their keys.
+func entriesOf(of map[string]string) iter.Seq2[datastore.Entry, error] {
+	return func(yield func(datastore.Entry, error) bool) {
+		for _, key := range slices.Sorted(maps.Keys(of)) {
+			if !yield(datastore.Entry{Key: key, Value: []byte(of[key])}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestTake(t *testing.T) {
+	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	got, err := take(entriesOf(map[string]string{
+		"pods/shop/web":                   proto(t, pod),
+		"example.com/widgets/shop/a":      `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"n":1}}`,
+		"example.com/widgets/shop/b":      `{"apiVersion":"example.com/v1alpha1","kind":"Widget"}`,
+		"secrets/shop/key":                "k8s:enc:secretbox:v1:key1:\x00\x01",
+		"services/specs/shop/web":         `{"apiVersion":"v1","kind":"Service"}`,
+		"minions/n1":                      `{"apiVersion":"v1","kind":"Node"}`,
+		"configmaps/shop/damaged":         "k8s\x00\xff\xff\xff",
+		"configmaps/shop/encrypted":       "k8s:enc:secretbox:v1:key1:\x00",
+		"configmaps/shop/cut":             `{"apiVersion":"v1","ki`,
+		"configmaps/shop/none":            "",
+		"configmaps/shop/kindless":        `{"apiVersion":"v1"}`,
+		"configmaps/shop/versions":        `{"apiVersion":"a/b/c","kind":"X"}`,
+		"example.com/widgets/shop/\x1b[2": `{"apiVersion":"example.com/v1","kind":"\u001b]0;"}`,
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{}
+	for _, kind := range got.kinds() {
+		for _, o := range got[kind] {
+			lines = append(lines, kind.String()+" "+o.version+" "+o.tail)
+		}
+	}
+	want := []string{
+		"Node v1 minions/n1", "Pod v1 shop/web", "Secret v1 shop/key", "Service v1 shop/web",
+		"unknown  shop/cut", "unknown  shop/damaged", "unknown  shop/encrypted", "unknown  shop/kindless", "unknown  shop/none", "unknown  shop/versions",
+		"Widget.example.com v1 shop/a", "Widget.example.com v1alpha1 shop/b",
+		listing.Clean("\x1b]0;", maxName) + ".example.com v1 shop/" + listing.Clean("\x1b[2", maxName),
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestTakeFails(t *testing.T) {
+	broken := errors.New("no answer")
+	if _, err := take(func(yield func(datastore.Entry, error) bool) { yield(datastore.Entry{}, broken) }); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := take(func(yield func(datastore.Entry, error) bool) {
+		for range maxObjects + 1 {
+			if !yield(datastore.Entry{Key: "x"}, nil) {
+				return
+			}
+		}
+	}); err == nil {
+		t.Error("got no error for too many objects")
+	}
+}
+
+func TestNamed(t *testing.T) {
+	for tail, want := range map[string]name{"shop/web": {"shop", "web"}, "web": {"web", ""}, "": {}} {
+		if got := named(tail, true); got != want {
+			t.Errorf("%q: got %+v, want %+v", tail, got, want)
+		}
+	}
+	if got := named("minions/n1", false); got != (name{Name: "n1"}) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// FuzzKindOf: no stored value brings the program down, and none makes a text that is not shown in one line.
+func FuzzKindOf(f *testing.F) {
+	f.Add("pods/a/b", []byte(proto(f, &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}})))
+	f.Add("secrets/a/b", []byte("k8s:enc:x"))
+	f.Add("example.com/widgets/a/b", []byte(`{"apiVersion":"example.com/v1","kind":"Widget"}`))
+	f.Fuzz(func(t *testing.T, key string, value []byte) {
+		kind := kindOf(datastore.Entry{Key: key, Value: value})
+		for _, text := range []string{kind.Group, kind.Version, kind.Kind, tailOf(key)} {
+			if len(text) > 2*maxName+4 || strings.ContainsAny(text, "\n\r\x1b") {
+				t.Errorf("got %q", text)
+			}
+		}
+	})
+}
