@@ -92,6 +92,8 @@ const importTable = `
 	# Lists of clusters are read in one way, and looked at in several.
 	PLAIN < clusters/listing;
 	clusters/listing < clusters/topology, clusters/usage;
+	# What API servers have stored is told without them.
+	clusters/listing, hosting/datastore < clusters/stored;
 	API, clusters/inventory, clusters/listing < clusters/collector;
 	# Backups are kept in a format that knows nothing of what is in them.
 	PLAIN < clusters/archive;
@@ -101,12 +103,12 @@ const importTable = `
 
 	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
 	# those, so that a new one changes no reconciler.
-	MECHANISMS, platform/jobs, clusters/archive < clusters/backup;
+	MECHANISMS, platform/jobs, clusters/archive, clusters/stored < clusters/backup;
 	MECHANISMS < clusters/backupschedule;
 	# An upgrade looks into its cluster before it changes it, as others do that look into clusters.
 	MECHANISMS, clusters/listing < clusters/upgrade;
 	# A rehearsal is of an upgrade: it asks what that would be.
-	platform/jobs, clusters/upgrade < clusters/rehearsal;
+	platform/jobs, clusters/stored, clusters/upgrade < clusters/rehearsal;
 	MECHANISMS, clusters/provision < clusters/cluster, hosting/controlplane, workers/nodepool, workers/machinecontroller;
 	MECHANISMS, platform/admission < tenancy/organization;
 	MECHANISMS, tenancy/access/oidc < tenancy/identityprovider;

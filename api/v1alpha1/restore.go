@@ -72,6 +72,15 @@ type RestoreSpec struct {
 	// CompareOnly asks what a restore would change, and changes nothing. The control plane goes on.
 	// +optional
 	CompareOnly bool `json:"compareOnly,omitempty"`
+	// Include names the objects that are restored; everything else stays as it is. Empty for all. Each is KIND/NAMESPACE/NAME, or KIND/NAME for
+	// one in no namespace, such as "Secret/shop/key"; * stands for all names. A KIND may have its group, such as "Widget.example.com".
+	// "Namespace/NAME" is the namespace with all that is in it. An object that the backup does not have is removed.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=600
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z][-A-Za-z0-9.]*(/[^/]+){1,2}$`
+	Include []string `json:"include,omitempty"`
 }
 
 // RestoreStatus is what is known of a restore.

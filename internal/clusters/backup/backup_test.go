@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"sync/atomic"
@@ -205,6 +206,57 @@ func TestRestore(t *testing.T) {
 	p.settle(t, undo)
 	if diff := cmp.Diff(changed, p.state); diff != "" || undo.Status.CompletionTime == nil {
 		t.Errorf("%s\n%s", saysOf(undo), diff)
+	}
+}
+
+// TestRestoreOfSome: what is named is as it was, all else as it is, and what is nowhere is refused before anything is touched.
+func TestRestoreOfSome(t *testing.T) {
+	object := func(kind, value string) string {
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"value":%q}`, kind, value)
+	}
+	for _, c := range []struct {
+		include []string
+		want    []string // of the keys, those that are as they were
+		says    string
+	}{
+		{[]string{"ConfigMap/shop/a"}, []string{"configmaps/shop/a"}, "1 added, 0 changed, 0 removed"},
+		{[]string{"configmap/shop/*"}, []string{"configmaps/shop/a", "configmaps/shop/late"}, "1 added, 0 changed, 1 removed"},
+		{[]string{"Namespace/shop"}, []string{"configmaps/shop/a", "configmaps/shop/late", "namespaces/shop", "secrets/shop/k"}, "1 added, 2 changed, 1 removed"},
+		{[]string{"Secret/shop/k", "Node/n"}, []string{"secrets/shop/k"}, "0 added, 1 changed, 0 removed"},
+		{[]string{"ConfigMap/shop/a", "ConfigMap.apps/shop/a", "Secret/b"}, nil, "spec.include: neither the backup nor the cluster has ConfigMap.apps/shop/a, Secret/b"},
+	} {
+		t.Run(strings.Join(c.include, " "), func(t *testing.T) {
+			p := newPlace(t)
+			then := map[string]string{
+				"configmaps/other/a": object("ConfigMap", "then"), "configmaps/shop/a": object("ConfigMap", "then"), "minions/n": object("Node", "then"),
+				"namespaces/shop": object("Namespace", "then"), "secrets/shop/k": "k8s:enc:secretbox:v1:then",
+			}
+			p.state = maps.Clone(then)
+			p.backup(t, "then")
+			now := map[string]string{
+				"configmaps/other/a": object("ConfigMap", "now"), "configmaps/shop/late": object("ConfigMap", "now"), "minions/n": object("Node", "now"),
+				"namespaces/shop": object("Namespace", "now"), "secrets/shop/k": "k8s:enc:secretbox:v1:now",
+			}
+			p.state = maps.Clone(now)
+			rs := &v1alpha1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "some"}, Spec: v1alpha1.RestoreSpec{BackupName: "then", Include: c.include}}
+			if err := p.client.Create(t.Context(), rs); err != nil {
+				t.Fatal(err)
+			}
+			p.settle(t, rs)
+			if got := saysOf(rs); !strings.Contains(got, c.says) || !p.running {
+				t.Errorf("got %q, want %q, and the API server to run", got, c.says)
+			}
+			want := maps.Clone(now)
+			for _, key := range c.want {
+				delete(want, key)
+				if value, ok := then[key]; ok {
+					want[key] = value
+				}
+			}
+			if diff := cmp.Diff(want, p.state); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }
 

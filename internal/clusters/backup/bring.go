@@ -66,7 +66,7 @@ func (r *restores) bring(ctx context.Context, rs *v1alpha1.Restore) operator.Out
 	}
 	if rs.Spec.CompareOnly {
 		changes, pending := jobs.Run(r.jobs, restoreAct(rs, b, "compare", v1alpha1.ReasonRestoreReading, "the backup is being compared"), func(ctx context.Context) (*v1alpha1.RestoreChanges, error) {
-			return r.apply(ctx, b, cp, false)
+			return r.apply(ctx, rs, b, cp, false)
 		})
 		if pending != nil {
 			return *pending
@@ -128,11 +128,11 @@ func (r *restores) rewrite(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha
 	if uid := string(rs.UID); now.UID != cp.UID || now.Spec.StoppedFor != uid || now.Status.StoppedFor != uid {
 		return nil, errors.New("the control plane does not stand still for this restore: nothing was written")
 	}
-	return r.apply(ctx, b, cp, true)
+	return r.apply(ctx, rs, b, cp, true)
 }
 
-// apply brings the keyspace to the state of a backup, or only says what that would change.
-func (r *restores) apply(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane, write bool) (*v1alpha1.RestoreChanges, error) {
+// apply brings the keyspace, or the objects that are chosen, to the state of a backup, or only says what that would change.
+func (r *restores) apply(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane, write bool) (*v1alpha1.RestoreChanges, error) {
 	opened, bucket, err := r.open(ctx, b)
 	if err != nil {
 		return nil, err
@@ -151,8 +151,13 @@ func (r *restores) apply(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.C
 	if write {
 		act = state.Bring
 	}
+	chosen, err := selectionOf(rs.Spec.Include)
+	if err != nil {
+		return nil, err
+	}
+	stays := func(e datastore.Entry) bool { return keep(e.Key) || !chosen.has(e) }
 	changes := &v1alpha1.RestoreChanges{}
-	return changes, act(ctx, toStore(opened.Entries(ctx)), keep, func(c datastore.Change) { note(changes, c) })
+	return changes, act(ctx, toStore(opened.Entries(ctx)), stays, func(c datastore.Change) { note(changes, c) })
 }
 
 // note counts a change, and names the first ones.

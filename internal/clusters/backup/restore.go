@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/jobs"
 	"kqueen.io/kqueen/internal/platform/operator"
@@ -107,20 +110,52 @@ func (r *restores) examine(ctx context.Context, rs *v1alpha1.Restore) operator.O
 	if problem := fits(b.Status.Version, cp.Status.Version); problem != "" {
 		return operator.Stalled(v1alpha1.ReasonRestoreRefused, "spec.backupName: %s", problem)
 	}
-	foreign, pending := jobs.Run(r.jobs, restoreAct(rs, b, "examine", v1alpha1.ReasonRestoreReading, "the backup is being read"), func(ctx context.Context) (string, error) {
-		opened, bucket, err := r.open(ctx, b)
-		if err != nil {
-			return "", err
-		}
-		return untrusted(opened.Trust, trustOf(cp)), errors.Join(opened.Verify(ctx), bucket.Close())
+	chosen, err := selectionOf(rs.Spec.Include)
+	if err != nil {
+		return operator.Stalled(v1alpha1.ReasonRestoreRefused, "%v", err)
+	}
+	problem, pending := jobs.Run(r.jobs, restoreAct(rs, b, "examine", v1alpha1.ReasonRestoreReading, "the backup is being read"), func(ctx context.Context) (string, error) {
+		return r.unfit(ctx, b, cp, chosen)
 	})
 	if pending != nil {
 		return *pending
 	}
-	if foreign != "" {
-		return operator.Stalled(v1alpha1.ReasonRestoreRefused, "spec.backupName: the control plane has another key %q than when the backup was taken: what is in it cannot be used", foreign)
+	if problem != "" {
+		return operator.Stalled(v1alpha1.ReasonRestoreRefused, "%s", problem)
 	}
 	return operator.Done(v1alpha1.ReasonRestoreDone, whole)
+}
+
+// unfit reads all of a backup, and says why it cannot be restored, or nothing. An error says that it is damaged, or could not be read.
+func (r *restores) unfit(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane, chosen selection) (problem string, err error) {
+	opened, bucket, err := r.open(ctx, b)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, bucket.Close()) }()
+	if foreign := untrusted(opened.Trust, trustOf(cp)); foreign != "" {
+		return fmt.Sprintf("spec.backupName: the control plane has another key %q than when the backup was taken: what is in it cannot be used", foreign), nil
+	}
+	if err := opened.Verify(ctx); err != nil || len(chosen) == 0 {
+		return "", err
+	}
+	state, err := r.stateOf(ctx, cp)
+	if err != nil {
+		return "", err
+	}
+	seen := map[string]bool{}
+	for _, entries := range []iter.Seq2[datastore.Entry, error]{toStore(opened.Entries(ctx)), state.Entries(ctx, nil)} {
+		for e, err := range entries {
+			if err != nil {
+				return "", err
+			}
+			chosen.see(seen, e)
+		}
+	}
+	if missing := chosen.without(seen); len(missing) > 0 {
+		return fmt.Sprintf("spec.include: neither the backup nor the cluster has %s", strings.Join(missing[:min(len(missing), 5)], ", ")), nil
+	}
+	return "", nil
 }
 
 // untrusted names a key that differs, or nothing. It is pure.

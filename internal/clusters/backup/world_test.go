@@ -212,12 +212,14 @@ func (s stateLines) Entries(_ context.Context, revision *int64) iter.Seq2[datast
 				return
 			}
 		}
-		*revision = 7
+		if revision != nil {
+			*revision = 7
+		}
 	}
 }
 
 // changes are by what the keyspace differs, in the order of keys.
-func (s stateLines) changes(want map[string]string, keep func(string) bool) []datastore.Change {
+func (s stateLines) changes(want map[string]string, keep func(datastore.Entry) bool) []datastore.Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	keys := maps.Clone(s.state)
@@ -226,8 +228,10 @@ func (s stateLines) changes(want map[string]string, keep func(string) bool) []da
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		have, has := s.state[key]
 		wanted, wants := want[key]
+		has = has && !keep(datastore.Entry{Key: key, Value: []byte(have)})
+		wants = wants && !keep(datastore.Entry{Key: key, Value: []byte(wanted)})
 		switch {
-		case keep(key) || has && wants && have == wanted:
+		case !has && !wants || has && wants && have == wanted:
 		case !has:
 			all = append(all, datastore.Change{Verb: datastore.Added, Key: key})
 		case !wants:
@@ -240,7 +244,7 @@ func (s stateLines) changes(want map[string]string, keep func(string) bool) []da
 }
 
 func (s stateLines) Compare(
-	_ context.Context, want iter.Seq2[datastore.Entry, error], keep func(string) bool, tell func(datastore.Change),
+	_ context.Context, want iter.Seq2[datastore.Entry, error], keep func(datastore.Entry) bool, tell func(datastore.Change),
 ) error {
 	wanted, err := gather(want)
 	for _, c := range s.changes(wanted, keep) {
@@ -251,7 +255,7 @@ func (s stateLines) Compare(
 
 // Bring writes in two halves, between which the process may die.
 func (s stateLines) Bring(
-	_ context.Context, want iter.Seq2[datastore.Entry, error], keep func(string) bool, tell func(datastore.Change),
+	_ context.Context, want iter.Seq2[datastore.Entry, error], keep func(datastore.Entry) bool, tell func(datastore.Change),
 ) error {
 	wanted, err := gather(want)
 	if err != nil {

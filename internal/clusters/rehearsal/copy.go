@@ -144,7 +144,7 @@ func (r *reconciler) fork(ctx context.Context, from, to *v1alpha1.ControlPlane) 
 			}
 		}
 	}
-	none := func(string) bool { return false }
+	none := func(datastore.Entry) bool { return false }
 	if err := target.Bring(ctx, counted(source.Entries(ctx, &done.revision)), none, func(datastore.Change) {}); err != nil {
 		return copied{}, fmt.Errorf("copy what the cluster stores: %w", err)
 	}

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/listing"
+	"kqueen.io/kqueen/internal/clusters/stored"
 )
 
 // definition is what is needed of a CustomResourceDefinition.
@@ -94,12 +94,12 @@ func definitionOf(all []definition, kind schema.GroupKind) *definition {
 }
 
 // absent are definitions with a version that is to be served and is not: an API server serves them some time after it began. It is pure.
-func absent(all []definition, served Served, stored inventory) []string {
+func absent(all []definition, served Served, have inventory) []string {
 	var out []string
 	for _, d := range all {
 		for version, on := range d.versions {
 			_, there := served.Resources[d.kind]
-			if on && len(stored[d.kind]) > 0 && (!there || !served.Versions[schema.GroupVersion{Group: d.kind.Group, Version: version}]) {
+			if on && len(have[d.kind]) > 0 && (!there || !served.Versions[schema.GroupVersion{Group: d.kind.Group, Version: version}]) {
 				out = append(out, d.name)
 			}
 		}
@@ -119,7 +119,7 @@ func (t *trial) inVersions(d definition, objects []object) []object {
 		}
 	}
 	for version, lost := range gone {
-		t.blocks(v1alpha1.CheckStoredVersions, d.kind.Kind+" "+named(lost[0].tail, d.namespaced).String(),
+		t.blocks(v1alpha1.CheckStoredVersions, d.kind.Kind+" "+lost[0].name.String(),
 			fmt.Sprintf("it%s is stored as %s/%s, a version that CustomResourceDefinition %s does not have: no object of the kind can be listed", and(lost), d.kind.Group, version, d.name),
 			"put the version back into the definition, write the objects again, and take the version out of status.storedVersions before it goes")
 	}
@@ -136,7 +136,7 @@ func (t *trial) unserved(kind schema.GroupKind, objects []object) {
 	}
 	o := objects[0]
 	version := schema.GroupVersion{Group: kind.Group, Version: o.version}
-	object, fix := kind.Kind+" "+strings.TrimPrefix(o.tail, "/"), "delete the objects, or write them in another kind, while the cluster still runs the version that it has"
+	object, fix := kind.Kind+" "+o.name.String(), "delete the objects, or write them in another kind, while the cluster still runs the version that it has"
 	if _, there := t.before.Resources[kind]; there {
 		t.blocks(v1alpha1.CheckServedAPIs, object, fmt.Sprintf("it%s is stored as %s, which %s does not serve: it can neither be read nor deleted there", and(objects), version, t.version), fix)
 		return
@@ -147,16 +147,16 @@ func (t *trial) unserved(kind schema.GroupKind, objects []object) {
 
 // damaged notes values of which not even the kind can be read.
 func (t *trial) damaged(objects []object) {
-	t.blocks(v1alpha1.CheckStoredObjects, strings.TrimPrefix(objects[0].tail, "/"),
+	t.blocks(v1alpha1.CheckStoredObjects, objects[0].name.String(),
 		fmt.Sprintf("what is stored of it%s is damaged: not even its kind can be read", and(objects)), "restore the object from a backup")
 }
 
 // converted asks the cluster itself for objects that a webhook converts, in each version: an API server over a copy calls no webhook. It
 // only reads.
-func converted(ctx context.Context, live Server, all []definition, stored inventory) ([]v1alpha1.UpgradeFinding, error) {
+func converted(ctx context.Context, live Server, all []definition, have inventory) ([]v1alpha1.UpgradeFinding, error) {
 	var out []v1alpha1.UpgradeFinding
 	for _, d := range all {
-		objects := stored[d.kind]
+		objects := have[d.kind]
 		if !d.webhook || len(objects) == 0 {
 			continue
 		}
@@ -184,14 +184,14 @@ func converted(ctx context.Context, live Server, all []definition, stored invent
 const askedOne = 50
 
 // first is the first object that cannot be read, or the first of all where that was not found.
-func first(ctx context.Context, s Server, r Resource, objects []object) name {
+func first(ctx context.Context, s Server, r Resource, objects []object) stored.Name {
 	for _, o := range objects[:min(len(objects), askedOne)] {
-		n := named(o.tail, r.Namespaced)
+		n := o.name
 		if s.Get(ctx, r, n.Namespace, n.Name) != nil {
 			return n
 		}
 	}
-	return named(objects[0].tail, r.Namespaced)
+	return objects[0].name
 }
 
 // served are the versions of a definition that are served.

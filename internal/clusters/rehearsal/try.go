@@ -15,6 +15,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/listing"
+	"kqueen.io/kqueen/internal/clusters/stored"
 )
 
 // writers is how many objects are written at a time.
@@ -56,13 +57,13 @@ type example struct {
 var internal = map[schema.GroupKind]bool{{Kind: "RangeAllocation"}: true}
 
 // run reads and writes again what is stored, kind by kind. An error says that the API server could not be asked.
-func (t *trial) run(ctx context.Context, stored inventory, definitions []definition) error {
-	for _, kind := range stored.kinds() {
+func (t *trial) run(ctx context.Context, have inventory, definitions []definition) error {
+	for _, kind := range have.kinds() {
 		if internal[kind] {
 			continue
 		}
 		t.report.kinds++
-		objects := stored[kind]
+		objects := have[kind]
 		if kind == unread {
 			t.damaged(objects)
 			continue
@@ -78,7 +79,7 @@ func (t *trial) run(ctx context.Context, stored inventory, definitions []definit
 		case d != nil && d.webhook:
 			t.report.objects += int64(len(objects)) // see converted
 		default:
-			if err := t.kind(ctx, resource, objects, len(objects) < len(stored[kind])); err != nil {
+			if err := t.kind(ctx, resource, objects, len(objects) < len(have[kind])); err != nil {
 				return fmt.Errorf("look at %s in %s: %w", resource.Plural, t.version, err)
 			}
 		}
@@ -89,7 +90,7 @@ func (t *trial) run(ctx context.Context, stored inventory, definitions []definit
 
 // kind reads and writes all objects of a kind. broken says that a list cannot succeed.
 func (t *trial) kind(ctx context.Context, r Resource, objects []object, broken bool) error {
-	seen, group := map[name]bool{}, errgroup.Group{}
+	seen, group := map[stored.Name]bool{}, errgroup.Group{}
 	group.SetLimit(writers)
 	err := error(nil)
 	if !broken {
@@ -119,8 +120,8 @@ func (t *trial) kind(ctx context.Context, r Resource, objects []object, broken b
 }
 
 // missing are stored objects that a list does not have.
-func (t *trial) missing(r Resource, objects []object, seen map[name]bool) []object {
-	return slices.DeleteFunc(slices.Clone(objects), func(o object) bool { return seen[named(o.tail, r.Namespaced)] })
+func (t *trial) missing(r Resource, objects []object, seen map[stored.Name]bool) []object {
+	return slices.DeleteFunc(slices.Clone(objects), func(o object) bool { return seen[o.name] })
 }
 
 // each asks for objects one by one that a list did not have: one that cannot be read hides all others in it. because is why the list failed.
@@ -130,7 +131,7 @@ func (t *trial) each(ctx context.Context, r Resource, objects []object, because 
 		return err
 	}
 	for _, o := range objects {
-		n := named(o.tail, r.Namespaced)
+		n := o.name
 		err := t.server.Get(ctx, r, n.Namespace, n.Name)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -142,7 +143,7 @@ func (t *trial) each(ctx context.Context, r Resource, objects []object, because 
 			t.report.objects++
 			continue
 		}
-		gone := !slices.ContainsFunc(still[r.GroupKind()], func(s object) bool { return s.tail == o.tail })
+		gone := !slices.ContainsFunc(still[r.GroupKind()], func(s object) bool { return s.name == o.name })
 		if errors.Is(err, listing.ErrAbsent) && gone {
 			continue
 		}
@@ -162,7 +163,7 @@ func unanswered(err error) bool {
 }
 
 // put writes an object as it is. An answer of the API server about the object is a finding; that it has changed meanwhile is none.
-func (t *trial) put(ctx context.Context, r Resource, n name, body []byte) error {
+func (t *trial) put(ctx context.Context, r Resource, n stored.Name, body []byte) error {
 	err := t.server.Put(ctx, r, n.Namespace, n.Name, body)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -185,15 +186,15 @@ func (t *trial) put(ctx context.Context, r Resource, n name, body []byte) error 
 const maxMessage = 256
 
 // nameIn is the name of an object that was listed. It is pure.
-func nameIn(fields map[string]any) name {
+func nameIn(fields map[string]any) stored.Name {
 	meta, _ := fields["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)
 	called, _ := meta["name"].(string)
-	return name{listing.Clean(namespace, maxName), listing.Clean(called, maxName)}
+	return stored.Name{Namespace: listing.Clean(namespace, maxName), Name: listing.Clean(called, maxName)}
 }
 
 // note looks by which APIs the clients of an object have written it.
-func (t *trial) note(r Resource, n name, fields map[string]any) {
+func (t *trial) note(r Resource, n stored.Name, fields map[string]any) {
 	meta, _ := fields["metadata"].(map[string]any)
 	entries, _ := meta["managedFields"].([]any)
 	for _, e := range entries {

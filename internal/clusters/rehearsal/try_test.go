@@ -19,6 +19,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/listing"
+	"kqueen.io/kqueen/internal/clusters/stored"
 )
 
 // api is an API server that serves what it is told to.
@@ -59,7 +60,7 @@ func (a *api) List(_ context.Context, of Resource, each func([]byte) error) erro
 }
 
 func (a *api) Get(_ context.Context, of Resource, namespace, called string) error {
-	n := name{namespace, called}
+	n := stored.Name{Namespace: namespace, Name: called}
 	if err := errors.Join(a.call("Get"), a.unread[key(of)+" "+n.String()]); err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (a *api) Put(_ context.Context, of Resource, namespace, called string, body
 	if err := a.call("Put"); err != nil {
 		return err
 	}
-	n := name{namespace, called}
+	n := stored.Name{Namespace: namespace, Name: called}
 	if err := a.refused[of.Kind+" "+n.String()]; err != nil {
 		return err
 	}
@@ -108,6 +109,11 @@ func config(namespace, called, more string) string {
 	return fmt.Sprintf(`{"metadata":{"namespace":%q,"name":%q%s},"data":{"n":"1"}}`, namespace, called, more)
 }
 
+// stands is an object that is stored.
+func stands(version, namespace, called string) object {
+	return object{version, stored.Name{Namespace: namespace, Name: called}}
+}
+
 func findingsOf(all []v1alpha1.UpgradeFinding) []string {
 	lines := []string{}
 	for _, f := range all {
@@ -119,13 +125,13 @@ func findingsOf(all []v1alpha1.UpgradeFinding) []string {
 
 // trialCase is a look at what is stored, and what comes of it.
 type trialCase struct {
-	stored, later inventory
-	definitions   []definition
-	server        *api
-	before        Served
-	want          []string
-	counts        report
-	err           string
+	have, later inventory
+	definitions []definition
+	server      *api
+	before      Served
+	want        []string
+	counts      report
+	err         string
 }
 
 // trialCases are those of kinds and objects.
@@ -136,23 +142,23 @@ func trialCases() map[string]trialCase {
 	conflict := &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonConflict, Code: 409, Message: "changed"}}
 	return map[string]trialCase{
 		"All": {
-			stored: inventory{of: {{"v1", "shop/a"}, {"v1", "shop/b"}}, {Kind: "Node"}: {{"v1", "minions/n1"}}, {Kind: "RangeAllocation"}: {{"v1", "ranges/serviceips"}}},
+			have:   inventory{of: {stands("v1", "shop", "a"), stands("v1", "shop", "b")}, {Kind: "Node"}: {stands("v1", "", "n1")}, {Kind: "RangeAllocation"}: {stands("v1", "", "serviceips")}},
 			server: &api{objects: map[string][]string{"configmaps.v1": {config("shop", "a", ""), config("shop", "b", "")}, "nodes.v1": {`{"metadata":{"name":"n1"}}`}}},
 			counts: report{kinds: 2, objects: 3, written: 3},
 		},
 		"KindIsGone": {
-			stored: inventory{{Group: "policy", Kind: "PodSecurityPolicy"}: {{"v1beta1", "podsecuritypolicy/strict"}, {"v1beta1", "podsecuritypolicy/open"}}},
+			have:   inventory{{Group: "policy", Kind: "PodSecurityPolicy"}: {stands("v1beta1", "", "strict"), stands("v1beta1", "", "open")}},
 			before: good().serves("policy", "v1beta1", "PodSecurityPolicy", "podsecuritypolicies", false),
-			want:   []string{"Blocks ServedAPIs: PodSecurityPolicy podsecuritypolicy/strict: it and 1 more is stored as policy/v1beta1, which v1.36.3 does not serve: it can neither be read nor deleted there"},
+			want:   []string{"Blocks ServedAPIs: PodSecurityPolicy strict: it and 1 more is stored as policy/v1beta1, which v1.36.3 does not serve: it can neither be read nor deleted there"},
 			counts: report{kinds: 1},
 		},
 		"KindWasGoneBefore": {
-			stored: inventory{{Group: "policy", Kind: "PodSecurityPolicy"}: {{"v1beta1", "podsecuritypolicy/strict"}}},
-			want:   []string{"Warns ServedAPIs: PodSecurityPolicy podsecuritypolicy/strict: it is stored as policy/v1beta1, which neither the cluster as it is nor v1.36.3 serves"},
+			have:   inventory{{Group: "policy", Kind: "PodSecurityPolicy"}: {stands("v1beta1", "", "strict")}},
+			want:   []string{"Warns ServedAPIs: PodSecurityPolicy strict: it is stored as policy/v1beta1, which neither the cluster as it is nor v1.36.3 serves"},
 			counts: report{kinds: 1},
 		},
 		"Refused": {
-			stored: inventory{of: {{"v1", "shop/a"}, {"v1", "shop/b"}}},
+			have: inventory{of: {stands("v1", "shop", "a"), stands("v1", "shop", "b")}},
 			server: &api{
 				objects: map[string][]string{"configmaps.v1": {config("shop", "a", ""), config("shop", "b", "")}},
 				refused: map[string]error{"ConfigMap shop/a": denied, "ConfigMap shop/b": conflict},
@@ -161,7 +167,7 @@ func trialCases() map[string]trialCase {
 			counts: report{kinds: 1, objects: 2},
 		},
 		"OneIsDamaged": {
-			stored: inventory{of: {{"v1", "shop/a"}, {"v1", "shop/b"}}},
+			have: inventory{of: {stands("v1", "shop", "a"), stands("v1", "shop", "b")}},
 			server: &api{
 				objects:  map[string][]string{"configmaps.v1": {config("shop", "a", "")}},
 				unlisted: map[string]error{"configmaps.v1": errors.New("answered 500: illegal tag")},
@@ -171,14 +177,14 @@ func trialCases() map[string]trialCase {
 			counts: report{kinds: 1, objects: 1},
 		},
 		"NotListed": {
-			stored: inventory{of: {{"v1", "shop/a"}}}, later: inventory{of: {{"v1", "shop/a"}}},
+			have: inventory{of: {stands("v1", "shop", "a")}}, later: inventory{of: {stands("v1", "shop", "a")}},
 			want:   []string{"Blocks StoredObjects: ConfigMap shop/a: v1.36.3 cannot read it as it is stored: not in this cluster (404)"},
 			counts: report{kinds: 1},
 		},
-		"GoneMeanwhile":    {stored: inventory{of: {{"v1", "shop/a"}}}, later: inventory{}, counts: report{kinds: 1}},
-		"KindIsUnreadable": {stored: inventory{unread: {{"", "shop/x"}}}, want: []string{"Blocks StoredObjects: shop/x: what is stored of it is damaged: not even its kind can be read"}, counts: report{kinds: 1}},
+		"GoneMeanwhile":    {have: inventory{of: {stands("v1", "shop", "a")}}, later: inventory{}, counts: report{kinds: 1}},
+		"KindIsUnreadable": {have: inventory{unread: {stands("", "shop", "x")}}, want: []string{"Blocks StoredObjects: shop/x: what is stored of it is damaged: not even its kind can be read"}, counts: report{kinds: 1}},
 		"StoredVersionIsGone": {
-			stored:      inventory{widget: {{"v1alpha1", "shop/old"}, {"v1", "shop/new"}}},
+			have:        inventory{widget: {stands("v1alpha1", "shop", "old"), stands("v1", "shop", "new")}},
 			definitions: []definition{{name: "widgets.example.com", kind: widget, plural: "widgets", namespaced: true, versions: map[string]bool{"v1": true}}},
 			server: &api{
 				objects:  map[string][]string{"widgets.v1": {config("shop", "new", "")}},
@@ -190,7 +196,7 @@ func trialCases() map[string]trialCase {
 			counts: report{kinds: 1, objects: 1},
 		},
 		"ConvertedByWebhook": {
-			stored:      inventory{widget: {{"v1", "shop/a"}}},
+			have:        inventory{widget: {stands("v1", "shop", "a")}},
 			definitions: []definition{{kind: widget, versions: map[string]bool{"v1": true}, webhook: true}},
 			server:      &api{unlisted: map[string]error{"widgets.v1": errors.New("not asked")}},
 			counts:      report{kinds: 1, objects: 1},
@@ -203,7 +209,7 @@ func callerCases() map[string]trialCase {
 	of := schema.GroupKind{Kind: "ConfigMap"}
 	return map[string]trialCase{
 		"WrittenByAPIThatGoes": {
-			stored: inventory{of: {{"v1", "shop/a"}, {"v1", "shop/b"}}},
+			have: inventory{of: {stands("v1", "shop", "a"), stands("v1", "shop", "b")}},
 			server: &api{objects: map[string][]string{"configmaps.v1": {
 				config("shop", "a", `,"managedFields":[{"manager":"helm","apiVersion":"old/v1beta1"},{"manager":"x","apiVersion":"gone/v1"},{"manager":"y","apiVersion":"v1"}]`),
 				config("shop", "b", `,"managedFields":[{"manager":"helm","apiVersion":"old/v1beta1"},{},7]`),
@@ -213,12 +219,12 @@ func callerCases() map[string]trialCase {
 			counts: report{kinds: 1, objects: 2, written: 2},
 		},
 		"NoAnswer": {
-			stored: inventory{of: {{"v1", "shop/a"}}},
+			have:   inventory{of: {stands("v1", "shop", "a")}},
 			server: &api{unlisted: map[string]error{"configmaps.v1": errors.New("cut")}, unread: map[string]error{"configmaps.v1 shop/a": &url.Error{Err: errors.New("connection refused")}}},
 			err:    `look at configmaps in v1.36.3: connection refused`,
 		},
 		"NoAnswerToWrite": {
-			stored: inventory{of: {{"v1", "shop/a"}}},
+			have:   inventory{of: {stands("v1", "shop", "a")}},
 			server: &api{objects: map[string][]string{"configmaps.v1": {config("shop", "a", "")}}, refused: map[string]error{"ConfigMap shop/a": errors.New("connection refused")}},
 			err:    "look at configmaps in v1.36.3: connection refused",
 		},
@@ -241,11 +247,11 @@ func TestTrial(t *testing.T) {
 			}
 			later := c.later
 			if later == nil {
-				later = c.stored
+				later = c.have
 			}
 			tr := &trial{server: server, version: "v1.36.3", served: server.served, before: before, stale: map[writer]*example{}}
 			tr.again = func() (inventory, error) { return later, nil }
-			err := tr.run(t.Context(), c.stored, c.definitions)
+			err := tr.run(t.Context(), c.have, c.definitions)
 			said := ""
 			if err != nil {
 				said = strings.ReplaceAll(err.Error(), ` "": `, "")
@@ -290,13 +296,13 @@ func TestConverted(t *testing.T) {
 		{name: "widgets.example.com", kind: widget, plural: "widgets", namespaced: true, webhook: true, versions: map[string]bool{"v1": true, "v2": true, "v3": false}},
 		{name: "others.example.com", kind: schema.GroupKind{Group: "example.com", Kind: "Other"}, plural: "others", webhook: true, versions: map[string]bool{"v1": true}},
 	}
-	stored := inventory{widget: {{"v1", "shop/a"}, {"v1", "shop/b"}}}
+	have := inventory{widget: {stands("v1", "shop", "a"), stands("v1", "shop", "b")}}
 	live := &api{
 		objects:  map[string][]string{"widgets.v2": {config("shop", "a", "")}},
 		unlisted: map[string]error{"widgets.v2": errors.New("answered 500: conversion webhook failed")},
 		unread:   map[string]error{"widgets.v2 shop/b": errors.New("answered 500: conversion webhook failed")},
 	}
-	got, err := converted(t.Context(), live, all, stored)
+	got, err := converted(t.Context(), live, all, have)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +311,7 @@ func TestConverted(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	live.unlisted["widgets.v1"] = &url.Error{Err: errors.New("connection refused")}
-	if got, err := converted(t.Context(), live, all, stored); err == nil || len(got) > 0 {
+	if got, err := converted(t.Context(), live, all, have); err == nil || len(got) > 0 {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -321,12 +327,12 @@ func TestReadDefinition(t *testing.T) {
 		t.Errorf("%v -want +got:\n%s", err, diff)
 	}
 	served := good()
-	stored := inventory{want.kind: {{"v1", "shop/a"}}}
-	if got := absent([]definition{want}, served, stored); got != nil {
+	have := inventory{want.kind: {stands("v1", "shop", "a")}}
+	if got := absent([]definition{want}, served, have); got != nil {
 		t.Errorf("got %v", got)
 	}
 	want.versions["v2"] = true
-	if got := absent([]definition{want}, served, stored); !slices.Equal(got, []string{"widgets.example.com"}) {
+	if got := absent([]definition{want}, served, have); !slices.Equal(got, []string{"widgets.example.com"}) {
 		t.Errorf("got %v", got)
 	}
 }

@@ -131,19 +131,19 @@ func (r *reconciler) look(ctx context.Context, cluster *v1alpha1.Cluster, cp *v1
 	if t.before, err = live.Discover(ctx); err != nil {
 		return report{}, err
 	}
-	stored, err := t.again()
+	have, err := t.again()
 	if err != nil {
 		return report{}, err
 	}
-	definitions, err := t.settle(ctx, stored)
+	definitions, err := t.settle(ctx, have)
 	if err != nil {
 		return report{}, err
 	}
-	if err := t.run(ctx, stored, definitions); err != nil {
+	if err := t.run(ctx, have, definitions); err != nil {
 		return report{}, err
 	}
 	if first { // what webhooks of the cluster do is the same for all versions
-		unconverted, err := converted(ctx, live, definitions, stored)
+		unconverted, err := converted(ctx, live, definitions, have)
 		if err != nil {
 			return report{}, err
 		}
@@ -154,7 +154,7 @@ func (r *reconciler) look(ctx context.Context, cluster *v1alpha1.Cluster, cp *v1
 
 // settle waits until the API server serves all custom resources, which it does some time after it is ready, and returns what defines them.
 // One that it does not serve in time is found as not served.
-func (t *trial) settle(ctx context.Context, stored inventory) ([]definition, error) {
+func (t *trial) settle(ctx context.Context, have inventory) ([]definition, error) {
 	var definitions []definition
 	var failed error
 	err := wait.PollUntilContextTimeout(ctx, time.Second/2, servedWithin, true, func(ctx context.Context) (bool, error) {
@@ -162,7 +162,7 @@ func (t *trial) settle(ctx context.Context, stored inventory) ([]definition, err
 		if failed == nil {
 			definitions, failed = definitionsOf(ctx, t.server)
 		}
-		return failed == nil && len(absent(definitions, t.served, stored)) == 0, nil
+		return failed == nil && len(absent(definitions, t.served, have)) == 0, nil
 	})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

@@ -111,7 +111,7 @@ func (k keyspace) Entries(_ context.Context, revision *int64) iter.Seq2[datastor
 	return entriesOf(all)
 }
 
-func (k keyspace) Bring(_ context.Context, want iter.Seq2[datastore.Entry, error], _ func(string) bool, _ func(datastore.Change)) error {
+func (k keyspace) Bring(_ context.Context, want iter.Seq2[datastore.Entry, error], _ func(datastore.Entry) bool, _ func(datastore.Change)) error {
 	all := map[string]string{}
 	for e, err := range want {
 		if err != nil {

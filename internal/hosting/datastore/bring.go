@@ -36,8 +36,8 @@ const (
 )
 
 // Compare calls tell for every key by which a keyspace differs from what is wanted, in the order of keys, and changes nothing.
-// want comes in the order of keys, which are unique, as [State.Entries] gives them; keys of which keep is true are left as they are.
-func (s State) Compare(ctx context.Context, want iter.Seq2[Entry, error], keep func(key string) bool, tell func(Change)) error {
+// want comes in the order of keys, which are unique, as [State.Entries] gives them; entries of which keep is true are left as they are.
+func (s State) Compare(ctx context.Context, want iter.Seq2[Entry, error], keep func(Entry) bool, tell func(Change)) error {
 	return differ(want, s.Entries(ctx, nil), keep, func(c Change, _ []byte) error {
 		tell(c)
 		return nil
@@ -46,7 +46,7 @@ func (s State) Compare(ctx context.Context, want iter.Seq2[Entry, error], keep f
 
 // Bring makes a keyspace what is wanted, as [State.Compare] tells it, by ordinary writes: revisions go on, and a watch sees each change. Nothing
 // else may write to the keyspace meanwhile. It stops at the first error and may be called again, which writes what is left.
-func (s State) Bring(ctx context.Context, want iter.Seq2[Entry, error], keep func(key string) bool, tell func(Change)) error {
+func (s State) Bring(ctx context.Context, want iter.Seq2[Entry, error], keep func(Entry) bool, tell func(Change)) error {
 	b := batch{store: s.store}
 	err := differ(want, s.Entries(ctx, nil), keep, func(c Change, value []byte) error {
 		op, size := clientv3.OpDelete(s.of.Prefix()+c.Key), len(c.Key)
@@ -97,7 +97,7 @@ func (b *batch) commit(ctx context.Context) error {
 }
 
 // differ walks two sorted sequences side by side and calls f for each key by which have differs from want, with the value that is wanted.
-func differ(want, have iter.Seq2[Entry, error], keep func(string) bool, f func(Change, []byte) error) error {
+func differ(want, have iter.Seq2[Entry, error], keep func(Entry) bool, f func(Change, []byte) error) error {
 	wanted, stopWanted := iter.Pull2(sorted(want, keep))
 	defer stopWanted()
 	present, stopPresent := iter.Pull2(sorted(have, keep))
@@ -137,7 +137,7 @@ func differ(want, have iter.Seq2[Entry, error], keep func(string) bool, f func(C
 }
 
 // sorted leaves out the keys to keep and makes a sequence out of order an error, which would end in wrong removals.
-func sorted(entries iter.Seq2[Entry, error], keep func(string) bool) iter.Seq2[Entry, error] {
+func sorted(entries iter.Seq2[Entry, error], keep func(Entry) bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		last, first := "", true
 		for e, err := range entries {
@@ -149,7 +149,7 @@ func sorted(entries iter.Seq2[Entry, error], keep func(string) bool) iter.Seq2[E
 				yield(Entry{}, err)
 				return
 			}
-			if !keep(e.Key) && !yield(e, nil) {
+			if !keep(e) && !yield(e, nil) {
 				return
 			}
 		}

@@ -39,7 +39,7 @@ func readAll(t *testing.T, k datastore.Keyspace) (map[string]string, int64) {
 	return got, revision
 }
 
-func nothing(string) bool { return false }
+func nothing(datastore.Entry) bool { return false }
 
 // TestBring brings a keyspace from one random state to another, some hundred keys each, some of them large.
 func TestBring(t *testing.T) {
@@ -112,7 +112,7 @@ func TestBringKeeps(t *testing.T) {
 	put("minions/a", "now")
 	put("pods/a", "now")
 	want := map[string]string{"minions/a": "then", "minions/b": "then", "pods/b": "then"}
-	keep := func(key string) bool { return strings.HasPrefix(key, "minions/") }
+	keep := func(e datastore.Entry) bool { return strings.HasPrefix(e.Key, "minions/") }
 	if err := env.store.State(k).Bring(ctx, entriesOf(want), keep, func(datastore.Change) {}); err != nil {
 		t.Fatal(err)
 	}

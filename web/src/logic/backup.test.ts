@@ -1,6 +1,17 @@
 import { expect, test } from 'vitest'
 import type { Backup, Cluster, Condition, Restore } from '../api/objects'
-import { changesInWords, hasEnded, moreChanges, nameFault, proposedName, restorable, size, stepsOf } from './backup'
+import {
+  changesInWords,
+  hasEnded,
+  included,
+  includeFault,
+  moreChanges,
+  nameFault,
+  proposedName,
+  restorable,
+  size,
+  stepsOf,
+} from './backup'
 
 const now = new Date('2026-11-25T20:46:10Z')
 
@@ -79,4 +90,14 @@ test('changes and sizes are put into words', () => {
   expect(moreChanges(changes)).toBe('… and 1,202 more objects')
   expect(moreChanges({ added: 1, changed: 0, removed: 0, first: ['+ a'] })).toBe('')
   expect([size('3Mi'), size(512), size(undefined)]).toEqual(['3 MiB', '512 B', ''])
+})
+
+test('objects to restore are one in a line', () => {
+  expect(included(' \n')).toBeUndefined()
+  expect(included('Secret/shop/key\n\n Namespace/shop \nSecret/shop/key')).toEqual([
+    'Secret/shop/key',
+    'Namespace/shop',
+  ])
+  expect(includeFault('Widget.example.com/shop/*\nNode/n1')).toBeUndefined()
+  for (const bad of ['shop', 'Secret/', 'a/b/c/d', '/shop/key']) expect(includeFault(bad), bad).toContain(bad)
 })

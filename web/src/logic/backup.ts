@@ -106,3 +106,15 @@ function isStalled(restore: Restore): boolean {
 export function hasEnded(restore: Restore): boolean {
   return !!restore.status?.completionTime || isStalled(restore)
 }
+
+/** included are the objects that a text names, one in a line; undefined for all. */
+export function included(text: string): string[] | undefined {
+  const lines = [...new Set(text.split('\n').map((line) => line.trim()))].filter((line) => line !== '')
+  return lines.length > 0 ? lines : undefined
+}
+
+/** includeFault says which line names no object, or nothing. */
+export function includeFault(text: string): string | undefined {
+  const bad = included(text)?.find((line) => !/^[A-Za-z][-A-Za-z0-9.]*(\/[^/]+){1,2}$/.test(line))
+  return bad === undefined ? undefined : `“${bad}” has to be KIND/NAME or KIND/NAMESPACE/NAME`
+}

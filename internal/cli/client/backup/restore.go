@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,12 +59,18 @@ func newCreateRestoreCommand(e *connection.Env) *cobra.Command {
 meanwhile. What was written since the backup is lost, but for the backup of the state
 before that the restore makes. Nodes, Events and volumes stay as they are.
 
+With --include only some objects are restored, and everything else stays as it is: each
+is KIND/NAMESPACE/NAME, or KIND/NAME for one in no namespace; * is all names of a kind,
+and Namespace/NAME a namespace with all that is in it.
+
 With --compare-only nothing is changed and nothing stopped: "restore describe" shows
 what a restore would change.
 
 You are asked first; without a terminal, --yes is required.`,
 		Example: `  kqueen restore create see --backup monday --compare-only --wait
-  kqueen restore create back-to-monday --backup monday --yes --wait`,
+  kqueen restore create back-to-monday --backup monday --yes --wait
+  kqueen restore create shop --backup monday --include Namespace/shop --wait
+  kqueen restore create key --backup monday --include Secret/shop/key --compare-only`,
 		Args:              command.Names(0, 1),
 		ValidArgsFunction: command.NoCompletion,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,9 +88,10 @@ You are asked first; without a terminal, --yes is required.`,
 	}
 	cmd.Flags().StringVar(&restore.Spec.BackupName, "backup", "", "backup that is restored")
 	cmd.Flags().BoolVar(&restore.Spec.CompareOnly, "compare-only", false, "say what a restore would change, and change nothing")
+	cmd.Flags().StringSliceVar(&restore.Spec.Include, "include", nil, "object to restore, such as Secret/shop/key; may be repeated")
 	cmd.Flags().BoolVarP(&sure, "yes", "y", false, "do not ask")
 	_ = cmd.RegisterFlagCompletionFunc("backup", kinds.CompleteNames(e, kinds.Backup, -1))
-	c.Excludes = []string{"backup", "compare-only"}
+	c.Excludes = []string{"backup", "compare-only", "include"}
 	c.Register(cmd)
 	return cmd
 }
@@ -100,7 +108,11 @@ func confirmRestore(cmd *cobra.Command, c *verbs.Creation, restore *v1alpha1.Res
 	if err := c.Env.Confirmable(cmd, sure, "restore"); err != nil {
 		return err
 	}
-	return c.Env.Confirmed(cmd, sure, "restore", fmt.Sprintf("Restore %s? What the cluster was written since then is lost, and its API server stops meanwhile.", what))
+	lost := "What was written to the cluster since then"
+	if len(restore.Spec.Include) > 0 {
+		lost, what = "What was written to them since then", strings.Join(restore.Spec.Include, ", ")+" from "+what
+	}
+	return c.Env.Confirmed(cmd, sure, "restore", fmt.Sprintf("Restore %s? %s is lost, and the API server of the cluster stops meanwhile.", what, lost))
 }
 
 // newDescribeRestoreCommand returns `restore describe`.
@@ -140,6 +152,7 @@ func describeRestore(r *v1alpha1.Restore) *describe.Page {
 		"Name", r.Name,
 		"Kind", kind,
 		"Backup", r.Spec.BackupName,
+		"Only", strings.Join(r.Spec.Include, ", "),
 		"Cluster", status.ClusterName,
 		"State before", status.Saved,
 		"Deleting", describe.Deleting(r),

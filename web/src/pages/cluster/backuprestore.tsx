@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'react'
 import { api, idempotencyKey, ok } from '../../api/client'
 import type { Backup } from '../../api/objects'
-import { longestName, nameFault, proposedName } from '../../logic/backup'
+import { included, includeFault, longestName, nameFault, proposedName } from '../../logic/backup'
 import { Age } from '../../ui/age'
 import { TextField } from '../../ui/field'
 import { FormDialog } from '../../ui/formdialog'
@@ -22,23 +22,36 @@ interface DialogProps {
 function useNew({ of, backup, names }: DialogProps, begin: string, compareOnly: boolean) {
   const [taken] = useState(names)
   const [name, setName] = useState(() => proposedName(`${begin}-${backup.name}`, names, new Date()))
+  const [only, setOnly] = useState('')
   // biome-ignore lint/correctness/useExhaustiveDependencies: one key for each form that is sent
-  const key = useMemo(idempotencyKey, [name])
+  const key = useMemo(idempotencyKey, [name, only])
   const askAgain = useAskAgain()
   const create = async () => {
     await ok(
       api.POST('/api/v1/organizations/{organization}/restores', {
         params: { path: { organization: of.organization }, header: key },
-        body: { name, spec: { backupName: backup.name, compareOnly } },
+        body: { name, spec: { backupName: backup.name, compareOnly, include: included(only) } },
       }),
     )
     askAgain()
   }
   const fault = nameFault(name, taken)
+  const onlyFault = includeFault(only)
   const field = (label: string) => (
-    <TextField label={label} value={name} onChange={setName} error={fault} maxLength={longestName} required />
+    <>
+      <TextField label={label} value={name} onChange={setName} error={fault} maxLength={longestName} required />
+      <TextField
+        label="Only these objects"
+        value={only}
+        onChange={setOnly}
+        error={onlyFault}
+        placeholder={'Secret/shop/key\nNamespace/payments'}
+        lines
+        help="One in a line: KIND/NAMESPACE/NAME, KIND/NAME, or Namespace/NAME for all in it; * is all names. Empty for everything."
+      />
+    </>
   )
-  return { name, fault, field, create }
+  return { name, fault: fault ?? onlyFault, field, create }
 }
 
 /** Compare asks what a restore to a backup would change. */

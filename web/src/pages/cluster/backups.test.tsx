@@ -102,6 +102,20 @@ test('a restore wants the name of the cluster', async () => {
   expect(POST.mock.calls[0]?.[1].body.spec).toEqual({ backupName: 'monday', compareOnly: false })
 })
 
+test('a restore may be of some objects', async () => {
+  show('operator')
+  await choose('Restore')
+  fireEvent.change(screen.getByLabelText(/^Type demo/), { target: { value: 'demo' } })
+  const act = screen.getByRole<HTMLButtonElement>('button', { name: 'Restore the cluster' })
+  const only = screen.getByLabelText('Only these objects')
+  fireEvent.change(only, { target: { value: 'key' } })
+  expect(act.disabled).toBe(true)
+  fireEvent.change(only, { target: { value: 'Secret/shop/key' } })
+  fireEvent.click(act)
+  await vi.waitFor(() => expect(POST).toHaveBeenCalled())
+  expect(POST.mock.calls[0]?.[1].body.spec.include).toEqual(['Secret/shop/key'])
+})
+
 test('a comparison shows what a restore would change', async () => {
   show('operator')
   await choose('Compare')

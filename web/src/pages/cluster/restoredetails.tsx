@@ -79,10 +79,11 @@ export function RestoreDetails({ of, name, close }: { of: Of; name: string; clos
 }
 
 function aboutOf(of: Of, restore: Restore): string {
+  const only = restore.spec?.include?.length ? ` Only: ${restore.spec.include.map(readable).join(', ')}.` : ''
   const backup = readable(restore.spec?.backupName)
-  if (restore.spec?.compareOnly) return `Cluster ${of.cluster} and backup ${backup}. Nothing is changed.`
+  if (restore.spec?.compareOnly) return `Cluster ${of.cluster} and backup ${backup}. Nothing is changed.${only}`
   const saved = readable(restore.status?.saved)
-  return `Cluster ${of.cluster} to backup ${backup}.${saved ? ` The state before is in backup ${saved}.` : ''}`
+  return `Cluster ${of.cluster} to backup ${backup}.${saved ? ` The state before is in backup ${saved}.` : ''}${only}`
 }
 
 function Differences({ changes, would }: { changes: Changes; would: boolean }) {

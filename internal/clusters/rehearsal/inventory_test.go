@@ -66,12 +66,12 @@ func TestTake(t *testing.T) {
 	lines := []string{}
 	for _, kind := range got.kinds() {
 		for _, o := range got[kind] {
-			lines = append(lines, kind.String()+" "+o.version+" "+o.tail)
+			lines = append(lines, kind.String()+" "+o.version+" "+o.name.String())
 		}
 	}
 	want := []string{
-		"Node v1 minions/n1", "Pod v1 shop/web", "Secret v1 shop/key", "Service v1 shop/web",
-		"unknown  shop/cut", "unknown  shop/damaged", "unknown  shop/encrypted", "unknown  shop/kindless", "unknown  shop/none", "unknown  shop/versions",
+		"  shop/cut", "  shop/damaged", "  shop/encrypted", "  shop/kindless", "  shop/none", "  shop/versions",
+		"Node v1 n1", "Pod v1 shop/web", "Secret v1 shop/key", "Service v1 shop/web",
 		"Widget.example.com v1 shop/a", "Widget.example.com v1alpha1 shop/b",
 		listing.Clean("\x1b]0;", maxName) + ".example.com v1 shop/" + listing.Clean("\x1b[2", maxName),
 	}
@@ -94,30 +94,4 @@ func TestTakeFails(t *testing.T) {
 	}); err == nil {
 		t.Error("got no error for too many objects")
 	}
-}
-
-func TestNamed(t *testing.T) {
-	for tail, want := range map[string]name{"shop/web": {"shop", "web"}, "web": {"web", ""}, "": {}} {
-		if got := named(tail, true); got != want {
-			t.Errorf("%q: got %+v, want %+v", tail, got, want)
-		}
-	}
-	if got := named("minions/n1", false); got != (name{Name: "n1"}) {
-		t.Errorf("got %+v", got)
-	}
-}
-
-// FuzzKindOf: no stored value brings the program down, and none makes a text that is not shown in one line.
-func FuzzKindOf(f *testing.F) {
-	f.Add("pods/a/b", []byte(proto(f, &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}})))
-	f.Add("secrets/a/b", []byte("k8s:enc:x"))
-	f.Add("example.com/widgets/a/b", []byte(`{"apiVersion":"example.com/v1","kind":"Widget"}`))
-	f.Fuzz(func(t *testing.T, key string, value []byte) {
-		kind := kindOf(datastore.Entry{Key: key, Value: value})
-		for _, text := range []string{kind.Group, kind.Version, kind.Kind, tailOf(key)} {
-			if len(text) > 2*maxName+4 || strings.ContainsAny(text, "\n\r\x1b") {
-				t.Errorf("got %q", text)
-			}
-		}
-	})
 }
