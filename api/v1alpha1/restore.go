@@ -79,7 +79,7 @@ type RestoreSpec struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=600
-	// +kubebuilder:validation:items:Pattern=`^[A-Za-z][-A-Za-z0-9.]*(/[^/]+){1,2}$`
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[A-Za-z][-A-Za-z0-9.]*(/[^/]+){1,2}$')",message="has to be KIND/NAME or KIND/NAMESPACE/NAME, such as Secret/shop/key"
 	Include []string `json:"include,omitempty"`
 }
 

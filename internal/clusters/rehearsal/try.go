@@ -112,15 +112,15 @@ func (t *trial) kind(ctx context.Context, r Resource, objects []object, broken b
 		return err
 	}
 	t.report.objects += int64(len(seen))
-	missing := t.missing(r, objects, seen)
-	if len(missing) == 0 {
+	left := missing(objects, seen)
+	if len(left) == 0 {
 		return nil
 	}
-	return t.each(ctx, r, missing, err)
+	return t.each(ctx, r, left, err)
 }
 
 // missing are stored objects that a list does not have.
-func (t *trial) missing(r Resource, objects []object, seen map[stored.Name]bool) []object {
+func missing(objects []object, seen map[stored.Name]bool) []object {
 	return slices.DeleteFunc(slices.Clone(objects), func(o object) bool { return seen[o.name] })
 }
 
