@@ -30,7 +30,7 @@ const importTable = `
 	# nothing, and every package may use them that has use for them.
 	NONE < platform/atomicfile, platform/ciphers, platform/handover, platform/invalid, platform/peer, platform/share, platform/stage, platform/text < PLAIN;
 	platform/text < platform/health < PLAIN;
-	platform/invalid < platform/component, platform/schema < PLAIN;
+	platform/invalid < platform/component, platform/schema, platform/cron < PLAIN;
 	NONE < platform/osthread, platform/relay, platform/spawn, platform/links, platform/kube, platform/database, platform/hostcheck, platform/logfile, platform/redact;
 	platform/relay < platform/healthz;
 	platform/database, PLAIN < platform/idempotency;
@@ -105,11 +105,13 @@ const importTable = `
 	# those, so that a new one changes no reconciler.
 	MECHANISMS, platform/jobs, clusters/archive, clusters/stored < clusters/backup;
 	MECHANISMS < clusters/backupschedule;
+	API, platform/cron < clusters/maintenance;
 	# An upgrade looks into its cluster before it changes it, as others do that look into clusters.
-	MECHANISMS, clusters/listing < clusters/upgrade;
+	MECHANISMS, clusters/listing, clusters/maintenance < clusters/upgrade;
 	# A rehearsal is of an upgrade: it asks what that would be.
 	platform/jobs, clusters/stored, clusters/upgrade < clusters/rehearsal;
-	MECHANISMS, clusters/provision < clusters/cluster, hosting/controlplane, workers/nodepool, workers/machinecontroller;
+	MECHANISMS, clusters/provision, clusters/maintenance < clusters/cluster;
+	MECHANISMS, clusters/provision < hosting/controlplane, workers/nodepool, workers/machinecontroller;
 	MECHANISMS, platform/admission < tenancy/organization;
 	MECHANISMS, tenancy/access/oidc < tenancy/identityprovider;
 

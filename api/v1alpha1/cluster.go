@@ -140,11 +140,43 @@ type ClusterSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Addons []AddonSetting `json:"addons,omitempty"`
+	// Maintenance says when steps of an Upgrade may begin to change the cluster; any time where it is absent. It is for clusters whose control
+	// plane KQueen hosts.
+	// +optional
+	Maintenance *Maintenance `json:"maintenance,omitempty"`
 	// Parameters are settings for this one cluster that only its driver knows.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Parameters *apiextensionsv1.JSON `json:"parameters,omitempty"`
+}
+
+// Maintenance says when a cluster may be changed by what goes on for long.
+type Maintenance struct {
+	// Windows are when steps may begin; any time where there are none. A step that has begun goes on when its window ends.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Windows []MaintenanceWindow `json:"windows,omitempty"`
+	// TimeZone in which the schedules are, such as "Europe/Prague"; UTC where it is absent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone string `json:"timeZone,omitempty"`
+	// FreezeEndTime is until when no step begins, in no window.
+	// +optional
+	FreezeEndTime *metav1.Time `json:"freezeEndTime,omitempty"`
+}
+
+// MaintenanceWindow is a time that comes again.
+type MaintenanceWindow struct {
+	// Schedule is when it begins, as cron says it: five fields such as "0 2 * * SAT", or @daily, @weekly, @monthly.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	Schedule string `json:"schedule"`
+	// DurationSeconds is how long it lasts: from 900 (15 minutes) to 604800 (7 days).
+	// +kubebuilder:validation:Minimum=900
+	// +kubebuilder:validation:Maximum=604800
+	DurationSeconds int32 `json:"durationSeconds"`
 }
 
 // ProvisionerReference names a Provisioner.

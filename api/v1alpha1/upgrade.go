@@ -26,6 +26,8 @@ const (
 	ReasonUpgradeBlocked = "UpgradeBlocked"
 	// ReasonUpgradePaused: spec.paused is true, and the next step does not begin.
 	ReasonUpgradePaused = "UpgradePaused"
+	// ReasonUpgradeOutsideWindow: the next step waits for a maintenance window of the cluster; status.nextWindowTime says when it opens.
+	ReasonUpgradeOutsideWindow = "UpgradeOutsideWindow"
 	// ReasonUpgradeBackingUp: the cluster is being backed up.
 	ReasonUpgradeBackingUp = "UpgradeBackingUp"
 	// ReasonUpgradingControlPlane: the control plane is being upgraded to the next version.
@@ -85,6 +87,9 @@ type UpgradeSpec struct {
 	// Paused keeps the next step from beginning. One that has begun goes on.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
+	// IgnoreMaintenance lets steps begin outside of the maintenance windows of the cluster, and while it is frozen.
+	// +optional
+	IgnoreMaintenance bool `json:"ignoreMaintenance,omitempty"`
 	// Ignore names checks whose findings do not keep the upgrade from going on.
 	// +optional
 	// +listType=set
@@ -117,6 +122,8 @@ const (
 	CheckBackupStore = "BackupStore"
 	// CheckOwnVersions: no node pool has a version of its own. It never blocks.
 	CheckOwnVersions = "OwnVersions"
+	// CheckMaintenance: the cluster may be changed now. It never blocks; steps wait until it may.
+	CheckMaintenance = "Maintenance"
 	// CheckManualMachines: no node pool has machines that its user joins. It never blocks.
 	CheckManualMachines = "ManualMachines"
 )
@@ -148,6 +155,9 @@ type UpgradeStatus struct {
 	// CheckedTime is when it was looked at last what stands against the upgrade.
 	// +optional
 	CheckedTime *metav1.Time `json:"checkedTime,omitempty"`
+	// NextWindowTime is when the next step may begin, while it waits for a maintenance window of the cluster.
+	// +optional
+	NextWindowTime *metav1.Time `json:"nextWindowTime,omitempty"`
 	// CompletionTime is when the upgrade ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`

@@ -207,7 +207,7 @@ func (r *reconciler) retain(ctx context.Context, s *v1alpha1.BackupSchedule) ope
 	if s.Spec.Retention != nil {
 		keep = *s.Spec.Retention
 	}
-	surplus := Surplus(list.Items, string(c.UID), keep, times.zone)
+	surplus := Surplus(list.Items, string(c.UID), keep, times.Zone())
 	for i := range surplus {
 		b := &surplus[i]
 		// As it was judged: one that changed meanwhile is judged again.

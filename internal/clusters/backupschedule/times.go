@@ -1,12 +1,9 @@
 package backupschedule
 
 import (
-	"strings"
 	"time"
-	_ "time/tzdata" // there may be none on the host
 
-	"github.com/robfig/cron/v3"
-
+	"kqueen.io/kqueen/internal/platform/cron"
 	"kqueen.io/kqueen/internal/platform/invalid"
 )
 
@@ -18,42 +15,24 @@ const (
 )
 
 // Times are when backups are due.
-type Times struct {
-	schedule cron.Schedule
-	zone     *time.Location
-}
+type Times struct{ cron.Schedule }
 
 // ParseTimes reads spec.schedule and spec.timeZone. Errors are *invalid.Error. It is pure but for the time zones of the host.
 func ParseTimes(schedule, timeZone string) (Times, error) {
-	const want = `five fields such as "30 2 * * *", or one of @hourly, @daily, @weekly, @monthly and @yearly`
-	// The parser takes a time zone before the fields, and "@every", whose times depend on when one asks.
-	if strings.Contains(schedule, "TZ=") || strings.HasPrefix(schedule, "@every") {
-		return Times{}, invalid.Want("spec.schedule", "it is none of cron's", want+"; the time zone is in spec.timeZone")
-	}
-	parsed, err := cron.ParseStandard(schedule)
+	parsed, err := cron.Parse("spec.schedule", schedule, "spec.timeZone", timeZone)
 	if err != nil {
-		return Times{}, invalid.Want("spec.schedule", err.Error(), want)
+		return Times{}, err
 	}
-	if timeZone == "Local" { // that of the host, whatever it is
-		return Times{}, invalid.Want("spec.timeZone", "it is no name of a time zone", `one such as "Europe/Prague" or "UTC"`)
-	}
-	zone, err := time.LoadLocation(timeZone)
-	if err != nil {
-		return Times{}, invalid.Want("spec.timeZone", "it is no name of a time zone", `one such as "Europe/Prague" or "UTC"`)
-	}
-	t := Times{parsed, zone}
+	t := Times{parsed}
 	return t, t.check()
 }
 
-// check refuses times that never come, and those that come too often.
+// check refuses times that come too often.
 func (t Times) check() error {
-	// In UTC, where no hour is left out, and from a time that is the same always, so that what was taken once is not refused later.
-	last := t.schedule.Next(time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC))
-	if last.IsZero() {
-		return invalid.New("spec.schedule", "there is no such day")
-	}
+	// From a time that is the same always, so that what was taken once is not refused later.
+	last := t.NextUTC(time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC))
 	for range looked {
-		next := t.schedule.Next(last)
+		next := t.NextUTC(last)
 		if next.IsZero() {
 			return nil
 		}
@@ -64,9 +43,6 @@ func (t Times) check() error {
 	}
 	return nil
 }
-
-// Next is the first time after another one.
-func (t Times) Next(after time.Time) time.Time { return t.schedule.Next(after.In(t.zone)) }
 
 // Due is the latest time of the schedule after last and not after now; false when there is none. Of times that were missed, while KQueen did
 // not run or the schedule was paused, it is the last one alone. It is pure.

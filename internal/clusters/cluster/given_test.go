@@ -144,6 +144,10 @@ func TestValidatorOfAdopted(t *testing.T) {
 	if _, err := v.ValidateCreate(t.Context(), c); err == nil || !strings.Contains(err.Error(), "spec.addons") {
 		t.Errorf("with addons: got %v", err)
 	}
+	c.Spec.Addons, c.Spec.Maintenance = nil, &v1alpha1.Maintenance{}
+	if _, err := v.ValidateCreate(t.Context(), c); err == nil || !strings.Contains(err.Error(), "spec.maintenance") {
+		t.Errorf("with maintenance: got %v", err)
+	}
 	bad, ok := errors.AsType[*invalid.Error](v.TakesNodes(t.Context(), s.key))
 	if !ok || bad.Field != "spec.clusterName" {
 		t.Errorf("a node pool: got %v", bad)
@@ -152,6 +156,10 @@ func TestValidatorOfAdopted(t *testing.T) {
 		t.Errorf("a node pool of no cluster: got %v", err)
 	}
 	v.Drivers["test"] = driver{s.cloud, &operatortest.Injector{}}
+	c.Spec.Maintenance = &v1alpha1.Maintenance{Windows: []v1alpha1.MaintenanceWindow{{Schedule: "at night", DurationSeconds: 3600}}}
+	if _, err := v.ValidateCreate(t.Context(), c); err == nil || !strings.Contains(err.Error(), "spec.maintenance.windows[0].schedule") {
+		t.Errorf("with a window at no time: got %v", err)
+	}
 	if err := v.TakesNodes(t.Context(), s.key); err != nil {
 		t.Errorf("a node pool of another driver: got %v", err)
 	}

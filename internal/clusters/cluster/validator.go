@@ -5,12 +5,14 @@ import (
 	"errors"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/maintenance"
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/platform/invalid"
 	"kqueen.io/kqueen/internal/platform/schema"
@@ -64,6 +66,11 @@ func (v *Validator) bound() { v.calls.deadline = admissionDeadline }
 
 func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
 	v.once.Do(v.bound)
+	if old == nil || !equality.Semantic.DeepEqual(old.Spec.Maintenance, c.Spec.Maintenance) {
+		if _, err := maintenance.Parse(c.Spec.Maintenance); err != nil {
+			return err
+		}
+	}
 	t, err := finder{provisioners: v.Client, secrets: v.Client, drivers: v.Drivers, calls: &v.calls}.find(ctx, c)
 	if err != nil {
 		return err
@@ -77,6 +84,9 @@ func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
 	}
 	if _, ok := t.Driver.(provision.CredentialChecker); ok && len(c.Spec.Addons) > 0 {
 		return invalid.New("spec.addons", "KQueen runs no addons in a cluster that it has adopted; leave them out")
+	}
+	if _, ok := t.Driver.(provision.CredentialChecker); ok && c.Spec.Maintenance != nil {
+		return invalid.New("spec.maintenance", "KQueen does not upgrade a cluster that it has adopted; leave it out")
 	}
 	if old == nil {
 		return t.check(ctx, nil)

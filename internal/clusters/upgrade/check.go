@@ -27,6 +27,8 @@ type Facts struct {
 	Uncalled string
 	// NoStore says why the cluster cannot be backed up; empty when it can.
 	NoStore string
+	// Window says when steps may begin that change the cluster; empty for now.
+	Window string
 	// LastBackup is how old the last backup is, for users; empty when there is none, or it is too old.
 	LastBackup string
 }
@@ -42,7 +44,7 @@ func Check(f Facts) []v1alpha1.UpgradeFinding {
 	var all []v1alpha1.UpgradeFinding
 	for _, check := range []func(Facts) []v1alpha1.UpgradeFinding{
 		clusterReady, clusterReadable, versionSkew, nodesReady, deprecatedAPIs, storedVersions, disruptionBudgets, admissionWebhooks, conversionWebhooks,
-		backupStore, ownVersions, manualMachines,
+		backupStore, ownVersions, manualMachines, outsideWindow,
 	} {
 		all = append(all, check(f)...)
 	}
@@ -156,6 +158,13 @@ func backupStore(f Facts) []v1alpha1.UpgradeFinding {
 		return []v1alpha1.UpgradeFinding{warns(v1alpha1.CheckBackupStore, "", "no backup of the last day is there, and none is made: a control plane cannot go back to an older version", "back the cluster up first with: kqueen backup create NAME --cluster CLUSTER")}
 	}
 	return nil
+}
+
+func outsideWindow(f Facts) []v1alpha1.UpgradeFinding {
+	if f.Window == "" {
+		return nil
+	}
+	return []v1alpha1.UpgradeFinding{warns(v1alpha1.CheckMaintenance, "", "steps that change the cluster wait: "+f.Window, "set spec.ignoreMaintenance of the upgrade to go on at once")}
 }
 
 func ownVersions(f Facts) []v1alpha1.UpgradeFinding {

@@ -15,6 +15,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/listing"
+	"kqueen.io/kqueen/internal/clusters/maintenance"
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/text"
 )
@@ -101,7 +102,7 @@ func (r *reconciler) look(ctx context.Context, u *v1alpha1.Upgrade) *operator.Ou
 
 // facts gathers what an upgrade is judged by. That the cluster does not answer is a fact, too.
 func (r *reconciler) facts(ctx context.Context, cluster *v1alpha1.Cluster, w Wanted, steps []v1alpha1.UpgradeStep) (Facts, error) {
-	f := Facts{Wanted: w, Steps: steps}
+	f := Facts{Wanted: w, Steps: steps, Window: windowOf(cluster, r.Now())}
 	if ready := apimeta.FindStatusCondition(cluster.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Status != metav1.ConditionTrue {
 		f.Unready = "it was not looked at yet"
 		if ready != nil {
@@ -129,6 +130,24 @@ func (r *reconciler) facts(ctx context.Context, cluster *v1alpha1.Cluster, w Wan
 		}
 	}
 	return f, nil
+}
+
+// windowOf says when a cluster may be changed, or nothing when it may be now.
+func windowOf(cluster *v1alpha1.Cluster, now time.Time) string {
+	calendar, err := maintenance.Parse(cluster.Spec.Maintenance)
+	if err != nil {
+		return "spec.maintenance of the cluster cannot be read: " + err.Error()
+	}
+	opens := calendar.Opens(now)
+	switch {
+	case opens.IsZero():
+		return "no maintenance window of the cluster opens any more"
+	case !opens.After(now):
+		return ""
+	case calendar.Frozen(now):
+		return "the cluster is frozen; the first step may begin at " + opens.UTC().Format(time.RFC3339)
+	}
+	return "its next maintenance window opens at " + opens.UTC().Format(time.RFC3339)
 }
 
 // noStore says why there is no store in which the organization can have a backup, or nothing.

@@ -3,10 +3,13 @@ package upgrade
 import (
 	"context"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/maintenance"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
@@ -70,11 +73,50 @@ func (r *reconciler) advance(ctx context.Context, u *v1alpha1.Upgrade) operator.
 	if s.Kind == v1alpha1.StepNodePool {
 		reason, act = v1alpha1.ReasonUpgradingNodePool, r.nodePool
 	}
+	if o := r.awaitWindow(ctx, u, s); o != nil {
+		return *o
+	}
 	if o := r.begin(u, s, reason); o != nil {
 		return *o
 	}
 	return act(ctx, u, i)
 }
+
+// awaitWindow waits with a step that has not begun until the cluster may be changed; nil when it may.
+func (r *reconciler) awaitWindow(ctx context.Context, u *v1alpha1.Upgrade, s *v1alpha1.UpgradeStep) *operator.Outcome {
+	u.Status.NextWindowTime = nil
+	if s.State != v1alpha1.StepPending || u.Spec.IgnoreMaintenance || u.Spec.Paused {
+		return nil
+	}
+	subject, refused := r.subject(ctx, u)
+	if refused != nil {
+		return refused
+	}
+	o := operator.Stalled(v1alpha1.ReasonUpgradeOutsideWindow, "no maintenance window of the cluster opens any more; change spec.maintenance of the cluster, or set spec.ignoreMaintenance")
+	calendar, err := maintenance.Parse(subject.cluster.Spec.Maintenance)
+	if err != nil { // admission refuses it
+		o = operator.Stalled(v1alpha1.ReasonUpgradeOutsideWindow, "the maintenance of the cluster cannot be read: %v", err)
+		return &o
+	}
+	now := r.Now()
+	opens := calendar.Opens(now)
+	if !opens.IsZero() && !opens.After(now) {
+		return nil
+	}
+	if !opens.IsZero() {
+		next := metav1.NewTime(opens.Truncate(time.Second))
+		u.Status.NextWindowTime = &next
+		why := "a maintenance window of the cluster, as status.nextWindowTime says"
+		if calendar.Frozen(now) {
+			why = "the end of the freeze of the cluster, as status.nextWindowTime says"
+		}
+		o = operator.Wait(v1alpha1.ReasonUpgradeOutsideWindow, s.Name+" waits for "+why, min(opens.Sub(now), windowCheck))
+	}
+	return &o
+}
+
+// windowCheck is the longest time between two looks at a window: clocks are set, and hosts sleep.
+const windowCheck = 15 * time.Minute
 
 // end lets go of all that the upgrade has held.
 func (r *reconciler) end(ctx context.Context, u *v1alpha1.Upgrade) operator.Outcome {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -100,7 +101,28 @@ func describeSpec(p *describe.Page, organization string, c *v1alpha1.Cluster, se
 		"Further names", strings.Join(network.ExtraSANs, ", "),
 		"CNI", c.Spec.CNI,
 	)
+	describeMaintenance(p, c.Spec.Maintenance)
 	describe.Parameters(p, c.Spec.Parameters)
+}
+
+// describeMaintenance adds when upgrades may change the cluster, where that is bounded.
+func describeMaintenance(p *describe.Page, m *v1alpha1.Maintenance) {
+	if m == nil {
+		return
+	}
+	p.Heading("Maintenance")
+	frozen := describe.In(m.FreezeEndTime)
+	switch frozen {
+	case "":
+	case "now":
+		frozen = "over"
+	default:
+		frozen = "no upgrade begins a step; it ends " + frozen
+	}
+	p.Fields("  ", "Time zone", m.TimeZone, "Freeze", frozen)
+	for _, w := range m.Windows {
+		p.Fields("  ", "Window", fmt.Sprintf("%s, for %s", w.Schedule, time.Duration(w.DurationSeconds)*time.Second))
+	}
 }
 
 // describeAdopted adds by what KQueen reaches a cluster that others run.

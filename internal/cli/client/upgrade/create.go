@@ -84,13 +84,14 @@ It is paused, resumed and ended with "kqueen upgrade".`,
 	flags.BoolVar(&without, "no-backup", false, "do not back the cluster up first")
 	flags.StringSliceVar(&u.Spec.Ignore, "ignore", nil, "check whose findings do not block; may be repeated")
 	flags.BoolVar(&u.Spec.Paused, "paused", false, "begin no step until it is resumed")
+	flags.BoolVar(&u.Spec.IgnoreMaintenance, "ignore-maintenance", false, "begin steps outside of maintenance windows, too")
 	flags.BoolVar(&rehearse, "rehearse", false, "try it in a copy of what the cluster stores")
-	for _, other := range []string{"no-backup", "ignore", "paused"} {
+	for _, other := range []string{"no-backup", "ignore", "paused", "ignore-maintenance"} {
 		cmd.MarkFlagsMutuallyExclusive("rehearse", other)
 	}
 	_ = cmd.RegisterFlagCompletionFunc("to", kinds.CompleteNames(e, kinds.Release, -1))
 	_ = cmd.RegisterFlagCompletionFunc("ignore", command.OneOf(checks()...))
-	c.Excludes = []string{"to", "no-backup", "ignore", "paused", "rehearse"}
+	c.Excludes = []string{"to", "no-backup", "ignore", "paused", "rehearse", "ignore-maintenance"}
 	c.Register(cmd)
 	flags.Lookup("dry-run").NoOptDefVal = verbs.DryRunServer
 	return cmd

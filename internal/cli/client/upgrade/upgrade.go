@@ -74,6 +74,7 @@ func describeUpgrade(u *v1alpha1.Upgrade) *describe.Page {
 		"From", status.FromVersion,
 		"To", u.Spec.Version,
 		"Paused", paused,
+		"Next window", describe.In(status.NextWindowTime),
 		"Backup", status.BackupName,
 		"Deleting", describe.Deleting(u),
 		"Checked", describe.Ago(status.CheckedTime),
