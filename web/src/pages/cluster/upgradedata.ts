@@ -41,7 +41,10 @@ export function useUpgradePlan(of: Of, version: string | undefined, backup: bool
 const pathOf = (upgrade: Upgrade) => ({ organization: upgrade.organization ?? '', upgrade: upgrade.name })
 
 /** changeUpgrade changes one field of an upgrade, which is right whatever else has changed meanwhile. */
-export function changeUpgrade(upgrade: Upgrade, spec: { paused?: boolean; ignore?: string[] }) {
+export function changeUpgrade(
+  upgrade: Upgrade,
+  spec: { paused?: boolean; ignoreMaintenance?: boolean; ignore?: string[] },
+) {
   return ok(
     api.PATCH('/api/v1/organizations/{organization}/upgrades/{upgrade}', {
       params: { path: pathOf(upgrade), header: { 'If-Match': '*' } },

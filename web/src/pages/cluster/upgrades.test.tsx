@@ -117,6 +117,17 @@ test('an upgrade is paused', async () => {
   expect(PATCH.mock.calls[0]?.[1].body).toEqual({ spec: { paused: true } })
 })
 
+test('a step that waits for a maintenance window begins at once', async () => {
+  const waits = { ...running, status: { ...running.status, nextWindowTime: '2026-11-28T02:00:00Z' } }
+  const answer = GET.getMockImplementation()
+  GET.mockImplementation(async (path: string) =>
+    path.endsWith('/upgrades') ? { data: { items: [waits] }, response: new Response() } : answer?.(path),
+  )
+  show('operator')
+  fireEvent.click(await screen.findByRole('button', { name: 'Begin it now' }))
+  expect(PATCH.mock.calls[0]?.[1].body).toEqual({ spec: { ignoreMaintenance: true } })
+})
+
 test('an upgrade is ended by the name of its cluster', async () => {
   show('operator')
   fireEvent.click(await screen.findByRole('button', { name: 'End the upgrade' }))

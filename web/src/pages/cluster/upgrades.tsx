@@ -123,6 +123,14 @@ function Running({ upgrade, permission, end }: RunningProps) {
               title="Paused: the next step does not begin until you resume it"
             />
           )}
+          {status?.nextWindowTime && (
+            <Alert component="p" isInline variant="info" title="The next step waits for a maintenance window">
+              It may begin <Age at={status.nextWindowTime} />.{' '}
+              <Guarded permission={ending} variant="link" isInline onClick={() => change({ ignoreMaintenance: true })}>
+                Begin it now
+              </Guarded>
+            </Alert>
+          )}
           <UpgradeFindings
             findings={status?.findings ?? []}
             omitted={status?.omittedFindings}
