@@ -1,18 +1,20 @@
 package rehearsal
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
@@ -119,14 +121,13 @@ func plant(t *testing.T, c client.Client, namespace string) schema.GroupResource
 		o.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: "Widget"})
 		o.SetNamespace(namespace)
 		o.SetName(name)
-		for {
-			err := c.Create(t.Context(), o)
-			if err == nil {
-				return
-			}
-			if !apierrors.IsNotFound(err) && !strings.Contains(err.Error(), "no matches for kind") {
-				t.Fatal(err)
-			}
+		var last error
+		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, controlplanetest.StartTimeout, true, func(ctx context.Context) (bool, error) {
+			last = c.Create(ctx, o) // until the definition is served
+			return last == nil, nil
+		})
+		if err != nil {
+			t.Fatalf("%v: %v", err, last)
 		}
 	}
 	create("v1alpha1", "old")

@@ -25,7 +25,7 @@ const (
 	// startCheck is the time between two looks at one that starts.
 	startCheck = 2 * time.Second
 	// servedWithin is how long a ready API server may take until it serves all custom resources.
-	servedWithin = 20 * time.Second
+	servedWithin = 2 * time.Minute
 )
 
 // rehearse runs the versions over the copy, one after the other.
