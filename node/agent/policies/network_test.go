@@ -247,13 +247,24 @@ func local(protocol, from string) net.Addr {
 	return &net.TCPAddr{IP: net.ParseIP(from)}
 }
 
+// exchange asks and waits for the answer. A datagram is sent again each second, as programs do and TCP does by itself: a link that has just
+// come up may lose one.
 func exchange(conn net.Conn, patience time.Duration) error {
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		return err
+	end := time.Now().Add(patience)
+	for {
+		next := end
+		if again := time.Now().Add(time.Second); conn.LocalAddr().Network() == "udp" && again.Before(end) {
+			next = again
+		}
+		if err := conn.SetDeadline(next); err != nil {
+			return err
+		}
+		if _, err := conn.Write([]byte("?")); err != nil {
+			return err
+		}
+		_, err := conn.Read(make([]byte, 1))
+		if !errors.Is(err, os.ErrDeadlineExceeded) || next.Equal(end) {
+			return err
+		}
 	}
-	if _, err := conn.Write([]byte("?")); err != nil {
-		return err
-	}
-	_, err := conn.Read(make([]byte, 1))
-	return err
 }
