@@ -5,32 +5,13 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
 	"kqueen.io/kqueen/internal/clusters/listing"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 )
-
-// proto is an object as Kubernetes stores it.
-func proto(t testing.TB, o runtime.Object) string {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	if err := protobuf.NewSerializer(scheme, scheme).Encode(o, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
-}
 
 // entriesOf are those of a keyspace, in the order of their keys.
 func entriesOf(of map[string]string) iter.Seq2[datastore.Entry, error] {
@@ -44,9 +25,8 @@ func entriesOf(of map[string]string) iter.Seq2[datastore.Entry, error] {
 }
 
 func TestTake(t *testing.T) {
-	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	got, err := take(entriesOf(map[string]string{
-		"pods/shop/web":                   proto(t, pod),
+		"pods/shop/web":                   `{"apiVersion":"v1","kind":"Pod"}`,
 		"example.com/widgets/shop/a":      `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"n":1}}`,
 		"example.com/widgets/shop/b":      `{"apiVersion":"example.com/v1alpha1","kind":"Widget"}`,
 		"secrets/shop/key":                "k8s:enc:secretbox:v1:key1:\x00\x01",

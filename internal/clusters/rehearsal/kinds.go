@@ -30,7 +30,7 @@ var definitionResource = Resource{
 	GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, Plural: "customresourcedefinitions",
 }
 
-// definitions reads those of a server.
+// definitionsOf reads those of a server.
 func definitionsOf(ctx context.Context, s Server) ([]definition, error) {
 	var all []definition
 	err := s.List(ctx, definitionResource, func(raw []byte) error {
