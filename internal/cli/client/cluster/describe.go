@@ -119,10 +119,11 @@ func describeMaintenance(p *describe.Page, m *v1alpha1.Maintenance) {
 	default:
 		frozen = "no upgrade begins a step; it ends " + frozen
 	}
-	p.Fields("  ", "Time zone", m.TimeZone, "Freeze", frozen)
+	fields := []string{"Time zone", m.TimeZone, "Freeze", frozen}
 	for _, w := range m.Windows {
-		p.Fields("  ", "Window", fmt.Sprintf("%s, for %s", w.Schedule, time.Duration(w.DurationSeconds)*time.Second))
+		fields = append(fields, "Window", fmt.Sprintf("%s, for %s", w.Schedule, time.Duration(w.DurationSeconds)*time.Second))
 	}
+	p.Fields("  ", fields...)
 }
 
 // describeAdopted adds by what KQueen reaches a cluster that others run.
