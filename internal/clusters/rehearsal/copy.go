@@ -2,8 +2,8 @@ package rehearsal
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"time"
 
@@ -24,6 +24,13 @@ import (
 // mostCopies is how many copies an organization may have at a time: each takes the space of its cluster in the data store, and the memory
 // of an API server.
 const mostCopies = 2
+
+const (
+	// overhead is how much of the space of an etcd a copy takes at most, in its size: pages are not full, and each object is written twice.
+	overhead = 3
+	// spaceEvery is after how many bytes it is asked again whether there is space: other copies and all tenants write meanwhile.
+	spaceEvery = 16 << 20
+)
 
 // copyName is that of the ControlPlane of a copy. No user can know it before, and take it for a cluster.
 func copyName(o *v1alpha1.Rehearsal) string {
@@ -89,12 +96,16 @@ func (r *reconciler) make(ctx context.Context, o *v1alpha1.Rehearsal, of *v1alph
 	if of.Spec.StoppedFor != "" {
 		return operator.Wait(v1alpha1.ReasonRehearsalWaiting, "a restore of cluster "+o.Spec.ClusterName+" goes first; see: kqueen restore list", waitCheck)
 	}
-	store := &v1alpha1.DataStore{}
-	if err := r.Client.Get(ctx, client.ObjectKey{Name: of.Spec.DataStoreName}, store); err != nil {
-		return operator.Retry(v1alpha1.ReasonRehearsalFailed, fmt.Errorf("read data store %s: %w", of.Spec.DataStoreName, err))
+	state, err := r.state(ctx, of)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonRehearsalFailed, err)
 	}
-	if apimeta.IsStatusConditionTrue(store.Status.Conditions, v1alpha1.ConditionNearlyFull) {
-		return operator.Wait(v1alpha1.ReasonRehearsalWaiting, "the data store of the cluster is nearly full: there is no space for a copy", waitCheck)
+	space, err := state.Space(ctx)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonRehearsalFailed, err)
+	}
+	if space < overhead*of.Status.StoreBytes() {
+		return operator.Wait(v1alpha1.ReasonRehearsalWaiting, "the data store of the cluster has no space for a copy", waitCheck)
 	}
 	all := &v1alpha1.ControlPlaneList{}
 	if err := r.Reader.List(ctx, all, client.InNamespace(o.Namespace)); err != nil {
@@ -134,21 +145,33 @@ func (r *reconciler) fork(ctx context.Context, from, to *v1alpha1.ControlPlane) 
 		return copied{}, err
 	}
 	var done copied
-	counted := func(entries iter.Seq2[datastore.Entry, error]) iter.Seq2[datastore.Entry, error] {
-		return func(yield func(datastore.Entry, error) bool) {
-			for e, err := range entries {
-				done.objects++
-				if !yield(e, err) {
-					return
-				}
+	bounded := func(yield func(datastore.Entry, error) bool) {
+		left := 0
+		for e, err := range source.Entries(ctx, &done.revision) {
+			if err == nil && left <= 0 {
+				left, err = spaceEvery, enough(ctx, target)
+			}
+			left -= len(e.Key) + len(e.Value)
+			done.objects++
+			if !yield(e, err) || err != nil {
+				return
 			}
 		}
 	}
 	none := func(datastore.Entry) bool { return false }
-	if err := target.Bring(ctx, counted(source.Entries(ctx, &done.revision)), none, func(datastore.Change) {}); err != nil {
+	if err := target.Bring(ctx, bounded, none, func(datastore.Change) {}); err != nil {
 		return copied{}, fmt.Errorf("copy what the cluster stores: %w", err)
 	}
 	return done, nil
+}
+
+// enough is an error when nothing more may be written to a data store by what can wait.
+func enough(ctx context.Context, state State) error {
+	space, err := state.Space(ctx)
+	if err == nil && space <= 0 {
+		err = errors.New("the data store has no space for it")
+	}
+	return err
 }
 
 // state opens the keyspace of a control plane.

@@ -19,6 +19,7 @@ import (
 // State reads and writes what is in one keyspace. datastore.State offers it.
 type State interface {
 	Entries(ctx context.Context, revision *int64) iter.Seq2[datastore.Entry, error]
+	Space(ctx context.Context) (int64, error)
 	Bring(ctx context.Context, want iter.Seq2[datastore.Entry, error], keep func(datastore.Entry) bool, tell func(datastore.Change)) error
 }
 
@@ -61,7 +62,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, c Config) error {
 func Rules() []rbacv1.PolicyRule {
 	group := v1alpha1.GroupVersion.Group
 	return append(operator.Rules("rehearsals"),
-		operator.Rule(group, []string{"clusters", "datastores"}, "get", "list", "watch"),
+		operator.Rule(group, []string{"clusters"}, "get", "list", "watch"),
 		operator.Rule(group, []string{"controlplanes"}, "get", "list", "watch", "create", "patch", "delete"),
 		operator.Rule("", []string{"secrets"}, "get"),
 	)

@@ -45,6 +45,8 @@ type place struct {
 	// server runs over copies. stuck says why it does not start.
 	server api
 	stuck  string
+	// space is how many bytes the data store takes.
+	space  int64
 	source *v1alpha1.ControlPlane
 	wrong  []string
 }
@@ -52,21 +54,15 @@ type place struct {
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	c := controlplanetest.Client(t)
-	p := &place{client: c, namespace: controlplanetest.Namespace(t, c), now: time.Now().Truncate(time.Second), keyspaces: map[string]map[string]string{}}
-	store := &v1alpha1.DataStore{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}}
-	store.Spec.Endpoints = []string{"https://127.0.0.1:2379"}
-	store.Spec.CredentialsRef = v1alpha1.SecretReference{Namespace: p.namespace, Name: "etcd"}
+	p := &place{client: c, namespace: controlplanetest.Namespace(t, c), now: time.Now().Truncate(time.Second), keyspaces: map[string]map[string]string{}, space: 1 << 30}
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "demo"}, Spec: v1alpha1.ClusterSpec{Version: "v1.34.4"}}
-	for _, o := range []client.Object{store, cluster} {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+	if err := c.Create(t.Context(), cluster); err != nil {
+		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Delete(context.WithoutCancel(t.Context()), store) })
 	p.source = &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{
 		Namespace: p.namespace, Name: "demo",
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cluster, v1alpha1.GroupVersion.WithKind("Cluster"))},
-	}, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.34.4", DataStoreName: store.Name}}
+	}, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.34.4"}}
 	if err := c.Create(t.Context(), p.source); err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +105,10 @@ func (k keyspace) Entries(_ context.Context, revision *int64) iter.Seq2[datastor
 		return func(yield func(datastore.Entry, error) bool) { yield(datastore.Entry{}, err) }
 	}
 	return entriesOf(all)
+}
+
+func (k keyspace) Space(context.Context) (int64, error) {
+	return operatortest.ReadValue(k.inj, "state.Space", func() (int64, error) { return k.place.space, nil })
 }
 
 func (k keyspace) Bring(_ context.Context, want iter.Seq2[datastore.Entry, error], _ func(datastore.Entry) bool, _ func(datastore.Change)) error {
@@ -349,17 +349,8 @@ func TestRehearsalEndsEarly(t *testing.T) {
 			"Ready: v1.34.4 to v1.35.4: 2 objects in the copy, and nothing of it is left; 1 finding, of which 1 would block or break the upgrade",
 		},
 		"StoreIsFull": {
-			func(t *testing.T, p *place) {
-				store := &v1alpha1.DataStore{}
-				if err := p.client.Get(t.Context(), client.ObjectKey{Name: p.namespace}, store); err != nil {
-					t.Fatal(err)
-				}
-				apimeta.SetStatusCondition(&store.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionNearlyFull, Status: metav1.ConditionTrue, Reason: "Test"})
-				if err := p.client.Status().Update(t.Context(), store); err != nil {
-					t.Fatal(err)
-				}
-			},
-			v1alpha1.ConditionCopied, "RehearsalWaiting: the data store of the cluster is nearly full: there is no space for a copy",
+			func(_ *testing.T, p *place) { p.space = -1 }, v1alpha1.ConditionCopied,
+			"RehearsalWaiting: the data store of the cluster has no space for a copy",
 		},
 		"OthersFirst": {
 			func(t *testing.T, p *place) {
@@ -395,6 +386,36 @@ func TestRehearsalEndsEarly(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCopyLeavesSpace: a data store that fills up while it is copied takes no more of the copy, and the rehearsal goes on when it has space.
+func TestCopyLeavesSpace(t *testing.T) {
+	p := newPlace(t)
+	o := p.ask(t)
+	r := p.reconciler(nil)
+	for range 2 { // until the copy has a place
+		if _, err := r.Reconcile(t.Context(), requestFor(o)); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := p.step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.space = 0
+	}
+	if err := p.client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := messageOf(o, v1alpha1.ConditionCopied), "RehearsalFailed: copy what the cluster stores: the data store has no space for it"; got != want || len(p.keyspaces) != 1 {
+		t.Errorf("got %q, want %q; %d keyspaces", got, want, len(p.keyspaces))
+	}
+	p.space = 1 << 30
+	p.settle(t, o)
+	if o.Status.CompletionTime == nil {
+		t.Error(messageOf(o, v1alpha1.ConditionReady))
+	}
+	p.wantNothingLeft(t)
 }
 
 // TestRehearsalUnderFaults: whatever call fails and wherever KQueen dies, the rehearsal ends, and nothing of the copy is left.
