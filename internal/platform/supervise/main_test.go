@@ -3,6 +3,7 @@ package supervise
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"sync/atomic"
@@ -22,8 +23,29 @@ func TestMain(m *testing.M) {
 // addresses counts the supervisors of this test process.
 var addresses atomic.Uint32
 
+// freePorts is a range of n ports that no program of this host listens at, outside of those that supervisors choose from.
+func freePorts(t *testing.T, n int) PortRange {
+	t.Helper()
+	for {
+		r := PortRange{First: uint16(10000 + rand.IntN(9000))} //nolint:gosec // any ports will do
+		r.Last = r.First + uint16(n) - 1
+		if r.free(t, config(t.TempDir()).Listen) {
+			return r
+		}
+	}
+}
+
+func (r PortRange) free(t *testing.T, addr netip.Addr) bool {
+	for p := r.First; p <= r.Last; p++ {
+		if !portFree(t.Context(), addr, int(p)) {
+			return false
+		}
+	}
+	return true
+}
+
 // config is a configuration for tests: short times, and a loopback address of its own, so that neither two tests nor
-// two test processes meet on a port.
+// two test processes meet at an address.
 func config(dir string) Config {
 	n, pid := addresses.Add(1), os.Getpid()
 	return Config{

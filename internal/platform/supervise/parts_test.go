@@ -252,7 +252,7 @@ func TestPortsOfIdentities(t *testing.T) {
 
 func TestPortsRunOut(t *testing.T) {
 	conf := config(t.TempDir())
-	conf.Ports = PortRange{First: 20000, Last: 20001}
+	conf.Ports = freePorts(t, 2)
 	r := open(t, conf)
 	if _, err := r.Reserve(t.Context(), "a", []string{"1", "2", "3"}); err == nil {
 		t.Error("three of two: want an error")
@@ -262,12 +262,29 @@ func TestPortsRunOut(t *testing.T) {
 	}
 }
 
-// TestPortsOfAnotherSupervisor: what one has reserved no other one of the host gets, though no program listens there yet.
+// TestPortsOfLoopback: a supervisor that is told to listen elsewhere gives no port at which another program listens at the loopback address:
+// its data stores would listen there.
+func TestPortsOfLoopback(t *testing.T) {
+	conf := config(t.TempDir())
+	conf.Ports = freePorts(t, 2)
+	l, err := net.Listen("tcp", netip.AddrPortFrom(loopback, conf.Ports.First).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	place, err := open(t, conf).Reserve(t.Context(), "a", []string{"1"})
+	if err != nil || place.Port["1"] != int(conf.Ports.Last) {
+		t.Errorf("reserved %v, %v; want %d, the only one that is free", place.Port, err, conf.Ports.Last)
+	}
+}
+
+// TestPortsOfAnotherSupervisor: what one has reserved no other one of the host gets, though no program listens there yet, and whatever
+// address the other one listens at.
 func TestPortsOfAnotherSupervisor(t *testing.T) {
 	conf := config(t.TempDir())
-	conf.Ports = PortRange{First: 20000, Last: 20003}
+	conf.Ports = freePorts(t, 4)
 	other := conf
-	other.Dir = t.TempDir()
+	other.Dir, other.Listen = t.TempDir(), config("").Listen
 	one, two := open(t, conf), open(t, other)
 	first, err := one.Reserve(t.Context(), "a", []string{"1", "2"})
 	if err != nil {

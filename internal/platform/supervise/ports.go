@@ -57,7 +57,7 @@ type portBook struct {
 // of its workload and nothing else.
 func loadPorts(ctx context.Context, conf Config) (*portBook, error) {
 	b := &portBook{addr: conf.Listen, ports: conf.Ports,
-		byID: map[string]map[string]int{}, bad: map[string]error{}, taken: claims{conf.Listen, map[int]net.Listener{}}}
+		byID: map[string]map[string]int{}, bad: map[string]error{}, taken: claims{}}
 	// Runners of different directories on one host share the range without knowing each other: they begin at different
 	// places.
 	sum := sha256.Sum256([]byte(conf.Dir))
@@ -131,7 +131,7 @@ func (b *portBook) leave(ctx context.Context, all map[string]int, names []string
 		if sharedName(name) == "" || !shared[sharedName(name)] || slices.Contains(names, name) {
 			continue
 		}
-		if portFree(ctx, b.addr, p) && portFree(ctx, netip.AddrFrom4([4]byte{127, 0, 0, 1}), p) {
+		if portFree(ctx, b.addr, p) {
 			delete(all, name)
 			left = append(left, p)
 		}
@@ -220,10 +220,18 @@ func firstTaken(ctx context.Context, addr netip.Addr, ports []int) int {
 	return ports[i]
 }
 
-// portFree tries to listen. Only "in use" counts as taken: a port we may not bind (below 1024) is the program's to
+// loopback is where programs listen that only KQueen itself calls.
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// portFree tries to listen at addr, and at the loopback address, where data stores and probes are whatever addr is.
+func portFree(ctx context.Context, addr netip.Addr, port int) bool {
+	return free(ctx, addr, port) && (addr == loopback || free(ctx, loopback, port))
+}
+
+// free tries to listen. Only "in use" counts as taken: a port we may not bind (below 1024) is the program's to
 // complain about. ForkLock keeps a child that is started meanwhile from holding a copy of the listener until its exec,
 // which would make the port look taken to the program it was tried for.
-func portFree(ctx context.Context, addr netip.Addr, port int) bool {
+func free(ctx context.Context, addr netip.Addr, port int) bool {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	var lc net.ListenConfig

@@ -81,7 +81,7 @@ func TestLockOfUnknownHolder(t *testing.T) {
 // TestReservationThatIsNotSaved: ports that are not on disk are no workload's, and are free for others.
 func TestReservationThatIsNotSaved(t *testing.T) {
 	conf := config(t.TempDir())
-	conf.Ports = PortRange{First: 20000, Last: 20001}
+	conf.Ports = freePorts(t, 2)
 	r := open(t, conf)
 	place, err := r.Reserve(t.Context(), "a", nil)
 	if err != nil {
