@@ -209,6 +209,34 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// TestRestoreWithoutSpace: a restore for which the data store has no space touches nothing, and goes on when there is some. What only removes
+// needs none.
+func TestRestoreWithoutSpace(t *testing.T) {
+	p := newPlace(t)
+	p.backup(t, "then")
+	p.change()
+	p.space = 10
+	rs := p.restore(t, false)
+	p.settle(t, rs)
+	if got, want := saysOf(rs), "21 bytes are to be written: the data store has no space for it"; !strings.Contains(got, want) || !p.running {
+		t.Errorf("got %q, want %q, and the API server to run", got, want)
+	}
+	p.space = 31
+	p.settle(t, rs)
+	if rs.Status.CompletionTime == nil {
+		t.Fatal(saysOf(rs))
+	}
+	p.state["configmaps/default/late"], p.space = "1", -1
+	again := &v1alpha1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "again"}, Spec: v1alpha1.RestoreSpec{BackupName: "then"}}
+	if err := p.client.Create(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	p.settle(t, again)
+	if again.Status.CompletionTime == nil || p.state["configmaps/default/late"] != "" {
+		t.Errorf("%s; %v", saysOf(again), p.state)
+	}
+}
+
 // TestRestoreOfSome: what is named is as it was, all else as it is, and what is nowhere is refused before anything is touched.
 func TestRestoreOfSome(t *testing.T) {
 	object := func(kind, value string) string {

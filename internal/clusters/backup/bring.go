@@ -147,17 +147,22 @@ func (r *restores) apply(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.
 	if err != nil {
 		return nil, err
 	}
-	act := state.Compare
-	if write {
-		act = state.Bring
-	}
-	chosen, err := selectionOf(rs.Spec.Include)
+	stays, err := staysOf(rs)
 	if err != nil {
 		return nil, err
 	}
-	stays := func(e datastore.Entry) bool { return keep(e.Key) || !chosen.has(e) }
 	changes := &v1alpha1.RestoreChanges{}
-	return changes, act(ctx, toStore(opened.Entries(ctx)), stays, func(c datastore.Change) { note(changes, c) })
+	want, tell := toStore(opened.Entries(ctx)), func(c datastore.Change) { note(changes, c) }
+	if !write {
+		return changes, state.Compare(ctx, want, stays, tell)
+	}
+	return changes, state.Bring(ctx, datastore.LeftByRestores, want, stays, tell)
+}
+
+// staysOf says of each entry whether a restore leaves it as it is.
+func staysOf(rs *v1alpha1.Restore) (func(datastore.Entry) bool, error) {
+	chosen, err := selectionOf(rs.Spec.Include)
+	return func(e datastore.Entry) bool { return keep(e.Key) || !chosen.has(e) }, err
 }
 
 // note counts a change, and names the first ones.

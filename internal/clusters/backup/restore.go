@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/archive"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/jobs"
@@ -115,7 +116,7 @@ func (r *restores) examine(ctx context.Context, rs *v1alpha1.Restore) operator.O
 		return operator.Stalled(v1alpha1.ReasonRestoreRefused, "%v", err)
 	}
 	problem, pending := jobs.Run(r.jobs, restoreAct(rs, b, "examine", v1alpha1.ReasonRestoreReading, "the backup is being read"), func(ctx context.Context) (string, error) {
-		return r.unfit(ctx, b, cp, chosen)
+		return r.unfit(ctx, rs, b, cp, chosen)
 	})
 	if pending != nil {
 		return *pending
@@ -127,7 +128,9 @@ func (r *restores) examine(ctx context.Context, rs *v1alpha1.Restore) operator.O
 }
 
 // unfit reads all of a backup, and says why it cannot be restored, or nothing. An error says that it is damaged, or could not be read.
-func (r *restores) unfit(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane, chosen selection) (problem string, err error) {
+func (r *restores) unfit(
+	ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane, chosen selection,
+) (problem string, err error) {
 	opened, bucket, err := r.open(ctx, b)
 	if err != nil {
 		return "", err
@@ -136,12 +139,20 @@ func (r *restores) unfit(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.C
 	if foreign := untrusted(opened.Trust, trustOf(cp)); foreign != "" {
 		return fmt.Sprintf("spec.backupName: the control plane has another key %q than when the backup was taken: what is in it cannot be used", foreign), nil
 	}
-	if err := opened.Verify(ctx); err != nil || len(chosen) == 0 {
+	if err := opened.Verify(ctx); err != nil {
 		return "", err
 	}
 	state, err := r.stateOf(ctx, cp)
 	if err != nil {
 		return "", err
+	}
+	if !rs.Spec.CompareOnly {
+		if err := hasSpace(ctx, rs, state, opened); err != nil {
+			return "", err
+		}
+	}
+	if len(chosen) == 0 {
+		return "", nil
 	}
 	seen := map[string]bool{}
 	for _, entries := range []iter.Seq2[datastore.Entry, error]{toStore(opened.Entries(ctx)), state.Entries(ctx, nil)} {
@@ -156,6 +167,25 @@ func (r *restores) unfit(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.C
 		return fmt.Sprintf("spec.include: neither the backup nor the cluster has %s", strings.Join(missing[:min(len(missing), 5)], ", ")), nil
 	}
 	return "", nil
+}
+
+// hasSpace is an error when the data store has no space for what a restore will write. It is asked while the cluster still runs: from the
+// first write on, its control plane would stand still until there is space.
+func hasSpace(ctx context.Context, rs *v1alpha1.Restore, state State, b *archive.Backup) error {
+	stays, err := staysOf(rs)
+	if err != nil {
+		return err
+	}
+	var grows int64
+	err = state.Compare(ctx, toStore(b.Entries(ctx)), stays, func(c datastore.Change) { grows += int64(c.Bytes) })
+	if err != nil || grows == 0 {
+		return err
+	}
+	space, err := state.Space(ctx, datastore.LeftByRestores)
+	if err == nil && grows*3/2 > space { // pages of an etcd are not full
+		err = fmt.Errorf("%d bytes are to be written: %w", grows, datastore.ErrNoSpace)
+	}
+	return err
 }
 
 // untrusted names a key that differs, or nothing. It is pure.

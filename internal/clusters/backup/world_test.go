@@ -42,6 +42,7 @@ type place struct {
 	state   map[string]string            // the keyspace
 	folders map[string]map[string][]byte // files by bucket
 	free    int64
+	space   int64               // in the data store
 	running bool                // the API server
 	whole   []map[string]string // states that it may start with
 	wrong   []string
@@ -51,7 +52,7 @@ func newPlace(t *testing.T) *place {
 	t.Helper()
 	c := controlplanetest.Client(t)
 	p := &place{
-		client: c, namespace: controlplanetest.Namespace(t, c), now: time.Now().Truncate(time.Second), free: 10 << 30, running: true,
+		client: c, namespace: controlplanetest.Namespace(t, c), now: time.Now().Truncate(time.Second), free: 10 << 30, space: 1 << 30, running: true,
 		folders: map[string]map[string][]byte{}, state: map[string]string{"configmaps/default/a": "1", "minions/n": "then"},
 	}
 	p.store = p.namespace
@@ -233,11 +234,11 @@ func (s stateLines) changes(want map[string]string, keep func(datastore.Entry) b
 		switch {
 		case !has && !wants || has && wants && have == wanted:
 		case !has:
-			all = append(all, datastore.Change{Verb: datastore.Added, Key: key})
+			all = append(all, datastore.Change{Verb: datastore.Added, Key: key, Bytes: len(key) + len(wanted)})
 		case !wants:
 			all = append(all, datastore.Change{Verb: datastore.Removed, Key: key})
 		default:
-			all = append(all, datastore.Change{Verb: datastore.Changed, Key: key})
+			all = append(all, datastore.Change{Verb: datastore.Changed, Key: key, Bytes: len(key) + len(wanted)})
 		}
 	}
 	return all
@@ -253,9 +254,13 @@ func (s stateLines) Compare(
 	return err
 }
 
+func (s stateLines) Space(context.Context, int) (int64, error) {
+	return operatortest.ReadValue(s.inj, "state.Space", func() (int64, error) { return s.space, nil })
+}
+
 // Bring writes in two halves, between which the process may die.
 func (s stateLines) Bring(
-	_ context.Context, want iter.Seq2[datastore.Entry, error], keep func(datastore.Entry) bool, tell func(datastore.Change),
+	_ context.Context, _ int, want iter.Seq2[datastore.Entry, error], keep func(datastore.Entry) bool, tell func(datastore.Change),
 ) error {
 	wanted, err := gather(want)
 	if err != nil {

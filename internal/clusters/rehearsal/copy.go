@@ -2,7 +2,6 @@ package rehearsal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -25,12 +24,8 @@ import (
 // of an API server.
 const mostCopies = 2
 
-const (
-	// overhead is how much of the space of an etcd a copy takes at most, in its size: pages are not full, and each object is written twice.
-	overhead = 3
-	// spaceEvery is after how many bytes it is asked again whether there is space: other copies and all tenants write meanwhile.
-	spaceEvery = 16 << 20
-)
+// overhead is how much of the space of an etcd a copy takes at most, in its size: pages are not full, and each object is written twice.
+const overhead = 3
 
 // copyName is that of the ControlPlane of a copy. No user can know it before, and take it for a cluster.
 func copyName(o *v1alpha1.Rehearsal) string {
@@ -100,7 +95,7 @@ func (r *reconciler) make(ctx context.Context, o *v1alpha1.Rehearsal, of *v1alph
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonRehearsalFailed, err)
 	}
-	space, err := state.Space(ctx)
+	space, err := state.Space(ctx, datastore.LeftByCopies)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonRehearsalFailed, err)
 	}
@@ -145,33 +140,19 @@ func (r *reconciler) fork(ctx context.Context, from, to *v1alpha1.ControlPlane) 
 		return copied{}, err
 	}
 	var done copied
-	bounded := func(yield func(datastore.Entry, error) bool) {
-		left := 0
+	counted := func(yield func(datastore.Entry, error) bool) {
 		for e, err := range source.Entries(ctx, &done.revision) {
-			if err == nil && left <= 0 {
-				left, err = spaceEvery, enough(ctx, target)
-			}
-			left -= len(e.Key) + len(e.Value)
 			done.objects++
-			if !yield(e, err) || err != nil {
+			if !yield(e, err) {
 				return
 			}
 		}
 	}
 	none := func(datastore.Entry) bool { return false }
-	if err := target.Bring(ctx, bounded, none, func(datastore.Change) {}); err != nil {
+	if err := target.Bring(ctx, datastore.LeftByCopies, counted, none, func(datastore.Change) {}); err != nil {
 		return copied{}, fmt.Errorf("copy what the cluster stores: %w", err)
 	}
 	return done, nil
-}
-
-// enough is an error when nothing more may be written to a data store by what can wait.
-func enough(ctx context.Context, state State) error {
-	space, err := state.Space(ctx)
-	if err == nil && space <= 0 {
-		err = errors.New("the data store has no space for it")
-	}
-	return err
 }
 
 // state opens the keyspace of a control plane.

@@ -19,8 +19,8 @@ import (
 // State reads and writes what is in one keyspace. datastore.State offers it.
 type State interface {
 	Entries(ctx context.Context, revision *int64) iter.Seq2[datastore.Entry, error]
-	Space(ctx context.Context) (int64, error)
-	Bring(ctx context.Context, want iter.Seq2[datastore.Entry, error], keep func(datastore.Entry) bool, tell func(datastore.Change)) error
+	Space(ctx context.Context, left int) (int64, error)
+	Bring(ctx context.Context, left int, want iter.Seq2[datastore.Entry, error], keep func(datastore.Entry) bool, tell func(datastore.Change)) error
 }
 
 // Config is what the reconciler is made of. All fields but Recorder are required.

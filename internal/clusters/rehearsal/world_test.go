@@ -107,11 +107,11 @@ func (k keyspace) Entries(_ context.Context, revision *int64) iter.Seq2[datastor
 	return entriesOf(all)
 }
 
-func (k keyspace) Space(context.Context) (int64, error) {
+func (k keyspace) Space(context.Context, int) (int64, error) {
 	return operatortest.ReadValue(k.inj, "state.Space", func() (int64, error) { return k.place.space, nil })
 }
 
-func (k keyspace) Bring(_ context.Context, want iter.Seq2[datastore.Entry, error], _ func(datastore.Entry) bool, _ func(datastore.Change)) error {
+func (k keyspace) Bring(_ context.Context, _ int, want iter.Seq2[datastore.Entry, error], _ func(datastore.Entry) bool, _ func(datastore.Change)) error {
 	all := map[string]string{}
 	for e, err := range want {
 		if err != nil {
@@ -121,6 +121,9 @@ func (k keyspace) Bring(_ context.Context, want iter.Seq2[datastore.Entry, error
 	}
 	if k.uid == string(k.place.source.UID) {
 		k.place.wrong = append(k.place.wrong, "the cluster itself was written to")
+	}
+	if k.place.space <= 0 {
+		return datastore.ErrNoSpace
 	}
 	return k.inj.Call("state.Bring", func() error {
 		k.place.keyspaces[k.uid] = all

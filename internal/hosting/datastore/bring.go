@@ -20,6 +20,8 @@ const (
 type Change struct {
 	Verb Verb
 	Key  string
+	// Bytes is the size of what is written: a key and its value; 0 for a key that is removed.
+	Bytes int
 }
 
 // Verb says how a key differs.
@@ -45,15 +47,16 @@ func (s State) Compare(ctx context.Context, want iter.Seq2[Entry, error], keep f
 }
 
 // Bring makes a keyspace what is wanted, as [State.Compare] tells it, by ordinary writes: revisions go on, and a watch sees each change. Nothing
-// else may write to the keyspace meanwhile. It stops at the first error and may be called again, which writes what is left.
-func (s State) Bring(ctx context.Context, want iter.Seq2[Entry, error], keep func(Entry) bool, tell func(Change)) error {
-	b := batch{store: s.store}
+// else may write to the keyspace meanwhile. So many percent of the etcd are left, or the error is [ErrNoSpace]. It stops at the first error
+// and may be called again, which writes what is left.
+func (s State) Bring(ctx context.Context, left int, want iter.Seq2[Entry, error], keep func(Entry) bool, tell func(Change)) error {
+	b := batch{of: s, left: left}
 	err := differ(want, s.Entries(ctx, nil), keep, func(c Change, value []byte) error {
-		op, size := clientv3.OpDelete(s.of.Prefix()+c.Key), len(c.Key)
+		op := clientv3.OpDelete(s.of.Prefix() + c.Key) // which a full etcd takes, too
 		if c.Verb != Removed {
-			op, size = clientv3.OpPut(s.of.Prefix()+c.Key, string(value)), len(c.Key)+len(value)
+			op = clientv3.OpPut(s.of.Prefix()+c.Key, string(value))
 		}
-		if err := b.add(ctx, op, size); err != nil {
+		if err := b.add(ctx, op, c.Bytes); err != nil {
 			return err
 		}
 		tell(c)
@@ -67,9 +70,12 @@ func (s State) Bring(ctx context.Context, want iter.Seq2[Entry, error], keep fun
 
 // batch gathers writes.
 type batch struct {
-	store *Store
+	of    State
+	left  int // percent of the etcd
 	ops   []clientv3.Op
 	bytes int
+	// unasked is how much may be written before it is asked again whether there is space.
+	unasked int
 }
 
 func (b *batch) add(ctx context.Context, op clientv3.Op, size int) error {
@@ -89,9 +95,20 @@ func (b *batch) commit(ctx context.Context) error {
 	if len(b.ops) == 0 {
 		return nil
 	}
-	_, err := call(ctx, b.store, "write keys", func(ctx context.Context) (*clientv3.TxnResponse, error) {
-		return b.store.client.Txn(ctx).Then(b.ops...).Commit()
+	if b.unasked <= 0 && b.bytes > 0 {
+		space, err := b.of.Space(ctx, b.left)
+		if err != nil {
+			return err
+		}
+		if space <= 0 {
+			return ErrNoSpace
+		}
+		b.unasked = spaceEvery
+	}
+	_, err := call(ctx, b.of.store, "write keys", func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		return b.of.store.client.Txn(ctx).Then(b.ops...).Commit()
 	})
+	b.unasked -= b.bytes
 	b.ops, b.bytes = nil, 0
 	return err
 }
@@ -115,11 +132,11 @@ func differ(want, have iter.Seq2[Entry, error], keep func(Entry) bool, f func(Ch
 		takeW, takeH := true, true
 		switch {
 		case !there || more && w.Key < h.Key:
-			change, value, takeH = Change{Added, w.Key}, w.Value, false
+			change, value, takeH = Change{Added, w.Key, len(w.Key) + len(w.Value)}, w.Value, false
 		case !more || h.Key < w.Key:
-			change, takeW = Change{Removed, h.Key}, false
+			change, takeW = Change{Removed, h.Key, 0}, false
 		case !bytes.Equal(w.Value, h.Value):
-			change, value = Change{Changed, w.Key}, w.Value
+			change, value = Change{Changed, w.Key, len(w.Key) + len(w.Value)}, w.Value
 		}
 		if change.Verb != "" {
 			if err := f(change, value); err != nil {

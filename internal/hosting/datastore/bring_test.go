@@ -66,7 +66,7 @@ func TestBring(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, begun := readAll(t, k)
-		if err := env.store.State(k).Bring(ctx, entriesOf(want), nothing, func(c datastore.Change) { told = append(told, c) }); err != nil {
+		if err := env.store.State(k).Bring(ctx, datastore.LeftByRestores, entriesOf(want), nothing, func(c datastore.Change) { told = append(told, c) }); err != nil {
 			t.Fatal(err)
 		}
 		got, revision := readAll(t, k)
@@ -82,10 +82,10 @@ func TestBring(t *testing.T) {
 		for _, c := range told {
 			_, had := before[c.Key]
 			if _, has := want[c.Key]; had != (c.Verb != datastore.Added) || has != (c.Verb != datastore.Removed) {
-				t.Errorf("%s: had=%v has=%v", c, had, has)
+				t.Errorf("%v: had=%v has=%v", c, had, has)
 			}
 		}
-		if err := env.store.State(k).Bring(ctx, entriesOf(want), nothing, func(c datastore.Change) { t.Errorf("again: %s", c) }); err != nil {
+		if err := env.store.State(k).Bring(ctx, datastore.LeftByRestores, entriesOf(want), nothing, func(c datastore.Change) { t.Errorf("again: %v", c) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestBringKeeps(t *testing.T) {
 	put("pods/a", "now")
 	want := map[string]string{"minions/a": "then", "minions/b": "then", "pods/b": "then"}
 	keep := func(e datastore.Entry) bool { return strings.HasPrefix(e.Key, "minions/") }
-	if err := env.store.State(k).Bring(ctx, entriesOf(want), keep, func(datastore.Change) {}); err != nil {
+	if err := env.store.State(k).Bring(ctx, datastore.LeftByRestores, entriesOf(want), keep, func(datastore.Change) {}); err != nil {
 		t.Fatal(err)
 	}
 	got, _ := readAll(t, k)
@@ -147,7 +147,7 @@ func TestBringStops(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := env.store.State(k).Bring(ctx, want, nothing, func(datastore.Change) {}); err == nil {
+			if err := env.store.State(k).Bring(ctx, datastore.LeftByRestores, want, nothing, func(datastore.Change) {}); err == nil {
 				t.Error("no error")
 			}
 			if got, _ := readAll(t, k); got["z"] != "z" {
@@ -155,7 +155,16 @@ func TestBringStops(t *testing.T) {
 			}
 		})
 	}
-	if err := env.store.State(datastore.Keyspace{}).Bring(ctx, entriesOf(nil), nothing, func(datastore.Change) {}); err == nil {
+	// An etcd of which all has to be left takes nothing more, and gives up what is not wanted.
+	err := env.store.State(k).Bring(ctx, 100, entriesOf(map[string]string{"a": "a"}), nothing, func(datastore.Change) {})
+	if got, _ := readAll(t, k); !errors.Is(err, datastore.ErrNoSpace) || got["z"] != "z" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	err = env.store.State(k).Bring(ctx, 100, entriesOf(nil), nothing, func(datastore.Change) {})
+	if got, _ := readAll(t, k); err != nil || len(got) > 0 {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if err := env.store.State(datastore.Keyspace{}).Bring(ctx, datastore.LeftByRestores, entriesOf(nil), nothing, func(datastore.Change) {}); err == nil {
 		t.Error("the keyspace of no control plane was taken")
 	}
 }

@@ -2,25 +2,39 @@ package datastore
 
 import (
 	"context"
+	"errors"
 	"math"
 )
 
-// Space is how many bytes may be added to the etcd by what can wait, such as a copy: it leaves a fifth of what the etcd may hold to its
-// tenants, who share it. What KQueen writes itself passes no gate that would stop it before etcd takes no write of any tenant. It is
-// negative where less than that is left.
-func (s State) Space(ctx context.Context) (int64, error) {
+// How much of what an etcd may hold KQueen leaves to its tenants, in percent: what KQueen writes itself passes no gate, which would stop it
+// before etcd takes no write of any tenant.
+const (
+	// LeftByCopies is for what can wait.
+	LeftByCopies = 20
+	// LeftByRestores is where gates hold tenants up, too (package storegate).
+	LeftByRestores = 10
+)
+
+// spaceEvery is after how many bytes it is asked again whether there is space: all tenants write meanwhile.
+const spaceEvery = 16 << 20
+
+// ErrNoSpace is in the chain of errors that say that a write would take what is left to tenants.
+var ErrNoSpace = errors.New("the data store has no space for it")
+
+// Space is how many bytes may be added to the etcd when so many percent of it have to be left. It is negative where less is.
+func (s State) Space(ctx context.Context, left int) (int64, error) {
 	h, err := s.store.Health(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return spaceOf(h), nil
+	return spaceOf(h, left), nil
 }
 
-// spaceOf counts what is in use, and with a tenth more the file itself, whose free parts do not fit everything. It is pure.
-func spaceOf(h Health) int64 {
+// spaceOf counts what is in use, and of the file itself, whose free parts do not fit everything, half of what has to be left. It is pure.
+func spaceOf(h Health, left int) int64 {
 	if h.QuotaBytes <= 0 { // not known
 		return math.MaxInt64
 	}
-	tenth := h.QuotaBytes / 10
-	return min(8*tenth-h.DBInUseBytes, 9*tenth-h.DBBytes)
+	half := h.QuotaBytes / 200 * int64(left)
+	return min(h.QuotaBytes-2*half-h.DBInUseBytes, h.QuotaBytes-half-h.DBBytes)
 }
