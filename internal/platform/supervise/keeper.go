@@ -58,6 +58,7 @@ type keeper struct {
 	proc     *proc
 	parting  parting      // whose place proc takes
 	state    health.State // of proc: Adopted, Starting, Ready or NotReady
+	served   bool         // proc has been ready, or may have been in an earlier life
 	termAt   time.Time    // SIGTERM was sent; the coming exit is wanted
 	killed   bool         // SIGKILL was sent
 	failures int          // unwanted ends in a row
@@ -161,7 +162,7 @@ func (k *keeper) adjust(o order) {
 	k.rev = o.rev
 	k.client = nil // its files may have changed
 	if o.spec != k.spec {
-		k.spec, k.failures, k.nextTry, k.reason = o.spec, 0, time.Time{}, ""
+		k.spec, k.failures, k.nextTry, k.reason, k.last = o.spec, 0, time.Time{}, "", nil
 	}
 	if k.proc != nil && k.state == StateAdopted && o.kind == orderRun {
 		k.state = health.Starting
@@ -243,7 +244,7 @@ func (k *keeper) begin(ctx context.Context, o order) (health.State, string) {
 
 // hold makes p the process of this keeper.
 func (k *keeper) hold(p *proc, state health.State) {
-	k.proc, k.state = p, state
+	k.proc, k.state, k.served = p, state, state == StateAdopted
 	k.termAt, k.killed, k.crashed = time.Time{}, false, false
 	k.misses, k.said, k.readySince, k.nextProbe = 0, "", time.Time{}, time.Time{}
 	k.silence, k.hung = silence{}, 0

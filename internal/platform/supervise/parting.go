@@ -27,9 +27,10 @@ type leaver struct {
 	silence   silence
 }
 
-// mayPart says whether another process can take the place of a keeper's while that runs. One that hangs gives nothing to another.
+// mayPart says whether another process can take the place of a keeper's while that runs. One that hangs gives nothing to another, and one
+// that has never been ready has nothing to give: it does not offer its port yet.
 func mayPart(k *keeper, o order) bool {
-	return o.kind == orderRun && k.proc.beside(o.comp.handsOver()) && k.termAt.IsZero() && k.hung == 0 && k.parting.back(o.spec) == nil
+	return o.kind == orderRun && k.served && k.proc.beside(o.comp.handsOver()) && k.termAt.IsZero() && k.hung == 0 && k.parting.back(o.spec) == nil
 }
 
 // beside says whether a process can run beside the one that it takes the place of: either knows how, and neither wants a port of the
@@ -102,6 +103,7 @@ func (all *parting) takeBack(k *keeper, l *leaver) {
 	k.s.conf.Log.Info("stays, because it is wanted again", "workload", k.wl.id, "component", k.name, "pid", l.pid)
 	k.reason, k.failures, k.nextTry = "", 0, time.Time{}
 	k.hold(l.proc, health.Starting)
+	k.served = true
 }
 
 // look has each do what is due.

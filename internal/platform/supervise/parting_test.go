@@ -101,6 +101,34 @@ func TestHandsOverToOneThatIsReady(t *testing.T) {
 	alone(t, r, after.PID)
 }
 
+// TestTakesNothingFromOneThatIsNotReady: a process that has never been ready ends before the one that takes its place begins, which would
+// not get its port; the one that serves goes on meanwhile.
+func TestTakesNothingFromOneThatIsNotReady(t *testing.T) {
+	t.Parallel()
+	conf := config(t.TempDir())
+	r := open(t, conf)
+	apply(t, r, generation(t, r, 1, time.Hour, "-holds", "ready=yes"))
+	first := awaitState(t, r, "a", "api", health.Starting)
+	apply(t, r, generation(t, r, 2, time.Hour))
+	second := awaitState(t, r, "a", "api", health.Ready)
+	alone(t, r, second.PID)
+	if second.PID == first.PID || second.Restarts > 0 || second.LastExit != nil || asked(t, conf) > 0 {
+		t.Errorf("got %+v, and %d were asked to leave", second, asked(t, conf))
+	}
+	apply(t, r, generation(t, r, 3, time.Hour, "-holds", "ready=yes"))
+	third := awaitState(t, r, "a", "api", health.Starting)
+	apply(t, r, generation(t, r, 4, time.Hour))
+	fourth := awaitState(t, r, "a", "api", health.Ready)
+	want := []int{second.PID, fourth.PID}
+	slices.Sort(want)
+	await(t, r, "a", func(Status) bool { return slices.Equal(slices.Sorted(slices.Values(leaders(t, r, "a"))), want) })
+	if slices.Contains(want, third.PID) || fourth.LastExit != nil {
+		t.Errorf("got %+v after %d", fourth, third.PID)
+	}
+	letGo(t, conf)
+	alone(t, r, fourth.PID)
+}
+
 // TestHandsOverAndBack: the one that serves stays what the component is when it is wanted again before another one was ready, which
 // is not two of it, and the other one goes; so it does for a KQueen that has found both.
 func TestHandsOverAndBack(t *testing.T) {

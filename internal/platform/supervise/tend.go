@@ -85,7 +85,7 @@ func (k *keeper) onProbe(err error) {
 }
 
 func (k *keeper) ready(now time.Time) {
-	k.state, k.said, k.misses = health.Ready, "", 0
+	k.state, k.served, k.said, k.misses = health.Ready, true, "", 0
 	if k.readySince.IsZero() {
 		k.readySince = now
 	}
