@@ -100,12 +100,20 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	ProvisionerRef ProvisionerReference `json:"provisionerRef,omitempty"`
-	// Version of Kubernetes, such as "v1.36.3". It may be raised by a patch or by one minor, and not lowered. Drivers that create
-	// clusters require it; a cluster that is adopted has the version that it has, and must not name one.
+	// Version of Kubernetes, such as "v1.36.3". It may be raised by a patch or by one minor, and lowered to an earlier patch, or by the one
+	// minor that emulatedVersion has named. Drivers that create clusters require it; a cluster that is adopted has the version that it has, and
+	// must not name one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
 	Version string `json:"version,omitempty"`
+	// EmulatedVersion is the minor that the control plane serves and behaves as, such as "v1.35": that of version, which it is when it is
+	// absent, or the one before, to which the cluster can then go back (upstream's --emulated-version). It is for clusters whose control plane
+	// KQueen hosts. A change restarts the control plane.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+$`
+	EmulatedVersion string `json:"emulatedVersion,omitempty"`
 	// Network is the cluster's addressing. It cannot be changed later, but for extraSANs.
 	// +optional
 	// +kubebuilder:default={}
@@ -234,6 +242,9 @@ type ClusterStatus struct {
 	// Version of Kubernetes that the cluster runs.
 	// +optional
 	Version string `json:"version,omitempty"`
+	// EmulatedVersion is the older minor that its control plane behaves as, such as "v1.35"; absent while that is the one of version.
+	// +optional
+	EmulatedVersion string `json:"emulatedVersion,omitempty"`
 	// Endpoint is the URL of the API server.
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`

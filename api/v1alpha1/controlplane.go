@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -116,6 +118,12 @@ type ControlPlaneSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
 	Version string `json:"version"`
+	// EmulatedVersion is the minor that the components serve and behave as, such as "v1.35": that of version, which it is when it is absent,
+	// or the one before. version can be lowered to a minor that status.emulatedVersion says is emulated.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+$`
+	EmulatedVersion string `json:"emulatedVersion,omitempty"`
 	// DataStoreName names the DataStore that holds the keyspace. It cannot be changed yet.
 	// +optional
 	// +kubebuilder:default=default
@@ -155,6 +163,14 @@ type ControlPlaneSpec struct {
 	CopyOf string `json:"copyOf,omitempty"`
 }
 
+// Emulates is the older minor that the components are to behave as, such as "v1.35"; empty for their own.
+func (s *ControlPlaneSpec) Emulates() string {
+	if strings.HasPrefix(s.Version, s.EmulatedVersion+".") {
+		return ""
+	}
+	return s.EmulatedVersion
+}
+
 // IsCopy says whether a control plane is there to try something in a copy of another one's keyspace.
 func (c *ControlPlane) IsCopy() bool { return c.Spec.CopyOf != "" }
 
@@ -183,6 +199,9 @@ type ControlPlaneStatus struct {
 	// when that API server is ready.
 	// +optional
 	APIServerVersion string `json:"apiServerVersion,omitempty"`
+	// EmulatedVersion is the minor that the API server emulates, such as "v1.35"; absent while it is that of its own version.
+	// +optional
+	EmulatedVersion string `json:"emulatedVersion,omitempty"`
 	// Components are the programs of the control plane. Their use of memory and processor is not
 	// here, because it changes all the time: see `kqueen status`.
 	// +optional

@@ -43,8 +43,8 @@ const (
 )
 
 // Upgrade brings one cluster whose control plane KQueen hosts to another version of Kubernetes: it looks for what stands against that,
-// backs the cluster up, upgrades the control plane minor by minor, and then the nodes, pool by pool. An Upgrade that has ended does
-// nothing more.
+// backs the cluster up, upgrades the control plane minor by minor, and then the nodes, pool by pool. A rollback goes the other way. An
+// Upgrade that has ended does nothing more.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -69,17 +69,21 @@ type Upgrade struct {
 
 // UpgradeSpec says which cluster is upgraded to which version.
 //
-// +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.version == oldSelf.version && self.backup == oldSelf.backup",message="clusterName, version and backup cannot be changed; delete this upgrade, which ends it, and create another one"
+// +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.version == oldSelf.version && self.backup == oldSelf.backup && (has(self.rollback) && self.rollback) == (has(oldSelf.rollback) && oldSelf.rollback)",message="clusterName, version, backup and rollback cannot be changed; delete this upgrade, which ends it, and create another one"
 type UpgradeSpec struct {
 	// ClusterName names the Cluster, in the same namespace. KQueen hosts its control plane.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	ClusterName string `json:"clusterName"`
 	// Version of Kubernetes that the cluster is upgraded to, such as "v1.37.2". It may be several minors ahead: the control plane goes
-	// through each of them. It cannot be older than that of the cluster.
+	// through each of them. Of a rollback it is older than that of the cluster, by at most one minor.
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
 	Version string `json:"version"`
+	// Rollback brings the cluster back to an older version, with all that it stores: the nodes first, then the control plane, which emulates the
+	// older minor before its programs are replaced.
+	// +optional
+	Rollback bool `json:"rollback,omitempty"`
 	// Backup says whether the cluster is backed up before it is changed, to the BackupStore default.
 	// +optional
 	// +kubebuilder:default=true
@@ -94,7 +98,7 @@ type UpgradeSpec struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:Enum=ClusterReady;ClusterReadable;VersionSkew;NodesReady;DeprecatedAPIs;StoredVersions;DisruptionBudgets;AdmissionWebhooks;ConversionWebhooks;BackupStore
+	// +kubebuilder:validation:items:Enum=ClusterReady;ClusterReadable;VersionSkew;NodesReady;DeprecatedAPIs;StoredVersions;DisruptionBudgets;AdmissionWebhooks;ConversionWebhooks;BackupStore;NewerObjects
 	Ignore []string `json:"ignore,omitempty"`
 }
 
@@ -120,6 +124,8 @@ const (
 	CheckConversionWebhooks = "ConversionWebhooks"
 	// CheckBackupStore: the cluster can be backed up, or was a short time ago.
 	CheckBackupStore = "BackupStore"
+	// CheckNewerObjects: nothing is stored in an API that the older minor does not have. It is looked at before a rollback.
+	CheckNewerObjects = "NewerObjects"
 	// CheckOwnVersions: no node pool has a version of its own. It never blocks.
 	CheckOwnVersions = "OwnVersions"
 	// CheckMaintenance: the cluster may be changed now. It never blocks; steps wait until it may.
@@ -168,7 +174,7 @@ type UpgradeStep struct {
 	// Name of the step, for progress displays.
 	Name string `json:"name"`
 	// Kind says what the step is about.
-	// +kubebuilder:validation:Enum=Preflight;Backup;ControlPlane;NodePool
+	// +kubebuilder:validation:Enum=Preflight;Backup;ControlPlane;NodePool;Emulation
 	Kind string `json:"kind"`
 	// Version that the step leads to.
 	// +optional
@@ -201,6 +207,8 @@ const (
 	StepBackup       = "Backup"
 	StepControlPlane = "ControlPlane"
 	StepNodePool     = "NodePool"
+	// StepEmulation has the control plane behave as an older minor, with the programs that it has.
+	StepEmulation = "Emulation"
 )
 
 // Values of status.steps[].state.

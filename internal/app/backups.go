@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/archive"
 	"kqueen.io/kqueen/internal/clusters/backup"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
-	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
 // backupsDir is the folder of the first backup store, in the data directory.
@@ -20,12 +20,8 @@ const backupsDir = "backups"
 // backups are what backups are made with: the data stores of control planes, and folders of this host.
 func backups(stores *controlplane.DataStores) backup.Config {
 	return backup.Config{
-		State: func(ctx context.Context, name string, of datastore.Keyspace) (backup.State, error) {
-			store, err := stores.Open(ctx, name)
-			if err != nil {
-				return nil, err
-			}
-			return store.State(of), nil
+		State: func(ctx context.Context, cp *v1alpha1.ControlPlane) (backup.State, error) {
+			return stores.State(ctx, cp)
 		},
 		Bucket: func(directory, folder string) (backup.Bucket, error) { return archive.OpenDirectory(directory, folder) },
 		Free:   free,

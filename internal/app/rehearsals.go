@@ -13,7 +13,6 @@ import (
 	"kqueen.io/kqueen/internal/clusters/rehearsal"
 	"kqueen.io/kqueen/internal/clusters/upgrade"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
-	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
 // rehearsals are what rehearsals are made with: the data stores of control planes, the way to clusters, and that to a control plane
@@ -21,12 +20,8 @@ import (
 func rehearsals(mgr ctrl.Manager, stores *controlplane.DataStores, by *connection.Connections, upgrades upgrade.Config) rehearsal.Config {
 	return rehearsal.Config{
 		Plan: dryRun(mgr, upgrades),
-		State: func(ctx context.Context, name string, of datastore.Keyspace) (rehearsal.State, error) {
-			store, err := stores.Open(ctx, name)
-			if err != nil {
-				return nil, err
-			}
-			return store.State(of), nil
+		State: func(ctx context.Context, cp *v1alpha1.ControlPlane) (rehearsal.State, error) {
+			return stores.State(ctx, cp)
 		},
 		Live: func(ctx context.Context, c *v1alpha1.Cluster) (rehearsal.Server, error) {
 			config, err := by.Config(ctx, c)

@@ -154,7 +154,7 @@ func allowed(most int32, b *v1alpha1.Backup) int32 {
 
 // write reads the keyspace into the archive.
 func (r *backups) write(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane) (archive.Written, error) {
-	state, err := r.stateOf(ctx, cp)
+	state, err := r.State(ctx, cp)
 	if err != nil {
 		return archive.Written{}, err
 	}

@@ -143,7 +143,7 @@ func (r *restores) apply(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.
 			return nil, err
 		}
 	}
-	state, err := r.stateOf(ctx, cp)
+	state, err := r.State(ctx, cp)
 	if err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func (r *restores) unfit(
 	if err := opened.Verify(ctx); err != nil {
 		return "", err
 	}
-	state, err := r.stateOf(ctx, cp)
+	state, err := r.State(ctx, cp)
 	if err != nil {
 		return "", err
 	}

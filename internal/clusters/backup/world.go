@@ -39,8 +39,8 @@ type Config struct {
 	// Client of the admin plane, and Secrets a reader of it without a cache.
 	Client  client.Client
 	Secrets client.Reader
-	// State opens a keyspace in the data store of a name.
-	State func(ctx context.Context, dataStore string, of datastore.Keyspace) (State, error)
+	// State opens what a control plane stores.
+	State func(context.Context, *v1alpha1.ControlPlane) (State, error)
 	// Bucket opens the folder of one cluster below the directory of a store.
 	Bucket func(directory, folder string) (Bucket, error)
 	// Free says how many bytes may still be written below a directory.
@@ -170,17 +170,4 @@ func toStore(entries iter.Seq2[archive.Entry, error]) iter.Seq2[datastore.Entry,
 			}
 		}
 	}
-}
-
-// stateOf opens the keyspace of a control plane.
-func (w *world) stateOf(ctx context.Context, cp *v1alpha1.ControlPlane) (State, error) {
-	keyspace, err := datastore.NewKeyspace(string(cp.UID))
-	if err != nil {
-		return nil, err
-	}
-	state, err := w.State(ctx, cp.Spec.DataStoreName, keyspace)
-	if err != nil {
-		return nil, fmt.Errorf("open data store %s: %w", cp.Spec.DataStoreName, err)
-	}
-	return state, nil
 }

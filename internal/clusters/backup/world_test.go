@@ -110,7 +110,7 @@ func (p *place) world(inj *operatortest.Injector) *world {
 	c := inj.Client(p.client)
 	return &world{Config{
 		Client: c, Secrets: c, Now: func() time.Time { return p.now },
-		State: func(context.Context, string, datastore.Keyspace) (State, error) { return stateLines{p, inj}, nil },
+		State: func(context.Context, *v1alpha1.ControlPlane) (State, error) { return stateLines{p, inj}, nil },
 		Bucket: func(directory, folder string) (Bucket, error) {
 			return bucketLines{p, inj, directory + "/" + folder}, nil
 		},

@@ -103,7 +103,7 @@ func (r *reconciler) accept(ctx context.Context, c *v1alpha1.Cluster) operator.O
 	var have *provision.Desired
 	if c.Status.Version != "" {
 		running := t.want
-		running.Version = c.Status.Version
+		running.Version, running.EmulatedVersion = c.Status.Version, c.Status.EmulatedVersion
 		have = &running
 	}
 	err := t.checkParameters()
@@ -148,7 +148,7 @@ func (r *reconciler) provision(ctx context.Context, c *v1alpha1.Cluster) operato
 		return *refused
 	}
 	if observed.Version != "" {
-		c.Status.Version = observed.Version
+		c.Status.Version, c.Status.EmulatedVersion = observed.Version, observed.EmulatedVersion
 	}
 	// A driver that reads through a cache may still see the cluster as it was before Ensure.
 	if observed.State == provision.Healthy && observed.Version != "" && c.Spec.Version != "" && observed.Version != c.Spec.Version {

@@ -103,7 +103,7 @@ func (f finder) find(ctx context.Context, c *v1alpha1.Cluster) (target, error) {
 			ProvisionerParameters: rawOf(p.Spec.Parameters), ClusterParameters: rawOf(c.Spec.Parameters),
 			Credentials: secret.Data, ClusterCredentials: own,
 		},
-		Version: c.Spec.Version, Network: c.Spec.Network, PodSecurity: c.Spec.PodSecurity, AuditLog: c.Spec.AuditLog,
+		Version: c.Spec.Version, EmulatedVersion: c.Spec.EmulatedVersion, Network: c.Spec.Network, PodSecurity: c.Spec.PodSecurity, AuditLog: c.Spec.AuditLog,
 	}
 	t := target{Driver: driver, want: want, provisioner: p, settings: settingsOf(p, secret), calls: f.calls, lane: p.UID}
 	if len(about.ClusterCredentials) > 0 {

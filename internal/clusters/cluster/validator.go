@@ -88,6 +88,9 @@ func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
 	if _, ok := t.Driver.(provision.CredentialChecker); ok && c.Spec.Maintenance != nil {
 		return invalid.New("spec.maintenance", "KQueen does not upgrade a cluster that it has adopted; leave it out")
 	}
+	if _, ok := t.Driver.(provision.CredentialChecker); ok && c.Spec.EmulatedVersion != "" {
+		return invalid.New("spec.emulatedVersion", "KQueen does not run the control plane of a cluster that it has adopted; leave it out")
+	}
 	if old == nil {
 		return t.check(ctx, nil)
 	}
@@ -97,6 +100,7 @@ func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
 	if c.Spec.Version != "" && c.Spec.Version == old.Status.Version {
 		from = c.Spec.Version
 	}
+	before.EmulatedVersion = old.Status.EmulatedVersion
 	before.Version, before.Network, before.PodSecurity, before.ClusterParameters = from, old.Spec.Network, old.Spec.PodSecurity, rawOf(old.Spec.Parameters)
 	return t.check(ctx, &before)
 }

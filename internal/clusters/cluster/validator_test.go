@@ -69,6 +69,8 @@ func TestValidator(t *testing.T) {
 	}}
 	type change = func(*v1alpha1.Cluster)
 	version := func(v string) change { return func(c *v1alpha1.Cluster) { c.Spec.Version = v } }
+	emulated := func(v string) change { return func(c *v1alpha1.Cluster) { c.Spec.EmulatedVersion = v } }
+	emulates := func(v string) change { return func(c *v1alpha1.Cluster) { c.Status.EmulatedVersion = v } }
 	provisioner := func(ns, name string) change {
 		return func(c *v1alpha1.Cluster) {
 			c.Spec.ProvisionerRef = v1alpha1.ProvisionerReference{Namespace: ns, Name: name}
@@ -88,12 +90,17 @@ func TestValidator(t *testing.T) {
 		"VersionIsNone":   {"What the schema lets through and is no version.", nil, []change{version("v0.1.2")}, "spec.version", []string{"v0.1.2"}},
 		"SkippedMinor":    {"No minor may be skipped.", []change{version("v1.34.7")}, []change{version("v1.36.1")}, "spec.version", []string{"skips a minor version", "v1.35.x", "want v1.35.1"}},
 		"NextMinor":       {"The next minor is taken.", []change{version("v1.35.1")}, []change{version("v1.36.1")}, "", nil},
-		"PatchDowngrade":  {"Not even a patch may be taken back.", []change{version("v1.36.2")}, []change{version("v1.36.1")}, "spec.version", []string{"older", "stay at v1.36.2"}},
+		"EarlierPatch":    {"A patch may be taken back.", []change{version("v1.36.2")}, []change{version("v1.36.1")}, "", nil},
+		"EarlierMinor":    {"A minor may not.", []change{version("v1.36.2")}, []change{version("v1.35.1")}, "spec.version", []string{"which does not emulate v1.35", "kqueen cluster rollback"}},
+		"NotYetEmulated":  {"Nor while it is only to be emulated.", []change{version("v1.36.2"), emulated("v1.35")}, []change{version("v1.35.1")}, "spec.version", []string{"does not emulate"}},
+		"Emulated":        {"But when that is emulated.", []change{version("v1.36.2"), emulated("v1.35"), emulates("v1.35")}, []change{version("v1.35.1"), emulates("v1.35")}, "", nil},
+		"EmulatesBefore":  {"The minor before can be emulated.", []change{version("v1.36.2")}, []change{version("v1.36.2"), emulated("v1.35")}, "", nil},
+		"EmulatesOlder":   {"No older one can.", []change{version("v1.36.2")}, []change{version("v1.36.2"), emulated("v1.34")}, "spec.emulatedVersion", []string{`cannot emulate "v1.34"`, "set it to v1.35"}},
 		"BackToWhatRuns": {
 			"An upgrade that has not come true is taken back.", []change{version("v1.36.2"), func(c *v1alpha1.Cluster) { c.Status.Version = "v1.36.1" }}, []change{version("v1.36.1")}, "", nil,
 		},
 		"BackFurther": {
-			"And not to what was before.", []change{version("v1.36.2"), func(c *v1alpha1.Cluster) { c.Status.Version = "v1.36.2" }}, []change{version("v1.36.1")}, "spec.version", []string{"cannot be downgraded"},
+			"And not to what was before.", []change{version("v1.36.2"), func(c *v1alpha1.Cluster) { c.Status.Version = "v1.36.2" }}, []change{version("v1.35.1")}, "spec.version", []string{"does not emulate"},
 		},
 		"SameVersionUnready":  {"What runs may go on although its release is not ready any more.", []change{version("v1.36.9")}, []change{version("v1.36.9")}, "", nil},
 		"MissingProvisioner":  {"A provisioner that is not there.", nil, []change{provisioner(namespace, "nobody")}, "spec.provisionerRef", []string{`"nobody"`, "kqueen provisioner list"}},

@@ -87,6 +87,9 @@ type Desired struct {
 	Target
 	// Version of Kubernetes, such as "v1.36.3"; empty when its user named none. A driver that creates clusters refuses that.
 	Version string
+	// EmulatedVersion is the older minor that a control plane is to behave as, such as "v1.35", for drivers that host it themselves; empty for
+	// that of Version.
+	EmulatedVersion string
 	// Network is the cluster's addressing.
 	Network v1alpha1.Network
 	// PodSecurity is the level that pods are held to; empty: the one that the cluster has, and for a new one the driver's
@@ -121,6 +124,8 @@ type Observed struct {
 	Steps []v1alpha1.Step
 	// Version of Kubernetes that runs; empty while none does.
 	Version string
+	// EmulatedVersion is the older minor that its control plane behaves as; empty for that of Version.
+	EmulatedVersion string
 	// Endpoint is the URL of the API server; empty while there is none.
 	Endpoint string
 	// Kubeconfig is for the cluster's administrator; nil while there is none, and where the driver is a

@@ -91,7 +91,7 @@ func (r *reconciler) make(ctx context.Context, o *v1alpha1.Rehearsal, of *v1alph
 	if of.Spec.StoppedFor != "" {
 		return operator.Wait(v1alpha1.ReasonRehearsalWaiting, "a restore of cluster "+o.Spec.ClusterName+" goes first; see: kqueen restore list", waitCheck)
 	}
-	state, err := r.state(ctx, of)
+	state, err := r.State(ctx, of)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonRehearsalFailed, err)
 	}
@@ -119,6 +119,7 @@ func (r *reconciler) make(ctx context.Context, o *v1alpha1.Rehearsal, of *v1alph
 		Namespace: o.Namespace, Name: copyName(o),
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o, v1alpha1.GroupVersion.WithKind("Rehearsal"))},
 	}, Spec: of.Spec}
+	cp.Spec.EmulatedVersion = ""
 	cp.Spec.Version, cp.Spec.CopyOf, cp.Spec.StoppedFor = o.Status.Versions[0].Version, string(of.UID), string(o.UID)
 	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, cp)); err != nil {
 		return operator.Retry(v1alpha1.ReasonRehearsalFailed, fmt.Errorf("create the control plane of the copy: %w", err))
@@ -131,11 +132,11 @@ type copied struct{ revision, objects int64 }
 
 // fork writes what one keyspace holds at one revision into another one, which nothing else writes to.
 func (r *reconciler) fork(ctx context.Context, from, to *v1alpha1.ControlPlane) (copied, error) {
-	source, err := r.state(ctx, from)
+	source, err := r.State(ctx, from)
 	if err != nil {
 		return copied{}, err
 	}
-	target, err := r.state(ctx, to)
+	target, err := r.State(ctx, to)
 	if err != nil {
 		return copied{}, err
 	}
@@ -153,19 +154,6 @@ func (r *reconciler) fork(ctx context.Context, from, to *v1alpha1.ControlPlane) 
 		return copied{}, fmt.Errorf("copy what the cluster stores: %w", err)
 	}
 	return done, nil
-}
-
-// state opens the keyspace of a control plane.
-func (r *reconciler) state(ctx context.Context, cp *v1alpha1.ControlPlane) (State, error) {
-	keyspace, err := datastore.NewKeyspace(string(cp.UID))
-	if err != nil {
-		return nil, err
-	}
-	state, err := r.State(ctx, cp.Spec.DataStoreName, keyspace)
-	if err != nil {
-		return nil, fmt.Errorf("open data store %s: %w", cp.Spec.DataStoreName, err)
-	}
-	return state, nil
 }
 
 // discard removes the copy, with all that runs over it.

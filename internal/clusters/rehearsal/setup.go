@@ -30,8 +30,8 @@ type Config struct {
 	Reader client.Reader
 	// Plan says what an upgrade would be, as upgrade.DryRun does.
 	Plan func(context.Context, *v1alpha1.Upgrade) (*v1alpha1.UpgradeStatus, error)
-	// State opens a keyspace in the data store of a name.
-	State func(ctx context.Context, dataStore string, of datastore.Keyspace) (State, error)
+	// State opens what a control plane stores.
+	State func(context.Context, *v1alpha1.ControlPlane) (State, error)
 	// Live is the API server of a cluster, and Connect the one that a kubeconfig names.
 	Live     func(context.Context, *v1alpha1.Cluster) (Server, error)
 	Connect  func(kubeconfig []byte) (Server, error)

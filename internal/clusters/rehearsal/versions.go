@@ -108,7 +108,7 @@ func lacks(cp *v1alpha1.ControlPlane, version string) (waits string, failed bool
 
 // look has a version read and write again all that is stored.
 func (r *reconciler) look(ctx context.Context, cluster *v1alpha1.Cluster, cp *v1alpha1.ControlPlane, version string, first bool) (report, error) {
-	state, err := r.state(ctx, cp)
+	state, err := r.State(ctx, cp)
 	if err != nil {
 		return report{}, err
 	}

@@ -148,8 +148,8 @@ func (p *place) reconciler(inj *operatortest.Injector) reconcile.Reconciler {
 		Plan: func(context.Context, *v1alpha1.Upgrade) (*v1alpha1.UpgradeStatus, error) {
 			return operatortest.ReadValue(inj, "upgrade.DryRun", func() (*v1alpha1.UpgradeStatus, error) { return p.would.DeepCopy(), p.refused })
 		},
-		State: func(_ context.Context, _ string, of datastore.Keyspace) (State, error) {
-			return keyspace{p, inj, of.UID()}, nil
+		State: func(_ context.Context, cp *v1alpha1.ControlPlane) (State, error) {
+			return keyspace{p, inj, string(cp.UID)}, nil
 		},
 		Live: func(context.Context, *v1alpha1.Cluster) (Server, error) { return connect() }, Connect: func([]byte) (Server, error) { return connect() },
 	}, jobs.New(context.Background(), func(string) {}, func(f func()) { f() }, 0)}).operator()

@@ -86,6 +86,8 @@ type Description struct {
 	Own bool
 	// Version is that of the API server, such as v1.36.3.
 	Version string
+	// EmulatedVersion is the older minor that it behaves as, such as v1.35; empty for that of Version.
+	EmulatedVersion string
 	// ManagerVersion is that of controller manager and scheduler, which must not be newer than the API server that they call; empty for
 	// Version.
 	ManagerVersion string
@@ -215,7 +217,7 @@ func (d Description) apiServer() runner.Component {
 			Args: []string{"--handover-folder=" + runner.HandoverRef(PortAPI), "--own-address=" + runner.OwnRef(PortAPI)},
 		},
 	}
-	c.Args = append(c.Args, size.requestLimits()...)
+	c.Args = append(append(c.Args, size.requestLimits()...), d.emulation(d.Version)...)
 	if d.Cluster != "" {
 		c.Args = append(c.Args,
 			"--egress-selector-config-file="+runner.FileRef(fileEgress),
@@ -287,7 +289,7 @@ func (d Description) scheduler() runner.Component {
 // server's: it says 127.0.0.1, and nothing but their probes calls them.
 func (d Description) managerArgs(port, kubeconfig string) []string {
 	conf := runner.FileRef(kubeconfig)
-	return []string{
+	return append([]string{
 		"--kubeconfig=" + conf,
 		"--authentication-kubeconfig=" + conf,
 		"--authorization-kubeconfig=" + conf,
@@ -299,7 +301,7 @@ func (d Description) managerArgs(port, kubeconfig string) []string {
 		// One replica, alone: there is none to elect, and no lease to write every two seconds.
 		"--leader-elect=false",
 		"--profiling=false",
-	}
+	}, d.emulation(cmp.Or(d.ManagerVersion, d.Version))...)
 }
 
 const tlsMinVersion = "--tls-min-version=" + ciphers.MinVersion

@@ -82,6 +82,19 @@ func NewDataStores(c client.Client, secrets client.Reader) *DataStores {
 	return &DataStores{client: c, secrets: secrets, slots: map[types.UID]*slot{}}
 }
 
+// State opens what a control plane stores.
+func (d *DataStores) State(ctx context.Context, cp *v1alpha1.ControlPlane) (datastore.State, error) {
+	keyspace, err := datastore.NewKeyspace(string(cp.UID))
+	if err != nil {
+		return datastore.State{}, err
+	}
+	store, err := d.Open(ctx, cp.Spec.DataStoreName)
+	if err != nil {
+		return datastore.State{}, fmt.Errorf("open data store %s: %w", cp.Spec.DataStoreName, err)
+	}
+	return store.State(keyspace), nil
+}
+
 // Open returns the data store of that name. ErrStoreNotFound, a *CredentialsError and a
 // *datastore.VersionError say that trying again alone does not help.
 func (d *DataStores) Open(ctx context.Context, name string) (*Store, error) {

@@ -87,9 +87,12 @@ func (r *reconciler) refuse(cp *v1alpha1.ControlPlane) *operator.Outcome {
 			return refuse(operator.Stalled(v1alpha1.ReasonVersionRefused, "%s: %v", field, err))
 		}
 		var skew *release.SkewError
-		if err := release.CheckUpgrade(running, version); errors.As(err, &skew) {
+		if err := mayRun(running, version, cp.Status.EmulatedVersion); errors.As(err, &skew) {
 			return refuse(operator.Stalled(v1alpha1.ReasonVersionRefused, "spec.version: %v", skew))
 		}
+	}
+	if err := release.CheckEmulation(version, cp.Spec.EmulatedVersion); err != nil {
+		return refuse(operator.Stalled(v1alpha1.ReasonVersionRefused, "spec.%v", err))
 	}
 	_, ok, err := r.Releases.Lookup(version)
 	if err != nil {
@@ -140,6 +143,7 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 		Size:             cp.Spec.Size,
 		PodSecurity:      cp.Spec.PodSecurity,
 		Version:          cp.Spec.Version,
+		EmulatedVersion:  cp.Spec.Emulates(),
 		ManagerVersion:   managerVersion(cp),
 		ClusterAudit:     cp.Spec.AuditLog,
 	}

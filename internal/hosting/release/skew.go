@@ -43,8 +43,7 @@ var componentSkew = map[string]skew{
 //
 // Source: https://kubernetes.io/releases/version-skew-policy/, "Supported component
 // upgrade order": the API server must "not skip minor versions when upgrading, even in
-// single-instance clusters". Upstream supports no downgrade, not even of a patch: a
-// newer server may have stored what an older one cannot read.
+// single-instance clusters". For the way back see [CheckRollback].
 func CheckUpgrade(from, to Version) error {
 	refuse := func(reason, fix string) error {
 		return &SkewError{Field: "version", From: from, To: to, Reason: reason, Fix: fix}
@@ -55,8 +54,8 @@ func CheckUpgrade(from, to Version) error {
 	case to.IsZero():
 		return refuse("the wanted version is not set", "set it, for example to "+from.String())
 	case to.Compare(from) < 0:
-		return refuse(fmt.Sprintf("%s is older than %s, and Kubernetes cannot be downgraded", to, from),
-			fmt.Sprintf("stay at %s or choose a newer version; to go back, restore a backup made at %s", from, to))
+		return refuse(fmt.Sprintf("%s is older than %s", to, from),
+			fmt.Sprintf("stay at %s or choose a newer version; to go back use: kqueen cluster rollback", from))
 	case to.major != from.major:
 		return refuse(fmt.Sprintf("%s to %s crosses a major version", from, to),
 			fmt.Sprintf("choose a version of %s or v%d.%d", from.MinorString(), from.major, from.minor+1))
@@ -65,6 +64,44 @@ func CheckUpgrade(from, to Version) error {
 			fmt.Sprintf("upgrade to %s first, one after the other", minorsBetween(from, to)))
 	}
 	return nil
+}
+
+// CheckRollback says whether a control plane may go back from one version to an older one: to an earlier patch of its
+// minor, and to the minor before while it emulates that, such as "v1.35". The error is a [*SkewError] whose Field is
+// "version".
+//
+// Source: https://kubernetes.io/docs/concepts/cluster-administration/compatibility-version/: with an emulated version a
+// control plane "emulates the behavior (APIs, features, ...) of an older Kubernetes release", and what it stores is what
+// that release can read.
+func CheckRollback(from, to Version, emulated string) error {
+	refuse := func(reason, fix string) error {
+		return &SkewError{Field: "version", From: from, To: to, Reason: reason, Fix: fix}
+	}
+	switch {
+	case from.IsZero() || to.IsZero() || to.Compare(from) >= 0:
+		return refuse(fmt.Sprintf("%q is not older than %q", to, from), "choose an older version to go back to")
+	case to.major != from.major || to.minor+1 < from.minor:
+		return refuse(fmt.Sprintf("%s to %s goes back by more than one minor version", from, to),
+			fmt.Sprintf("go back to v%d.%d.x first", from.major, from.minor-1))
+	case to.minor != from.minor && emulated != to.MinorString():
+		return refuse(fmt.Sprintf("%s is older than %s, which does not emulate %s", to, from, to.MinorString()),
+			"roll back with: kqueen cluster rollback NAME --to "+to.String())
+	}
+	return nil
+}
+
+// CheckEmulation says whether programs of a version may emulate a minor such as "v1.35": their own, which empty stands
+// for, or the one before. The error is a [*SkewError] whose Field is "emulatedVersion". Upstream allows three minors
+// more; what KQueen goes back to is one.
+func CheckEmulation(v Version, emulated string) error {
+	before := fmt.Sprintf("v%d.%d", v.major, v.minor-min(v.minor, 1))
+	if emulated == "" || emulated == v.MinorString() || emulated == before {
+		return nil
+	}
+	return &SkewError{
+		Field: "emulatedVersion", From: v, To: v, Reason: fmt.Sprintf("%s cannot emulate %q", v, emulated),
+		Fix: fmt.Sprintf("leave it out, or set it to %s", before),
+	}
 }
 
 // minorsBetween names the minors between two versions of one major, leaving out the

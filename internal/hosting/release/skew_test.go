@@ -43,9 +43,9 @@ func TestCheckUpgrade(t *testing.T) {
 		"NextMinorToZero":   {"the patch does not matter across minors", "v1.35.14", "v1.36.0", nil},
 		"FromCandidate":     {"a candidate becomes its release", "v1.36.0-rc.1", "v1.36.0", nil},
 		"ToCandidate":       {"the policy knows minors only", "v1.35.4", "v1.36.0-rc.1", nil},
-		"OlderPatch":        {"upstream supports no downgrade", "v1.36.3", "v1.36.1", []string{"cannot be downgraded", "restore a backup made at v1.36.1"}},
-		"BackToCandidate":   {"a candidate is older than its release", "v1.36.0", "v1.36.0-rc.1", []string{"cannot be downgraded"}},
-		"OlderMinor":        {"upstream supports no downgrade", "v1.36.3", "v1.35.4", []string{"cannot be downgraded"}},
+		"OlderPatch":        {"an upgrade goes forward", "v1.36.3", "v1.36.1", []string{"v1.36.1 is older than v1.36.3", "kqueen cluster rollback"}},
+		"BackToCandidate":   {"a candidate is older than its release", "v1.36.0", "v1.36.0-rc.1", []string{"is older than"}},
+		"OlderMinor":        {"an upgrade goes forward", "v1.36.3", "v1.35.4", []string{"is older than"}},
 		"SkipOne":           {"the way is named", "v1.34.0", "v1.36.3", []string{"skips a minor", "upgrade to v1.35.x first"}},
 		"SkipTwo":           {"the whole way is named", "v1.33.6", "v1.36.3", []string{"v1.34.x, v1.35.x first"}},
 		"SkipMany":          {"a long way is cut in the middle", "v1.3.0", "v1.36.3", []string{"v1.4.x, v1.5.x, …, v1.35.x first"}},
@@ -135,6 +135,38 @@ func TestUpgradableFrom(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, UpgradableFrom(mustVersion(t, in))); diff != "" {
 			t.Errorf("%s: -want, +got:\n%s", in, diff)
+		}
+	}
+}
+
+func TestCheckRollback(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, emulated, want string }{
+		"Patch":            {"v1.36.3", "v1.36.1", "", ""},
+		"Minor":            {"v1.36.3", "v1.35.4", "v1.35", ""},
+		"MinorNotEmulated": {"v1.36.3", "v1.35.4", "", "v1.35.4 is older than v1.36.3, which does not emulate v1.35"},
+		"OtherEmulated":    {"v1.36.3", "v1.35.4", "v1.34", "does not emulate v1.35"},
+		"TwoMinors":        {"v1.36.3", "v1.34.4", "v1.34", "goes back by more than one minor version: go back to v1.35.x first"},
+		"Major":            {"v2.0.1", "v1.36.3", "v1.36", "goes back by more than one"},
+		"Same":             {"v1.36.3", "v1.36.3", "", "is not older"},
+		"Newer":            {"v1.36.3", "v1.36.4", "", "is not older"},
+		"Unset":            {"", "v1.36.4", "", "is not older"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if err := CheckRollback(orZero(t, c.from), orZero(t, c.to), c.emulated); err != nil {
+				got = err.Error()
+			}
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestCheckEmulation(t *testing.T) {
+	for emulated, want := range map[string]bool{"": true, "v1.36": true, "v1.35": true, "v1.34": false, "v1.37": false, "1.35": false, "v2.35": false} {
+		if err := CheckEmulation(orZero(t, "v1.36.3"), emulated); (err == nil) != want {
+			t.Errorf("%q: got %v", emulated, err)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
 		return err
 	}
 	spec := v1alpha1.ControlPlaneSpec{
-		Version: want.Version, DataStoreName: p.DataStoreName, Network: want.Network, Size: p.Size, AuditLog: want.AuditLog,
+		Version: want.Version, EmulatedVersion: want.EmulatedVersion, DataStoreName: p.DataStoreName, Network: want.Network, Size: p.Size, AuditLog: want.AuditLog,
 	}
 	have, err := get(ctx, d.Client, want.Ref)
 	if errors.Is(err, provision.ErrNotFound) {
@@ -88,7 +88,7 @@ func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
 		return fmt.Errorf("control plane %s is being deleted", want.Name)
 	}
 	base := have.DeepCopy()
-	have.Spec.Version, have.Spec.Network = spec.Version, spec.Network
+	have.Spec.Version, have.Spec.EmulatedVersion, have.Spec.Network = spec.Version, spec.EmulatedVersion, spec.Network
 	if spec.Size != "" { // the administrator of the control plane chose otherwise
 		have.Spec.Size = spec.Size
 	}

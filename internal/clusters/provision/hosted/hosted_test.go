@@ -144,7 +144,7 @@ func subject(t *testing.T) provisiontest.Subject {
 			"UnknownVersion": {Change: func(d *provision.Desired) { d.Version = "v1.31.0" }, Field: "spec.version"},
 			"Downgrade": {
 				Have:   func(d *provision.Desired) { d.Version = "v1.36.2" },
-				Change: func(d *provision.Desired) { d.Version = "v1.36.1" }, Field: "spec.version",
+				Change: func(d *provision.Desired) { d.Version = "v1.35.1" }, Field: "spec.version",
 			},
 			"SkippedMinor": {
 				Have:   func(d *provision.Desired) { d.Version = "v1.34.1" },

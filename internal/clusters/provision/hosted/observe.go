@@ -30,7 +30,7 @@ var steps = []struct{ condition, name string }{
 // observe says what a ControlPlane's status means for its cluster.
 func observe(cp *v1alpha1.ControlPlane) provision.Observed {
 	status := cp.Status
-	o := provision.Observed{State: provision.Creating, Version: status.Version, Steps: stepsOf(status.Conditions)}
+	o := provision.Observed{State: provision.Creating, Version: status.Version, EmulatedVersion: status.EmulatedVersion, Steps: stepsOf(status.Conditions)}
 	if status.Endpoint != nil {
 		o.Endpoint = "https://" + status.Endpoint.Gateway // as kubeconfigs have it
 	}

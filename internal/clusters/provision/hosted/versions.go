@@ -21,7 +21,7 @@ import (
 // Check refuses an unknown version, a version whose programs are not there, a step that is not allowed, and for a new
 // cluster ranges of addresses that are others' already.
 func (d *Driver) Check(ctx context.Context, have *provision.Desired, want provision.Desired) error {
-	if have != nil && have.Version == want.Version {
+	if have != nil && have.Version == want.Version && have.EmulatedVersion == want.EmulatedVersion {
 		return nil
 	}
 	if have == nil {
@@ -37,9 +37,12 @@ func (d *Driver) Check(ctx context.Context, have *provision.Desired, want provis
 		return invalid.New("spec.version", "%v", err)
 	}
 	if have != nil {
-		if err := checkStep(have.Version, version); err != nil {
+		if err := checkStep(have.Version, version, have.EmulatedVersion); err != nil {
 			return err
 		}
+	}
+	if err := refusal(release.CheckEmulation(version, want.EmulatedVersion)); err != nil {
+		return err
 	}
 	known := &v1alpha1.Release{}
 	err = d.Client.Get(ctx, client.ObjectKey{Name: want.Version}, known)
@@ -55,18 +58,23 @@ func (d *Driver) Check(ctx context.Context, have *provision.Desired, want provis
 	return nil
 }
 
-func checkStep(from string, to release.Version) error {
+// checkStep says whether a control plane that runs one version, and emulates a minor or none, may go to another.
+func checkStep(from string, to release.Version, emulated string) error {
 	version, err := release.ParseVersion(from)
 	if err != nil {
 		return fmt.Errorf("read the version that runs: %w", err)
 	}
-	var skew *release.SkewError
-	if err := release.CheckUpgrade(version, to); errors.As(err, &skew) {
-		return &invalid.Error{Field: "spec.version", Problem: skew.Reason + ": " + skew.Fix}
-	} else if err != nil {
-		return err
+	if to.Compare(version) < 0 {
+		return refusal(release.CheckRollback(version, to, emulated))
 	}
-	return nil
+	return refusal(release.CheckUpgrade(version, to))
+}
+
+func refusal(err error) error {
+	if skew, ok := errors.AsType[*release.SkewError](err); ok {
+		return &invalid.Error{Field: "spec." + skew.Field, Problem: skew.Reason + ": " + skew.Fix}
+	}
+	return err
 }
 
 // Versions are the releases whose programs are there and to which a cluster that runs from may go.
@@ -75,6 +83,13 @@ func (d *Driver) Versions(ctx context.Context, _ provision.Target, from string) 
 	if err := d.Client.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("list releases: %w", err)
 	}
+	var before release.Version
+	if from != "" {
+		var err error
+		if before, err = release.ParseVersion(from); err != nil {
+			return nil, fmt.Errorf("read the version that runs: %w", err)
+		}
+	}
 	var all []release.Version
 	for i := range list.Items {
 		r := &list.Items[i]
@@ -82,7 +97,7 @@ func (d *Driver) Versions(ctx context.Context, _ provision.Target, from string) 
 		if err != nil || r.Name == from || apimeta.IsStatusConditionFalse(r.Status.Conditions, v1alpha1.ConditionReady) {
 			continue
 		}
-		if from != "" && checkStep(from, version) != nil {
+		if from != "" && release.CheckUpgrade(before, version) != nil {
 			continue
 		}
 		all = append(all, version)
