@@ -107,7 +107,7 @@ const importTable = `
 	MECHANISMS < clusters/backupschedule;
 	API, platform/cron < clusters/maintenance;
 	# An upgrade looks into its cluster before it changes it, as others do that look into clusters.
-	MECHANISMS, clusters/listing, clusters/maintenance < clusters/upgrade;
+	MECHANISMS, clusters/listing, clusters/maintenance, clusters/stored < clusters/upgrade;
 	# A rehearsal is of an upgrade: it asks what that would be.
 	platform/jobs, clusters/stored, clusters/upgrade < clusters/rehearsal;
 	MECHANISMS, clusters/provision, clusters/maintenance < clusters/cluster;

@@ -111,9 +111,13 @@ func (c *Client) GetClusterTopology(ctx context.Context, organization, cluster s
 }
 
 // GetClusterUpgradePlan returns what an upgrade of a cluster to a version would be, and what stands against it (operation
-// getClusterUpgradePlan). The cluster is asked for it: an answer takes up to half a minute. Nothing is changed.
-func (c *Client) GetClusterUpgradePlan(ctx context.Context, organization, cluster, version string, backup bool) (*rest.UpgradePlan, error) {
+// getClusterUpgradePlan), or with rollback one that goes back. The cluster is asked for it: an answer takes up to half a minute. Nothing is
+// changed.
+func (c *Client) GetClusterUpgradePlan(ctx context.Context, organization, cluster, version string, rollback, backup bool) (*rest.UpgradePlan, error) {
 	query := url.Values{"version": {version}, "backup": {strconv.FormatBool(backup)}}
+	if rollback {
+		query.Set("rollback", "true")
+	}
 	return called[rest.UpgradePlan](ctx, c, "getClusterUpgradePlan", query, nil, organization, cluster)
 }
 

@@ -67,6 +67,8 @@ type apiServer struct {
 	existed bool
 	// closed says why nothing is answered that needs the database; nil when it is there.
 	closed atomic.Pointer[error]
+	// stores are the data stores of control planes.
+	stores *controlplane.DataStores
 	// ended are the ids of what credentials for a cluster were got with that has ended since, by audience.
 	ended    func(audience string) []string
 	server   *server.Server
@@ -167,7 +169,7 @@ func (a *App) assemble(
 			return a.supervisor.Folder(string(plane), controlplane.AuditDir)
 		},
 		Key: cursors, Version: a.Version, Log: d.log, Now: time.Now, Ready: readiness(&a.serving), Metrics: measures,
-		Inventory: d.asked(), Reach: reach(a.connections.Load()), DryRun: dryRun(mgr, upgrades(a.connections.Load(), d.inventory)),
+		Inventory: d.asked(), Reach: reach(a.connections.Load()), DryRun: dryRun(mgr, upgrades(a.connections.Load(), d.stores, d.inventory)),
 	})
 	return err
 }

@@ -293,6 +293,7 @@ func (a *App) addReconcilers(
 	}
 	d.ended = endings.Of
 	stores := controlplane.NewDataStores(mgr.GetClient(), mgr.GetAPIReader())
+	d.stores = stores
 	planes, err := controlplane.Setup(ctx, mgr, controlplane.Config{
 		Gates: gates, Releases: release.NewStore(a.Releases), Runner: a.planes(), Ask: kube.Ask,
 		Domain: a.Domain, GatewayAddress: a.gatewayAddress(), AdvertiseAddress: advertiseAddress(a.Listen),
@@ -308,7 +309,7 @@ func (a *App) addReconcilers(
 	if err := backupschedule.Setup(mgr); err != nil {
 		return nil, err
 	}
-	led := upgrades(a.connections.Load(), d.inventory)
+	led := upgrades(a.connections.Load(), stores, d.inventory)
 	if err := upgrade.Setup(mgr, led); err != nil {
 		return nil, err
 	}

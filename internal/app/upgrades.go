@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"iter"
 	"strings"
 	"time"
 
@@ -13,15 +14,20 @@ import (
 	"kqueen.io/kqueen/internal/clusters/connection"
 	"kqueen.io/kqueen/internal/clusters/inventory"
 	"kqueen.io/kqueen/internal/clusters/upgrade"
+	"kqueen.io/kqueen/internal/hosting/controlplane"
+	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
 // maxCalledAPIs is how many deprecated APIs of a cluster are looked at.
 const maxCalledAPIs = 256
 
 // upgrades is what upgrades look at clusters with.
-func upgrades(by *connection.Connections, store *inventory.Store) upgrade.Config {
+func upgrades(by *connection.Connections, stores *controlplane.DataStores, store *inventory.Store) upgrade.Config {
 	open := reach(by)
-	c := upgrade.Config{Read: func(ctx context.Context, c *v1alpha1.Cluster) (upgrade.Seen, error) {
+	c := upgrade.Config{Stored: func(ctx context.Context, cp *v1alpha1.ControlPlane) (iter.Seq2[datastore.Entry, error], error) {
+		state, err := stores.State(ctx, cp)
+		return state.Entries(ctx, nil), err
+	}, Read: func(ctx context.Context, c *v1alpha1.Cluster) (upgrade.Seen, error) {
 		reader, err := open(ctx, c, upgrade.Bounds())
 		if err != nil {
 			return upgrade.Seen{}, err

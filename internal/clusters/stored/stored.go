@@ -2,7 +2,7 @@
 // each value, and by its key.
 //
 // It hides how API servers name keys and wrap values. What is stored is not trusted: what it says of itself is in one line and cut. Restores
-// that bring back some objects import it, and rehearsals.
+// that bring back some objects import it, rehearsals, and rollbacks.
 package stored
 
 import (

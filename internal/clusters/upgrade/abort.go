@@ -46,8 +46,11 @@ func (r *reconciler) abort(ctx context.Context, u *v1alpha1.Upgrade) operator.Ou
 }
 
 // goBack has the cluster want the version that its control plane has, when the upgrade wanted another one. Until the control plane has seen
-// that, it may still reach the newer one: then the cluster wants that again, because no version is ever lowered. It says what it waits for.
+// that, it may still reach the newer one: then the cluster wants that again, because no version is lowered but by a rollback. It says what it waits for.
 func (r *reconciler) goBack(ctx context.Context, u *v1alpha1.Upgrade, s subject) (string, error) {
+	if u.Spec.Rollback {
+		return stay(ctx, r.Client, u, s)
+	}
 	i := slices.IndexFunc(u.Status.Steps, func(s v1alpha1.UpgradeStep) bool {
 		return s.Kind == v1alpha1.StepControlPlane && !s.Ended() && s.State != v1alpha1.StepPending
 	})
@@ -57,7 +60,7 @@ func (r *reconciler) goBack(ctx context.Context, u *v1alpha1.Upgrade, s subject)
 	begun, runs := u.Status.Steps[i].Version, s.plane.Status.Version
 	ours := s.cluster.Spec.Version == begun && older(runs, begun)
 	if ours || older(s.cluster.Spec.Version, runs) {
-		if err := setVersion(ctx, r.Client, s.cluster, runs); err != nil {
+		if err := setVersion(ctx, r.Client, s.cluster, runs, ""); err != nil {
 			return "", err
 		}
 		r.tell(u, corev1.EventTypeNormal, "WentBack", fmt.Sprintf("cluster %s stays at %s, because the upgrade is deleted", s.cluster.Name, runs))

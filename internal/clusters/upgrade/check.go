@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ type Facts struct {
 	// Called are the deprecated APIs that clients call; Uncalled says why it is not known.
 	Called   []API
 	Uncalled string
+	// Newer is what is stored that the older version of a rollback may not be able to read.
+	Newer []Newer
 	// NoStore says why the cluster cannot be backed up; empty when it can.
 	NoStore string
 	// Window says when steps may begin that change the cluster; empty for now.
@@ -41,11 +44,16 @@ const maxFindings = 100
 
 // Check says what stands against an upgrade, and what is to be known: what blocks first, by check and object. It is pure.
 func Check(f Facts) []v1alpha1.UpgradeFinding {
+	checks := []func(Facts) []v1alpha1.UpgradeFinding{
+		clusterReady, clusterReadable, nodesReady, storedVersions, disruptionBudgets, admissionWebhooks, conversionWebhooks, backupStore, manualMachines, outsideWindow,
+	}
+	if f.Rollback {
+		checks = append(checks, tooNew, newerObjects)
+	} else {
+		checks = append(checks, versionSkew, deprecatedAPIs, ownVersions)
+	}
 	var all []v1alpha1.UpgradeFinding
-	for _, check := range []func(Facts) []v1alpha1.UpgradeFinding{
-		clusterReady, clusterReadable, versionSkew, nodesReady, deprecatedAPIs, storedVersions, disruptionBudgets, admissionWebhooks, conversionWebhooks,
-		backupStore, ownVersions, manualMachines, outsideWindow,
-	} {
+	for _, check := range checks {
 		all = append(all, check(f)...)
 	}
 	slices.SortStableFunc(all, func(a, b v1alpha1.UpgradeFinding) int {
@@ -115,6 +123,30 @@ func versionSkew(f Facts) []v1alpha1.UpgradeFinding {
 		}
 	}
 	return out
+}
+
+// tooNew finds nodes that stay newer than the API server of a rollback: those of no pool that goes back with it.
+func tooNew(f Facts) []v1alpha1.UpgradeFinding {
+	var out []v1alpha1.UpgradeFinding
+	for _, n := range f.Seen.Nodes {
+		kubelet, err := release.ParseVersion(kubeletVersion(n.Kubelet))
+		replaced := slices.ContainsFunc(f.Steps, func(s v1alpha1.UpgradeStep) bool { return s.Kind == v1alpha1.StepNodePool && s.Object == n.Pool })
+		if replaced && err == nil {
+			continue
+		}
+		skew, ok := errors.AsType[*release.SkewError](release.CheckComponent(f.To, "kubelet", kubelet))
+		switch {
+		case err != nil:
+			out = append(out, warns(v1alpha1.CheckVersionSkew, "Node "+n.Name, fmt.Sprintf("the version %q of its kubelet cannot be read", n.Kubelet), "see that it fits the API server yourself"))
+		case ok:
+			out = append(out, blocks(v1alpha1.CheckVersionSkew, "Node "+n.Name, "kubelet "+skew.Reason, "replace it by an older one first"))
+		}
+	}
+	return out
+}
+
+func newerObjects(f Facts) []v1alpha1.UpgradeFinding {
+	return newerFindings(f.Newer, f.To.MinorString())
 }
 
 // kubeletVersion is a version as releases have it: distributions add what they are after a plus or a hyphen.

@@ -32,28 +32,28 @@ func (r *reconciler) controlPlane(ctx context.Context, u *v1alpha1.Upgrade, at i
 	if refused != nil {
 		return *refused
 	}
-	if older(subject.cluster.Spec.Version, s.Version) {
+	if short(u, subject.cluster.Spec.Version, s.Version) {
 		// The pools first: from the moment on in which the cluster has the version, they would all follow at once.
 		if err := r.holdPools(ctx, u, at); err != nil {
 			return operator.Retry(v1alpha1.ReasonUpgradeFailed, err)
 		}
-		if err := setVersion(ctx, r.Client, subject.cluster, s.Version); err != nil {
+		if err := setVersion(ctx, r.Client, subject.cluster, s.Version, ""); err != nil {
 			return operator.Retry(v1alpha1.ReasonUpgradeFailed, err)
 		}
 	}
-	waits, stuck := lacks(subject, s.Version)
+	waits, stuck := lacks(u, subject, s.Version)
 	if waits == "" {
 		r.finish(u, s, v1alpha1.StepDone, "")
 		return operator.Wait(v1alpha1.ReasonUpgradingControlPlane, "the control plane runs "+s.Version, atOnce)
 	}
 	r.hold(u, s, waits, stuck)
-	return operator.Wait(v1alpha1.ReasonUpgradingControlPlane, "the control plane is being upgraded to "+s.Version+": "+waits, stepCheck)
+	return operator.Wait(v1alpha1.ReasonUpgradingControlPlane, "the control plane goes to "+s.Version+": "+waits, stepCheck)
 }
 
-// setVersion has the cluster want a version.
-func setVersion(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, version string) error {
+// setVersion has the cluster want a version, and emulate an older minor or, where it is empty, none.
+func setVersion(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster, version, emulated string) error {
 	base := cluster.DeepCopy()
-	cluster.Spec.Version = version
+	cluster.Spec.Version, cluster.Spec.EmulatedVersion = version, emulated
 	// The lock refuses it when the cluster has changed meanwhile.
 	if err := c.Patch(ctx, cluster, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("set spec.version of cluster %s to %s: %w", cluster.Name, version, err)
@@ -62,7 +62,7 @@ func setVersion(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster,
 }
 
 // lacks says what a cluster lacks until it runs a version and is ready, and whether only a user can mend that. It is pure.
-func lacks(s subject, version string) (waits string, stuck bool) {
+func lacks(u *v1alpha1.Upgrade, s subject, version string) (waits string, stuck bool) {
 	for _, part := range []struct {
 		name, version        string
 		observed, generation int64
@@ -77,7 +77,7 @@ func lacks(s subject, version string) (waits string, stuck bool) {
 			return part.name + " has not looked at it yet", false
 		case ready.Status != metav1.ConditionTrue:
 			return cmp.Or(ready.Message, part.name+" is not ready"), apimeta.IsStatusConditionTrue(part.conditions, v1alpha1.ConditionStalled)
-		case older(part.version, version):
+		case short(u, part.version, version):
 			return fmt.Sprintf("%s still runs %s", part.name, part.version), false
 		}
 	}

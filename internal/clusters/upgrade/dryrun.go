@@ -31,7 +31,7 @@ func DryRun(ctx context.Context, c Config, u *v1alpha1.Upgrade) (*v1alpha1.Upgra
 	if status.Steps, err = r.steps(ctx, u, wanted); err != nil || len(status.Steps) == 0 {
 		return status, err
 	}
-	facts, err := r.facts(ctx, s.cluster, wanted, status.Steps)
+	facts, err := r.facts(ctx, s, wanted, status.Steps)
 	if err != nil {
 		return nil, fmt.Errorf("look at cluster %s: %w", u.Spec.ClusterName, err)
 	}

@@ -3,15 +3,21 @@ package upgrade
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
 )
 
-// TestUpgradeUnderFaults: whatever call fails and wherever KQueen dies, the cluster gets to the version, its pool follows, and nothing is
-// left behind. Several hops and pools are in TestUpgrade.
+// TestUpgradeUnderFaults: whatever call fails and wherever KQueen dies, the cluster gets to the version, its pool goes with it, and nothing is
+// left behind. Several hops and pools are in TestUpgrade. A run tries one way alone, unless KQUEEN_FAULTS is all, and takes the other one back.
 func TestUpgradeUnderFaults(t *testing.T) {
+	ways := [][]string{{"Create", "DeleteRollback"}, {"Rollback", "DeleteHalfDone"}}
+	chosen := ways[rand.IntN(len(ways))]
 	for name, world := range map[string]func(t *testing.T) operatortest.World{
 		"Create": func(t *testing.T) operatortest.World {
 			p := newPlace(t, "a")
@@ -27,8 +33,25 @@ func TestUpgradeUnderFaults(t *testing.T) {
 			w.Snapshot = func(ctx context.Context) (any, error) { return p.rest(ctx) }
 			return w
 		},
+		"Rollback": func(t *testing.T) operatortest.World {
+			p := newPlaceAt(t, "v1.36.3", "a")
+			return p.world(p.upgrade(t, "back", "v1.35.4", func(s *v1alpha1.UpgradeSpec) { s.Rollback = true }))
+		},
+		"DeleteRollback": func(t *testing.T) operatortest.World {
+			p := newPlaceAt(t, "v1.36.3", "a")
+			p.slow = 1
+			u := p.upgrade(t, "back", "v1.35.4", func(s *v1alpha1.UpgradeSpec) { s.Rollback = true })
+			w := p.world(u)
+			w.Then = p.deletion(u)
+			w.Snapshot = func(ctx context.Context) (any, error) { return p.rest(ctx) }
+			return w
+		},
 	} {
-		t.Run(name, func(t *testing.T) { operatortest.RunParallel(t, world) })
+		t.Run(name, func(t *testing.T) {
+			if os.Getenv("KQUEEN_FAULTS") == "all" || slices.Contains(chosen, name) {
+				operatortest.RunParallel(t, world)
+			}
+		})
 	}
 }
 
@@ -54,6 +77,9 @@ func (p *place) rest(ctx context.Context) (any, error) {
 	wrong := p.wrong
 	if cluster.Spec.Version != plane.Status.Version || plane.Spec.Version != plane.Status.Version {
 		wrong = append(wrong, fmt.Sprintf("the cluster wants %s and its control plane %s, which runs %s", cluster.Spec.Version, plane.Spec.Version, plane.Status.Version))
+	}
+	if emulates := cluster.Spec.EmulatedVersion + plane.Status.EmulatedVersion; emulates != "" {
+		wrong = append(wrong, "the cluster emulates "+emulates)
 	}
 	// A pool whose turn it was goes on; one is not the other's business.
 	changed := 0

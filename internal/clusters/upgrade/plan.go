@@ -21,13 +21,15 @@ type Pool struct {
 	Own bool
 	// Manual says that its machines are joined by their user.
 	Manual bool
-	// Oldest is the oldest version of its machines, or that which they will have.
-	Oldest release.Version
+	// Oldest and Newest are those of the versions of its machines, and of the one that they will have.
+	Oldest, Newest release.Version
 }
 
 // Wanted is what an upgrade is planned from.
 type Wanted struct {
 	From, To release.Version
+	// Rollback says that To is older.
+	Rollback bool
 	// Backup says whether the cluster is backed up first.
 	Backup   bool
 	Releases []Release
@@ -36,14 +38,17 @@ type Wanted struct {
 
 // Plan returns the steps of an upgrade, none of them begun; none when there is nothing to do. The nodes are replaced once, at the end,
 // unless they would be too old for a version on the way: then they are upgraded as far as the control plane is. A pool with a version of
-// its own keeps it while that fits. The error is an [invalid.Error]. It is pure.
+// its own keeps it while that fits. A rollback goes the other way: see [planRollback]. The error is an [invalid.Error]. It is pure.
 func Plan(w Wanted) ([]v1alpha1.UpgradeStep, error) {
+	if len(w.Pools) > mostPools {
+		return nil, invalid.New("spec.clusterName", "the cluster has %d node pools; an upgrade is for at most %d", len(w.Pools), mostPools)
+	}
+	if w.Rollback {
+		return planRollback(w)
+	}
 	path, err := Path(w.From, w.To, w.Releases)
 	if err != nil || len(path) == 0 {
 		return nil, err
-	}
-	if len(w.Pools) > mostPools {
-		return nil, invalid.New("spec.clusterName", "the cluster has %d node pools; an upgrade is for at most %d", len(w.Pools), mostPools)
 	}
 	pools := slices.SortedFunc(slices.Values(w.Pools), func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
 	steps := []v1alpha1.UpgradeStep{
@@ -74,7 +79,7 @@ func pending(kind, name, version, why string) v1alpha1.UpgradeStep {
 }
 
 func backupStep(wanted bool) v1alpha1.UpgradeStep {
-	s := pending(v1alpha1.StepBackup, "Backup", "", "a control plane cannot go back to an older version; a backup can be restored")
+	s := pending(v1alpha1.StepBackup, "Backup", "", "what goes wrong with what is stored can be undone by no other means")
 	if !wanted {
 		s.State, s.Message = v1alpha1.StepSkipped, "spec.backup is false"
 	}

@@ -56,7 +56,7 @@ func TestPath(t *testing.T) {
 		"OnlyUnready":  {"A release that is not usable says why.", "v1.35.1", "v1.37.2", "v1.36.4=torn v1.37.2", "", "release v1.36.4 cannot be used: torn"},
 		"NoTarget":     {"The target first.", "v1.35.1", "v1.37.2", "v1.36.4", "", "release v1.37.2 is not on this machine; build it with: kqueen release build v1.37.2"},
 		"BadTarget":    {"And why it cannot be used.", "v1.36.4", "v1.37.2", "v1.37.2=torn", "", "release v1.37.2 cannot be used: torn"},
-		"Downgrade":    {"With the reason of the rule.", "v1.36.3", "v1.36.1", "v1.36.1", "", "cannot be downgraded: stay at v1.36.3 or choose a newer version"},
+		"Downgrade":    {"With the reason of the rule.", "v1.36.3", "v1.36.1", "v1.36.1", "", "v1.36.1 is older than v1.36.3: stay at v1.36.3 or choose a newer version; to go back use: kqueen cluster rollback"},
 		"Major":        {"No rule is known.", "v1.36.3", "v2.0.0", "v2.0.0", "", "crosses a major version"},
 		"FarAway":      {"A version that is not there costs nothing.", "v1.36.3", "v1.99999.0", "", "", "release v1.99999.0 is not on this machine"},
 		"NotKnown":     {"A caller forgot.", "", "v1.36.3", "v1.36.3", "", "present version is not known"},

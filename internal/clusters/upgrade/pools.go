@@ -92,7 +92,7 @@ func (r *reconciler) nodePool(ctx context.Context, u *v1alpha1.Upgrade, at int) 
 	case err != nil || p.Spec.ClusterName != u.Spec.ClusterName || !p.DeletionTimestamp.IsZero():
 		return r.skip(u, s, "the pool is gone")
 	}
-	if p.Spec.Version != "" && keepsOwn(u.Status.Steps, at, p.Spec.Version) {
+	if p.Spec.Version != "" && !u.Spec.Rollback && keepsOwn(u.Status.Steps, at, p.Spec.Version) {
 		return r.skip(u, s, "the pool has a version of its own: "+p.Spec.Version)
 	}
 	if err := r.lead(ctx, u, p, at); err != nil {
@@ -102,13 +102,13 @@ func (r *reconciler) nodePool(ctx context.Context, u *v1alpha1.Upgrade, at int) 
 	if err := r.Reader.List(ctx, machines, client.InNamespace(u.Namespace)); err != nil {
 		return operator.Retry(v1alpha1.ReasonUpgradeFailed, fmt.Errorf("list machines: %w", err))
 	}
-	waits, stuck := behind(p, machines.Items, s.Version)
+	waits, stuck := behind(u, p, machines.Items, s.Version)
 	if waits == "" {
 		r.finish(u, s, v1alpha1.StepDone, "")
 		return operator.Wait(v1alpha1.ReasonUpgradingNodePool, "the nodes of pool "+p.Name+" run "+s.Version, atOnce)
 	}
 	r.hold(u, s, waits, stuck)
-	return operator.Wait(v1alpha1.ReasonUpgradingNodePool, fmt.Sprintf("the nodes of pool %s are being upgraded to %s: %s", p.Name, s.Version, waits), stepCheck)
+	return operator.Wait(v1alpha1.ReasonUpgradingNodePool, fmt.Sprintf("the nodes of pool %s are being replaced by ones of %s: %s", p.Name, s.Version, waits), stepCheck)
 }
 
 func (r *reconciler) skip(u *v1alpha1.Upgrade, s *v1alpha1.UpgradeStep, why string) operator.Outcome {
@@ -128,13 +128,13 @@ func keepsOwn(steps []v1alpha1.UpgradeStep, at int, own string) bool {
 	return errServer == nil && errOwn == nil && tooOld(server, kubelet) == ""
 }
 
-// lead has a pool want the version of a step: one of its own is raised, and one that follows the cluster is let go of, or, where the control
+// lead has a pool want the version of a step: one of its own is changed, and one that follows the cluster is let go of, or, where the control
 // plane goes on after it, held at that version.
 func (r *reconciler) lead(ctx context.Context, u *v1alpha1.Upgrade, p *v1alpha1.NodePool, at int) error {
 	s := u.Status.Steps[at]
 	if p.Spec.Version == "" {
 		holds := ""
-		if turn(u.Status.Steps, at, p.Name) >= 0 {
+		if u.Spec.Rollback || turn(u.Status.Steps, at, p.Name) >= 0 {
 			holds = s.Version
 		}
 		if err := annotate(ctx, r.Client, p, v1alpha1.AnnotationUpgradeHolds, holds); err != nil {
@@ -142,7 +142,7 @@ func (r *reconciler) lead(ctx context.Context, u *v1alpha1.Upgrade, p *v1alpha1.
 		}
 		return nil
 	}
-	if !older(p.Spec.Version, s.Version) {
+	if !short(u, p.Spec.Version, s.Version) {
 		return nil
 	}
 	base := p.DeepCopy()
@@ -155,7 +155,7 @@ func (r *reconciler) lead(ctx context.Context, u *v1alpha1.Upgrade, p *v1alpha1.
 
 // behind says what a pool lacks until all of its nodes have a version, and whether only a user can mend that. The machines count and not
 // only what the pool says: it may not have looked yet. It is pure.
-func behind(p *v1alpha1.NodePool, machines []v1alpha1.Machine, version string) (waits string, stuck bool) {
+func behind(u *v1alpha1.Upgrade, p *v1alpha1.NodePool, machines []v1alpha1.Machine, version string) (waits string, stuck bool) {
 	current, old := int32(0), 0
 	for i := range machines {
 		m := &machines[i]
@@ -163,7 +163,7 @@ func behind(p *v1alpha1.NodePool, machines []v1alpha1.Machine, version string) (
 			continue
 		}
 		live := m.DeletionTimestamp.IsZero()
-		if !live || older(m.Spec.Version, version) {
+		if !live || short(u, m.Spec.Version, version) {
 			old++
 			continue
 		}

@@ -91,7 +91,7 @@ func (r *reconciler) look(ctx context.Context, u *v1alpha1.Upgrade) *operator.Ou
 	if err != nil {
 		return wait(operator.Retry(v1alpha1.ReasonUpgradeFailed, err))
 	}
-	facts, err := r.facts(ctx, s.cluster, wanted, u.Status.Steps)
+	facts, err := r.facts(ctx, s, wanted, u.Status.Steps)
 	if err != nil {
 		return wait(operator.Retry(v1alpha1.ReasonUpgradeFailed, err))
 	}
@@ -101,7 +101,8 @@ func (r *reconciler) look(ctx context.Context, u *v1alpha1.Upgrade) *operator.Ou
 }
 
 // facts gathers what an upgrade is judged by. That the cluster does not answer is a fact, too.
-func (r *reconciler) facts(ctx context.Context, cluster *v1alpha1.Cluster, w Wanted, steps []v1alpha1.UpgradeStep) (Facts, error) {
+func (r *reconciler) facts(ctx context.Context, s subject, w Wanted, steps []v1alpha1.UpgradeStep) (Facts, error) {
+	cluster := s.cluster
 	f := Facts{Wanted: w, Steps: steps, Window: windowOf(cluster, r.Now())}
 	if ready := apimeta.FindStatusCondition(cluster.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Status != metav1.ConditionTrue {
 		f.Unready = "it was not looked at yet"
@@ -121,6 +122,10 @@ func (r *reconciler) facts(ctx context.Context, cluster *v1alpha1.Cluster, w Wan
 			return f, ctx.Err()
 		}
 		f.Seen, f.Unseen = Seen{}, listing.Reason(err)
+	}
+	if w.Rollback {
+		f.Newer, err = r.newerObjects(ctx, s.plane, w.To.String())
+		return f, err
 	}
 	f.Uncalled = "the inventory is not kept here"
 	if r.Called != nil {

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/share"
 )
@@ -23,6 +25,8 @@ type Config struct {
 	Reader client.Reader
 	// Read looks at a cluster, within bounds of time and bytes.
 	Read func(context.Context, *v1alpha1.Cluster) (Seen, error)
+	// Stored reads all that a control plane stores, of one revision.
+	Stored func(context.Context, *v1alpha1.ControlPlane) (iter.Seq2[datastore.Entry, error], error)
 	// Called says which deprecated APIs clients of a cluster call; nil where that is not observed.
 	Called   func(context.Context, *v1alpha1.Cluster) ([]API, error)
 	Recorder events.EventRecorder

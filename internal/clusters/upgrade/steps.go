@@ -70,8 +70,11 @@ func (r *reconciler) advance(ctx context.Context, u *v1alpha1.Upgrade) operator.
 	}
 	s := &u.Status.Steps[i]
 	reason, act := v1alpha1.ReasonUpgradingControlPlane, r.controlPlane
-	if s.Kind == v1alpha1.StepNodePool {
+	switch s.Kind {
+	case v1alpha1.StepNodePool:
 		reason, act = v1alpha1.ReasonUpgradingNodePool, r.nodePool
+	case v1alpha1.StepEmulation:
+		act = r.emulate
 	}
 	if o := r.awaitWindow(ctx, u, s); o != nil {
 		return *o

@@ -97,7 +97,7 @@ func (r *reconciler) subject(ctx context.Context, u *v1alpha1.Upgrade) (subject,
 // changes says whether the upgrade has begun to change the cluster: from then on its plan stays. It is pure.
 func changes(steps []v1alpha1.UpgradeStep) bool {
 	return slices.ContainsFunc(steps, func(s v1alpha1.UpgradeStep) bool {
-		return (s.Kind == v1alpha1.StepControlPlane || s.Kind == v1alpha1.StepNodePool) && s.State != v1alpha1.StepPending
+		return s.Kind != v1alpha1.StepPreflight && s.Kind != v1alpha1.StepBackup && s.State != v1alpha1.StepPending
 	})
 }
 

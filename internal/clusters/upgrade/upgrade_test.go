@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 		want   string
 	}{
 		"NoCluster": {func(s *v1alpha1.UpgradeSpec) { s.ClusterName = "other" }, "spec.clusterName: there is no cluster other"},
-		"Downgrade": {func(s *v1alpha1.UpgradeSpec) { s.Version = "v1.35.1" }, "spec.version: v1.35.1 is older than v1.35.4, and Kubernetes cannot be downgraded"},
+		"Downgrade": {func(s *v1alpha1.UpgradeSpec) { s.Version = "v1.35.1" }, "spec.version: v1.35.1 is older than v1.35.4: stay at v1.35.4 or choose a newer version; to go back use: kqueen cluster rollback"},
 		"NoRelease": {func(s *v1alpha1.UpgradeSpec) { s.Version = "v1.37.9" }, "build it with: kqueen release build v1.37.9"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestAbort(t *testing.T) {
 		p.slow = 1000
 		u := p.upgrade(t, "up", "v1.36.3", nil)
 		p.settle(t, u)
-		if got := says(u); !strings.Contains(got, "the control plane is being upgraded to v1.36.3: the API server starts") {
+		if got := says(u); !strings.Contains(got, "the control plane goes to v1.36.3: the API server starts") {
 			t.Error(got)
 		}
 		if err := p.client.Delete(t.Context(), u); err != nil {

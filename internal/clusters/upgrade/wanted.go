@@ -18,7 +18,7 @@ import (
 
 // wantedOf reads what an upgrade is planned from.
 func wantedOf(ctx context.Context, from client.Reader, u *v1alpha1.Upgrade, s subject) (Wanted, error) {
-	w := Wanted{Backup: u.Spec.Backup == nil || *u.Spec.Backup}
+	w := Wanted{Rollback: u.Spec.Rollback, Backup: u.Spec.Backup == nil || *u.Spec.Backup}
 	var err error
 	if w.From, err = release.ParseVersion(s.cluster.Status.Version); err != nil {
 		return w, fmt.Errorf("read the version that the cluster runs: %w", err)
@@ -28,7 +28,10 @@ func wantedOf(ctx context.Context, from client.Reader, u *v1alpha1.Upgrade, s su
 	}
 	// The cluster may be on its way to a newer one already.
 	if asked, err := release.ParseVersion(s.cluster.Spec.Version); err == nil && w.To.Compare(asked) < 0 {
-		return w, refusal(release.CheckUpgrade(asked, w.To))
+		if !w.Rollback {
+			return w, refusal(release.CheckUpgrade(asked, w.To))
+		}
+		w.From = asked
 	}
 	if w.Releases, err = releases(ctx, from, u.Namespace); err != nil {
 		return w, err
@@ -127,15 +130,21 @@ func nodePools(ctx context.Context, from client.Reader, u *v1alpha1.Upgrade) ([]
 
 // poolOf is what a plan knows of a pool in a cluster of a version. It is pure.
 func poolOf(p *v1alpha1.NodePool, machines []v1alpha1.Machine, at release.Version) Pool {
-	out := Pool{Name: p.Name, Own: p.Spec.Version != "", Manual: p.Spec.Template.Provider == v1alpha1.ProviderManual, Oldest: at}
+	out := Pool{Name: p.Name, Own: p.Spec.Version != "", Manual: p.Spec.Template.Provider == v1alpha1.ProviderManual, Oldest: at, Newest: at}
 	if v, err := release.ParseVersion(p.Spec.Version); err == nil {
-		out.Oldest = v
+		out.Oldest, out.Newest = v, v
 	}
 	for i := range machines {
 		m := &machines[i]
 		v, err := release.ParseVersion(m.Spec.Version)
-		if err == nil && metav1.IsControlledBy(m, p) && v.Compare(out.Oldest) < 0 {
+		if err != nil || !metav1.IsControlledBy(m, p) {
+			continue
+		}
+		if v.Compare(out.Oldest) < 0 {
 			out.Oldest = v
+		}
+		if v.Compare(out.Newest) > 0 {
+			out.Newest = v
 		}
 	}
 	return out

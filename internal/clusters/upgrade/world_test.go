@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -19,28 +21,37 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
 )
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Run(m)) }
 
-// place is a namespace with a cluster of v1.35.4 that has the node pools a and b, and what the other reconcilers do there.
+// place is a namespace with a cluster that has node pools, and what the other reconcilers do there.
 type place struct {
 	client    client.WithWatch
 	namespace string
+	from      string            // the version of the cluster in the beginning
+	stored    map[string]string // by key
 	seen      Seen
 	unseen    error
 	now       time.Time
 	// slow is how many steps the control plane takes to come up with a version.
 	slow, waited int
 	wrong        []string
+	begun        bool // the pools have their first nodes
 }
 
 func newPlace(t *testing.T, pools ...string) *place {
 	t.Helper()
+	return newPlaceAt(t, "v1.35.4", pools...)
+}
+
+func newPlaceAt(t *testing.T, from string, pools ...string) *place {
+	t.Helper()
 	c := controlplanetest.Client(t)
-	p := &place{client: c, namespace: controlplanetest.Namespace(t, c), now: time.Now().Truncate(time.Second)}
+	p := &place{client: c, namespace: controlplanetest.Namespace(t, c), from: from, now: time.Now().Truncate(time.Second)}
 	for _, v := range []string{"v1.35.4", "v1.36.3", "v1.37.2"} {
 		r := &v1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Name: v}, Spec: v1alpha1.ReleaseSpec{Source: v1alpha1.ReleaseSource{Build: &v1alpha1.ReleaseBuild{}}}}
 		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), r)); err != nil {
@@ -58,14 +69,14 @@ func newPlace(t *testing.T, pools ...string) *place {
 	if err := c.Status().Update(t.Context(), store); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 		t.Fatal(err)
 	}
-	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "demo"}, Spec: v1alpha1.ClusterSpec{Version: "v1.35.4"}}
+	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "demo"}, Spec: v1alpha1.ClusterSpec{Version: from}}
 	if err := c.Create(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
 	plane := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{
 		Namespace: p.namespace, Name: "demo",
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cluster, v1alpha1.GroupVersion.WithKind("Cluster"))},
-	}, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.35.4"}}
+	}, Spec: v1alpha1.ControlPlaneSpec{Version: from}}
 	objects := []client.Object{plane}
 	for _, name := range pools {
 		name, own, _ := strings.Cut(name, "=")
@@ -83,6 +94,7 @@ func newPlace(t *testing.T, pools ...string) *place {
 			t.Fatal(err)
 		}
 	}
+	p.begun = true
 	return p
 }
 
@@ -113,6 +125,9 @@ func (p *place) reconciler(inj *operatortest.Injector) reconcile.Reconciler {
 		Client: c, Reader: c, Now: func() time.Time { return p.now },
 		Read: func(context.Context, *v1alpha1.Cluster) (Seen, error) {
 			return operatortest.ReadValue(inj, "cluster.Read", func() (Seen, error) { return p.seen, p.unseen })
+		},
+		Stored: func(ctx context.Context, cp *v1alpha1.ControlPlane) (iter.Seq2[datastore.Entry, error], error) {
+			return operatortest.ReadValue(inj, "state.Entries", func() (iter.Seq2[datastore.Entry, error], error) { return p.storedOf(ctx, cp) })
 		},
 		Called: func(context.Context, *v1alpha1.Cluster) ([]API, error) { return nil, nil },
 	}).operator()
@@ -170,8 +185,8 @@ func (p *place) stepCluster(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	moved := false
-	if plane.Spec.Version != cluster.Spec.Version {
-		plane.Spec.Version, moved = cluster.Spec.Version, true
+	if plane.Spec.Version != cluster.Spec.Version || plane.Spec.EmulatedVersion != cluster.Spec.EmulatedVersion {
+		plane.Spec.Version, plane.Spec.EmulatedVersion, moved = cluster.Spec.Version, cluster.Spec.EmulatedVersion, true
 		if err := p.client.Update(ctx, plane); err != nil {
 			return false, err
 		}
@@ -189,19 +204,47 @@ func (p *place) stepPlane(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if plane.Status.ObservedGeneration == plane.Generation && plane.Status.Version == plane.Spec.Version {
+	if plane.Status.ObservedGeneration == plane.Generation && plane.Status.Version == plane.Spec.Version && plane.Status.EmulatedVersion == plane.Spec.Emulates() {
 		return false, nil
 	}
 	if older(plane.Spec.Version, plane.Status.Version) && plane.Status.Version != "" {
-		p.wrong = append(p.wrong, "the control plane was lowered from "+plane.Status.Version+" to "+plane.Spec.Version)
+		if err := p.lowered(ctx, plane); err != nil {
+			return false, err
+		}
 	}
 	setReady(&plane.Status.Status, plane.Generation)
 	if p.waited++; p.waited > p.slow {
-		plane.Status.Version, p.waited = plane.Spec.Version, 0
+		plane.Status.Version, plane.Status.EmulatedVersion, p.waited = plane.Spec.Version, plane.Spec.Emulates(), 0
 	} else {
 		apimeta.SetStatusCondition(&plane.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonProgressing, Message: "the API server starts"})
 	}
 	return true, p.client.Status().Update(ctx, plane)
+}
+
+// lowered looks whether a control plane may go back: it emulates that minor, and no node is newer.
+func (p *place) lowered(ctx context.Context, plane *v1alpha1.ControlPlane) error {
+	if !strings.HasPrefix(plane.Spec.Version, plane.Status.EmulatedVersion+".") {
+		p.wrong = append(p.wrong, "the control plane was lowered from "+plane.Status.Version+" to "+plane.Spec.Version)
+	}
+	machines := &v1alpha1.MachineList{}
+	err := p.client.List(ctx, machines, client.InNamespace(p.namespace))
+	for i := range machines.Items {
+		if m := &machines.Items[i]; older(plane.Spec.Version, m.Spec.Version) {
+			p.wrong = append(p.wrong, "node "+m.Name+" is newer than the control plane")
+		}
+	}
+	return err
+}
+
+// storedOf is what is stored.
+func (p *place) storedOf(context.Context, *v1alpha1.ControlPlane) (iter.Seq2[datastore.Entry, error], error) {
+	return func(yield func(datastore.Entry, error) bool) {
+		for _, key := range slices.Sorted(maps.Keys(p.stored)) {
+			if !yield(datastore.Entry{Key: key, Value: []byte(p.stored[key])}, nil) {
+				return
+			}
+		}
+	}, nil
 }
 
 // stepPools has the pools replace their nodes, as package nodepool does; more than one at a time is wrong.
@@ -232,8 +275,7 @@ func (p *place) stepPools(ctx context.Context) (bool, error) {
 			rolling = append(rolling, pool.Name+" to "+version)
 		}
 	}
-	first := cluster.Status.Version == "v1.35.4"
-	if len(rolling) > 1 && !first {
+	if len(rolling) > 1 && p.begun {
 		p.wrong = append(p.wrong, "pools were upgraded at once: "+strings.Join(rolling, ", "))
 	}
 	return len(rolling) > 0, nil
@@ -292,7 +334,7 @@ func (p *place) stepBackups(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if cluster.Spec.Version != "v1.35.4" {
+		if cluster.Spec.Version != p.from {
 			p.wrong = append(p.wrong, "the cluster was changed before it was backed up")
 		}
 		b.Status.Digest = "sha256:aa"
@@ -304,6 +346,7 @@ func (p *place) stepBackups(ctx context.Context) (bool, error) {
 // end is an end state, without names and times of its own.
 type end struct {
 	Spec, Runs  string
+	Emulates    string
 	Annotated   []string
 	Pools       []string
 	Machines    []string
@@ -321,7 +364,7 @@ func (p *place) snapshot(ctx context.Context, u *v1alpha1.Upgrade) (end, error) 
 	if err != nil {
 		return end{}, err
 	}
-	e := end{Spec: cluster.Spec.Version, Runs: plane.Status.Version, Wrong: p.wrong}
+	e := end{Spec: cluster.Spec.Version, Runs: plane.Status.Version, Emulates: cluster.Spec.EmulatedVersion + plane.Status.EmulatedVersion, Wrong: p.wrong}
 	for key := range cluster.Annotations {
 		e.Annotated = append(e.Annotated, "cluster "+key)
 	}

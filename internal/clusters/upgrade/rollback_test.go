@@ -1,0 +1,151 @@
+package upgrade
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+func back(s *v1alpha1.UpgradeSpec) { s.Rollback = true }
+
+// TestRollback: nodes go first, also those of a pool whose own version is too new, and the control plane emulates the minor before it is
+// lowered; world_test has it wrong otherwise.
+func TestRollback(t *testing.T) {
+	p := newPlaceAt(t, "v1.36.3", "a", "new=v1.36.3", "old=v1.34.2")
+	u := p.upgrade(t, "back", "v1.35.4", back)
+	p.settle(t, u)
+	got, err := p.snapshot(t.Context(), u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := end{
+		Spec: "v1.35.4", Runs: "v1.35.4", Pools: []string{"a=", "new=v1.35.4", "old=v1.34.2"}, Machines: []string{"a-v1-35-4", "new-v1-35-4", "old-v1-34-2"}, Backups: 1,
+		Steps: []string{
+			"Done Preflight", "Done Backup", "Done Node pool a v1.35.4", "Done Node pool new v1.35.4", "Done Control plane as v1.35", "Done Control plane v1.35.4",
+		},
+		Conditions: []string{
+			"BackedUp=True UpgradeStepDone", "Planned=True UpgradeStepDone", "PreflightPassed=True UpgradeStepDone", "Ready=True Ready",
+			"Reconciling=False Idle", "Stalled=False Idle", "Upgraded=True UpgradeStepDone",
+		},
+		Finalizers: []string{"kqueen.io/upgrade"}, Completed: true, FromVersion: "v1.36.3",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestRollbackRefused(t *testing.T) {
+	for name, c := range map[string]struct{ to, want string }{
+		"Newer":      {"v1.37.2", `spec.version: "v1.37.2" is not older than "v1.36.3"`},
+		"Same":       {"v1.36.3", `spec.version: "v1.36.3" is not older than "v1.36.3"`},
+		"TwoMinors":  {"v1.34.2", "spec.version: v1.36.3 to v1.34.2 goes back by more than one minor version: go back to v1.35.x first"},
+		"NoPrograms": {"v1.35.9", "build it with: kqueen release build v1.35.9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlaceAt(t, "v1.36.3")
+			u := p.upgrade(t, "back", c.to, back)
+			p.settle(t, u)
+			if got := says(u); !strings.HasPrefix(got, "False "+v1alpha1.ReasonUpgradeRefused) || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+const policy = `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicy"}`
+
+// TestRollbackBlocked: what only the newer minor knows keeps a rollback from beginning; where it is stored after that, the control plane
+// is not lowered, and goes on as before when the rollback is deleted.
+func TestRollbackBlocked(t *testing.T) {
+	const says1 = "MutatingAdmissionPolicy m: it is stored as admissionregistration.k8s.io/v1, which came with v1.36: v1.35 can neither read nor delete it"
+	t.Run("Before", func(t *testing.T) {
+		p := newPlaceAt(t, "v1.36.3", "a")
+		p.stored = map[string]string{"mutatingadmissionpolicies/m": policy}
+		u := p.upgrade(t, "back", "v1.35.4", back)
+		p.settle(t, u)
+		got, err := p.snapshot(t.Context(), u)
+		if err != nil || !strings.Contains(says(u), "UpgradeBlocked: 1 finding against the upgrade: NewerObjects: "+says1) || got.Spec != "v1.36.3" || got.Backups > 0 {
+			t.Errorf("%s: %+v, %v", says(u), got, err)
+		}
+		p.change(t, u, func(s *v1alpha1.UpgradeSpec) { s.Ignore = []string{v1alpha1.CheckNewerObjects} })
+		p.settle(t, u)
+		if u.Status.CompletionTime == nil {
+			t.Errorf("it does not go on: %s", says(u))
+		}
+	})
+	t.Run("Meanwhile", func(t *testing.T) {
+		p := newPlaceAt(t, "v1.36.3", "a")
+		u := p.upgrade(t, "back", "v1.35.4", func(s *v1alpha1.UpgradeSpec) { s.Rollback, s.Backup = true, ptr.To(false) })
+		r := p.reconciler(nil)
+		for range 40 { // until it is to emulate the minor
+			if _, err := r.Reconcile(t.Context(), requestFor(u)); err != nil {
+				t.Fatal(err)
+			}
+			if cluster, _, err := p.both(t.Context()); err != nil || cluster.Spec.EmulatedVersion != "" {
+				break
+			}
+			if _, err := p.step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.stored = map[string]string{"mutatingadmissionpolicies/m": policy}
+		p.settle(t, u)
+		got, err := p.snapshot(t.Context(), u)
+		if err != nil || !strings.Contains(says(u), "NewerObjects: "+says1) || got.Spec != "v1.36.3" || got.Emulates != "v1.35v1.35" {
+			t.Errorf("%s: %+v, %v", says(u), got, err)
+		}
+		if err := p.client.Delete(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+		p.settle(t, u)
+		for range 4 {
+			if _, err := p.step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := end{Spec: "v1.36.3", Runs: "v1.36.3", Pools: []string{"a=v1.35.4"}, Machines: []string{"a-v1-35-4"}}
+		if got, err := p.snapshot(t.Context(), u); err != nil || cmp.Diff(want, got) != "" {
+			t.Errorf("%v, -want +got:\n%s", err, cmp.Diff(want, got))
+		}
+	})
+}
+
+// TestNewer: what Kubernetes itself says of its APIs decides, and nothing is said of other APIs.
+func TestNewer(t *testing.T) {
+	p := newPlaceAt(t, "v1.36.3")
+	p.stored = map[string]string{
+		"configmaps/shop/a":             `{"apiVersion":"v1","kind":"ConfigMap"}`,
+		"secrets/shop/a":                "k8s:enc:secretbox:v1:x",
+		"deployments/shop/a":            `{"apiVersion":"apps/v1","kind":"Deployment"}`,
+		"example.com/widgets/shop/a":    `{"apiVersion":"example.com/v9","kind":"Widget"}`,
+		"mutatingadmissionpolicies/m1":  policy,
+		"mutatingadmissionpolicies/m2":  policy,
+		"mutatingadmissionpolicies/old": `{"apiVersion":"admissionregistration.k8s.io/v1beta1","kind":"MutatingAdmissionPolicy"}`,
+		"pods/shop/odd":                 `{"apiVersion":"apps/v99","kind":"Deployment"}`,
+		"pods/shop/torn":                "x",
+	}
+	plane := &v1alpha1.ControlPlane{}
+	if err := p.client.Get(t.Context(), client.ObjectKey{Namespace: p.namespace, Name: "demo"}, plane); err != nil {
+		t.Fatal(err)
+	}
+	found, err := Config{Stored: p.storedOf}.newerObjects(t.Context(), plane, "v1.35.4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{}
+	for _, f := range newerFindings(found, "v1.35") {
+		got = append(got, f.Severity+" "+f.Object+": "+f.Message)
+	}
+	want := []string{
+		"Blocks MutatingAdmissionPolicy m1: it and 1 more is stored as admissionregistration.k8s.io/v1, which came with v1.36: v1.35 can neither read nor delete it",
+		"Warns Deployment shop/odd: it is stored as apps/v99, of which it is not known whether v1.35 has it",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
