@@ -91,7 +91,7 @@ Start it on this machine with "kqueen up", and create a cluster with
 	clusters.AddCommand(addon.NewClusterCommand(e))
 	machines.AddCommand(node.Commands(e)...)
 	releases.AddCommand(host.ReleaseCommands(e)...)
-	clusters.AddCommand(upgrade.NewClusterCommand(e))
+	clusters.AddCommand(upgrade.NewClusterCommand(e), upgrade.NewRollbackCommand(e))
 	user.AddCommand(host.UserCommands(e)...)
 	root.AddCommand(clusters, nodes.NewNodePoolCommand(e), machines, releases, provisioner.NewCommand(e), addon.NewCommand(e), upgrade.NewCommand(e), upgrade.NewRehearsalCommand(e), backup.NewCommand(e), backup.NewScheduleCommand(e), backup.NewRestoreCommand(e), backup.NewStoreCommand(e), newVersionCommand(e), newExitCodesTopic())
 	root.AddCommand(organization.NewCommand(e), organization.NewMemberCommand(e), access.NewServiceAccountCommand(e), cluster.NewControlPlaneCommand(e),

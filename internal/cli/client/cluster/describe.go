@@ -84,6 +84,7 @@ func describeSpec(p *describe.Page, organization string, c *v1alpha1.Cluster, se
 		"Age", kinds.Age(c.CreationTimestamp.Time),
 		"Deleting", describe.Deleting(c),
 		"Version", describe.VersionOnTheWay(c.Status.Version, c.Spec.Version),
+		"Behaves as", c.Status.EmulatedVersion,
 		"Provisioner", c.Spec.ProvisionerRef.Name+" in "+c.Spec.ProvisionerRef.Namespace,
 		"Endpoint", c.Status.Endpoint,
 		"TLS server name", serverName,

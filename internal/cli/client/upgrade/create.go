@@ -24,21 +24,15 @@ func NewClusterCommand(e *connection.Env) *cobra.Command {
 	c := &verbs.Creation{Env: e, Kind: kinds.Upgrade}
 	u, without, rehearse := &v1alpha1.Upgrade{}, false, false
 	c.FromFlags = func(ctx context.Context, connected *objects.Client, _ error, name string) ([]client.Object, error) {
-		// By the cluster and the version, so that the same command twice is one upgrade.
 		u.ObjectMeta = metav1.ObjectMeta{Name: name + "-" + u.Spec.Version}
 		u.Spec.ClusterName, u.Spec.Backup = name, ptr.To(!without)
-		wanted := []client.Object{u}
 		if rehearse {
-			wanted = []client.Object{rehearsalOf(u)}
+			return found(ctx, c, connected, name, rehearsalOf(u))
 		}
-		if c.DryRun == verbs.DryRunClient {
-			return wanted, nil
+		if err := renamed(ctx, c, connected, u); err != nil {
+			return nil, err
 		}
-		_, err := kinds.Find(ctx, e, connected, kinds.Cluster, name)
-		if objects.IsForbidden(err) { // the server judges the rest
-			err = nil
-		}
-		return wanted, err
+		return found(ctx, c, connected, name, u)
 	}
 	cmd := &cobra.Command{
 		Use:   "upgrade [NAME]",
@@ -74,27 +68,45 @@ It is paused, resumed and ended with "kqueen upgrade".`,
 				return rehearseUpgrade(cmd.Context(), c, args)
 			}
 			if c.DryRun == verbs.DryRunServer && c.File == "" {
-				return showPlan(cmd, c, args[0], u.Spec.Version, !without)
+				return showPlan(cmd, c, args[0], u.Spec, !without)
 			}
 			return c.Run(cmd.Context(), args)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&u.Spec.Version, "to", "", "version of Kubernetes, such as v1.37.2; it may be several minors ahead")
-	flags.BoolVar(&without, "no-backup", false, "do not back the cluster up first")
-	flags.StringSliceVar(&u.Spec.Ignore, "ignore", nil, "check whose findings do not block; may be repeated")
-	flags.BoolVar(&u.Spec.Paused, "paused", false, "begin no step until it is resumed")
-	flags.BoolVar(&u.Spec.IgnoreMaintenance, "ignore-maintenance", false, "begin steps outside of maintenance windows, too")
-	flags.BoolVar(&rehearse, "rehearse", false, "try it in a copy of what the cluster stores")
+	cmd.Flags().StringVar(&u.Spec.Version, "to", "", "version of Kubernetes, such as v1.37.2; it may be several minors ahead")
+	cmd.Flags().BoolVar(&rehearse, "rehearse", false, "try it in a copy of what the cluster stores")
+	register(cmd, c, u, &without)
 	for _, other := range []string{"no-backup", "ignore", "paused", "ignore-maintenance"} {
 		cmd.MarkFlagsMutuallyExclusive("rehearse", other)
 	}
-	_ = cmd.RegisterFlagCompletionFunc("to", kinds.CompleteNames(e, kinds.Release, -1))
+	c.Excludes = append(c.Excludes, "rehearse")
+	return cmd
+}
+
+// register adds the flags of upgrades and of rollbacks.
+func register(cmd *cobra.Command, c *verbs.Creation, u *v1alpha1.Upgrade, without *bool) {
+	flags := cmd.Flags()
+	flags.BoolVar(without, "no-backup", false, "do not back the cluster up first")
+	flags.StringSliceVar(&u.Spec.Ignore, "ignore", nil, "check whose findings do not block; may be repeated")
+	flags.BoolVar(&u.Spec.Paused, "paused", false, "begin no step until it is resumed")
+	flags.BoolVar(&u.Spec.IgnoreMaintenance, "ignore-maintenance", false, "begin steps outside of maintenance windows, too")
+	_ = cmd.RegisterFlagCompletionFunc("to", kinds.CompleteNames(c.Env, kinds.Release, -1))
 	_ = cmd.RegisterFlagCompletionFunc("ignore", command.OneOf(checks()...))
-	c.Excludes = []string{"to", "no-backup", "ignore", "paused", "rehearse", "ignore-maintenance"}
+	c.Excludes = []string{"to", "no-backup", "ignore", "paused", "ignore-maintenance"}
 	c.Register(cmd)
 	flags.Lookup("dry-run").NoOptDefVal = verbs.DryRunServer
-	return cmd
+}
+
+// found returns what is wanted, once the cluster was found.
+func found(ctx context.Context, c *verbs.Creation, connected *objects.Client, cluster string, wanted client.Object) ([]client.Object, error) {
+	if c.DryRun == verbs.DryRunClient {
+		return []client.Object{wanted}, nil
+	}
+	_, err := kinds.Find(ctx, c.Env, connected, kinds.Cluster, cluster)
+	if objects.IsForbidden(err) { // the server judges the rest
+		err = nil
+	}
+	return []client.Object{wanted}, err
 }
 
 // checks are those whose findings block.
@@ -102,18 +114,18 @@ func checks() []string {
 	return []string{
 		v1alpha1.CheckClusterReady, v1alpha1.CheckClusterReadable, v1alpha1.CheckVersionSkew, v1alpha1.CheckNodesReady, v1alpha1.CheckDeprecatedAPIs,
 		v1alpha1.CheckStoredVersions, v1alpha1.CheckDisruptionBudgets, v1alpha1.CheckAdmissionWebhooks, v1alpha1.CheckConversionWebhooks,
-		v1alpha1.CheckBackupStore,
+		v1alpha1.CheckBackupStore, v1alpha1.CheckNewerObjects,
 	}
 }
 
 // showPlan shows what an upgrade would be.
-func showPlan(cmd *cobra.Command, c *verbs.Creation, cluster, version string, backup bool) error {
+func showPlan(cmd *cobra.Command, c *verbs.Creation, cluster string, of v1alpha1.UpgradeSpec, backup bool) error {
 	e := c.Env
 	d, err := e.API()
 	if err != nil {
 		return err
 	}
-	plan, err := d.GetClusterUpgradePlan(cmd.Context(), e.Organization(), cluster, version, backup)
+	plan, err := d.GetClusterUpgradePlan(cmd.Context(), e.Organization(), cluster, of.Version, of.Rollback, backup)
 	if err != nil {
 		return fmt.Errorf("plan the upgrade of cluster %s: %w", cluster, err)
 	}
@@ -128,7 +140,7 @@ func showPlan(cmd *cobra.Command, c *verbs.Creation, cluster, version string, ba
 		return nil
 	}
 	if len(plan.Steps) == 0 {
-		e.Say("cluster %s has %s already", cluster, version)
+		e.Say("cluster %s has %s already", cluster, of.Version)
 	}
 	for _, f := range plan.Findings {
 		e.Say("%s", findingLine(f))

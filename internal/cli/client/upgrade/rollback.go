@@ -1,0 +1,167 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/cli/command"
+	"kqueen.io/kqueen/internal/cli/connection"
+	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/cli/kinds"
+	"kqueen.io/kqueen/internal/cli/objects"
+	"kqueen.io/kqueen/internal/cli/verbs"
+)
+
+// NewRollbackCommand returns `cluster rollback`.
+func NewRollbackCommand(e *connection.Env) *cobra.Command {
+	c := &verbs.Creation{Env: e, Kind: kinds.Upgrade}
+	u, without, sure := &v1alpha1.Upgrade{Spec: v1alpha1.UpgradeSpec{Rollback: true}}, false, false
+	c.FromFlags = func(ctx context.Context, connected *objects.Client, _ error, name string) ([]client.Object, error) {
+		u.ObjectMeta = metav1.ObjectMeta{Name: name + "-back-to-" + u.Spec.Version}
+		u.Spec.ClusterName, u.Spec.Backup = name, ptr.To(!without)
+		if err := renamed(ctx, c, connected, u); err != nil {
+			return nil, err
+		}
+		return found(ctx, c, connected, name, u)
+	}
+	cmd := &cobra.Command{
+		Use:   "rollback [NAME]",
+		Short: "Bring a cluster back to the version of Kubernetes that it had, with all that it stores",
+		Long: `Bring a cluster whose control plane KQueen hosts back to an older version of
+Kubernetes: to an earlier patch, or by one minor. All objects stay. An Upgrade named
+NAME-back-to-VERSION looks for what stands against it, backs the cluster up, replaces
+the nodes by older ones, pool by pool, has the control plane behave as the older minor
+(upstream's --emulated-version), and then replaces its programs.
+
+Without --to it goes back to where the last upgrade of the cluster came from.
+
+What only the newer minor knows cannot be kept: objects of kinds that came with it keep
+the rollback from going on, and fields that came with it are lost when their objects are
+next written. To go back to the objects of before the upgrade, too, restore its backup
+first; "kqueen restore create --compare-only" shows which writes that would undo.
+
+With --dry-run the steps are shown, and what stands against them; nothing is created.
+It is paused, resumed and ended with "kqueen upgrade". You are asked first; without a
+terminal, --yes is required.`,
+		Example: `  kqueen cluster rollback demo --dry-run
+  kqueen cluster rollback demo --wait
+  kqueen cluster rollback demo --to v1.36.3 --yes --no-backup`,
+		Args:              command.Names(0, 1),
+		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.File == "" && len(args) == 0 {
+				return exit.UsageError(cmd, "give the NAME of the cluster, or a file with --filename")
+			}
+			if err := c.Check(cmd, args); err != nil {
+				return err
+			}
+			if c.File == "" && u.Spec.Version == "" {
+				if err := toLast(cmd.Context(), c, u, args[0]); err != nil {
+					return err
+				}
+			}
+			if c.DryRun == verbs.DryRunServer && c.File == "" {
+				return showPlan(cmd, c, args[0], u.Spec, !without)
+			}
+			if err := confirmRollback(cmd, c, u, args, sure); err != nil {
+				return err
+			}
+			return c.Run(cmd.Context(), args)
+		},
+	}
+	cmd.Flags().StringVar(&u.Spec.Version, "to", "", "version of Kubernetes, such as v1.36.3; where the last upgrade came from when left out")
+	cmd.Flags().BoolVarP(&sure, "yes", "y", false, "do not ask")
+	register(cmd, c, u, &without)
+	return cmd
+}
+
+// confirmRollback asks before a cluster is changed.
+func confirmRollback(cmd *cobra.Command, c *verbs.Creation, u *v1alpha1.Upgrade, args []string, sure bool) error {
+	if c.DryRun != "none" {
+		return nil
+	}
+	what := "the clusters of " + c.File
+	if c.File == "" {
+		what = "cluster " + args[0] + " to " + u.Spec.Version
+	}
+	if err := c.Env.Confirmable(cmd, sure, "rollback"); err != nil {
+		return err
+	}
+	return c.Env.Confirmed(cmd, sure, "rollback", fmt.Sprintf("Roll back %s? Its nodes are replaced by older ones, and its API server serves the older version from then on.", what))
+}
+
+// toLast has a rollback go back to where the last upgrade of the cluster came from.
+func toLast(ctx context.Context, c *verbs.Creation, u *v1alpha1.Upgrade, cluster string) error {
+	connected, err := c.Env.Connect()
+	if err != nil {
+		return err
+	}
+	all, err := kinds.Fetch(ctx, connected, kinds.In(c.Env, kinds.Upgrade))
+	if err != nil {
+		return err
+	}
+	last := lastOf(all, cluster)
+	if last == nil {
+		return exit.Fail(exit.Failed, "no upgrade of cluster %s has ended; name the version to go back to with --to", cluster)
+	}
+	if last.Spec.Rollback {
+		return exit.Fail(exit.Failed, "the last upgrade of cluster %s, %s, was a rollback; name the version to go back to with --to", cluster, last.Name)
+	}
+	u.Spec.Version = last.Status.FromVersion
+	return nil
+}
+
+// lastOf is the upgrade of a cluster that has ended last, or nil. It is pure.
+func lastOf(all []client.Object, cluster string) *v1alpha1.Upgrade {
+	var last *v1alpha1.Upgrade
+	for _, o := range all {
+		u, ok := o.(*v1alpha1.Upgrade)
+		if !ok || u.Spec.ClusterName != cluster || u.Status.CompletionTime == nil {
+			continue
+		}
+		if last == nil || last.Status.CompletionTime.Before(u.Status.CompletionTime) {
+			last = u
+		}
+	}
+	return last
+}
+
+// renamed gives an upgrade the name of its cluster and version, so that the same command twice is one upgrade, and with a number where one
+// of that name has ended and another one after it: the cluster may have gone back meanwhile.
+func renamed(ctx context.Context, c *verbs.Creation, connected *objects.Client, u *v1alpha1.Upgrade) error {
+	if c.DryRun == verbs.DryRunClient {
+		return nil
+	}
+	all, err := kinds.Fetch(ctx, connected, kinds.In(c.Env, kinds.Upgrade))
+	if objects.IsForbidden(err) { // the server judges the rest
+		return nil
+	}
+	if err == nil {
+		u.Name = nextName(all, u)
+	}
+	return err
+}
+
+// nextName is the first of the names NAME, NAME-2, NAME-3 … that is free, or that of an upgrade which goes on or is the last. It is pure.
+func nextName(all []client.Object, u *v1alpha1.Upgrade) string {
+	last, byName := lastOf(all, u.Spec.ClusterName), map[string]*v1alpha1.Upgrade{}
+	for _, o := range all {
+		if other, ok := o.(*v1alpha1.Upgrade); ok {
+			byName[other.Name] = other
+		}
+	}
+	name := u.Name
+	for n := 2; ; n++ {
+		there := byName[name]
+		if there == nil || there.Status.CompletionTime == nil || there == last {
+			return name
+		}
+		name = fmt.Sprintf("%s-%d", u.Name, n)
+	}
+}
