@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest'
 import type { Schemas } from '../api/client'
 import type { Upgrade } from '../api/objects'
-import { blocking, hasBegunToChange, secondsOf, type UpgradeStep, upgradesFrom } from './upgrade'
+import {
+  blocking,
+  hasBegunToChange,
+  rollbackOf,
+  secondsOf,
+  type UpgradeStep,
+  upgradeName,
+  upgradesFrom,
+} from './upgrade'
 
 const release = (name: string, ready = 'True') =>
   ({ name, status: { conditions: [{ type: 'Ready', status: ready }] } }) as unknown as Schemas['Release']
@@ -33,6 +41,36 @@ test('an upgrade changes the cluster from its control plane on', () => {
   expect(hasBegunToChange(upgrade(step('Backup', 'Running'), step('ControlPlane', 'Pending')))).toBe(false)
   expect(hasBegunToChange(upgrade(step('Backup', 'Done'), step('ControlPlane', 'Running')))).toBe(true)
   expect(hasBegunToChange({} as Upgrade)).toBe(false)
+})
+
+const was = (name: string, from: string, to: string, completionTime?: string, rollback = false) =>
+  ({ name, spec: { version: to, rollback }, status: { fromVersion: from, completionTime } }) as unknown as Upgrade
+
+test.each<[string, Upgrade[], string | undefined]>([
+  ['back to where the last one came from', [was('a', 'v1.35.4', 'v1.36.3', '2')], 'v1.35.4'],
+  ['one that goes on does not count', [was('a', 'v1.35.4', 'v1.36.3')], undefined],
+  ['the cluster has gone on since', [was('a', 'v1.34.1', 'v1.35.4', '2')], undefined],
+  ['not by two minors', [was('a', 'v1.34.1', 'v1.36.3', '2')], undefined],
+  [
+    'not back from a rollback',
+    [was('a', 'v1.35.4', 'v1.36.3', '2'), was('b', 'v1.36.4', 'v1.36.3', '3', true)],
+    undefined,
+  ],
+  ['none', [], undefined],
+])('%s', (_, upgrades, want) => {
+  expect(rollbackOf(upgrades, 'v1.36.3')).toBe(want)
+})
+
+test('the same upgrade twice is one, and a later one is another', () => {
+  const up = { cluster: 'demo', version: 'v1.36.3', rollback: false }
+  const first = was('demo-v1.36.3', 'v1.35.4', 'v1.36.3', '2')
+  const back = was('demo-back-to-v1.35.4', 'v1.36.3', 'v1.35.4', '3', true)
+  const second = was('demo-v1.36.3-2', 'v1.35.4', 'v1.36.3')
+  expect(upgradeName([], up)).toBe('demo-v1.36.3')
+  expect(upgradeName([first], up)).toBe('demo-v1.36.3')
+  expect(upgradeName([first, back], up)).toBe('demo-v1.36.3-2')
+  expect(upgradeName([first, back, second], up)).toBe('demo-v1.36.3-2')
+  expect(upgradeName([], { ...up, rollback: true })).toBe('demo-back-to-v1.36.3')
 })
 
 test('what is ignored or only warns does not block', () => {

@@ -39,8 +39,39 @@ export const hasEnded = (upgrade: Upgrade): boolean => !!upgrade.status?.complet
 /** hasBegunToChange says whether an upgrade has begun to change the cluster: ending it does not bring back what is done. */
 export function hasBegunToChange(upgrade: Upgrade): boolean {
   return !!upgrade.status?.steps?.some(
-    ({ kind, state }) => (kind === 'ControlPlane' || kind === 'NodePool') && state !== 'Pending',
+    ({ kind, state }) => kind !== 'Preflight' && kind !== 'Backup' && state !== 'Pending',
   )
+}
+
+/** lastEnded is the upgrade of a cluster that has ended last. */
+function lastEnded(upgrades: readonly Upgrade[]): Upgrade | undefined {
+  const time = (u: Upgrade) => u.status?.completionTime ?? ''
+  return upgrades.filter(hasEnded).sort((a, b) => time(b).localeCompare(time(a)))[0]
+}
+
+/** rollbackOf is the version to which a cluster can go back: that from which its last upgrade came, if it still has what that led to. */
+export function rollbackOf(upgrades: readonly Upgrade[], current: string | undefined): string | undefined {
+  const last = lastEnded(upgrades)
+  const [from, now] = [versionOf(last?.status?.fromVersion), versionOf(current)]
+  if (!last || last.spec?.rollback || last.spec?.version !== current || !from || !now) return
+  return from.major === now.major && now.minor - from.minor <= 1 ? last.status?.fromVersion : undefined
+}
+
+/**
+ * upgradeName is that of an upgrade of a cluster, by its version, so that the same one twice is one. Where one of that name has ended and
+ * another one after it, the cluster may have gone back meanwhile: it has a number then.
+ */
+export function upgradeName(
+  upgrades: readonly Upgrade[],
+  of: { cluster: string; version: string; rollback: boolean },
+): string {
+  const name = `${of.cluster}${of.rollback ? '-back-to' : ''}-${of.version}`
+  const last = lastEnded(upgrades)
+  for (let n = 1; ; n++) {
+    const tried = n === 1 ? name : `${name}-${n}`
+    const there = upgrades.find((upgrade) => upgrade.name === tried)
+    if (!there || !hasEnded(there) || there === last) return tried
+  }
 }
 
 /** blocking are the findings that keep an upgrade from going on. */

@@ -1,22 +1,33 @@
 import { Alert, Skeleton } from '@patternfly/react-core'
+import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { api, idempotencyKey, ok } from '../../api/client'
 import { count } from '../../logic/quantity'
-import { blocking } from '../../logic/upgrade'
+import { blocking, upgradeName } from '../../logic/upgrade'
 import { CheckField } from '../../ui/field'
 import { FormDialog } from '../../ui/formdialog'
 import { ProblemAlert } from '../../ui/problem'
 import { useTell } from '../../ui/toasts'
 import { useAskAgain } from './data'
 import type { TabProps } from './index'
-import { useUpgradePlan } from './upgradedata'
+import { upgradesQuery, useUpgradePlan } from './upgradedata'
 import { UpgradeFindings } from './upgradefindings'
 import { PlannedSteps } from './upgradesteps'
 import { useVersionChoice, versionNow } from './versionchoice'
 
-/** UpgradeTo asks for a version, shows what an upgrade to it would be and what stands against that, and creates it. */
-export function UpgradeTo({ of, cluster, close, done }: TabProps & { close: () => void; done: () => void }) {
-  const { version, field } = useVersionChoice(cluster)
+interface UpgradeToProps extends TabProps {
+  /** back is the version of a rollback; it is asked for where there is none. */
+  back?: string
+  close: () => void
+  done: () => void
+}
+
+/** UpgradeTo asks for a version, shows what an upgrade to it would be and what stands against that, and creates it; or a rollback. */
+export function UpgradeTo({ of, cluster, back, close, done }: UpgradeToProps) {
+  const choice = useVersionChoice(cluster)
+  const earlier = useQuery(upgradesQuery(of))
+  const rollback = back !== undefined
+  const version = back ?? choice.version
   const [backup, setBackup] = useState(true)
   const tell = useTell()
   const askAgain = useAskAgain()
@@ -26,25 +37,27 @@ export function UpgradeTo({ of, cluster, close, done }: TabProps & { close: () =
     await ok(
       api.POST('/api/v1/organizations/{organization}/upgrades', {
         params: { path: { organization: of.organization }, header: key },
-        // By the cluster and the version, as `kqueen cluster upgrade` does, so that the same one twice is one.
-        body: { name: `${of.cluster}-${version}`, spec: { clusterName: of.cluster, version: version ?? '', backup } },
+        body: {
+          name: upgradeName(earlier.data?.items ?? [], { cluster: of.cluster, version: version ?? '', rollback }),
+          spec: { clusterName: of.cluster, version: version ?? '', backup, ...(rollback && { rollback }) },
+        },
       }),
     )
-    tell(`Cluster ${of.cluster} is being upgraded to ${version}`)
+    tell(`Cluster ${of.cluster} ${rollback ? 'goes back' : 'is being upgraded'} to ${version}`)
     askAgain()
   }
   return (
     <FormDialog
       isLarge
-      title={`Upgrade cluster ${of.cluster}`}
-      about={`It runs ${versionNow(cluster)}. The control plane goes minor by minor, and answers meanwhile; then nodes are replaced, pool by pool.`}
-      act="Upgrade"
+      title={rollback ? `Roll cluster ${of.cluster} back to ${version}` : `Upgrade cluster ${of.cluster}`}
+      about={`It runs ${versionNow(cluster)}. ${rollback ? backAbout : 'The control plane goes minor by minor, and answers meanwhile; then nodes are replaced, pool by pool.'}`}
+      act={rollback ? 'Roll back' : 'Upgrade'}
       run={run}
-      isIncomplete={!version}
+      isIncomplete={!version || !earlier.data}
       done={done}
       close={close}
     >
-      {field}
+      {!rollback && choice.field}
       {version && (
         <>
           <CheckField
@@ -53,15 +66,26 @@ export function UpgradeTo({ of, cluster, close, done }: TabProps & { close: () =
             onChange={setBackup}
             help="To the backup store default. Volumes are not backed up."
           />
-          <Plan of={of} version={version} backup={backup} />
+          <Plan of={of} version={version} rollback={rollback} backup={backup} />
         </>
       )}
     </FormDialog>
   )
 }
 
-function Plan({ of, version, backup }: { of: TabProps['of']; version: string; backup: boolean }) {
-  const plan = useUpgradePlan(of, version, backup)
+const backAbout =
+  'Nodes are replaced by older ones first, pool by pool; then the control plane goes back, and answers meanwhile. All objects stay. ' +
+  'Fields that only the newer version knows are lost when their objects are next written.'
+
+interface PlanProps {
+  of: TabProps['of']
+  version: string
+  rollback: boolean
+  backup: boolean
+}
+
+function Plan({ of, version, rollback, backup }: PlanProps) {
+  const plan = useUpgradePlan(of, version, rollback, backup)
   if (plan.error) return <ProblemAlert error={plan.error} again={() => void plan.refetch()} />
   if (!plan.data) return <Skeleton screenreaderText="Looking at the cluster" height="10rem" />
   const findings = plan.data.findings ?? []

@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { queryOptions, useQuery } from '@tanstack/react-query'
 import { api, ok } from '../../api/client'
 import { useLive } from '../../api/live'
 import type { Upgrade } from '../../api/objects'
@@ -7,9 +7,9 @@ import type { Of } from './data'
 /** How many of the newest are read: what has more is better asked on the command line. */
 const most = 100
 
-/** useUpgrades are the upgrades of a cluster as they change, the newest first. */
-export function useUpgrades({ organization, cluster }: Of) {
-  const query = useQuery({
+/** upgradesQuery asks for the upgrades of a cluster, the newest first. */
+export const upgradesQuery = ({ organization, cluster }: Of) =>
+  queryOptions({
     queryKey: ['upgrades', organization, cluster],
     queryFn: () =>
       ok(
@@ -18,19 +18,23 @@ export function useUpgrades({ organization, cluster }: Of) {
         }),
       ),
   })
+
+/** useUpgrades are the upgrades of a cluster as they change. */
+export function useUpgrades({ organization, cluster }: Of) {
+  const query = useQuery(upgradesQuery({ organization, cluster }))
   const base = `/api/v1/organizations/${encodeURIComponent(organization)}`
   const live = useLive(`${base}/upgrades?cluster=${encodeURIComponent(cluster)}`, [['upgrades', organization]])
   return { ...query, live }
 }
 
 /** useUpgradePlan is what an upgrade would do and what stands against it. The cluster is looked at for it, which may take seconds. */
-export function useUpgradePlan(of: Of, version: string | undefined, backup: boolean) {
+export function useUpgradePlan(of: Of, version: string | undefined, rollback: boolean, backup: boolean) {
   return useQuery({
-    queryKey: ['upgrades', of.organization, 'plan', of.cluster, version, backup],
+    queryKey: ['upgrades', of.organization, 'plan', of.cluster, version, rollback, backup],
     queryFn: () =>
       ok(
         api.GET('/api/v1/organizations/{organization}/clusters/{cluster}/upgrade-plan', {
-          params: { path: of, query: { version, backup } },
+          params: { path: of, query: { version, rollback, backup } },
         }),
       ),
     enabled: version !== undefined,

@@ -152,6 +152,27 @@ test('the plan of an upgrade is shown before it is created', async () => {
   })
 })
 
+test('the cluster goes back to where its last upgrade came from', async () => {
+  const done = {
+    ...ended,
+    spec: { clusterName: 'demo', version: 'v1.35.4' },
+    status: { ...ended.status, fromVersion: 'v1.34.4' },
+  }
+  const answer = GET.getMockImplementation()
+  GET.mockImplementation(async (path: string) =>
+    path.endsWith('/upgrades') ? { data: { items: [done] }, response: new Response() } : answer?.(path),
+  )
+  show('operator')
+  fireEvent.click(await screen.findByRole('button', { name: 'Roll back to v1.34.4' }))
+  await screen.findByText(/1 finding would keep the upgrade from going on/)
+  fireEvent.click(screen.getByRole('button', { name: 'Roll back' }))
+  await vi.waitFor(() => expect(POST).toHaveBeenCalled())
+  expect(POST.mock.calls[0]?.[1].body).toEqual({
+    name: 'demo-back-to-v1.34.4',
+    spec: { clusterName: 'demo', version: 'v1.34.4', backup: true, rollback: true },
+  })
+})
+
 test('who may not sees why', async () => {
   show('developer')
   const button = await screen.findByRole('button', { name: 'Pause' })

@@ -5,7 +5,7 @@ import { useMe } from '../../app/queries'
 import { readable } from '../../logic/foreign'
 import { may, type Permission } from '../../logic/roles'
 import { shellWord } from '../../logic/shell'
-import { hasBegunToChange, hasEnded } from '../../logic/upgrade'
+import { hasBegunToChange, hasEnded, rollbackOf } from '../../logic/upgrade'
 import { Age } from '../../ui/age'
 import { type Column, DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
@@ -27,7 +27,7 @@ import { UpgradeSteps } from './upgradesteps'
 
 /** Upgrades shows the upgrade of a cluster that goes on, with its steps and what stands against it, and those before it. */
 export function Upgrades({ of, cluster }: TabProps) {
-  const [asking, setAsking] = useState(false)
+  const [asking, setAsking] = useState<{ back?: string }>()
   const [doomed, setDoomed] = useState<Upgrade>()
   const role = may(useMe(), of.organization, 'operator')
   const { data, error, refetch, live } = useUpgrades(of)
@@ -35,10 +35,11 @@ export function Upgrades({ of, cluster }: TabProps) {
   const permission: Permission =
     role.allowed && cluster.deletionRequestedAt ? { allowed: false, why: 'The cluster is being deleted.' } : role
   const create = (
-    <Guarded permission={permission} onClick={() => setAsking(true)}>
+    <Guarded permission={permission} onClick={() => setAsking({})}>
       Upgrade to another version
     </Guarded>
   )
+  const back = running.length === 0 && data ? rollbackOf(data.items, cluster.status?.version) : undefined
   return (
     <Stack hasGutter>
       <Flex justifyContent={{ default: 'justifyContentSpaceBetween' }}>
@@ -49,6 +50,11 @@ export function Upgrades({ of, cluster }: TabProps) {
           <p className="kq-quiet">Each is checked before it changes the cluster, and can be paused and ended.</p>
         </FlexItem>
         <Flex spaceItems={{ default: 'spaceItemsSm' }}>
+          {back && (
+            <Guarded permission={permission} variant="secondary" onClick={() => setAsking({ back })}>
+              Roll back to {back}
+            </Guarded>
+          )}
           {create}
           <UpgradeCli of={of} upgrade={running[0]?.name} />
         </Flex>
@@ -70,7 +76,15 @@ export function Upgrades({ of, cluster }: TabProps) {
         />
       )}
       <Rehearsals of={of} cluster={cluster} permission={permission} />
-      {asking && <UpgradeTo of={of} cluster={cluster} done={() => setAsking(false)} close={() => setAsking(false)} />}
+      {asking && (
+        <UpgradeTo
+          of={of}
+          cluster={cluster}
+          back={asking.back}
+          done={() => setAsking(undefined)}
+          close={() => setAsking(undefined)}
+        />
+      )}
       {doomed && <End of={of} upgrade={doomed} close={() => setDoomed(undefined)} />}
     </Stack>
   )
@@ -190,6 +204,11 @@ function End({ of, upgrade, close }: { of: Of; upgrade: Upgrade; close: () => vo
 
 function whatStays(upgrade: Upgrade): string {
   if (!hasBegunToChange(upgrade)) return 'It has changed nothing yet: the cluster stays as it is.'
+  if (upgrade.spec?.rollback)
+    return (
+      'Until its programs are replaced, the control plane goes on as the version that it has; then it stays at the older one. ' +
+      'Node pools that have gone back keep their version, as one of their own.'
+    )
   return (
     'While the control plane has not reached its next version, the cluster goes back to the version that it has; else what is done stays. ' +
     'Node pools whose turn has not come keep their version, as one of their own.'
@@ -209,6 +228,10 @@ function UpgradeCli({ of, upgrade = 'UPGRADE' }: { of: Of; upgrade?: string }) {
         {
           about: 'Upgrade the cluster',
           command: `kqueen cluster upgrade ${shellWord(of.cluster)} --to VERSION ${flags} --wait`,
+        },
+        {
+          about: 'Go back to the version before',
+          command: `kqueen cluster rollback ${shellWord(of.cluster)} ${flags} --wait`,
         },
         { about: 'How far it is', command: `kqueen upgrade describe ${shellWord(upgrade)} ${flags}` },
         { about: 'Pause it, and go on', command: `kqueen upgrade pause ${shellWord(upgrade)} ${flags}` },

@@ -143,7 +143,7 @@ function VersionField() {
       help={
         releases?.length === 0
           ? 'No release is ready yet. An administrator builds or adds one.'
-          : 'It may be raised later, and not lowered.'
+          : 'It may be raised later, and go back by one minor.'
       }
     />
   )
