@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// TestClusterUpgrade brings a cluster with two nodes and an application to the next minor, under clients of its API server: none of their
-// requests fails, no write is lost, no change is missing in what they watch; the nodes are replaced within the application's budget.
+// TestClusterUpgrade brings a cluster with two nodes and an application to the next minor, and back, under clients of its API server: none of
+// their requests fails, no write is lost, no change is missing in what they watch; the nodes are replaced within the application's budget,
+// and all objects stay.
 func TestClusterUpgrade(t *testing.T) {
 	needRoot(t)
 	parallel(t, 4*time.Minute)
@@ -46,6 +47,19 @@ func TestClusterUpgrade(t *testing.T) {
 	for _, l := range s.loads {
 		l.goesOn(t, 10)
 	}
+	objects := w.objects()
+	i.ok("cluster", "rollback", "demo", "--dry-run")
+	i.ok("cluster", "rollback", "demo", "--yes", "--wait", "--timeout", "15m")
+	if got := w.versions(); !slices.Equal(got, []string{programs.before, programs.before}) {
+		t.Errorf("the kubelets are %v, want two of %s", got, programs.before)
+	}
+	if lost := missing(objects, w.objects()); len(objects) < 50 || len(lost) > 0 {
+		t.Errorf("of %d objects are gone: %v", len(objects), lost)
+	}
+	t.Log(i.ok("upgrade", "describe", "demo-back-to-"+programs.before))
+	for _, l := range s.loads {
+		l.goesOn(t, 10)
+	}
 	end()
 	if err := <-budget; err != nil {
 		t.Errorf("the application: %v", err)
@@ -73,6 +87,19 @@ func (l *load) flawless(t *testing.T) {
 	if len(l.lost)+len(l.missed)+l.relists > 0 {
 		t.Errorf("%s: lost %v, missed %v, lists begun anew: %d", l.name, l.lost, l.missed, l.relists)
 	}
+}
+
+// objects are what users and controllers have stored, each with its UID, but for what comes and goes with nodes and pods.
+func (w *workers) objects() []string {
+	w.t.Helper()
+	var out []string
+	of := "namespaces,configmaps,secrets,services,serviceaccounts,deployments,daemonsets,poddisruptionbudgets,roles,rolebindings,clusterroles,clusterrolebindings,customresourcedefinitions,storageclasses,priorityclasses"
+	for line := range strings.Lines(w.kube("get", of, "-A", "-o", `jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} {.metadata.uid}{"\n"}{end}`)) {
+		if !strings.Contains(line, "/bootstrap-token-") {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return out
 }
 
 // versions are those of the kubelets of the nodes that are ready.
