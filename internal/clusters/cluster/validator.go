@@ -82,14 +82,10 @@ func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
 			return err
 		}
 	}
-	if _, ok := t.Driver.(provision.CredentialChecker); ok && len(c.Spec.Addons) > 0 {
-		return invalid.New("spec.addons", "KQueen runs no addons in a cluster that it has adopted; leave them out")
-	}
-	if _, ok := t.Driver.(provision.CredentialChecker); ok && c.Spec.Maintenance != nil {
-		return invalid.New("spec.maintenance", "KQueen does not upgrade a cluster that it has adopted; leave it out")
-	}
-	if _, ok := t.Driver.(provision.CredentialChecker); ok && c.Spec.EmulatedVersion != "" {
-		return invalid.New("spec.emulatedVersion", "KQueen does not run the control plane of a cluster that it has adopted; leave it out")
+	if _, ok := t.Driver.(provision.CredentialChecker); ok {
+		if err := checkAdopted(c); err != nil {
+			return err
+		}
 	}
 	if old == nil {
 		return t.check(ctx, nil)
@@ -103,6 +99,19 @@ func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
 	before.EmulatedVersion = old.Status.EmulatedVersion
 	before.Version, before.Network, before.PodSecurity, before.ClusterParameters = from, old.Spec.Network, old.Spec.PodSecurity, rawOf(old.Spec.Parameters)
 	return t.check(ctx, &before)
+}
+
+// checkAdopted refuses what KQueen does for clusters alone that it has created. It is pure.
+func checkAdopted(c *v1alpha1.Cluster) error {
+	switch {
+	case len(c.Spec.Addons) > 0:
+		return invalid.New("spec.addons", "KQueen runs no addons in a cluster that it has adopted; leave them out")
+	case c.Spec.Maintenance != nil:
+		return invalid.New("spec.maintenance", "KQueen does not upgrade a cluster that it has adopted; leave it out")
+	case c.Spec.EmulatedVersion != "":
+		return invalid.New("spec.emulatedVersion", "KQueen does not run the control plane of a cluster that it has adopted; leave it out")
+	}
+	return nil
 }
 
 // TakesNodes says whether a cluster can have node pools: those that KQueen has adopted keep the nodes that they have. What is said of a

@@ -27,7 +27,7 @@ var addresses atomic.Uint32
 func freePorts(t *testing.T, n int) PortRange {
 	t.Helper()
 	for {
-		r := PortRange{First: uint16(10000 + rand.IntN(9000))} //nolint:gosec // any ports will do
+		r := PortRange{First: uint16(10000 + rand.IntN(9000))}
 		r.Last = r.First + uint16(n) - 1
 		if r.free(t, config(t.TempDir()).Listen) {
 			return r
