@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
@@ -31,11 +32,12 @@ func TestRealServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	server, err := NewServer(controlplanetest.Config(t))
+	opened, err := NewServer(controlplanetest.Config(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
+	defer opened.Close()
+	unreachable(t, c, opened.(*server).discovery)
 	stored := func() inventory {
 		t.Helper()
 		all := map[string]string{}
@@ -53,7 +55,7 @@ func TestRealServer(t *testing.T) {
 	}
 	look := func() *trial {
 		t.Helper()
-		tr := &trial{server: server, version: "v1.36.3", stale: map[writer]*example{}, again: func() (inventory, error) { return stored(), nil }}
+		tr := &trial{server: opened, version: "v1.36.3", stale: map[writer]*example{}, again: func() (inventory, error) { return stored(), nil }}
 		before := stored()
 		definitions, err := tr.settle(t.Context(), before)
 		if err != nil {
@@ -86,6 +88,32 @@ func TestRealServer(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, findingsOf(look().report.findings)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// unreachable has the API server serve a group by a Service that does not answer, as the copy of a cluster with metrics does.
+func unreachable(t *testing.T, c client.Client, d discovery.DiscoveryInterface) {
+	t.Helper()
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
+		"service": map[string]any{"namespace": "kube-system", "name": "none"},
+	}}}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
+	o.SetName("v1beta1.metrics.k8s.io")
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Delete(context.WithoutCancel(t.Context()), o); err != nil {
+			t.Error(err)
+		}
+	})
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, controlplanetest.StartTimeout, true, func(context.Context) (bool, error) {
+		_, err := discovery.ServerPreferredResources(d)
+		return discovery.IsGroupDiscoveryFailedError(err), nil
+	})
+	if err != nil {
+		t.Fatalf("the group was never missing: %v", err)
 	}
 }
 

@@ -102,7 +102,10 @@ func (s *server) Close() { s.lists.Close() }
 // Discover implements [Server]. Groups that others serve behind the API server, and that do not answer, are left out: nothing of them is stored.
 func (s *server) Discover(ctx context.Context) (Served, error) {
 	groups, err := discovery.ServerPreferredResources(s.discovery)
-	if err := errors.Join(ctx.Err(), err); err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+	if discovery.IsGroupDiscoveryFailedError(err) {
+		err = ctx.Err()
+	}
+	if err != nil {
 		return Served{}, fmt.Errorf("ask what is served: %w", err)
 	}
 	all, err := s.discovery.ServerGroups()
