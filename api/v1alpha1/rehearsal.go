@@ -70,6 +70,9 @@ type RehearsalSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
 	Version string `json:"version"`
+	// Rollback says that the upgrade would go back to that version, which is older.
+	// +optional
+	Rollback bool `json:"rollback,omitempty"`
 }
 
 // Values of status.findings[].check beside those of an Upgrade: what only a rehearsal can find.

@@ -49,6 +49,7 @@ func TestClusterUpgrade(t *testing.T) {
 	}
 	objects := w.objects()
 	i.ok("cluster", "rollback", "demo", "--dry-run")
+	i.ok("cluster", "rollback", "demo", "--rehearse", "--wait", "--timeout", "5m")
 	i.ok("cluster", "rollback", "demo", "--yes", "--wait", "--timeout", "15m")
 	if got := w.versions(); !slices.Equal(got, []string{programs.before, programs.before}) {
 		t.Errorf("the kubelets are %v, want two of %s", got, programs.before)

@@ -57,7 +57,7 @@ func (r *reconciler) plan(ctx context.Context, o *v1alpha1.Rehearsal) operator.O
 	}
 	// As it would be now: under the same name there is none.
 	u := &v1alpha1.Upgrade{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}}
-	u.Spec.ClusterName, u.Spec.Version = o.Spec.ClusterName, o.Spec.Version
+	u.Spec.ClusterName, u.Spec.Version, u.Spec.Rollback = o.Spec.ClusterName, o.Spec.Version, o.Spec.Rollback
 	would, err := r.Plan(ctx, u)
 	if bad, ok := errors.AsType[*invalid.Error](err); ok {
 		return operator.Stalled(v1alpha1.ReasonRehearsalRefused, "%v", bad)

@@ -76,11 +76,16 @@ It is paused, resumed and ended with "kqueen upgrade".`,
 	cmd.Flags().StringVar(&u.Spec.Version, "to", "", "version of Kubernetes, such as v1.37.2; it may be several minors ahead")
 	cmd.Flags().BoolVar(&rehearse, "rehearse", false, "try it in a copy of what the cluster stores")
 	register(cmd, c, u, &without)
+	rehearsable(cmd, c)
+	return cmd
+}
+
+// rehearsable keeps the flag --rehearse from being used with what says how an upgrade goes on.
+func rehearsable(cmd *cobra.Command, c *verbs.Creation) {
 	for _, other := range []string{"no-backup", "ignore", "paused", "ignore-maintenance"} {
 		cmd.MarkFlagsMutuallyExclusive("rehearse", other)
 	}
 	c.Excludes = append(c.Excludes, "rehearse")
-	return cmd
 }
 
 // register adds the flags of upgrades and of rollbacks.

@@ -28,7 +28,7 @@ func NewRehearsalCommand(e *connection.Env) *cobra.Command {
 		Short:   "See what rehearsals of upgrades have found",
 		Long: `See what rehearsals of upgrades have found. A rehearsal tries an upgrade in a copy of
 all that a cluster stores; the cluster itself is only read. It is begun with
-"kqueen cluster upgrade NAME --to VERSION --rehearse".`,
+"kqueen cluster upgrade NAME --to VERSION --rehearse", or with "kqueen cluster rollback".`,
 		Example: `  kqueen cluster upgrade demo --to v1.37.2 --rehearse --wait
   kqueen rehearsal describe demo-v1.37.2`,
 	}
@@ -55,7 +55,7 @@ You are asked first; without a terminal, --yes is required.`,
 func rehearsalOf(u *v1alpha1.Upgrade) *v1alpha1.Rehearsal {
 	return &v1alpha1.Rehearsal{
 		ObjectMeta: metav1.ObjectMeta{Name: u.Name + "-" + rand.String(5)},
-		Spec:       v1alpha1.RehearsalSpec{ClusterName: u.Spec.ClusterName, Version: u.Spec.Version},
+		Spec:       v1alpha1.RehearsalSpec{ClusterName: u.Spec.ClusterName, Version: u.Spec.Version, Rollback: u.Spec.Rollback},
 	}
 }
 

@@ -21,10 +21,13 @@ import (
 // NewRollbackCommand returns `cluster rollback`.
 func NewRollbackCommand(e *connection.Env) *cobra.Command {
 	c := &verbs.Creation{Env: e, Kind: kinds.Upgrade}
-	u, without, sure := &v1alpha1.Upgrade{Spec: v1alpha1.UpgradeSpec{Rollback: true}}, false, false
+	u, without, sure, rehearse := &v1alpha1.Upgrade{Spec: v1alpha1.UpgradeSpec{Rollback: true}}, false, false, false
 	c.FromFlags = func(ctx context.Context, connected *objects.Client, _ error, name string) ([]client.Object, error) {
 		u.ObjectMeta = metav1.ObjectMeta{Name: name + "-back-to-" + u.Spec.Version}
 		u.Spec.ClusterName, u.Spec.Backup = name, ptr.To(!without)
+		if rehearse {
+			return found(ctx, c, connected, name, rehearsalOf(u))
+		}
 		if err := renamed(ctx, c, connected, u); err != nil {
 			return nil, err
 		}
@@ -47,9 +50,11 @@ next written. To go back to the objects of before the upgrade, too, restore its 
 first; "kqueen restore create --compare-only" shows which writes that would undo.
 
 With --dry-run the steps are shown, and what stands against them; nothing is created.
+With --rehearse the older version is tried over a copy of all that the cluster stores.
 It is paused, resumed and ended with "kqueen upgrade". You are asked first; without a
 terminal, --yes is required.`,
 		Example: `  kqueen cluster rollback demo --dry-run
+  kqueen cluster rollback demo --rehearse --wait
   kqueen cluster rollback demo --wait
   kqueen cluster rollback demo --to v1.36.3 --yes --no-backup`,
 		Args:              command.Names(0, 1),
@@ -66,6 +71,9 @@ terminal, --yes is required.`,
 					return err
 				}
 			}
+			if rehearse {
+				return rehearseUpgrade(cmd.Context(), c, args)
+			}
 			if c.DryRun == verbs.DryRunServer && c.File == "" {
 				return showPlan(cmd, c, args[0], u.Spec, !without)
 			}
@@ -77,7 +85,9 @@ terminal, --yes is required.`,
 	}
 	cmd.Flags().StringVar(&u.Spec.Version, "to", "", "version of Kubernetes, such as v1.36.3; where the last upgrade came from when left out")
 	cmd.Flags().BoolVarP(&sure, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&rehearse, "rehearse", false, "try it in a copy of what the cluster stores")
 	register(cmd, c, u, &without)
+	rehearsable(cmd, c)
 	return cmd
 }
 
