@@ -28,7 +28,8 @@ func NewRehearsalCommand(e *connection.Env) *cobra.Command {
 		Short:   "See what rehearsals of upgrades have found",
 		Long: `See what rehearsals of upgrades have found. A rehearsal tries an upgrade in a copy of
 all that a cluster stores; the cluster itself is only read. It is begun with
-"kqueen cluster upgrade NAME --to VERSION --rehearse", or with "kqueen cluster rollback".`,
+"kqueen cluster upgrade NAME --to VERSION --rehearse", or with
+"kqueen cluster rollback NAME --rehearse".`,
 		Example: `  kqueen cluster upgrade demo --to v1.37.2 --rehearse --wait
   kqueen rehearsal describe demo-v1.37.2`,
 	}
