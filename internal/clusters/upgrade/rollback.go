@@ -65,7 +65,8 @@ func (r *reconciler) emulate(ctx context.Context, u *v1alpha1.Upgrade, at int) o
 	}
 	waits, stuck := lacks(u, subject, u.Status.FromVersion)
 	again := stepCheck
-	if waits == "" && subject.plane.Status.EmulatedVersion != s.Version {
+	// The cluster, too: its version cannot be lowered before it says so.
+	if waits == "" && (subject.plane.Status.EmulatedVersion != s.Version || subject.cluster.Status.EmulatedVersion != s.Version) {
 		waits = "it does not emulate " + s.Version + " yet"
 	}
 	if waits == "" {

@@ -191,10 +191,14 @@ func (p *place) stepCluster(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	if cluster.Status.ObservedGeneration == cluster.Generation && cluster.Status.Version == plane.Status.Version {
+	same := cluster.Status.Version == plane.Status.Version && cluster.Status.EmulatedVersion == plane.Status.EmulatedVersion
+	if same && cluster.Status.ObservedGeneration == cluster.Generation {
 		return moved, nil
 	}
-	cluster.Status.Version = plane.Status.Version
+	if older(cluster.Spec.Version, cluster.Status.Version) && !strings.HasPrefix(cluster.Spec.Version, cluster.Status.EmulatedVersion+".") {
+		p.wrong = append(p.wrong, "the cluster was lowered to "+cluster.Spec.Version+" before it emulated that")
+	}
+	cluster.Status.Version, cluster.Status.EmulatedVersion = plane.Status.Version, plane.Status.EmulatedVersion
 	setReady(&cluster.Status.Status, cluster.Generation)
 	return true, p.client.Status().Update(ctx, cluster)
 }

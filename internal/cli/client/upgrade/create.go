@@ -26,13 +26,7 @@ func NewClusterCommand(e *connection.Env) *cobra.Command {
 	c.FromFlags = func(ctx context.Context, connected *objects.Client, _ error, name string) ([]client.Object, error) {
 		u.ObjectMeta = metav1.ObjectMeta{Name: name + "-" + u.Spec.Version}
 		u.Spec.ClusterName, u.Spec.Backup = name, ptr.To(!without)
-		if rehearse {
-			return found(ctx, c, connected, name, rehearsalOf(u))
-		}
-		if err := renamed(ctx, c, connected, u); err != nil {
-			return nil, err
-		}
-		return found(ctx, c, connected, name, u)
+		return wanted(ctx, c, connected, u, rehearse)
 	}
 	cmd := &cobra.Command{
 		Use:   "upgrade [NAME]",
@@ -55,10 +49,7 @@ It is paused, resumed and ended with "kqueen upgrade".`,
 		Args:              command.Names(0, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.File == "" && len(args) == 0 {
-				return exit.UsageError(cmd, "give the NAME of the cluster, or a file with --filename")
-			}
-			if err := c.Check(cmd, args); err != nil {
+			if err := check(cmd, c, args); err != nil {
 				return err
 			}
 			if c.File == "" && u.Spec.Version == "" {
@@ -102,16 +93,30 @@ func register(cmd *cobra.Command, c *verbs.Creation, u *v1alpha1.Upgrade, withou
 	flags.Lookup("dry-run").NoOptDefVal = verbs.DryRunServer
 }
 
-// found returns what is wanted, once the cluster was found.
-func found(ctx context.Context, c *verbs.Creation, connected *objects.Client, cluster string, wanted client.Object) ([]client.Object, error) {
-	if c.DryRun == verbs.DryRunClient {
-		return []client.Object{wanted}, nil
+// check refuses command lines that contradict themselves.
+func check(cmd *cobra.Command, c *verbs.Creation, args []string) error {
+	if c.File == "" && len(args) == 0 {
+		return exit.UsageError(cmd, "give the NAME of the cluster, or a file with --filename")
 	}
-	_, err := kinds.Find(ctx, c.Env, connected, kinds.Cluster, cluster)
+	return c.Check(cmd, args)
+}
+
+// wanted is an upgrade, or a rehearsal of it, once its cluster was found.
+func wanted(ctx context.Context, c *verbs.Creation, connected *objects.Client, u *v1alpha1.Upgrade, rehearse bool) ([]client.Object, error) {
+	var err error
+	if c.DryRun != verbs.DryRunClient {
+		_, err = kinds.Find(ctx, c.Env, connected, kinds.Cluster, u.Spec.ClusterName)
+	}
 	if objects.IsForbidden(err) { // the server judges the rest
 		err = nil
 	}
-	return []client.Object{wanted}, err
+	if err == nil && rehearse {
+		return []client.Object{rehearsalOf(u)}, nil
+	}
+	if err == nil {
+		err = renamed(ctx, c, connected, u)
+	}
+	return []client.Object{u}, err
 }
 
 // checks are those whose findings block.

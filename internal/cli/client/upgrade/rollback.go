@@ -25,13 +25,7 @@ func NewRollbackCommand(e *connection.Env) *cobra.Command {
 	c.FromFlags = func(ctx context.Context, connected *objects.Client, _ error, name string) ([]client.Object, error) {
 		u.ObjectMeta = metav1.ObjectMeta{Name: name + "-back-to-" + u.Spec.Version}
 		u.Spec.ClusterName, u.Spec.Backup = name, ptr.To(!without)
-		if rehearse {
-			return found(ctx, c, connected, name, rehearsalOf(u))
-		}
-		if err := renamed(ctx, c, connected, u); err != nil {
-			return nil, err
-		}
-		return found(ctx, c, connected, name, u)
+		return wanted(ctx, c, connected, u, rehearse)
 	}
 	cmd := &cobra.Command{
 		Use:   "rollback [NAME]",
@@ -60,10 +54,7 @@ terminal, --yes is required.`,
 		Args:              command.Names(0, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.File == "" && len(args) == 0 {
-				return exit.UsageError(cmd, "give the NAME of the cluster, or a file with --filename")
-			}
-			if err := c.Check(cmd, args); err != nil {
+			if err := check(cmd, c, args); err != nil {
 				return err
 			}
 			if c.File == "" && u.Spec.Version == "" {
