@@ -173,7 +173,19 @@ type Maintenance struct {
 	// FreezeEndTime is until when no step begins, in no window.
 	// +optional
 	FreezeEndTime *metav1.Time `json:"freezeEndTime,omitempty"`
+	// UpgradeChannel says to which versions the cluster is upgraded by itself: None, or Patch for the newest patch of its minor that the
+	// installation has. Each version is tried once.
+	// +optional
+	// +kubebuilder:default=None
+	// +kubebuilder:validation:Enum=None;Patch
+	UpgradeChannel string `json:"upgradeChannel,omitempty"`
 }
+
+// Values of spec.maintenance.upgradeChannel.
+const (
+	UpgradeChannelNone  = "None"
+	UpgradeChannelPatch = "Patch"
+)
 
 // MaintenanceWindow is a time that comes again.
 type MaintenanceWindow struct {

@@ -265,6 +265,8 @@ const (
 	LabelUpgrade = "kqueen.io/upgrade"
 	// AnnotationUpgrade on a Cluster is the UID of the Upgrade that goes on. Another one waits for it.
 	AnnotationUpgrade = "kqueen.io/upgrade"
+	// AnnotationPatchedTo on a Cluster is the last version for which an Upgrade was created by its upgrade channel. It is not tried again.
+	AnnotationPatchedTo = "kqueen.io/patched-to"
 	// AnnotationUpgradeHolds on a NodePool without a version of its own is the version that its machines keep until it is the pool's turn
 	// in the upgrade of its cluster.
 	AnnotationUpgradeHolds = "kqueen.io/upgrade-holds"

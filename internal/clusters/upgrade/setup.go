@@ -51,9 +51,12 @@ func newReconciler(c Config) *reconciler {
 	return &reconciler{c, share.New(mostLooks, mostLooksOfOne, sureOfOne)}
 }
 
-// Setup adds the reconciler of Upgrade to mgr. Of c it fills in Client, Reader, Recorder and Now.
+// Setup adds the reconciler of Upgrade to mgr, and what creates upgrades for clusters by their channel. Of c it fills in Client, Reader, Recorder and Now.
 func Setup(mgr ctrl.Manager, c Config) error {
 	c.Client, c.Reader, c.Recorder, c.Now = mgr.GetClient(), mgr.GetAPIReader(), operator.Recorder(mgr), time.Now
+	if err := (&patcher{c}).setup(mgr); err != nil {
+		return err
+	}
 	r := newReconciler(c)
 	look := handler.EnqueueRequestsFromMapFunc(unended(r.Client))
 	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Upgrade{}).WithOptions(operator.Parallel()).
@@ -81,7 +84,7 @@ func unended(c client.Reader) handler.MapFunc {
 // Rules are what the reconciler needs on the admin plane.
 func Rules() []rbacv1.PolicyRule {
 	group := v1alpha1.GroupVersion.Group
-	return append(operator.Rules("upgrades"),
+	return append(append(operator.Rules("upgrades"), operator.Rule(group, []string{"upgrades"}, "create")),
 		operator.Rule(group, []string{"clusters", "nodepools"}, "get", "list", "watch", "patch"),
 		operator.Rule(group, []string{"controlplanes", "machines", "releases", "backupstores", "organizations"}, "get", "list", "watch"),
 		operator.Rule(group, []string{"backups"}, "get", "list", "watch", "create"),

@@ -120,7 +120,7 @@ func describeMaintenance(p *describe.Page, m *v1alpha1.Maintenance) {
 	default:
 		frozen = "no upgrade begins a step; it ends " + frozen
 	}
-	fields := []string{"Time zone", m.TimeZone, "Freeze", frozen}
+	fields := []string{"Channel", m.UpgradeChannel, "Time zone", m.TimeZone, "Freeze", frozen}
 	for _, w := range m.Windows {
 		fields = append(fields, "Window", fmt.Sprintf("%s, for %s", w.Schedule, time.Duration(w.DurationSeconds)*time.Second))
 	}
