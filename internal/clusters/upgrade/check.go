@@ -2,7 +2,6 @@ package upgrade
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,12 +44,12 @@ const maxFindings = 100
 // Check says what stands against an upgrade, and what is to be known: what blocks first, by check and object. It is pure.
 func Check(f Facts) []v1alpha1.UpgradeFinding {
 	checks := []func(Facts) []v1alpha1.UpgradeFinding{
-		clusterReady, clusterReadable, nodesReady, storedVersions, disruptionBudgets, admissionWebhooks, conversionWebhooks, backupStore, manualMachines, outsideWindow,
+		clusterReady, clusterReadable, versionSkew, nodesReady, storedVersions, disruptionBudgets, admissionWebhooks, conversionWebhooks, backupStore, manualMachines, outsideWindow,
 	}
 	if f.Rollback {
-		checks = append(checks, tooNew, newerObjects)
+		checks = append(checks, newerObjects)
 	} else {
-		checks = append(checks, versionSkew, deprecatedAPIs, ownVersions)
+		checks = append(checks, deprecatedAPIs, ownVersions)
 	}
 	var all []v1alpha1.UpgradeFinding
 	for _, check := range checks {
@@ -109,8 +108,12 @@ func clusterReadable(f Facts) []v1alpha1.UpgradeFinding {
 	return out
 }
 
-// versionSkew looks at the nodes themselves: a pool may have some that are older than its machines are to be.
+// versionSkew looks at the nodes themselves: a pool may have some of other versions than its machines are to have.
 func versionSkew(f Facts) []v1alpha1.UpgradeFinding {
+	against, fix := tooOldOnTheWay, "wait until its pool has replaced it, or upgrade it first"
+	if f.Rollback {
+		against, fix = tooNew, "replace it by an older one first"
+	}
 	var out []v1alpha1.UpgradeFinding
 	for _, n := range f.Seen.Nodes {
 		kubelet, err := release.ParseVersion(kubeletVersion(n.Kubelet))
@@ -118,31 +121,24 @@ func versionSkew(f Facts) []v1alpha1.UpgradeFinding {
 			out = append(out, warns(v1alpha1.CheckVersionSkew, "Node "+n.Name, fmt.Sprintf("the version %q of its kubelet cannot be read", n.Kubelet), "see that it fits the API server yourself"))
 			continue
 		}
-		if why := tooOld(meets(f.Steps, f.From, n.Pool), kubelet); why != "" {
-			out = append(out, blocks(v1alpha1.CheckVersionSkew, "Node "+n.Name, why, "wait until its pool has replaced it, or upgrade it first"))
+		if why := against(f, n, kubelet); why != "" {
+			out = append(out, blocks(v1alpha1.CheckVersionSkew, "Node "+n.Name, why, fix))
 		}
 	}
 	return out
 }
 
-// tooNew finds nodes that stay newer than the API server of a rollback: those of no pool that goes back with it.
-func tooNew(f Facts) []v1alpha1.UpgradeFinding {
-	var out []v1alpha1.UpgradeFinding
-	for _, n := range f.Seen.Nodes {
-		kubelet, err := release.ParseVersion(kubeletVersion(n.Kubelet))
-		replaced := slices.ContainsFunc(f.Steps, func(s v1alpha1.UpgradeStep) bool { return s.Kind == v1alpha1.StepNodePool && s.Object == n.Pool })
-		if replaced && err == nil {
-			continue
-		}
-		skew, ok := errors.AsType[*release.SkewError](release.CheckComponent(f.To, "kubelet", kubelet))
-		switch {
-		case err != nil:
-			out = append(out, warns(v1alpha1.CheckVersionSkew, "Node "+n.Name, fmt.Sprintf("the version %q of its kubelet cannot be read", n.Kubelet), "see that it fits the API server yourself"))
-		case ok:
-			out = append(out, blocks(v1alpha1.CheckVersionSkew, "Node "+n.Name, "kubelet "+skew.Reason, "replace it by an older one first"))
-		}
+// tooOldOnTheWay says why a node cannot stay until it is replaced, or nothing.
+func tooOldOnTheWay(f Facts, n Node, kubelet release.Version) string {
+	return unfit(meets(f.Steps, f.From, n.Pool), kubelet)
+}
+
+// tooNew says why a node cannot stay beside the API server of a rollback, or nothing: pools that go back with it replace theirs.
+func tooNew(f Facts, n Node, kubelet release.Version) string {
+	if slices.ContainsFunc(f.Steps, func(s v1alpha1.UpgradeStep) bool { return s.Kind == v1alpha1.StepNodePool && s.Object == n.Pool }) {
+		return ""
 	}
-	return out
+	return unfit(f.To, kubelet)
 }
 
 func newerObjects(f Facts) []v1alpha1.UpgradeFinding {

@@ -28,7 +28,10 @@ func (p *patcher) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if err := p.Client.Get(ctx, req.NamespacedName, c); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	known, err := p.known(ctx, c)
+	if !onPatchChannel(c) {
+		return reconcile.Result{}, nil
+	}
+	known, err := releases(ctx, p.Client, c.Namespace)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -79,14 +82,6 @@ func (p *patcher) create(ctx context.Context, c *v1alpha1.Cluster, u *v1alpha1.U
 	return nil
 }
 
-// known are the releases that a cluster may have, none where it asks for none.
-func (p *patcher) known(ctx context.Context, c *v1alpha1.Cluster) ([]Release, error) {
-	if !onPatchChannel(c) {
-		return nil, nil
-	}
-	return releases(ctx, p.Client, c.Namespace)
-}
-
 func onPatchChannel(c *v1alpha1.Cluster) bool {
 	return c.Spec.Maintenance != nil && c.Spec.Maintenance.UpgradeChannel == v1alpha1.UpgradeChannelPatch && c.DeletionTimestamp.IsZero()
 }
@@ -94,7 +89,7 @@ func onPatchChannel(c *v1alpha1.Cluster) bool {
 // patchFor is the newest patch of the minor that a cluster runs and wants, if it is newer and was not tried; else empty. It is pure.
 func patchFor(c *v1alpha1.Cluster, known []Release) string {
 	runs, err := release.ParseVersion(c.Status.Version)
-	if err != nil || !onPatchChannel(c) || c.Spec.Version != c.Status.Version {
+	if err != nil || c.Spec.Version != c.Status.Version {
 		return ""
 	}
 	best := runs

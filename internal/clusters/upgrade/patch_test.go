@@ -18,25 +18,26 @@ import (
 
 func TestPatchFor(t *testing.T) {
 	for name, c := range map[string]struct {
-		reason, spec, runs, channel, tried, releases, want string
+		reason, spec, runs, tried, releases, want string
 	}{
-		"Newest":      {"Of its minor.", "v1.35.4", "v1.35.4", "Patch", "", "v1.35.5 v1.35.10 v1.35.9 v1.36.3", "v1.35.10"},
-		"Unusable":    {"What cannot be used is left out.", "v1.35.4", "v1.35.4", "Patch", "", "v1.35.5 v1.35.6=torn", "v1.35.5"},
-		"None":        {"It was not asked for.", "v1.35.4", "v1.35.4", "None", "", "v1.35.5", ""},
-		"Older":       {"There is nothing newer.", "v1.35.4", "v1.35.4", "Patch", "", "v1.35.3 v1.35.4 v1.36.3", ""},
-		"Tried":       {"Once is enough: a user has ended it, or gone back.", "v1.35.4", "v1.35.4", "Patch", "v1.35.5", "v1.35.5", ""},
-		"TriedBefore": {"Another one has come.", "v1.35.4", "v1.35.4", "Patch", "v1.35.5", "v1.35.5 v1.35.6", "v1.35.6"},
-		"OnTheWay":    {"It is being changed.", "v1.36.3", "v1.35.4", "Patch", "", "v1.35.5", ""},
-		"Unknown":     {"It does not run yet.", "v1.35.4", "", "Patch", "", "v1.35.5", ""},
+		"Newest":      {"Of its minor.", "v1.35.4", "v1.35.4", "", "v1.35.5 v1.35.10 v1.35.9 v1.36.3", "v1.35.10"},
+		"Unusable":    {"What cannot be used is left out.", "v1.35.4", "v1.35.4", "", "v1.35.5 v1.35.6=torn", "v1.35.5"},
+		"Older":       {"There is nothing newer.", "v1.35.4", "v1.35.4", "", "v1.35.3 v1.35.4 v1.36.3", ""},
+		"Tried":       {"Once is enough: a user has ended it, or gone back.", "v1.35.4", "v1.35.4", "v1.35.5", "v1.35.5", ""},
+		"TriedBefore": {"Another one has come.", "v1.35.4", "v1.35.4", "v1.35.5", "v1.35.5 v1.35.6", "v1.35.6"},
+		"OnTheWay":    {"It is being changed.", "v1.36.3", "v1.35.4", "", "v1.35.5", ""},
+		"Unknown":     {"It does not run yet.", "v1.35.4", "", "", "v1.35.5", ""},
 	} {
-		o := &v1alpha1.Cluster{Spec: v1alpha1.ClusterSpec{Version: c.spec, Maintenance: &v1alpha1.Maintenance{UpgradeChannel: c.channel}}}
+		o := &v1alpha1.Cluster{Spec: v1alpha1.ClusterSpec{Version: c.spec}}
 		o.Status.Version, o.Annotations = c.runs, map[string]string{v1alpha1.AnnotationPatchedTo: c.tried}
 		if got := patchFor(o, known(t, c.releases)); got != c.want {
 			t.Errorf("%s: %s got %q, want %q", name, c.reason, got, c.want)
 		}
 	}
-	if got := patchFor(&v1alpha1.Cluster{Status: v1alpha1.ClusterStatus{Version: "v1.35.4"}}, known(t, "v1.35.5")); got != "" {
-		t.Errorf("a cluster without maintenance: got %q", got)
+	for _, m := range []*v1alpha1.Maintenance{nil, {}, {UpgradeChannel: v1alpha1.UpgradeChannelNone}} {
+		if onPatchChannel(&v1alpha1.Cluster{Spec: v1alpha1.ClusterSpec{Maintenance: m}}) {
+			t.Errorf("%+v asks for patches", m)
+		}
 	}
 }
 

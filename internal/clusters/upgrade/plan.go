@@ -58,7 +58,7 @@ func Plan(w Wanted) ([]v1alpha1.UpgradeStep, error) {
 	at := w.From
 	for i, hop := range path {
 		for p := range pools {
-			if why := tooOld(hop, pools[p].Oldest); why != "" {
+			if why := unfit(hop, pools[p].Oldest); why != "" {
 				steps = append(steps, poolStep(pools[p].Name, at, why))
 				pools[p].Oldest = at
 			}
@@ -100,8 +100,8 @@ func poolStep(name string, to release.Version, why string) v1alpha1.UpgradeStep 
 	return s
 }
 
-// tooOld says why a kubelet cannot stay beside an API server, or nothing.
-func tooOld(server, kubelet release.Version) string {
+// unfit says why a kubelet cannot stay beside an API server, or nothing.
+func unfit(server, kubelet release.Version) string {
 	if kubelet.IsZero() {
 		return ""
 	}

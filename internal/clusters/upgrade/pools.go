@@ -125,7 +125,7 @@ func keepsOwn(steps []v1alpha1.UpgradeStep, at int, own string) bool {
 	}
 	server, errServer := release.ParseVersion(steps[at+next].Version)
 	kubelet, errOwn := release.ParseVersion(own)
-	return errServer == nil && errOwn == nil && tooOld(server, kubelet) == ""
+	return errServer == nil && errOwn == nil && unfit(server, kubelet) == ""
 }
 
 // lead has a pool want the version of a step: one of its own is changed, and one that follows the cluster is let go of, or, where the control

@@ -149,3 +149,22 @@ func TestNewer(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// TestRollbackOfNodes: a node that no pool takes back stands against it, when it would be newer than the API server.
+func TestRollbackOfNodes(t *testing.T) {
+	f := Facts{
+		Wanted: Wanted{From: version(t, "v1.36.3"), To: version(t, "v1.35.4"), Rollback: true, Releases: known(t, "v1.35.4"), Pools: []Pool{{Name: "web"}}},
+		Seen: Seen{Nodes: []Node{
+			{Name: "n1", Pool: "web", Kubelet: "v1.36.3", Ready: true}, {Name: "n2", Kubelet: "v1.36.3", Ready: true}, {Name: "n3", Kubelet: "v1.34.1", Ready: true},
+		}},
+		LastBackup: "monday",
+	}
+	f.Steps = planOf(t, f.Wanted)
+	got := []string{}
+	for _, found := range Check(f) {
+		got = append(got, found.Severity+" "+found.Check+" "+found.Object+": "+found.Message)
+	}
+	if diff := cmp.Diff([]string{"Blocks VersionSkew Node n2: kubelet v1.36.3 is too new for the API server's v1.35.4"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
