@@ -5,10 +5,13 @@
 // [Backup.Verify] tell. Chunks that two backups of one cluster share are kept once. The reconcilers of backups use it; it knows
 // neither data stores nor objects.
 //
-// The format, below the folder of one cluster:
+// Beside backups it keeps logs of the changes between them, in segments.
+//
+// The format, below the folder of one cluster, or of what keeps a log:
 //
 //	backups/UID        the signature (64 bytes in hexadecimal, "\n"), then the manifest in JSON
 //	chunks/ab/abcd…    a chunk: entries, by zstd, by age; its name is the HMAC-SHA256 of the entries
+//	log/NAME/AFTER     a segment: the signature, its head in JSON ("\n"), and changes, by zstd, by age; AFTER is the revision at which it begins
 //
 // An entry is the length of its key, the key, the length of its value and the value; lengths are unsigned varints.
 package archive
@@ -26,7 +29,7 @@ import (
 	"filippo.io/age"
 )
 
-// Bucket is where the files of backups are: those of one cluster. Names are relative, with "/" between their parts.
+// Bucket is where the files of backups are, those of one cluster, or a log. Names are relative, with "/" between their parts.
 type Bucket interface {
 	// Put makes or replaces a file. It is there as a whole or not at all.
 	Put(ctx context.Context, name string, data []byte) error
