@@ -97,14 +97,15 @@ const importTable = `
 	API, clusters/inventory, clusters/listing < clusters/collector;
 	# Backups are kept in a format that knows nothing of what is in them.
 	PLAIN < clusters/archive;
+	API, clusters/archive, hosting/datastore < clusters/changelog;
 
 	# The agent runs in clusters of others: it knows no more than it needs there.
 	api/rest, clusters/tunnel, tenancy/access/token < agent < cmd/kqueen-agent;
 
 	# Reconcilers meet through objects in the API. They know the interfaces of drivers and runners and none of
 	# those, so that a new one changes no reconciler.
-	MECHANISMS, platform/jobs, clusters/archive, clusters/stored < clusters/backup;
-	MECHANISMS < clusters/backupschedule;
+	MECHANISMS, platform/jobs, clusters/changelog, clusters/stored < clusters/backup;
+	MECHANISMS, platform/jobs, clusters/changelog < clusters/backupschedule;
 	API, platform/cron < clusters/maintenance;
 	# An upgrade looks into its cluster before it changes it, as others do that look into clusters.
 	MECHANISMS, clusters/listing, clusters/maintenance, clusters/stored < clusters/upgrade;

@@ -1,0 +1,165 @@
+package changelog
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"sync"
+	"time"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/archive"
+	"kqueen.io/kqueen/internal/hosting/datastore"
+)
+
+// State tells what is written to one keyspace. datastore.State does.
+type State interface {
+	Revision(ctx context.Context) (int64, error)
+	Watch(ctx context.Context, after int64) <-chan datastore.Writes
+	AskProgress(ctx context.Context) error
+}
+
+// Opened is a bucket with the keys of its store.
+type Opened struct {
+	archive.Bucket
+	io.Closer
+	Keys archive.Keys
+}
+
+// Config is what recorders are made of. All fields are required.
+type Config struct {
+	// State opens what a control plane stores, and Open the bucket of a log.
+	State func(context.Context, *v1alpha1.ControlPlane) (State, error)
+	Open  func(context.Context, Target) (Opened, error)
+	// Skip says of which keys no changes are recorded.
+	Skip func(key string) bool
+	// Notify is called with the UID of an owner of which [Recorders.Known] says something new.
+	Notify func(owner string)
+	Now    func() time.Time
+}
+
+// Target is what is recorded for an owner.
+type Target struct {
+	// Log without its name.
+	Log archive.Log
+	// Namespace and StoreName lead to its bucket.
+	Namespace, StoreName string
+	// ControlPlane is the one whose keyspace is recorded; its version and its trust are those of what is recorded.
+	ControlPlane *v1alpha1.ControlPlane
+}
+
+// same says whether a recorder of one target can go on for another one: what it has recorded must be of the same keyspace, in the same
+// place, and to be read with the same keys.
+func (t Target) same(o Target) bool {
+	return t.Log == o.Log && t.Namespace == o.Namespace && t.StoreName == o.StoreName && t.ControlPlane.Spec.DataStoreName == o.ControlPlane.Spec.DataStoreName &&
+		maps.Equal(t.trust(), o.trust())
+}
+
+func (t Target) trust() map[string]string {
+	trust := map[string]string{}
+	for _, root := range t.ControlPlane.Status.Trust {
+		trust[root.Name] = root.Fingerprint
+	}
+	return trust
+}
+
+// Kept is a log that there is.
+type Kept struct {
+	Name string
+	// Began is when it begins, and After the revision after which it does.
+	Began time.Time
+	After int64
+}
+
+// Known is what is known of the recording for an owner.
+type Known struct {
+	// Logs are those that there are, the last of which is written; none until the recorder has begun.
+	Logs []Kept
+	// Complete is until when no change is missing in what is written.
+	Complete time.Time
+	// Problem is why nothing is recorded now; nil when all is well.
+	Problem error
+	// Broken is why the last log began while there was one before; empty when there was none.
+	Broken string
+}
+
+// Recorders record the changes of clusters. Make them with New. They are safe for concurrent use.
+type Recorders struct {
+	Config
+	life context.Context //nolint:containedctx // recording ends when the program does, not when one reconcile does
+
+	mu  sync.Mutex
+	all map[string]*recorder // by owner
+	// ending are those that were stopped and have not ended yet.
+	ending sync.WaitGroup
+}
+
+// New returns recorders that end with life.
+func New(life context.Context, c Config) *Recorders {
+	return &Recorders{Config: c, life: life, all: map[string]*recorder{}}
+}
+
+// Wait waits until all have written what they know, after life has ended.
+func (r *Recorders) Wait() { r.ending.Wait() }
+
+// Ensure has the changes of a target recorded, and returns what is known of it.
+func (r *Recorders) Ensure(t Target) Known {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	owner := t.Log.Owner
+	have := r.all[owner]
+	if have != nil && !have.target().same(t) {
+		have.stop()
+		if !have.ended() {
+			return Known{Problem: fmt.Errorf("waiting until the recording of what was the cluster before has ended")}
+		}
+		have = nil
+	}
+	if have == nil {
+		ctx, stop := context.WithCancel(r.life)
+		have = &recorder{Config: r.Config, of: t, stop: stop, done: make(chan struct{}), flushes: make(chan flush), wake: make(chan struct{}, 1)}
+		r.all[owner] = have
+		r.ending.Go(func() { have.run(ctx) })
+	}
+	have.update(t)
+	return have.known()
+}
+
+// Stop ends the recording for an owner, and says whether it has ended.
+func (r *Recorders) Stop(owner string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	have := r.all[owner]
+	if have == nil {
+		return true
+	}
+	have.stop()
+	if !have.ended() {
+		return false
+	}
+	delete(r.all, owner)
+	return true
+}
+
+// Trim says what of an owner's logs is needed. The rest is removed once in a while.
+func (r *Recorders) Trim(owner string, need Need) {
+	if have := r.of(owner); have != nil {
+		have.trim(need)
+	}
+}
+
+// Flush writes all changes of an owner's cluster that were made until now. It is an error when nothing is recorded now.
+func (r *Recorders) Flush(ctx context.Context, owner string) error {
+	have := r.of(owner)
+	if have == nil {
+		return notRecorded("changes are not recorded now")
+	}
+	return have.flush(ctx)
+}
+
+func (r *Recorders) of(owner string) *recorder {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[owner]
+}
