@@ -97,7 +97,8 @@ const importTable = `
 	API, clusters/inventory, clusters/listing < clusters/collector;
 	# Backups are kept in a format that knows nothing of what is in them.
 	PLAIN < clusters/archive;
-	API, clusters/archive, hosting/datastore < clusters/changelog;
+	API, clusters/archive < clusters/backupstore;
+	clusters/backupstore, hosting/datastore < clusters/changelog;
 
 	# The agent runs in clusters of others: it knows no more than it needs there.
 	api/rest, clusters/tunnel, tenancy/access/token < agent < cmd/kqueen-agent;

@@ -10,6 +10,8 @@ const (
 	ConditionLastBackupTaken = "LastBackupTaken"
 	// ConditionRetained is true while there are no backups beside those that spec.retention keeps.
 	ConditionRetained = "Retained"
+	// ConditionChangesRecorded is true while the changes between backups are recorded, where spec.recoveryWindowHours asks for it.
+	ConditionChangesRecorded = "ChangesRecorded"
 )
 
 // Reasons of the conditions of a BackupSchedule.
@@ -30,6 +32,16 @@ const (
 	ReasonLastBackupMissed = "LastBackupMissed"
 	// ReasonRetained: no backup is there beside those that are kept.
 	ReasonRetained = "Retained"
+	// ReasonChangesRecorded: changes are recorded; the message says from when on the cluster can be had back.
+	ReasonChangesRecorded = "ChangesRecorded"
+	// ReasonRecordingStarting: the recording of changes begins, or waits for the backup that changes are applied to.
+	ReasonRecordingStarting = "RecordingStarting"
+	// ReasonRecordingFailed: changes cannot be recorded now; the message has the cause.
+	ReasonRecordingFailed = "RecordingFailed"
+	// ReasonRecordingOff: spec.recoveryWindowHours is empty, or the schedule is paused.
+	ReasonRecordingOff = "RecordingOff"
+	// ReasonRecordingInterrupted: for some time no changes were recorded; an event says until when the cluster can be had back, and from when on.
+	ReasonRecordingInterrupted = "RecordingInterrupted"
 	// ReasonBackupExpired: a backup that is not kept any more is deleted; an event has its name.
 	ReasonBackupExpired = "BackupExpired"
 )
@@ -37,8 +49,8 @@ const (
 // LabelBackupSchedule on a Backup is the UID of the BackupSchedule that took it, whose retention deletes it.
 const LabelBackupSchedule = "kqueen.io/backup-schedule"
 
-// BackupSchedule takes backups of one cluster at times, and deletes those of its own that are not kept any more. Backups stay when it is
-// deleted.
+// BackupSchedule takes backups of one cluster at times, and deletes those of its own that are not kept any more. It records the changes
+// between them where that is asked for. Backups stay when it is deleted, and what was recorded goes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -93,6 +105,12 @@ type BackupScheduleSpec struct {
 	// +optional
 	// +kubebuilder:default={keepLast: 7}
 	Retention *BackupRetention `json:"retention,omitempty"`
+	// RecoveryWindowHours is how far back any moment can be had, such as 168 for a week: the changes between backups are recorded, and the
+	// backups kept that they are applied to. A Backup with spec.at is of such a moment. Empty for none.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=8784
+	RecoveryWindowHours int32 `json:"recoveryWindowHours,omitempty"`
 }
 
 // BackupRetention says which backups of a schedule are kept. Only whole ones count; those of an earlier cluster of the same name and those
@@ -139,6 +157,15 @@ type BackupScheduleStatus struct {
 	// Backups is how many backups of the schedule there are.
 	// +optional
 	Backups int32 `json:"backups,omitempty"`
+	// RecordingTime is from when on changes are recorded without a gap.
+	// +optional
+	RecordingTime *metav1.Time `json:"recordingTime,omitempty"`
+	// EarliestRecoveryTime and LatestRecoveryTime are the first and the last moment that can be had back, as far as was known when the
+	// status was written; the last one goes on meanwhile.
+	// +optional
+	EarliestRecoveryTime *metav1.Time `json:"earliestRecoveryTime,omitempty"`
+	// +optional
+	LatestRecoveryTime *metav1.Time `json:"latestRecoveryTime,omitempty"`
 }
 
 // Shared returns the part of the status that all kinds have.

@@ -27,7 +27,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/clusters/backup"
 	"kqueen.io/kqueen/internal/clusters/backupschedule"
 	"kqueen.io/kqueen/internal/clusters/cluster"
 	"kqueen.io/kqueen/internal/clusters/connection"
@@ -303,10 +302,7 @@ func (a *App) addReconcilers(
 	if err != nil {
 		return nil, err
 	}
-	if err := backup.Setup(ctx, mgr, backups(stores)); err != nil {
-		return nil, err
-	}
-	if err := backupschedule.Setup(mgr); err != nil {
+	if err := backups(ctx, mgr, stores); err != nil {
 		return nil, err
 	}
 	led := upgrades(a.connections.Load(), stores, d.inventory)

@@ -39,6 +39,8 @@ type Segment struct {
 	CaughtUp int64 `json:"caughtUp,omitempty"`
 	// Version of Kubernetes that wrote what is in it.
 	Version string `json:"version"`
+	// Trust are fingerprints of the keys without which it cannot be read, as those of a backup.
+	Trust map[string]string `json:"trust,omitempty"`
 	// Changes come in the order of their revisions.
 	Changes []Change `json:"-"`
 }

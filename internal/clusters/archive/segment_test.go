@@ -16,7 +16,7 @@ var testLog = Log{Owner: "s1", Cluster: "c1", ControlPlane: "p1", Name: "0001700
 
 func testSegment(after int64, changes ...Change) Segment {
 	since := time.UnixMilli(1_700_000_000_000).UTC()
-	s := Segment{Log: testLog, After: after, Until: after + 10, Since: since, Complete: since.Add(time.Minute), CaughtUp: after + 1, Version: "v1.36.3", Changes: changes}
+	s := Segment{Log: testLog, After: after, Until: after + 10, Since: since, Complete: since.Add(time.Minute), CaughtUp: after + 1, Version: "v1.36.3", Trust: testAbout.Trust, Changes: changes}
 	for i := range s.Changes {
 		s.Changes[i].Time = since.Add(time.Duration(i) * 7 * time.Millisecond)
 	}

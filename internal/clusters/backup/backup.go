@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +13,8 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/archive"
+	"kqueen.io/kqueen/internal/clusters/backupstore"
+	"kqueen.io/kqueen/internal/clusters/changelog"
 	"kqueen.io/kqueen/internal/platform/jobs"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
@@ -64,12 +65,24 @@ func (r *backups) take(ctx context.Context, b *v1alpha1.Backup) operator.Outcome
 		b.Status.Version = cp.Status.Version
 		return operator.Wait(v1alpha1.ReasonBackupRunning, "the backup is being taken", atOnce)
 	}
-	written, pending := jobs.Run(r.jobs, actOf(b, "take", "the backup is being taken"), func(ctx context.Context) (archive.Written, error) {
-		return r.write(ctx, b, cp)
+	if b.Spec.At != nil && b.Spec.At.After(r.Now()) {
+		return operator.Stalled(v1alpha1.ReasonBackupRefused, "spec.at: %s is in the future", b.Spec.At.UTC().Format(time.RFC3339))
+	}
+	made, pending := jobs.Run(r.jobs, actOf(b, "take", "the backup is being taken"), func(ctx context.Context) (made, error) {
+		if b.Spec.At != nil {
+			return r.writeMoment(ctx, b, cp)
+		}
+		written, err := r.write(ctx, b, cp)
+		return made{Written: written}, err
 	})
 	if pending != nil {
 		return *pending
 	}
+	if made.refused != "" {
+		return operator.Stalled(v1alpha1.ReasonBackupRefused, "spec.at: %s", made.refused)
+	}
+	written := made.Written
+	b.Status.Version = written.Version
 	taken := metav1.NewTime(written.TakenAt)
 	b.Status.Revision, b.Status.Objects, b.Status.Digest = written.Revision, written.Keys, written.Digest
 	b.Status.Size, b.Status.NewSize = resource.NewQuantity(written.Bytes, resource.BinarySI), resource.NewQuantity(written.NewBytes, resource.BinarySI)
@@ -86,7 +99,7 @@ func actOf(b *v1alpha1.Backup, name, message string) jobs.Job {
 
 // bucketOf names the bucket of a backup.
 func bucketOf(b *v1alpha1.Backup) string {
-	return b.Spec.StoreName + "/" + folderOf(b.Namespace, b.Status.ClusterUID)
+	return b.Spec.StoreName + "/" + backupstore.FolderOf(b.Namespace, b.Status.ClusterUID)
 }
 
 // source finds the control plane that is backed up, or says why there is none.
@@ -108,15 +121,14 @@ func (r *backups) source(ctx context.Context, b *v1alpha1.Backup) (*v1alpha1.Con
 // admit says why a backup may not be in its store, or nil.
 func (r *backups) admit(ctx context.Context, b *v1alpha1.Backup) *operator.Outcome {
 	refuse := func(o operator.Outcome) *operator.Outcome { return &o }
-	store, err := r.storeNamed(ctx, b.Spec.StoreName)
+	store, err := r.stores().Named(ctx, b.Spec.StoreName)
 	if err != nil {
 		return refuse(operator.Retry(v1alpha1.ReasonBackupFailed, err))
 	}
-	organization, _ := v1alpha1.OrganizationOf(b.Namespace)
-	if store == nil || len(store.Spec.OrganizationNames) > 0 && !slices.Contains(store.Spec.OrganizationNames, organization) {
+	if !backupstore.Allows(store, b.Namespace) {
 		return refuse(operator.Stalled(v1alpha1.ReasonBackupRefused, "spec.storeName: there is no BackupStore %s that this organization may use", b.Spec.StoreName))
 	}
-	if !apimeta.IsStatusConditionTrue(store.Status.Conditions, v1alpha1.ConditionReady) {
+	if !backupstore.Usable(store) {
 		return refuse(operator.Wait(v1alpha1.ReasonBackupRunning, "waiting for backup store "+store.Name+", which cannot be used now", waitCheck))
 	}
 	list := &v1alpha1.BackupList{}
@@ -152,6 +164,12 @@ func allowed(most int32, b *v1alpha1.Backup) int32 {
 	return most
 }
 
+// made is a backup that was written, or why it cannot be.
+type made struct {
+	archive.Written
+	refused string
+}
+
 // write reads the keyspace into the archive.
 func (r *backups) write(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane) (archive.Written, error) {
 	state, err := r.State(ctx, cp)
@@ -162,19 +180,10 @@ func (r *backups) write(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.Co
 	if err != nil {
 		return archive.Written{}, err
 	}
-	of.about.Trust = trustOf(cp)
+	of.about.Trust = changelog.TrustOf(cp)
 	revision := int64(0)
 	written, err := archive.Write(ctx, of.bucket, of.keys, of.about, toArchive(state.Entries(ctx, &revision)), &revision, r.Now)
 	return written, errors.Join(err, of.bucket.Close())
-}
-
-// trustOf are the fingerprints of the keys that everything in a control plane hangs on.
-func trustOf(cp *v1alpha1.ControlPlane) map[string]string {
-	trust := map[string]string{}
-	for _, root := range cp.Status.Trust {
-		trust[root.Name] = root.Fingerprint
-	}
-	return trust
 }
 
 // verify reads all of the backup again when the last time is long ago.
@@ -218,7 +227,7 @@ func (r *backups) remove(ctx context.Context, b *v1alpha1.Backup) operator.Outco
 			return operator.Wait(v1alpha1.ReasonBackupInUse, "restore "+user.Name+" needs it; it is removed when that has ended", waitCheck)
 		}
 	}
-	store, err := r.storeNamed(ctx, b.Spec.StoreName)
+	store, err := r.stores().Named(ctx, b.Spec.StoreName)
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonBackupFailed, err)
 	}
@@ -242,7 +251,7 @@ func needs(r *v1alpha1.Restore) bool {
 // erase removes the files of a backup. Where the keys of the store are lost, it cannot be told which chunks others have: they stay.
 func (r *backups) erase(ctx context.Context, b *v1alpha1.Backup) error {
 	of, err := r.archiveOf(ctx, b)
-	if errors.Is(err, errNoKeys) {
+	if errors.Is(err, backupstore.ErrNoKeys) {
 		return nil
 	}
 	if err != nil {

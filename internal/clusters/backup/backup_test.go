@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/backupstore"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
@@ -336,7 +337,7 @@ func TestFolderHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer, calls := make(chan struct{}), atomic.Int32{}
 		s := &stores{world: &world{Config: Config{
-			Bucket: func(string, string) (Bucket, error) { calls.Add(1); <-answer; return bucketLines{}, nil },
+			Bucket: func(string, string) (backupstore.Bucket, error) { calls.Add(1); <-answer; return bucketLines{}, nil },
 			Free:   func(string) (int64, error) { return 7, nil },
 		}}}
 		store := &v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: v1alpha1.BackupStoreSpec{Directory: "/mnt/nas"}}
@@ -418,7 +419,7 @@ func TestKeep(t *testing.T) {
 		"pods/default/web":                                 false,
 		"apiextensions.k8s.io/customresourcedefinitions/a": false,
 	} {
-		if got := keep(key); got != want {
+		if got := Stays(key); got != want {
 			t.Errorf("%s: got %v", key, got)
 		}
 	}

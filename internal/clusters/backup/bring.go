@@ -162,7 +162,7 @@ func (r *restores) apply(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.
 // staysOf says of each entry whether a restore leaves it as it is.
 func staysOf(rs *v1alpha1.Restore) (func(datastore.Entry) bool, error) {
 	chosen, err := selectionOf(rs.Spec.Include)
-	return func(e datastore.Entry) bool { return keep(e.Key) || !chosen.has(e) }, err
+	return func(e datastore.Entry) bool { return Stays(e.Key) || !chosen.has(e) }, err
 }
 
 // note counts a change, and names the first ones.

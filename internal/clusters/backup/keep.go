@@ -14,8 +14,8 @@ var present = []string{
 	"events/",
 }
 
-// keep says whether a restore leaves a key as it is. It is pure.
-func keep(key string) bool {
+// Stays says whether a restore leaves a key as it is, so that its changes are of no use. It is pure.
+func Stays(key string) bool {
 	for _, prefix := range present {
 		if strings.HasPrefix(key, prefix) {
 			return true

@@ -51,7 +51,7 @@ func TestKeepsWhatKubernetesStores(t *testing.T) {
 		if !strings.HasSuffix(key, "-kept") {
 			continue
 		}
-		if shown := strings.ReplaceAll(key, namespace, "NAMESPACE"); keep(key) {
+		if shown := strings.ReplaceAll(key, namespace, "NAMESPACE"); Stays(key) {
 			kept = append(kept, shown)
 		} else {
 			brought = append(brought, shown)

@@ -14,6 +14,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/archive"
+	"kqueen.io/kqueen/internal/clusters/changelog"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/jobs"
@@ -82,7 +83,7 @@ func (r *restores) subject(ctx context.Context, rs *v1alpha1.Restore, backup str
 	}
 	rs.Status.ClusterName = b.Spec.ClusterName // lists of a cluster have it also while it waits, and when it is refused
 	if !b.IsTaken() {
-		o := operator.Wait(v1alpha1.ReasonRestoreReading, "waiting for backup "+b.Name+", which is not complete", waitCheck)
+		o := operator.Wait(v1alpha1.ReasonRestoreReading, waitingFor(b), waitCheck)
 		return nil, nil, &o
 	}
 	cp, err := r.controlPlaneOf(ctx, b.Namespace, b.Spec.ClusterName, b.Status.ClusterUID)
@@ -93,6 +94,15 @@ func (r *restores) subject(ctx context.Context, rs *v1alpha1.Restore, backup str
 		return stalled("spec.backupName: the cluster of backup %s is gone; a backup cannot be restored to another cluster yet", b.Name)
 	}
 	return b, cp, nil
+}
+
+// waitingFor says why a backup that is waited for is not there. It is pure.
+func waitingFor(b *v1alpha1.Backup) string {
+	message := "waiting for backup " + b.Name + ", which is not complete"
+	if ready := apimeta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Message != "" {
+		message += ": " + ready.Message
+	}
+	return message
 }
 
 // examine reads all of the backup before anything is touched.
@@ -136,7 +146,7 @@ func (r *restores) unfit(
 		return "", err
 	}
 	defer func() { err = errors.Join(err, bucket.Close()) }()
-	if foreign := untrusted(opened.Trust, trustOf(cp)); foreign != "" {
+	if foreign := untrusted(opened.Trust, changelog.TrustOf(cp)); foreign != "" {
 		return fmt.Sprintf("spec.backupName: the control plane has another key %q than when the backup was taken: what is in it cannot be used", foreign), nil
 	}
 	if err := opened.Verify(ctx); err != nil {

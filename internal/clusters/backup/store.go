@@ -51,7 +51,7 @@ func (s *stores) use(ctx context.Context, store *v1alpha1.BackupStore) operator.
 			return operator.Retry(v1alpha1.ReasonStoreUnusable, err)
 		}
 	}
-	keys, err := s.keysOf(ctx, store)
+	keys, err := s.stores().Keys(ctx, store)
 	if err != nil {
 		return operator.RetryAfter(v1alpha1.ReasonStoreUnusable, err, storeCheck)
 	}

@@ -3,19 +3,15 @@ package backup
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"iter"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/archive"
+	"kqueen.io/kqueen/internal/clusters/backupstore"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/platform/jobs"
 )
@@ -28,12 +24,6 @@ type State interface {
 	Bring(ctx context.Context, left int, want iter.Seq2[datastore.Entry, error], keep func(datastore.Entry) bool, tell func(datastore.Change)) error
 }
 
-// Bucket is one that is closed after use. *archive.Directory is one.
-type Bucket interface {
-	archive.Bucket
-	io.Closer
-}
-
 // Config is what the reconcilers are made of. All fields but Recorder are required.
 type Config struct {
 	// Client of the admin plane, and Secrets a reader of it without a cache.
@@ -41,10 +31,12 @@ type Config struct {
 	Secrets client.Reader
 	// State opens what a control plane stores.
 	State func(context.Context, *v1alpha1.ControlPlane) (State, error)
-	// Bucket opens the folder of one cluster below the directory of a store.
-	Bucket func(directory, folder string) (Bucket, error)
+	// Bucket opens a folder below the directory of a store.
+	Bucket func(directory, folder string) (backupstore.Bucket, error)
 	// Free says how many bytes may still be written below a directory.
-	Free     func(directory string) (int64, error)
+	Free func(directory string) (int64, error)
+	// Flush writes the changes that are recorded for a BackupSchedule of that UID and not written yet.
+	Flush    func(ctx context.Context, schedule string) error
 	Recorder events.EventRecorder
 	Now      func() time.Time
 }
@@ -55,78 +47,26 @@ type world struct {
 	jobs *jobs.Jobs
 }
 
-// errNoKeys says that the Secret with a store's keys is gone or cannot be used.
-var errNoKeys = errors.New("the keys of the store cannot be used")
-
-// keysOf reads the keys of a store.
-func (w *world) keysOf(ctx context.Context, store *v1alpha1.BackupStore) (archive.Keys, error) {
-	secret := &corev1.Secret{}
-	err := w.Secrets.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: store.KeysSecret()}, secret)
-	if apierrors.IsNotFound(err) {
-		return archive.Keys{}, fmt.Errorf("%w: the Secret %s/%s is gone", errNoKeys, v1alpha1.SystemNamespace, store.KeysSecret())
-	}
-	if err != nil {
-		return archive.Keys{}, fmt.Errorf("read the keys of backup store %s: %w", store.Name, err)
-	}
-	keys, err := archive.ParseKeys(secret.Data, store.Spec.Recipients)
-	if err != nil {
-		return archive.Keys{}, fmt.Errorf("%w: %w", errNoKeys, err)
-	}
-	return keys, nil
+// stores are those that backups are kept in.
+func (w *world) stores() backupstore.Stores {
+	return backupstore.Stores{Client: w.Client, Secrets: w.Secrets, Bucket: w.Bucket}
 }
 
-// storeNamed reads a store, or nil when there is none.
-func (w *world) storeNamed(ctx context.Context, name string) (*v1alpha1.BackupStore, error) {
-	store := &v1alpha1.BackupStore{}
-	err := w.Client.Get(ctx, client.ObjectKey{Name: name}, store)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // there is none
-	}
-	return store, err
-}
-
-// controlPlaneOf returns the control plane of a cluster, or nil where KQueen hosts none. clusterUID, when not empty, is that of the
-// cluster that is meant.
+// controlPlaneOf returns the control plane of a cluster, or nil where KQueen hosts none.
 func (w *world) controlPlaneOf(ctx context.Context, namespace, cluster, clusterUID string) (*v1alpha1.ControlPlane, error) {
-	cp := &v1alpha1.ControlPlane{}
-	err := w.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cluster}, cp)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // there is none
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the control plane of cluster %s: %w", cluster, err)
-	}
-	owner := metav1.GetControllerOf(cp)
-	if owner == nil || owner.Kind != "Cluster" || owner.Name != cluster || clusterUID != "" && string(owner.UID) != clusterUID {
-		return nil, nil //nolint:nilnil // it belongs to another one
-	}
-	return cp, nil
+	return backupstore.ControlPlaneOf(ctx, w.Client, namespace, cluster, clusterUID)
 }
 
 // archived is a backup with what is needed to read or write it.
 type archived struct {
 	about  archive.About
 	keys   archive.Keys
-	bucket Bucket
+	bucket backupstore.Bucket
 }
-
-// folderOf is the folder of a cluster's backups below the directory of a store.
-func folderOf(namespace, clusterUID string) string { return namespace + "/" + clusterUID }
 
 // archiveOf opens what belongs to a backup. The caller closes the bucket.
 func (w *world) archiveOf(ctx context.Context, b *v1alpha1.Backup) (archived, error) {
-	store, err := w.storeNamed(ctx, b.Spec.StoreName)
-	if err != nil {
-		return archived{}, err
-	}
-	if store == nil {
-		return archived{}, fmt.Errorf("there is no BackupStore %s", b.Spec.StoreName)
-	}
-	keys, err := w.keysOf(ctx, store)
-	if err != nil {
-		return archived{}, err
-	}
-	bucket, err := w.Bucket(store.Spec.Directory, folderOf(b.Namespace, b.Status.ClusterUID))
+	opened, err := w.stores().Open(ctx, b.Spec.StoreName, b.Namespace, b.Status.ClusterUID)
 	if err != nil {
 		return archived{}, err
 	}
@@ -135,11 +75,11 @@ func (w *world) archiveOf(ctx context.Context, b *v1alpha1.Backup) (archived, er
 		Backup: string(b.UID), Cluster: b.Status.ClusterUID, ControlPlane: b.Status.ControlPlaneUID,
 		Organization: organization, Name: b.Spec.ClusterName, Version: b.Status.Version,
 	}
-	return archived{about, keys, bucket}, nil
+	return archived{about, opened.Keys, opened.Bucket}, nil
 }
 
 // open reads the manifest of a backup. The caller closes the bucket.
-func (w *world) open(ctx context.Context, b *v1alpha1.Backup) (*archive.Backup, Bucket, error) {
+func (w *world) open(ctx context.Context, b *v1alpha1.Backup) (*archive.Backup, backupstore.Bucket, error) {
 	of, err := w.archiveOf(ctx, b)
 	if err != nil {
 		return nil, nil, err

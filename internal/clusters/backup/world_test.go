@@ -22,6 +22,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/archive"
+	"kqueen.io/kqueen/internal/clusters/backupstore"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/platform/jobs"
@@ -111,7 +112,7 @@ func (p *place) world(inj *operatortest.Injector) *world {
 	return &world{Config{
 		Client: c, Secrets: c, Now: func() time.Time { return p.now },
 		State: func(context.Context, *v1alpha1.ControlPlane) (State, error) { return stateLines{p, inj}, nil },
-		Bucket: func(directory, folder string) (Bucket, error) {
+		Bucket: func(directory, folder string) (backupstore.Bucket, error) {
 			return bucketLines{p, inj, directory + "/" + folder}, nil
 		},
 		Free: func(string) (int64, error) { return p.free, nil },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/backupstore"
+	"kqueen.io/kqueen/internal/platform/jobs"
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/text"
 )
@@ -29,12 +32,17 @@ const (
 
 // Config is what the reconciler is made of. All fields but Recorder are required.
 type Config struct {
-	Client   client.Client
-	Recorder events.EventRecorder
-	Now      func() time.Time
+	Client    client.Client
+	Stores    backupstore.Stores
+	Recorders Recorders
+	Recorder  events.EventRecorder
+	Now       func() time.Time
 }
 
-type reconciler struct{ Config }
+type reconciler struct {
+	Config
+	jobs *jobs.Jobs
+}
 
 func (r *reconciler) operator() *operator.Reconciler[*v1alpha1.BackupSchedule] {
 	return operator.New(operator.Config[*v1alpha1.BackupSchedule]{
@@ -44,6 +52,7 @@ func (r *reconciler) operator() *operator.Reconciler[*v1alpha1.BackupSchedule] {
 		Finalizer: v1alpha1.GroupVersion.Group + "/backupschedule",
 		Ready:     "backups are taken as scheduled",
 		Phases: []operator.Phase[*v1alpha1.BackupSchedule]{
+			{Condition: v1alpha1.ConditionChangesRecorded, Ensure: r.record, Remove: r.forget},
 			{Condition: v1alpha1.ConditionScheduled, Ensure: r.schedule},
 			{Condition: v1alpha1.ConditionLastBackupTaken, Ensure: r.follow},
 			{Condition: v1alpha1.ConditionRetained, Ensure: r.retain},
@@ -65,7 +74,13 @@ func (r *reconciler) schedule(ctx context.Context, s *v1alpha1.BackupSchedule) o
 		return *refused
 	}
 	now := r.Now()
-	if due, is := times.Due(lastOf(s, now), now); is {
+	due, is := times.Due(lastOf(s, now), now)
+	if !is {
+		if due, is, err = r.baseDue(ctx, s, now); err != nil {
+			return operator.Retry(v1alpha1.ReasonScheduleFailed, err)
+		}
+	}
+	if is {
 		taken, err := r.create(ctx, s, due)
 		if err != nil {
 			return operator.Retry(v1alpha1.ReasonScheduleFailed, err)
@@ -207,7 +222,11 @@ func (r *reconciler) retain(ctx context.Context, s *v1alpha1.BackupSchedule) ope
 	if s.Spec.Retention != nil {
 		keep = *s.Spec.Retention
 	}
-	surplus := Surplus(list.Items, string(c.UID), keep, times.Zone())
+	needed, err := r.needed(ctx, s)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonScheduleFailed, err)
+	}
+	surplus := slices.DeleteFunc(Surplus(list.Items, string(c.UID), keep, times.Zone()), func(b v1alpha1.Backup) bool { return needed[b.Name] })
 	for i := range surplus {
 		b := &surplus[i]
 		// As it was judged: one that changed meanwhile is judged again.

@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/backupstore"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
+	"kqueen.io/kqueen/internal/platform/jobs"
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/operator/operatortest"
 )
@@ -30,6 +32,8 @@ type place struct {
 	now       time.Time
 	schedule  *v1alpha1.BackupSchedule
 	stuck     bool // backups are not taken
+	recording recording
+	cp        *v1alpha1.ControlPlane // nil without one
 }
 
 func newPlace(t *testing.T, change func(*v1alpha1.BackupScheduleSpec)) *place {
@@ -57,7 +61,12 @@ func (p *place) reconciler(inj *operatortest.Injector) reconcile.Reconciler {
 	if inj == nil {
 		inj = &operatortest.Injector{}
 	}
-	return (&reconciler{Config{Client: inj.Client(p.client), Now: func() time.Time { return p.now }}}).operator()
+	c := inj.Client(p.client)
+	stores := backupstore.Stores{Client: c, Secrets: c, Bucket: p.recording.bucket}
+	return (&reconciler{
+		Config{Client: c, Stores: stores, Recorders: &p.recording, Now: func() time.Time { return p.now }},
+		jobs.New(context.Background(), func(string) {}, func(f func()) { f() }, 0),
+	}).operator()
 }
 
 // step takes the part of the reconciler of Backup: it takes those that are there, unless they are stuck.
@@ -78,6 +87,9 @@ func (p *place) step(ctx context.Context) (bool, error) {
 		}
 		at := metav1.NewTime(p.now)
 		b.Status.ClusterUID, b.Status.Digest, b.Status.TakenTime, moved = string(cluster.UID), "sha256:1", &at, true
+		if p.cp != nil {
+			b.Status.ControlPlaneUID, b.Status.Revision = string(p.cp.UID), 5
+		}
 		if err := p.client.Status().Update(ctx, b); err != nil {
 			return false, err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kqueen.io/kqueen/internal/clusters/archive"
+	"kqueen.io/kqueen/internal/clusters/backupstore"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
@@ -167,7 +168,7 @@ func (r *recorder) session(ctx context.Context) (err error) {
 }
 
 // resume finds the end of the last log, as an empty segment behind it, or begins a log.
-func (r *recorder) resume(ctx context.Context, in Opened, state State, of archive.Log) (archive.Segment, error) {
+func (r *recorder) resume(ctx context.Context, in backupstore.Opened, state State, of archive.Log) (archive.Segment, error) {
 	logs, err := archive.Logs(ctx, in)
 	if err != nil {
 		return archive.Segment{}, err
@@ -181,6 +182,9 @@ func (r *recorder) resume(ctx context.Context, in Opened, state State, of archiv
 	}
 	if err != nil {
 		return archive.Segment{}, err
+	}
+	if !maps.Equal(last.Trust, TrustOf(r.target().ControlPlane)) {
+		return r.beginning(ctx, in, state, of, "the keys of the control plane were replaced")
 	}
 	now, err := state.Revision(ctx)
 	if err != nil {
@@ -196,14 +200,14 @@ func (r *recorder) resume(ctx context.Context, in Opened, state State, of archiv
 }
 
 // lastOf reads the last segment of the last log.
-func (r *recorder) lastOf(ctx context.Context, in Opened, logs map[string][]int64, of archive.Log) (archive.Segment, error) {
+func (r *recorder) lastOf(ctx context.Context, in backupstore.Opened, logs map[string][]int64, of archive.Log) (archive.Segment, error) {
 	of.Name = slices.Max(slices.Collect(maps.Keys(logs)))
 	afters := logs[of.Name]
 	return archive.ReadSegment(ctx, in, in.Keys, of, afters[len(afters)-1])
 }
 
 // beginning begins a log and returns its end.
-func (r *recorder) beginning(ctx context.Context, in Opened, state State, of archive.Log, why string) (archive.Segment, error) {
+func (r *recorder) beginning(ctx context.Context, in backupstore.Opened, state State, of archive.Log, why string) (archive.Segment, error) {
 	if err := r.begin(ctx, in, state, of, why); err != nil {
 		return archive.Segment{}, err
 	}
@@ -216,15 +220,14 @@ func (r *recorder) beginning(ctx context.Context, in Opened, state State, of arc
 }
 
 // begin begins a log, with an empty segment, and says why where there was one before.
-func (r *recorder) begin(ctx context.Context, in Opened, state State, of archive.Log, why string) error {
+func (r *recorder) begin(ctx context.Context, in backupstore.Opened, state State, of archive.Log, why string) error {
 	now, err := state.Revision(ctx)
 	if err != nil {
 		return err
 	}
 	at := r.Now().UTC().Truncate(time.Millisecond)
-	of.Name = nameOf(at, rand.Uint32())
-	s := archive.Segment{Log: of, After: now, Until: now, Since: at, Complete: at, Version: r.target().ControlPlane.Status.Version}
-	if err := archive.WriteSegment(ctx, in, in.Keys, s); err != nil {
+	of.Name = NameOf(at, rand.Uint32())
+	if err := r.put(ctx, in, archive.Segment{Log: of, After: now, Until: now, Since: at, Complete: at}); err != nil {
 		return err
 	}
 	logs, err := archive.Logs(ctx, in)
@@ -232,6 +235,16 @@ func (r *recorder) begin(ctx context.Context, in Opened, state State, of archive
 		return err
 	}
 	r.learn(true, func(is *Known) { is.Logs, is.Broken = keptOf(logs), why })
+	return nil
+}
+
+// put writes a segment.
+func (r *recorder) put(ctx context.Context, in backupstore.Opened, s archive.Segment) error {
+	cp := r.target().ControlPlane
+	s.Version, s.Trust = cp.Status.Version, TrustOf(cp)
+	if err := archive.WriteSegment(ctx, in, in.Keys, s); err != nil {
+		return fmt.Errorf("record changes: %w", err)
+	}
 	return nil
 }
 

@@ -3,13 +3,13 @@ package changelog
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"sync"
 	"time"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/archive"
+	"kqueen.io/kqueen/internal/clusters/backupstore"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
@@ -20,18 +20,11 @@ type State interface {
 	AskProgress(ctx context.Context) error
 }
 
-// Opened is a bucket with the keys of its store.
-type Opened struct {
-	archive.Bucket
-	io.Closer
-	Keys archive.Keys
-}
-
 // Config is what recorders are made of. All fields are required.
 type Config struct {
 	// State opens what a control plane stores, and Open the bucket of a log.
 	State func(context.Context, *v1alpha1.ControlPlane) (State, error)
-	Open  func(context.Context, Target) (Opened, error)
+	Open  func(context.Context, Target) (backupstore.Opened, error)
 	// Skip says of which keys no changes are recorded.
 	Skip func(key string) bool
 	// Notify is called with the UID of an owner of which [Recorders.Known] says something new.
@@ -43,22 +36,26 @@ type Config struct {
 type Target struct {
 	// Log without its name.
 	Log archive.Log
-	// Namespace and StoreName lead to its bucket.
+	// Namespace and StoreName lead to its bucket, together with [FolderOf] the owner.
 	Namespace, StoreName string
 	// ControlPlane is the one whose keyspace is recorded; its version and its trust are those of what is recorded.
 	ControlPlane *v1alpha1.ControlPlane
 }
 
+// FolderOf is the folder of an owner's logs among those of its namespace in a store.
+func FolderOf(owner string) string { return "changes-" + owner }
+
 // same says whether a recorder of one target can go on for another one: what it has recorded must be of the same keyspace, in the same
 // place, and to be read with the same keys.
 func (t Target) same(o Target) bool {
 	return t.Log == o.Log && t.Namespace == o.Namespace && t.StoreName == o.StoreName && t.ControlPlane.Spec.DataStoreName == o.ControlPlane.Spec.DataStoreName &&
-		maps.Equal(t.trust(), o.trust())
+		maps.Equal(TrustOf(t.ControlPlane), TrustOf(o.ControlPlane))
 }
 
-func (t Target) trust() map[string]string {
+// TrustOf are the fingerprints of the keys that everything in a control plane hangs on. It is pure.
+func TrustOf(cp *v1alpha1.ControlPlane) map[string]string {
 	trust := map[string]string{}
-	for _, root := range t.ControlPlane.Status.Trust {
+	for _, root := range cp.Status.Trust {
 		trust[root.Name] = root.Fingerprint
 	}
 	return trust
@@ -124,6 +121,14 @@ func (r *Recorders) Ensure(t Target) Known {
 	}
 	have.update(t)
 	return have.known()
+}
+
+// Known is what is known of the recording for an owner; nothing where there is none.
+func (r *Recorders) Known(owner string) Known {
+	if have := r.of(owner); have != nil {
+		return have.known()
+	}
+	return Known{}
 }
 
 // Stop ends the recording for an owner, and says whether it has ended.

@@ -10,15 +10,31 @@ import (
 	"strings"
 	"time"
 
+	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/archive"
 )
 
 // Base is a backup that changes can be applied to.
 type Base struct {
+	// Name is that of the Backup.
+	Name string
 	// Revision of the data store at which it was taken.
 	Revision int64
 	// TakenTime is when it was complete, in whole seconds.
 	TakenTime time.Time
+}
+
+// Bases are the backups of a control plane in a store that changes can be applied to. It is pure.
+func Bases(all []v1alpha1.Backup, controlPlaneUID, store string) []Base {
+	var bases []Base
+	for i := range all {
+		b := &all[i]
+		ofMoment := b.Spec.At != nil // and not of when it was taken
+		if b.IsTaken() && b.Status.TakenTime != nil && b.DeletionTimestamp.IsZero() && !ofMoment && b.Status.ControlPlaneUID == controlPlaneUID && b.Spec.StoreName == store {
+			bases = append(bases, Base{b.Name, b.Status.Revision, b.Status.TakenTime.Time})
+		}
+	}
+	return bases
 }
 
 // Replayed is what became of a cluster between a backup and a moment.
@@ -93,8 +109,8 @@ func logAt(names []string, at time.Time) (string, error) {
 	return names[later-1], nil
 }
 
-// nameOf names a log that begins at a moment, and began is its reverse; the zero time for what is no name of a log. They are pure.
-func nameOf(at time.Time, chance uint32) string {
+// NameOf names a log that begins at a moment, and began is its reverse; the zero time for what is no name of a log. They are pure.
+func NameOf(at time.Time, chance uint32) string {
 	return fmt.Sprintf("%013d-%08x", at.UnixMilli(), chance)
 }
 

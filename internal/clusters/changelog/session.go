@@ -3,11 +3,11 @@ package changelog
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"kqueen.io/kqueen/internal/clusters/archive"
+	"kqueen.io/kqueen/internal/clusters/backupstore"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
@@ -31,7 +31,7 @@ const (
 // session gathers changes and writes them.
 type session struct {
 	*recorder
-	in     Opened
+	in     backupstore.Opened
 	state  State
 	cancel context.CancelFunc // of the watch
 
@@ -52,7 +52,7 @@ type session struct {
 
 var (
 	// errLate says that the watch was ended, because its writes could not be written.
-	errLate = fmt.Errorf("record changes: the backup store did not take them within %s", writeTimeout)
+	errLate = errors.New("record changes: the backup store did not take them within a minute")
 	// errEnded says that no one writes what was waited for.
 	errEnded = errors.New("the recording of changes was interrupted")
 )
@@ -194,15 +194,14 @@ func (s *session) write(ctx context.Context) error {
 	defer late.Stop()
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	version := s.target().ControlPlane.Status.Version
 	for len(s.full) > 0 {
-		if err := s.put(ctx, s.full[0], version); err != nil {
+		if err := s.put(ctx, s.in, s.full[0]); err != nil {
 			return err
 		}
 		s.full = s.full[1:]
 	}
 	if s.tail.Until > s.tail.After || s.tail.Complete.After(s.tail.Since) {
-		if err := s.put(ctx, s.tail, version); err != nil {
+		if err := s.put(ctx, s.in, s.tail); err != nil {
 			return err
 		}
 	}
@@ -212,14 +211,6 @@ func (s *session) write(ctx context.Context) error {
 	if s.bytes >= mostTail || s.tail.Complete.Sub(s.tail.Since) >= tailAge {
 		s.roll(s.tail.Complete)
 		s.full = nil // it is written
-	}
-	return nil
-}
-
-func (s *session) put(ctx context.Context, part archive.Segment, version string) error {
-	part.Version = version
-	if err := archive.WriteSegment(ctx, s.in, s.in.Keys, part); err != nil {
-		return fmt.Errorf("record changes: %w", err)
 	}
 	return nil
 }

@@ -11,8 +11,9 @@ const mostSegments = 16384
 
 // Need says what of a log is needed.
 type Need struct {
-	// Since is the first moment that is to be had back.
-	Since time.Time
+	// Since is the first moment that is to be had back, and Window how far it is back.
+	Since  time.Time
+	Window time.Duration
 	// Bases are the backups that changes can be applied to.
 	Bases []Base
 }
@@ -85,9 +86,15 @@ func startOf(name string, after int64, end time.Time, need Need) int {
 	return best
 }
 
-// Starts returns the indexes of the backups without which moments since need.Since could not be had back any more, and from when on each
-// moment can be; the zero time for none. It is pure.
-func Starts(logs []Kept, need Need) (starts []int, from time.Time) {
+// HasBase says whether there is a backup that the last of an owner's logs can be applied to. It is pure.
+func HasBase(last Kept, bases []Base) bool {
+	return startOf(last.Name, last.After, time.Time{}, Need{Bases: bases}) >= 0
+}
+
+// Needed returns the indexes of the backups without which not each moment since need.Since could be had back, or soon not any more, and from
+// when on each can be; the zero time for none. Beside the backup at which a log is begun to be read it needs one for each quarter of the window
+// where there is one: they become that backup later, and less has to be read meanwhile. It is pure.
+func Needed(logs []Kept, need Need) (needed []int, from time.Time) {
 	for i, l := range logs {
 		end := time.Time{}
 		if i < len(logs)-1 {
@@ -96,12 +103,31 @@ func Starts(logs []Kept, need Need) (starts []int, from time.Time) {
 		if !end.IsZero() && end.Before(need.Since) {
 			continue
 		}
-		if start := startOf(l.Name, l.After, end, need); start >= 0 {
-			starts = append(starts, start)
-			if first := need.Bases[start].TakenTime.Add(time.Second); from.IsZero() || first.Before(from) {
-				from = first
+		start := startOf(l.Name, l.After, end, need)
+		if start < 0 {
+			continue
+		}
+		needed = append(needed, start)
+		if first := need.Bases[start].TakenTime.Add(time.Second); from.IsZero() || first.Before(from) {
+			from = first
+		}
+		last := need.Bases[start].TakenTime
+		for _, b := range byTime(need.Bases) {
+			taken := need.Bases[b].TakenTime
+			if !taken.Before(last.Add(need.Window/4)) && taken.After(last) && (end.IsZero() || !taken.After(end)) {
+				needed, last = append(needed, b), taken
 			}
 		}
 	}
-	return starts, from
+	return needed, from
+}
+
+// byTime are the indexes of backups in the order in which they were taken.
+func byTime(bases []Base) []int {
+	order := make([]int, len(bases))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return bases[a].TakenTime.Compare(bases[b].TakenTime) })
+	return order
 }

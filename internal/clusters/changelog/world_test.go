@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/archive"
+	"kqueen.io/kqueen/internal/clusters/backupstore"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
@@ -164,6 +164,8 @@ func (s *store) since(after int64) (datastore.Writes, chan struct{}, int) {
 // folder is the bucket.
 type folder struct{ *store }
 
+func (f folder) Close() error { return nil }
+
 func (f folder) Put(_ context.Context, name string, data []byte) error {
 	if f.hangs != nil {
 		<-f.hangs
@@ -235,8 +237,8 @@ func (p *place) start() {
 	p.stop = stop
 	p.recorders = New(ctx, Config{
 		State: func(context.Context, *v1alpha1.ControlPlane) (State, error) { return p.store, nil },
-		Open: func(context.Context, Target) (Opened, error) {
-			return Opened{folder{p.store}, io.NopCloser(nil), p.keys}, nil
+		Open: func(context.Context, Target) (backupstore.Opened, error) {
+			return backupstore.Opened{Bucket: folder{p.store}, Keys: p.keys}, nil
 		},
 		Skip:   func(key string) bool { return strings.HasPrefix(key, "minions/") },
 		Notify: func(string) { p.news.Add(1) },

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +40,7 @@ Kubernetes API as they were at one moment; volumes are not in it.`,
 // newCreateCommand returns `backup create`.
 func newCreateCommand(e *connection.Env) *cobra.Command {
 	c := &verbs.Creation{Env: e, Kind: kinds.Backup}
-	backup := &v1alpha1.Backup{}
+	backup, at := &v1alpha1.Backup{}, ""
 	c.FromFlags = func(ctx context.Context, connected *objects.Client, _ error, name string) ([]client.Object, error) {
 		backup.ObjectMeta = metav1.ObjectMeta{Name: name}
 		if c.DryRun == verbs.DryRunClient {
@@ -56,8 +57,13 @@ func newCreateCommand(e *connection.Env) *cobra.Command {
 		Use:   "create [NAME]",
 		Short: "Back up a cluster",
 		Long: `Back up a cluster, without stopping it. The backup is consistent: all objects are as
-they were at one moment.`,
+they were at one moment.
+
+With --at it is of a moment of the past, such as 10m or 2026-03-01T09:00:00Z: made of an
+earlier backup and of the changes since, where a BackupSchedule of the cluster records
+them (backupschedule create --recovery-window).`,
 		Example: `  kqueen backup create monday --cluster demo --wait
+  kqueen backup create before-lunch --cluster demo --at 2h --wait
   kqueen backup create -f backup.yaml --dry-run=server`,
 		Args:              command.Names(0, 1),
 		ValidArgsFunction: command.NoCompletion,
@@ -68,16 +74,47 @@ they were at one moment.`,
 			if c.File == "" && backup.Spec.ClusterName == "" {
 				return exit.UsageError(cmd, "name the cluster with --cluster")
 			}
+			if err := setMoment(cmd, backup, at); err != nil {
+				return err
+			}
 			return c.Run(cmd.Context(), args)
 		},
 	}
 	cmd.Flags().StringVar(&backup.Spec.ClusterName, "cluster", "", "cluster that is backed up")
+	registerAt(cmd, &at)
 	cmd.Flags().StringVar(&backup.Spec.StoreName, "store", "", "backup store that keeps it (default \"default\")")
 	_ = cmd.RegisterFlagCompletionFunc("cluster", kinds.CompleteNames(e, kinds.Cluster, -1))
 	_ = cmd.RegisterFlagCompletionFunc("store", kinds.CompleteNames(e, kinds.BackupStore, -1))
-	c.Excludes = []string{"cluster", "store"}
+	c.Excludes = []string{"cluster", "store", "at"}
 	c.Register(cmd)
 	return cmd
+}
+
+// registerAt adds the flag for a moment of the past.
+func registerAt(cmd *cobra.Command, at *string) {
+	cmd.Flags().StringVar(at, "at", "", "moment that is wanted, such as 10m, yesterday or 2026-03-01T09:00:00Z")
+	_ = cmd.RegisterFlagCompletionFunc("at", command.OneOf(command.Moments()...))
+}
+
+// setMoment has a backup be of the moment that a text says, in whole seconds; empty for now.
+func setMoment(cmd *cobra.Command, b *v1alpha1.Backup, text string) error {
+	if text == "" {
+		return nil
+	}
+	at, err := command.Moment(text, time.Now())
+	if err != nil {
+		return exit.UsageError(cmd, "--at: %w", err)
+	}
+	b.Spec.At = &metav1.Time{Time: at.Truncate(time.Second)}
+	return nil
+}
+
+// moment is a time in full, or nothing.
+func moment(at *metav1.Time) string {
+	if at == nil {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
 }
 
 // newDescribeCommand returns `backup describe`.
@@ -105,6 +142,7 @@ func newDescribeCommand(e *connection.Env) *cobra.Command {
 				"Store", b.Spec.StoreName,
 				"Deleting", describe.Deleting(b),
 				"Version", status.Version,
+				"As of", moment(b.Spec.At),
 				"Taken", describe.Ago(status.TakenTime),
 				"Verified", describe.Ago(status.VerifiedTime),
 				"Objects", counted(status.Objects),

@@ -40,17 +40,23 @@ cluster was before is backed up first, so that a restore can be undone by anothe
 // newCreateRestoreCommand returns `restore create`.
 func newCreateRestoreCommand(e *connection.Env) *cobra.Command {
 	c := &verbs.Creation{Env: e, Kind: kinds.Restore}
-	restore, sure := &v1alpha1.Restore{}, false
+	restore, of, at, sure := &v1alpha1.Restore{}, &v1alpha1.Backup{}, "", false
 	c.FromFlags = func(ctx context.Context, connected *objects.Client, _ error, name string) ([]client.Object, error) {
 		restore.ObjectMeta = metav1.ObjectMeta{Name: name}
-		if c.DryRun == verbs.DryRunClient {
-			return []client.Object{restore}, nil
+		wanted := []client.Object{restore}
+		kind, named := kinds.Backup, restore.Spec.BackupName
+		if at != "" { // the backup of the moment is made first
+			of.Name, restore.Spec.BackupName = name, name
+			wanted, kind, named = []client.Object{of, restore}, kinds.Cluster, of.Spec.ClusterName
 		}
-		_, err := kinds.Find(ctx, e, connected, kinds.Backup, restore.Spec.BackupName)
+		if c.DryRun == verbs.DryRunClient {
+			return wanted, nil
+		}
+		_, err := kinds.Find(ctx, e, connected, kind, named)
 		if objects.IsForbidden(err) { // the server judges the rest
 			err = nil
 		}
-		return []client.Object{restore}, err
+		return wanted, err
 	}
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
@@ -58,6 +64,9 @@ func newCreateRestoreCommand(e *connection.Env) *cobra.Command {
 		Long: `Restore the cluster that a backup was taken of, in place. Its API server does not answer
 meanwhile. What was written since the backup is lost, but for the backup of the state
 before that the restore makes. Nodes, Events and volumes stay as they are.
+
+With --cluster and --at it is brought back to a moment between backups, such as 10m ago:
+a backup of that moment is made first, of the same name (see "backup create --help").
 
 With --include only some objects are restored, and everything else stays as it is: each
 is KIND/NAMESPACE/NAME, or KIND/NAME for one in no namespace; * is all names of a kind,
@@ -69,6 +78,7 @@ what a restore would change.
 You are asked first; without a terminal, --yes is required.`,
 		Example: `  kqueen restore create see --backup monday --compare-only --wait
   kqueen restore create back-to-monday --backup monday --yes --wait
+  kqueen restore create undo --cluster demo --at 10m --compare-only --wait
   kqueen restore create shop --backup monday --include Namespace/shop --wait
   kqueen restore create key --backup monday --include Secret/shop/key --compare-only`,
 		Args:              command.Names(0, 1),
@@ -77,32 +87,46 @@ You are asked first; without a terminal, --yes is required.`,
 			if err := c.Check(cmd, args); err != nil {
 				return err
 			}
-			if c.File == "" && restore.Spec.BackupName == "" {
-				return exit.UsageError(cmd, "name the backup with --backup")
+			if c.File == "" && (restore.Spec.BackupName == "") == (at == "") {
+				return exit.UsageError(cmd, "name the backup with --backup, or a moment with --cluster and --at")
 			}
-			if err := confirmRestore(cmd, c, restore, sure); err != nil {
+			if (at == "") != (of.Spec.ClusterName == "") {
+				return exit.UsageError(cmd, "--cluster and --at go together")
+			}
+			if err := setMoment(cmd, of, at); err != nil {
+				return err
+			}
+			if err := confirmRestore(cmd, c, restore, of, sure); err != nil {
 				return err
 			}
 			return c.Run(cmd.Context(), args)
 		},
 	}
 	cmd.Flags().StringVar(&restore.Spec.BackupName, "backup", "", "backup that is restored")
+	cmd.Flags().StringVar(&of.Spec.ClusterName, "cluster", "", "cluster that is brought back to a moment, with --at")
+	cmd.Flags().StringVar(&of.Spec.StoreName, "store", "", "backup store in which its changes are recorded (default \"default\")")
+	registerAt(cmd, &at)
 	cmd.Flags().BoolVar(&restore.Spec.CompareOnly, "compare-only", false, "say what a restore would change, and change nothing")
 	cmd.Flags().StringSliceVar(&restore.Spec.Include, "include", nil, "object to restore, such as Secret/shop/key; may be repeated")
 	cmd.Flags().BoolVarP(&sure, "yes", "y", false, "do not ask")
 	_ = cmd.RegisterFlagCompletionFunc("backup", kinds.CompleteNames(e, kinds.Backup, -1))
-	c.Excludes = []string{"backup", "compare-only", "include"}
+	_ = cmd.RegisterFlagCompletionFunc("cluster", kinds.CompleteNames(e, kinds.Cluster, -1))
+	_ = cmd.RegisterFlagCompletionFunc("store", kinds.CompleteNames(e, kinds.BackupStore, -1))
+	c.Excludes = []string{"backup", "compare-only", "include", "cluster", "at", "store"}
 	c.Register(cmd)
 	return cmd
 }
 
 // confirmRestore asks before a cluster is changed.
-func confirmRestore(cmd *cobra.Command, c *verbs.Creation, restore *v1alpha1.Restore, sure bool) error {
+func confirmRestore(cmd *cobra.Command, c *verbs.Creation, restore *v1alpha1.Restore, of *v1alpha1.Backup, sure bool) error {
 	if restore.Spec.CompareOnly || c.DryRun != "none" {
 		return nil
 	}
 	what := "the backups of " + c.File
-	if c.File == "" {
+	switch {
+	case of.Spec.At != nil:
+		what = "cluster " + of.Spec.ClusterName + " as of " + moment(of.Spec.At)
+	case c.File == "":
 		what = "backup " + restore.Spec.BackupName
 	}
 	if err := c.Env.Confirmable(cmd, sure, "restore"); err != nil {

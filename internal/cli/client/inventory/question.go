@@ -48,7 +48,7 @@ func (q *question) registerWhere(cmd *cobra.Command, formats []string) {
 
 func (q *question) registerAt(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&q.at, "at", "", "as of when: a time, a date, an age such as 36h or 7d, yesterday, last tuesday")
-	_ = cmd.RegisterFlagCompletionFunc("at", command.OneOf(moments...))
+	_ = cmd.RegisterFlagCompletionFunc("at", command.OneOf(command.Moments()...))
 }
 
 func (q *question) registerBetween(cmd *cobra.Command) {
@@ -57,7 +57,7 @@ func (q *question) registerBetween(cmd *cobra.Command) {
 	f.StringVar(&q.to, "to", "", "with --from: until then, instead of until now")
 	f.StringSliceVar(&q.between, "between", nil, "--from and --to in one, separated by a comma")
 	for _, name := range []string{"from", "to", "between"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, command.OneOf(moments...))
+		_ = cmd.RegisterFlagCompletionFunc(name, command.OneOf(command.Moments()...))
 	}
 }
 
@@ -126,7 +126,7 @@ func (q *question) settleTimes(cmd *cobra.Command, now time.Time) error {
 			continue
 		}
 		var err error
-		if *m.into, err = moment(m.said, now); err != nil {
+		if *m.into, err = command.Moment(m.said, now); err != nil {
 			return exit.UsageError(cmd, "--%s: %w", m.flag, err)
 		}
 	}

@@ -105,7 +105,11 @@ func lintSummary(shared *v1alpha1.Status, deleting bool) []error {
 
 // aside says whether Ready does not depend on a condition (operator.Aside).
 func aside(kind string) bool {
-	return kind == v1alpha1.ConditionAddonsReady || kind == v1alpha1.ConditionScheduled || kind == v1alpha1.ConditionLastBackupTaken
+	switch kind {
+	case v1alpha1.ConditionAddonsReady, v1alpha1.ConditionScheduled, v1alpha1.ConditionLastBackupTaken, v1alpha1.ConditionChangesRecorded:
+		return true
+	}
+	return false
 }
 
 // abnormal says whether a condition is false when all is well.

@@ -1,4 +1,4 @@
-package inventory
+package command
 
 import (
 	"fmt"
@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// moments are words for a time, for completion.
-var moments = []string{"yesterday", "last monday", "24h", "7d"}
+// Moments are words for a time of the past, for completion.
+func Moments() []string { return []string{"yesterday", "last monday", "24h", "7d"} }
 
-// moment is the time that a text says: RFC 3339, a date, how long ago, or a word. Days begin at midnight, UTC, as all times of the
+// Moment is the time that a text says: RFC 3339, a date, how long ago, or a word. Days begin at midnight, UTC, as all times of the
 // command line. It is pure.
-func moment(text string, now time.Time) (time.Time, error) {
+func Moment(text string, now time.Time) (time.Time, error) {
 	now = now.UTC()
 	at, ok := spelled(strings.ToLower(strings.Join(strings.Fields(text), " ")), now)
 	if !ok {
@@ -37,7 +37,7 @@ func spelled(text string, now time.Time) (time.Time, bool) {
 	if day, ok := strings.CutPrefix(text, "last "); ok {
 		return lastDay(day, today)
 	}
-	if age, ok := ageOf(strings.TrimSuffix(text, " ago")); ok {
+	if age, ok := Age(strings.TrimSuffix(text, " ago")); ok {
 		return now.Add(-age), true
 	}
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
@@ -62,8 +62,8 @@ func lastDay(name string, today time.Time) (time.Time, bool) {
 // maxAge is longer than any history; a longer age is a mistake, and would overflow.
 const maxAge = 100 * 365 * 24 * time.Hour
 
-// ageOf reads a duration of Go, or a whole number of days or weeks.
-func ageOf(text string) (time.Duration, bool) {
+// Age reads a duration of Go, or a whole number of days or weeks. It is pure.
+func Age(text string) (time.Duration, bool) {
 	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
 		count, ok := strings.CutSuffix(text, unit)
 		if n, err := strconv.Atoi(count); ok && err == nil {
