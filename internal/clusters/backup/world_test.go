@@ -47,6 +47,9 @@ type place struct {
 	running bool                // the API server
 	whole   []map[string]string // states that it may start with
 	wrong   []string
+	// flushed is how often a recorder was asked for what is not written yet, and flushFails what it answers.
+	flushed    int
+	flushFails error
 }
 
 func newPlace(t *testing.T) *place {
@@ -116,6 +119,12 @@ func (p *place) world(inj *operatortest.Injector) *world {
 			return bucketLines{p, inj, directory + "/" + folder}, nil
 		},
 		Free: func(string) (int64, error) { return p.free, nil },
+		Flush: func(context.Context, string) error {
+			return inj.Call("Flush", func() error {
+				p.flushed++
+				return p.flushFails
+			})
+		},
 	}, jobs.New(context.Background(), func(string) {}, func(f func()) { f() }, 0)}
 }
 
