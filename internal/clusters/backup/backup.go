@@ -68,20 +68,15 @@ func (r *backups) take(ctx context.Context, b *v1alpha1.Backup) operator.Outcome
 	if b.Spec.At != nil && b.Spec.At.After(r.Now()) {
 		return operator.Stalled(v1alpha1.ReasonBackupRefused, "spec.at: %s is in the future", b.Spec.At.UTC().Format(time.RFC3339))
 	}
-	made, pending := jobs.Run(r.jobs, actOf(b, "take", "the backup is being taken"), func(ctx context.Context) (made, error) {
+	written, pending := jobs.Run(r.jobs, actOf(b, "take", "the backup is being taken"), func(ctx context.Context) (archive.Written, error) {
 		if b.Spec.At != nil {
 			return r.writeMoment(ctx, b, cp)
 		}
-		written, err := r.write(ctx, b, cp)
-		return made{Written: written}, err
+		return r.write(ctx, b, cp)
 	})
 	if pending != nil {
 		return *pending
 	}
-	if made.refused != "" {
-		return operator.Stalled(v1alpha1.ReasonBackupRefused, "spec.at: %s", made.refused)
-	}
-	written := made.Written
 	b.Status.Version = written.Version
 	taken := metav1.NewTime(written.TakenAt)
 	b.Status.Revision, b.Status.Objects, b.Status.Digest = written.Revision, written.Keys, written.Digest
@@ -162,12 +157,6 @@ func allowed(most int32, b *v1alpha1.Backup) int32 {
 		return 2 * most
 	}
 	return most
-}
-
-// made is a backup that was written, or why it cannot be.
-type made struct {
-	archive.Written
-	refused string
 }
 
 // write reads the keyspace into the archive.

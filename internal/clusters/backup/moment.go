@@ -12,6 +12,7 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/archive"
 	"kqueen.io/kqueen/internal/clusters/changelog"
+	"kqueen.io/kqueen/internal/platform/jobs"
 )
 
 const (
@@ -22,10 +23,10 @@ const (
 )
 
 // writeMoment makes a backup of a moment, of an earlier one and the changes that were recorded since.
-func (r *backups) writeMoment(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane) (made, error) {
+func (r *backups) writeMoment(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane) (archive.Written, error) {
 	schedules := &v1alpha1.BackupScheduleList{}
 	if err := r.Client.List(ctx, schedules, client.InNamespace(b.Namespace)); err != nil {
-		return made{}, fmt.Errorf("list schedules of backups: %w", err)
+		return archive.Written{}, fmt.Errorf("list schedules of backups: %w", err)
 	}
 	refused, recent := "", r.Now().Sub(b.Spec.At.Time) < fresh
 	for i := range schedules.Items {
@@ -37,13 +38,14 @@ func (r *backups) writeMoment(ctx context.Context, b *v1alpha1.Backup, cp *v1alp
 		unknown, is := errors.AsType[*changelog.NotRecordedError](err)
 		switch {
 		case err == nil:
-			return made{Written: written}, nil
-		case !is || recent: // it may be known soon
-			return made{}, err
+			return written, nil
+		case !is || unknown.Yet && recent:
+			return archive.Written{}, err
 		}
 		refused = unknown.Problem
 	}
-	return made{refused: cmp.Or(refused, "no BackupSchedule of the cluster in store "+b.Spec.StoreName+" records its changes (spec.recoveryWindowHours)")}, nil
+	refused = cmp.Or(refused, "no BackupSchedule of the cluster in store "+b.Spec.StoreName+" records its changes (spec.recoveryWindowHours)")
+	return archive.Written{}, jobs.Refuse(v1alpha1.ReasonBackupRefused, "spec.at: %s", refused)
 }
 
 // replay makes a backup of a moment, by what one schedule has recorded.

@@ -125,58 +125,53 @@ func (r *restores) examine(ctx context.Context, rs *v1alpha1.Restore) operator.O
 	if err != nil {
 		return operator.Stalled(v1alpha1.ReasonRestoreRefused, "%v", err)
 	}
-	problem, pending := jobs.Run(r.jobs, restoreAct(rs, b, "examine", v1alpha1.ReasonRestoreReading, "the backup is being read"), func(ctx context.Context) (string, error) {
-		return r.unfit(ctx, rs, b, cp, chosen)
+	_, pending := jobs.Run(r.jobs, restoreAct(rs, b, "examine", v1alpha1.ReasonRestoreReading, "the backup is being read"), func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, r.fit(ctx, rs, b, cp, chosen)
 	})
 	if pending != nil {
 		return *pending
 	}
-	if problem != "" {
-		return operator.Stalled(v1alpha1.ReasonRestoreRefused, "%s", problem)
-	}
 	return operator.Done(v1alpha1.ReasonRestoreDone, whole)
 }
 
-// unfit reads all of a backup, and says why it cannot be restored, or nothing. An error says that it is damaged, or could not be read.
-func (r *restores) unfit(
-	ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane, chosen selection,
-) (problem string, err error) {
+// fit reads all of a backup, and is an error when it is damaged, cannot be read, or cannot be restored.
+func (r *restores) fit(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane, chosen selection) (err error) {
 	opened, bucket, err := r.open(ctx, b)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { err = errors.Join(err, bucket.Close()) }()
 	if foreign := untrusted(opened.Trust, changelog.TrustOf(cp)); foreign != "" {
-		return fmt.Sprintf("spec.backupName: the control plane has another key %q than when the backup was taken: what is in it cannot be used", foreign), nil
+		return jobs.Refuse(v1alpha1.ReasonRestoreRefused, "spec.backupName: the control plane has another key %q than when the backup was taken: what is in it cannot be used", foreign)
 	}
 	if err := opened.Verify(ctx); err != nil {
-		return "", err
+		return err
 	}
 	state, err := r.State(ctx, cp)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if !rs.Spec.CompareOnly {
 		if err := hasSpace(ctx, rs, state, opened); err != nil {
-			return "", err
+			return err
 		}
 	}
 	if len(chosen) == 0 {
-		return "", nil
+		return nil
 	}
 	seen := map[string]bool{}
 	for _, entries := range []iter.Seq2[datastore.Entry, error]{toStore(opened.Entries(ctx)), state.Entries(ctx, nil)} {
 		for e, err := range entries {
 			if err != nil {
-				return "", err
+				return err
 			}
 			chosen.see(seen, e)
 		}
 	}
 	if missing := chosen.without(seen); len(missing) > 0 {
-		return fmt.Sprintf("spec.include: neither the backup nor the cluster has %s", strings.Join(missing[:min(len(missing), 5)], ", ")), nil
+		return jobs.Refuse(v1alpha1.ReasonRestoreRefused, "spec.include: neither the backup nor the cluster has %s", strings.Join(missing[:min(len(missing), 5)], ", "))
 	}
-	return "", nil
+	return nil
 }
 
 // hasSpace is an error when the data store has no space for what a restore will write. It is asked while the cluster still runs: from the

@@ -102,7 +102,7 @@ func (r *recorder) flush(ctx context.Context) error {
 	select {
 	case r.flushes <- f:
 	case <-r.done:
-		return notRecorded("changes are not recorded any more")
+		return notYet("changes are not recorded any more")
 	case <-ctx.Done():
 		return fmt.Errorf("changes are not being recorded: %w", errors.Join(r.known().Problem, ctx.Err()))
 	}
@@ -110,7 +110,7 @@ func (r *recorder) flush(ctx context.Context) error {
 	case err := <-f.answer:
 		return err
 	case <-r.done:
-		return notRecorded("changes are not recorded any more")
+		return notYet("changes are not recorded any more")
 	case <-ctx.Done():
 		return fmt.Errorf("write the changes that were made until now: %w", ctx.Err())
 	}

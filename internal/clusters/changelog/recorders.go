@@ -158,7 +158,7 @@ func (r *Recorders) Trim(owner string, need Need) {
 func (r *Recorders) Flush(ctx context.Context, owner string) error {
 	have := r.of(owner)
 	if have == nil {
-		return notRecorded("changes are not recorded now")
+		return notYet("changes are not recorded now")
 	}
 	return have.flush(ctx)
 }

@@ -50,12 +50,20 @@ type Replayed struct {
 }
 
 // NotRecordedError says that it is not known how a cluster was at a moment.
-type NotRecordedError struct{ Problem string }
+type NotRecordedError struct {
+	Problem string
+	// Yet says that it may be known soon.
+	Yet bool
+}
 
 func (e *NotRecordedError) Error() string { return e.Problem }
 
 func notRecorded(format string, args ...any) error {
-	return &NotRecordedError{fmt.Sprintf(format, args...)}
+	return &NotRecordedError{Problem: fmt.Sprintf(format, args...)}
+}
+
+func notYet(format string, args ...any) error {
+	return &NotRecordedError{Problem: fmt.Sprintf(format, args...), Yet: true}
 }
 
 // mostReplayed bounds the changes that are held in memory.
@@ -97,7 +105,7 @@ func Replay(ctx context.Context, in archive.Bucket, k archive.Keys, of archive.L
 func logAt(names []string, at time.Time) (string, error) {
 	slices.Sort(names)
 	if len(names) == 0 {
-		return "", notRecorded("no changes are recorded yet")
+		return "", notYet("no changes are recorded yet")
 	}
 	later := slices.IndexFunc(names, func(name string) bool { return began(name).After(at) })
 	switch later {
@@ -188,7 +196,7 @@ func (r *replay) run(segments iter.Seq2[archive.Segment, error]) error {
 		if last != nil {
 			end = last.Complete
 		}
-		return notRecorded("changes are recorded until %s", until(end))
+		return notYet("changes are recorded until %s", until(end))
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ package jobs
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -24,7 +26,19 @@ const (
 	timeout = 15 * time.Minute
 	// turnWait is when a job that found no place asks again.
 	turnWait = 2 * time.Second
+	// refusedRetry is the time after which it is asked again whether what was refused still is: what it depends on may have changed.
+	refusedRetry = 10 * time.Minute
 )
+
+// Refusal is the error of a job that cannot be done as it is asked for, and that trying again does not mend.
+type Refusal struct{ Reason, Message string }
+
+func (r *Refusal) Error() string { return r.Message }
+
+// Refuse returns a Refusal. reason is that of the outcome, and the message names the field.
+func Refuse(reason, format string, args ...any) error {
+	return &Refusal{reason, fmt.Sprintf(format, args...)}
+}
 
 // Jobs are those of the reconcilers that share it. Make it with New. It is safe for concurrent use.
 type Jobs struct {
@@ -85,6 +99,9 @@ func Run[T any](j *Jobs, job Job, f func(context.Context) (T, error)) (T, *opera
 	case have == nil:
 		o := operator.Wait(job.Running, job.Message+": waiting for its turn", turnWait)
 		return none, &o
+	case refusal(have.err) != nil:
+		o := operator.Stalled(refusal(have.err).Reason, "%s", refusal(have.err).Message)
+		return none, &o
 	case have.err != nil:
 		o := operator.RetryAfter(job.Failing(have.err), have.err, max(time.Until(have.next), time.Second))
 		return none, &o
@@ -122,8 +139,18 @@ func (j *Jobs) begin(key string, job Job, f func(context.Context) (any, error)) 
 		leave()
 		j.mu.Lock()
 		delete(j.busy, job.Alone)
-		*have = state{value: value, err: err, next: time.Now().Add(cmp.Or(job.Retry, j.retry))}
+		wait := cmp.Or(job.Retry, j.retry)
+		if refusal(err) != nil {
+			wait = refusedRetry
+		}
+		*have = state{value: value, err: err, next: time.Now().Add(wait)}
 		j.mu.Unlock()
 		j.notify(job.Of)
 	})
+}
+
+// refusal is the Refusal that an error is, or nil.
+func refusal(err error) *Refusal {
+	r, _ := errors.AsType[*Refusal](err)
+	return r
 }

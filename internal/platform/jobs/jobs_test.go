@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -21,6 +22,21 @@ func TestJobs(t *testing.T) {
 	for range 3 {
 		if got := fail(); got == nil || got.String() != "retry Failing: no disk" || calls != 1 {
 			t.Errorf("got %v after %d calls", got, calls)
+		}
+	}
+}
+
+// TestRefused: what cannot be done as it is asked for is said so, and not tried again at each look.
+func TestRefused(t *testing.T) {
+	j := New(t.Context(), func(string) {}, func(f func()) { f() }, 0)
+	calls := 0
+	for range 3 {
+		_, pending := Run(j, Job{Of: "u", Name: "n", Running: "Running", Message: "working"}, func(context.Context) (int, error) {
+			calls++
+			return 0, fmt.Errorf("look: %w", Refuse("Refused", "spec.at: %d is too early", 7))
+		})
+		if pending == nil || pending.String() != "stalled Refused: spec.at: 7 is too early" || calls != 1 {
+			t.Errorf("got %v after %d calls", pending, calls)
 		}
 	}
 }
