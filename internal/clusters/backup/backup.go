@@ -68,7 +68,7 @@ func (r *backups) take(ctx context.Context, b *v1alpha1.Backup) operator.Outcome
 	if b.Spec.At != nil && b.Spec.At.After(r.Now()) {
 		return operator.Stalled(v1alpha1.ReasonBackupRefused, "spec.at: %s is in the future", b.Spec.At.UTC().Format(time.RFC3339))
 	}
-	written, pending := jobs.Run(r.jobs, actOf(b, "take", "the backup is being taken"), func(ctx context.Context) (archive.Written, error) {
+	written, pending := jobs.Run(r.jobs, actOf(b, "take", "the backup is being taken"), b, func(ctx context.Context, b *v1alpha1.Backup) (archive.Written, error) {
 		if b.Spec.At != nil {
 			return r.writeMoment(ctx, b, cp)
 		}
@@ -182,7 +182,7 @@ func (r *backups) verify(ctx context.Context, b *v1alpha1.Backup) operator.Outco
 	}
 	look := actOf(b, "verify", "the backup is being read")
 	look.Failing, look.Retry = damage, verifyRetry
-	_, pending := jobs.Run(r.jobs, look, func(ctx context.Context) (struct{}, error) {
+	_, pending := jobs.Run(r.jobs, look, b, func(ctx context.Context, b *v1alpha1.Backup) (struct{}, error) {
 		opened, bucket, err := r.open(ctx, b)
 		if err != nil {
 			return struct{}{}, err
@@ -223,7 +223,7 @@ func (r *backups) remove(ctx context.Context, b *v1alpha1.Backup) operator.Outco
 	if b.Status.ClusterUID == "" || store == nil {
 		return operator.Done(v1alpha1.ReasonIdle, "")
 	}
-	_, pending := jobs.Run(r.jobs, actOf(b, "remove", "the backup is being removed"), func(ctx context.Context) (struct{}, error) {
+	_, pending := jobs.Run(r.jobs, actOf(b, "remove", "the backup is being removed"), b, func(ctx context.Context, b *v1alpha1.Backup) (struct{}, error) {
 		return struct{}{}, r.erase(ctx, b)
 	})
 	if pending != nil {

@@ -65,7 +65,7 @@ func (r *restores) bring(ctx context.Context, rs *v1alpha1.Restore) operator.Out
 		return *refused
 	}
 	if rs.Spec.CompareOnly {
-		changes, pending := jobs.Run(r.jobs, restoreAct(rs, b, "compare", v1alpha1.ReasonRestoreReading, "the backup is being compared"), func(ctx context.Context) (*v1alpha1.RestoreChanges, error) {
+		changes, pending := jobs.Run(r.jobs, restoreAct(rs, b, "compare", v1alpha1.ReasonRestoreReading, "the backup is being compared"), rs, func(ctx context.Context, rs *v1alpha1.Restore) (*v1alpha1.RestoreChanges, error) {
 			return r.apply(ctx, rs, b, cp, false)
 		})
 		if pending != nil {
@@ -80,7 +80,7 @@ func (r *restores) bring(ctx context.Context, rs *v1alpha1.Restore) operator.Out
 		rs.Status.WriteStartTime = &now
 		return operator.Wait(v1alpha1.ReasonRestoreWriting, "the state of the backup is being written", atOnce)
 	}
-	changes, pending := jobs.Run(r.jobs, restoreAct(rs, b, "write", v1alpha1.ReasonRestoreWriting, "the state of the backup is being written"), func(ctx context.Context) (*v1alpha1.RestoreChanges, error) {
+	changes, pending := jobs.Run(r.jobs, restoreAct(rs, b, "write", v1alpha1.ReasonRestoreWriting, "the state of the backup is being written"), rs, func(ctx context.Context, rs *v1alpha1.Restore) (*v1alpha1.RestoreChanges, error) {
 		return r.rewrite(ctx, rs, b, cp)
 	})
 	if pending != nil {
@@ -108,7 +108,7 @@ func (r *restores) takeBack(ctx context.Context, rs *v1alpha1.Restore) operator.
 	if cp == nil || !cp.DeletionTimestamp.IsZero() { // with the cluster goes what was written
 		return operator.Done(v1alpha1.ReasonIdle, "")
 	}
-	_, pending := jobs.Run(r.jobs, restoreAct(rs, saved, "take back", v1alpha1.ReasonRestoreWriting, "the state before the restore is being written again"), func(ctx context.Context) (*v1alpha1.RestoreChanges, error) {
+	_, pending := jobs.Run(r.jobs, restoreAct(rs, saved, "take back", v1alpha1.ReasonRestoreWriting, "the state before the restore is being written again"), rs, func(ctx context.Context, rs *v1alpha1.Restore) (*v1alpha1.RestoreChanges, error) {
 		return r.rewrite(ctx, rs, saved, cp)
 	})
 	if pending != nil {

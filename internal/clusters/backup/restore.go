@@ -125,7 +125,7 @@ func (r *restores) examine(ctx context.Context, rs *v1alpha1.Restore) operator.O
 	if err != nil {
 		return operator.Stalled(v1alpha1.ReasonRestoreRefused, "%v", err)
 	}
-	_, pending := jobs.Run(r.jobs, restoreAct(rs, b, "examine", v1alpha1.ReasonRestoreReading, "the backup is being read"), func(ctx context.Context) (struct{}, error) {
+	_, pending := jobs.Run(r.jobs, restoreAct(rs, b, "examine", v1alpha1.ReasonRestoreReading, "the backup is being read"), rs, func(ctx context.Context, rs *v1alpha1.Restore) (struct{}, error) {
 		return struct{}{}, r.fit(ctx, rs, b, cp, chosen)
 	})
 	if pending != nil {

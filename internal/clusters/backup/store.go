@@ -72,17 +72,18 @@ func (s *stores) use(ctx context.Context, store *v1alpha1.BackupStore) operator.
 // look returns how many bytes are free at the folder of a store. One that hangs, as a network mount can, is an error after lookTimeout,
 // and is not looked at again until it has answered: each look that hangs keeps a thread.
 func (s *stores) look(ctx context.Context, store *v1alpha1.BackupStore) (int64, error) {
-	done, begun := s.looks.begin(string(store.UID))
+	directory, uid := store.Spec.Directory, string(store.UID) // a look may go on when its store is written to
+	done, begun := s.looks.begin(uid)
 	if begun {
 		go func() {
-			defer s.looks.end(string(store.UID))
-			bucket, err := s.Bucket(store.Spec.Directory, ".")
+			defer s.looks.end(uid)
+			bucket, err := s.Bucket(directory, ".")
 			if err == nil {
 				err = bucket.Close()
 			}
 			free := int64(0)
 			if err == nil {
-				free, err = s.Free(store.Spec.Directory)
+				free, err = s.Free(directory)
 			}
 			done <- looked{free, err}
 		}()
@@ -95,7 +96,7 @@ func (s *stores) look(ctx context.Context, store *v1alpha1.BackupStore) (int64, 
 	case <-late.C:
 	case <-ctx.Done():
 	}
-	return 0, fmt.Errorf("%s does not answer: no backup is taken", store.Spec.Directory)
+	return 0, fmt.Errorf("%s does not answer: no backup is taken", directory)
 }
 
 // looked is what a look at a folder has found.

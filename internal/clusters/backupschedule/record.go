@@ -218,7 +218,7 @@ func (r *reconciler) forget(ctx context.Context, s *v1alpha1.BackupSchedule) ope
 		Of: string(s.UID), Name: "forget", Organization: s.Namespace, Running: v1alpha1.ReasonRecordingOff, Message: "what was recorded is being removed",
 		Failing: func(error) string { return v1alpha1.ReasonRecordingFailed },
 	}
-	_, pending := jobs.Run(r.jobs, job, func(ctx context.Context) (struct{}, error) {
+	_, pending := jobs.Run(r.jobs, job, s, func(ctx context.Context, s *v1alpha1.BackupSchedule) (struct{}, error) {
 		folder, err := r.Stores.Bucket(store.Spec.Directory, backupstore.FolderOf(s.Namespace, changelog.FolderOf(string(s.UID))))
 		if err != nil {
 			return struct{}{}, err

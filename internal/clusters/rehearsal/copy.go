@@ -70,7 +70,9 @@ func (r *reconciler) copy(ctx context.Context, o *v1alpha1.Rehearsal) operator.O
 		return operator.Wait(v1alpha1.ReasonRehearsalCopying, "waiting for the place of the copy in the data store", waitCheck)
 	}
 	job := r.job(o, "copy", v1alpha1.ReasonRehearsalCopying, "what the cluster stores is being copied")
-	done, pending := jobs.Run(r.jobs, job, func(ctx context.Context) (copied, error) { return r.fork(ctx, plane, made) })
+	done, pending := jobs.Run(r.jobs, job, made, func(ctx context.Context, made *v1alpha1.ControlPlane) (copied, error) {
+		return r.fork(ctx, plane, made)
+	})
 	if pending != nil {
 		return *pending
 	}

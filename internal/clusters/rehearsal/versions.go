@@ -60,8 +60,11 @@ func (r *reconciler) rehearse(ctx context.Context, o *v1alpha1.Rehearsal) operat
 		}
 		return operator.Wait(v1alpha1.ReasonRehearsalStarting, "the API server "+v.Version+" is being started: "+waits, startCheck)
 	}
-	job := r.job(o, "read "+v.Version, v1alpha1.ReasonRehearsalReading, "each object is being read and written by "+v.Version)
-	told, pending := jobs.Run(r.jobs, job, func(ctx context.Context) (report, error) { return r.look(ctx, cluster, cp, v.Version, i == 0) })
+	version := v.Version // of o, to which is written while the job goes on
+	job := r.job(o, "read "+version, v1alpha1.ReasonRehearsalReading, "each object is being read and written by "+v.Version)
+	told, pending := jobs.Run(r.jobs, job, cp, func(ctx context.Context, cp *v1alpha1.ControlPlane) (report, error) {
+		return r.look(ctx, cluster, cp, version, i == 0)
+	})
 	if pending != nil {
 		return *pending
 	}

@@ -82,7 +82,7 @@ func (r *releaseReconciler) fetch(_ context.Context, rel *v1alpha1.Release) oper
 	if rel.Spec.Source.Download == nil {
 		return operator.Stalled(v1alpha1.ReasonBinariesMissing, "the programs are not built on this machine; build them with: kqueen release build %s", rel.Name)
 	}
-	return r.download(version, rel.Spec.Source.Download)
+	return r.download(version, rel.Spec.Source.Download.DeepCopy())
 }
 
 // attempt is what is known of a version's download.

@@ -87,11 +87,11 @@ func New(life context.Context, notify func(uid string), start func(func()), retr
 }
 
 // Run returns what a job has ended with, once. Until then, and after a failure, it returns the outcome for the phase instead, and
-// begins the job where it does not go on.
-func Run[T any](j *Jobs, job Job, f func(context.Context) (T, error)) (T, *operator.Outcome) {
+// begins the job where it does not go on. f gets a copy of an object as it is now: the reconciler writes to its own one while the job goes on.
+func Run[O interface{ DeepCopy() O }, T any](j *Jobs, job Job, of O, f func(context.Context, O) (T, error)) (T, *operator.Outcome) {
 	var none T
-	key := job.Of + " " + job.Name
-	j.begin(key, job, func(ctx context.Context) (any, error) { return f(ctx) })
+	key, now := job.Of+" "+job.Name, of.DeepCopy()
+	j.begin(key, job, func(ctx context.Context) (any, error) { return f(ctx, now) })
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	have := j.all[key]

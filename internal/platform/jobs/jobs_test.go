@@ -10,13 +10,36 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
+// thing is what jobs are for.
+type thing struct{ name string }
+
+func (t *thing) DeepCopy() *thing { return &thing{t.name} }
+
+// TestCopy: what a job is for is as it was when it began, whatever its reconciler writes to it.
+func TestCopy(t *testing.T) {
+	var begun []func()
+	j := New(t.Context(), func(string) {}, func(f func()) { begun = append(begun, f) }, time.Hour)
+	of := &thing{"as it was"}
+	ask := func() (string, *operator.Outcome) {
+		return Run(j, Job{Of: "u", Name: "n"}, of, func(_ context.Context, t *thing) (string, error) { return t.name, nil })
+	}
+	if _, pending := ask(); pending == nil {
+		t.Fatal("it has ended before it began")
+	}
+	of.name = "written to"
+	begun[0]()
+	if got, pending := ask(); got != "as it was" || pending != nil {
+		t.Errorf("got %q, %v", got, pending)
+	}
+}
+
 // TestJobs: a job that failed is not tried again at once, and what it failed with stays to be read while it is.
 func TestJobs(t *testing.T) {
 	j := New(t.Context(), func(string) {}, func(f func()) { f() }, time.Hour)
 	a := Job{Of: "u", Name: "n", Running: "Running", Message: "working", Failing: func(error) string { return "Failing" }}
 	calls := 0
 	fail := func() *operator.Outcome {
-		_, pending := Run(j, a, func(context.Context) (int, error) { calls++; return 0, errors.New("no disk") })
+		_, pending := Run(j, a, &thing{}, func(context.Context, *thing) (int, error) { calls++; return 0, errors.New("no disk") })
 		return pending
 	}
 	for range 3 {
@@ -31,7 +54,7 @@ func TestRefused(t *testing.T) {
 	j := New(t.Context(), func(string) {}, func(f func()) { f() }, 0)
 	calls := 0
 	for range 3 {
-		_, pending := Run(j, Job{Of: "u", Name: "n", Running: "Running", Message: "working"}, func(context.Context) (int, error) {
+		_, pending := Run(j, Job{Of: "u", Name: "n", Running: "Running", Message: "working"}, &thing{}, func(context.Context, *thing) (int, error) {
 			calls++
 			return 0, fmt.Errorf("look: %w", Refuse("Refused", "spec.at: %d is too early", 7))
 		})
@@ -47,7 +70,7 @@ func TestAlone(t *testing.T) {
 	j := New(t.Context(), func(string) {}, func(f func()) { begun = append(begun, f) }, time.Hour)
 	ask := func(of, alone string) string {
 		job := Job{Of: of, Name: "copy", Organization: "acme", Alone: alone, Running: "Running", Message: "copying"}
-		done, pending := Run(j, job, func(context.Context) (string, error) { return "copied", nil })
+		done, pending := Run(j, job, &thing{}, func(context.Context, *thing) (string, error) { return "copied", nil })
 		if pending != nil {
 			return pending.String()
 		}
