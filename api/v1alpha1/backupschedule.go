@@ -32,7 +32,7 @@ const (
 	ReasonLastBackupMissed = "LastBackupMissed"
 	// ReasonRetained: no backup is there beside those that are kept.
 	ReasonRetained = "Retained"
-	// ReasonChangesRecorded: changes are recorded; the message says from when on the cluster can be had back.
+	// ReasonChangesRecorded: changes are recorded; status.earliestRecoveryTime has the first moment that can be restored.
 	ReasonChangesRecorded = "ChangesRecorded"
 	// ReasonRecordingStarting: the recording of changes begins, or waits for the backup that changes are applied to.
 	ReasonRecordingStarting = "RecordingStarting"
@@ -40,7 +40,7 @@ const (
 	ReasonRecordingFailed = "RecordingFailed"
 	// ReasonRecordingOff: spec.recoveryWindowHours is empty, or the schedule is paused.
 	ReasonRecordingOff = "RecordingOff"
-	// ReasonRecordingInterrupted: for some time no changes were recorded; an event says until when the cluster can be had back, and from when on.
+	// ReasonRecordingInterrupted: for some time no changes were recorded; an event says why.
 	ReasonRecordingInterrupted = "RecordingInterrupted"
 	// ReasonBackupExpired: a backup that is not kept any more is deleted; an event has its name.
 	ReasonBackupExpired = "BackupExpired"
@@ -105,7 +105,7 @@ type BackupScheduleSpec struct {
 	// +optional
 	// +kubebuilder:default={keepLast: 7}
 	Retention *BackupRetention `json:"retention,omitempty"`
-	// RecoveryWindowHours is how far back any moment can be had, such as 168 for a week: the changes between backups are recorded, and the
+	// RecoveryWindowHours is how far back any moment can be restored, such as 168 for a week: the changes between backups are recorded, and the
 	// backups kept that they are applied to. A Backup with spec.at is of such a moment. Empty for none.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -160,7 +160,7 @@ type BackupScheduleStatus struct {
 	// RecordingTime is from when on changes are recorded without a gap.
 	// +optional
 	RecordingTime *metav1.Time `json:"recordingTime,omitempty"`
-	// EarliestRecoveryTime and LatestRecoveryTime are the first and the last moment that can be had back, as far as was known when the
+	// EarliestRecoveryTime and LatestRecoveryTime are the first and the last moment that can be restored, as far as was known when the
 	// status was written; the last one goes on meanwhile.
 	// +optional
 	EarliestRecoveryTime *metav1.Time `json:"earliestRecoveryTime,omitempty"`

@@ -113,11 +113,11 @@ func (w *truth) now(ctx context.Context) (map[string]string, error) {
 	return state, nil
 }
 
-// TestAnyMoment has a cluster back as of moments between a thousand random writes, before and after KQueen was killed in their midst. What was
-// written while it did not run is refused, with the moments that can be had.
+// TestAnyMoment restores a cluster to moments between a thousand random writes, before and after KQueen was killed in their midst. What was
+// written while it did not run is refused, with the moments that are known.
 func TestAnyMoment(t *testing.T) {
 	parallel(t, 90*time.Second)
-	moments, pace := 3, 10*time.Millisecond
+	moments, pace := 2, 10*time.Millisecond
 	if n, err := strconv.Atoi(os.Getenv(momentsEnv)); err == nil {
 		moments, pace = n, 60*time.Millisecond
 	}

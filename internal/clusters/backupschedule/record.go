@@ -62,9 +62,9 @@ func (r *reconciler) record(ctx context.Context, s *v1alpha1.BackupSchedule) ope
 	case len(known.Logs) == 0:
 		return operator.Aside(v1alpha1.ReasonRecordingStarting, "the recording of changes begins", recordCheck)
 	case s.Status.EarliestRecoveryTime == nil || s.Status.EarliestRecoveryTime.After(r.Now()):
-		return operator.Aside(v1alpha1.ReasonRecordingStarting, "changes are recorded, and wait for the backup that they can be applied to", recordCheck)
+		return operator.Aside(v1alpha1.ReasonRecordingStarting, "changes are recorded, and wait for the backup that they can be applied to", r.soon(s))
 	}
-	return operator.DoneUntil(v1alpha1.ReasonChangesRecorded, "changes are recorded; status.earliestRecoveryTime has the first moment that can be had back", latestEvery)
+	return operator.DoneUntil(v1alpha1.ReasonChangesRecorded, "changes are recorded; status.earliestRecoveryTime has the first moment that can be restored", latestEvery)
 }
 
 // note writes to the status what is recorded.
@@ -72,12 +72,12 @@ func (r *reconciler) note(s *v1alpha1.BackupSchedule, known changelog.Known, nee
 	last := known.Logs[len(known.Logs)-1]
 	since := metav1.NewTime(last.Began.Truncate(time.Second))
 	if before := s.Status.RecordingTime; before != nil && before.Before(&since) && known.Broken != "" && r.Recorder != nil {
-		until := "what is recorded"
+		until := "those that are recorded"
 		if latest := s.Status.LatestRecoveryTime; latest != nil {
 			until = latest.UTC().Format(time.RFC3339)
 		}
 		r.Recorder.Eventf(s, nil, corev1.EventTypeWarning, v1alpha1.ReasonRecordingInterrupted, "Record",
-			"%s: after %s the cluster can be had back from the next backup on", known.Broken, until)
+			"%s: moments between %s and the next backup cannot be restored", known.Broken, until)
 	}
 	s.Status.RecordingTime, s.Status.EarliestRecoveryTime = &since, nil
 	_, from := changelog.Needed(known.Logs, need)
@@ -91,6 +91,14 @@ func (r *reconciler) note(s *v1alpha1.BackupSchedule, known changelog.Known, nee
 	if old := s.Status.LatestRecoveryTime; old == nil || latest.Sub(old.Time) >= latestEvery || latest.Before(old) || old.Before(&earliest) {
 		s.Status.LatestRecoveryTime = &latest
 	}
+}
+
+// soon is when the first moment has come that can be restored.
+func (r *reconciler) soon(s *v1alpha1.BackupSchedule) time.Duration {
+	if s.Status.EarliestRecoveryTime == nil {
+		return recordCheck
+	}
+	return min(max(s.Status.EarliestRecoveryTime.Sub(r.Now()), time.Millisecond), recordCheck)
 }
 
 func later(a, b time.Time) time.Time {

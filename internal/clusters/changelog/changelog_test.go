@@ -297,7 +297,7 @@ func TestTrimmed(t *testing.T) {
 		checkMoment(t, p, bases, since, nil)
 		checkMoment(t, p, bases, time.Now(), nil)
 		if _, _, err := p.replay(bases, bases[1].TakenTime.Add(time.Minute)); err == nil {
-			t.Error("what is removed was had back")
+			t.Error("a moment of what is removed was found")
 		}
 		p.end()
 	})

@@ -1,4 +1,4 @@
-// Package changelog records each change of hosted clusters' keyspaces beside their backups, so that a cluster can be had as it was at any
+// Package changelog records each change of hosted clusters' keyspaces beside their backups, so that a cluster can be restored as it was at any
 // moment between two of them.
 //
 // It hides how changes are watched, gathered and written, what is done when that stops for a while, and which part of a log is needed

@@ -11,7 +11,7 @@ const mostSegments = 16384
 
 // Need says what of a log is needed.
 type Need struct {
-	// Since is the first moment that is to be had back, and Window how far it is back.
+	// Since is the first moment that is to be found, and Window how far it is back.
 	Since  time.Time
 	Window time.Duration
 	// Bases are the backups that changes can be applied to.
@@ -91,7 +91,7 @@ func HasBase(last Kept, bases []Base) bool {
 	return startOf(last.Name, last.After, time.Time{}, Need{Bases: bases}) >= 0
 }
 
-// Needed returns the indexes of the backups without which not each moment since need.Since could be had back, or soon not any more, and from
+// Needed returns the indexes of the backups without which not each moment since need.Since could be found, or soon not any more, and from
 // when on each can be; the zero time for none. Beside the backup at which a log is begun to be read it needs one for each quarter of the window
 // where there is one: they become that backup later, and less has to be read meanwhile. It is pure.
 func Needed(logs []Kept, need Need) (needed []int, from time.Time) {

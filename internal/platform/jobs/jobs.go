@@ -10,8 +10,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/share"
@@ -135,7 +138,7 @@ func (j *Jobs) begin(key string, job Job, f func(context.Context) (any, error)) 
 	j.start(func() {
 		ctx, cancel := context.WithTimeout(j.life, timeout)
 		defer cancel()
-		value, err := f(ctx)
+		value, err := guarded(ctx, job, f)
 		leave()
 		j.mu.Lock()
 		delete(j.busy, job.Alone)
@@ -147,6 +150,18 @@ func (j *Jobs) begin(key string, job Job, f func(context.Context) (any, error)) 
 		j.mu.Unlock()
 		j.notify(job.Of)
 	})
+}
+
+// guarded calls f. A panic ends the job and not the program, as one of a reconciler does: what a tenant has made it stumble over must not
+// stop the work for all others.
+func guarded(ctx context.Context, job Job, f func(context.Context) (any, error)) (value any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v; the log has more", p)
+			log.FromContext(ctx).Error(err, "a job has panicked", "of", job.Of, "job", job.Name, "stack", string(debug.Stack()))
+		}
+	}()
+	return f(ctx)
 }
 
 // refusal is the Refusal that an error is, or nil.

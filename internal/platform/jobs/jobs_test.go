@@ -64,6 +64,16 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestPanic: a job that panics has failed.
+func TestPanic(t *testing.T) {
+	j := New(t.Context(), func(string) {}, func(f func()) { f() }, time.Hour)
+	a := Job{Of: "u", Name: "n", Running: "Running", Failing: func(error) string { return "Failing" }}
+	_, pending := Run(j, a, &thing{}, func(context.Context, *thing) (int, error) { panic("a nil map") })
+	if pending == nil || pending.String() != "retry Failing: panic: a nil map; the log has more" {
+		t.Errorf("got %v", pending)
+	}
+}
+
 // TestAlone: what one job has for itself keeps another one waiting, and no third one that needs nothing of it.
 func TestAlone(t *testing.T) {
 	var begun []func()

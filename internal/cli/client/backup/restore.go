@@ -65,8 +65,8 @@ func newCreateRestoreCommand(e *connection.Env) *cobra.Command {
 meanwhile. What was written since the backup is lost, but for the backup of the state
 before that the restore makes. Nodes, Events and volumes stay as they are.
 
-With --cluster and --at it is brought back to a moment between backups, such as 10m ago:
-a backup of that moment is made first, of the same name (see "backup create --help").
+With --cluster and --at it is restored to a moment between backups, such as 10m ago: a
+backup of that moment is made first, of the same name (see "backup create --help").
 
 With --include only some objects are restored, and everything else stays as it is: each
 is KIND/NAMESPACE/NAME, or KIND/NAME for one in no namespace; * is all names of a kind,
@@ -103,7 +103,7 @@ You are asked first; without a terminal, --yes is required.`,
 		},
 	}
 	cmd.Flags().StringVar(&restore.Spec.BackupName, "backup", "", "backup that is restored")
-	cmd.Flags().StringVar(&of.Spec.ClusterName, "cluster", "", "cluster that is brought back to a moment, with --at")
+	cmd.Flags().StringVar(&of.Spec.ClusterName, "cluster", "", "cluster that is restored to a moment, with --at")
 	cmd.Flags().StringVar(&of.Spec.StoreName, "store", "", "backup store in which its changes are recorded (default \"default\")")
 	registerAt(cmd, &at)
 	cmd.Flags().BoolVar(&restore.Spec.CompareOnly, "compare-only", false, "say what a restore would change, and change nothing")

@@ -29,7 +29,7 @@ func NewScheduleCommand(e *connection.Env) *cobra.Command {
 		Short:   "Back up clusters at times, and delete old backups",
 		Long: `Back up clusters at times, and delete the backups of a schedule that are not kept any
 more. With a recovery window the changes between them are recorded, so that any moment
-of it can be had back. Backups stay when their schedule is deleted.`,
+of it can be restored. Backups stay when their schedule is deleted.`,
 		Example: `  kqueen backupschedule create nightly --cluster demo --schedule "30 2 * * *" --keep-daily 14
   kqueen backupschedule list
   kqueen backupschedule pause nightly`,
@@ -72,7 +72,7 @@ A backup is kept by any of --keep-last, --keep-daily, --keep-weekly and --keep-m
 and the newest one always; the others of this schedule are deleted.
 
 With --recovery-window, such as 7d, each change of the cluster is recorded within some
-seconds, so that any moment of that window can be had back: "backup create --at" and
+seconds, so that any moment of that window can be restored: "backup create --at" and
 "restore create --at". Backups that are needed for it are kept.`,
 		Example: `  kqueen backupschedule create hourly --cluster demo --schedule @hourly --keep-last 24
   kqueen backupschedule create nightly --cluster demo --schedule "30 2 * * *" --time-zone Europe/Prague --keep-daily 14 --keep-weekly 8
@@ -106,7 +106,7 @@ seconds, so that any moment of that window can be had back: "backup create --at"
 	flags.Int32Var(&keep.KeepDaily, "keep-daily", 0, "of how many days the newest backup is kept")
 	flags.Int32Var(&keep.KeepWeekly, "keep-weekly", 0, "of how many weeks the newest backup is kept")
 	flags.Int32Var(&keep.KeepMonthly, "keep-monthly", 0, "of how many months the newest backup is kept")
-	flags.StringVar(&window, "recovery-window", "", "how far back any moment can be had, such as 12h or 7d; empty for backups alone")
+	flags.StringVar(&window, "recovery-window", "", "how far back any moment can be restored, such as 12h or 7d; empty for backups alone")
 	flags.BoolVar(&schedule.Spec.Paused, "paused", false, "take and delete no backup until it is resumed")
 	_ = cmd.RegisterFlagCompletionFunc("cluster", kinds.CompleteNames(e, kinds.Cluster, -1))
 	_ = cmd.RegisterFlagCompletionFunc("store", kinds.CompleteNames(e, kinds.BackupStore, -1))
@@ -222,7 +222,7 @@ func newDeleteScheduleCommand(e *connection.Env) *cobra.Command {
 		Short:   "Delete schedules of backups; the backups stay",
 		Long: `Delete schedules of backups. The backups that they took stay until they are deleted one
 by one. The changes that they recorded are deleted: moments between backups cannot be
-had back any more.
+restored any more.
 
 You are asked first; without a terminal, --yes is required.`,
 		Example: `  kqueen backupschedule delete nightly
