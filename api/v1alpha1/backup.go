@@ -70,10 +70,10 @@ type BackupSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	StoreName string `json:"storeName,omitempty"`
-	// At is a moment of the past: the backup is of the cluster as it was then, made of an earlier backup in the same store and of the changes
+	// AsOfTime is a moment of the past: the backup is of the cluster as it was then, made of an earlier backup in the same store and of the changes
 	// that a BackupSchedule with spec.recoveryWindowHours has recorded since. Empty for now.
 	// +optional
-	At *metav1.Time `json:"at,omitempty"`
+	AsOfTime *metav1.Time `json:"asOfTime,omitempty"`
 }
 
 // BackupStatus is what is known of a backup.

@@ -106,7 +106,7 @@ type BackupScheduleSpec struct {
 	// +kubebuilder:default={keepLast: 7}
 	Retention *BackupRetention `json:"retention,omitempty"`
 	// RecoveryWindowHours is how far back any moment can be restored, such as 168 for a week: the changes between backups are recorded, and the
-	// backups kept that they are applied to. A Backup with spec.at is of such a moment. Empty for none.
+	// backups kept that they are applied to. A Backup with spec.asOfTime is of such a moment. Empty for none.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8784

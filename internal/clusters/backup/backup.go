@@ -65,11 +65,11 @@ func (r *backups) take(ctx context.Context, b *v1alpha1.Backup) operator.Outcome
 		b.Status.Version = cp.Status.Version
 		return operator.Wait(v1alpha1.ReasonBackupRunning, "the backup is being taken", atOnce)
 	}
-	if b.Spec.At != nil && b.Spec.At.After(r.Now()) {
-		return operator.Stalled(v1alpha1.ReasonBackupRefused, "spec.at: %s is in the future", b.Spec.At.UTC().Format(time.RFC3339))
+	if b.Spec.AsOfTime != nil && b.Spec.AsOfTime.After(r.Now()) {
+		return operator.Stalled(v1alpha1.ReasonBackupRefused, "spec.asOfTime: %s is in the future", b.Spec.AsOfTime.UTC().Format(time.RFC3339))
 	}
 	written, pending := jobs.Run(r.jobs, actOf(b, "take", "the backup is being taken"), b, func(ctx context.Context, b *v1alpha1.Backup) (archive.Written, error) {
-		if b.Spec.At != nil {
+		if b.Spec.AsOfTime != nil {
 			return r.writeMoment(ctx, b, cp)
 		}
 		return r.write(ctx, b, cp)

@@ -28,7 +28,7 @@ func (r *backups) writeMoment(ctx context.Context, b *v1alpha1.Backup, cp *v1alp
 	if err := r.Client.List(ctx, schedules, client.InNamespace(b.Namespace)); err != nil {
 		return archive.Written{}, fmt.Errorf("list schedules of backups: %w", err)
 	}
-	refused, recent := "", r.Now().Sub(b.Spec.At.Time) < fresh
+	refused, recent := "", r.Now().Sub(b.Spec.AsOfTime.Time) < fresh
 	for i := range schedules.Items {
 		s := &schedules.Items[i]
 		if s.Spec.ClusterName != b.Spec.ClusterName || s.Spec.StoreName != b.Spec.StoreName || s.Status.RecordingTime == nil {
@@ -45,7 +45,7 @@ func (r *backups) writeMoment(ctx context.Context, b *v1alpha1.Backup, cp *v1alp
 		refused = unknown.Problem
 	}
 	refused = cmp.Or(refused, "no BackupSchedule of the cluster in store "+b.Spec.StoreName+" records its changes (spec.recoveryWindowHours)")
-	return archive.Written{}, jobs.Refuse(v1alpha1.ReasonBackupRefused, "spec.at: %s", refused)
+	return archive.Written{}, jobs.Refuse(v1alpha1.ReasonBackupRefused, "spec.asOfTime: %s", refused)
 }
 
 // replay makes a backup of a moment, by what one schedule has recorded.
@@ -68,7 +68,7 @@ func (r *backups) replay(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.C
 	defer func() { err = errors.Join(err, log.Close()) }()
 	bases := changelog.Bases(list.Items, string(cp.UID), b.Spec.StoreName)
 	of := archive.Log{Owner: string(s.UID), Cluster: b.Status.ClusterUID, ControlPlane: b.Status.ControlPlaneUID}
-	found, err := changelog.Replay(ctx, log, log.Keys, of, bases, b.Spec.At.Time)
+	found, err := changelog.Replay(ctx, log, log.Keys, of, bases, b.Spec.AsOfTime.Time)
 	if err != nil {
 		return archive.Written{}, err
 	}

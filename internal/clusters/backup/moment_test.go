@@ -63,7 +63,7 @@ func (p *place) askAt(t *testing.T, name string, at time.Time) *v1alpha1.Backup 
 	moment := metav1.NewTime(at)
 	b := &v1alpha1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name},
-		Spec:       v1alpha1.BackupSpec{ClusterName: "demo", StoreName: p.store, At: &moment},
+		Spec:       v1alpha1.BackupSpec{ClusterName: "demo", StoreName: p.store, AsOfTime: &moment},
 	}
 	if err := p.client.Create(t.Context(), b); err != nil {
 		t.Fatal(err)

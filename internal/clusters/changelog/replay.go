@@ -29,7 +29,7 @@ func Bases(all []v1alpha1.Backup, controlPlaneUID, store string) []Base {
 	var bases []Base
 	for i := range all {
 		b := &all[i]
-		ofMoment := b.Spec.At != nil // and not of when it was taken
+		ofMoment := b.Spec.AsOfTime != nil // and not of when it was taken
 		if b.IsTaken() && b.Status.TakenTime != nil && b.DeletionTimestamp.IsZero() && !ofMoment && b.Status.ControlPlaneUID == controlPlaneUID && b.Spec.StoreName == store {
 			bases = append(bases, Base{b.Name, b.Status.Revision, b.Status.TakenTime.Time})
 		}

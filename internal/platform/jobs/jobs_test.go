@@ -56,9 +56,9 @@ func TestRefused(t *testing.T) {
 	for range 3 {
 		_, pending := Run(j, Job{Of: "u", Name: "n", Running: "Running", Message: "working"}, &thing{}, func(context.Context, *thing) (int, error) {
 			calls++
-			return 0, fmt.Errorf("look: %w", Refuse("Refused", "spec.at: %d is too early", 7))
+			return 0, fmt.Errorf("look: %w", Refuse("Refused", "spec.asOfTime: %d is too early", 7))
 		})
-		if pending == nil || pending.String() != "stalled Refused: spec.at: 7 is too early" || calls != 1 {
+		if pending == nil || pending.String() != "stalled Refused: spec.asOfTime: 7 is too early" || calls != 1 {
 			t.Errorf("got %v after %d calls", pending, calls)
 		}
 	}

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
 import type { Backup, Cluster, Condition, Restore } from '../api/objects'
 import {
+  asOf,
   changesInWords,
   hasEnded,
   included,
   includeFault,
+  momentFault,
   moreChanges,
   nameFault,
   proposedName,
@@ -100,4 +102,14 @@ test('objects to restore are one in a line', () => {
   ])
   expect(includeFault('Widget.example.com/shop/*\nNode/n1')).toBeUndefined()
   for (const bad of ['shop', 'Secret/', 'a/b/c/d', '/shop/key']) expect(includeFault(bad), bad).toContain(bad)
+})
+
+test('a moment of the past is a time, or nothing', () => {
+  const now = new Date('2026-11-26T12:00:00Z')
+  expect(momentFault('', now)).toBeUndefined()
+  expect(momentFault('2026-11-26T11:00:00Z', now)).toBeUndefined()
+  expect(momentFault('lunch', now)).toMatch('A time such as')
+  expect(momentFault('2026-11-26T13:00:00Z', now)).toBe('That is in the future.')
+  expect(asOf(' ')).toEqual({})
+  expect(asOf('2026-11-26T11:00:00.5+01:00')).toEqual({ asOfTime: '2026-11-26T10:00:00Z' })
 })

@@ -25,6 +25,20 @@ export function nameFault(name: string, taken: readonly string[]): string | unde
   return taken.includes(name) ? 'There is one of this name already.' : undefined
 }
 
+/** momentFault says what is wrong with a moment of the past that is typed; nothing for none. */
+export function momentFault(text: string, now: Date): string | undefined {
+  if (text.trim() === '') return undefined
+  const at = new Date(text.trim())
+  if (Number.isNaN(at.getTime())) return 'A time such as 2026-03-01 09:00:00, or nothing.'
+  return at > now ? 'That is in the future.' : undefined
+}
+
+/** asOf is what a backup of a moment says in its spec, in whole seconds; nothing for one of now. */
+export function asOf(text: string): { asOfTime?: string } {
+  if (text.trim() === '') return {}
+  return { asOfTime: new Date(text.trim()).toISOString().replace(/\.\d+Z$/, 'Z') }
+}
+
 /** restorable says whether a cluster can be compared with a backup and restored to it, as far as the backup tells. */
 export function restorable(backup: Backup, cluster: Cluster): Permission {
   const not = (why: string): Permission => ({ allowed: false, why })

@@ -18,6 +18,7 @@ test('a change takes rules away that are no more', () => {
     schedule: '30 2 * * *',
     timeZone: 'Europe/Prague',
     retention: { keepLast: null, keepDaily: null, keepWeekly: 8, keepMonthly: null },
+    recoveryWindowHours: null,
   })
 })
 
@@ -27,8 +28,17 @@ test.each([
   ['nothing', { keepWeekly: '0' }, 'keepWeekly'],
   ['too many', { keepMonthly: '1001' }, 'keepMonthly'],
   ['no time', { schedule: ' ' }, 'schedule'],
+  ['too long a window', { window: '9000' }, 'window'],
 ])('%s is refused', (_, change, field) => {
   expect(Object.keys(faultsOf({ ...formOf(undefined, 'UTC'), ...change }))).toEqual([field])
+})
+
+test('a recovery window is hours, or nothing', () => {
+  const form = { ...formOf(undefined, 'UTC'), window: '168' }
+  expect(specOf(form, false).recoveryWindowHours).toBe(168)
+  expect(specOf({ ...form, window: '' }, true).recoveryWindowHours).toBeNull()
+  expect('recoveryWindowHours' in specOf({ ...form, window: '' }, false)).toBe(false)
+  expect(formOf({ spec: { recoveryWindowHours: 24 } } as BackupSchedule, 'UTC').window).toBe('24')
 })
 
 test('what is kept, in words', () => {

@@ -14,6 +14,8 @@ export interface ScheduleForm {
   keepDaily: string
   keepWeekly: string
   keepMonthly: string
+  /** How many hours back any moment can be restored; nothing for backups alone. */
+  window: string
 }
 
 export const rules = ['keepLast', 'keepDaily', 'keepWeekly', 'keepMonthly'] as const
@@ -30,6 +32,7 @@ export function formOf(schedule: BackupSchedule | undefined, timeZone: string): 
     keepDaily: of('keepDaily'),
     keepWeekly: of('keepWeekly'),
     keepMonthly: of('keepMonthly'),
+    window: spec?.recoveryWindowHours ? String(spec.recoveryWindowHours) : '',
   }
 }
 
@@ -41,18 +44,25 @@ export function faultsOf(form: ScheduleForm): Partial<Record<keyof ScheduleForm,
       faults[rule] = 'A number from 1 to 1000, or nothing.'
   }
   if (rules.every((rule) => form[rule] === '')) faults.keepLast = 'Say how many are kept, here or below.'
+  if (form.window !== '' && !(/^\d{1,4}$/.test(form.window) && Number(form.window) >= 1 && Number(form.window) <= 8784))
+    faults.window = 'A number of hours from 1 to 8784, or nothing.'
   if (form.schedule.trim() === '') faults.schedule = 'Say when, such as @daily.'
   return faults
 }
 
-/** specOf is what a form says. In a change, rules that are no more are taken away by null. */
-export function specOf(form: ScheduleForm, change: boolean) {
+/** specOf is what a form says. In a change, what is no more is taken away by null. */
+export function specOf(
+  form: ScheduleForm,
+  change: boolean,
+): { schedule: string; timeZone: string; retention: Retention; recoveryWindowHours?: number } {
   const retention: Record<string, number | null> = {}
   for (const rule of rules) {
     if (form[rule] !== '') retention[rule] = Number(form[rule])
     else if (change) retention[rule] = null
   }
-  return { schedule: form.schedule.trim(), timeZone: form.timeZone, retention: retention as Retention }
+  const spec = { schedule: form.schedule.trim(), timeZone: form.timeZone, retention: retention as Retention }
+  if (form.window === '' && !change) return spec
+  return { ...spec, recoveryWindowHours: (form.window === '' ? null : Number(form.window)) as number }
 }
 
 /** keepsInWords says which backups are kept. */

@@ -105,7 +105,7 @@ func setMoment(cmd *cobra.Command, b *v1alpha1.Backup, text string) error {
 	if err != nil {
 		return exit.UsageError(cmd, "--at: %w", err)
 	}
-	b.Spec.At = &metav1.Time{Time: at.Truncate(time.Second)}
+	b.Spec.AsOfTime = &metav1.Time{Time: at.Truncate(time.Second)}
 	return nil
 }
 
@@ -142,7 +142,7 @@ func newDescribeCommand(e *connection.Env) *cobra.Command {
 				"Store", b.Spec.StoreName,
 				"Deleting", describe.Deleting(b),
 				"Version", status.Version,
-				"As of", moment(b.Spec.At),
+				"As of", moment(b.Spec.AsOfTime),
 				"Taken", describe.Ago(status.TakenTime),
 				"Verified", describe.Ago(status.VerifiedTime),
 				"Objects", counted(status.Objects),

@@ -124,8 +124,8 @@ func confirmRestore(cmd *cobra.Command, c *verbs.Creation, restore *v1alpha1.Res
 	}
 	what := "the backups of " + c.File
 	switch {
-	case of.Spec.At != nil:
-		what = "cluster " + of.Spec.ClusterName + " as of " + moment(of.Spec.At)
+	case of.Spec.AsOfTime != nil:
+		what = "cluster " + of.Spec.ClusterName + " as of " + moment(of.Spec.AsOfTime)
 	case c.File == "":
 		what = "backup " + restore.Spec.BackupName
 	}

@@ -27,6 +27,14 @@ export function BackupCli({ of, backup = 'BACKUP' }: { of: Of; backup?: string }
           about: 'Back up the cluster each night, and keep two weeks',
           command: `kqueen backupschedule create NAME --cluster ${shellWord(of.cluster)} --schedule "30 2 * * *" --keep-daily 14 ${flags}`,
         },
+        {
+          about: 'Record the changes between backups, so that any moment of a week can be restored',
+          command: `kqueen backupschedule create NAME --cluster ${shellWord(of.cluster)} --schedule @daily --recovery-window 7d ${flags}`,
+        },
+        {
+          about: 'Restore the cluster to ten minutes ago, after asking',
+          command: `kqueen restore create NAME --cluster ${shellWord(of.cluster)} --at 10m ${flags} --wait`,
+        },
         { about: 'Delete a backup', command: `kqueen backup delete ${shellWord(backup)} ${flags}` },
       ]}
       calls={[

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'react'
 import { api, idempotencyKey, ok } from '../../api/client'
 import type { Backup } from '../../api/objects'
-import { longestName, nameFault, proposedName, size } from '../../logic/backup'
+import { asOf, longestName, momentFault, nameFault, proposedName, size } from '../../logic/backup'
 import { TextField } from '../../ui/field'
 import { FormDialog } from '../../ui/formdialog'
 import { useTell } from '../../ui/toasts'
@@ -20,17 +20,19 @@ export function BackUp({ of, names, close }: DialogProps) {
   const [taken] = useState(names)
   const [name, setName] = useState(() => proposedName(of.cluster, names, new Date()))
   const [store, setStore] = useState('default')
-  const text = JSON.stringify([name, store])
+  const [moment, setMoment] = useState('')
+  const text = JSON.stringify([name, store, moment])
   // biome-ignore lint/correctness/useExhaustiveDependencies: one key for each form that is sent
   const key = useMemo(idempotencyKey, [text])
   const tell = useTell()
   const askAgain = useAskAgain()
   const fault = nameFault(name, taken)
+  const faultOfMoment = momentFault(moment, new Date())
   const run = async (dryRun: boolean) => {
     await ok(
       api.POST('/api/v1/organizations/{organization}/backups', {
         params: { path: { organization: of.organization }, query: { dryRun }, header: dryRun ? {} : key },
-        body: { name, spec: { clusterName: of.cluster, storeName: store } },
+        body: { name, spec: { clusterName: of.cluster, storeName: store, ...asOf(moment) } },
       }),
     )
     if (!dryRun) {
@@ -46,7 +48,7 @@ export function BackUp({ of, names, close }: DialogProps) {
       act="Back up"
       check={{ of: text }}
       run={run}
-      isIncomplete={fault !== undefined || store === ''}
+      isIncomplete={fault !== undefined || faultOfMoment !== undefined || store === ''}
       close={close}
     >
       <TextField label="Name" value={name} onChange={setName} error={fault} maxLength={longestName} required />
@@ -57,6 +59,14 @@ export function BackUp({ of, names, close }: DialogProps) {
         help="Administrators say which stores there are."
         maxLength={253}
         required
+      />
+      <TextField
+        label="As of"
+        value={moment}
+        onChange={setMoment}
+        error={faultOfMoment}
+        help="Nothing for now, or a moment of the past, such as 2026-03-01 09:00:00 in your time zone, where a schedule has recorded it."
+        maxLength={40}
       />
     </FormDialog>
   )

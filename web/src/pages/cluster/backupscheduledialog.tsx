@@ -84,6 +84,15 @@ export function ScheduleDialog({ of, schedule, close }: { of: Of; schedule?: Bac
           numeric
         />
       ))}
+      <TextField
+        label="Recovery window in hours"
+        value={form.window}
+        onChange={set('window')}
+        error={faults.window}
+        help="Changes between backups are recorded, so that any moment of it can be restored; 168 is a week. Nothing for backups alone."
+        maxLength={4}
+        numeric
+      />
     </FormDialog>
   )
 }

@@ -103,7 +103,19 @@ function columnsOf(
         </div>
       ),
     },
-    { name: 'Keeps', cell: ({ spec }) => keepsInWords(spec?.retention) },
+    {
+      name: 'Keeps',
+      cell: ({ spec, status }) => (
+        <div>
+          {keepsInWords(spec?.retention)}
+          {status?.earliestRecoveryTime && (
+            <div className="kq-small kq-quiet">
+              any moment since <Age at={status.earliestRecoveryTime} />
+            </div>
+          )}
+        </div>
+      ),
+    },
     { name: 'Health', cell: (schedule) => <HealthAndWhy of={schedule} /> },
     { name: 'Last', cell: ({ status }) => <Age at={status?.lastTakenTime} none="none yet" />, modifier: 'nowrap' },
     {
@@ -142,7 +154,10 @@ function DeleteSchedule({ schedule, close }: { schedule: BackupSchedule; close: 
   }
   return (
     <FormDialog isDanger title={`Delete schedule ${schedule.name}?`} act="Delete the schedule" run={run} close={close}>
-      <p>No more backups are taken by it. Those that it has taken stay, and have to be deleted one by one.</p>
+      <p>
+        No more backups are taken by it. Those that it has taken stay, and have to be deleted one by one.
+        {schedule.spec?.recoveryWindowHours && ' What it has recorded between them is deleted, too.'}
+      </p>
     </FormDialog>
   )
 }
