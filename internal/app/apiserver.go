@@ -58,11 +58,11 @@ type apiServer struct {
 	access  *access.Service
 	audit   *audit.Log
 	answers *idempotency.Store
-	// inventory is what runs in clusters; nil where that is not kept. inventoryDB is its file, if it has one, and collected what its
-	// collector measures.
+	// inventory is what runs in clusters; nil where that is not kept. inventoryDB is its file, if it has one.
+	// collected is what parts of this process measure; nil where none does.
 	inventory   *inventory.Store
 	inventoryDB *database.DB
-	collected   prometheus.Gatherer
+	collected   *prometheus.Registry
 	// existed says that the database is not new: one that is gone is not made again.
 	existed bool
 	// closed says why nothing is answered that needs the database; nil when it is there.

@@ -25,7 +25,7 @@ import (
 const backupsDir = "backups"
 
 // backups adds the reconcilers of backups, of their stores and of their schedules, which record changes.
-func backups(ctx context.Context, mgr ctrl.Manager, stores *controlplane.DataStores) error {
+func (d *apiServer) backups(ctx context.Context, mgr ctrl.Manager, stores *controlplane.DataStores) error {
 	kept := backupstore.Stores{
 		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(),
 		Bucket: func(directory, folder string) (backupstore.Bucket, error) {
@@ -42,6 +42,9 @@ func backups(ctx context.Context, mgr ctrl.Manager, stores *controlplane.DataSto
 		},
 		Skip: backup.Stays, Notify: recorded.Send, Now: time.Now,
 	})
+	if err := d.measure(recorders.Measures()); err != nil {
+		return fmt.Errorf("register the measures of recorded changes: %w", err)
+	}
 	// What is told and not written yet is written before the program ends.
 	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()

@@ -115,6 +115,14 @@ func (d *apiServer) measured(agents *tunnel.Sessions) (prometheus.Gatherer, erro
 	return all, nil
 }
 
+// measure adds measures to those of this process.
+func (d *apiServer) measure(what prometheus.Collector) error {
+	if d.collected == nil {
+		d.collected = prometheus.NewRegistry()
+	}
+	return d.collected.Register(what)
+}
+
 // addInventory has what runs in clusters collected, and what is too old removed.
 func (d *apiServer) addInventory(mgr ctrl.Manager, a *App) error {
 	if d.inventory == nil {
@@ -125,11 +133,9 @@ func (d *apiServer) addInventory(mgr ctrl.Manager, a *App) error {
 		Client: mgr.GetClient(), Store: d.inventory, Connect: connections.Config, Credential: connections.Version,
 		Hosted: hostedComponents(mgr.GetClient()), Known: d.inFleet, Now: time.Now, Log: a.Log.With("part", "inventory"),
 	})
-	own := prometheus.NewRegistry()
-	if err := own.Register(c.Measures()); err != nil {
+	if err := d.measure(c.Measures()); err != nil {
 		return fmt.Errorf("register the measures of the inventory: %w", err)
 	}
-	d.collected = own
 	if err := c.Setup(mgr); err != nil {
 		return err
 	}

@@ -26,10 +26,11 @@ const (
 // recorder records one target, as one session after the other.
 type recorder struct {
 	Config
-	stop    context.CancelFunc
-	done    chan struct{} // closed when it has ended
-	flushes chan flush
-	wake    chan struct{} // there is something to trim
+	measures *measures
+	stop     context.CancelFunc
+	done     chan struct{} // closed when it has ended
+	flushes  chan flush
+	wake     chan struct{} // there is something to trim
 
 	mu   sync.Mutex
 	of   Target
@@ -190,13 +191,30 @@ func (r *recorder) resume(ctx context.Context, in backupstore.Opened, state Stat
 	if err != nil {
 		return archive.Segment{}, err
 	}
-	if now < last.Until {
-		return r.beginning(ctx, in, state, of, "the data store is older than what was recorded of it, as after a restore of its files")
+	same, err := samePast(ctx, state, last)
+	if err != nil {
+		return archive.Segment{}, err
+	}
+	if now < last.Until || !same {
+		return r.beginning(ctx, in, state, of, "the data store has another past than what was recorded of it, as after a restore of its files")
 	}
 	r.learn(false, func(is *Known) { is.Logs = keptOf(logs) })
 	return archive.Segment{
 		Log: last.Log, After: last.Until, Until: last.Until, CaughtUp: now, Since: latest(r.Now(), last.Complete), Complete: last.Complete,
 	}, nil
+}
+
+// samePast says whether the data store still knows the last change of a segment, or may have forgotten it.
+func samePast(ctx context.Context, state State, last archive.Segment) (bool, error) {
+	if len(last.Changes) == 0 {
+		return true, nil
+	}
+	c := last.Changes[len(last.Changes)-1]
+	had, err := state.Had(ctx, datastore.Write{Entry: datastore.Entry{Key: c.Key, Value: c.Value}, Revision: c.Revision, Removed: c.Removed})
+	if errors.Is(err, datastore.ErrCompacted) { // the watch will tell whether that is too much
+		return true, nil
+	}
+	return had, err
 }
 
 // lastOf reads the last segment of the last log.
@@ -233,6 +251,9 @@ func (r *recorder) begin(ctx context.Context, in backupstore.Opened, state State
 	logs, err := archive.Logs(ctx, in)
 	if err != nil {
 		return err
+	}
+	if why != "" {
+		r.measures.interrupted.Inc()
 	}
 	r.learn(true, func(is *Known) { is.Logs, is.Broken = keptOf(logs), why })
 	return nil

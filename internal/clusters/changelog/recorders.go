@@ -16,6 +16,7 @@ import (
 // State tells what is written to one keyspace. datastore.State does.
 type State interface {
 	Revision(ctx context.Context) (int64, error)
+	Had(ctx context.Context, w datastore.Write) (bool, error)
 	Watch(ctx context.Context, after int64) <-chan datastore.Writes
 	AskProgress(ctx context.Context) error
 }
@@ -84,7 +85,8 @@ type Known struct {
 // Recorders record the changes of clusters. Make them with New. They are safe for concurrent use.
 type Recorders struct {
 	Config
-	life context.Context //nolint:containedctx // recording ends when the program does, not when one reconcile does
+	life     context.Context //nolint:containedctx // recording ends when the program does, not when one reconcile does
+	measures *measures
 
 	mu  sync.Mutex
 	all map[string]*recorder // by owner
@@ -94,7 +96,9 @@ type Recorders struct {
 
 // New returns recorders that end with life.
 func New(life context.Context, c Config) *Recorders {
-	return &Recorders{Config: c, life: life, all: map[string]*recorder{}}
+	r := &Recorders{Config: c, life: life, all: map[string]*recorder{}}
+	r.measures = newMeasures(r.standing)
+	return r
 }
 
 // Wait waits until all have written what they know, after life has ended.
@@ -115,7 +119,7 @@ func (r *Recorders) Ensure(t Target) Known {
 	}
 	if have == nil {
 		ctx, stop := context.WithCancel(r.life)
-		have = &recorder{Config: r.Config, of: t, stop: stop, done: make(chan struct{}), flushes: make(chan flush), wake: make(chan struct{}, 1)}
+		have = &recorder{Config: r.Config, measures: r.measures, of: t, stop: stop, done: make(chan struct{}), flushes: make(chan flush), wake: make(chan struct{}, 1)}
 		r.all[owner] = have
 		r.ending.Go(func() { have.run(ctx) })
 	}

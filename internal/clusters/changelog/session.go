@@ -157,6 +157,7 @@ func (s *session) take(w datastore.Writes) {
 			s.roll(now)
 		}
 		s.tail.Changes = append(s.tail.Changes, archive.Change{Revision: x.Revision, Time: at, Key: x.Key, Value: x.Value, Removed: x.Removed})
+		s.measures.written.Inc()
 		s.tail.Until, s.bytes = x.Revision, s.bytes+len(x.Key)+len(x.Value)
 		if s.changed.IsZero() && !strings.HasPrefix(x.Key, leases) {
 			s.changed = s.Now()

@@ -1,6 +1,7 @@
 package changelog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -89,6 +90,17 @@ func (s *store) Revision(context.Context) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.revision, nil
+}
+
+func (s *store) Had(_ context.Context, w datastore.Write) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.Revision <= s.compacted {
+		return false, datastore.ErrCompacted
+	}
+	return slices.ContainsFunc(s.history, func(m made) bool {
+		return m.Revision == w.Revision && m.Key == w.Key && bytes.Equal(m.Value, w.Value) && m.Removed == w.Removed
+	}), nil
 }
 
 func (s *store) AskProgress(context.Context) error {

@@ -1,6 +1,7 @@
 package datastore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,30 @@ func (s State) Revision(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	return now.Header.Revision, nil
+}
+
+// Had says whether a write is part of this etcd's past: one whose files were restored from a copy may have another past, with the same
+// revisions. [ErrCompacted] says that it is not known any more.
+func (s State) Had(ctx context.Context, w Write) (bool, error) {
+	if err := s.of.check(); err != nil {
+		return false, err
+	}
+	then, err := call(ctx, s.store, "ask etcd for what was written", func(ctx context.Context) (*clientv3.GetResponse, error) {
+		return s.store.client.Get(ctx, s.of.Prefix()+w.Key, clientv3.WithRev(w.Revision))
+	})
+	if errors.Is(err, rpctypes.ErrCompacted) {
+		return false, ErrCompacted
+	}
+	if errors.Is(err, rpctypes.ErrFutureRev) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if len(then.Kvs) == 0 {
+		return w.Removed, nil
+	}
+	return !w.Removed && then.Kvs[0].ModRevision == w.Revision && bytes.Equal(then.Kvs[0].Value, w.Value), nil
 }
 
 // Watch tells of each write to a keyspace after a revision, in the order of revisions, until ctx ends or there is an error, which is the

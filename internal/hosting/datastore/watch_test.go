@@ -77,6 +77,47 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestHad: a write is known again by its key, its value and its revision.
+func TestHad(t *testing.T) {
+	ctx, root, k := deadline(t), clientFor(t, "root"), keyspace(t, "b0000023")
+	state := env.store.State(k)
+	put, err := root.Put(ctx, k.Prefix()+"a", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, err := root.Delete(ctx, k.Prefix()+"a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, written, removed := "a", put.Header.Revision, gone.Header.Revision
+	write := func(key, value string, revision int64, removed bool) datastore.Write {
+		return datastore.Write{Entry: datastore.Entry{Key: key, Value: []byte(value)}, Revision: revision, Removed: removed}
+	}
+	for _, test := range []struct {
+		of   datastore.Write
+		want bool
+	}{
+		{write(a, "1", written, false), true},
+		{write(a, "2", written, false), false},
+		{write(a, "1", written-1, false), false},
+		{write("b", "1", written, false), false},
+		{write(a, "", written, true), false},
+		{write(a, "", removed, true), true},
+		{write(a, "1", removed, false), false},
+		{write(a, "1", removed+1000, false), false},
+	} {
+		if got, err := state.Had(ctx, test.of); got != test.want || err != nil {
+			t.Errorf("%+v: %t %v", test.of, got, err)
+		}
+	}
+	if _, err := root.Compact(ctx, removed); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := state.Had(ctx, write(a, "1", written, false)); !errors.Is(err, datastore.ErrCompacted) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestWatchCompacted: what is not known any more is an error, not left out.
 func TestWatchCompacted(t *testing.T) {
 	ctx, root, k := deadline(t), clientFor(t, "root"), keyspace(t, "b0000022")
