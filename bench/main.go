@@ -8,6 +8,7 @@
 //     same programs started by hand, and the memory of a node's programs;
 //   - what calls of a tenant take beside one that writes, lists and watches all that it can, as ratios to the same
 //     while it is alone;
+//   - backups and restores of a cluster, as ratios to a snapshot of the same etcd, and what calls of another tenant take meanwhile;
 //   - lists and gets of the REST API with thousands of clusters, for a member of an organization over HTTPS, as ratios
 //     to the same at the API server behind it;
 //   - the list of clusters of the portal in a headless browser, as ratios to that of an organization without any and to the bare
@@ -41,7 +42,7 @@ func main() {
 	flag.IntVar(&o.requests, "requests", 1000, "how often each call of the REST API is made")
 	flag.IntVar(&o.rounds, "rounds", 40, "how often each thing is done in the portal")
 	flag.DurationVar(&o.neighbour, "neighbour", 20*time.Second, "how long a tenant is measured alone, and then beside a hostile one; 0 leaves that out, as it has to be without root and cgroups")
-	flag.StringVar(&o.only, "only", "", `"workers" measures clusters with nodes, "api" the REST API, "portal" the portal in a browser, "neighbour" a tenant beside a hostile one, and "inventory" the observation store, and nothing else`)
+	flag.StringVar(&o.only, "only", "", `"workers" measures clusters with nodes, "api" the REST API, "portal" the portal in a browser, "neighbour" a tenant beside a hostile one, "backup" backups and restores, and "inventory" the observation store, and nothing else`)
 	flag.IntVar(&o.scale, "scale", 20, "the observation store is measured with one part in so many of a fleet of 1000 clusters; 1 is the whole fleet")
 	flag.IntVar(&o.days, "days", 365, "of how many days the history of the fleet is")
 	flag.StringVar(&o.database, "database", "", "the observation store is measured in this database, postgres://USER:PASSWORD@HOST/NAME or sqlite:///FILE, instead of a file that is removed; one that was filled before is asked again, with the same -scale and -days")
@@ -90,6 +91,8 @@ type result struct {
 	Workers workersResult `json:"workers"`
 	// Neighbour is a tenant beside a hostile one.
 	Neighbour *neighbourResult `json:"neighbour,omitempty"`
+	// Backup is a cluster that is backed up and restored.
+	Backup *backupResult `json:"backup,omitempty"`
 	// API is the REST API.
 	API *apiResult `json:"api,omitempty"`
 	// Portal is the portal in a browser.
@@ -97,8 +100,8 @@ type result struct {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	if !slices.Contains([]string{"", "workers", "api", "portal", "neighbour"}, o.only) {
-		return fmt.Errorf(`-only %s: want "workers", "api", "portal", "neighbour", "inventory", or nothing`, o.only)
+	if !slices.Contains([]string{"", "workers", "api", "portal", "neighbour", "backup"}, o.only) {
+		return fmt.Errorf(`-only %s: want "workers", "api", "portal", "neighbour", "backup", "inventory", or nothing`, o.only)
 	}
 	inst, err := start(ctx, o.program)
 	if err != nil {
@@ -132,6 +135,9 @@ func (r *result) printParts(out io.Writer, o options) {
 	if r.Neighbour != nil {
 		r.Neighbour.print(out)
 	}
+	if r.Backup != nil {
+		r.Backup.print(out)
+	}
 	if r.API != nil {
 		r.API.print(out)
 	}
@@ -159,6 +165,13 @@ func (r *result) measure(ctx context.Context, inst *installation, o options) (er
 			return err
 		}
 		r.Neighbour = &n
+	}
+	if only("backup") && o.neighbour > 0 {
+		b, err := backups(ctx, inst, o.neighbour)
+		if err != nil {
+			return err
+		}
+		r.Backup = &b
 	}
 	if (only("api") || only("portal")) && o.clusters > 0 {
 		return r.many(ctx, inst, o)
