@@ -141,7 +141,7 @@ func (r *restores) fit(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.Ba
 		return err
 	}
 	defer func() { err = errors.Join(err, bucket.Close()) }()
-	if foreign := untrusted(opened.Trust, changelog.TrustOf(cp)); foreign != "" {
+	if foreign := changelog.Untrusted(opened.Trust, changelog.TrustOf(cp)); foreign != "" {
 		return jobs.Refuse(v1alpha1.ReasonRestoreRefused, "spec.backupName: the control plane has another key %q than when the backup was taken: what is in it cannot be used", foreign)
 	}
 	if err := opened.Verify(ctx); err != nil {
@@ -191,16 +191,6 @@ func hasSpace(ctx context.Context, rs *v1alpha1.Restore, state State, b *archive
 		err = fmt.Errorf("%d bytes are to be written: %w", grows, datastore.ErrNoSpace)
 	}
 	return err
-}
-
-// untrusted names a key that differs, or nothing. It is pure.
-func untrusted(then, now map[string]string) string {
-	for name, fingerprint := range then {
-		if now[name] != fingerprint {
-			return name
-		}
-	}
-	return ""
 }
 
 // fits says why what one version of Kubernetes wrote is not for another to read, or nothing: objects of a newer minor are unknown to an

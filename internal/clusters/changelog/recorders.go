@@ -53,13 +53,26 @@ func (t Target) same(o Target) bool {
 		maps.Equal(TrustOf(t.ControlPlane), TrustOf(o.ControlPlane))
 }
 
-// TrustOf are the fingerprints of the keys that everything in a control plane hangs on. It is pure.
+// rootEncryption is the key without which what is stored cannot be read. Authorities and the key of tokens may be others.
+const rootEncryption = "encryption"
+
+// TrustOf are the fingerprints of the keys without which what a control plane stores cannot be read. It is pure.
 func TrustOf(cp *v1alpha1.ControlPlane) map[string]string {
 	trust := map[string]string{}
 	for _, root := range cp.Status.Trust {
-		trust[root.Name] = root.Fingerprint
+		if root.Name == rootEncryption {
+			trust[root.Name] = root.Fingerprint
+		}
 	}
 	return trust
+}
+
+// Untrusted names a key without which what was stored then cannot be read, and that is another one now; or nothing. It is pure.
+func Untrusted(then, now map[string]string) string {
+	if then[rootEncryption] != "" && then[rootEncryption] != now[rootEncryption] {
+		return rootEncryption
+	}
+	return ""
 }
 
 // Kept is a log that there is.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kqueen.io/kqueen/api/v1alpha1"
 )
 
 // hour is the begin of an hour of the tests.
@@ -84,5 +86,26 @@ func TestSurplus(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
+	}
+}
+
+// TestTrust: what is stored is read with the encryption key, whatever became of authorities.
+func TestTrust(t *testing.T) {
+	cp := &v1alpha1.ControlPlane{}
+	cp.Status.Trust = []v1alpha1.TrustRoot{{Name: "ca", Fingerprint: "sha256:cc"}, {Name: "encryption", Fingerprint: "sha256:ee"}}
+	now := TrustOf(cp)
+	if diff := cmp.Diff(map[string]string{"encryption": "sha256:ee"}, now); diff != "" {
+		t.Error(diff)
+	}
+	for want, then := range map[string]map[string]string{
+		"":           {"ca": "sha256:00", "encryption": "sha256:ee"},
+		"encryption": {"ca": "sha256:cc", "encryption": "sha256:00"},
+	} {
+		if got := Untrusted(then, now); got != want {
+			t.Errorf("%v: got %q, want %q", then, got, want)
+		}
+	}
+	if got := Untrusted(nil, now) + Untrusted(map[string]string{"encryption": "sha256:ee"}, nil); got != "encryption" {
+		t.Errorf("got %q", got)
 	}
 }
