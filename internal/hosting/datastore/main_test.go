@@ -37,6 +37,7 @@ var env struct {
 	endpoint string
 	ca       *authority
 	store    *datastore.Store
+	files    datastore.ServerConfig // those of its certificates are good for others
 }
 
 func TestMain(m *testing.M) {
@@ -107,23 +108,11 @@ func startEtcd(ctx context.Context, dir string) (stop func(), err error) {
 			return nil, err
 		}
 	}
-	args, err := datastore.ServerArgs(c)
+	stop, err = launch(c, filepath.Join(dir, "etcd.log"))
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(env.program, args...) // it lives as long as the tests do, not as long as ctx
-	cmd.Env = append(os.Environ(), asEtcd+"=1")
-	log, err := os.Create(filepath.Join(dir, "etcd.log"))
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	stop = func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); _ = log.Close() }
-
+	env.files = c
 	env.endpoint, env.ca = fmt.Sprintf("https://127.0.0.1:%d", c.ClientPort), clients
 	tlsConfig, err := clients.client("root")
 	if err != nil {
@@ -136,10 +125,30 @@ func startEtcd(ctx context.Context, dir string) (stop func(), err error) {
 	}
 	if err != nil {
 		stop()
-		text, _ := os.ReadFile(log.Name())
+		text, _ := os.ReadFile(filepath.Join(dir, "etcd.log"))
 		return nil, fmt.Errorf("%w\n%s", err, text)
 	}
 	return stop, nil
+}
+
+// launch starts an etcd, which writes what it says to a file.
+func launch(c datastore.ServerConfig, said string) (stop func(), err error) {
+	args, err := datastore.ServerArgs(c)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(env.program, args...) // it lives as long as the tests do, and not as long as a context
+	cmd.Env = append(os.Environ(), asEtcd+"=1")
+	log, err := os.Create(said)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); _ = log.Close() }, nil
 }
 
 type authority struct {

@@ -118,16 +118,14 @@ func NearlyFull(bytes, quota int64) bool { return bytes >= quota/100*95 }
 
 // compact forgets all but the last revision.
 func (s *Store) compact(ctx context.Context) error {
-	now, err := call(ctx, s, "ask etcd for its revision", func(ctx context.Context) (*clientv3.GetResponse, error) {
-		return s.client.Get(ctx, "/", clientv3.WithLimit(1), clientv3.WithKeysOnly())
-	})
+	now, err := SnapshotsOf(s).Revision(ctx)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, maintainTimeout)
 	defer cancel()
 	// Physical: only what is really gone can be given back.
-	_, err = s.client.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical())
+	_, err = s.client.Compact(ctx, now, clientv3.WithCompactPhysical())
 	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return fmt.Errorf("compact a full etcd: %w", err)
 	}

@@ -77,7 +77,7 @@ func ServerArgs(c ServerConfig) ([]string, error) {
 		"--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=" + c.Name + "=" + peer,
 		"--initial-cluster-state=new", // ignored once DataDir holds a member
-		"--initial-cluster-token=kqueen-" + c.Name,
+		"--initial-cluster-token=" + clusterToken(c.Name),
 
 		"--cert-file=" + c.CertFile,
 		"--key-file=" + c.KeyFile,
@@ -111,6 +111,9 @@ func ServerArgs(c ServerConfig) ([]string, error) {
 	}
 	return args, nil
 }
+
+// clusterToken keeps members of two clusters apart.
+func clusterToken(member string) string { return "kqueen-" + member }
 
 func loopbackURL(port int) string {
 	return "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
