@@ -64,6 +64,10 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	if err != nil || slices.Contains(all, want.UID) {
 		return observed, err
 	}
+	if want.Token == "" { // its node has joined, and could not again
+		observed.State, observed.Message = machine.Lost, "there is nothing of the machine in the rack"
+		return observed, nil
+	}
 	if len(all) >= p.Slots {
 		return machine.Observed{}, fmt.Errorf("%w: all %d slots of the rack are taken", machine.ErrCapacity, p.Slots)
 	}

@@ -153,6 +153,9 @@ const (
 	Running State = "Running"
 	// Failing: made, but something of it does not run; the provider goes on trying.
 	Failing State = "Failing"
+	// Lost: nothing of it is there although its node has joined, as after a restore on another host. Nothing is made without a token: a
+	// machine that has none could not join.
+	Lost State = "Lost"
 )
 
 // Observed is how a machine is.

@@ -151,6 +151,25 @@ func (s *subject) relabel() operatortest.Act {
 	}
 }
 
+// loss takes away all that there is of the machine, as a restore on another host does.
+func (s *subject) loss() operatortest.Act {
+	return operatortest.Act{
+		Do: func(context.Context) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.machines, s.uid)
+			return nil
+		},
+		Done: func(ctx context.Context) (bool, error) {
+			s.mu.Lock()
+			there := s.machines[s.uid] != nil
+			s.mu.Unlock()
+			settled, err := s.settled(ctx)
+			return there && settled, err
+		},
+	}
+}
+
 func TestMachineUnderFaults(t *testing.T) {
 	tests := map[string]func(t *testing.T, s *subject) operatortest.World{
 		"Create": func(t *testing.T, s *subject) operatortest.World { return s.world(t) },
@@ -169,6 +188,9 @@ func TestMachineUnderFaults(t *testing.T) {
 		},
 		"Relabel": func(t *testing.T, s *subject) operatortest.World {
 			return operatortest.After(t, s.world(t), s.relabel())
+		},
+		"Lost": func(t *testing.T, s *subject) operatortest.World {
+			return operatortest.After(t, s.world(t), s.loss())
 		},
 		"DeleteHalfMade": func(t *testing.T, s *subject) operatortest.World { w := s.world(t); w.Then = s.deletion(); return w },
 	}

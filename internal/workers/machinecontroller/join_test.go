@@ -256,6 +256,29 @@ func TestDeadMachine(t *testing.T) {
 	want(t, s.look(t), v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
 }
 
+// TestLostMachine: a machine of which nothing is left joins again under its name, with another token, and is not taken for ready by what
+// its node said before.
+func TestLostMachine(t *testing.T) {
+	s := newSubject(t)
+	operatortest.Converge(t, s.world(t))
+	delete(s.machines, s.uid)
+	s.began = time.Now()
+	m := s.look(t)
+	c := want(t, m, v1alpha1.ConditionMachineReady, metav1.ConditionFalse, v1alpha1.ReasonMachineCreating)
+	if m.Status.JoinTime != nil || m.Status.Address != "" || !strings.Contains(c.Message, "joins again") {
+		t.Errorf("it has joined at %v, is at %q, and says %q", m.Status.JoinTime, m.Status.Address, c.Message)
+	}
+	m = s.look(t)
+	want(t, m, v1alpha1.ConditionBootstrapped, metav1.ConditionTrue, v1alpha1.ReasonBootstrapped)
+	want(t, m, v1alpha1.ConditionNodeReady, metav1.ConditionFalse, v1alpha1.ReasonNodeNotReady)
+	if made := s.machines[s.uid]; made == nil || made.want.Token != s.joinToken(t) {
+		t.Fatalf("it was made as %+v, want with its token", made)
+	}
+	if _, err := whoami(t, s.joinToken(t)); err != nil {
+		t.Errorf("the API server refuses the token: %v", err)
+	}
+}
+
 func TestFailingMachine(t *testing.T) {
 	s := newSubject(t)
 	operatortest.Converge(t, s.world(t))

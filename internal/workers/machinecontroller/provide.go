@@ -63,7 +63,20 @@ func (r *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.
 	m.Status.LifeTransitionTime = seconds(observed.LifeBegan)
 	m.Status.Isolation = v1alpha1.MachineIsolation(observed.Isolation)
 	m.Status.IsolationMessage = tidy(observed.IsolationMessage, longestWords)
+	if observed.State == machine.Lost {
+		return joinAgain(m, r.userJoins(m))
+	}
 	return judgeMachine(observed, m.Status.JoinTime != nil)
+}
+
+// joinAgain has a machine of which nothing is left begin anew, under its name: it gets another token, by which its node gets certificates.
+// What it had joined with is gone with it.
+func joinAgain(m *v1alpha1.Machine, userJoins bool) operator.Outcome {
+	if userJoins {
+		return operator.Warn(v1alpha1.ReasonMachineFailed, "the provider has lost a machine that a user joined; join it again")
+	}
+	m.Status.JoinTime, m.Status.Address = nil, ""
+	return operator.Wait(v1alpha1.ReasonMachineCreating, "nothing of the machine is left; it is created again, and joins again", joiningLook)
 }
 
 // seconds is a time as the API has it; nil for none. It is pure.

@@ -67,6 +67,9 @@ func (p provider) Ensure(_ context.Context, want machine.Desired) (machine.Obser
 			return machine.Observed{}, p.refuse
 		}
 		m := p.machines[want.UID]
+		if m == nil && want.Token == "" && !p.joins {
+			return machine.Observed{State: machine.Lost, Message: "nothing is left", ProviderID: machine.ProviderID("local", want.UID), LifeBegan: p.began}, nil
+		}
 		if m == nil {
 			m = &made{}
 			p.machines[want.UID] = m

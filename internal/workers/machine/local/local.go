@@ -110,13 +110,7 @@ func (p *Provider) HostSize() machine.Size { return p.facts.size }
 
 // Ensure implements [machine.Provider].
 func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Observed, error) {
-	if err := p.facts.check(); err != nil {
-		return machine.Observed{}, err
-	}
-	if err := machine.NoParameters(v1alpha1.ProviderLocal, want.Parameters); err != nil {
-		return machine.Observed{}, err
-	}
-	if err := p.facts.fits(want.Size); err != nil {
+	if err := p.check(want); err != nil {
 		return machine.Observed{}, err
 	}
 	// Before the programs are looked for: a build that ends meanwhile has to count as one that goes on.
@@ -131,6 +125,9 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	r, err := p.recordOf(ctx, want)
 	if errors.Is(err, errNotBuilt) {
 		return awaitPrograms(step, building, nil)
+	}
+	if errors.Is(err, errLost) {
+		return machine.Observed{State: machine.Lost, Message: err.Error(), ProviderID: machine.ProviderID(v1alpha1.ProviderLocal, want.UID), LifeBegan: p.began}, nil
 	}
 	if err != nil {
 		return machine.Observed{}, err
@@ -175,6 +172,20 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	return p.explain(observed), nil
 }
 
+// check refuses what can be on no host, or not on this one.
+func (p *Provider) check(want machine.Desired) error {
+	if err := p.facts.check(); err != nil {
+		return err
+	}
+	if err := machine.NoParameters(v1alpha1.ProviderLocal, want.Parameters); err != nil {
+		return err
+	}
+	return p.facts.fits(want.Size)
+}
+
+// errLost says that there is nothing of a machine that has joined.
+var errLost = errors.New("nothing of the machine is on this host")
+
 // recordOf returns what the machine keeps for its life, and chooses it when the machine is new. It is
 // written with the machine's other files: until then no process knows of it.
 func (p *Provider) recordOf(ctx context.Context, want machine.Desired) (record, error) {
@@ -209,6 +220,9 @@ func (p *Provider) recordOf(ctx context.Context, want machine.Desired) (record, 
 	}
 	if !ok {
 		return record{}, errNotBuilt
+	}
+	if want.Token == "" { // without one it could not join
+		return record{}, errLost
 	}
 	used, err := p.InUse()
 	if err != nil {

@@ -51,6 +51,7 @@ func Run(t *testing.T, make func(t *testing.T) Subject) {
 		"CanceledCallIsNoState":  canceledCall,
 		"BadInputIsRefused":      badInputIsRefused,
 		"JoinedMachinesWait":     joinedMachinesWait,
+		"LostMachinesAreTold":    lostMachinesAreTold,
 	})
 }
 
@@ -253,6 +254,26 @@ func joinedMachinesWait(t *testing.T, s Subject) {
 	if runs.State != machine.Running || runs.ProviderID != waits.ProviderID {
 		t.Errorf("it was %+v and is, after it has joined, %+v", waits, runs)
 	}
+}
+
+// lostMachinesAreTold: of a machine that has joined and of which nothing is there, as on another host, nothing is made until it has a token
+// again.
+func lostMachinesAreTold(t *testing.T, s Subject) {
+	if s.Describe().UserJoins {
+		return // it is its user's to keep
+	}
+	want := s.Want("c-"+uuid.NewUUID(), "one")
+	joined := want
+	joined.Token = ""
+	lost := s.ensure(t, joined)
+	if lost.State != machine.Lost || lost.Message == "" || lost.Address.IsValid() {
+		t.Errorf("it is %+v; want that it is lost", lost)
+	}
+	s.wantList(t, s.Provider)
+	if made := s.ensure(t, want); made.State == machine.Lost || made.ProviderID != lost.ProviderID || made.LifeBegan.Before(lost.LifeBegan) {
+		t.Errorf("it was %+v and is, with a token, %+v", lost, made)
+	}
+	s.wantList(t, s.Provider, want.UID)
 }
 
 // wantList wants that these machines are found, where there is something of a machine to find.
