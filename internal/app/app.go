@@ -133,6 +133,9 @@ func New(ctx context.Context, c Config) (*App, error) {
 		c.Degraded = func(error) {}
 	}
 	c.MendInterval = cmp.Or(c.MendInterval, usualMendInterval)
+	if err := interrupted(c.Dir); err != nil {
+		return nil, err
+	}
 	low := prepareDir(c.Dir)
 	if _, ok := errors.AsType[*lowDiskError](low); low != nil && (!ok || !Used(c.Dir)) {
 		return nil, low
@@ -315,7 +318,7 @@ func (a *App) auditDir() string { return filepath.Join(a.Dir, auditFolder) }
 func runDir(dir string) string { return filepath.Join(dir, "run") }
 
 // imagesDir is where the owner puts archives of images for machines on this host.
-func imagesDir(dir string) string { return filepath.Join(dir, "images") }
+func imagesDir(dir string) string { return filepath.Join(dir, imagesFolder) }
 
 // prepareDir creates the data directory, or says why it cannot be used.
 func prepareDir(dir string) error {

@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,11 +26,12 @@ import (
 const backupsDir = "backups"
 
 // backups adds the reconcilers of backups, of their stores and of their schedules, which record changes.
-func (d *apiServer) backups(ctx context.Context, mgr ctrl.Manager, stores *controlplane.DataStores) error {
+func (d *apiServer) backups(ctx context.Context, a *App, mgr ctrl.Manager, stores *controlplane.DataStores) error {
+	here := func(directory string) string { return relocated(directory, a.settings.MovedFrom, a.Dir) }
 	kept := backupstore.Stores{
 		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(),
 		Bucket: func(directory, folder string) (backupstore.Bucket, error) {
-			return archive.OpenDirectory(directory, folder)
+			return archive.OpenDirectory(here(directory), folder)
 		},
 	}
 	recorded := operator.NewNotices()
@@ -58,12 +60,23 @@ func (d *apiServer) backups(ctx context.Context, mgr ctrl.Manager, stores *contr
 		State: func(ctx context.Context, cp *v1alpha1.ControlPlane) (backup.State, error) {
 			return stores.State(ctx, cp)
 		},
-		Bucket: kept.Bucket, Free: free, Flush: recorders.Flush,
+		Bucket: kept.Bucket, Free: func(directory string) (int64, error) { return free(here(directory)) }, Flush: recorders.Flush,
 	})
 	if err != nil {
 		return err
 	}
 	return backupschedule.Setup(ctx, mgr, backupschedule.Config{Stores: kept, Recorders: recorders}, recorded)
+}
+
+// relocated is where a directory is that a BackupStore names, which cannot be changed there: what was in a data directory from which the
+// installation was moved is in the present one. It is pure.
+func relocated(directory string, before []string, now string) string {
+	for _, dir := range before {
+		if below, err := filepath.Rel(dir, directory); err == nil && filepath.IsLocal(below) {
+			return filepath.Join(now, below)
+		}
+	}
+	return directory
 }
 
 // free is how many bytes may still be written below a directory.

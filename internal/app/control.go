@@ -302,7 +302,7 @@ func (a *App) addReconcilers(
 	if err != nil {
 		return nil, err
 	}
-	if err := d.backups(ctx, mgr, stores); err != nil {
+	if err := d.backups(ctx, a, mgr, stores); err != nil {
 		return nil, err
 	}
 	led := upgrades(a.connections.Load(), stores, d.inventory)

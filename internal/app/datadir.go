@@ -84,6 +84,8 @@ type settings struct {
 	EgressAllowed []egress.Destination `json:"egressAllowed,omitempty"`
 	// ImportAllowed is what the kubeconfigs of adopted clusters may lead to of what is closed to them.
 	ImportAllowed []egress.Destination `json:"importAllowed,omitempty"`
+	// MovedFrom are the data directories in which the installation ran before it was restored into this one.
+	MovedFrom []string `json:"movedFrom,omitempty"`
 	// Demo says that the installation is for demonstrations, and has simulated clusters.
 	Demo bool `json:"demo,omitempty"`
 	// Trust has the fingerprints of what was made once and is never to be made again, by file and name.

@@ -102,6 +102,7 @@ var contents = []string{
 	"run", "etcd", "etcd-admin", "keys", "logs", auditFolder, "admin.kubeconfig", "settings.json", "settings.json.copy", status.Name, rest.LocalSocket,
 	keeperFile, authorityFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm", endingsFile,
 	inventoryFile, inventoryFile + "-wal", inventoryFile + "-shm", DemoUsersFile, backupsDir,
+	spoolFolder, restoringFolder,
 }
 
 // Reset stops everything and deletes all that KQueen has put into dir. What others have put there stays.
@@ -110,16 +111,8 @@ func Reset(ctx context.Context, e engine.Engine, dir string, log *slog.Logger, r
 		return err
 	}
 	return stage.Run(ctx, report, "Delete all data", func(context.Context) error {
-		for _, name := range contents {
-			asides, err := filepath.Glob(atomicfile.Asides(filepath.Join(dir, name)))
-			if err != nil {
-				return fmt.Errorf("find what was set aside of %s: %w", name, err)
-			}
-			for _, path := range append(asides, filepath.Join(dir, name)) {
-				if err := os.RemoveAll(path); err != nil {
-					return fmt.Errorf("delete %s: %w", path, err)
-				}
-			}
+		if err := deleteContents(dir); err != nil {
+			return err
 		}
 		// With archives in it, the folder is the operator's.
 		if err := os.Remove(imagesDir(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
@@ -127,6 +120,22 @@ func Reset(ctx context.Context, e engine.Engine, dir string, log *slog.Logger, r
 		}
 		return nil
 	})
+}
+
+// deleteContents deletes what KQueen has put into a data directory but for the owner's images.
+func deleteContents(dir string) error {
+	for _, name := range contents {
+		asides, err := filepath.Glob(atomicfile.Asides(filepath.Join(dir, name)))
+		if err != nil {
+			return fmt.Errorf("find what was set aside of %s: %w", name, err)
+		}
+		for _, path := range append(asides, filepath.Join(dir, name)) {
+			if err := os.RemoveAll(path); err != nil {
+				return fmt.Errorf("delete %s: %w", path, err)
+			}
+		}
+	}
+	return nil
 }
 
 // Used says whether dir holds an installation, be it damaged.

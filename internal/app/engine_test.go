@@ -36,8 +36,12 @@ import (
 	"kqueen.io/kqueen/internal/platform/stage"
 )
 
-// TestMain runs the tests or, called as an installation calls kqueen, the gateway.
+// TestMain runs the tests or, called as an installation calls kqueen, the gateway, or what a test kills.
 func TestMain(m *testing.M) {
+	if at := os.Getenv(killedAt); at != "" {
+		fmt.Fprintln(os.Stderr, killed(at, os.Getenv(killedIn)))
+		os.Exit(1)
+	}
 	if len(os.Args) < 2 || os.Args[1] != "gateway" {
 		os.Exit(controlplanetest.Run(m))
 	}
