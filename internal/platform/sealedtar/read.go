@@ -123,7 +123,7 @@ func (s *source) blame(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return damaged("it is cut off")
 	}
-	return damaged("it is damaged: %v", err)
+	return damaged("it is damaged or cut off: %v", err)
 }
 
 // reader reads the files of an archive.

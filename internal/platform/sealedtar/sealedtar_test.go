@@ -21,7 +21,7 @@ const kind = "test"
 // content is more than a chunk of age and a block of zstd, and does not repeat.
 func content() map[string]string {
 	var long strings.Builder
-	for i := range 40_000 {
+	for i := range 12_000 {
 		fmt.Fprintf(&long, "%d %x\n", i, i*2654435761)
 	}
 	return map[string]string{"a/short": "hello", "b/long": long.String(), "c/empty": ""}
