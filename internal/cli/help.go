@@ -27,7 +27,7 @@ func grouped() map[string]string {
 		groupClusters:     {"apply", "diff", "cluster", "nodepool", "node", "controlplane", "release", "provisioner", "addon", "upgrade", "rehearsal", "backup", "backupschedule", "restore", "backupstore", "inventory", "event", "operation", "logs"},
 		groupOrganization: {"organization", "member", "serviceaccount", "quota", "audit", "user", "identityprovider"},
 		groupAccount:      {"login", "logout", "whoami", "context", "token", "password", "device"},
-		groupMachine:      {"up", "down", "status", "check", "reset", "support-bundle"},
+		groupMachine:      {"up", "down", "status", "check", "reset", "installation", "support-bundle"},
 		groupOther:        {"help", "completion", "version"},
 	} {
 		for _, name := range names {

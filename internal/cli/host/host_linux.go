@@ -11,7 +11,7 @@ import (
 // Commands returns the commands that need this machine to be a server.
 func Commands(e *connection.Env) []*cobra.Command {
 	return append(here.Only(e, newUpCommand(e), newDownCommand(e), newStatusCommand(e), newResetCommand(e), newCheckCommand(e), newLogsCommand(e), newSupportBundleCommand(e)),
-		newKeepCommand(e), newMachineCommand(), newEgressCommand(), newGatewayCommand(), newStoreGateCommand(), newSimulatorCommand(), newEtcdCommand())
+		newInstallationCommand(e), newKeepCommand(e), newMachineCommand(), newEgressCommand(), newGatewayCommand(), newStoreGateCommand(), newSimulatorCommand(), newEtcdCommand())
 }
 
 // UserCommands returns the commands about users that need this machine to be a server.

@@ -19,6 +19,7 @@ func Commands(*connection.Env) []*cobra.Command {
 		command.LinuxOnly("check", "Check whether this host carries so many clusters and nodes"),
 		command.LinuxOnly("logs", "Show what KQueen and its programs log"),
 		command.LinuxOnly("support-bundle", "Collect what is needed to look for a fault, without secrets"),
+		command.LinuxOnly("installation", "Back up and restore the whole installation on this machine"),
 		command.LinuxOnly("etcd", "Be etcd"),
 	}
 }
