@@ -54,6 +54,11 @@ func TestPostgreSQL(t *testing.T) {
 		}
 	}
 	d.as("alice")
+	file := filepath.Join(i.base, "kqueen.backup")
+	if r := i.kqueen("installation", "backup", file, "--unencrypted"); r.code == 0 || !strings.Contains(r.stderr, "pg_dump") {
+		t.Errorf("a backup without a word of the database: exit code %d: %s", r.code, r.stderr)
+	}
+	i.ok("installation", "backup", file, "--unencrypted", "--without", "database")
 	if after := verified(t, root); after.Records <= before.Records {
 		t.Errorf("the audit log had %d records, and after a crash and a sign-in it has %d", before.Records, after.Records)
 	}
