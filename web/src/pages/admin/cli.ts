@@ -50,6 +50,10 @@ export function cliOf(tab: string): { lines: Line[]; calls: Call[] } {
           { about: 'Versions of the client and the server', command: 'kqueen version' },
           { about: 'How the installation is (on its machine)', command: 'kqueen status' },
           { about: 'What it needs, and whether it has it (on its machine)', command: 'kqueen check' },
+          {
+            about: 'Back up all of it (on its machine)',
+            command: 'kqueen installation backup kqueen.backup --passphrase-file passphrase',
+          },
           { about: 'Gather what support needs (on its machine)', command: 'kqueen support-bundle' },
         ],
         calls: [{ method: 'GET', path: '/version' }],
