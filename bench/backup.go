@@ -12,8 +12,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -141,14 +139,15 @@ func (b *backupBench) snapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{b.inst.endpoint}, TLS: tls, Logger: zap.NewNop()})
+	store, err := datastore.Open(ctx, datastore.Config{Endpoints: []string{b.inst.endpoint}, TLS: tls})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.Close() }()
+	defer func() { _ = store.Close() }()
+	snapshots := datastore.SnapshotsOf(store)
 	for range backupRounds {
 		begin := time.Now()
-		stream, err := c.Snapshot(ctx)
+		stream, err := snapshots.Snapshot(ctx)
 		if err != nil {
 			return err
 		}
