@@ -43,7 +43,7 @@ func TestInstallationBackup(t *testing.T) {
 	if err := os.WriteFile(phrase, []byte("five words that are no secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	writes := write(t, clientset(t, i.tenant("default", "demo")))
+	writes := keepWriting(t, clientset(t, i.tenant("default", "demo")))
 	acknowledged := writes.atLeast(50)
 	i.ok("installation", "backup", file, "--passphrase-file", phrase)
 	last := writes.end()
@@ -168,7 +168,7 @@ type writing struct {
 	last         chan string
 }
 
-func write(t *testing.T, c *kubernetes.Clientset) *writing {
+func keepWriting(t *testing.T, c *kubernetes.Clientset) *writing {
 	ctx, stop := context.WithCancel(t.Context())
 	w := &writing{t: t, acknowledged: make(chan string, 1<<20), stop: stop, last: make(chan string, 1)}
 	go func() {
