@@ -40,13 +40,7 @@ func (s State) Revision(ctx context.Context) (int64, error) {
 	if err := s.of.check(); err != nil {
 		return 0, err
 	}
-	now, err := call(ctx, s.store, "ask etcd for its revision", func(ctx context.Context) (*clientv3.GetResponse, error) {
-		return s.store.client.Get(ctx, s.of.Prefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly())
-	})
-	if err != nil {
-		return 0, err
-	}
-	return now.Header.Revision, nil
+	return SnapshotsOf(s.store).Revision(ctx)
 }
 
 // Had says whether a write is part of this etcd's past: one whose files were restored from a copy may have another past, with the same
