@@ -161,6 +161,17 @@ type ControlPlaneSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="copyOf cannot be changed"
 	CopyOf string `json:"copyOf,omitempty"`
+	// Rotation is how far a Rotation is that replaces a credential of the control plane; absent while none goes on.
+	// +optional
+	Rotation *CredentialRotation `json:"rotation,omitempty"`
+}
+
+// RotationStep is the step of the rotation of a credential, or empty where that one is not being rotated.
+func (s *ControlPlaneSpec) RotationStep(of RotatedCredential) RotationStep { return s.Rotation.stepOf(of) }
+
+// RotationStep is the step of the rotation of a credential that all components have taken, or empty.
+func (s *ControlPlaneStatus) RotationStep(of RotatedCredential) RotationStep {
+	return s.Rotation.stepOf(of)
 }
 
 // Emulates is the older minor that the components are to behave as, such as "v1.35"; empty for their own.
@@ -223,11 +234,14 @@ type ControlPlaneStatus struct {
 	// +optional
 	RenewalTime *metav1.Time `json:"renewalTime,omitempty"`
 	// Trust are the keys that everything in the control plane hangs on: its authorities, and what signs its tokens and
-	// encrypts its Secrets. They are made once; one that is lost or changed later stalls the control plane and is not made again.
+	// encrypts its Secrets. They are made once, and replaced by a Rotation alone; one that is lost or changed otherwise stalls the control plane and is not made again.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Trust []TrustRoot `json:"trust,omitempty"`
+	// Rotation is spec.rotation once all components have taken its step.
+	// +optional
+	Rotation *CredentialRotation `json:"rotation,omitempty"`
 }
 
 // StoreBytes is StoreUsed as a number; 0 where it is not known.

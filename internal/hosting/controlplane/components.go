@@ -54,6 +54,8 @@ type Description struct {
 	AdvertiseAddress netip.Addr
 	// Keys are the keys and certificates of pki.ControlPlane.
 	Keys pki.Bundle
+	// NextSigns says that what the cluster issues is signed by those of the keys that take the place of others.
+	NextSigns bool
 	// Cluster is the UID of the cluster whose nodes and pods the API server calls through an egress, and nothing else;
 	// empty for a plane whose users are trusted with what the host can reach.
 	Cluster string
@@ -176,7 +178,7 @@ func (d Description) apiServer() runner.Component {
 			"--tls-cert-file=" + runner.FileRef("apiserver.crt"),
 			"--tls-private-key-file=" + runner.FileRef("apiserver.key"),
 			tlsMinVersion, tlsSuites(),
-			"--client-ca-file=" + runner.FileRef("ca.crt"),
+			"--client-ca-file=" + runner.FileRef(d.trustFile()),
 			"--authentication-config=" + runner.FileRef(fileAuthentication),
 			"--authorization-mode=Node,RBAC",
 			"--enable-admission-plugins=" + strings.Join(d.admissionPlugins(), ","),
@@ -196,7 +198,7 @@ func (d Description) apiServer() runner.Component {
 			"--kubelet-client-key=" + runner.FileRef("apiserver-kubelet-client.key"),
 			"--kubelet-preferred-address-types=InternalIP,Hostname",
 			// Kubelets serve with certificates of the cluster, which KQueen approves machine by machine.
-			"--kubelet-certificate-authority=" + runner.FileRef("ca.crt"),
+			"--kubelet-certificate-authority=" + runner.FileRef(d.trustFile()),
 
 			"--service-account-issuer=" + issuer,
 			"--api-audiences=" + issuer,
@@ -204,14 +206,14 @@ func (d Description) apiServer() runner.Component {
 			"--service-account-signing-key-file=" + runner.FileRef("sa.key"),
 			"--service-cluster-ip-range=" + d.Network.ServiceCIDR, endsOnTime,
 		},
-		RestartOn: []string{"sa.key", "sa.pub", fileStoreCA, fileEncryption},
+		RestartOn: append([]string{"sa.key", "sa.pub", fileStoreCA, fileEncryption}, d.restartOnTrust()...),
 		Env:       memoryEnv(size.apiServer),
 		Ports:     []string{PortAPI},
 		Heavy:     true,
 		Resources: size.apiServer,
 		// An open watch keeps it from ending by itself. Whatever it has acknowledged is in the store.
 		StopGrace: 3 * time.Second,
-		Probe:     probe(PortAPI, "/readyz"),
+		Probe:     d.probe(PortAPI, "/readyz"),
 		HandOver: &runner.HandOver{
 			Port: PortAPI, Within: apiServerLeaves,
 			Args: []string{"--handover-folder=" + runner.HandoverRef(PortAPI), "--own-address=" + runner.OwnRef(PortAPI)},
@@ -244,7 +246,7 @@ func (d Description) controllerManager() runner.Component {
 		"--cluster-name="+d.ID,
 		"--cluster-signing-cert-file="+runner.FileRef("ca.crt"),
 		"--cluster-signing-key-file="+runner.FileRef("ca.key"),
-		"--root-ca-file="+runner.FileRef("ca.crt"),
+		"--root-ca-file="+runner.FileRef(d.trustFile()),
 		"--service-account-private-key-file="+runner.FileRef("sa.key"),
 		"--use-service-account-credentials=true",
 		terminatedPods,
@@ -262,11 +264,11 @@ func (d Description) controllerManager() runner.Component {
 		Args:      args,
 		Env:       memoryEnv(d.size().controllerManager),
 		After:     []string{APIServer},
-		RestartOn: []string{fileControllerManager, "ca.crt", "ca.key", "sa.key"},
+		RestartOn: append([]string{fileControllerManager, "ca.crt", "ca.key", "sa.key"}, d.restartOnTrust()...),
 		Ports:     []string{PortControllerManager},
 		Alone:     true,
 		Resources: d.size().controllerManager,
-		Probe:     probe(PortControllerManager, "/healthz"),
+		Probe:     d.probe(PortControllerManager, "/healthz"),
 	}
 }
 
@@ -281,7 +283,7 @@ func (d Description) scheduler() runner.Component {
 		Ports:     []string{PortScheduler},
 		Alone:     true,
 		Resources: d.size().scheduler,
-		Probe:     probe(PortScheduler, "/healthz"),
+		Probe:     d.probe(PortScheduler, "/healthz"),
 	}
 }
 
@@ -316,8 +318,8 @@ func (d Description) manager(component string) runner.Program {
 	return runner.Program{Name: component, Version: cmp.Or(d.ManagerVersion, d.Version)}
 }
 
-func probe(port, path string) *runner.Probe {
-	return &runner.Probe{Port: port, Path: path, TLS: &runner.TLS{CA: "ca.crt"}}
+func (d Description) probe(port, path string) *runner.Probe {
+	return &runner.Probe{Port: port, Path: path, TLS: &runner.TLS{CA: d.trustFile()}}
 }
 
 // LocalServer is the URL at which KQueen itself reaches the API server.

@@ -35,13 +35,13 @@ const serverStandIn = "https://apiserver.invalid:6443"
 // files are the workload's files: the keys as they are, and what the components' arguments name.
 func (d Description) files() (map[string]runner.File, error) {
 	files := map[string]runner.File{fileStoreCA: {Data: d.Store.CA}}
-	for name, data := range d.Keys {
+	for name, data := range d.keyFiles() {
 		files[name] = runner.File{Data: data, Secret: !public(name)}
 	}
 	for name, user := range map[string]string{fileControllerManager: "controller-manager", fileScheduler: "scheduler"} {
 		data, err := pki.Kubeconfig(pki.KubeconfigParams{
 			Cluster: d.ID, Context: user, User: user, Server: serverStandIn,
-			CA: d.Keys["ca.crt"], ClientCert: d.Keys[user+".crt"], ClientKey: d.Keys[user+".key"],
+			CA: d.Keys.Trusted(), ClientCert: d.Keys[user+".crt"], ClientKey: d.Keys[user+".key"],
 		})
 		if err != nil {
 			return nil, fmt.Errorf("write kubeconfig of the %s: %w", user, err)

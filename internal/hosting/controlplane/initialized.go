@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -57,6 +58,11 @@ func (r *reconciler) adminKubeconfig(ctx context.Context, cp *v1alpha1.ControlPl
 	if err != nil {
 		return nil, err
 	}
+	return kubeconfigTrusting(ctx, r, cp, secret, splitBundle(secret).Trusted())
+}
+
+// kubeconfigTrusting is that kubeconfig, with the authorities by which the API server is known.
+func kubeconfigTrusting(ctx context.Context, r *reconciler, cp *v1alpha1.ControlPlane, secret *corev1.Secret, authorities []byte) ([]byte, error) {
 	place, err := r.Runner.Reserve(ctx, string(cp.UID), Ports())
 	if err != nil {
 		return nil, fmt.Errorf("read the port: %w", err)
@@ -64,6 +70,6 @@ func (r *reconciler) adminKubeconfig(ctx context.Context, cp *v1alpha1.ControlPl
 	return pki.Kubeconfig(pki.KubeconfigParams{
 		Cluster: cp.Name, Context: cp.Name, User: "kqueen",
 		Server: LocalServer(place), TLSServerName: serverName(cp, r.Domain),
-		CA: secret.Data["ca.crt"], ClientCert: secret.Data["admin.crt"], ClientKey: secret.Data["admin.key"],
+		CA: authorities, ClientCert: secret.Data["admin.crt"], ClientKey: secret.Data["admin.key"],
 	})
 }

@@ -40,7 +40,8 @@ func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
 	}
-	have, encryption := splitKeys(secret.Data)
+	stored, encryption := splitKeys(secret.Data)
+	have, moved := promoted(cp, stored)
 	if refused := distrust(cp, secret.ResourceVersion != "", rootsOf(set, have, encryption)); refused != nil {
 		return *refused
 	}
@@ -64,7 +65,7 @@ func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 		}
 		changes = append(changes, pki.Change{Name: encryptionKey})
 	}
-	if len(changes) > 0 {
+	if changes = append(changes, moved...); len(changes) > 0 {
 		if err := r.writeKeys(ctx, secret, joinKeys(got, encryption)); err != nil {
 			return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
 		}
@@ -103,6 +104,8 @@ func (r *reconciler) wantKeys(cp *v1alpha1.ControlPlane) (pki.Set, error) {
 		ExtraSANs:        cp.Spec.Network.ExtraSANs,
 		StoreAuthority:   storeAuthority,
 		StoreUser:        keyspace.User(),
+		Successor:        successor(cp),
+		NextSigningKey:   both(cp.Spec.RotationStep(v1alpha1.CredentialServiceAccountKey)),
 	})
 }
 

@@ -54,6 +54,9 @@ func (r *reconciler) ensureComponents(ctx context.Context, cp *v1alpha1.ControlP
 	if step := advance(cp, description.ManagerVersion, status); step != nil {
 		return *step
 	}
+	if step := rotate(ctx, r, cp, status); step != nil {
+		return *step
+	}
 	return judge(status)
 }
 
@@ -137,6 +140,7 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 		ServerName:       serverName(cp, r.Domain),
 		AdvertiseAddress: r.AdvertiseAddress,
 		Keys:             keys,
+		NextSigns:        cp.Spec.Rotation != nil && signsNext(cp.Spec.Rotation.Step),
 		EncryptionKey:    encryption,
 		Store:            access,
 		Issuer:           r.issuerFor(cp),

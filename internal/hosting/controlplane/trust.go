@@ -44,7 +44,7 @@ func distrust(cp *v1alpha1.ControlPlane, there bool, have []v1alpha1.TrustRoot) 
 	if !there && (len(cp.Status.Trust) > 0 || cp.Status.RenewalTime != nil) {
 		return stalled(v1alpha1.ReasonKeysMissing, "the Secret "+secret+", which has the keys, is gone")
 	}
-	for _, made := range cp.Status.Trust {
+	for _, made := range known(cp) {
 		i := slices.IndexFunc(have, func(r v1alpha1.TrustRoot) bool { return r.Name == made.Name })
 		if i < 0 {
 			return stalled(v1alpha1.ReasonKeysMissing, fmt.Sprintf("the key %q (%s) is missing in the Secret %s, or cannot be read", made.Name, made.Fingerprint, secret))

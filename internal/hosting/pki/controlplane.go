@@ -36,6 +36,10 @@ type ControlPlaneParams struct {
 	StoreAuthority string
 	// StoreUser is the etcd user that owns the control plane's keyspace.
 	StoreUser string
+	// Successor is the authority that takes the place of ca; nil while there is none.
+	Successor *Successor
+	// NextSigningKey says that there is a key beside sa that takes its place.
+	NextSigningKey bool
 }
 
 // ControlPlane returns the table of a control plane. The error names every field that is wrong.
@@ -48,6 +52,8 @@ type ControlPlaneParams struct {
 //	sa                        signs service account tokens
 //	(StoreAuthority)          the store's, not made here
 //	  etcd-client
+//
+// While they are rotated there are next-ca, which signs what its Successor says in place of ca, and next-sa.
 func ControlPlane(p ControlPlaneParams) (Set, error) {
 	service, serviceErr := firstAddress(p.ServiceCIDR)
 	names, ips, extraErr := sortHosts("extraSANs", p.ExtraSANs)
@@ -66,24 +72,34 @@ func ControlPlane(p ControlPlaneParams) (Set, error) {
 	leaf := func(name, authority, commonName string, groups ...string) Leaf {
 		return Leaf{Name: name, Authority: authority, CommonName: commonName, Organizations: groups, Usage: Client, Lifetime: leafLife}
 	}
-	server := leaf("apiserver", "ca", "kube-apiserver")
+	servers, clients := p.Successor.signers()
+	server := leaf("apiserver", servers, "kube-apiserver")
 	server.Usage, server.DNSNames, server.IPs = Server, names, ips
-	return Set{
+	set := Set{
 		Authorities: []Authority{
-			{Name: "ca", CommonName: "kubernetes-ca@" + p.UID, Lifetime: authorityLife},
+			{Name: authorityCA, CommonName: firstName + p.UID, Lifetime: authorityLife},
 			{Name: "front-proxy-ca", CommonName: "front-proxy-ca@" + p.UID, Lifetime: authorityLife},
 		},
-		SigningKeys: []string{"sa"},
+		SigningKeys: []string{signingKeySA},
 		Leaves: []Leaf{
 			server.normal(),
-			leaf("apiserver-kubelet-client", "ca", "kube-apiserver-kubelet-client", masters...),
+			leaf("apiserver-kubelet-client", servers, "kube-apiserver-kubelet-client", masters...),
 			leaf("front-proxy-client", "front-proxy-ca", "front-proxy-client"),
-			leaf("controller-manager", "ca", "system:kube-controller-manager"),
-			leaf("scheduler", "ca", "system:kube-scheduler"),
-			leaf("admin", "ca", "kubernetes-admin", masters...),
+			leaf("controller-manager", clients, "system:kube-controller-manager"),
+			leaf("scheduler", clients, "system:kube-scheduler"),
+			leaf("admin", clients, "kubernetes-admin", masters...),
 			leaf("etcd-client", p.StoreAuthority, p.StoreUser),
 		},
-	}, nil
+	}
+	if p.Successor != nil {
+		set.Authorities = append(set.Authorities, Authority{
+			Name: nextPrefix + authorityCA, CommonName: successorName + p.Successor.ID + "@" + p.UID, Lifetime: authorityLife,
+		})
+	}
+	if p.NextSigningKey {
+		set.SigningKeys = append(set.SigningKeys, nextPrefix+signingKeySA)
+	}
+	return set, nil
 }
 
 // check covers all fields but ServiceCIDR and ExtraSANs.
@@ -100,10 +116,13 @@ func (p ControlPlaneParams) check() error {
 	if p.AdvertiseAddress.IsValid() {
 		add("advertiseAddress", checkAddress(p.AdvertiseAddress))
 	}
-	if !isLabel(p.StoreAuthority) || slices.Contains([]string{"ca", "front-proxy-ca"}, p.StoreAuthority) {
+	if !isLabel(p.StoreAuthority) || slices.Contains([]string{authorityCA, nextPrefix + authorityCA, "front-proxy-ca"}, p.StoreAuthority) {
 		add("storeAuthority", fmt.Errorf("%q: must be a name of a-z, 0-9 and -, and not one of this control plane's own authorities", p.StoreAuthority))
 	}
 	add("storeUser", checkStoreUser(p.StoreUser))
+	if p.Successor != nil && (!isLabel(p.Successor.ID) || len(p.Successor.ID) > longestSuccessor) {
+		add("successor.id", fmt.Errorf("%q: must be 1 to %d of a-z, 0-9 and -", p.Successor.ID, longestSuccessor))
+	}
 	return errors.Join(problems...)
 }
 

@@ -97,10 +97,20 @@ func (d *Driver) Observe(ctx context.Context, of provision.Target) (provision.Ob
 	}
 	if cp.Status.Endpoint.NodeAddress != "" {
 		server := net.JoinHostPort(cp.Status.Endpoint.NodeAddress, strconv.Itoa(int(cp.Status.Endpoint.Port)))
-		observed.Join = &v1alpha1.JoinEndpoint{Server: server, CA: keys.Data["ca.crt"], ServerName: cp.Status.Endpoint.ServerName}
+		observed.Join = &v1alpha1.JoinEndpoint{Server: server, CA: nodesTrust(cp, keys.Data), ServerName: cp.Status.Endpoint.ServerName}
 	}
 	observed.Kubeconfig, err = adminKubeconfig(cp, keys.Data)
 	return observed, err
+}
+
+// nodesTrust are the authorities that nodes trust, the one that signs their certificates first. They hear of a new one when it signs, so that
+// they take its certificates and trust it at one time. It is pure.
+func nodesTrust(cp *v1alpha1.ControlPlane, keys map[string][]byte) []byte {
+	switch cp.Status.RotationStep(v1alpha1.CredentialCertificateAuthority) {
+	case v1alpha1.StepSign, v1alpha1.StepServe, v1alpha1.StepRemove:
+		return pki.Bundle(keys).Trusted()
+	}
+	return keys["ca.crt"]
 }
 
 func adminKubeconfig(cp *v1alpha1.ControlPlane, keys map[string][]byte) ([]byte, error) {
@@ -110,7 +120,7 @@ func adminKubeconfig(cp *v1alpha1.ControlPlane, keys map[string][]byte) ([]byte,
 		User:          cp.Name + "-admin",
 		Server:        "https://" + cp.Status.Endpoint.Gateway,
 		TLSServerName: cp.Status.Endpoint.ServerName,
-		CA:            keys["ca.crt"],
+		CA:            pki.Bundle(keys).Trusted(),
 		ClientCert:    keys["admin.crt"],
 		ClientKey:     keys["admin.key"],
 	})
