@@ -29,6 +29,9 @@ const (
 	// ConditionStoreUnmeasured is true while it has not been known for an hour what the control plane holds in its data store, and its
 	// organization has a quota of that: it gets no further cluster. The control plane goes on as before.
 	ConditionStoreUnmeasured = "StoreUnmeasured"
+	// ConditionAuthorityExpiring is true from half a year before an authority of the control plane expires, with which all that it has signed
+	// ends. The control plane goes on as before until then.
+	ConditionAuthorityExpiring = "AuthorityExpiring"
 )
 
 // Reasons of a ControlPlane's conditions.
@@ -82,6 +85,10 @@ const (
 	ReasonStoreUnmeasured = "StoreUnmeasured"
 	// ReasonStoreMeasured: it is known again what the control plane holds in its data store.
 	ReasonStoreMeasured = "StoreMeasured"
+	// ReasonAuthorityExpires: an authority of the control plane expires within half a year; the message has its name, the day and what to do.
+	ReasonAuthorityExpires = "AuthorityExpires"
+	// ReasonAuthorityReplaced: no authority of the control plane expires within half a year any more.
+	ReasonAuthorityReplaced = "AuthorityReplaced"
 	// ReasonEndpointServing: the API server has its port and its name.
 	ReasonEndpointServing = "EndpointServing"
 	// ReasonEndpointPending: the port or the name could not be given yet.
@@ -167,7 +174,9 @@ type ControlPlaneSpec struct {
 }
 
 // RotationStep is the step of the rotation of a credential, or empty where that one is not being rotated.
-func (s *ControlPlaneSpec) RotationStep(of RotatedCredential) RotationStep { return s.Rotation.stepOf(of) }
+func (s *ControlPlaneSpec) RotationStep(of RotatedCredential) RotationStep {
+	return s.Rotation.stepOf(of)
+}
 
 // RotationStep is the step of the rotation of a credential that all components have taken, or empty.
 func (s *ControlPlaneStatus) RotationStep(of RotatedCredential) RotationStep {
@@ -233,6 +242,9 @@ type ControlPlaneStatus struct {
 	// RenewalTime is when the first certificate is due for renewal.
 	// +optional
 	RenewalTime *metav1.Time `json:"renewalTime,omitempty"`
+	// AuthorityExpirationTime is when the first of the control plane's authorities expires.
+	// +optional
+	AuthorityExpirationTime *metav1.Time `json:"authorityExpirationTime,omitempty"`
 	// Trust are the keys that everything in the control plane hangs on: its authorities, and what signs its tokens and
 	// encrypts its Secrets. They are made once, and replaced by a Rotation alone; one that is lost or changed otherwise stalls the control plane and is not made again.
 	// +optional

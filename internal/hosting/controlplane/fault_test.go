@@ -163,7 +163,7 @@ func (p *plane) snapshot(ctx context.Context) (any, error) {
 	}
 	slices.Sort(e.Conditions)
 	e.Status, e.Finalizers = cp.Status, cp.Finalizers
-	e.Status.Conditions, e.Status.RenewalTime = nil, nil
+	e.Status.Conditions, e.Status.RenewalTime, e.Status.AuthorityExpirationTime = nil, nil, nil
 	for i := range e.Status.Trust {
 		e.Status.Trust[i].Fingerprint = "" // of keys that are random
 	}

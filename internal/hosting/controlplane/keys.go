@@ -74,6 +74,8 @@ func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
 	}
+	first, end := pki.FirstEnd(got, set)
+	noteExpiry(cp, first, end, r.Now())
 	cp.Status.RenewalTime, cp.Status.Trust = ptr.To(metav1.NewTime(due)), rootsOf(set, got, encryption)
 	return operator.DoneUntil(v1alpha1.ReasonKeysIssued, "all keys and certificates are there", max(due.Sub(r.Now()), 0))
 }

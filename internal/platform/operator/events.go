@@ -55,7 +55,7 @@ func failure(reason string) bool {
 // abnormal says whether a condition, of those that are no phase, is false when all is well.
 func abnormal(kind string) bool {
 	switch kind {
-	case v1alpha1.ConditionStoreQuotaExceeded, v1alpha1.ConditionStoreUnmeasured, v1alpha1.ConditionNearlyFull:
+	case v1alpha1.ConditionStoreQuotaExceeded, v1alpha1.ConditionStoreUnmeasured, v1alpha1.ConditionNearlyFull, v1alpha1.ConditionAuthorityExpiring:
 		return true
 	}
 	return false

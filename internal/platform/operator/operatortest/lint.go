@@ -115,7 +115,8 @@ func aside(kind string) bool {
 // abnormal says whether a condition is false when all is well.
 func abnormal(kind string) bool {
 	switch kind {
-	case v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionStoreQuotaExceeded, v1alpha1.ConditionStoreUnmeasured, v1alpha1.ConditionNearlyFull:
+	case v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionStoreQuotaExceeded, v1alpha1.ConditionStoreUnmeasured, v1alpha1.ConditionNearlyFull,
+		v1alpha1.ConditionAuthorityExpiring:
 		return true
 	}
 	return false
