@@ -156,6 +156,10 @@ type MachineStatus struct {
 	// IsolationMessage says why it is not kept apart further.
 	// +optional
 	IsolationMessage string `json:"isolationMessage,omitempty"`
+	// TrustHash tells which authorities of its cluster the machine trusts: "sha256:" and the hash of their certificates. While the authority
+	// of the cluster is rotated, it says how far the machine is.
+	// +optional
+	TrustHash string `json:"trustHash,omitempty"`
 	// PodCIDR is the range of the node's pods.
 	// +optional
 	PodCIDR string `json:"podCIDR,omitempty"`

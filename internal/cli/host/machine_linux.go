@@ -15,7 +15,7 @@ import (
 func newMachineCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "machine", Short: "Run a machine on this host", Hidden: true}
 	command.Group(cmd)
-	cmd.AddCommand(newMachineRunCommand(), newMachineInitCommand(), newMachineStartCommand())
+	cmd.AddCommand(newMachineRunCommand(), newMachineInitCommand(), newMachineStartCommand(), newMachineRenewCommand())
 	return cmd
 }
 
@@ -74,5 +74,21 @@ func newMachineStartCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&s.Insist, "insist", false, "wait until all archives of the folder are imported")
 	cmd.Flags().StringVar(&s.Label, "label", "", "node to label as one that has the images of addons, by the kubeconfig --path")
 	cmd.Flags().StringVar(&s.Marks, "marks", node.ContainerdRoot, "folder that notes what was imported")
+	return cmd
+}
+
+func newMachineRenewCommand() *cobra.Command {
+	r := node.Renewal{Kubeconfig: node.KubeletKubeconfig, Certs: node.KubeletCerts}
+	cmd := &cobra.Command{
+		Use:   "renew --authorities FILE",
+		Short: "Have the node of the machine follow other authorities of its cluster",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+			return r.Run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&r.Authorities, "authorities", "", "file with them, in PEM, the one that signs first")
+	_ = cmd.MarkFlagRequired("authorities")
 	return cmd
 }

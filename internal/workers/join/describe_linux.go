@@ -24,6 +24,7 @@ type description struct {
 	parts    release.NodeParts
 	addons   release.AddonImages // none where its folder is empty
 	binaries release.Binaries
+	trusted  []byte // the authorities that the programs trust now
 }
 
 // describe says what runs on the machine. It is pure: the same description gives the same workload.
@@ -34,7 +35,7 @@ func (d description) describe() (supervise.Workload, error) {
 	}
 	p := d.programs()
 	return supervise.Workload{ID: Workload, Files: files, Components: append(
-		[]supervise.Component{p.Containerd(), p.Kubelet(), p.Proxy()}, p.Importer()...)}, nil
+		[]supervise.Component{p.Containerd(), p.Kubelet(), p.Proxy()}, append(p.Importer(), p.Renewal(d.record.Cluster.CA, d.trusted)...)...)}, nil
 }
 
 // runtimeAlone is the machine without what would start pods, so that they can be stopped.
@@ -66,11 +67,12 @@ func (d description) files() (map[string]supervise.File, error) {
 		return nil, fmt.Errorf("write the kubelet's configuration: %w", err)
 	}
 	files := map[string]supervise.File{
-		node.FileContainerd: {Data: []byte(d.containerd().Config())},
-		node.FileKubelet:    {Data: kubelet},
-		node.FileCA:         {Data: d.record.Cluster.CA},
-		node.FileResolv:     {Data: []byte(d.host.servers)},
-		node.FileBootstrap:  {}, // what is no longer good must not lie about, and files that are not described stay
+		node.FileContainerd:  {Data: []byte(d.containerd().Config())},
+		node.FileKubelet:     {Data: kubelet},
+		node.FileCA:          {Data: d.trusted},
+		node.FileAuthorities: {Data: d.record.Cluster.CA},
+		node.FileResolv:      {Data: []byte(d.host.servers)},
+		node.FileBootstrap:   {}, // what is no longer good must not lie about, and files that are not described stay
 	}
 	if d.record.Token == "" {
 		return files, nil

@@ -115,6 +115,11 @@ func authorityOf(info *corev1.ConfigMap, token string) ([]byte, error) {
 	if !bootstrapjws.DetachedTokenIsValid(signature, text, id, secret) {
 		return nil, errors.New("what the cluster says of itself is not signed with the token: the part after the dot is wrong, or something else pretends to be the cluster")
 	}
+	return authoritiesIn(text)
+}
+
+// authoritiesIn are those that a cluster says it has. It is pure.
+func authoritiesIn(text string) ([]byte, error) {
 	config, err := clientcmd.Load([]byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("read what the cluster says of itself: %w", err)

@@ -34,6 +34,10 @@ type Supervisor struct {
 	host    Host
 	read    time.Time // of the record that was applied
 	written machine.Observed
+	good    string    // for which authorities the node had certificates then
+	trusted []byte    // the authorities that the programs were described with
+	said    string    // of them, on the Node
+	asked   time.Time // when the cluster was last asked for its authorities
 }
 
 // Run keeps the programs running until ctx ends, or an error that trying again does not help. begun is called once
@@ -98,13 +102,17 @@ func (s *Supervisor) look(ctx context.Context) error {
 		}
 		s.Log.Info("the machine has an identity in its cluster", "node", r.Node)
 	}
-	if !info.ModTime().Equal(s.read) {
+	good, err := node.GoodFor(libDir)
+	if err != nil {
+		return fmt.Errorf("read for which authorities the node has certificates: %w", err)
+	}
+	if !info.ModTime().Equal(s.read) || good != s.good {
 		if err := s.apply(ctx, r); err != nil {
 			return err
 		}
-		s.read = info.ModTime()
+		s.read, s.good = info.ModTime(), good
 	}
-	return s.report(ctx)
+	return errors.Join(s.report(ctx), s.followAuthorities(ctx, r))
 }
 
 func (s *Supervisor) apply(ctx context.Context, r *Record) error {
@@ -116,6 +124,7 @@ func (s *Supervisor) apply(ctx context.Context, r *Record) error {
 	if err != nil {
 		return err
 	}
+	s.trusted = d.trusted
 	if err := s.Runner.Apply(ctx, w); err != nil {
 		return fmt.Errorf("start the node's programs: %w", err)
 	}
@@ -132,7 +141,11 @@ func descriptionOf(ctx context.Context, r *supervise.Supervisor, place Place, pr
 	if err != nil {
 		return description{}, fmt.Errorf("reserve the folder of the node's programs: %w", err)
 	}
-	return description{record: *of, place: place, dir: at.Dir, host: host, program: program, parts: programs.Parts, addons: programs.Addons, binaries: programs.Binaries}, nil
+	trusted, err := trustedBy(at.Dir, of.Cluster.CA)
+	if err != nil {
+		return description{}, err
+	}
+	return description{trusted: trusted, record: *of, place: place, dir: at.Dir, host: host, program: program, parts: programs.Parts, addons: programs.Addons, binaries: programs.Binaries}, nil
 }
 
 // report writes how the programs are, when that has changed.

@@ -174,6 +174,9 @@ type Observed struct {
 	// further. Empty for a machine that has its own.
 	Isolation        Isolation
 	IsolationMessage string
+	// TrustHash tells which authorities of its cluster the programs of the machine trust, and that its node has certificates of the first
+	// of them; empty while that is not known.
+	TrustHash string
 }
 
 // Isolation is how far a machine is kept apart from its host.

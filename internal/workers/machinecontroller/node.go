@@ -162,6 +162,9 @@ func (r *reconciler) note(m *v1alpha1.Machine, node *corev1.Node, limits bounds)
 	if !r.userJoins(m) {
 		return remark
 	}
+	if hash := node.Annotations[v1alpha1.AnnotationTrustHash]; machine.IsTrustHash(hash) {
+		m.Status.TrustHash = hash
+	}
 	own, moved := claimed(m, limits.address(node))
 	if len(own) > 0 {
 		m.Status.Address = own[0].String()

@@ -60,6 +60,9 @@ func (r *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.
 	if observed.Address.IsValid() {
 		m.Status.Address = observed.Address.Unmap().String()
 	}
+	if observed.TrustHash != "" {
+		m.Status.TrustHash = observed.TrustHash
+	}
 	m.Status.LifeTransitionTime = seconds(observed.LifeBegan)
 	m.Status.Isolation = v1alpha1.MachineIsolation(observed.Isolation)
 	m.Status.IsolationMessage = tidy(observed.IsolationMessage, longestWords)

@@ -166,7 +166,8 @@ func (p Programs) Proxy() supervise.Component {
 			"--conntrack-tcp-timeout-established=0",
 			"--conntrack-tcp-timeout-close-wait=0",
 		},
-		After: []string{ComponentKubelet},
+		After:     []string{ComponentKubelet},
+		RestartOn: []string{FileCA},
 	})
 }
 

@@ -52,6 +52,8 @@ type description struct {
 	binaries  release.Binaries
 	listen    netip.Addr
 	hostPorts guest.PortRange
+	// trusted are the authorities that the programs of the machine trust now.
+	trusted []byte
 	// pauseImage is empty for the one among parts.
 	pauseImage string
 }
@@ -67,7 +69,7 @@ func describe(d description) (supervise.Workload, error) {
 		ID: string(d.UID), Files: files,
 		Components: []supervise.Component{d.machine(), within(p.Containerd()), within(p.Kubelet()), within(p.Proxy())},
 	}
-	for _, c := range p.Importer() {
+	for _, c := range append(p.Importer(), p.Renewal(d.Cluster.CA, d.trusted)...) {
 		w.Components = append(w.Components, within(c))
 	}
 	return w, nil
@@ -184,11 +186,12 @@ func (d description) files() (map[string]supervise.File, error) {
 		return nil, fmt.Errorf("write the kubelet's configuration: %w", err)
 	}
 	files := map[string]supervise.File{
-		shown(node.FileContainerd): {Data: []byte(d.containerdConfig())},
-		shown(fileCNI):             {Data: fmt.Appendf(nil, cniTemplate, !d.masquerades())},
-		shown(node.FileKubelet):    {Data: kubelet},
-		shown(node.FileCA):         {Data: d.Cluster.CA},
-		shown(node.FileResolv):     {Data: []byte(d.facts.resolvConf)},
+		shown(node.FileContainerd):  {Data: []byte(d.containerdConfig())},
+		shown(fileCNI):              {Data: fmt.Appendf(nil, cniTemplate, !d.masquerades())},
+		shown(node.FileKubelet):     {Data: kubelet},
+		shown(node.FileCA):          {Data: d.trusted},
+		shown(node.FileAuthorities): {Data: d.Cluster.CA},
+		shown(node.FileResolv):      {Data: []byte(d.facts.resolvConf)},
 	}
 	if d.Token != "" {
 		if files[shown(node.FileBootstrap)], err = d.bootstrap(); err != nil {

@@ -23,6 +23,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/hostcheck"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/machine"
@@ -140,19 +141,19 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	if err != nil {
 		return machine.Observed{}, err
 	}
-	// A machine shows the folder as it was when it began, so that it has to be there.
-	if err := os.MkdirAll(p.Images, 0o700); err != nil {
-		return machine.Observed{}, fmt.Errorf("make the folder for images: %w", err)
-	}
-	if err := os.MkdirAll(p.Releases.AddonsDir(), 0o755); err != nil {
-		return machine.Observed{}, fmt.Errorf("make the folder for the images of addons: %w", err)
+	if err := p.makeFolders(); err != nil {
+		return machine.Observed{}, err
 	}
 	// A machine is of use without them; where they are damaged, the status of addons says so.
 	addons, _, _ := p.Releases.LookupAddonImages()
+	trusted, err := trustedBy(place.Dir, want.Cluster.CA)
+	if err != nil {
+		return machine.Observed{}, err
+	}
 	workload, err := describe(description{
 		Desired: want, record: r, facts: p.facts, dir: place.Dir, parts: parts, binaries: binaries, images: p.Images,
 		addonsDir: p.Releases.AddonsDir(), addons: addons,
-		listen: p.Listen, hostPorts: p.HostPorts, pauseImage: p.Pause,
+		trusted: trusted, listen: p.Listen, hostPorts: p.HostPorts, pauseImage: p.Pause,
 	})
 	if err != nil {
 		return machine.Observed{}, err
@@ -164,7 +165,7 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	if err != nil {
 		return machine.Observed{}, fmt.Errorf("look at the machine: %w", err)
 	}
-	observed := node.Judge(status.Health())
+	observed := judge(status.Health(), trusted)
 	observed.ProviderID = machine.ProviderID(v1alpha1.ProviderLocal, want.UID)
 	observed.Address = r.Address.Addr()
 	observed.LifeBegan = lifeBegan(status.Health(), p.began)
@@ -185,6 +186,26 @@ func (p *Provider) check(want machine.Desired) error {
 
 // errLost says that there is nothing of a machine that has joined.
 var errLost = errors.New("nothing of the machine is on this host")
+
+// makeFolders makes those that machines are shown: a machine shows a folder as it was when it began, so that it has to be there.
+func (p *Provider) makeFolders() error {
+	if err := os.MkdirAll(p.Images, 0o700); err != nil {
+		return fmt.Errorf("make the folder for images: %w", err)
+	}
+	if err := os.MkdirAll(p.Releases.AddonsDir(), 0o755); err != nil {
+		return fmt.Errorf("make the folder for the images of addons: %w", err)
+	}
+	return nil
+}
+
+// judge says how the programs of a machine are, and what they trust once all of them run. It is pure.
+func judge(status health.Status, trusted []byte) machine.Observed {
+	observed := node.Judge(status)
+	if observed.State == machine.Running {
+		observed.TrustHash = machine.TrustHash(trusted)
+	}
+	return observed
+}
 
 // recordOf returns what the machine keeps for its life, and chooses it when the machine is new. It is
 // written with the machine's other files: until then no process knows of it.
