@@ -108,6 +108,8 @@ const importTable = `
 	MECHANISMS, platform/jobs, clusters/changelog, clusters/stored < clusters/backup;
 	MECHANISMS, platform/jobs, clusters/changelog < clusters/backupschedule;
 	API, platform/cron < clusters/maintenance;
+	# A rotation tells by the hash of what machines trust which of them follow.
+	MECHANISMS, clusters/listing, workers/machine < clusters/rotation;
 	# An upgrade looks into its cluster before it changes it, as others do that look into clusters.
 	MECHANISMS, clusters/listing, clusters/maintenance, clusters/stored < clusters/upgrade;
 	# A rehearsal is of an upgrade: it asks what that would be.
@@ -146,7 +148,7 @@ const importTable = `
 	server/site, server/kubeapi, server/clusterapi, server/objects, server/catalogue, server/fleet, server/secrets, server/agents, server/auditlog, server/pages, server/portal, web < server;
 
 	# The one place that wires, and the command line above it.
-	platform/sealedtar, clusters/backup, clusters/backupschedule, clusters/rehearsal, clusters/cluster, clusters/provision/all, clusters/collector, clusters/simulator, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
+	platform/sealedtar, clusters/backup, clusters/backupschedule, clusters/rehearsal, clusters/rotation, clusters/cluster, clusters/provision/all, clusters/collector, clusters/simulator, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
 	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
 
 	# The command line. What commands share knows no kind of object; commands meet in the root command alone.
@@ -158,7 +160,7 @@ const importTable = `
 	cli/kinds, platform/kube < cli/clusteraccess;
 	cli/progress < cli/verbs;
 	cli/verbs, cli/describe, cli/clusteraccess < COMMANDS;
-	COMMANDS < cli/client/activity, cli/client/addon, cli/client/audit, cli/client/backup, cli/client/inventory, cli/client/organization, cli/client/provisioner, cli/client/release, cli/client/upgrade;
+	COMMANDS < cli/client/activity, cli/client/addon, cli/client/audit, cli/client/backup, cli/client/inventory, cli/client/organization, cli/client/provisioner, cli/client/release, cli/client/rotation, cli/client/upgrade;
 	COMMANDS, tenancy/access/token < cli/client/access;
 	COMMANDS, hosting/pki, clusters/manifests < cli/client/cluster;
 	COMMANDS, workers/machine < cli/client/nodes;
@@ -169,7 +171,7 @@ const importTable = `
 	cli/here, cli/daemon, cli/demo, cli/command, cli/clusteraccess, engine/standalone, platform/logfile, platform/redact < cli/host;
 	cli/here, cli/daemon, cli/command, cli/progress, workers/join < cli/node;
 	cli/client/access, cli/client/activity, cli/client/addon, cli/client/audit, cli/client/backup, cli/client/cluster, cli/client/inventory, cli/client/nodes, cli/client/organization,
-	cli/client/provisioner, cli/client/release, cli/client/upgrade, cli/host, cli/node < cli < cmd/kqueen;
+	cli/client/provisioner, cli/client/release, cli/client/rotation, cli/client/upgrade, cli/host, cli/node < cli < cmd/kqueen;
 
 	# Programs for developers.
 	PLAIN < docs/generate;
@@ -210,6 +212,7 @@ var testImports = map[string]map[string]string{
 	"clusters/collector": {"clusters/simulator": "collects from API servers whose truth the test knows"},
 	"clusters/topology":  {"clusters/simulator": "asks an API server whose truth the test knows"},
 	"clusters/usage":     {"clusters/simulator": "asks an API server whose truth the test knows"},
+	"workers/node":       {"hosting/pki": "its kubelet has certificates of an authority"},
 	"hosting/egress":     {"platform/osthread": "makes a network for one thread alone"},
 	"hosting/datastore":  {"platform/freeport": "starts an etcd"},
 	"hosting/storegate": {

@@ -64,6 +64,7 @@ func Kinds() []Kind {
 		{"BackupSchedule", "backupschedules", ScopeOrganization, all, "Takes backups of a cluster at times, and deletes those that are not kept."},
 		{"Restore", "restores", ScopeOrganization, []Verb{VerbCreate, VerbDelete}, "Brings a cluster back to the state of a backup."},
 		{"Upgrade", "upgrades", ScopeOrganization, all, "Brings a cluster to another version of Kubernetes, step by step."},
+		{"Rotation", "rotations", ScopeOrganization, all, "Replaces a credential of a cluster, such as its certificate authority."},
 		{"Rehearsal", "rehearsals", ScopeOrganization, []Verb{VerbCreate, VerbDelete}, "Tries the upgrade of a cluster in a copy of what it stores."},
 		{"ControlPlane", "controlplanes", ScopeOrganization, nil, "What KQueen runs of a cluster that it hosts."},
 	}

@@ -39,6 +39,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&BackupSchedule{}, &BackupScheduleList{},
 		&Restore{}, &RestoreList{},
 		&Rehearsal{}, &RehearsalList{},
+		&Rotation{}, &RotationList{},
 		&Upgrade{}, &UpgradeList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)

@@ -35,6 +35,7 @@ import (
 	"kqueen.io/kqueen/internal/clusters/provision/hosted"
 	"kqueen.io/kqueen/internal/clusters/provision/imported"
 	"kqueen.io/kqueen/internal/clusters/rehearsal"
+	"kqueen.io/kqueen/internal/clusters/rotation"
 	"kqueen.io/kqueen/internal/clusters/upgrade"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
@@ -307,6 +308,9 @@ func (a *App) addReconcilers(
 	}
 	led := upgrades(a.connections.Load(), stores, d.inventory)
 	if err := upgrade.Setup(mgr, led); err != nil {
+		return nil, err
+	}
+	if err := rotation.Setup(mgr, rotations(a.connections.Load())); err != nil {
 		return nil, err
 	}
 	if err := rehearsal.Setup(ctx, mgr, rehearsals(mgr, stores, a.connections.Load(), led)); err != nil {

@@ -13,6 +13,7 @@ import (
 	"kqueen.io/kqueen/internal/clusters/collector"
 	"kqueen.io/kqueen/internal/clusters/provision/hosted"
 	"kqueen.io/kqueen/internal/clusters/rehearsal"
+	"kqueen.io/kqueen/internal/clusters/rotation"
 	"kqueen.io/kqueen/internal/clusters/upgrade"
 	"kqueen.io/kqueen/internal/engine"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
@@ -29,7 +30,7 @@ import (
 // deploy/clusterrole.yaml.
 func ClusterRole() *rbacv1.ClusterRole {
 	return operator.Role("kqueen",
-		engine.Rules(), admission.Rules(), backup.Rules(), backupschedule.Rules(), upgrade.Rules(), rehearsal.Rules(), cluster.Rules(), hosted.Rules(), controlplane.Rules(), gateway.Rules(), collector.Rules(),
+		engine.Rules(), admission.Rules(), backup.Rules(), backupschedule.Rules(), upgrade.Rules(), rehearsal.Rules(), rotation.Rules(), cluster.Rules(), hosted.Rules(), controlplane.Rules(), gateway.Rules(), collector.Rules(),
 		organization.Rules(), identityprovider.Rules(), nodepool.Rules(), machinecontroller.Rules(), serverRules(),
 	)
 }

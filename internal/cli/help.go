@@ -24,7 +24,7 @@ const (
 func grouped() map[string]string {
 	groups := map[string]string{}
 	for group, names := range map[string][]string{
-		groupClusters:     {"apply", "diff", "cluster", "nodepool", "node", "controlplane", "release", "provisioner", "addon", "upgrade", "rehearsal", "backup", "backupschedule", "restore", "backupstore", "inventory", "event", "operation", "logs"},
+		groupClusters:     {"apply", "diff", "cluster", "nodepool", "node", "controlplane", "release", "provisioner", "addon", "upgrade", "rehearsal", "rotation", "backup", "backupschedule", "restore", "backupstore", "inventory", "event", "operation", "logs"},
 		groupOrganization: {"organization", "member", "serviceaccount", "quota", "audit", "user", "identityprovider"},
 		groupAccount:      {"login", "logout", "whoami", "context", "token", "password", "device"},
 		groupMachine:      {"up", "down", "status", "check", "reset", "installation", "support-bundle"},

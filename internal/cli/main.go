@@ -25,6 +25,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/client/organization"
 	"kqueen.io/kqueen/internal/cli/client/provisioner"
 	"kqueen.io/kqueen/internal/cli/client/release"
+	"kqueen.io/kqueen/internal/cli/client/rotation"
 	"kqueen.io/kqueen/internal/cli/client/upgrade"
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
@@ -91,9 +92,9 @@ Start it on this machine with "kqueen up", and create a cluster with
 	clusters.AddCommand(addon.NewClusterCommand(e))
 	machines.AddCommand(node.Commands(e)...)
 	releases.AddCommand(host.ReleaseCommands(e)...)
-	clusters.AddCommand(upgrade.NewClusterCommand(e), upgrade.NewRollbackCommand(e))
+	clusters.AddCommand(upgrade.NewClusterCommand(e), upgrade.NewRollbackCommand(e), rotation.NewClusterCommand(e))
 	user.AddCommand(host.UserCommands(e)...)
-	root.AddCommand(clusters, nodes.NewNodePoolCommand(e), machines, releases, provisioner.NewCommand(e), addon.NewCommand(e), upgrade.NewCommand(e), upgrade.NewRehearsalCommand(e), backup.NewCommand(e), backup.NewScheduleCommand(e), backup.NewRestoreCommand(e), backup.NewStoreCommand(e), newVersionCommand(e), newExitCodesTopic())
+	root.AddCommand(clusters, nodes.NewNodePoolCommand(e), machines, releases, provisioner.NewCommand(e), addon.NewCommand(e), upgrade.NewCommand(e), upgrade.NewRehearsalCommand(e), rotation.NewCommand(e), backup.NewCommand(e), backup.NewScheduleCommand(e), backup.NewRestoreCommand(e), backup.NewStoreCommand(e), newVersionCommand(e), newExitCodesTopic())
 	root.AddCommand(organization.NewCommand(e), organization.NewMemberCommand(e), access.NewServiceAccountCommand(e), cluster.NewControlPlaneCommand(e),
 		activity.NewEventCommand(e), activity.NewOperationCommand(e), inventory.NewCommand(e))
 	root.AddCommand(access.NewLoginCommand(e, func(ctx context.Context) (string, string) { return here.Installation(ctx, e) }), access.NewLogoutCommand(e), access.NewWhoamiCommand(e), access.NewContextCommand(e),

@@ -66,7 +66,7 @@ func commandOf() map[string]string {
 	for kind, command := range map[string]string{
 		"Organization": "organization", "Release": "release", "Provisioner": "provisioner", "Cluster": "cluster", "NodePool": "nodepool",
 		"Machine": "node", "ControlPlane": "controlplane", "IdentityProvider": "identityprovider",
-		"BackupStore": "backupstore", "Backup": "backup", "BackupSchedule": "backupschedule", "Restore": "restore", "Upgrade": "upgrade", "Rehearsal": "rehearsal",
+		"BackupStore": "backupstore", "Backup": "backup", "BackupSchedule": "backupschedule", "Restore": "restore", "Upgrade": "upgrade", "Rehearsal": "rehearsal", "Rotation": "rotation",
 	} {
 		all["list"+kind+"s"], all["get"+kind] = command+" list", command+" get"
 		if kind != "Organization" && kind != "Release" && kind != "IdentityProvider" && kind != "BackupStore" {
@@ -84,6 +84,7 @@ func commandOf() map[string]string {
 		command := strings.ToLower(kind)
 		all["create"+kind], all["delete"+kind] = command+" create", command+" delete"
 	}
+	all["createRotation"], all["updateRotation"], all["replaceRotation"], all["deleteRotation"] = "cluster rotate ca", "rotation update", "rotation update", "rotation delete"
 	all["createRehearsal"], all["deleteRehearsal"] = "cluster upgrade", "rehearsal delete"
 	all["createUpgrade"], all["updateUpgrade"], all["replaceUpgrade"], all["deleteUpgrade"] = "cluster upgrade", "upgrade update", "upgrade update", "upgrade delete"
 	all["updateMachine"], all["replaceMachine"], all["deleteMachine"] = "node update", "node update", "node replace"

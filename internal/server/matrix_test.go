@@ -147,7 +147,11 @@ func matrixOfBackups() map[string]route {
 		"updateBackupSchedule":  {from: "operator", body: `{"spec":{"paused":true}}`},
 		"replaceBackupSchedule": {from: "operator", body: `{"labels":{"n":"%d"},"spec":{"clusterName":"thing","schedule":"@daily"}}`},
 
-		"listRehearsals": {from: "viewer"}, "getRehearsal": {from: "viewer"}, "listAllRehearsals": {from: signedIn}, "deleteRehearsal": {from: "operator"},
+		"listRotations": {from: "viewer"}, "getRotation": {from: "viewer"}, "listAllRotations": {from: signedIn}, "deleteRotation": {from: "operator"},
+		"createRotation":  {from: "operator", body: `{"name":"new-%d","spec":{"clusterName":"thing","credential":"CertificateAuthority"}}`},
+		"updateRotation":  {from: "operator", body: `{"spec":{"finish":true}}`},
+		"replaceRotation": {from: "operator", body: `{"labels":{"n":"%d"},"spec":{"clusterName":"thing","credential":"CertificateAuthority","finish":true}}`},
+		"listRehearsals":  {from: "viewer"}, "getRehearsal": {from: "viewer"}, "listAllRehearsals": {from: signedIn}, "deleteRehearsal": {from: "operator"},
 		"createRehearsal": {from: "operator", body: `{"name":"new-%d","spec":{"clusterName":"thing","version":"v1.37.2"}}`},
 
 		"listUpgrades": {from: "viewer"}, "getUpgrade": {from: "viewer"}, "listAllUpgrades": {from: signedIn}, "deleteUpgrade": {from: "operator"},
@@ -300,6 +304,7 @@ func things(t *testing.T, h *fixture) {
 		&v1alpha1.Backup{ObjectMeta: meta, Spec: v1alpha1.BackupSpec{ClusterName: "thing"}},
 		&v1alpha1.BackupSchedule{ObjectMeta: meta, Spec: v1alpha1.BackupScheduleSpec{ClusterName: "thing", Schedule: "@daily"}},
 		&v1alpha1.Restore{ObjectMeta: meta, Spec: v1alpha1.RestoreSpec{BackupName: "thing"}},
+		&v1alpha1.Rotation{ObjectMeta: meta, Spec: v1alpha1.RotationSpec{ClusterName: "thing", Credential: v1alpha1.CredentialCertificateAuthority}},
 		&v1alpha1.Rehearsal{ObjectMeta: meta, Spec: v1alpha1.RehearsalSpec{ClusterName: "thing", Version: "v1.37.2"}},
 		&v1alpha1.Upgrade{ObjectMeta: meta, Spec: v1alpha1.UpgradeSpec{ClusterName: "thing", Version: "v1.37.2"}},
 		&v1alpha1.ControlPlane{ObjectMeta: meta, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.36.3"}},

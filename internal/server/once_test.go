@@ -280,7 +280,7 @@ func TestMatrixOfKeys(t *testing.T) {
 	h := newFixture(t)
 	want := map[string]chain.Repeat{
 		"createOrganization": chain.Replayed, "createProvisioner": chain.Replayed, "createCluster": chain.Replayed, "createNodePool": chain.Replayed,
-		"createIdentityProvider": chain.Replayed, "createBackupStore": chain.Replayed, "createBackup": chain.Replayed, "createBackupSchedule": chain.Replayed, "createRestore": chain.Replayed, "createUpgrade": chain.Replayed, "createRehearsal": chain.Replayed, "createUser": chain.Replayed, "createServiceAccount": chain.Replayed,
+		"createIdentityProvider": chain.Replayed, "createBackupStore": chain.Replayed, "createBackup": chain.Replayed, "createBackupSchedule": chain.Replayed, "createRestore": chain.Replayed, "createUpgrade": chain.Replayed, "createRehearsal": chain.Replayed, "createRotation": chain.Replayed, "createUser": chain.Replayed, "createServiceAccount": chain.Replayed,
 		"createToken": chain.Named, "createServiceAccountToken": chain.Named,
 		// A credential or token of these is another one each time, or what there is already.
 		"issueCredential": "", "issueKubeconfig": "", "breakGlass": "", "createJoinToken": "", "createAgentToken": "", "resetUser": "",

@@ -144,7 +144,7 @@ func (h *fixture) clear(t *testing.T) {
 		}
 	}
 	for _, namespace := range []string{"org-blue", "org-red"} {
-		for _, o := range []client.Object{&v1alpha1.Cluster{}, &v1alpha1.NodePool{}, &v1alpha1.Machine{}, &v1alpha1.ControlPlane{}, &v1alpha1.Provisioner{}, &v1alpha1.Backup{}, &v1alpha1.BackupSchedule{}, &v1alpha1.Restore{}, &v1alpha1.Upgrade{}, &v1alpha1.Rehearsal{}} {
+		for _, o := range []client.Object{&v1alpha1.Cluster{}, &v1alpha1.NodePool{}, &v1alpha1.Machine{}, &v1alpha1.ControlPlane{}, &v1alpha1.Provisioner{}, &v1alpha1.Backup{}, &v1alpha1.BackupSchedule{}, &v1alpha1.Restore{}, &v1alpha1.Upgrade{}, &v1alpha1.Rehearsal{}, &v1alpha1.Rotation{}} {
 			if err := h.plane.DeleteAllOf(t.Context(), o, client.InNamespace(namespace)); err != nil {
 				t.Fatal(err)
 			}

@@ -28,6 +28,8 @@ func ClusterOf(object client.Object) string {
 		return o.Status.ClusterName
 	case *v1alpha1.Rehearsal:
 		return o.Spec.ClusterName
+	case *v1alpha1.Rotation:
+		return o.Spec.ClusterName
 	case *v1alpha1.Upgrade:
 		return o.Spec.ClusterName
 	}

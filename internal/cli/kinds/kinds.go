@@ -213,7 +213,7 @@ func nodeStatus(m *v1alpha1.Machine) string {
 
 // All are the kinds that the API serves, in the order in which one may need another.
 func All() []*Kind {
-	return []*Kind{Organization, IdentityProvider, Release, Provisioner, BackupStore, Cluster, ControlPlane, NodePool, Machine, Backup, BackupSchedule, Restore, Rehearsal, Upgrade}
+	return []*Kind{Organization, IdentityProvider, Release, Provisioner, BackupStore, Cluster, ControlPlane, NodePool, Machine, Backup, BackupSchedule, Restore, Rehearsal, Rotation, Upgrade}
 }
 
 // Named returns the kind that the API calls so, such as "NodePool", or nil.

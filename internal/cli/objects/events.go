@@ -80,5 +80,5 @@ func eventOf(from *rest.ObjectEvent, namespace string) *eventsv1.Event {
 
 // ourKinds are those that something may happen to that users see.
 func ourKinds() []string {
-	return []string{"Organization", "Provisioner", "Cluster", "ControlPlane", "NodePool", "Machine", "Backup", "BackupSchedule", "Restore", "Rehearsal", "Upgrade"}
+	return []string{"Organization", "Provisioner", "Cluster", "ControlPlane", "NodePool", "Machine", "Backup", "BackupSchedule", "Restore", "Rehearsal", "Rotation", "Upgrade"}
 }

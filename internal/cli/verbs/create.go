@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -34,6 +35,8 @@ type Creation struct {
 	FromFlags func(ctx context.Context, connected *objects.Client, away error, name string) ([]client.Object, error)
 	// Excludes are the flags that say what a file says.
 	Excludes []string
+	// Goal is the condition that is waited for; empty for Ready.
+	Goal string
 	// Taken is the command line for a user who wanted to add to what already exists; empty for none.
 	Taken string
 
@@ -240,6 +243,8 @@ func gist(object client.Object) string {
 		return " of cluster " + o.Spec.ClusterName
 	case *v1alpha1.Restore:
 		return " from backup " + o.Spec.BackupName
+	case *v1alpha1.Rotation:
+		return " of the " + string(o.Spec.Credential) + " of cluster " + o.Spec.ClusterName
 	case *v1alpha1.Rehearsal:
 		return " of an upgrade of cluster " + o.Spec.ClusterName + " to " + o.Spec.Version
 	case *v1alpha1.Upgrade:
@@ -278,7 +283,7 @@ func (c *Creation) sayWait(wanted []client.Object) {
 func (c *Creation) awaitAll(ctx context.Context, connected *objects.Client, made []client.Object, begun time.Time) error {
 	for i, object := range made {
 		goal := Waiting{
-			Kind: kinds.KindOf(object), Name: object.GetName(), Goal: v1alpha1.ConditionReady, Timeout: c.timeout, Since: begun,
+			Kind: kinds.KindOf(object), Name: object.GetName(), Goal: cmp.Or(c.Goal, v1alpha1.ConditionReady), Timeout: c.timeout, Since: begun,
 			Quiet: c.File == "" && i < len(made)-1, Named: len(made) > 1,
 		}
 		if err := Await(ctx, c.Env, connected, goal); err != nil {
@@ -307,6 +312,8 @@ func nextFor(e *connection.Env, object client.Object) string {
 		return e.Command("restore create NAME --compare-only --backup " + o.Name)
 	case *v1alpha1.Restore:
 		return e.Command("restore describe " + o.Name)
+	case *v1alpha1.Rotation:
+		return e.Command("rotation describe " + o.Name)
 	case *v1alpha1.Rehearsal:
 		return e.Command("rehearsal describe " + o.Name)
 	case *v1alpha1.Upgrade:

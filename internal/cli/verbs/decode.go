@@ -146,6 +146,8 @@ func decodeObject(n *kinds.Kind, data []byte, kind metav1.TypeMeta) (client.Obje
 		o.Status = v1alpha1.BackupScheduleStatus{}
 	case *v1alpha1.Restore:
 		o.Status = v1alpha1.RestoreStatus{}
+	case *v1alpha1.Rotation:
+		o.Status = v1alpha1.RotationStatus{}
 	case *v1alpha1.Rehearsal:
 		o.Status = v1alpha1.RehearsalStatus{}
 	case *v1alpha1.Upgrade:

@@ -53,7 +53,7 @@ func ListCommand(e *connection.Env, n *kinds.Kind) *cobra.Command {
 	}
 	l.Register(cmd)
 	cmd.Flags().StringVarP(&l.selector, "selector", "l", "", "label selector, such as team=blue,stage!=test")
-	if slices.Contains([]*kinds.Kind{kinds.NodePool, kinds.Machine, kinds.Backup, kinds.BackupSchedule, kinds.Restore, kinds.Rehearsal, kinds.Upgrade}, n) {
+	if slices.Contains([]*kinds.Kind{kinds.NodePool, kinds.Machine, kinds.Backup, kinds.BackupSchedule, kinds.Restore, kinds.Rehearsal, kinds.Rotation, kinds.Upgrade}, n) {
 		cmd.Flags().StringVar(&l.cluster, "cluster", "", "only those of this cluster")
 		_ = cmd.RegisterFlagCompletionFunc("cluster", kinds.CompleteNames(e, kinds.Cluster, -1))
 	}

@@ -57,7 +57,7 @@ func TestManifestErrors(t *testing.T) {
 	cases := map[string]struct{ text, organization, want string }{
 		"Empty":     {"# nothing\n", "", "-: there is no object in it"},
 		"Version":   {"apiVersion: v1\nkind: Pod\n", "", `standard input, document 1: apiVersion: is "v1" and has to be "kqueen.io/v1alpha1"`},
-		"Kind":      {head + "kind: ControlPlane\n", "", `standard input, document 1: kind: is "ControlPlane" and has to be one of Organization, IdentityProvider, Provisioner, BackupStore, Cluster, NodePool, Machine, BackupSchedule, Upgrade`},
+		"Kind":      {head + "kind: ControlPlane\n", "", `standard input, document 1: kind: is "ControlPlane" and has to be one of Organization, IdentityProvider, Provisioner, BackupStore, Cluster, NodePool, Machine, BackupSchedule, Rotation, Upgrade`},
 		"Field":     {cluster + "metadata: {name: a}\nspec: {verson: v1}\n", "", `standard input, document 1: unknown field "spec.verson"`},
 		"NoName":    {cluster, "", "standard input, cluster: metadata.name: is missing"},
 		"Twice":     {cluster + "metadata: {name: a}\n---\n" + cluster + "metadata: {name: a}\n", "", "standard input, cluster a: metadata.name: there are two of that name"},

@@ -32,6 +32,7 @@ func kinds() []kind {
 		"Backup":           typed[v1alpha1.Backup, v1alpha1.BackupList](),
 		"BackupSchedule":   typed[v1alpha1.BackupSchedule, v1alpha1.BackupScheduleList](),
 		"Restore":          typed[v1alpha1.Restore, v1alpha1.RestoreList](),
+		"Rotation":         typed[v1alpha1.Rotation, v1alpha1.RotationList](),
 		"Rehearsal":        typed[v1alpha1.Rehearsal, v1alpha1.RehearsalList](),
 		"Upgrade":          typed[v1alpha1.Upgrade, v1alpha1.UpgradeList](),
 		"ControlPlane":     typed[v1alpha1.ControlPlane, v1alpha1.ControlPlaneList](),

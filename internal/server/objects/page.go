@@ -75,6 +75,8 @@ func clusterOf(o client.Object) string {
 		return o.Status.ClusterName
 	case *v1alpha1.Rehearsal:
 		return o.Spec.ClusterName
+	case *v1alpha1.Rotation:
+		return o.Spec.ClusterName
 	case *v1alpha1.Upgrade:
 		return o.Spec.ClusterName
 	}

@@ -42,6 +42,7 @@ func Rights() []Right {
 			What: "see backups of its clusters, their schedules, and what was restored", From: v1alpha1.RoleViewer,
 			Rules: []rbacv1.PolicyRule{ours(read, "backups", "backupschedules", "restores")},
 		},
+		{What: "see rotations of the credentials of its clusters", From: v1alpha1.RoleViewer, Rules: []rbacv1.PolicyRule{ours(read, "rotations")}},
 		{
 			What: "see upgrades of its clusters, and what rehearsals have found", From: v1alpha1.RoleViewer,
 			Rules: []rbacv1.PolicyRule{ours(read, "upgrades", "rehearsals")},
@@ -68,6 +69,7 @@ func Rights() []Right {
 			What: "back up clusters, at times too, restore them, and delete backups", From: v1alpha1.RoleOperator,
 			Rules: []rbacv1.PolicyRule{ours(change, "backups", "backupschedules", "restores")},
 		},
+		{What: "rotate the credentials of clusters", From: v1alpha1.RoleOperator, Rules: []rbacv1.PolicyRule{ours(change, "rotations")}},
 		{
 			What: "upgrade clusters, rehearse, pause and end that", From: v1alpha1.RoleOperator,
 			Rules: []rbacv1.PolicyRule{ours(change, "upgrades", "rehearsals")},
