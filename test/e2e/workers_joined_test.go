@@ -54,6 +54,7 @@ func TestWorkersJoined(t *testing.T) {
 	})
 	t.Run("Streams", w.streams)
 	t.Run("Supervisor is killed", func(*testing.T) { w.surviveSupervisor(all[0]) })
+	t.Run("Authority is rotated", func(*testing.T) { w.rotateAuthority(); w.wantNodes(2) })
 	t.Run("Machine restarts", func(t *testing.T) { w.restart(t, all[1], all) })
 	t.Run("Leave", func(t *testing.T) { w.leave(t, all[0]) })
 }

@@ -1,0 +1,241 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kqueen.io/kqueen/api/v1alpha1"
+)
+
+// TestRotation replaces the certificate authority of a cluster, and then its token key, under a probe: the node is Ready throughout, exec and
+// logs reach its pods, clients from before go on until the rotation is finished, and what the old authority signed is refused after that.
+// KQueen is killed on the way.
+func TestRotation(t *testing.T) {
+	needRoot(t)
+	parallel(t, 2*time.Minute)
+	i := started(t)
+	i.ok("cluster", "create", "demo", "--version", programs.before, "--nodes", "1", "--wait", "--timeout", patience.String())
+	w := i.workers("demo")
+	old := i.breakGlass("demo", "old")
+	p := &probe{workers: w, kubeconfig: i.breakGlass("demo", "probe")}
+	eventually(t, "the name service runs", func(context.Context) error { return p.find() })
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	probed := make(chan error, 1)
+	go func() { probed <- p.run(ctx) }()
+	loaded, unload := context.WithCancel(ctx)
+	defer unload()
+	s := &soak{installation: i, t: t}
+	s.load(loaded, "from before", i.direct(configOf(t, old), "demo"))
+	before := i.keysOf("demo")
+
+	i.ok("cluster", "rotate", "ca", "demo", "--wait", "--timeout", patience.String())
+	_, rotation, _ := strings.Cut(strings.TrimSpace(i.ok("rotation", "list", "-o", "name")), "/")
+	t.Log(i.ok("rotation", "describe", rotation))
+	s.loads[0].goesOn(t, 10)
+	unload()
+	s.loads[0].done.Wait()
+	s.loads[0].flawless(t)
+	young := i.breakGlass("demo", "new")
+	i.breakGlass("demo", "probe")
+
+	i.ok("cluster", "rotate", "finish", "demo", "--yes")
+	i.halt()
+	i.up()
+	i.ok("rotation", "wait", rotation, "--timeout", patience.String())
+	end()
+	if err := <-probed; err != nil {
+		t.Error(err)
+	}
+	t.Logf("nodes were looked at %d times, the longest time without an answer is %s; %d calls to a pod, the longest time in which none succeeded is %s",
+		p.looks, p.nodes.longest, p.calls, p.pods.longest)
+	p.kubeconfig = young
+	eventually(t, "a kubeconfig from the middle of it goes on", func(context.Context) error { return p.call() })
+	refusedAfter(t, configOf(t, old), configOf(t, young))
+	after := i.keysOf("demo")
+	if string(before["ca.key"]) == string(after["ca.key"]) || len(after["next-ca.key"]) > 0 {
+		t.Error("the key of the old authority is still there, or the new one has not its place")
+	}
+
+	i.ok("cluster", "rotate", "service-account-key", "demo", "--wait", "--timeout", patience.String())
+	token := strings.TrimSpace(i.kubectl(young, "", "create", "token", "default"))
+	i.ok("cluster", "rotate", "finish", "demo", "--yes", "--wait", "--timeout", patience.String())
+	if _, err := clientset(t, bearing(configOf(t, young), token)).Discovery().ServerVersion(); err != nil {
+		t.Errorf("a token of the new key: %v", err)
+	}
+	if keys := i.keysOf("demo"); string(keys["sa.key"]) == string(after["sa.key"]) || string(keys["ca.key"]) != string(after["ca.key"]) {
+		t.Error("the token key is the old one, or another key was replaced")
+	}
+}
+
+// breakGlass writes a kubeconfig with a certificate of the cluster's own authority to a file of that name, all at once.
+func (i *installation) breakGlass(cluster, name string) string {
+	i.t.Helper()
+	file := filepath.Join(i.base, cluster+"."+name+".kubeconfig")
+	if err := os.WriteFile(file+"~", []byte(i.ok("cluster", "kubeconfig", cluster, "--break-glass")), 0o600); err != nil {
+		i.t.Fatal(err)
+	}
+	if err := os.Rename(file+"~", file); err != nil {
+		i.t.Fatal(err)
+	}
+	return file
+}
+
+func configOf(t *testing.T, kubeconfig string) *rest.Config {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Timeout, config.QPS = 20*time.Second, -1
+	return config
+}
+
+// bearing is a way to the same cluster with a token alone.
+func bearing(c *rest.Config, token string) *rest.Config {
+	c = rest.AnonymousClientConfig(c)
+	c.BearerToken = token
+	return c
+}
+
+// keysOf are the keys of a cluster's control plane.
+func (i *installation) keysOf(cluster string) map[string][]byte {
+	i.t.Helper()
+	cp := &v1alpha1.ControlPlane{}
+	if err := i.admin().Get(i.t.Context(), client.ObjectKey{Namespace: "org-default", Name: cluster}, cp); err != nil {
+		i.t.Fatal(err)
+	}
+	secret := &corev1.Secret{}
+	if err := i.admin().Get(i.t.Context(), client.ObjectKey{Namespace: cp.Namespace, Name: cp.KeysSecret()}, secret); err != nil {
+		i.t.Fatal(err)
+	}
+	return secret.Data
+}
+
+// refusedAfter: who trusts the old authority alone does not trust the API server, and a certificate of it opens nothing.
+func refusedAfter(t *testing.T, old, young *rest.Config) {
+	t.Helper()
+	if _, err := clientset(t, old).Discovery().ServerVersion(); err == nil || !strings.Contains(err.Error(), "unknown authority") {
+		t.Errorf("with the authority of before: %v", err)
+	}
+	stale := rest.CopyConfig(young)
+	stale.CertData, stale.KeyData = old.CertData, old.KeyData
+	_, err := clientset(t, stale).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if status := apierrors.APIStatus(nil); err == nil || !errors.As(err, &status) || status.Status().Code != http.StatusUnauthorized {
+		t.Errorf("with a certificate of before: want 401, got %v", err)
+	}
+}
+
+// probe looks at nodes, and calls into a pod, all the time.
+type probe struct {
+	*workers
+	kubeconfig   string
+	pod          string
+	looks, calls int
+	nodes, pods  attempts
+}
+
+// attempts are calls that a caller tries again when one fails.
+type attempts struct {
+	last    time.Time // that one succeeded
+	longest time.Duration
+}
+
+// note says what became of a call; an error when callers have tried for too long.
+func (a *attempts) note(err error) error {
+	now := time.Now()
+	if a.last.IsZero() {
+		a.last = now
+	}
+	if err != nil && now.Sub(a.last) > patience {
+		return err
+	}
+	if err == nil {
+		a.longest, a.last = max(a.longest, now.Sub(a.last)), now
+	}
+	return nil
+}
+
+// find looks for a pod to call.
+func (p *probe) find() error {
+	r := p.tryKubectl(p.kubeconfig, "", "get", "pods", "-n", "kube-system", "-l", "k8s-app=kube-dns", "-o", "jsonpath={.items[0].metadata.name}")
+	if p.pod = r.stdout; r.code != 0 || p.pod == "" {
+		return fmt.Errorf("%s%s", r.stdout, r.stderr)
+	}
+	return p.call()
+}
+
+// call runs a command in the pod and reads its log.
+func (p *probe) call() error {
+	for _, args := range [][]string{{"exec", p.pod, "--", "/coredns", "-version"}, {"logs", p.pod, "--tail=1"}} {
+		if r := p.tryKubectl(p.kubeconfig, "", append([]string{"-n", "kube-system"}, args...)...); r.code != 0 {
+			return fmt.Errorf("%s: %s", args[0], r.stderr)
+		}
+	}
+	return nil
+}
+
+// run is an error when a node was seen that is not Ready, or what is asked or called does not answer for longer than a caller tries again.
+func (p *probe) run(ctx context.Context) error {
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil // what was just tried again, its caller looks at
+		case <-tick.C:
+		}
+		ready, err := p.ready()
+		if ctx.Err() != nil {
+			continue
+		}
+		if err == nil && ready != "True" {
+			return fmt.Errorf("the node is Ready: %q", ready)
+		}
+		p.looks++
+		if err := p.nodes.note(err); err != nil {
+			return fmt.Errorf("its API server does not answer any more: %w", err)
+		}
+		err = p.call()
+		if ctx.Err() != nil {
+			continue
+		}
+		p.calls++
+		if err := p.pods.note(err); err != nil {
+			return fmt.Errorf("its pod cannot be called any more: %w", err)
+		}
+	}
+}
+
+// ready is what the condition Ready of all nodes says.
+func (p *probe) ready() (string, error) {
+	r := p.tryKubectl(p.kubeconfig, "", "get", "nodes", "-o", `jsonpath={range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{" "}{end}`)
+	if r.code != 0 {
+		return "", errors.New(r.stderr)
+	}
+	return strings.TrimSpace(r.stdout), nil
+}
+
+// rotateAuthority replaces the authority of the cluster: its nodes, wherever they are, follow and stay.
+func (w *workers) rotateAuthority() {
+	w.t.Helper()
+	w.ok("cluster", "rotate", "ca", "demo", "--wait", "--timeout", patience.String())
+	w.ok("cluster", "rotate", "finish", "demo", "--yes", "--wait", "--timeout", patience.String())
+	w.config = w.kubeconfig("default", "demo")
+}
