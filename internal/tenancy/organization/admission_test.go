@@ -343,10 +343,12 @@ func await(t *testing.T, so func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
+	late := time.NewTimer(time.Minute)
+	defer late.Stop()
 	for !so() {
 		select {
 		case <-tick.C:
-		case <-t.Context().Done():
+		case <-late.C:
 			t.Fatal("it did not become so")
 		}
 	}

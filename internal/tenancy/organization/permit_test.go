@@ -117,7 +117,12 @@ func TestMachineProviders(t *testing.T) {
 	if err := c.Update(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	await(t, func() bool { return c.Create(t.Context(), aPool(namespace, "here", 1), client.DryRunAll) == nil })
+	var last error
+	defer func() { t.Logf("the last answer: %v", last) }()
+	await(t, func() bool {
+		last = c.Create(t.Context(), aPool(namespace, "here", 1), client.DryRunAll)
+		return last == nil
+	})
 	refused(t, c.Create(t.Context(), aPool(namespace, "here", 3)), "spec.replicas: the organization's quota of local machines is 2, of which 0 are used; this needs 3 more")
 	if err := c.Create(t.Context(), aPool(namespace, "here", 2)); err != nil {
 		t.Fatal(err)
