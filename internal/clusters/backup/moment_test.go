@@ -181,6 +181,26 @@ func TestMomentDamaged(t *testing.T) {
 	}
 }
 
+// TestStoreWithLog: a store stays while what a schedule has recorded is read with its keys.
+func TestStoreWithLog(t *testing.T) {
+	p, _ := recordedPlace(t)
+	store := &v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Name: p.store}}
+	for _, o := range []client.Object{&v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "then"}}, store} {
+		if err := p.client.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.settle(t, &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "then"}})
+	p.settle(t, store)
+	if err := p.client.Get(t.Context(), client.ObjectKeyFromObject(store), store); err != nil {
+		t.Fatal(err)
+	}
+	ready := apimeta.FindStatusCondition(store.Status.Conditions, v1alpha1.ConditionReady)
+	if !strings.Contains(ready.Message, "schedules of backups that record changes here: 1") {
+		t.Errorf("%s", ready.Message)
+	}
+}
+
 func TestMomentUnderFaults(t *testing.T) {
 	operatortest.RunParallel(t, func(t *testing.T) operatortest.World {
 		p, then := recordedPlace(t)

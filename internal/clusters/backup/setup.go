@@ -66,6 +66,7 @@ func Rules() []rbacv1.PolicyRule {
 	rules := append(operator.Rules("backups"), operator.Rules("backupstores")...)
 	return append(append(rules, operator.Rules("restores")...),
 		operator.Rule(v1alpha1.GroupVersion.Group, []string{"backups"}, "create"),
+		operator.Rule(v1alpha1.GroupVersion.Group, []string{"backupschedules"}, "get", "list", "watch"),
 		operator.Rule(v1alpha1.GroupVersion.Group, []string{"controlplanes"}, "get", "list", "watch", "patch"),
 		operator.Rule("", []string{"secrets"}, "get", "create", "delete"),
 	)

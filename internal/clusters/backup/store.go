@@ -145,7 +145,7 @@ func (s *stores) createKeys(ctx context.Context, store *v1alpha1.BackupStore) er
 	return nil
 }
 
-// leave lets a store go when no Backup names it. Files in its directory that belong to none stay.
+// leave lets a store go when no Backup names it, and no BackupSchedule records changes there. Files in its directory that belong to none stay.
 func (s *stores) leave(ctx context.Context, store *v1alpha1.BackupStore) operator.Outcome {
 	list := &v1alpha1.BackupList{}
 	if err := s.Secrets.List(ctx, list); err != nil { // without a cache, which may not have heard of a new one
@@ -154,6 +154,16 @@ func (s *stores) leave(ctx context.Context, store *v1alpha1.BackupStore) operato
 	users := slices.DeleteFunc(list.Items, func(b v1alpha1.Backup) bool { return b.Spec.StoreName != store.Name })
 	if len(users) > 0 {
 		return operator.Wait(v1alpha1.ReasonStoreInUse, fmt.Sprintf("backups that are still here: %d; delete them first", len(users)), storeCheck)
+	}
+	schedules := &v1alpha1.BackupScheduleList{}
+	if err := s.Secrets.List(ctx, schedules); err != nil {
+		return operator.Retry(v1alpha1.ReasonStoreInUse, fmt.Errorf("list schedules of backups: %w", err))
+	}
+	recording := slices.DeleteFunc(schedules.Items, func(b v1alpha1.BackupSchedule) bool {
+		return b.Spec.StoreName != store.Name || b.Status.RecordingTime == nil
+	})
+	if len(recording) > 0 { // what they have recorded is read with its keys
+		return operator.Wait(v1alpha1.ReasonStoreInUse, fmt.Sprintf("schedules of backups that record changes here: %d; delete them first", len(recording)), storeCheck)
 	}
 	if err := client.IgnoreNotFound(s.Client.Delete(ctx, storeSecret(store))); err != nil {
 		return operator.Retry(v1alpha1.ReasonStoreInUse, fmt.Errorf("remove the keys of the backup store: %w", err))

@@ -2,7 +2,7 @@ package changelog
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -103,6 +103,8 @@ type Recorders struct {
 
 	mu  sync.Mutex
 	all map[string]*recorder // by owner
+	// over says that no recorder begins any more: Wait was called.
+	over bool
 	// ending are those that were stopped and have not ended yet.
 	ending sync.WaitGroup
 }
@@ -115,7 +117,12 @@ func New(life context.Context, c Config) *Recorders {
 }
 
 // Wait waits until all have written what they know, after life has ended.
-func (r *Recorders) Wait() { r.ending.Wait() }
+func (r *Recorders) Wait() {
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
+	r.ending.Wait()
+}
 
 // Ensure has the changes of a target recorded, and returns what is known of it.
 func (r *Recorders) Ensure(t Target) Known {
@@ -126,9 +133,12 @@ func (r *Recorders) Ensure(t Target) Known {
 	if have != nil && !have.target().same(t) {
 		have.stop()
 		if !have.ended() {
-			return Known{Problem: fmt.Errorf("waiting until the recording of what was the cluster before has ended")}
+			return Known{Problem: errors.New("waiting until the recording of what was the cluster before has ended")}
 		}
 		have = nil
+	}
+	if have == nil && r.over {
+		return Known{Problem: errors.New("KQueen ends")}
 	}
 	if have == nil {
 		ctx, stop := context.WithCancel(r.life)
