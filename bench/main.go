@@ -159,22 +159,32 @@ func (r *result) measure(ctx context.Context, inst *installation, o options) (er
 			return err
 		}
 	}
-	if only("neighbour") && o.neighbour > 0 {
+	if o.neighbour > 0 {
+		if err := r.beside(ctx, inst, o, only); err != nil {
+			return err
+		}
+	}
+	if (only("api") || only("portal")) && o.clusters > 0 {
+		return r.many(ctx, inst, o)
+	}
+	return nil
+}
+
+// beside measures a tenant beside others.
+func (r *result) beside(ctx context.Context, inst *installation, o options, only func(string) bool) error {
+	if only("neighbour") {
 		n, err := neighbour(ctx, inst, o.neighbour)
 		if err != nil {
 			return err
 		}
 		r.Neighbour = &n
 	}
-	if only("backup") && o.neighbour > 0 {
+	if only("backup") {
 		b, err := backups(ctx, inst, o.neighbour)
 		if err != nil {
 			return err
 		}
 		r.Backup = &b
-	}
-	if (only("api") || only("portal")) && o.clusters > 0 {
-		return r.many(ctx, inst, o)
 	}
 	return nil
 }

@@ -178,11 +178,6 @@ func (s *ControlPlaneSpec) RotationStep(of RotatedCredential) RotationStep {
 	return s.Rotation.stepOf(of)
 }
 
-// RotationStep is the step of the rotation of a credential that all components have taken, or empty.
-func (s *ControlPlaneStatus) RotationStep(of RotatedCredential) RotationStep {
-	return s.Rotation.stepOf(of)
-}
-
 // Emulates is the older minor that the components are to behave as, such as "v1.35"; empty for their own.
 func (s *ControlPlaneSpec) Emulates() string {
 	if strings.HasPrefix(s.Version, s.EmulatedVersion+".") {
@@ -254,6 +249,11 @@ type ControlPlaneStatus struct {
 	// Rotation is spec.rotation once all components have taken its step.
 	// +optional
 	Rotation *CredentialRotation `json:"rotation,omitempty"`
+}
+
+// RotationStep is the step of the rotation of a credential that all components have taken, or empty.
+func (s *ControlPlaneStatus) RotationStep(of RotatedCredential) RotationStep {
+	return s.Rotation.stepOf(of)
 }
 
 // StoreBytes is StoreUsed as a number; 0 where it is not known.

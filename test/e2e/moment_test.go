@@ -42,7 +42,7 @@ const truthNamespace = "truth"
 
 // run makes so many random writes.
 func (w *truth) run(ctx context.Context, writes int) error {
-	maps := w.client.CoreV1().ConfigMaps(truthNamespace)
+	objects := w.client.CoreV1().ConfigMaps(truthNamespace)
 	pace := time.NewTicker(w.pace)
 	defer pace.Stop()
 	for range writes {
@@ -55,11 +55,11 @@ func (w *truth) run(ctx context.Context, writes int) error {
 		var err error
 		switch {
 		case !has:
-			_, err = maps.Create(ctx, object, metav1.CreateOptions{})
+			_, err = objects.Create(ctx, object, metav1.CreateOptions{})
 		case w.random.IntN(4) == 0:
-			value, err = "", maps.Delete(ctx, name, metav1.DeleteOptions{})
+			value, err = "", objects.Delete(ctx, name, metav1.DeleteOptions{})
 		default:
-			_, err = maps.Update(ctx, object, metav1.UpdateOptions{})
+			_, err = objects.Update(ctx, object, metav1.UpdateOptions{})
 		}
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ func TestRotation(t *testing.T) {
 	eventually(t, "a kubeconfig from the middle of it goes on", func(context.Context) error { return p.call() })
 	refusedAfter(t, configOf(t, old), configOf(t, young))
 	after := i.keysOf("demo")
-	if string(before["ca.key"]) == string(after["ca.key"]) || len(after["next-ca.key"]) > 0 {
+	if bytes.Equal(before["ca.key"], after["ca.key"]) || len(after["next-ca.key"]) > 0 {
 		t.Error("the key of the old authority is still there, or the new one has not its place")
 	}
 
@@ -79,7 +80,7 @@ func TestRotation(t *testing.T) {
 	if _, err := clientset(t, bearing(configOf(t, young), token)).Discovery().ServerVersion(); err != nil {
 		t.Errorf("a token of the new key: %v", err)
 	}
-	if keys := i.keysOf("demo"); string(keys["sa.key"]) == string(after["sa.key"]) || string(keys["ca.key"]) != string(after["ca.key"]) {
+	if keys := i.keysOf("demo"); bytes.Equal(keys["sa.key"], after["sa.key"]) || !bytes.Equal(keys["ca.key"], after["ca.key"]) {
 		t.Error("the token key is the old one, or another key was replaced")
 	}
 }

@@ -127,6 +127,12 @@ func decodeObject(n *kinds.Kind, data []byte, kind metav1.TypeMeta) (client.Obje
 	object.SetGeneration(0)
 	object.SetCreationTimestamp(metav1.Time{})
 	object.SetManagedFields(nil)
+	forgetStatus(object)
+	return object, nil
+}
+
+// forgetStatus takes away what the server alone says.
+func forgetStatus(object client.Object) {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:
 		o.Status = v1alpha1.ClusterStatus{}
@@ -153,7 +159,6 @@ func decodeObject(n *kinds.Kind, data []byte, kind metav1.TypeMeta) (client.Obje
 	case *v1alpha1.Upgrade:
 		o.Status = v1alpha1.UpgradeStatus{}
 	}
-	return object, nil
 }
 
 // blank returns what a document of the kind is decoded into: what it leaves open stays as it is there.

@@ -2,10 +2,11 @@ package changelog
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -244,7 +245,9 @@ func (r *recorder) begin(ctx context.Context, in backupstore.Opened, state State
 		return err
 	}
 	at := r.Now().UTC().Truncate(time.Millisecond)
-	of.Name = NameOf(at, rand.Uint32())
+	var chance [4]byte
+	_, _ = rand.Read(chance[:]) // it never fails
+	of.Name = NameOf(at, binary.BigEndian.Uint32(chance[:]))
 	if err := r.put(ctx, in, archive.Segment{Log: of, After: now, Until: now, Since: at, Complete: at}); err != nil {
 		return err
 	}

@@ -175,19 +175,8 @@ func (r *replay) run(segments iter.Seq2[archive.Segment, error]) error {
 		if r.at.Before(s.Since) && (last == nil || last.Complete.Before(r.at)) {
 			return meanwhile(last, s, base)
 		}
-		for _, c := range s.Changes {
-			if c.Time.After(r.at) {
-				return nil
-			}
-			if c.Revision > base {
-				if err := r.apply(c); err != nil {
-					return err
-				}
-				r.Version = s.Version
-			}
-		}
-		if r.at.Before(s.Complete) {
-			return nil
+		if over, err := r.part(s, base); err != nil || over {
+			return err
 		}
 		last = &s
 	}
@@ -199,6 +188,23 @@ func (r *replay) run(segments iter.Seq2[archive.Segment, error]) error {
 		return notYet("changes are recorded until %s", until(end))
 	}
 	return nil
+}
+
+// part applies the changes of a segment that are behind the backup, and says whether the moment is in it.
+func (r *replay) part(s archive.Segment, base int64) (over bool, err error) {
+	for _, c := range s.Changes {
+		if c.Time.After(r.at) {
+			return true, nil
+		}
+		if c.Revision <= base {
+			continue
+		}
+		if err := r.apply(c); err != nil {
+			return false, err
+		}
+		r.Version = s.Version
+	}
+	return r.at.Before(s.Complete), nil
 }
 
 // meanwhile says whether it is known what was changed before a segment began, while nothing was recorded: it is when nothing was. It is pure.

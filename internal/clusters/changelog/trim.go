@@ -24,8 +24,8 @@ type Need struct {
 func surplus(logs map[string][]int64, need Need, most int) map[string][]int64 {
 	names := slices.Sorted(maps.Keys(logs))
 	out, kept := map[string][]int64{}, 0
-	for i := len(names) - 1; i >= 0; i-- {
-		name, newest := names[i], i == len(names)-1
+	for i, name := range slices.Backward(names) {
+		newest := i == len(names)-1
 		afters, end := logs[name], time.Time{}
 		if !newest {
 			end = began(names[i+1])

@@ -1,6 +1,7 @@
 package rotation
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -100,7 +101,7 @@ func (p *place) step(ctx context.Context) (bool, error) {
 			ca = newCA
 		}
 	}
-	if cluster.Status.Join == nil || string(cluster.Status.Join.CA) != string(ca) {
+	if cluster.Status.Join == nil || !bytes.Equal(cluster.Status.Join.CA, ca) {
 		cluster.Status.Join = &v1alpha1.JoinEndpoint{Server: "192.0.2.1:1", CA: ca}
 		return true, p.client.Status().Update(ctx, cluster)
 	}

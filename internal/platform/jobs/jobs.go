@@ -33,14 +33,14 @@ const (
 	refusedRetry = 10 * time.Minute
 )
 
-// Refusal is the error of a job that cannot be done as it is asked for, and that trying again does not mend.
-type Refusal struct{ Reason, Message string }
+// RefusalError is the error of a job that cannot be done as it is asked for, and that trying again does not mend.
+type RefusalError struct{ Reason, Message string }
 
-func (r *Refusal) Error() string { return r.Message }
+func (r *RefusalError) Error() string { return r.Message }
 
-// Refuse returns a Refusal. reason is that of the outcome, and the message names the field.
+// Refuse returns a [*RefusalError]. reason is that of the outcome, and the message names the field.
 func Refuse(reason, format string, args ...any) error {
-	return &Refusal{reason, fmt.Sprintf(format, args...)}
+	return &RefusalError{reason, fmt.Sprintf(format, args...)}
 }
 
 // Jobs are those of the reconcilers that share it. Make it with New. It is safe for concurrent use.
@@ -164,8 +164,8 @@ func guarded(ctx context.Context, job Job, f func(context.Context) (any, error))
 	return f(ctx)
 }
 
-// refusal is the Refusal that an error is, or nil.
-func refusal(err error) *Refusal {
-	r, _ := errors.AsType[*Refusal](err)
+// refusal is the one that an error is, or nil.
+func refusal(err error) *RefusalError {
+	r, _ := errors.AsType[*RefusalError](err)
 	return r
 }

@@ -54,6 +54,15 @@ func (r *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.
 	if err != nil {
 		return operator.Warn(v1alpha1.ReasonMachineFailed, tidy(err.Error(), longestWords))
 	}
+	note(m, observed)
+	if observed.State == machine.Lost {
+		return joinAgain(m, r.userJoins(m))
+	}
+	return judgeMachine(observed, m.Status.JoinTime != nil)
+}
+
+// note writes to the status how the provider has found a machine.
+func note(m *v1alpha1.Machine, observed machine.Observed) {
 	if observed.ProviderID != "" {
 		m.Status.ProviderID = observed.ProviderID
 	}
@@ -66,10 +75,6 @@ func (r *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.
 	m.Status.LifeTransitionTime = seconds(observed.LifeBegan)
 	m.Status.Isolation = v1alpha1.MachineIsolation(observed.Isolation)
 	m.Status.IsolationMessage = tidy(observed.IsolationMessage, longestWords)
-	if observed.State == machine.Lost {
-		return joinAgain(m, r.userJoins(m))
-	}
-	return judgeMachine(observed, m.Status.JoinTime != nil)
 }
 
 // joinAgain has a machine of which nothing is left begin anew, under its name: it gets another token, by which its node gets certificates.
