@@ -31,6 +31,11 @@ var notSecret = map[string]string{
 
 	"ProvisionerStatus.driver.clusterCredentials":       "says which ones the driver takes, without values",
 	"ProvisionerStatus.driver.clusterCredentials[].key": "is a name",
+	"ControlPlaneStatus.rotation.credential":            "which one is replaced",
+	"RotationApply.spec.credential":                     "which one is replaced",
+	"RotationSpec.credential":                           "which one is replaced",
+	"ControlPlaneApply.spec.rotation.credential":        "which one is replaced",
+	"ControlPlaneSpec.rotation.credential":              "which one is replaced",
 }
 
 // TestSecretFields: every field of the document that holds a secret says so, by format: password. Clients do not show
