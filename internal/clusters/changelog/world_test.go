@@ -29,7 +29,6 @@ type store struct {
 	compacted int64
 	changed   chan struct{} // closed when there is more to tell
 	asked     int
-	down      bool // it tells of nothing
 
 	files map[string][]byte
 	hangs chan struct{} // what is written to the folder waits for its end; nil when it does not hang
@@ -166,7 +165,7 @@ func (s *store) since(after int64) (datastore.Writes, chan struct{}, int) {
 		return w, s.changed, s.asked
 	}
 	for _, m := range s.history {
-		if m.Revision > after && (len(w.All) < 3 || w.Until == m.Revision) && !s.down {
+		if m.Revision > after && (len(w.All) < 3 || w.Until == m.Revision) {
 			w.All, w.Until = append(w.All, m.Write), m.Revision
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -31,6 +32,8 @@ const (
 	turnWait = 2 * time.Second
 	// refusedRetry is the time after which it is asked again whether what was refused still is: what it depends on may have changed.
 	refusedRetry = 10 * time.Minute
+	// unasked is how long an end is remembered of which no reconciler asks, because its object is gone.
+	unasked = time.Hour
 )
 
 // RefusalError is the error of a job that cannot be done as it is asked for, and that trying again does not mend.
@@ -119,6 +122,7 @@ func Run[O interface{ DeepCopy() O }, T any](j *Jobs, job Job, of O, f func(cont
 // begin starts a job unless it goes on, has just ended, or finds no place.
 func (j *Jobs) begin(key string, job Job, f func(context.Context) (any, error)) {
 	j.mu.Lock()
+	j.forget(time.Now())
 	have := j.all[key]
 	if have != nil && (have.running || have.err == nil || time.Now().Before(have.next)) || job.Alone != "" && j.busy[job.Alone] {
 		j.mu.Unlock()
@@ -150,6 +154,12 @@ func (j *Jobs) begin(key string, job Job, f func(context.Context) (any, error)) 
 		j.mu.Unlock()
 		j.notify(job.Of)
 	})
+}
+
+// forget forgets ends that are too old to be asked for: without it, each object that is deleted after a failure would leave one for ever.
+// It is called with the lock held.
+func (j *Jobs) forget(now time.Time) {
+	maps.DeleteFunc(j.all, func(_ string, s *state) bool { return !s.running && now.Sub(s.next) > unasked })
 }
 
 // guarded calls f. A panic ends the job and not the program, as one of a reconciler does: what a tenant has made it stumble over must not

@@ -64,6 +64,24 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestForgotten: what a job of an object that is gone has ended with is not kept for ever.
+func TestForgotten(t *testing.T) {
+	j := New(t.Context(), func(string) {}, func(f func()) { f() }, 0)
+	for _, of := range []string{"a", "b"} {
+		_, pending := Run(j, Job{Of: of, Name: "n"}, &thing{}, func(context.Context, *thing) (int, error) { return 0, Refuse("Refused", "no") })
+		if pending == nil || len(j.all) == 0 {
+			t.Fatalf("%s: %v", of, pending)
+		}
+	}
+	j.all["a n"].next = time.Now().Add(-unasked - time.Second)
+	running := &state{running: true}
+	j.all["c n"] = running
+	j.forget(time.Now())
+	if j.all["a n"] != nil || j.all["b n"] == nil || j.all["c n"] != running {
+		t.Errorf("kept: %v", j.all)
+	}
+}
+
 // TestPanic: a job that panics has failed.
 func TestPanic(t *testing.T) {
 	j := New(t.Context(), func(string) {}, func(f func()) { f() }, time.Hour)
