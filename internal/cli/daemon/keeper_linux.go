@@ -13,7 +13,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	lumberjack "gopkg.in/natefinch/lumberjack.v2"
 
 	"kqueen.io/kqueen/internal/cli/exit"
+	"kqueen.io/kqueen/internal/platform/filelock"
 )
 
 // Keeper starts a server of this program again when it crashes. It keeps nothing in memory that matters: one that is killed
@@ -40,23 +40,13 @@ const (
 	restartFirst, restartMost = time.Second, time.Minute
 	// leaveTimeout is how long the keeper waits for a server that was asked to end, before it goes itself.
 	leaveTimeout = 20 * time.Second
+	// lockWait is how long a keeper waits for commands that look whether there is one.
+	lockWait = time.Second
 )
 
 // FindKeeper returns the process that restarts the server of a directory; 0 when there is none.
 func FindKeeper(dir string) int {
-	lock, err := os.Open(filepath.Join(dir, keeperLock))
-	if err != nil {
-		return 0
-	}
-	defer lock.Close() // which gives back a lock that was free
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
-		return 0
-	}
-	text, _ := io.ReadAll(lock)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return 0
-	}
+	pid, _ := filelock.Holder(filepath.Join(dir, keeperLock))
 	return pid
 }
 
@@ -77,7 +67,7 @@ func (k Keeper) Keep(ctx context.Context) error {
 	hurry := make(chan os.Signal, 1)
 	signal.Notify(hurry, syscall.SIGHUP)
 	defer signal.Stop(hurry)
-	lock, err := k.lock()
+	lock, err := k.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,22 +114,16 @@ func (k Keeper) Keep(ctx context.Context) error {
 
 func (k Keeper) logs() string { return filepath.Dir(ServerLog(k.Dir)) }
 
-// lock takes the lock by which a keeper is found, and of which there is one.
-func (k Keeper) lock() (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(k.Dir, keeperLock), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open the keeper's lock: %w", err)
+// lock takes the lock by which a keeper is found, and of which there is one. Commands that look for the keeper have it for a
+// moment.
+func (k Keeper) lock(ctx context.Context) (*os.File, error) {
+	wait, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	lock, err := filelock.Take(wait, filepath.Join(k.Dir, keeperLock), nil)
+	if _, held := errors.AsType[*filelock.HeldError](err); held {
+		return nil, fmt.Errorf("another keeper is there for %s: %w", k.Dir, err)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("another keeper is there for %s: %w", k.Dir, err), lock.Close())
-	}
-	if err := lock.Truncate(0); err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	if _, err := fmt.Fprintln(lock, os.Getpid()); err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	return lock, nil
+	return lock, err
 }
 
 // next adopts the server that runs, or starts one.

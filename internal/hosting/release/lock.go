@@ -4,30 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"kqueen.io/kqueen/internal/platform/filelock"
 )
 
-// lockPoll is how often a waiting process tries again: flock cannot wait for a context.
-const lockPoll = 100 * time.Millisecond
+// waitStep is what a process does that waits for another one.
+const waitStep = "wait for another process that makes the same"
 
-// lock waits until this process alone may make what has that name, and clears
-// away what crashed ones left of it. The kernel gives the lock back when a process dies,
-// so a crash blocks no other process. The file stays: deleting it would let two processes lock two
-// files of the same name.
+// lock waits until this process alone may make what has that name, and clears away what crashed ones left of it.
 func (s *Store) lock(ctx context.Context, name string, report func(Step)) (unlock func(), err error) {
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(filepath.Join(s.dir, "."+name+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open lock: %w", err)
+	file, err := filelock.Take(ctx, s.lockOf(name), func(elapsed time.Duration) { report(Step{Name: waitStep, Elapsed: elapsed}) })
+	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
+		return nil, fmt.Errorf("%s: %w", waitStep, held.Cause)
 	}
-	if err := awaitLock(ctx, file, report); err != nil {
-		return nil, errors.Join(err, file.Close())
+	if err != nil {
+		return nil, err
 	}
 	if err := s.sweep(name); err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -35,23 +31,5 @@ func (s *Store) lock(ctx context.Context, name string, report func(Step)) (unloc
 	return func() { file.Close() }, nil //nolint:errcheck // closing cannot fail to unlock
 }
 
-func awaitLock(ctx context.Context, file *os.File, report func(Step)) error {
-	ticker := time.NewTicker(lockPoll)
-	defer ticker.Stop()
-	start := time.Now()
-	for {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case err == nil:
-			return nil
-		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
-			return fmt.Errorf("lock %s: %w", filepath.Base(file.Name()), err)
-		}
-		report(Step{Name: "wait for another process that makes the same", Elapsed: time.Since(start)})
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for another process that makes the same: %w", context.Cause(ctx))
-		case <-ticker.C:
-		}
-	}
-}
+// lockOf is the lock of what has that name.
+func (s *Store) lockOf(name string) string { return filepath.Join(s.dir, "."+name+".lock") }

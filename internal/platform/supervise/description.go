@@ -86,6 +86,9 @@ type Component struct {
 	// Hands says then what is handed over: the address at which it listens. Two of which one listens at another address may want the
 	// same port, which the old one would keep until the new one is ready, and that never is: the old one is ended first.
 	Hands string `json:",omitempty"`
+	// TakesIn is a folder relative to the workload's directory where something else may offer that address before the process begins, such as
+	// a gateway that holds it while nothing of the workload runs. The port does not count as taken then.
+	TakesIn string `json:",omitempty"`
 }
 
 // handsOver is what a process carries itself of that.

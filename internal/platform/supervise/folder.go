@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 )
 
 // Folder opens a folder that a program of a workload has made in its directory, such as one for logs of its own. What is
@@ -16,7 +15,7 @@ func (s *Supervisor) Folder(id, name string) (folder *os.Root, err error) {
 	if err := checkPath("folder", name); err != nil {
 		return nil, err
 	}
-	dir, err := os.OpenRoot(filepath.Join(s.conf.Dir, "workloads", id))
+	dir, err := os.OpenRoot(s.Dir(id))
 	if err != nil {
 		return nil, fmt.Errorf("open the directory of %s: %w", id, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kqueen.io/kqueen/internal/platform/confine"
+	"kqueen.io/kqueen/internal/platform/handover"
 	"kqueen.io/kqueen/internal/platform/health"
 )
 
@@ -214,7 +215,7 @@ func (k *keeper) begin(ctx context.Context, o order) (health.State, string) {
 		return health.Waiting, "for its turn to start"
 	}
 	// Ports of the process whose place this one takes are handed over.
-	if port := firstTaken(ctx, k.s.conf.Listen, o.ports); port != 0 && len(k.parting) == 0 {
+	if port := firstTaken(ctx, k.s.conf.Listen, o.ports); port != 0 && len(k.parting) == 0 && !offered(ctx, k.wl.dir, o.comp) {
 		return k.fail(health.ReasonPortTaken, fmt.Errorf("port %d is in use by another process of this host", port))
 	}
 	l := launch{path: o.comp.Path, args: o.comp.Args, log: k.log(), spec: o.spec}
@@ -240,6 +241,11 @@ func (k *keeper) begin(ctx context.Context, o order) (health.State, string) {
 	}
 	k.settle(o)
 	return k.tend(ctx, o)
+}
+
+// offered says whether something else offers the port that the process of a component in a directory takes over.
+func offered(ctx context.Context, dir string, c Component) bool {
+	return c.HandsOver != 0 && c.TakesIn != "" && handover.Offered(ctx, filepath.Join(dir, c.TakesIn), c.Hands)
 }
 
 // hold makes p the process of this keeper.
@@ -371,7 +377,7 @@ func (k *keeper) retire(o order) bool {
 
 // publish shows what is true to Status, and tells those who wait for a change.
 func (k *keeper) publish(state health.State, message string) {
-	s := ComponentStatus{Component: health.Component{Name: k.name, State: state, Message: message, Restarts: k.restarts, LastExit: k.last}}
+	s := ComponentStatus{Component: health.Component{Name: k.name, State: state, Message: message, Restarts: k.restarts, LastExit: k.last, Leaving: len(k.parting)}}
 	ran, start := "", uint64(0)
 	if k.proc != nil {
 		s.PID, s.StartedAt, ran, start = k.proc.pid, k.proc.startedAt, k.proc.spec, k.proc.start
@@ -383,7 +389,7 @@ func (k *keeper) publish(state health.State, message string) {
 	old := k.status
 	k.status, k.ran, k.start = s, ran, start
 	k.wl.mu.Unlock()
-	if old.State != s.State || old.PID != s.PID || old.Restarts != s.Restarts || old.NextStart != s.NextStart {
+	if old.State != s.State || old.PID != s.PID || old.Restarts != s.Restarts || old.NextStart != s.NextStart || old.Leaving != s.Leaving {
 		k.wl.pokeOthers(k)
 		k.s.conf.Notify(k.wl.id)
 	}

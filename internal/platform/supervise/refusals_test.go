@@ -48,17 +48,16 @@ func TestBadInput(t *testing.T) {
 // is free as soon as that ends.
 func TestLockOfUnknownHolder(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, "lock")
-	first, err := takeLock(t.Context(), dir, path)
+	first, err := takeLock(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte("half a p"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, lockFile), []byte("half a p"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = takeLock(impatient, dir, path)
+	_, err = takeLock(impatient, dir)
 	locked, ok := errors.AsType[*LockedError](err)
 	if !ok || locked.PID != 0 || locked.Error() != dir+" is in use by another KQueen" {
 		t.Errorf("got %v", err)
@@ -66,12 +65,12 @@ func TestLockOfUnknownHolder(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	second, err := takeLock(impatient, dir, path)
+	second, err := takeLock(impatient, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := lockHolder(second); got != os.Getpid() {
-		t.Errorf("the holder is %d, want this process", got)
+	if pid, held := Holder(dir); !held || pid != os.Getpid() {
+		t.Errorf("the holder is %d (%v), want this process", pid, held)
 	}
 	if err := second.Close(); err != nil {
 		t.Error(err)

@@ -53,7 +53,7 @@ func New(conf Config) (*Supervisor, error) {
 	s := &Supervisor{conf: conf, instance: instanceOf(conf.Dir), ctx: ctx, cancel: cancel, workloads: map[string]*workload{}, turns: newTurns(conf.StartsAtOnce)}
 	wait, stop := context.WithTimeout(ctx, conf.Timing.LockWait)
 	defer stop()
-	if s.lock, err = takeLock(wait, conf.Dir, filepath.Join(conf.Dir, lockFile)); err != nil {
+	if s.lock, err = takeLock(wait, conf.Dir); err != nil {
 		cancel()
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *Supervisor) workload(id string) *workload {
 	defer s.mu.Unlock()
 	wl := s.workloads[id]
 	if wl == nil {
-		wl = &workload{id: id, dir: filepath.Join(s.conf.Dir, "workloads", id), op: make(chan struct{}, 1), keepers: map[string]*keeper{}}
+		wl = &workload{id: id, dir: s.Dir(id), op: make(chan struct{}, 1), keepers: map[string]*keeper{}}
 		s.workloads[id] = wl
 	}
 	return wl
