@@ -131,37 +131,6 @@ func refusal(err error) string {
 	return fmt.Sprintf("HTTP/1.1 %d %.*s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", code, maxReason, reason)
 }
 
-// dialThrough connects to target by way of an exit. reached is whether a machine listens at the exit: otherwise
-// another one may do.
-func dialThrough(ctx context.Context, exit string, target netip.AddrPort) (conn net.Conn, reached bool, err error) {
-	conn, err = dialSocket(ctx, exit)
-	if err != nil {
-		return nil, false, err
-	}
-	stop := relay.CloseWhenDone(ctx, conn)
-	through, err := ask(conn, target)
-	stop()
-	if err = errors.Join(err, ctx.Err()); err != nil {
-		return nil, true, errors.Join(err, conn.Close())
-	}
-	return through, true, nil
-}
-
-func ask(conn net.Conn, target netip.AddrPort) (net.Conn, error) {
-	if _, err := fmt.Fprintf(conn, "CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", target); err != nil {
-		return nil, fmt.Errorf("ask the machine: %w", err)
-	}
-	reader := bufio.NewReaderSize(conn, maxHeader)
-	answer, err := http.ReadResponse(reader, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // it is the connection
-	if err != nil {
-		return nil, fmt.Errorf("read the machine's answer: %w", err)
-	}
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the machine answers: %.*s", maxReason, answer.Status)
-	}
-	return after(conn, reader), nil
-}
-
 // after is the connection once what a reader holds back has been read. Mostly that is nothing.
 func after(conn net.Conn, reader *bufio.Reader) net.Conn {
 	if reader.Buffered() == 0 {

@@ -26,41 +26,46 @@ func (s *Server) entry(name string) Mark {
 
 // dial connects the API server of an entry with target, and says what it refuses.
 func (s *Server) dial(ctx context.Context, name string, target netip.AddrPort) (net.Conn, error) {
-	entry := s.entry(name)
-	conn, err := s.connect(ctx, name, entry, target)
+	conn, err := s.connect(ctx, name, target)
 	if _, refused := errors.AsType[*refusedError](err); refused {
-		s.Log.Warn("refused", "cluster", entry.Cluster, "error", err)
+		s.Log.Warn("refused", "cluster", s.get(name).Cluster, "error", err)
 	}
 	return conn, err
 }
 
-func (s *Server) connect(ctx context.Context, name string, entry Mark, target netip.AddrPort) (net.Conn, error) {
+// route is how a call goes from an entry to its target.
+type route struct {
+	entry  Mark
+	within bool     // through one of the exits
+	exits  []string // their directories
+}
+
+// route says how a call from an entry goes to target, or that it is refused.
+func (s *Server) route(name string, target netip.AddrPort) (route, error) {
 	own, err := HostAddresses()
 	if err != nil {
-		return nil, err
+		return route{}, err
 	}
-	machines, exits := s.exits(entry.Cluster)
-	within, err := inside(entry, target, machines, own)
-	if err != nil {
+	way := route{entry: s.entry(name)}
+	machines, exits := s.exits(way.entry.Cluster)
+	way.exits = exits
+	way.within, err = inside(way.entry, target, machines, own)
+	return way, err
+}
+
+func (s *Server) connect(ctx context.Context, name string, target netip.AddrPort) (net.Conn, error) {
+	way, err := s.route(name, target)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if !within && entry.allows(target) {
+	case way.within:
+		return through(ctx, way.exits, target)
+	case way.entry.allows(target):
 		return s.dialAllowed(ctx, name, target)
+	case target.Port() == kubeletPort:
+		return s.dialKubelet(ctx, name, way.entry.Cluster, target)
 	}
-	if !within {
-		return s.direct(ctx, target)
-	}
-	err = errors.New("the cluster has no machine on this host")
-	for _, exit := range exits {
-		conn, reached, failed := dialThrough(ctx, exit, target)
-		if failed == nil {
-			return conn, nil
-		}
-		if err = failed; reached {
-			break
-		}
-	}
-	return nil, fmt.Errorf("no way to %s: %w", target, err)
+	return s.direct(ctx, target)
 }
 
 // exits returns the machines of all clusters, and the directories with the exits of one. Their order changes from

@@ -60,12 +60,13 @@ func (s *Server) take(ctx, accepting context.Context, entries *errgroup.Group, n
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	socket, err := s.open(ctx, accepting, entries, name, mark.Cluster)
-	if err != nil {
+	opened := known{Mark: mark, changed: changed, cancel: cancel, ctx: ctx}
+	s.set(name, opened) // the first call comes as soon as there is a socket
+	if opened.socket, err = s.open(ctx, accepting, entries, name, mark.Cluster); err != nil {
 		cancel()
 		return err
 	}
-	found = known{Mark: mark, changed: changed, cancel: cancel, ctx: ctx, socket: socket}
+	found = opened
 	return nil
 }
 

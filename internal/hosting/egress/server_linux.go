@@ -39,6 +39,8 @@ type Server struct {
 	// interval is that between two looks; zero for the default.
 	interval time.Duration
 
+	restarts *restarts
+
 	mu      sync.Mutex
 	marks   map[string]known // by the name of the directory
 	allowed map[*allowed]bool
@@ -51,6 +53,8 @@ func (s *Server) Run(ctx context.Context) error {
 		s.direct = direct
 	}
 	ctx, end := context.WithCancel(ctx)
+	s.restarts = newRestarts(ctx, s.direct)
+	defer s.restarts.looks.Wait()
 	defer end()
 	group, ctx := errgroup.WithContext(ctx)
 	accepting, leave := context.WithCancel(ctx)

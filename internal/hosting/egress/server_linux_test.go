@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // echo says to whom it speaks, and then everything that it hears, once the caller has ended.
@@ -120,7 +122,7 @@ func (h *host) call(entry, target string) (string, error) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Second)
 	defer cancel()
-	conn, _, err := dialThrough(ctx, filepath.Join(h.dir, entry), netip.MustParseAddrPort(target))
+	conn, err := dialThrough(ctx, filepath.Join(h.dir, entry), netip.MustParseAddrPort(target))
 	if err != nil {
 		return "", err
 	}
@@ -211,7 +213,7 @@ func TestServerLearnsKubelets(t *testing.T) {
 	h.exit("machine-a", "a", "pod of a")
 	h.eventually("plane-a", "10.244.0.5:80", "pod of a")
 	h.eventually("plane-a", "198.51.100.4:10250", "403 calls from this API server to 198.51.100.4:10250 are refused: it is not the recorded address")
-	open, _, err := dialThrough(t.Context(), filepath.Join(h.dir, "plane-a"), netip.MustParseAddrPort("10.244.0.5:80"))
+	open, err := dialThrough(t.Context(), filepath.Join(h.dir, "plane-a"), netip.MustParseAddrPort("10.244.0.5:80"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +280,7 @@ func TestServerFollowsTheList(t *testing.T) {
 // open connects through an entry to an echo outside, and reads its greeting.
 func (h *host) open(entry, target string) net.Conn {
 	h.t.Helper()
-	conn, _, err := dialThrough(h.t.Context(), filepath.Join(h.dir, entry), netip.MustParseAddrPort(target))
+	conn, err := dialThrough(h.t.Context(), filepath.Join(h.dir, entry), netip.MustParseAddrPort(target))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -317,7 +319,7 @@ func TestLeaves(t *testing.T) {
 	}
 	h.exit("machine", "a", "machine of a")
 	h.eventually("entry", "10.244.0.5:80", "machine of a")
-	conn, _, err := dialThrough(t.Context(), entry, netip.MustParseAddrPort("10.244.0.5:80"))
+	conn, err := dialThrough(t.Context(), entry, netip.MustParseAddrPort("10.244.0.5:80"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,6 +366,38 @@ func TestLeaves(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestFirstCall: a call that comes as soon as there is a socket is judged by the mark of its entry.
+func TestFirstCall(t *testing.T) {
+	h := &host{t, t.TempDir()}
+	dir := h.mark("entry", Mark{Cluster: "a", Ranges: pods})
+	s := h.server(nil)
+	s.marks, s.allowed = map[string]known{}, map[*allowed]bool{}
+	// Serving the socket waits until another entry has ended, so that there is time to look.
+	entries, before := &errgroup.Group{}, make(chan struct{})
+	entries.SetLimit(1)
+	entries.Go(func() error { <-before; return nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	taken := make(chan error, 1)
+	go func() { taken <- s.take(ctx, ctx, entries, "entry", time.Now()) }()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, Socket)); err == nil {
+			break
+		}
+		<-tick.C
+	}
+	if got := s.entry("entry"); got.Cluster != "a" {
+		t.Errorf("there is a socket, and calls are judged by %+v", got)
+	}
+	close(before)
+	if err := <-taken; err != nil {
+		t.Error(err)
+	}
+	cancel()
+	_ = entries.Wait()
 }
 
 // TestLeavesTheListBehind: what is taken back is cut in one that leaves, too.
