@@ -71,6 +71,9 @@ func (k Kubelet) Config() ([]byte, error) {
 		"podPidsLimit":   podPIDs,
 		// A new node is of use as soon as its network is: upstream looks every 10 s.
 		"nodeStatusUpdateFrequency": "5s",
+		// A node that has not changed is written as seldom as by upstream, which says so only where the line above is absent. Its Lease says that
+		// it lives.
+		"nodeStatusReportFrequency": "5m",
 	}
 	if k.ProviderID != "" {
 		all["providerID"] = k.ProviderID
