@@ -11,6 +11,7 @@ import (
 
 	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/internal/server/chain"
+	"kqueen.io/kqueen/internal/server/objects"
 	"kqueen.io/kqueen/internal/server/pages"
 	"kqueen.io/kqueen/internal/server/problem"
 	"kqueen.io/kqueen/internal/server/rights"
@@ -62,14 +63,15 @@ func registerProbes(mux *http.ServeMux, c Config, before *chain.Chain) {
 // measured answers administrators of the installation with what this process has measured, as Prometheus reads it.
 func measured(c Config, before *chain.Chain, may *rights.Rights) http.Handler {
 	own := prometheus.NewRegistry()
-	own.MustRegister(before.Measures(), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	own.MustRegister(before.Measures(), objects.Measures{Cache: c.Cache}, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "kqueen_build_info", Help: "The version of KQueen, which is always 1.", ConstLabels: prometheus.Labels{"version": c.Version},
 	}, func() float64 { return 1 }))
 	all := prometheus.Gatherers{own}
 	if c.Metrics != nil {
 		all = append(all, c.Metrics)
 	}
-	answer := promhttp.HandlerFor(all, promhttp.HandlerOpts{})
+	// What cannot be measured does not hide the rest.
+	answer := promhttp.HandlerFor(all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := may.Require(r.Context(), rights.Act{Verb: "get", Resource: role.Metrics}); err != nil {
 			chain.Of(r.Context()).Failure = err

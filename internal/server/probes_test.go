@@ -51,7 +51,8 @@ func TestProbes(t *testing.T) {
 	if a.status != http.StatusOK {
 		t.Errorf("/metrics as an administrator: %d: %s", a.status, a.body)
 	}
-	for _, line := range []string{`kqueen_build_info{version="test"} 1`, `kqueen_api_requests_total{code="401",method="GET"} `, "kqueen_api_request_duration_seconds_count "} {
+	for _, line := range []string{`kqueen_build_info{version="test"} 1`, `kqueen_api_requests_total{code="401",method="GET"} `, "kqueen_api_request_duration_seconds_count ",
+		`kqueen_objects{kind="Cluster",state="not_ready"} `, `kqueen_objects{kind="Upgrade",state="stalled"} 0`, `kqueen_objects{kind="Organization",state="ready"} `} {
 		if !strings.Contains(string(a.body), line) {
 			t.Errorf("/metrics has no %s:\n%s", line, a.body)
 		}
