@@ -18,7 +18,7 @@ export default defineConfig({
     ignoreHTTPSErrors: !key,
     viewport: { width: 1440, height: 900 },
     actionTimeout: 20_000,
-    trace: 'retain-on-failure',
+    trace: { mode: 'retain-on-failure', screenshots: false, snapshots: true }, // the snapshots show what pictures of every moment would, for less
     screenshot: 'only-on-failure',
     launchOptions: {
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',

@@ -8,7 +8,7 @@ const dist = new URL('../dist/', import.meta.url).pathname
 const mostFirst = 350_000 // bytes, compressed
 const compresses = new Set(['.html', '.js', '.css', '.svg', '.json'])
 
-/** What the page loads before it shows anything: the entry, what it imports, and their styles. */
+/** What the page loads before it shows anything: the entry, what starts all pages, what both import, and their styles. */
 function firstFiles(manifest) {
   const files = new Set()
   const add = (key) => {
@@ -18,7 +18,8 @@ function firstFiles(manifest) {
     for (const css of chunk.css ?? []) files.add(css)
     for (const next of chunk.imports ?? []) add(next)
   }
-  for (const [key, chunk] of Object.entries(manifest)) if (chunk.isEntry) add(key)
+  for (const [key, chunk] of Object.entries(manifest)) if (chunk.isEntry || key === 'src/app/start.tsx') add(key)
+  if (files.size < 2) throw new Error('src/app/start.tsx is not in the manifest')
   return files
 }
 

@@ -19,6 +19,7 @@ export const pages: Record<string, string> = {
   'cluster-addons': `${inside}?tab=addons`,
   'cluster-upgrades': `${inside}?tab=upgrades`,
   'cluster-backups': `${inside}?tab=backups`,
+  'cluster-credentials': `${inside}?tab=credentials`,
   'cluster-activity': `${inside}?tab=activity`,
   'cluster-connect': `${inside}?tab=connect`,
   'cluster-yaml': `${inside}?tab=yaml`,
@@ -33,6 +34,7 @@ export const pages: Record<string, string> = {
   'organization-quota': `/portal/organizations/${organization}?tab=quota`,
   'organization-accounts': `/portal/organizations/${organization}?tab=accounts`,
   administration: '/portal/admin',
+  'backup-stores': '/portal/admin?tab=stores',
   profile: '/portal/profile',
 }
 

@@ -45,9 +45,18 @@ const shown: Record<string, Shown> = {
   'back up at times': { path: `${inside}?tab=backups`, steps: [['button', 'Back up at times']] },
   'the menu of a backup': { path: `${inside}?tab=backups`, steps: [['button', 'Actions for monday']], role: 'menu' },
   'compare with a backup': ofBackup(/^Compare/),
-  'restore a backup': ofBackup(/^Restore/),
+  'restore a backup': ofBackup(/^Restore(?! as)/),
+  'restore a backup as a new cluster': ofBackup(/^Restore as/),
   'delete a backup': ofBackup(/^Delete/),
   'details of a comparison': { path: `${inside}?tab=backups`, steps: [['button', 'see']] },
+  'when a cluster sleeps': { path: inside, steps: [['button', 'Change when it sleeps']] },
+  'maintenance of a cluster': { path: inside, steps: [['button', 'Change maintenance']] },
+  'rotate a credential': {
+    path: `${inside}?tab=credentials`,
+    steps: [['button', 'Rotate: Certificate authority']],
+  },
+  'finish a rotation': { path: `${inside}?tab=credentials&rotating=yes`, steps: [['button', 'Finish the rotation']] },
+  'create a backup store': { path: '/portal/admin?tab=stores', steps: [['button', 'Create backup store']] },
   'create a provisioner': { path: '/portal/provisioners', steps: [['button', 'Create provisioner']] },
   'find digests': { path: '/portal/inventory', steps: [['button', 'Find digests']] },
   'create an organization': { path: '/portal/organizations', steps: [['button', 'Create organization']] },
@@ -75,6 +84,7 @@ test('every dialog and menu', async ({ page }) => {
   await signIn(page, process.env.PORTAL_USER ?? 'admin', process.env.PORTAL_PASSWORD ?? '')
   await page.route(/\/(backups|restores)(\/|\?)/, backedUp)
   await page.route(/\/upgrades\?/, upgrading)
+  await page.route(/\/rotations\?/, rotating)
   for (const [name, { path, steps, role = 'dialog' }] of Object.entries(shown)) {
     await test.step(name, async () => {
       await visit(page, path)
@@ -167,4 +177,32 @@ async function upgrading(route: Route) {
     },
   }
   await route.fulfill({ json: { items: [upgrade] } })
+}
+
+/** rotating answers on one page that the authority of the cluster is being replaced, and that both are accepted. */
+async function rotating(route: Route) {
+  const request = route.request()
+  if (request.resourceType() === 'eventsource' || !request.frame().url().includes('rotating')) return route.continue()
+  const createdAt = '2026-11-23T08:00:00Z'
+  const is = (type: string, status: string, reason: string) => ({ type, status, reason, message: '' })
+  const rotation = {
+    organization,
+    createdAt,
+    generation: 1,
+    revision: '1',
+    kind: 'Rotation',
+    name: `${cluster}-ca`,
+    uid: 'o',
+    spec: { clusterName: cluster, credential: 'CertificateAuthority' },
+    status: {
+      olderPods: 2,
+      olderPodNames: ['kube-system/coredns'],
+      conditions: [
+        is('NewTrusted', 'True', 'RotationStepDone'),
+        is('NewSigns', 'True', 'RotationStepDone'),
+        is('NewServes', 'False', 'RotationAwaitsFinish'),
+      ],
+    },
+  }
+  await route.fulfill({ json: { items: [rotation] } })
 }

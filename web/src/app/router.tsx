@@ -1,35 +1,40 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
+import { clustersQuery } from '../pages/clusters/list'
 import { NotFound } from './notfound'
+import { pages } from './pages'
+import { queryClient } from './queries'
 import { Shell } from './shell'
 import { parseSearch, type Search, stringifySearch } from './urlstate'
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound })
 
-type Page = () => Promise<{ default: React.ComponentType }>
-
-/** page is a route whose code is loaded when it is first shown. What is chosen on a page is in its URL, as texts. */
-function page<const P extends string>(path: P, load: Page) {
+/**
+ * route is that of a page. What is chosen on it is in its URL, as texts. What it asks for with that is asked for beside its code, and not
+ * waited for.
+ */
+function route<const P extends keyof typeof pages>(path: P, ask?: (search: Search) => Promise<unknown>) {
   return createRoute({
     getParentRoute: () => root,
     path,
     validateSearch: (search: Search): Search => search,
-    component: lazyRouteComponent(load),
+    loader: ({ location }) => void ask?.(location.search as Search),
+    component: lazyRouteComponent(pages[path]),
   })
 }
 
 const routeTree = root.addChildren([
-  page('/', () => import('../pages/home')),
-  page('/clusters', () => import('../pages/clusters')),
-  page('/create', () => import('../pages/create')),
-  page('/import', () => import('../pages/adopt')),
-  page('/organizations/$organization/clusters/$cluster', () => import('../pages/cluster')),
-  page('/provisioners', () => import('../pages/provisioners')),
-  page('/inventory', () => import('../pages/inventory')),
-  page('/audit', () => import('../pages/audit')),
-  page('/organizations', () => import('../pages/organizations')),
-  page('/organizations/$organization', () => import('../pages/organizations/one')),
-  page('/admin', () => import('../pages/admin')),
-  page('/profile', () => import('../pages/profile')),
+  route('/'),
+  route('/clusters', (search) => queryClient.prefetchQuery(clustersQuery(search))),
+  route('/create'),
+  route('/import'),
+  route('/organizations/$organization/clusters/$cluster'),
+  route('/provisioners'),
+  route('/inventory'),
+  route('/audit'),
+  route('/organizations'),
+  route('/organizations/$organization'),
+  route('/admin'),
+  route('/profile'),
 ])
 
 export const router = createRouter({

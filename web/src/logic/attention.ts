@@ -112,7 +112,7 @@ function ofCluster(cluster: AnyObject, now: Date): Concern[] {
   const since = verdict.since ?? cluster.createdAt
   const working = verdict.health === 'progressing' || verdict.health === 'deleting'
   const long = now.getTime() - new Date(since).getTime() > patience
-  if (verdict.health === 'ready' || (working && !long)) return []
+  if (verdict.health === 'ready' || verdict.health === 'asleep' || (working && !long)) return []
   const organization = cluster.organization ?? ''
   return [
     {

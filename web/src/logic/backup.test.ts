@@ -3,6 +3,8 @@ import type { Backup, Cluster, Condition, Restore } from '../api/objects'
 import {
   asOf,
   changesInWords,
+  clusterNameFault,
+  copyable,
   hasEnded,
   included,
   includeFault,
@@ -13,6 +15,7 @@ import {
   restorable,
   size,
   stepsOf,
+  versionsFor,
 } from './backup'
 
 const now = new Date('2026-11-25T20:46:10Z')
@@ -112,4 +115,30 @@ test('a moment of the past is a time, or nothing', () => {
   expect(momentFault('2026-11-26T13:00:00Z', now)).toBe('That is in the future.')
   expect(asOf(' ')).toEqual({})
   expect(asOf('2026-11-26T11:00:00.5+01:00')).toEqual({ asOfTime: '2026-11-26T10:00:00Z' })
+})
+
+test('a new cluster is made of a backup of any cluster that is whole', () => {
+  expect(copyable(backup('b', 'gone', { digest: 'sha256:1', clusterUID: 'gone' })).allowed).toBe(true)
+  expect(copyable(backup('b', 'gone', {})).allowed).toBe(false)
+})
+
+test.each(['', 'Twin', '1twin', 'twin-', 'a'.repeat(41)])('a new cluster cannot be called %j', (name) => {
+  expect(clusterNameFault(name)).toBeTruthy()
+})
+
+test('a new cluster has the minor of the backup, or the next one', () => {
+  const of = backup('b', 'demo', { version: 'v1.35.4' })
+  expect(versionsFor(of, ['v1.37.0', 'v1.36.3', 'v1.35.4', 'v1.34.4'])).toEqual(['v1.36.3', 'v1.35.4'])
+  expect(versionsFor(backup('b', 'demo'), ['v1.36.3'])).toEqual([])
+})
+
+test('the steps of a new cluster', () => {
+  const of = restore('r', 'b', { conditions: [is('BackupWhole', 'True')] })
+  const made = { ...of, spec: { backupName: 'b', newClusterName: 'twin' } } as Restore
+  expect(stepsOf(made).map((step) => `${step.name}: ${step.state}`)).toEqual([
+    'Backup read: done',
+    'Cluster created: working',
+    'State written: pending',
+    'Control plane answers: pending',
+  ])
 })

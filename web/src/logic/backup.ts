@@ -1,4 +1,5 @@
 import { type Backup, type Cluster, type Condition, condition, conditionsOf, type Restore } from '../api/objects'
+import { versionOf } from './cluster'
 import { bytes, count } from './quantity'
 import { parseQuantity } from './quota'
 import { allowed, type Permission } from './roles'
@@ -51,6 +52,28 @@ export function restorable(backup: Backup, cluster: Cluster): Permission {
   return allowed
 }
 
+/** copyable says whether a new cluster can be made of a backup, as far as the backup tells: whose it is does not matter. */
+export function copyable(backup: Backup): Permission {
+  const of = { uid: backup.status?.clusterUID } as Cluster
+  return restorable(backup, of)
+}
+
+/** clusterNameFault says what is wrong with the name of a new cluster; whether there is one of it, the server says. */
+export function clusterNameFault(name: string): string | undefined {
+  if (name.length <= 40 && /^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name)) return undefined
+  return 'Small letters, digits and -, at most 40, beginning with a letter and ending with a letter or digit.'
+}
+
+/** versionsFor are those that a new cluster of a backup can have: of the minor of the backup, or one minor newer. */
+export function versionsFor(backup: Backup, releases: readonly string[]): string[] {
+  const of = versionOf(backup.status?.version)
+  if (!of) return []
+  return releases.filter((name) => {
+    const v = versionOf(name)
+    return v && v.major === of.major && (v.minor === of.minor || v.minor === of.minor + 1)
+  })
+}
+
 /** size writes a quantity of bytes, or nothing where there is none. */
 export function size(quantity: string | number | undefined): string {
   const amount = quantity === undefined ? undefined : parseQuantity(String(quantity))
@@ -94,9 +117,16 @@ const comparing: [type: string, name: string][] = [
   ['StateWritten', 'Compared'],
 ]
 
+const creating: [type: string, name: string][] = [
+  ['BackupWhole', 'Backup read'],
+  ['ControlPlaneStopped', 'Cluster created'],
+  ['StateWritten', 'State written'],
+  ['Serving', 'Control plane answers'],
+]
+
 /** stepsOf are the steps of a restore in their order. The first one that is not done is at work or has failed, and those behind it are to come. */
 export function stepsOf(restore: Restore): Step[] {
-  const steps = restore.spec?.compareOnly ? comparing : restoring
+  const steps = restore.spec?.compareOnly ? comparing : restore.spec?.newClusterName ? creating : restoring
   const at = steps.findIndex(([type]) => condition(restore, type)?.status !== 'True')
   return steps.map(([type, name], i) => {
     const c = condition(restore, type)

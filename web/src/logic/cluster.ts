@@ -46,6 +46,7 @@ const goesOn = new Set([
   'Deleting',
   'AgentPending',
   'Retrying',
+  'Asleep',
 ])
 
 /** partsOf reads the conditions of a cluster in the order in which they come true. */
@@ -88,6 +89,7 @@ const steps: Record<string, string> = {
   AddonsUnreachable: 'See whether the API server of the cluster answers.',
   AddonsProgressing: 'Wait; the addons need a node that is ready. The tab Nodes says how the nodes are.',
   KubeconfigPending: 'Wait: the kubeconfig comes as soon as the cluster has an address.',
+  Asleep: 'Nothing: a client that connects wakes it, and is answered when it is awake. The button Wake does so, too.',
   WorkersRemaining: 'Wait: pods leave the nodes before these are removed. The tab Nodes says how far it is.',
 }
 

@@ -16,6 +16,12 @@ const object = (conditions: [type: string, status: string, observedGeneration?: 
     ...more,
   }) as AnyObject
 
+test('what sleeps does not fail', () => {
+  const conditions = [{ type: 'Ready', status: 'False', reason: 'Asleep', message: 'it was idle' }]
+  const asleep = { generation: 2, status: { conditions } } as unknown as AnyObject
+  expect(healthOf(asleep)).toMatchObject({ health: 'asleep', text: 'Asleep', message: 'it was idle' })
+})
+
 test.each([
   ['no controller has seen it', object([]), 'progressing', undefined],
   ['it is ready', object([['Ready', 'True']]), 'ready', 'Ready is True'],

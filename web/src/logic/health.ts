@@ -1,6 +1,6 @@
 import { type AnyObject, type Condition, condition } from '../api/objects'
 
-export type Health = 'ready' | 'progressing' | 'failing' | 'unknown' | 'deleting'
+export type Health = 'ready' | 'progressing' | 'failing' | 'unknown' | 'deleting' | 'asleep'
 
 export interface Verdict {
   health: Health
@@ -26,6 +26,7 @@ export function healthOf(o: AnyObject): Verdict {
   if (ready.status === 'True' && ready.observedGeneration === o.generation)
     return { health: 'ready', text: 'Ready', ...about(ready) }
   if (ready.status === 'Unknown') return { health: 'unknown', text: 'Unknown', ...about(ready) }
+  if (ready.reason === 'Asleep') return { health: 'asleep', text: 'Asleep', ...about(ready) }
   if (ready.status === 'True' || condition(o, 'Reconciling')?.status === 'True') {
     return { health: 'progressing', text: 'In progress', ...about(ready) }
   }

@@ -11,6 +11,8 @@ export interface Filter {
   /** Several values may be given, with commas between them. */
   many?: boolean
   flag: string
+  /** What there is to choose from. */
+  choices?: readonly string[]
 }
 
 /** What narrows questions, by the name of the parameter in the API and in the URL of the page. */
@@ -23,6 +25,13 @@ export const filters = {
   version: { label: 'Version', hint: '<1.35', flag: '--version' },
   cluster: { label: 'Cluster', hint: 'shop, demo', many: true, flag: '--cluster' },
   clusterLabel: { label: 'Cluster label', hint: 'env=prod', many: true, flag: '--cluster-label' },
+  severity: {
+    label: 'Severity',
+    hint: 'any',
+    flag: '--severity',
+    many: true,
+    choices: ['Critical', 'Warning', 'Info'],
+  },
   namespace: { label: 'Namespace', hint: 'kube-system', many: true, flag: '--namespace' },
 } as const satisfies Record<string, Filter>
 
@@ -85,7 +94,7 @@ export const views = {
   findings: {
     name: 'Findings',
     about: 'What deserves attention, cluster by cluster, the gravest of each first.',
-    filters: [...where, 'namespace'],
+    filters: ['severity', ...where, 'namespace'],
     formats: ['csv', 'json'],
   },
   clusters: {
@@ -118,6 +127,7 @@ export interface Query {
   component?: string[]
   version?: string
   places?: boolean
+  severity?: ('Critical' | 'Warning' | 'Info')[]
   at?: string
   from?: string
   to?: string

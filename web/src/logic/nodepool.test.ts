@@ -15,6 +15,9 @@ describe('faultsOf', () => {
     [{ nodes: '1', min: '2' }, ['nodes']],
     [{ nodes: '3', min: '3', max: '2' }, ['nodes', 'max']],
     [{ min: 'a' }, ['min']],
+    [{ scaledBy: 'pods', nodes: '0', max: '3' }, []],
+    [{ scaledBy: 'pods' }, ['max']],
+    [{ scaledBy: 'pods', max: '3', provider: 'manual' }, ['scaledBy']],
     [{ cpu: '500m', memory: '4Gi', volumes: '50Gi' }, []],
     [{ cpu: 'two' }, ['cpu']],
     [{ labels: 'a=b\n\n  c=d ' }, []],
@@ -43,6 +46,13 @@ describe('poolOf', () => {
     expect(poolOf(form({ nodes: '2' }), 'demo')).toEqual({
       name: 'gpu',
       spec: { clusterName: 'demo', replicas: 2, template: { provider: 'local' } },
+    })
+  })
+  it('follows the need of pods', () => {
+    expect(poolOf(form({ scaledBy: 'pods', nodes: '0', max: '3' }), 'demo').spec).toMatchObject({
+      replicas: 0,
+      maxReplicas: 3,
+      autoscaling: {},
     })
   })
   it('has all that is said', () => {

@@ -5,6 +5,8 @@ export interface PoolForm {
   name: string
   provider: 'local' | 'manual'
   nodes: string
+  /** Who says how many nodes there are: users, or the need of pods. */
+  scaledBy: 'users' | 'pods'
   min: string
   max: string
   cpu: string
@@ -20,6 +22,7 @@ export const emptyPool: PoolForm = {
   name: '',
   provider: 'local',
   nodes: '1',
+  scaledBy: 'users',
   min: '',
   max: '',
   cpu: '',
@@ -51,6 +54,10 @@ export function faultsOf(form: PoolForm): PoolFaults {
   }
   if (bounds.min !== undefined && bounds.max !== undefined && bounds.min > bounds.max) {
     bad('max', 'The maximum is below the minimum.')
+  }
+  if (form.scaledBy === 'pods') {
+    if (form.max === '') bad('max', 'Say how many nodes there may be at most.')
+    if (form.provider === 'manual') bad('scaledBy', 'KQueen cannot create the machines that you bring.')
   }
   for (const field of ['cpu', 'memory', 'volumes'] as const) {
     if (form[field] !== '' && !quantity.test(form[field])) bad(field, 'A quantity such as 2, 500m or 4Gi, or nothing.')
@@ -117,6 +124,7 @@ export function poolOf(form: PoolForm, cluster: string): Schemas['NodePoolInput'
     replicas: Number(form.nodes),
     ...(min !== undefined && { minReplicas: min }),
     ...(max !== undefined && { maxReplicas: max }),
+    ...(form.scaledBy === 'pods' && { autoscaling: {} }),
     template,
   }
   return { name: form.name, spec: spec as Schemas['NodePoolInput']['spec'] }

@@ -19,9 +19,12 @@ export function ago(at: Date, now: Date): string {
   return 'just now'
 }
 
+// To make one of these takes a millisecond, and lists have many times.
+const precise = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' })
+
 /** exact is a time with its zone, to the second. */
 export function exact(at: Date): string {
-  return at.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'long' })
+  return precise.format(at)
 }
 
 /** lasted is a length of time as "2 h 5 min", of at most two units. */

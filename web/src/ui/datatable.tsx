@@ -1,6 +1,6 @@
 import { Skeleton } from '@patternfly/react-core'
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table'
-import type { ReactNode } from 'react'
+import { memo, type ReactNode } from 'react'
 import { foreign } from './foreign'
 
 export interface Column<T> {
@@ -10,32 +10,32 @@ export interface Column<T> {
   /** Say by what the list is sorted, such as "name" or "-name", and what to sort by from now on. */
   sort?: { by: string; now: string; set: (by: string) => void }
   width?: 10 | 15 | 20 | 25 | 30 | 35 | 40 | 45 | 50 | 60
-  modifier?: 'wrap' | 'nowrap' | 'truncate' | 'breakWord' | 'fitContent'
+  modifier?: keyof typeof modifiers
+}
+
+const modifiers = {
+  wrap: 'pf-m-wrap',
+  nowrap: 'pf-m-nowrap',
+  breakWord: 'pf-m-break-word',
+  fitContent: 'pf-m-fit-content',
 }
 
 interface DataTableProps<T> {
   label: string
+  /** Where these are the same as before, so are the rows that have not changed: long lists keep them. */
   columns: Column<T>[]
   rows: T[] | undefined
   keyOf: (row: T) => string
-  /** Where rows are chosen for actions on several. */
-  chosen?: { has: (row: T) => boolean; set: (row: T, is: boolean) => void; all: (are: boolean) => void }
   empty: ReactNode
 }
 
 /** DataTable shows rows; placeholders while they are awaited, and what leads on where there are none. On a phone each row is a block. */
-export function DataTable<T>({ label, columns, rows, keyOf, chosen, empty }: DataTableProps<T>) {
+export function DataTable<T>({ label, columns, rows, keyOf, empty }: DataTableProps<T>) {
   if (rows?.length === 0) return empty
   return (
     <Table aria-label={label} variant="compact" gridBreakPoint="grid-md">
       <Thead>
         <Tr>
-          {chosen && (
-            <Th
-              aria-label="Choose all"
-              select={{ onSelect: (_, are) => chosen.all(are), isSelected: !!rows?.every((row) => chosen.has(row)) }}
-            />
-          )}
           {columns.map((column, i) => (
             <Th key={column.name} width={column.width} modifier="nowrap" sort={column.sort && sortOf(column.sort, i)}>
               {column.name}
@@ -44,22 +44,28 @@ export function DataTable<T>({ label, columns, rows, keyOf, chosen, empty }: Dat
         </Tr>
       </Thead>
       <Tbody>
-        {rows?.map((row, i) => (
-          <Tr key={keyOf(row)}>
-            {chosen && (
-              <Td select={{ rowIndex: i, onSelect: (_, is) => chosen.set(row, is), isSelected: chosen.has(row) }} />
-            )}
-            {columns.map((column) => (
-              <Td key={column.name} dataLabel={column.name} modifier={column.modifier}>
-                {foreign(column.cell(row))}
-              </Td>
-            ))}
-          </Tr>
-        )) ?? placeholders(columns.length + (chosen ? 1 : 0))}
+        {rows?.map((row) => <Row key={keyOf(row)} row={row} columns={columns} />) ?? placeholders(columns.length)}
       </Tbody>
     </Table>
   )
 }
+
+/** Row has the elements of PatternFly's Tr and Td without what these can do besides, which costs a long list most of its time. */
+const Row = memo(function Row<T>({ row, columns }: { row: T; columns: Column<T>[] }) {
+  return (
+    <tr className="pf-v6-c-table__tr">
+      {columns.map((column) => (
+        <td
+          key={column.name}
+          data-label={column.name}
+          className={`pf-v6-c-table__td ${column.modifier ? modifiers[column.modifier] : ''}`}
+        >
+          {foreign(column.cell(row))}
+        </td>
+      ))}
+    </tr>
+  )
+}) as <T>(props: { row: T; columns: Column<T>[] }) => ReactNode
 
 function sortOf(sort: NonNullable<Column<unknown>['sort']>, columnIndex: number) {
   const isBy = sort.now === sort.by || sort.now === `-${sort.by}`

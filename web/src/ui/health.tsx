@@ -1,7 +1,8 @@
-import { Label, type LabelProps } from '@patternfly/react-core'
+import type { LabelProps } from '@patternfly/react-core'
 import CheckCircleIcon from '@patternfly/react-icons/dist/esm/icons/check-circle-icon'
 import ExclamationCircleIcon from '@patternfly/react-icons/dist/esm/icons/exclamation-circle-icon'
 import InProgressIcon from '@patternfly/react-icons/dist/esm/icons/in-progress-icon'
+import MoonIcon from '@patternfly/react-icons/dist/esm/icons/moon-icon'
 import QuestionCircleIcon from '@patternfly/react-icons/dist/esm/icons/question-circle-icon'
 import TrashIcon from '@patternfly/react-icons/dist/esm/icons/trash-icon'
 import { useRef } from 'react'
@@ -9,6 +10,7 @@ import type { AnyObject } from '../api/objects'
 import { type Health, healthOf } from '../logic/health'
 import { Foreign } from './foreign'
 import { Hint } from './hint'
+import { Mark } from './mark'
 
 const looks: Record<Health, { status?: LabelProps['status']; icon: React.ReactNode }> = {
   ready: { status: 'success', icon: <CheckCircleIcon /> },
@@ -16,24 +18,25 @@ const looks: Record<Health, { status?: LabelProps['status']; icon: React.ReactNo
   failing: { status: 'danger', icon: <ExclamationCircleIcon /> },
   unknown: { status: 'warning', icon: <QuestionCircleIcon /> },
   deleting: { icon: <TrashIcon /> },
+  asleep: { icon: <MoonIcon /> },
 }
 
 /** HealthLabel says how an object is, in a color, an icon and a word; why is shown when one points at it. */
 export function HealthLabel({ of, isCompact = true }: { of: AnyObject; isCompact?: boolean }) {
   const verdict = healthOf(of)
   const look = looks[verdict.health]
-  const at = useRef<HTMLElement>(null)
+  const at = useRef<HTMLSpanElement>(null)
   return (
     <>
-      <Label
+      <Mark
         isCompact={isCompact}
         status={look.status}
         icon={look.icon}
-        ref={at as React.RefObject<HTMLSpanElement>}
+        ref={at}
         {...(verdict.message ? { tabIndex: 0 } : {})}
       >
         {verdict.text}
-      </Label>
+      </Mark>
       {verdict.message && <Hint of={at} text={verdict.message} />}
     </>
   )

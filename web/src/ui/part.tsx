@@ -16,7 +16,7 @@ export function Part({
   return (
     <section>
       <Flex justifyContent={{ default: 'justifyContentSpaceBetween' }} alignItems={{ default: 'alignItemsFlexStart' }}>
-        <FlexItem flex={{ default: 'flex_1' }}>
+        <FlexItem className="kq-head">
           <Title headingLevel="h2" size="lg" className="kq-wrap">
             {title}
           </Title>
@@ -24,7 +24,7 @@ export function Part({
         </FlexItem>
         {actions && (
           <FlexItem>
-            <Flex spaceItems={{ default: 'spaceItemsSm' }}>{actions}</Flex>
+            <div className="kq-row">{actions}</div>
           </FlexItem>
         )}
       </Flex>

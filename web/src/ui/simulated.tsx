@@ -1,5 +1,5 @@
-import { Label } from '@patternfly/react-core'
 import type { Cluster } from '../api/objects'
+import { Mark } from './mark'
 
 export const simulatedLabel = 'kqueen.io/simulated'
 
@@ -7,8 +7,8 @@ export const simulatedLabel = 'kqueen.io/simulated'
 export function Simulated({ of }: { of: Cluster }) {
   if (of.labels?.[simulatedLabel] !== 'true') return null
   return (
-    <Label isCompact variant="outline" color="purple">
+    <Mark variant="outline" color="purple">
       Simulated
-    </Label>
+    </Mark>
   )
 }

@@ -44,6 +44,32 @@ export function cliOf(tab: string): { lines: Line[]; calls: Call[] } {
         ],
         calls: [{ method: 'GET', path: '/api/v1/provisioners' }],
       }
+    case 'stores':
+      return {
+        lines: [
+          { about: 'List backup stores', command: 'kqueen backupstore list' },
+          {
+            about: 'Create one in a bucket',
+            command: 'kqueen backupstore create vault --s3-endpoint https://s3.example.com --s3-bucket backups',
+          },
+          { about: 'Set its credentials', command: 'kqueen backupstore credentials set vault <credentials.yaml' },
+          { about: 'Create one in a folder', command: 'kqueen backupstore create nas --directory /mnt/nas/kqueen' },
+          { about: 'Delete it', command: 'kqueen backupstore delete vault' },
+        ],
+        calls: [
+          { method: 'GET', path: '/api/v1/backupstores' },
+          {
+            method: 'POST',
+            path: '/api/v1/backupstores',
+            body: { name: 'vault', spec: { s3: { endpoint: 'https://s3.example.com', bucket: 'backups' } } },
+          },
+          {
+            method: 'PUT',
+            path: '/api/v1/backupstores/vault/credentials',
+            body: { accessKeyID: '…', secretAccessKey: '…' },
+          },
+        ],
+      }
     case 'installation':
       return {
         lines: [

@@ -11,6 +11,7 @@ import { IdentityProviders } from './identityproviders'
 import { Installation } from './installation'
 import { Releases } from './releases'
 import { SharedProvisioners } from './shared'
+import { BackupStores } from './stores'
 import { Users } from './users'
 
 export default function Page() {
@@ -31,6 +32,7 @@ export default function Page() {
             { key: 'providers', title: 'Identity providers', content: () => <IdentityProviders /> },
             { key: 'releases', title: 'Releases', content: () => <Releases /> },
             { key: 'provisioners', title: 'Shared provisioners', content: () => <SharedProvisioners /> },
+            { key: 'stores', title: 'Backup stores', content: () => <BackupStores /> },
             { key: 'installation', title: 'Installation', content: () => <Installation /> },
           ]}
         />

@@ -14,11 +14,12 @@ import { Guarded } from '../../ui/guarded'
 import { useTell } from '../../ui/toasts'
 import { useAskAgain, usePools } from './data'
 import type { TabProps } from './index'
+import { Sleep, SleepOrWake } from './sleep'
 import { UpgradeTo } from './upgrade'
 
 /** Actions are in the head of the page of a cluster. */
 export function Actions({ of, cluster }: TabProps) {
-  const [open, setOpen] = useState<'upgrade' | 'delete'>()
+  const [open, setOpen] = useState<'upgrade' | 'delete' | 'sleep'>()
   const permission = may(useMe(), of.organization, 'operator')
   const close = () => setOpen(undefined)
   const [, setPage] = useUrlState()
@@ -43,6 +44,11 @@ export function Actions({ of, cluster }: TabProps) {
           </Guarded>
         </FlexItem>
       )}
+      {!adopted && (
+        <FlexItem>
+          <SleepOrWake of={of} cluster={cluster} permission={both} sleep={() => setOpen('sleep')} />
+        </FlexItem>
+      )}
       <FromCli
         lines={[
           { about: 'Details of the cluster', command: `kqueen cluster describe ${flags}` },
@@ -61,6 +67,7 @@ export function Actions({ of, cluster }: TabProps) {
         </Guarded>
       </FlexItem>
       {open === 'upgrade' && <UpgradeTo of={of} cluster={cluster} done={follow} close={close} />}
+      {open === 'sleep' && <Sleep of={of} close={close} />}
       {open === 'delete' && <Delete of={of} cluster={cluster} close={close} />}
     </>
   )
@@ -69,6 +76,12 @@ export function Actions({ of, cluster }: TabProps) {
 function hosted(flags: string) {
   return [
     { about: 'Upgrade it: name a newer release', command: `kqueen cluster upgrade ${flags} --to VERSION` },
+    { about: 'Put it to sleep', command: `kqueen cluster sleep ${flags}` },
+    {
+      about: 'Have it sleep whenever it is idle, or at night',
+      command: `kqueen cluster sleep ${flags} --when-idle 30m --window "0 20 * * MON-FRI=11h"`,
+    },
+    { about: 'Wake it', command: `kqueen cluster wake ${flags}` },
     { about: 'Its nodes', command: `kqueen node list --cluster ${flags}` },
   ]
 }

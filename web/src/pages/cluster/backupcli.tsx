@@ -24,6 +24,10 @@ export function BackupCli({ of, backup = 'BACKUP' }: { of: Of; backup?: string }
           command: `kqueen restore create NAME --backup ${shellWord(backup)} ${flags} --wait`,
         },
         {
+          about: 'Restore a backup as a new cluster; this one goes on',
+          command: `kqueen restore create NAME --backup ${shellWord(backup)} --new-cluster NEW ${flags} --wait`,
+        },
+        {
           about: 'Back up the cluster each night, and keep two weeks',
           command: `kqueen backupschedule create NAME --cluster ${shellWord(of.cluster)} --schedule "30 2 * * *" --keep-daily 14 ${flags}`,
         },
@@ -45,6 +49,11 @@ export function BackupCli({ of, backup = 'BACKUP' }: { of: Of; backup?: string }
           method: 'POST',
           path: `${path}/restores`,
           body: { name: 'NAME', spec: { backupName: backup, compareOnly: true } },
+        },
+        {
+          method: 'POST',
+          path: `${path}/restores`,
+          body: { name: 'NAME', spec: { backupName: backup, newClusterName: 'NEW' } },
         },
       ]}
     />

@@ -1,9 +1,18 @@
 import { useMemo, useState } from 'react'
 import { api, idempotencyKey, ok } from '../../api/client'
 import type { Backup } from '../../api/objects'
-import { included, includeFault, longestName, nameFault, proposedName } from '../../logic/backup'
+import { useReleases } from '../../app/catalogue'
+import {
+  clusterNameFault,
+  included,
+  includeFault,
+  longestName,
+  nameFault,
+  proposedName,
+  versionsFor,
+} from '../../logic/backup'
 import { Age } from '../../ui/age'
-import { TextField } from '../../ui/field'
+import { CheckField, ChoiceField, TextField } from '../../ui/field'
 import { FormDialog } from '../../ui/formdialog'
 import { useTell } from '../../ui/toasts'
 import { type Of, useAskAgain } from './data'
@@ -52,6 +61,92 @@ function useNew({ of, backup, names }: DialogProps, begin: string, compareOnly: 
     </>
   )
   return { name, fault: fault ?? onlyFault, field, create }
+}
+
+/** RestoreAs makes a new cluster of a backup, or asks what it would get. */
+export function RestoreAs(props: DialogProps) {
+  const { of, backup, names, done, close } = props
+  const [taken] = useState(names)
+  const [name, setName] = useState(() => proposedName(`new-${backup.name}`, names, new Date()))
+  const [cluster, setCluster] = useState(`${of.cluster.slice(0, 34)}-again`)
+  const [version, setVersion] = useState('')
+  const [compareOnly, setCompareOnly] = useState(false)
+  const releases = useReleases() ?? []
+  const text = JSON.stringify([name, cluster, version, compareOnly])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: one key for each form that is sent
+  const key = useMemo(idempotencyKey, [text])
+  const tell = useTell()
+  const askAgain = useAskAgain()
+  const fault = nameFault(name, taken)
+  const clusterFault =
+    cluster === of.cluster ? 'That is the cluster itself: restore it in place instead.' : clusterNameFault(cluster)
+  const run = async () => {
+    const spec = {
+      backupName: backup.name,
+      newClusterName: cluster,
+      ...(version && { newClusterVersion: version }),
+      ...(compareOnly && { compareOnly }),
+    }
+    await ok(
+      api.POST('/api/v1/organizations/{organization}/restores', {
+        params: { path: { organization: of.organization }, header: key },
+        body: { name, spec },
+      }),
+    )
+    if (!compareOnly) tell(`Cluster ${cluster} is being created of backup ${backup.name}`)
+    askAgain()
+  }
+  return (
+    <FormDialog
+      isLarge
+      title={`Restore backup ${backup.name} as a new cluster`}
+      about={`Cluster ${of.cluster} goes on as it is. The new one counts in the quota as any other.`}
+      act={compareOnly ? 'See what it would get' : 'Create the cluster'}
+      isIncomplete={fault !== undefined || clusterFault !== undefined}
+      run={run}
+      done={() => done(name)}
+      close={close}
+    >
+      <TextField
+        label="Name of the new cluster"
+        value={cluster}
+        onChange={setCluster}
+        error={clusterFault}
+        maxLength={40}
+        required
+      />
+      <ChoiceField
+        label="Version of Kubernetes"
+        value={version}
+        onChange={setVersion}
+        choices={[
+          { value: '', text: `That of the backup${backup.status?.version ? ` (${backup.status.version})` : ''}` },
+          ...versionsFor(backup, releases)
+            .filter((one) => one !== backup.status?.version)
+            .map((one) => ({ value: one, text: one })),
+        ]}
+      />
+      <CheckField
+        label="Only say what it would get, and whether it could be created"
+        value={compareOnly}
+        onChange={setCompareOnly}
+      />
+      <ul className="pf-v6-c-list">
+        <li>It has authorities, keys, an endpoint and kubeconfigs of its own: those of {of.cluster} do not fit it.</li>
+        <li>It has no nodes: node pools, labels and schedules of backups are not created. Add nodes afterwards.</li>
+        <li>Claims get new, empty volumes, but for volumes that are retained: these are the same in both.</li>
+        <li>What runs in it runs twice: its CronJobs, operators and webhooks act as those of the other cluster do.</li>
+      </ul>
+      <TextField
+        label="Name of the restore"
+        value={name}
+        onChange={setName}
+        error={fault}
+        maxLength={longestName}
+        required
+      />
+    </FormDialog>
+  )
 }
 
 /** Compare asks what a restore to a backup would change. */

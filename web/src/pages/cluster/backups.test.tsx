@@ -75,7 +75,7 @@ function show(role: string, shown = cluster) {
 
 async function choose(action: string) {
   fireEvent.click(await screen.findByRole('button', { name: 'Actions for monday' }))
-  fireEvent.click(await screen.findByRole('menuitem', { name: new RegExp(`^${action}`) }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: new RegExp(`^${action}(?! as)`) }))
 }
 
 test('backups and restores of the cluster are listed', async () => {
@@ -169,4 +169,17 @@ test('a schedule is created', async () => {
     name: 'demo-daily',
     spec: { clusterName: 'demo', schedule: '@daily', timeZone: 'UTC', retention: { keepLast: 7 } },
   })
+})
+
+test('a backup is restored as a new cluster', async () => {
+  show('operator')
+  await choose('Restore as a new cluster')
+  const act = screen.getByRole<HTMLButtonElement>('button', { name: 'Create the cluster' })
+  const name = screen.getByLabelText(/^Name of the new cluster/)
+  fireEvent.change(name, { target: { value: 'demo' } })
+  expect(act.disabled).toBe(true)
+  fireEvent.change(name, { target: { value: 'twin' } })
+  fireEvent.click(act)
+  await vi.waitFor(() => expect(POST).toHaveBeenCalled())
+  expect(POST.mock.calls[0]?.[1].body.spec).toEqual({ backupName: 'monday', newClusterName: 'twin' })
 })

@@ -2,7 +2,7 @@ import { Alert, Button, Flex, FlexItem, Stack, Title } from '@patternfly/react-c
 import { useState } from 'react'
 import type { Backup } from '../../api/objects'
 import { useMe } from '../../app/queries'
-import { restorable, size } from '../../logic/backup'
+import { copyable, restorable, size } from '../../logic/backup'
 import { isAdopted } from '../../logic/cluster'
 import { may, type Permission } from '../../logic/roles'
 import { Age } from '../../ui/age'
@@ -17,7 +17,7 @@ import { RowActions } from '../../ui/rowactions'
 import { BackupCli } from './backupcli'
 import { useBackups } from './backupdata'
 import { BackUp, DeleteBackup } from './backupdialogs'
-import { Compare, RestoreTo } from './backuprestore'
+import { Compare, RestoreAs, RestoreTo } from './backuprestore'
 import { BackupSchedules } from './backupschedules'
 import type { TabProps } from './index'
 import { RestoreDetails } from './restoredetails'
@@ -25,7 +25,7 @@ import { Restores } from './restores'
 
 type Open =
   | { what: 'create' }
-  | { what: 'compare' | 'restore' | 'delete'; backup: Backup }
+  | { what: 'compare' | 'restore' | 'new' | 'delete'; backup: Backup }
   | { what: 'details'; name: string }
 
 const page = 50
@@ -102,6 +102,9 @@ function Hosted({ of, cluster }: TabProps) {
       {open?.what === 'restore' && (
         <RestoreTo of={of} backup={open.backup} names={names.restores} done={details} close={close} />
       )}
+      {open?.what === 'new' && (
+        <RestoreAs of={of} backup={open.backup} names={names.restores} done={details} close={close} />
+      )}
       {open?.what === 'details' && <RestoreDetails of={of} name={open.name} close={close} />}
     </Stack>
   )
@@ -133,6 +136,11 @@ function columnsOf(
             actions={[
               { name: 'Compare', permission, run: () => open({ what: 'compare', backup }) },
               { name: 'Restore', permission, run: () => open({ what: 'restore', backup }) },
+              {
+                name: 'Restore as a new cluster',
+                permission: role.allowed ? copyable(backup) : role,
+                run: () => open({ what: 'new', backup }),
+              },
               {
                 name: 'Delete',
                 permission: role.allowed && backup.deletionRequestedAt ? gone : role,

@@ -112,6 +112,7 @@ export function useAskAgain() {
       'restores',
       'rehearsals',
       'upgrades',
+      'rotations',
     ]) {
       void client.invalidateQueries({ queryKey: [kind] })
     }

@@ -20,6 +20,7 @@ import { ContainerActions } from './containeractions'
 import { type Of, useCluster } from './data'
 import { Nodes } from './nodes'
 import { Overview } from './overview'
+import { Rotations } from './rotations'
 import { Topology } from './topology'
 import { Upgrades } from './upgrades'
 import { Workloads } from './workloads'
@@ -51,6 +52,7 @@ const parts: Part[] = [
   { key: 'addons', title: 'Addons', show: (props) => <Addons {...props} />, own: true },
   { key: 'upgrades', title: 'Upgrades', show: (props) => <Upgrades {...props} />, own: true },
   { key: 'backups', title: 'Backups', show: (props) => <Backups {...props} /> },
+  { key: 'credentials', title: 'Credentials', show: (props) => <Rotations {...props} />, own: true },
   { key: 'activity', title: 'Activity', show: (props) => <Activity {...props} /> },
   { key: 'connect', title: 'Connect', show: (props) => <Connect {...props} /> },
   { key: 'yaml', title: 'YAML', show: (props) => <Document {...props} /> },

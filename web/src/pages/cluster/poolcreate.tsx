@@ -68,8 +68,20 @@ export function CreatePool({ of, close }: TabProps & { close: () => void }) {
           `Then let each machine join: kqueen node join-command --pool ${shellWord(form.name || 'NAME')} --org ${shellWord(of.organization)}`
         }
       />
+      <ChoiceField
+        label="Number of nodes"
+        value={form.scaledBy}
+        onChange={(value) => setForm({ ...form, scaledBy: value as PoolForm['scaledBy'] })}
+        choices={[
+          { value: 'users', text: 'Users say how many there are' },
+          { value: 'pods', text: 'As many as the pods of the cluster need' },
+        ]}
+        help={
+          faults.scaledBy ?? (form.scaledBy === 'pods' && (faults.max ?? 'From the minimum, or 0, to the maximum.'))
+        }
+      />
       <Grid hasGutter md={4}>
-        {field('nodes', 'Nodes')}
+        {field('nodes', form.scaledBy === 'pods' ? 'Nodes at first' : 'Nodes')}
         {field('min', 'Minimum', 'Bound for scaling.')}
         {field('max', 'Maximum', 'Bound for scaling.')}
       </Grid>

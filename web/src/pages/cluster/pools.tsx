@@ -93,6 +93,7 @@ function columnsOf(
     { name: 'Health', cell: (pool) => <HealthLabel of={pool} /> },
     { name: 'Ready', cell: (pool) => ready(pool) },
     { name: 'Bounds', cell: (pool) => boundsInWords(pool) },
+    { name: 'Autoscaling', cell: (pool) => autoscalingInWords(pool) },
     { name: 'Version', cell: (pool) => pool.spec?.version ?? 'that of the cluster' },
     { name: 'Provider', cell: (pool) => pool.spec?.template?.provider },
     { name: 'Age', cell: (pool) => <Age at={pool.createdAt} />, modifier: 'nowrap' },
@@ -141,6 +142,14 @@ function boundsInWords(pool: NodePool): string {
   return min === undefined ? `at most ${max}` : `${min} to ${max}`
 }
 
+/** autoscalingInWords says what was decided of a pool that follows the need of pods. */
+function autoscalingInWords(pool: NodePool): string {
+  if (!pool.spec?.autoscaling) return 'off'
+  const { lastScale, message, pendingPods = [] } = pool.status?.autoscaling ?? {}
+  const pending = pendingPods.map((pod) => `pod ${pod.name}: ${pod.message}`)[0]
+  return [message, pending, lastScale].filter(Boolean).join('; ') || 'on'
+}
+
 function DeletePool({ pool, close }: { pool: NodePool; close: () => void }) {
   const tell = useTell()
   const askAgain = useAskAgain()
@@ -187,6 +196,10 @@ function Cli({ of, pool }: { of: Of; pool: string }) {
           command: `kqueen nodepool create NAME --cluster ${shellWord(of.cluster)} --nodes 2 ${org} --wait`,
         },
         { about: 'Scale one', command: `kqueen nodepool scale ${shellWord(pool)} --nodes 3 ${org}` },
+        {
+          about: 'Have the need of pods scale one',
+          command: `kqueen nodepool autoscale ${shellWord(pool)} --min 0 --max 5 ${org}`,
+        },
         { about: 'Delete one', command: `kqueen nodepool delete ${shellWord(pool)} ${org}` },
         { about: 'Replace a node', command: `kqueen node replace NODE ${org} --wait` },
       ]}

@@ -51,6 +51,7 @@ export function ScalePool({ pool, close }: { pool: NodePool; close: () => void }
           validated={fault ? 'error' : 'default'}
         />
       </Field>
+      {pool.spec?.autoscaling && <p>It is scaled by the need of pods, which may change this again.</p>}
       {!fault && wanted < now && (
         <p>
           {count(now - wanted, 'node')} will be removed. Pods leave a node before it goes; what is only on its disk is

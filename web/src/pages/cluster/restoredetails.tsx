@@ -14,6 +14,7 @@ import {
 import type { Restore } from '../../api/objects'
 import { type Changes, changesInWords, hasEnded, moreChanges, type Step, stepsOf } from '../../logic/backup'
 import { readable } from '../../logic/foreign'
+import { ClusterLink } from '../../ui/dataage'
 import { HealthLabel } from '../../ui/health'
 import { ProblemAlert } from '../../ui/problem'
 import { useRestore } from './backupdata'
@@ -61,6 +62,11 @@ export function RestoreDetails({ of, name, close }: { of: Of; name: string; clos
                 </ProgressStep>
               ))}
             </ProgressStepper>
+            {restore.spec?.newClusterName && restore.status?.completionTime && !restore.spec.compareOnly && (
+              <div>
+                The new cluster: <ClusterLink organization={of.organization} cluster={restore.spec.newClusterName} />
+              </div>
+            )}
             <div aria-live="polite">
               {restore.status?.changes ? (
                 <Differences changes={restore.status.changes} would={!!restore.spec?.compareOnly} />
@@ -81,6 +87,12 @@ export function RestoreDetails({ of, name, close }: { of: Of; name: string; clos
 function aboutOf(of: Of, restore: Restore): string {
   const only = restore.spec?.include?.length ? ` Only: ${restore.spec.include.map(readable).join(', ')}.` : ''
   const backup = readable(restore.spec?.backupName)
+  const made = restore.spec?.newClusterName
+  if (made) {
+    return restore.spec?.compareOnly
+      ? `What a new cluster ${made} of backup ${backup} would get. Nothing is created.`
+      : `The new cluster ${made}, of backup ${backup}.`
+  }
   if (restore.spec?.compareOnly) return `Cluster ${of.cluster} and backup ${backup}. Nothing is changed.${only}`
   const saved = readable(restore.status?.saved)
   return `Cluster ${of.cluster} to backup ${backup}.${saved ? ` The state before is in backup ${saved}.` : ''}${only}`

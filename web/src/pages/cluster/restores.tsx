@@ -74,7 +74,7 @@ function columnsOf(
           <Button variant="link" isInline onClick={() => show(restore)} title="Show its steps and what it changes">
             <Foreign text={restore.name} />
           </Button>
-          <div className="kq-small kq-quiet">{restore.spec?.compareOnly ? 'comparison' : 'restore'}</div>
+          <div className="kq-small kq-quiet">{whatOf(restore)}</div>
         </div>
       ),
       width: 20,
@@ -109,6 +109,12 @@ function columnsOf(
       ),
     },
   ]
+}
+
+/** whatOf is what a restore is, in words. */
+function whatOf({ spec }: Restore): string {
+  const what = spec?.compareOnly ? 'comparison' : 'restore'
+  return spec?.newClusterName ? `${what} as new cluster ${spec.newClusterName}` : what
 }
 
 /** Steps are short in a list: the cause is that of the step at which it is. */
@@ -159,7 +165,9 @@ function DeleteRestore({ of, restore, close }: { of: Of; restore: Restore; close
     >
       <p>
         {changing
-          ? 'It has not ended. If its state was not written in full yet, the cluster gets the state before; then the control plane starts.'
+          ? restore.spec?.newClusterName
+            ? 'It has not ended. The new cluster is removed again if its state was not written in full yet.'
+            : 'It has not ended. If its state was not written in full yet, the cluster gets the state before; then the control plane starts.'
           : 'Only this record goes. The cluster stays as it is, and so do its backups.'}
       </p>
     </FormDialog>

@@ -1,11 +1,10 @@
 import { PageSection } from '@patternfly/react-core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
-import { api, ok } from '../../api/client'
+import { useCallback, useState } from 'react'
 import { useLive } from '../../api/live'
 import type { Cluster } from '../../api/objects'
 import { useUrlState } from '../../app/urlstate'
-import { isFiltered, queryOf } from '../../logic/clusterfilters'
+import { isFiltered } from '../../logic/clusterfilters'
 import { shellWord } from '../../logic/shell'
 import { FromCli } from '../../ui/fromcli'
 import { PageHead } from '../../ui/page'
@@ -13,35 +12,20 @@ import { Pager } from '../../ui/pager'
 import { ProblemAlert } from '../../ui/problem'
 import { Begin } from './begin'
 import { Deletion } from './deletion'
+import { clustersQuery, listOf } from './list'
 import { NoClusters } from './none'
 import { ClusterTable } from './table'
 import { Filters } from './toolbar'
 
-type Order = 'name' | '-name' | 'createdAt' | '-createdAt'
-const orders = ['name', '-name', 'createdAt', '-createdAt']
-
 export default function ClustersPage() {
   const [state, set] = useUrlState()
   const { org, cursor } = state
-  const sort = (state.sort && orders.includes(state.sort) ? state.sort : 'name') as Order
-  const filters = queryOf(state)
-  const query = { limit: 50, cursor, sort, ...filters }
-  const list = useQuery({
-    queryKey: ['clusters', org, query],
-    queryFn: () =>
-      org
-        ? ok(
-            api.GET('/api/v1/organizations/{organization}/clusters', {
-              params: { path: { organization: org }, query },
-            }),
-          )
-        : ok(api.GET('/api/v1/clusters', { params: { query } })),
-    placeholderData: keepPreviousData,
-  })
-  const path = org ? `/api/v1/organizations/${encodeURIComponent(org)}/clusters` : '/api/v1/clusters'
+  const { path, sort, query } = listOf(state)
+  const list = useQuery({ ...clustersQuery(state), placeholderData: keepPreviousData })
   const live = useLive(path, [['clusters']])
   const [chosen, setChosen] = useState<Record<string, Cluster>>({})
   const [deleting, setDeleting] = useState<Cluster[]>()
+  const setSort = useCallback((by: string) => set({ sort: by === 'name' ? undefined : by }), [set])
   const rows = list.data?.items
   return (
     <>
@@ -67,7 +51,8 @@ export default function ClustersPage() {
         {!(list.isError && !rows) && (
           <ClusterTable
             rows={rows}
-            sort={{ now: sort, set: (by) => set({ sort: by === 'name' ? undefined : by }) }}
+            sort={sort}
+            setSort={setSort}
             chosen={chosen}
             setChosen={setChosen}
             empty={<NoClusters filtered={isFiltered(state) || cursor !== undefined} organization={org} />}

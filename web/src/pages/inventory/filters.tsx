@@ -1,4 +1,4 @@
-import { Button, ExpandableSection, Switch, TextInput } from '@patternfly/react-core'
+import { Button, ExpandableSection, FormSelect, FormSelectOption, Switch, TextInput } from '@patternfly/react-core'
 import { useEffect, useState } from 'react'
 import { useUrlState } from '../../app/urlstate'
 import { type Filter, type FilterName, filters, isFiltered, type ViewName, views } from '../../logic/inventory'
@@ -47,7 +47,34 @@ export function Filters({ view }: { view: ViewName }) {
   )
 }
 
-function One({ name, value, set }: { name: FilterName; value: string; set: (value: string) => void }) {
+function One(props: { name: FilterName; value: string; set: (value: string) => void }) {
+  const { choices }: Filter = filters[props.name]
+  return choices ? <Chosen {...props} choices={choices} /> : <Typed {...props} />
+}
+
+interface ChosenProps {
+  name: FilterName
+  value: string
+  set: (value: string) => void
+  choices: readonly string[]
+}
+
+function Chosen({ name, value, set, choices }: ChosenProps) {
+  const known = value === '' || choices.includes(value)
+  return (
+    <div>
+      <label htmlFor={`filter-${name}`}>{filters[name].label}</label>
+      <FormSelect id={`filter-${name}`} value={value} onChange={(_, to) => set(to)}>
+        <FormSelectOption value="" label={filters[name].hint} />
+        {[...(known ? [] : [value]), ...choices].map((one) => (
+          <FormSelectOption key={one} value={one} label={one} />
+        ))}
+      </FormSelect>
+    </div>
+  )
+}
+
+function Typed({ name, value, set }: { name: FilterName; value: string; set: (value: string) => void }) {
   const spec: Filter = filters[name]
   const [typed, setTyped] = useState<string>()
   useEffect(() => {
