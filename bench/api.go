@@ -32,6 +32,11 @@ type apiResult struct {
 // apiTimes are what calls took, in seconds, by name.
 type apiTimes map[string][]float64
 
+// note adds a call that has just ended.
+func (t apiTimes) note(call string, begin time.Time) {
+	t[call] = append(t[call], time.Since(begin).Seconds())
+}
+
 // The measured calls. The direct ones are an administrator's at the admin plane's API server.
 const (
 	firstPage, directPage   = "list, first page", "list, first page, direct"

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,24 +30,22 @@ type backupResult struct {
 	SnapshotBytes int64 `json:"snapshotBytes"`
 	// Seconds of each act, by its name.
 	Seconds map[string][]float64 `json:"seconds"`
-	// Alone, Backup, Restore and Recorded are what calls of the other tenant take meanwhile.
-	Alone    apiTimes `json:"alone"`
-	Recorded apiTimes `json:"recorded"`
-	Backup   apiTimes `json:"backup"`
-	Restore  apiTimes `json:"restore"`
+	// Meanwhile are the calls of the other tenant, by what goes on.
+	Meanwhile map[string]apiTimes `json:"meanwhile"`
 }
 
 const (
-	actSnapshot, actFirst, actAgain, actMoment, actRestore = "etcd snapshot", "backup, first", "backup, again", "backup of a moment", "restore, with its restart"
+	actSnapshot, actSnapshotRestore = "etcdctl snapshot save", "etcdutl snapshot restore"
+	actFirst, actAgain, actMoment   = "backup, first", "backup, again", "backup of a moment"
+	actRestore, actRestoreWrite     = "restore, with its restart", "restore, its writes alone"
 	// backupObjects of backupObject bytes each, which do not compress, are in the cluster.
 	backupObjects, backupObject = 300, 200 << 10
-	backupRounds                = 3
+	backupRounds                = 5
 	backupSchedule              = "recorded"
 )
 
 // backups measures a cluster with much in it, and another one beside it.
 func backups(ctx context.Context, inst *installation, long time.Duration) (r backupResult, err error) {
-	r.Seconds = map[string][]float64{}
 	maps := map[string]corev1client.ConfigMapInterface{}
 	for _, name := range []string{"bystander", "large"} {
 		if _, err := clusterStart(ctx, inst, name); err != nil {
@@ -73,41 +70,25 @@ func backups(ctx context.Context, inst *installation, long time.Duration) (r bac
 	if err := fillLarge(ctx, maps["large"]); err != nil {
 		return r, err
 	}
-	if r.Alone, _, err = bystand(ctx, maps["bystander"], own, long); err != nil {
-		return r, err
-	}
-	b := &backupBench{inst: inst, result: &r, maps: maps["large"]}
+	b := &backupBench{inst: inst, maps: maps["large"], seconds: map[string][]float64{}}
+	b.other = &bystander{maps: maps["bystander"], own: own, times: map[string]apiTimes{}}
 	if err := b.snapshot(ctx); err != nil {
 		return r, err
 	}
 	for _, part := range []struct {
-		into *apiTimes
+		what string
 		act  func(context.Context) error
-	}{{&r.Backup, b.backUp}, {&r.Recorded, b.record}, {&r.Restore, b.restore}} {
-		if *part.into, err = beside(ctx, maps["bystander"], own, part.act); err != nil {
+	}{{besideBackups, b.backUp}, {besideRecorded, b.record}} {
+		if err := b.other.aloneFor(ctx, long/backupRounds); err != nil {
+			return r, err
+		}
+		if err := b.other.beside(ctx, part.what, part.act); err != nil {
 			return r, err
 		}
 	}
-	return r, inst.deleteAll(ctx, []string{"bystander", "large"})
-}
-
-// beside measures the calls of the other tenant while something goes on.
-func beside(ctx context.Context, maps corev1client.ConfigMapInterface, own *corev1.ConfigMap, act func(context.Context) error) (apiTimes, error) {
-	while, stop := context.WithCancel(ctx)
-	defer stop()
-	ended := make(chan error, 1)
-	go func() {
-		defer stop()
-		ended <- act(ctx)
-	}()
-	times, failed, err := bystand(while, maps, own, time.Hour)
-	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
-		err = nil
-	}
-	if failed > 1 { // the last one is cut off
-		err = errors.Join(err, fmt.Errorf("%d calls of the other tenant failed", failed))
-	}
-	return times, errors.Join(<-ended, err)
+	err = b.restores(ctx, long/backupRounds)
+	r = backupResult{Bytes: b.bytes, SnapshotBytes: b.snapshotBytes, Seconds: b.seconds, Meanwhile: b.other.times}
+	return r, errors.Join(err, inst.deleteAll(ctx, []string{"bystander", "large"}))
 }
 
 func fillLarge(ctx context.Context, maps corev1client.ConfigMapInterface) error {
@@ -127,19 +108,17 @@ func fillLarge(ctx context.Context, maps corev1client.ConfigMapInterface) error 
 
 // backupBench measures one act after the other.
 type backupBench struct {
-	inst   *installation
-	result *backupResult
-	maps   corev1client.ConfigMapInterface
-	n      int
+	inst                 *installation
+	maps                 corev1client.ConfigMapInterface
+	other                *bystander
+	seconds              map[string][]float64
+	bytes, snapshotBytes int64
+	n                    int
 }
 
-// snapshot is what "etcdctl snapshot save" does.
+// snapshot is what "etcdctl snapshot save" and "etcdutl snapshot restore" do, by the packages that these are made of.
 func (b *backupBench) snapshot(ctx context.Context) error {
-	tls, err := datastore.RootTLS(b.inst.store["ca.crt"], b.inst.store["root.crt"], b.inst.store["root.key"])
-	if err != nil {
-		return err
-	}
-	store, err := datastore.Open(ctx, datastore.Config{Endpoints: []string{b.inst.endpoint}, TLS: tls})
+	store, err := openStore(ctx, b.inst)
 	if err != nil {
 		return err
 	}
@@ -151,7 +130,8 @@ func (b *backupBench) snapshot(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		file, err := os.Create(filepath.Join(b.inst.dir, "bench.snapshot"))
+		path, dir := filepath.Join(b.inst.dir, "bench.snapshot"), filepath.Join(b.inst.dir, "bench.restored")
+		file, err := os.Create(path)
 		if err != nil {
 			return err
 		}
@@ -160,17 +140,25 @@ func (b *backupBench) snapshot(ctx context.Context) error {
 			return err
 		}
 		b.took(actSnapshot, begin)
-		b.result.SnapshotBytes = size
+		b.snapshotBytes = size
+		begin = time.Now()
+		if err := datastore.Restore("bench", path, dir); err != nil {
+			return err
+		}
+		b.took(actSnapshotRestore, begin)
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 func (b *backupBench) took(act string, begin time.Time) {
-	b.result.Seconds[act] = append(b.result.Seconds[act], time.Since(begin).Seconds())
+	b.seconds[act] = append(b.seconds[act], time.Since(begin).Seconds())
 }
 
-// made creates an object and waits until it is ready.
-func (b *backupBench) made(ctx context.Context, act string, o operator.Object) error {
+// made creates an object and waits until it is ready. seen is called with each look at it.
+func (b *backupBench) made(ctx context.Context, act string, o operator.Object, seen func()) error {
 	o.SetNamespace(namespace)
 	begin := time.Now()
 	if err := b.inst.admin.Create(ctx, o); err != nil {
@@ -182,6 +170,7 @@ func (b *backupBench) made(ctx context.Context, act string, o operator.Object) e
 		if err := b.inst.admin.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return err
 		}
+		seen()
 		if apimeta.IsStatusConditionTrue(o.Shared().Conditions, v1alpha1.ConditionReady) {
 			b.took(act, begin)
 			return nil
@@ -194,6 +183,8 @@ func (b *backupBench) made(ctx context.Context, act string, o operator.Object) e
 	}
 }
 
+func unseen() {}
+
 func (b *backupBench) backup(at *metav1.Time) *v1alpha1.Backup {
 	b.n++
 	return &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("b%d", b.n)}, Spec: v1alpha1.BackupSpec{ClusterName: "large", AsOfTime: at}}
@@ -201,12 +192,12 @@ func (b *backupBench) backup(at *metav1.Time) *v1alpha1.Backup {
 
 func (b *backupBench) backUp(ctx context.Context) error {
 	first := b.backup(nil)
-	if err := b.made(ctx, actFirst, first); err != nil {
+	if err := b.made(ctx, actFirst, first, unseen); err != nil {
 		return err
 	}
-	b.result.Bytes = first.Status.Size.Value()
+	b.bytes = first.Status.Size.Value()
 	for range backupRounds {
-		if err := b.made(ctx, actAgain, b.backup(nil)); err != nil {
+		if err := b.made(ctx, actAgain, b.backup(nil), unseen); err != nil {
 			return err
 		}
 	}
@@ -219,7 +210,7 @@ func (b *backupBench) record(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Name: backupSchedule},
 		Spec:       v1alpha1.BackupScheduleSpec{ClusterName: "large", Schedule: "@yearly", RecoveryWindowHours: 1},
 	}
-	if err := b.made(ctx, "schedule", s); err != nil {
+	if err := b.made(ctx, "schedule", s, unseen); err != nil {
 		return err
 	}
 	for s.Status.EarliestRecoveryTime == nil || s.Status.EarliestRecoveryTime.After(time.Now()) {
@@ -235,45 +226,9 @@ func (b *backupBench) record(ctx context.Context) error {
 	}
 	for range backupRounds {
 		at := metav1.NewTime(time.Now().Truncate(time.Second))
-		if err := b.made(ctx, actMoment, b.backup(&at)); err != nil {
+		if err := b.made(ctx, actMoment, b.backup(&at), unseen); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// restore removes all that was filled in, and restores it.
-func (b *backupBench) restore(ctx context.Context) error {
-	for n := range backupRounds {
-		if err := b.maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-			return err
-		}
-		rs := &v1alpha1.Restore{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("r%d", n)}, Spec: v1alpha1.RestoreSpec{BackupName: "b1"}}
-		if err := b.made(ctx, actRestore, rs); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r backupResult) print(out io.Writer) {
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	const mega = 1e6
-	base := float64(r.SnapshotBytes) / mega / median(r.Seconds[actSnapshot])
-	fmt.Fprintf(w, "\nBACKUPS\tMB\ttook p50\tMB/s\tRATIO to the snapshot\n%s\t%.0f\t%.2fs\t%.0f\t1\n", actSnapshot, float64(r.SnapshotBytes)/mega, median(r.Seconds[actSnapshot]), base)
-	for _, act := range []string{actFirst, actAgain, actMoment, actRestore} {
-		rate := float64(r.Bytes) / mega / median(r.Seconds[act])
-		fmt.Fprintf(w, "%s\t%.0f\t%.2fs\t%.0f\t%.2f\n", act, float64(r.Bytes)/mega, median(r.Seconds[act]), rate, rate/base)
-	}
-	fmt.Fprint(w, "\nANOTHER TENANT MEANWHILE\tp50\tp99\tRATIO to alone p50\tp99\n")
-	for _, part := range []struct {
-		name string
-		of   apiTimes
-	}{{"alone", r.Alone}, {"backups", r.Backup}, {"changes recorded, moments", r.Recorded}, {"restores", r.Restore}} {
-		for _, call := range []string{neighbourGet, neighbourUpdate} {
-			fmt.Fprintf(w, "%s: %s\t%.1fms\t%.1fms\t%.2f\t%.2f\n", part.name, call, 1000*median(part.of[call]), 1000*p99(part.of[call]),
-				median(part.of[call])/median(r.Alone[call]), p99(part.of[call])/p99(r.Alone[call]))
-		}
-	}
-	_ = w.Flush()
 }

@@ -41,44 +41,65 @@ func bareStart(ctx context.Context, inst *installation, n int) (times, error) {
 	return took, errors.Join(err, store.Remove(context.WithoutCancel(ctx), keyspace), store.Close())
 }
 
-func bareRun(ctx context.Context, inst *installation, keyspace datastore.Keyspace) (times, error) {
-	dir, err := os.MkdirTemp(inst.dir, "bare-")
+func bareRun(ctx context.Context, inst *installation, keyspace datastore.Keyspace) (took times, err error) {
+	b, err := prepareBare(ctx, inst, keyspace)
 	if err != nil {
 		return times{}, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, b.remove()) }()
+	begin := time.Now()
+	if err := b.cmd.Start(); err != nil {
+		return times{}, err
+	}
+	if err = awaitOK(ctx, b.caller, b.url+namespacesPath); err == nil {
+		took.Answer = time.Since(begin).Seconds()
+		err = awaitOK(ctx, b.caller, b.url+"/readyz")
+		took.Ready = time.Since(begin).Seconds()
+	}
+	return took, errors.Join(err, b.kill())
+}
+
+// bareServer is an API server that is ready to be started by hand.
+type bareServer struct {
+	cmd    *exec.Cmd
+	caller *http.Client
+	url    string
+	grace  time.Duration // that it has to end by itself
+}
+
+// prepareBare makes keys and files in a folder of its own.
+func prepareBare(ctx context.Context, inst *installation, keyspace datastore.Keyspace) (*bareServer, error) {
+	dir, err := os.MkdirTemp(inst.dir, "bare-")
+	if err != nil {
+		return nil, err
+	}
+	fail := func(err error) (*bareServer, error) { return nil, errors.Join(err, os.RemoveAll(dir)) }
 	workload, keys, port, err := bareWorkload(inst, keyspace, dir)
 	if err != nil {
-		return times{}, err
+		return fail(err)
 	}
 	for name, file := range workload.Files {
 		if err := os.WriteFile(filepath.Join(dir, name), file.Data, 0o600); err != nil {
-			return times{}, err
+			return fail(err)
 		}
 	}
 	caller, err := adminCaller(keys)
 	if err != nil {
-		return times{}, err
+		return fail(err)
 	}
-
 	server := workload.Components[0]
 	cmd := exec.CommandContext(ctx, server.Path, server.Args...)
 	cmd.Dir = dir
-	begin := time.Now()
-	if err := cmd.Start(); err != nil {
-		return times{}, err
-	}
-	var took times
-	url := fmt.Sprintf("https://127.0.0.1:%d", port)
-	if err = awaitOK(ctx, caller, url+namespacesPath); err == nil {
-		took.Answer = time.Since(begin).Seconds()
-		err = awaitOK(ctx, caller, url+"/readyz")
-		took.Ready = time.Since(begin).Seconds()
-	}
-	killErr := cmd.Process.Kill()
-	_ = cmd.Wait() // it was killed, which is all that it would say
-	return took, errors.Join(err, killErr)
+	return &bareServer{cmd, caller, fmt.Sprintf("https://127.0.0.1:%d", port), server.StopGrace}, nil
 }
+
+func (b *bareServer) kill() error {
+	err := b.cmd.Process.Kill()
+	_ = b.cmd.Wait() // it was killed, which is all that it would say
+	return err
+}
+
+func (b *bareServer) remove() error { return os.RemoveAll(b.cmd.Dir) }
 
 // adminCaller makes requests as the administrator that the keys know.
 func adminCaller(keys pki.Bundle) (*http.Client, error) {
@@ -112,7 +133,7 @@ func bareWorkload(inst *installation, keyspace datastore.Keyspace, dir string) (
 	}
 	workload, err := controlplane.Describe(controlplane.Description{
 		ID: keyspace.UID(), Network: network, ServerName: "bare.bench", AdvertiseAddress: netip.MustParseAddr("192.0.2.1"),
-		Keys: keys, EncryptionKey: make([]byte, 32),
+		Keys: keys, EncryptionKeys: []controlplane.EncryptionKey{{Secret: make([]byte, 32)}},
 		Store:   controlplane.StoreAccess{Endpoints: []string{inst.endpoint}, CA: inst.store["ca.crt"], Keyspace: keyspace},
 		Version: inst.binaries.Version.String(),
 	})

@@ -61,7 +61,11 @@ func (i *installation) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := i.kqueen(ctx, "up", "--gateway-port", strconv.Itoa(gateway), "--api-port", strconv.Itoa(api)); err != nil {
+	ingress, err := freeport.Take()
+	if err != nil {
+		return err
+	}
+	if err := i.kqueen(ctx, "up", "--gateway-port", strconv.Itoa(gateway), "--api-port", strconv.Itoa(api), "--ingress-port", strconv.Itoa(ingress)); err != nil {
 		return err
 	}
 	config, err := kube.Config(kube.Target{Kubeconfig: filepath.Join(i.dir, "admin.kubeconfig"), Version: "bench"})

@@ -13,6 +13,8 @@
 //     to the same at the API server behind it;
 //   - the list of clusters of the portal in a headless browser, as ratios to that of an organization without any and to the bare
 //     calls of the same browser;
+//   - how long a client waits that wakes a cluster which sleeps, as a ratio to a bare start of the same API server;
+//   - the upgrade of a control plane, as a ratio to the same API server that is ended and started with the next version by hand;
 //   - memory and idle processor time per tenant, and the manager's memory per tenant;
 //   - with -only inventory, and no installation: what the observation store takes for a year of a fleet.
 //
@@ -42,7 +44,7 @@ func main() {
 	flag.IntVar(&o.requests, "requests", 1000, "how often each call of the REST API is made")
 	flag.IntVar(&o.rounds, "rounds", 40, "how often each thing is done in the portal")
 	flag.DurationVar(&o.neighbour, "neighbour", 20*time.Second, "how long a tenant is measured alone, and then beside a hostile one; 0 leaves that out, as it has to be without root and cgroups")
-	flag.StringVar(&o.only, "only", "", `"workers" measures clusters with nodes, "api" the REST API, "portal" the portal in a browser, "neighbour" a tenant beside a hostile one, "backup" backups and restores, and "inventory" the observation store, and nothing else`)
+	flag.StringVar(&o.only, "only", "", `"workers" measures clusters with nodes, "api" the REST API, "portal" the portal in a browser, "neighbour" a tenant beside a hostile one, "backup" backups and restores, "sleep" clusters that sleep, "upgrade" upgrades of control planes, and "inventory" the observation store, and nothing else`)
 	flag.IntVar(&o.scale, "scale", 20, "the observation store is measured with one part in so many of a fleet of 1000 clusters; 1 is the whole fleet")
 	flag.IntVar(&o.days, "days", 365, "of how many days the history of the fleet is")
 	flag.StringVar(&o.database, "database", "", "the observation store is measured in this database, postgres://USER:PASSWORD@HOST/NAME or sqlite:///FILE, instead of a file that is removed; one that was filled before is asked again, with the same -scale and -days")
@@ -93,6 +95,10 @@ type result struct {
 	Neighbour *neighbourResult `json:"neighbour,omitempty"`
 	// Backup is a cluster that is backed up and restored.
 	Backup *backupResult `json:"backup,omitempty"`
+	// Sleep is a cluster that is woken.
+	Sleep *sleepResult `json:"sleep,omitempty"`
+	// Upgrade is a control plane that is upgraded.
+	Upgrade *upgradeResult `json:"upgrade,omitempty"`
 	// API is the REST API.
 	API *apiResult `json:"api,omitempty"`
 	// Portal is the portal in a browser.
@@ -100,8 +106,8 @@ type result struct {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	if !slices.Contains([]string{"", "workers", "api", "portal", "neighbour", "backup"}, o.only) {
-		return fmt.Errorf(`-only %s: want "workers", "api", "portal", "neighbour", "backup", "inventory", or nothing`, o.only)
+	if !slices.Contains([]string{"", "workers", "api", "portal", "neighbour", "backup", "sleep", "upgrade"}, o.only) {
+		return fmt.Errorf(`-only %s: want "workers", "api", "portal", "neighbour", "backup", "sleep", "upgrade", "inventory", or nothing`, o.only)
 	}
 	inst, err := start(ctx, o.program)
 	if err != nil {
@@ -138,6 +144,12 @@ func (r *result) printParts(out io.Writer, o options) {
 	if r.Backup != nil {
 		r.Backup.print(out)
 	}
+	if r.Sleep != nil {
+		r.Sleep.print(out)
+	}
+	if r.Upgrade != nil {
+		r.Upgrade.print(out)
+	}
 	if r.API != nil {
 		r.API.print(out)
 	}
@@ -159,6 +171,11 @@ func (r *result) measure(ctx context.Context, inst *installation, o options) (er
 			return err
 		}
 	}
+	if o.runs > 0 {
+		if err := r.dayTwo(ctx, inst, o, only); err != nil {
+			return err
+		}
+	}
 	if o.neighbour > 0 {
 		if err := r.beside(ctx, inst, o, only); err != nil {
 			return err
@@ -166,6 +183,25 @@ func (r *result) measure(ctx context.Context, inst *installation, o options) (er
 	}
 	if (only("api") || only("portal")) && o.clusters > 0 {
 		return r.many(ctx, inst, o)
+	}
+	return nil
+}
+
+// dayTwo measures what becomes of a control plane later.
+func (r *result) dayTwo(ctx context.Context, inst *installation, o options, only func(string) bool) error {
+	if only("sleep") {
+		slept, err := sleeps(ctx, inst, o.runs)
+		if err != nil {
+			return err
+		}
+		r.Sleep = &slept
+	}
+	if only("upgrade") {
+		upgraded, err := upgrades(ctx, inst, o.runs)
+		if err != nil {
+			return err
+		}
+		r.Upgrade = &upgraded
 	}
 	return nil
 }

@@ -65,7 +65,8 @@ func neighbour(ctx context.Context, inst *installation, long time.Duration) (r n
 		return r, err
 	}
 	var failed int
-	if r.Alone, failed, err = bystand(ctx, maps, object, long); err != nil {
+	r.Alone, r.Beside = apiTimes{}, apiTimes{}
+	if failed, err = bystand(ctx, maps, object, long, r.Alone.note); err != nil {
 		return r, err
 	}
 	if failed > 0 {
@@ -75,7 +76,7 @@ func neighbour(ctx context.Context, inst *installation, long time.Duration) (r n
 	if err != nil {
 		return r, err
 	}
-	r.Beside, r.Failed, err = bystand(ctx, maps, object, long)
+	r.Failed, err = bystand(ctx, maps, object, long, r.Beside.note)
 	return r, errors.Join(err, stop(ctx), inst.deleteAll(ctx, names))
 }
 
@@ -92,20 +93,19 @@ func configMaps(kubeconfig string) (corev1client.ConfigMapInterface, error) {
 	return c.CoreV1().ConfigMaps(corev1.NamespaceDefault), nil
 }
 
-// bystand makes calls one after the other.
-func bystand(ctx context.Context, maps corev1client.ConfigMapInterface, object *corev1.ConfigMap, long time.Duration) (apiTimes, int, error) {
-	times, failed := apiTimes{}, 0
+// bystand makes calls one after the other, and tells of each when it began. It returns how many failed.
+func bystand(ctx context.Context, maps corev1client.ConfigMapInterface, object *corev1.ConfigMap, long time.Duration, tell func(call string, begin time.Time)) (failed int, err error) {
 	beat := time.NewTicker(neighbourBeat)
 	defer beat.Stop()
 	for end := time.Now().Add(long); time.Now().Before(end); {
 		select {
 		case <-ctx.Done():
-			return times, failed, ctx.Err()
+			return failed, ctx.Err()
 		case <-beat.C:
 		}
 		begin := time.Now()
 		got, err := maps.Get(ctx, object.Name, metav1.GetOptions{})
-		times[neighbourGet] = append(times[neighbourGet], time.Since(begin).Seconds())
+		tell(neighbourGet, begin)
 		if err != nil {
 			failed++
 			continue
@@ -115,9 +115,9 @@ func bystand(ctx context.Context, maps corev1client.ConfigMapInterface, object *
 		if _, err = maps.Update(ctx, got, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
 			failed++
 		}
-		times[neighbourUpdate] = append(times[neighbourUpdate], time.Since(begin).Seconds())
+		tell(neighbourUpdate, begin)
 	}
-	return times, failed, nil
+	return failed, nil
 }
 
 // attack starts this program once more, to do what a tenant can.
