@@ -18,13 +18,14 @@ import (
 
 // short are quick tests, each of which needs something else of a cluster, in the order of their names. Of custom resources it is
 // one that has some: where a definition without any is deleted, the API server may take the failure "storage is (re)initializing"
-// and then a conflict for the end of its work, and finalizes it minutes later (kubernetes/kubernetes#138085).
+// and then a conflict for the end of its work, and finalizes it minutes later (kubernetes/kubernetes#138085). Of aggregated APIs there is none: the
+// one test asks for what is discovered as soon as the API answers, and may find it stale (kubernetes/kubernetes#133495, mended for v1.37). The
+// end-to-end tests call the one of metrics-server.
 func short() []string {
 	return []string{
 		"External Storage [Driver: local-volumes.kqueen.io] [Testpattern: Dynamic PV (default fs)] fsgroupchangepolicy (Always)[LinuxOnly], pod created with an initial fsgroup, new pod fsgroup applied to volume contents",
 		"External Storage [Driver: local-volumes.kqueen.io] [Testpattern: Dynamic PV (default fs)] volumes should store data",
 		"[sig-api-machinery] AdmissionWebhook [Privileged:ClusterAdmin] should mutate configmap [Conformance]",
-		"[sig-api-machinery] Aggregator Should be able to support the 1.17 Sample API Server using the current Aggregator [LinuxOnly] [Conformance]",
 		"[sig-api-machinery] FieldValidation should create/apply a valid CR for CRD with validation schema [Conformance]",
 		"[sig-apps] Deployment RollingUpdateDeployment should delete old pods and create new ones [Conformance]",
 		"[sig-auth] ServiceAccounts ServiceAccountIssuerDiscovery should support OIDC discovery of service account issuer [Conformance]",

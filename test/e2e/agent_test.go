@@ -6,20 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
-	"kqueen.io/kqueen/internal/clusters/tunnel"
 )
 
 // agentProcess is an agent that runs as a process beside its cluster, with the account and the rights that its manifests give to its pod.
@@ -113,83 +107,6 @@ func withToken(t *testing.T, file, token string) string {
 		t.Fatal(err)
 	}
 	return string(data)
-}
-
-// TestAdoptedByAgent: a cluster of another installation, in a network into which nothing dials, is adopted by an agent that dials out. It is
-// seen with its version and in the inventory, a member enters it, it is offline when its agent hangs, and letting it go leaves its objects
-// as they were, and the agent without a way in.
-func TestAdoptedByAgent(t *testing.T) {
-	needRoot(t)
-	parallel(t, 3*time.Minute)
-	i := newInstallation(t)
-	l := i.lan()
-	i.up("--listen", l.gateway.String())
-	b := l.box()
-	b.start("joined.sh", "far")
-	inside := func(args ...string) result { return b.within(append([]string{programs.kqueen}, args...)...) }
-	dir := filepath.Join(b.dir, "other")
-	ok := func(args ...string) string {
-		r := inside(append(args, "--data-dir", dir)...)
-		if r.code != 0 {
-			t.Fatalf("kqueen %s in the machine: exit code %d:\n%s", strings.Join(args, " "), r.code, r.stderr)
-		}
-		return r.stdout
-	}
-	t.Cleanup(func() { ok("reset", "--yes") })
-	ok(append([]string{"up", "--timeout", "5m"}, ports(t)...)...)
-	ok("cluster", "create", "far", "--wait", "--timeout", "5m")
-	config := filepath.Join(b.dir, "far.kubeconfig")
-	b.write("far.kubeconfig", ok("cluster", "kubeconfig", "far", "--break-glass"))
-	kubectl := func(args ...string) result {
-		return b.within(append([]string{programs.kubectl, "--kubeconfig", config}, args...)...)
-	}
-	if r := i.tryKubectl(config, "", "get", "namespaces", "--request-timeout", "3s"); r.code == 0 {
-		t.Fatal("the cluster can be dialed from the host")
-	}
-	a := i.startAgent("far", config, kubectl, b.inNetwork)
-	t.Cleanup(a.end)
-	i.ok("cluster", "wait", "far", "--timeout", "3m")
-	if got := i.ok("cluster", "get", "far", "-o", "jsonpath={.status.version}"); got != programs.version {
-		t.Errorf("it is seen as %q", got)
-	}
-	before := kubectl("get", "namespaces,serviceaccounts,clusterroles,clusterrolebindings", "-A", "-o", "jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.resourceVersion}{\"\\n\"}{end}")
-	eventually(t, "it is observed", func(context.Context) error {
-		if said := i.ok("inventory", "binaries", "--cluster", "far"); !strings.Contains(said, programs.version) {
-			return errors.New(said)
-		}
-		return nil
-	})
-	entered := i.kubeconfig("default", "far")
-	if got := i.kubectl(entered, "", "auth", "whoami", "-o", "jsonpath={.status.userInfo.groups}"); !strings.Contains(got, "kqueen:cluster-admin") {
-		t.Errorf("the member's groups are %s", got)
-	}
-
-	// It hangs: nothing is heard of it, and its connection stays.
-	if err := a.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	begin := time.Now()
-	i.await(t, "far", "Offline")
-	if took := time.Since(begin); took < tunnel.LostAfter-tunnel.Heartbeat {
-		t.Errorf("it is called offline after %v, before three heartbeats", took)
-	}
-	if err := a.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	i.ok("cluster", "wait", "far", "--timeout", "3m")
-
-	i.ok("cluster", "delete", "far", "--yes", "--wait")
-	after := kubectl("get", "namespaces,serviceaccounts,clusterroles,clusterrolebindings", "-A", "-o", "jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.resourceVersion}{\"\\n\"}{end}")
-	if diff := cmp.Diff(before.stdout, after.stdout); diff != "" || before.stdout == "" {
-		t.Errorf("its objects are others (-before +after):\n%s", diff)
-	}
-	eventually(t, "its agent is refused", func(context.Context) error {
-		said, err := os.ReadFile(a.log)
-		if err == nil && !strings.Contains(string(said), "does not know this agent") {
-			err = fmt.Errorf("it says %s", said)
-		}
-		return err
-	})
 }
 
 // await waits until the cluster is provisioned for a reason.

@@ -173,12 +173,6 @@ func (b *box) within(command ...string) result {
 	return b.run(b.command("nsenter", append(args, command...)...))
 }
 
-// inNetwork is a command that runs in the machine's network and with its files, as a process of the host that signals reach.
-func (b *box) inNetwork(program string, args ...string) *exec.Cmd {
-	in := []string{"--target", strconv.Itoa(b.init.Process.Pid), "--mount", "--net", "--", program}
-	return b.command("nsenter", append(in, args...)...)
-}
-
 func (b *box) write(name, text string) {
 	b.t.Helper()
 	path := filepath.Join(b.dir, name)

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestClusterUpgrade brings a cluster with two nodes and an application to the next minor, and back, under clients of its API server: none of
-// their requests fails, no write is lost, no change is missing in what they watch; the nodes are replaced within the application's budget,
-// and all objects stay.
+// TestClusterUpgrade brings a cluster with two nodes and an application to the next minor, and back, under clients of its API server and of
+// the application: none of their requests fails, no write is lost, no change is missing in what they watch; the nodes are replaced within the
+// application's budget, and all objects stay.
 func TestClusterUpgrade(t *testing.T) {
 	needRoot(t)
 	parallel(t, 4*time.Minute)
@@ -37,6 +37,7 @@ func TestClusterUpgrade(t *testing.T) {
 	}
 	budget := make(chan error, 1)
 	go func() { budget <- w.available(ctx, "shop") }()
+	v := visit(ctx, t, i.direct(through, "demo"))
 
 	i.ok("cluster", "upgrade", "demo", "--to", programs.version, "--dry-run")
 	i.ok("cluster", "upgrade", "demo", "--to", programs.version, "--wait", "--timeout", "15m")
@@ -65,6 +66,8 @@ func TestClusterUpgrade(t *testing.T) {
 	if err := <-budget; err != nil {
 		t.Errorf("the application: %v", err)
 	}
+	v.done.Wait()
+	v.flawless(t)
 	for _, l := range s.loads {
 		l.done.Wait()
 		l.flawless(t)

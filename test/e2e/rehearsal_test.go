@@ -59,6 +59,25 @@ kind: Thing
 metadata: {name: old}
 `
 
+// guarded is an application of one replica, which its budget never lets leave a node.
+const guarded = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: till, namespace: default}
+spec:
+  selector: {matchLabels: {app: till}}
+  template:
+    metadata: {labels: {app: till}}
+    spec: {containers: [{name: till, image: "example.com/till:1"}]}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: till, namespace: default}
+spec:
+  minAvailable: 1
+  selector: {matchLabels: {app: till}}
+`
+
 // TestRehearsal tries upgrades in copies of what a cluster stores: what would go wrong is named, the cluster itself stays as it is to the
 // last byte, and nothing of a copy is left, also when KQueen is killed meanwhile.
 func TestRehearsal(t *testing.T) {
@@ -102,9 +121,11 @@ func TestRehearsal(t *testing.T) {
 		t.Errorf("control planes that are left: %v", got)
 	}
 
+	i.rollBackByBackup(kubeconfig, uid)
 	i.plant(kubeconfig)
 	r := i.kqueen(rehearse...)
 	want := []string{
+		"Blocks DisruptionBudgets: PodDisruptionBudget default/till: minAvailable is 1 of 1: its pods can never leave their node",
 		"Blocks ConversionWebhooks: Widget default/one: the webhook of CustomResourceDefinition widgets.example.com does not convert it to v2",
 		"Blocks StoredVersions: Thing old: it is stored as example.com/v1alpha1, a version that CustomResourceDefinition things.example.com does not have",
 	}
@@ -133,7 +154,49 @@ func (i *installation) stored(uid string) map[string]string {
 	return out
 }
 
-// plant breaks the conversion of one kind, and takes the version from another in which an object of it is stored.
+// newer is an object as an API server stores it that stores in the version of its API which came with the newer minor. Those of that minor
+// itself do not yet.
+const newer = `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicy",
+	"metadata":{"name":"newer","uid":"7a3f2c1e-0000-4000-8000-000000000001","creationTimestamp":"2026-01-01T00:00:00Z"},
+	"spec":{"failurePolicy":"Ignore","reinvocationPolicy":"Never","mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{}"}}],
+	"matchConstraints":{"matchPolicy":"Equivalent","namespaceSelector":{},"objectSelector":{},
+	"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["endpoints"],"scope":"*"}]}}}`
+
+// rollBackByBackup upgrades the cluster and takes it back, when it has stored what only the newer minor knows: without a terminal that takes
+// --yes; what is lost is named, and the cluster has the older version and what it had before, and nothing else.
+func (i *installation) rollBackByBackup(kubeconfig, uid string) {
+	i.t.Helper()
+	i.kubectl(kubeconfig, "", "create", "configmap", "before", "--from-literal=word=planted")
+	i.ok("cluster", "upgrade", "tried", "--to", programs.version, "--wait", "--timeout", "10m")
+	if _, err := i.store().Put(i.t.Context(), "/kqueen/"+uid+"/mutatingadmissionpolicies/newer", newer); err != nil {
+		i.t.Fatal(err)
+	}
+	i.kubectl(kubeconfig, "", "create", "configmap", "since")
+	i.kubectl(kubeconfig, "", "delete", "configmap", "before")
+	if r := i.kqueen("cluster", "rollback", "tried"); r.code != 2 {
+		i.t.Errorf("without a terminal: exit code %d, want 2:\n%s", r.code, r.stderr)
+	}
+	r := i.kqueen("cluster", "rollback", "tried", "--dry-run")
+	if r.code != 0 || !strings.Contains(r.stdout, "Restore of backup before-tried-") {
+		i.t.Errorf("dry run: exit code %d:\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	r = i.kqueen("cluster", "rollback", "tried", "--yes", "--wait", "--timeout", "10m")
+	for _, line := range []string{"MutatingAdmissionPolicy newer", "created configmaps/default/since", "deleted configmaps/default/before"} {
+		if r.code != 0 || !strings.Contains(r.stderr, line) {
+			i.t.Fatalf("exit code %d, want 0 and %q in:\n%s", r.code, line, r.stderr)
+		}
+	}
+	if got := i.kubectl(kubeconfig, "", "version"); !strings.Contains(got, "Server Version: "+programs.before) {
+		i.t.Errorf("it runs %s, want %s", got, programs.before)
+	}
+	if got := i.kubectl(kubeconfig, "", "get", "configmap", "before", "since", "--ignore-not-found", "-o", "name"); strings.TrimSpace(got) != "configmap/before" {
+		i.t.Errorf("it has %q, want what it had before", got)
+	}
+	i.t.Log(i.ok("upgrade", "describe", "tried-back-to-"+programs.before))
+}
+
+// plant breaks the conversion of one kind, takes the version from another in which an object of it is stored, and guards an application by a
+// budget that lets none of its pods leave the nodes of a pool that the upgrade replaces.
 func (i *installation) plant(kubeconfig string) {
 	i.t.Helper()
 	patch := func(args ...string) { i.kubectl(kubeconfig, "", append([]string{"patch", "crd"}, args...)...) }
@@ -142,6 +205,9 @@ func (i *installation) plant(kubeconfig string) {
 	patch("things.example.com", "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/0/storage","value":true},{"op":"replace","path":"/spec/versions/1/storage","value":false}]`)
 	patch("things.example.com", "--subresource=status", "--type=merge", "-p", `{"status":{"storedVersions":["v1"]}}`)
 	patch("things.example.com", "--type=json", "-p", `[{"op":"remove","path":"/spec/versions/1"}]`)
+	i.ok("nodepool", "create", "workers", "--cluster", "tried", "--nodes", "0")
+	i.kubectl(kubeconfig, guarded, "apply", "-f", "-")
+	i.kubectl(kubeconfig, "", "wait", "--for=jsonpath={.status.expectedPods}=1", "pdb/till", "--timeout=1m")
 }
 
 // killRehearsal kills KQueen while a copy is there: the rehearsal ends all the same, and leaves nothing.

@@ -24,12 +24,13 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// TestRotation replaces the certificate authority of a cluster, and then its token key, under a probe: the node is Ready throughout, exec and
-// logs reach its pods, clients from before go on until the rotation is finished, and what the old authority signed is refused after that.
-// KQueen is killed on the way.
+// TestRotation replaces the certificate authority of a cluster, and then its token key, under a probe: the node is Ready throughout, no call
+// of exec and logs fails but those that are under way when a kubelet ends, clients from before go on until the rotation is finished, and what
+// the old authority signed is refused after that.
+// KQueen is killed on the way. Then the encryption key is replaced.
 func TestRotation(t *testing.T) {
 	needRoot(t)
-	parallel(t, 2*time.Minute)
+	parallel(t, 4*time.Minute)
 	i := started(t)
 	i.ok("cluster", "create", "demo", "--version", programs.before, "--nodes", "1", "--wait", "--timeout", patience.String())
 	w := i.workers("demo")
@@ -40,6 +41,7 @@ func TestRotation(t *testing.T) {
 	defer end()
 	probed := make(chan error, 1)
 	go func() { probed <- p.run(ctx) }()
+	calls := i.callsInto(ctx, "kube-system", p.pod, p.kubeconfig)
 	loaded, unload := context.WithCancel(ctx)
 	defer unload()
 	s := &soak{installation: i, t: t}
@@ -64,8 +66,9 @@ func TestRotation(t *testing.T) {
 	if err := <-probed; err != nil {
 		t.Error(err)
 	}
-	t.Logf("nodes were looked at %d times, the longest time without an answer is %s; %d calls to a pod, the longest time in which none succeeded is %s",
-		p.looks, p.nodes.longest, p.calls, p.pods.longest)
+	calls.done.Wait()
+	calls.flawless(t, 2)
+	t.Logf("nodes were looked at %d times, the longest time without an answer is %s", p.looks, p.nodes.longest)
 	p.kubeconfig = young
 	eventually(t, "a kubeconfig from the middle of it goes on", func(context.Context) error { return p.call() })
 	refusedAfter(t, configOf(t, old), configOf(t, young))
@@ -83,6 +86,56 @@ func TestRotation(t *testing.T) {
 	if keys := i.keysOf("demo"); bytes.Equal(keys["sa.key"], after["sa.key"]) || !bytes.Equal(keys["ca.key"], after["ca.key"]) {
 		t.Error("the token key is the old one, or another key was replaced")
 	}
+	i.rotateEncryption(t, young)
+}
+
+// rotateEncryption replaces the key by which Secrets are stored, after a backup and before one. KQueen is killed on the way. The backup of
+// before is refused at the end, and the other one is restored.
+func (i *installation) rotateEncryption(t *testing.T, kubeconfig string) {
+	t.Helper()
+	before, c := i.keysOf("demo"), clientset(t, configOf(t, kubeconfig)).CoreV1().Secrets("default")
+	for n := range 40 {
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("kept-%d", n)}, StringData: map[string]string{"value": fmt.Sprint(n)}}
+		if _, err := c.Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i.ok("backup", "create", "before", "--cluster", "demo", "--wait", "--timeout", patience.String())
+	i.ok("cluster", "rotate", "encryption-key", "demo")
+	i.halt()
+	i.up()
+	var rotation string
+	eventually(t, "all is encrypted with the new key", func(context.Context) error {
+		for name := range strings.FieldsSeq(i.ok("rotation", "list", "-o", "name")) {
+			if name = name[strings.LastIndex(name, "/")+1:]; strings.HasPrefix(name, "demo-encryption-key-") {
+				rotation = name
+			}
+		}
+		if said := i.ok("rotation", "get", rotation, "-o", "yaml"); !strings.Contains(said, "olderBackups: 1") || !strings.Contains(said, "reason: RotationAwaitsFinish") {
+			return errors.New(said)
+		}
+		return nil
+	})
+	i.ok("backup", "create", "after", "--cluster", "demo", "--wait", "--timeout", patience.String())
+	i.ok("cluster", "rotate", "finish", "demo", "--yes", "--wait", "--timeout", patience.String())
+	after := i.keysOf("demo")
+	if bytes.Equal(before["encryption.key"], after["encryption.key"]) || len(after["old-encryption.key"])+len(after["next-encryption.key"]) > 0 || !bytes.Equal(before["sa.key"], after["sa.key"]) {
+		t.Error("the encryption key is the old one, or another key is left or was replaced")
+	}
+	if r := i.kqueen("restore", "create", "lost", "--backup", "before", "--compare-only", "--wait", "--timeout", "5s"); r.code == 0 || !strings.Contains(r.stdout+r.stderr, `another key "encryption"`) {
+		t.Errorf("the backup of before: exit code %d, %s%s", r.code, r.stdout, r.stderr)
+	}
+	if err := c.Delete(t.Context(), "kept-7", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	i.ok("restore", "create", "back", "--backup", "after", "--yes", "--wait", "--timeout", patience.String())
+	eventually(t, "all Secrets are read", func(ctx context.Context) error {
+		all, err := c.List(ctx, metav1.ListOptions{})
+		if err == nil && len(all.Items) < 40 {
+			err = fmt.Errorf("there are %d", len(all.Items))
+		}
+		return err
+	})
 }
 
 // breakGlass writes a kubeconfig with a certificate of the cluster's own authority to a file of that name, all at once.
@@ -143,13 +196,13 @@ func refusedAfter(t *testing.T, old, young *rest.Config) {
 	}
 }
 
-// probe looks at nodes, and calls into a pod, all the time.
+// probe looks at nodes all the time.
 type probe struct {
 	*workers
-	kubeconfig   string
-	pod          string
-	looks, calls int
-	nodes, pods  attempts
+	kubeconfig string
+	pod        string
+	looks      int
+	nodes      attempts
 }
 
 // attempts are calls that a caller tries again when one fails.
@@ -192,7 +245,7 @@ func (p *probe) call() error {
 	return nil
 }
 
-// run is an error when a node was seen that is not Ready, or what is asked or called does not answer for longer than a caller tries again.
+// run is an error when a node was seen that is not Ready, or what is asked does not answer for longer than a caller tries again.
 func (p *probe) run(ctx context.Context) error {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
@@ -212,14 +265,6 @@ func (p *probe) run(ctx context.Context) error {
 		p.looks++
 		if err := p.nodes.note(err); err != nil {
 			return fmt.Errorf("its API server does not answer any more: %w", err)
-		}
-		err = p.call()
-		if ctx.Err() != nil {
-			continue
-		}
-		p.calls++
-		if err := p.pods.note(err); err != nil {
-			return fmt.Errorf("its pod cannot be called any more: %w", err)
 		}
 	}
 }

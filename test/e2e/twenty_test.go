@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,6 +52,7 @@ func TestManyAtOnce(t *testing.T) {
 		t.Fatal("living clusters leave hardly a trace: the search sees nothing")
 	}
 
+	i.allSleepAndWake(made, names)
 	i.ok(slices.Concat([]string{"cluster", "delete", "--yes", "--timeout", "9m"}, names)...)
 	if left := i.traces(made); len(left) > 0 {
 		t.Errorf("%d traces are left of deleted clusters:\n%s", len(left), strings.Join(left, "\n"))
@@ -57,6 +60,57 @@ func TestManyAtOnce(t *testing.T) {
 	if diff := cmp.Diff(before, holdings(t, i)); diff != "" {
 		t.Errorf("what the installation holds, before (-) and after (+) the clusters:\n%s", diff)
 	}
+}
+
+// wokenAtOnce is how many clusters are woken at once. More than forty of a host with two processors are not awake for as long as the gateway
+// holds a connection.
+const wokenAtOnce = 20
+
+// allSleepAndWake puts clusters to sleep, of which no process runs then, and has clients ask for up to [wokenAtOnce] of them at once.
+func (i *installation) allSleepAndWake(made tenants, names []string) {
+	i.t.Helper()
+	server := i.servers()[0]
+	awake := memoryOf(i.t, server)
+	for _, name := range names {
+		i.ok("cluster", "sleep", name)
+	}
+	eventually(i.t, "no process of a cluster runs", func(context.Context) error {
+		if left := i.running(func(p process) bool { return slices.Contains(made.uids, p.workload) }); len(left) > 0 {
+			return errors.New(strings.Join(left, "; "))
+		}
+		return nil
+	})
+	i.t.Logf("KQueen has %d MiB with %d clusters awake, and %d MiB while they sleep", awake>>20, len(names), memoryOf(i.t, server)>>20)
+	names = names[:min(wokenAtOnce, len(names))]
+	began := time.Now()
+	answers := map[string]<-chan error{}
+	for _, name := range names {
+		s := &sleeper{installation: i}
+		answers[name] = s.asks(i.tenant("default", name), "/api/v1/namespaces/kube-system")
+	}
+	for name, answered := range answers {
+		if err := <-answered; err != nil {
+			i.t.Errorf("cluster %s, woken with %d others: %v", name, len(names)-1, err)
+		}
+	}
+	i.t.Logf("%d clusters that were woken at once have answered after %s", len(names), time.Since(began).Round(time.Second/10))
+}
+
+// memoryOf is the resident memory of a process, in bytes, that it shares with no file.
+func memoryOf(t *testing.T, pid int) int64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		var kilobytes int64
+		if _, err := fmt.Sscanf(line, "RssAnon: %d kB", &kilobytes); err == nil {
+			return kilobytes << 10
+		}
+	}
+	t.Fatalf("/proc/%d/status has no RssAnon", pid)
+	return 0
 }
 
 // held is what an installation holds for tenants and for itself.

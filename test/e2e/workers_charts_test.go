@@ -24,25 +24,38 @@ import (
 // chartsImage is what the pods of the charts run: test/charts/program.
 const chartsImage = "kqueen.internal/charts:1"
 
-// bringImage puts the image of the charts where machines find images of the operator's own.
-func bringImage(t *testing.T, dir string) {
+// bringCharts puts the image of the charts where machines find images of the operator's own.
+func bringCharts(t *testing.T, dir string) {
 	t.Helper()
 	root, err := controlplanetest.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	work, out := t.TempDir(), filepath.Join(dir, "images")
-	program, plan := filepath.Join(work, "sites"), filepath.Join(work, "plan.json")
+	program := filepath.Join(t.TempDir(), "sites")
 	type object = map[string]any
-	said, err := json.Marshal(object{
+	plan, err := json.Marshal(object{
 		"layers":   object{"programs": object{"files": []object{{"path": "sites", "mode": 0o755, "from": program}, {"path": "etcd", "mode": 0o777, "link": "sites"}}}},
 		"archives": []object{{"file": "charts.tar", "images": []object{{"name": chartsImage, "layers": []string{"programs"}, "config": object{"User": "1000"}}}}},
 	})
-	if err := errors.Join(err, os.WriteFile(plan, said, 0o600), os.Mkdir(out, 0o700)); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	goCommand(t, root, "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./test/charts/program")
-	goCommand(t, filepath.Join(root, "node"), "run", "-trimpath", "./images", "-out", out, "-plan", plan)
+	bringImages(t, dir, plan)
+}
+
+// bringImages packs images as a plan says (node/images), where machines of the installation in dir find images of the operator's own.
+func bringImages(t *testing.T, dir string, plan []byte) {
+	t.Helper()
+	root, err := controlplanetest.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, out := filepath.Join(t.TempDir(), "plan.json"), filepath.Join(dir, "images")
+	if err := errors.Join(os.WriteFile(file, plan, 0o600), os.MkdirAll(out, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	goCommand(t, filepath.Join(root, "node"), "run", "-trimpath", "./images", "-out", out, "-plan", file)
 }
 
 func goCommand(t *testing.T, folder string, args ...string) {

@@ -35,7 +35,7 @@ func TestWorkers(t *testing.T) {
 	}
 	gateway := strconv.Itoa(freePort(t))
 	i.up("--gateway-port", gateway, "--import-allow", "127.0.0.1:"+gateway)
-	bringImage(t, i.dir)
+	bringCharts(t, i.dir)
 	i.ok("cluster", "create", "demo", "--nodes", "2", "--wait")
 	w := i.workers("demo")
 	machines := w.machines()
