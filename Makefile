@@ -16,7 +16,7 @@ BIN         := bin
 TOOLS       := $(BIN)/tools
 # Of Kubernetes, such as VERSIONS="v1.35.4 v1.36.3"; the newest that there is a module for when it is empty. Each takes minutes the first time.
 VERSIONS    ?=
-GO_TEST     := GOGC=200 CGO_ENABLED=1 go test -trimpath -race -gcflags=modernc.org/...=-race=false -vet=off -ldflags "-s -w" -shuffle=on -timeout 40m
+GO_TEST     := GOGC=200 CGO_ENABLED=1 go test -trimpath -race -gcflags=modernc.org/...=-race=false -vet=off -ldflags "-s -w" -shuffle=on -timeout 55m
 NODE_MODULES := web/node_modules/.package-lock.json
 NODE_PATH   := $(abspath $(BIN)/tools/node/bin):$(PATH)
 PORTAL_SOURCES := $(shell git ls-files --cached --others --exclude-standard web/src web/build web/public) web/index.html web/openapi.json web/package.json web/tsconfig.json web/vite.config.ts
@@ -101,7 +101,7 @@ conformance-addons: conformance-tests ## Run upstream's tests of what the addons
 	@go run $(GO_FLAGS) ./test/conformance -tests addons -level $${LEVEL:-privileged} -page docs/development/addon-tests.md
 
 .PHONY: check
-check: packages lint ## Check form and run the tests that start no cluster, in minutes
+check: packages lint $(TOOLS)/versitygw ## Check form and run the tests that start no cluster, in minutes
 	@echo "Testing what needs no cluster"
 	@# What vet finds, lint has found before. Linking takes half the time without what debuggers need.
 	$(call SECONDS_OF,go test -trimpath -short -vet=off -ldflags "-s -w" -shuffle=on -p 3 ./...,tests that start no cluster)
@@ -109,7 +109,7 @@ check: packages lint ## Check form and run the tests that start no cluster, in m
 # An end-to-end test upgrades from the minor before the newest.
 .PHONY: test
 test: VERSIONS = $(shell sed -n 's/^\tk8s.io\/kubernetes //p' kubernetes/v1.*/go.mod | sort -V | tail -n 2)
-test: packages lint kubernetes conformance-tests test-node test-portal $(TOOLS)/helm ## Check form and run all tests
+test: packages lint kubernetes conformance-tests test-node test-portal $(TOOLS)/helm $(TOOLS)/versitygw ## Check form and run all tests
 	@./hack/packages chromium
 	@echo "Testing"
 	@# As in check; and SQLite, which is C made Go with memory of its own, takes five times as long under the race detector.
@@ -182,6 +182,10 @@ bench: kubernetes ## Measure what the promises are about
 $(TOOLS)/helm: test/helm/go.mod test/helm/go.sum
 	@echo "Building Helm, which a test uses as users do (the first time takes minutes)"
 	@cd test/helm && go build $(GO_FLAGS) -o ../../$@ $$(go list tool)
+
+$(TOOLS)/versitygw: test/s3/go.mod test/s3/go.sum
+	@echo "Building an S3 server, which tests keep backups in (the first time takes minutes)"
+	@cd test/s3 && go build $(GO_FLAGS) -o ../../$@ $$(go list tool)
 
 $(TOOLS)/%: tools/go.mod tools/go.sum
 	@echo "Building $(@F) (the first time takes a minute)"

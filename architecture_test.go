@@ -28,7 +28,7 @@ const importTable = `
 
 	# platform: small mechanisms that know nothing of KQueen's subjects; each can be tested alone. PLAIN ones import
 	# nothing, and every package may use them that has use for them.
-	NONE < platform/atomicfile, platform/ciphers, platform/handover, platform/invalid, platform/peer, platform/share, platform/stage, platform/text < PLAIN;
+	NONE < platform/atomicfile, platform/ciphers, platform/filelock, platform/handover, platform/invalid, platform/peer, platform/share, platform/stage, platform/text < PLAIN;
 	platform/text < platform/health < PLAIN;
 	platform/invalid < platform/component, platform/schema, platform/cron < PLAIN;
 	NONE < platform/osthread, platform/relay, platform/spawn, platform/links, platform/kube, platform/database, platform/hostcheck, platform/logfile, platform/redact, platform/sealedtar;
@@ -42,8 +42,10 @@ const importTable = `
 
 	# hosting: the mechanisms of control planes.
 	PLAIN < hosting/pki, hosting/datastore, hosting/release, hosting/runner;
-	platform/relay < hosting/egress;
-	platform/operator, platform/relay, platform/healthz, PLAIN < hosting/gateway;
+	platform/relay, platform/share < hosting/egress;
+	# What API servers have encrypted is told without them.
+	hosting/pki < hosting/atrest;
+	platform/operator, platform/relay, platform/healthz, platform/kube, PLAIN < hosting/gateway;
 	# The gate of a data store names keyspaces as the store does.
 	hosting/datastore, platform/healthz, PLAIN < hosting/storegate;
 	# A runner of processes says in the supervisor's terms what is described; no reconciler knows either.
@@ -72,7 +74,7 @@ const importTable = `
 	workers/addons, workers/machine, hosting/release, platform/kube < workers/prepare;
 
 	API, PLAIN, platform/kube, platform/operator, tenancy/role, workers/addons, workers/machine,
-	hosting/pki, hosting/datastore, hosting/storegate, hosting/release, hosting/gateway, hosting/egress, hosting/runner < MECHANISMS;
+	hosting/pki, hosting/atrest, hosting/datastore, hosting/storegate, hosting/release, hosting/gateway, hosting/egress, hosting/runner < MECHANISMS;
 
 	# clusters: the driver interface and its drivers. A driver does not know another one; only "all" knows them.
 	API, PLAIN < clusters/provision;
@@ -97,6 +99,7 @@ const importTable = `
 	API, clusters/inventory, clusters/listing < clusters/collector;
 	# Backups are kept in a format that knows nothing of what is in them.
 	PLAIN < clusters/archive;
+	clusters/archive < clusters/archive/s3;
 	API, clusters/archive < clusters/backupstore;
 	clusters/backupstore, hosting/datastore < clusters/changelog;
 
@@ -108,14 +111,18 @@ const importTable = `
 	MECHANISMS, platform/jobs, clusters/changelog, clusters/stored < clusters/backup;
 	MECHANISMS, platform/jobs, clusters/changelog < clusters/backupschedule;
 	API, platform/cron < clusters/maintenance;
+	# When a cluster sleeps is decided by windows, and by what is found in it.
+	clusters/maintenance, clusters/listing < clusters/hibernation;
 	# A rotation tells by the hash of what machines trust which of them follow.
 	MECHANISMS, clusters/listing, workers/machine < clusters/rotation;
 	# An upgrade looks into its cluster before it changes it, as others do that look into clusters.
 	MECHANISMS, clusters/listing, clusters/maintenance, clusters/stored < clusters/upgrade;
 	# A rehearsal is of an upgrade: it asks what that would be.
 	platform/jobs, clusters/stored, clusters/upgrade < clusters/rehearsal;
-	MECHANISMS, clusters/provision, clusters/maintenance < clusters/cluster;
+	MECHANISMS, clusters/provision, clusters/hibernation < clusters/cluster;
 	MECHANISMS, clusters/provision < hosting/controlplane, workers/nodepool, workers/machinecontroller;
+	# Pools follow the need of pods, which is looked at within bounds as others do that look into clusters.
+	MECHANISMS, clusters/listing < workers/autoscaler;
 	MECHANISMS, platform/admission < tenancy/organization;
 	MECHANISMS, tenancy/access/oidc < tenancy/identityprovider;
 
@@ -148,8 +155,8 @@ const importTable = `
 	server/site, server/kubeapi, server/clusterapi, server/objects, server/catalogue, server/fleet, server/secrets, server/agents, server/auditlog, server/pages, server/portal, web < server;
 
 	# The one place that wires, and the command line above it.
-	platform/sealedtar, clusters/backup, clusters/backupschedule, clusters/rehearsal, clusters/rotation, clusters/cluster, clusters/provision/all, clusters/collector, clusters/simulator, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
-	workers/nodepool, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
+	platform/sealedtar, clusters/archive/s3, clusters/backup, clusters/backupschedule, clusters/rehearsal, clusters/rotation, clusters/cluster, clusters/provision/all, clusters/collector, clusters/simulator, clusters/tunnel, engine, hosting/controlplane, hosting/gatekeeper, hosting/runner/process, server, server/status, tenancy/audit/kubeaudit,
+	workers/nodepool, workers/autoscaler, workers/machinecontroller, workers/machine/local, workers/machine/manual, workers/prepare < app;
 
 	# The command line. What commands share knows no kind of object; commands meet in the root command alone.
 	NONE < cli/program;
@@ -197,6 +204,8 @@ const importTable = `
 	platform/atomicfile < platform/atomicfile/powerloss;
 	platform/database < platform/database/databasetest;
 	clusters/provision < clusters/provision/provisiontest;
+	clusters/archive < clusters/archive/archivetest;
+	hosting/controlplanetest < clusters/archive/s3/s3test;
 	workers/machine, platform/suitetest < workers/machine/machinetest;
 	NONE < tenancy/access/oidc/oidctest;
 	api/rest < cli/clitest;
@@ -256,6 +265,8 @@ var testPackages = []string{
 	"platform/supervise/supervisetest",
 	"platform/operator/operatortest",
 	"platform/atomicfile/powerloss",
+	"clusters/archive/archivetest",
+	"clusters/archive/s3/s3test",
 	"clusters/provision/provisiontest",
 	"workers/machine/machinetest",
 	"platform/database/databasetest",
@@ -314,6 +325,11 @@ var guards = []guard{
 			"cli/host":            "is etcd when it is called by that name",
 			"test/charts/program": "is etcd, which a chart runs, when it is called by that name",
 		},
+	},
+	{
+		packages: []string{"github.com/minio/minio-go"},
+		why:      "S3 servers are spoken to in internal/clusters/archive/s3 alone, with bounds on time and bytes",
+		allowed:  map[string]string{"clusters/archive/s3": "is there for that"},
 	},
 	{
 		packages: []string{"github.com/spf13/cobra"},

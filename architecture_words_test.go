@@ -40,7 +40,6 @@ var bannedWords = []bannedWord{
 	{words("rooms?", "house"), "say package or architecture"},
 	{words("plug"), "say driver interface"},
 	{words("brought"), "say joined or self-managed; copied or passed"},
-	{words("wakes", "woken", "woke"), "say triggers, watches or event handlers"},
 	{words("good until", "is over"), "say expires at, expired or has ended"},
 	{words("bites?"), "say takes effect"},
 	{words("next try", "next tries"), "say next retry"},

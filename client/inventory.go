@@ -26,6 +26,8 @@ type InventoryFilter struct {
 	Components []string
 	Version    string
 	Places     bool
+	// Severities are of findings: Critical, Warning or Info.
+	Severities []string
 	// At is as of when; zero is now. From and To ask for what changed instead, of images and binaries.
 	At, From, To time.Time
 }
@@ -34,7 +36,7 @@ func (f InventoryFilter) query() url.Values {
 	query := f.Paging.query()
 	for name, values := range map[string][]string{
 		"organization": f.Organizations, "cluster": f.Clusters, "clusterLabel": f.ClusterLabels, "namespace": f.Namespaces,
-		"digest": f.Digests, "component": f.Components,
+		"digest": f.Digests, "component": f.Components, "severity": f.Severities,
 	} {
 		if len(values) > 0 {
 			query[name] = values
@@ -111,12 +113,15 @@ func (c *Client) GetClusterTopology(ctx context.Context, organization, cluster s
 }
 
 // GetClusterUpgradePlan returns what an upgrade of a cluster to a version would be, and what stands against it (operation
-// getClusterUpgradePlan), or with rollback one that goes back. The cluster is asked for it: an answer takes up to half a minute. Nothing is
+// getClusterUpgradePlan), or with rollback one that goes back, and with the name of a backup one that restores that. The cluster is asked for it: an answer takes up to half a minute. Nothing is
 // changed.
-func (c *Client) GetClusterUpgradePlan(ctx context.Context, organization, cluster, version string, rollback, backup bool) (*rest.UpgradePlan, error) {
+func (c *Client) GetClusterUpgradePlan(ctx context.Context, organization, cluster, version string, rollback bool, restoreBackup string, backup bool) (*rest.UpgradePlan, error) {
 	query := url.Values{"version": {version}, "backup": {strconv.FormatBool(backup)}}
 	if rollback {
 		query.Set("rollback", "true")
+	}
+	if restoreBackup != "" {
+		query.Set("restoreBackupName", restoreBackup)
 	}
 	return called[rest.UpgradePlan](ctx, c, "getClusterUpgradePlan", query, nil, organization, cluster)
 }

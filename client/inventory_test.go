@@ -17,11 +17,11 @@ func TestInventoryFilter(t *testing.T) {
 	got := InventoryFilter{
 		Paging: Paging{Limit: 7, Cursor: "c"}, Organizations: []string{"blue", "red"}, Clusters: []string{"shop"}, ClusterLabels: []string{"env=prod"},
 		Namespaces: []string{"default"}, Repository: "r", Tag: "t", Text: "x", Digests: []string{"sha256:1", "sha256:2"}, Components: []string{"kubelet"},
-		Version: "<1.34", Places: true, At: at, From: at, To: at,
+		Version: "<1.34", Places: true, Severities: []string{"Critical"}, At: at, From: at, To: at,
 	}.query()
 	want := url.Values{
 		"limit": {"7"}, "cursor": {"c"}, "organization": {"blue", "red"}, "cluster": {"shop"}, "clusterLabel": {"env=prod"}, "namespace": {"default"},
-		"repository": {"r"}, "tag": {"t"}, "text": {"x"}, "digest": {"sha256:1", "sha256:2"}, "component": {"kubelet"}, "version": {"<1.34"}, "places": {"true"},
+		"repository": {"r"}, "tag": {"t"}, "text": {"x"}, "digest": {"sha256:1", "sha256:2"}, "component": {"kubelet"}, "version": {"<1.34"}, "places": {"true"}, "severity": {"Critical"},
 		"at": {"2026-03-01T08:00:00Z"}, "from": {"2026-03-01T08:00:00Z"}, "to": {"2026-03-01T08:00:00Z"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -54,6 +54,8 @@ var counted = map[string]string{
 	"omittedFindings":     "findings of an upgrade",
 	"blockingFindings":    "findings of a rehearsal",
 	"olderPods":           "pods of a cluster",
+	"olderBackups":        "backups of a cluster",
+	"pendingSecrets":      "Secrets of a cluster",
 	"copiedObjects":       "objects of a cluster",
 	"kinds":               "kinds of objects of a cluster",
 	"written":             "objects of a cluster",

@@ -152,6 +152,9 @@ type ClusterSpec struct {
 	// plane KQueen hosts.
 	// +optional
 	Maintenance *Maintenance `json:"maintenance,omitempty"`
+	// Hibernation says when the cluster sleeps; never where it is absent. It is for clusters whose control plane KQueen hosts.
+	// +optional
+	Hibernation *Hibernation `json:"hibernation,omitempty"`
 	// Parameters are settings for this one cluster that only its driver knows.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -197,6 +200,64 @@ type MaintenanceWindow struct {
 	// +kubebuilder:validation:Minimum=900
 	// +kubebuilder:validation:Maximum=604800
 	DurationSeconds int32 `json:"durationSeconds"`
+}
+
+// Hibernation says when a cluster sleeps. Its control plane and its machines on KQueen's host do not run then, and pods there end; what is
+// stored stays. A client that connects wakes it, and waits until it is answered; so do its CronJobs, before they are due. Machines that
+// users have joined run on.
+type Hibernation struct {
+	// Asleep puts the cluster to sleep now. What wakes it does so until it was idle for idleSeconds.
+	// +optional
+	Asleep bool `json:"asleep,omitempty"`
+	// Windows are when it sleeps. It wakes when the last one that is open ends.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Windows []MaintenanceWindow `json:"windows,omitempty"`
+	// TimeZone in which the schedules are, such as "Europe/Prague"; UTC where it is absent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone string `json:"timeZone,omitempty"`
+	// WhenIdle has the cluster sleep whenever it was idle for idleSeconds, at any time.
+	// +optional
+	WhenIdle bool `json:"whenIdle,omitempty"`
+	// IdleSeconds is for how long no user or program has called the API server, and no Job has run, before the cluster is idle: from 60 to
+	// 604800 (7 days), 900 where it is absent. What Kubernetes, the nodes and KQueen call by themselves does not count.
+	// +optional
+	// +kubebuilder:validation:Minimum=60
+	// +kubebuilder:validation:Maximum=604800
+	IdleSeconds *int32 `json:"idleSeconds,omitempty"`
+	// SleepRequestTime is when a user last asked for the cluster to sleep at once: what woke it before that counts no more.
+	// +optional
+	SleepRequestTime *metav1.Time `json:"sleepRequestTime,omitempty"`
+	// WakeRequestTime is when a user last asked for the cluster to be woken.
+	// +optional
+	WakeRequestTime *metav1.Time `json:"wakeRequestTime,omitempty"`
+}
+
+// HibernationStatus is whether a cluster is to sleep, and why.
+type HibernationStatus struct {
+	// Asleep says that nothing of the cluster is to run now.
+	// +optional
+	Asleep bool `json:"asleep,omitempty"`
+	// Message says why, and what comes next.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// TransitionTime is when asleep last became what it is.
+	// +optional
+	TransitionTime *metav1.Time `json:"transitionTime,omitempty"`
+	// Asked is spec.hibernation.asleep as it was seen last.
+	// +optional
+	Asked bool `json:"asked,omitempty"`
+	// WokenTime is when it was woken last.
+	// +optional
+	WokenTime *metav1.Time `json:"wokenTime,omitempty"`
+	// LastRequestTime is when a user or program last called the API server, as far as that was looked at.
+	// +optional
+	LastRequestTime *metav1.Time `json:"lastRequestTime,omitempty"`
+	// NextCronJobTime is when the next CronJob is due, for which the cluster wakes a minute before, as it was when it fell asleep.
+	// +optional
+	NextCronJobTime *metav1.Time `json:"nextCronJobTime,omitempty"`
 }
 
 // ProvisionerReference names a Provisioner.
@@ -276,10 +337,16 @@ type ClusterStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Addons []AddonStatus `json:"addons,omitempty"`
+	// Hibernation is whether the cluster is to sleep, and why; absent where it never does.
+	// +optional
+	Hibernation *HibernationStatus `json:"hibernation,omitempty"`
 	// Ingress is by which names applications in the cluster can be reached. It is absent while the cluster has no node pool.
 	// +optional
 	Ingress *ClusterIngress `json:"ingress,omitempty"`
 }
+
+// Sleeps says whether nothing of the cluster is to run now.
+func (s *ClusterStatus) Sleeps() bool { return s.Hibernation != nil && s.Hibernation.Asleep }
 
 // ClusterIngress is by which names applications in a cluster can be reached without a name service of their own.
 type ClusterIngress struct {

@@ -60,6 +60,8 @@ const (
 	ReasonComponentsFailing = "ComponentsFailing"
 	// ReasonComponentsStopped: the components stand still for what spec.stoppedFor names, such as a Restore.
 	ReasonComponentsStopped = "ComponentsStopped"
+	// ReasonAsleep: nothing runs, as spec.hibernation of the cluster says; what wakes it is in the message.
+	ReasonAsleep = "Asleep"
 	// ReasonComponentsRemaining: processes or files of the components are still there.
 	ReasonComponentsRemaining = "ComponentsRemaining"
 	// ReasonInitialized: the controllers have begun their work.
@@ -161,6 +163,9 @@ type ControlPlaneSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	StoppedFor string `json:"stoppedFor,omitempty"`
+	// Asleep has the components end; the keyspace, the keys and the ports stay. The gateway holds connections of clients until they run again.
+	// +optional
+	Asleep bool `json:"asleep,omitempty"`
 	// CopyOf is the UID of the ControlPlane, in the same namespace, of whose keyspace this one holds a copy: a Rehearsal tries there what it
 	// does not do to that one. Only an API server runs, which reads what that one has encrypted, with other certificates and token keys. It
 	// calls no webhook, node or pod, no gateway has its name, and no quota counts it.
@@ -226,6 +231,9 @@ type ControlPlaneStatus struct {
 	// StoppedFor is spec.stoppedFor once no component runs any more.
 	// +optional
 	StoppedFor string `json:"stoppedFor,omitempty"`
+	// Asleep is true from when no component runs, for spec.asleep, until the API server serves again. The gateway has its port meanwhile.
+	// +optional
+	Asleep bool `json:"asleep,omitempty"`
 	// Confinement says what keeps the components from the host and from other control planes: "complete" for a user, a view
 	// of files, no capabilities, a filter of system calls and limits of their own, or what of that is missing and why.
 	// +optional

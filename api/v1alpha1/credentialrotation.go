@@ -2,7 +2,7 @@ package v1alpha1
 
 // RotatedCredential is a credential of a control plane that a Rotation replaces.
 //
-// +kubebuilder:validation:Enum=CertificateAuthority;ServiceAccountKey
+// +kubebuilder:validation:Enum=CertificateAuthority;ServiceAccountKey;EncryptionKey
 type RotatedCredential string
 
 // The credentials that are rotated.
@@ -11,6 +11,8 @@ const (
 	CredentialCertificateAuthority RotatedCredential = "CertificateAuthority"
 	// CredentialServiceAccountKey is the key that signs the tokens of service accounts.
 	CredentialServiceAccountKey RotatedCredential = "ServiceAccountKey"
+	// CredentialEncryptionKey is the key by which Secrets are encrypted where they are stored.
+	CredentialEncryptionKey RotatedCredential = "EncryptionKey"
 )
 
 // RotationStep is how far a new credential has taken the place of the old one.

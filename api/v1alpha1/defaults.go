@@ -18,7 +18,13 @@ func (s *NodePoolSpec) Default() {
 	setDefault(&s.Health.MaxUnhealthy, intstr.FromString("40%"))
 	setDefault(&s.Rollout.MaxSurge, intstr.FromInt32(1))
 	setDefault(&s.Rollout.MaxUnavailable, intstr.FromInt32(0))
+	if s.Autoscaling != nil {
+		setDefault(&s.Autoscaling.IdleSeconds, 600)
+	}
 }
+
+// IdleTime is IdleSeconds as a duration; 0 for one that is not said.
+func (a *PoolAutoscaling) IdleTime() time.Duration { return ofSeconds(a.IdleSeconds) }
 
 // Default fills in what is not said.
 func (d *DrainPolicy) Default() { setDefault(&d.TimeoutSeconds, 600) }

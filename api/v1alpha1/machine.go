@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,6 +29,8 @@ const (
 	ReasonJoined = "Joined"
 	// ReasonBootstrapPending: what it takes to join cannot be created yet.
 	ReasonBootstrapPending = "BootstrapPending"
+	// ReasonMachineStopping: its cluster is to sleep, and the machine still runs.
+	ReasonMachineStopping = "MachineStopping"
 	// ReasonMachineRunning: the provider reports the machine as created and running.
 	ReasonMachineRunning = "MachineRunning"
 	// ReasonMachineCreating: the machine is being created; the message names what is waited for.
@@ -192,6 +196,11 @@ type MachineList struct {
 
 // Shared returns the part of the status that all kinds have.
 func (m *Machine) Shared() *Status { return &m.Status.Status }
+
+// Sleeps says whether the machine was stopped because its cluster sleeps, or, where a user joined it, runs on without its cluster.
+func (m *Machine) Sleeps() bool {
+	return slices.ContainsFunc(m.Status.Conditions, func(c metav1.Condition) bool { return c.Type == ConditionMachineReady && c.Reason == ReasonAsleep })
+}
 
 // JoinSecret is the name of the Secret with what the machine joins with, in the machine's namespace.
 func (m *Machine) JoinSecret() string { return "join-" + string(m.UID) }

@@ -50,6 +50,18 @@ const (
 	ReasonUpdating = "Updating"
 )
 
+// Reasons of a NodePool's events, beside those of its conditions.
+const (
+	// ReasonScaledUp: the pool was made larger for pods that wait.
+	ReasonScaledUp = "ScaledUp"
+	// ReasonScaledDown: the pool is made smaller by a machine that is not needed.
+	ReasonScaledDown = "ScaledDown"
+	// ReasonPodsPending: pods wait for which no pool is made larger.
+	ReasonPodsPending = "PodsPending"
+	// ReasonAutoscalingPaused: the cluster could not be asked what it needs, so nothing is changed.
+	ReasonAutoscalingPaused = "AutoscalingPaused"
+)
+
 // Names of machine providers.
 const (
 	// ProviderLocal creates machines on the host of KQueen.
@@ -92,6 +104,8 @@ const (
 // +kubebuilder:resource:shortName=np,categories=kqueen
 // +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterName`
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`
+// +kubebuilder:printcolumn:name="Min",type=integer,JSONPath=`.spec.minReplicas`,priority=1
+// +kubebuilder:printcolumn:name="Max",type=integer,JSONPath=`.spec.maxReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`
@@ -114,28 +128,34 @@ type NodePool struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",message="minReplicas is above maxReplicas; choose minReplicas <= maxReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.replicas >= self.minReplicas",message="replicas is below minReplicas; raise replicas or lower minReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxReplicas) || self.replicas <= self.maxReplicas",message="replicas is above maxReplicas; lower replicas or raise maxReplicas"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || has(self.maxReplicas)",message="autoscaling needs maxReplicas: say how many machines the pool may have at most"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.template.provider) || self.template.provider != 'manual'",message="autoscaling is not possible with machines that the user joins: KQueen cannot create them; remove autoscaling or choose another template.provider"
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName",message="clusterName cannot be changed; create a new pool in the other cluster instead"
 type NodePoolSpec struct {
 	// ClusterName names the Cluster, in the same namespace.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	ClusterName string `json:"clusterName"`
-	// Replicas is how many machines there should be.
+	// Replicas is how many machines there should be. With autoscaling KQueen sets it.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Replicas int32 `json:"replicas"`
-	// MinReplicas bounds replicas from below, for a user or program that scales the pool.
+	// MinReplicas bounds replicas from below, for a user or program that scales the pool, and for autoscaling.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
-	// MaxReplicas bounds replicas from above, for a user or program that scales the pool.
+	// MaxReplicas bounds replicas from above, for a user or program that scales the pool, and for autoscaling.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
+	// Autoscaling has KQueen set replicas by the need of the cluster's pods, from minReplicas (0 without it) to maxReplicas. Without it
+	// replicas is what the user says.
+	// +optional
+	Autoscaling *PoolAutoscaling `json:"autoscaling,omitempty"`
 	// Version of Kubernetes on the machines; empty follows the cluster. It may be up to three minors
 	// older than the cluster's and not newer.
 	// +optional
@@ -154,6 +174,17 @@ type NodePoolSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Rollout RolloutPolicy `json:"rollout,omitempty"`
+}
+
+// PoolAutoscaling says when a pool is made smaller. It is made larger as soon as pods wait for which it has a node.
+type PoolAutoscaling struct {
+	// IdleSeconds is how long a node must not have been needed before its machine is removed: all of its pods, but for those of
+	// DaemonSets, have a place elsewhere and may go there. Other machines follow one by one.
+	// +optional
+	// +kubebuilder:default=600
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=604800
+	IdleSeconds *int32 `json:"idleSeconds,omitempty"`
 }
 
 // MachineTemplate is the template of each machine of a pool.
@@ -278,6 +309,41 @@ type NodePoolStatus struct {
 	// Selector selects the pool's machines, for the scale subresource.
 	// +optional
 	Selector string `json:"selector,omitempty"`
+	// Autoscaling is what was decided of a pool with spec.autoscaling, and why.
+	// +optional
+	Autoscaling *PoolAutoscalingStatus `json:"autoscaling,omitempty"`
+}
+
+// PoolAutoscalingStatus is what was decided of how many machines a pool has, and why.
+type PoolAutoscalingStatus struct {
+	// LastScaleTime is when KQueen changed spec.replicas last.
+	// +optional
+	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
+	// LastScale says how it was changed then, and why.
+	// +optional
+	LastScale string `json:"lastScale,omitempty"`
+	// Message says why the pool is not larger or smaller now.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// PendingPods are pods, as NAMESPACE/NAME, for which the scheduler finds no node, and why they do not make this pool larger. There may be
+	// more.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	PendingPods []AutoscalingCause `json:"pendingPods,omitempty"`
+	// Nodes are nodes of the pool, and why they stay or when they go. There may be more.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Nodes []AutoscalingCause `json:"nodes,omitempty"`
+}
+
+// AutoscalingCause is why something was decided of a pod or a node.
+type AutoscalingCause struct {
+	// Name of the pod or node.
+	Name string `json:"name"`
+	// Message says why.
+	Message string `json:"message"`
 }
 
 // +kubebuilder:object:root=true

@@ -26,6 +26,8 @@ const (
 	ReasonRestoreStopping = "RestoreStopping"
 	// ReasonRestoreWaiting: another restore of the cluster goes first; the message names it.
 	ReasonRestoreWaiting = "RestoreWaiting"
+	// ReasonRestoreCreating: the new cluster is being created, or removed when the restore is deleted before it has ended.
+	ReasonRestoreCreating = "RestoreCreating"
 	// ReasonRestoreSaving: the state before the restore is being backed up.
 	ReasonRestoreSaving = "RestoreSaving"
 	// ReasonRestoreWriting: the state is being written.
@@ -39,7 +41,8 @@ const (
 )
 
 // Restore brings a cluster back to the state of a backup, in place. Its control plane stands still meanwhile. What the cluster was
-// before is kept in a backup of its own, so that a restore can be undone by another one. A Restore that has ended does nothing more.
+// before is kept in a backup of its own, so that a restore can be undone by another one. Or it creates a new cluster of the backup, under
+// another name. A Restore that has ended does nothing more.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -64,12 +67,28 @@ type Restore struct {
 // RestoreSpec says what is restored.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a restore cannot be changed; create another one"
+// +kubebuilder:validation:XValidation:rule="!has(self.newClusterName) || !has(self.include) || self.include.size() == 0",message="include cannot be set together with newClusterName: a new cluster gets all of the backup; leave one of them out"
+// +kubebuilder:validation:XValidation:rule="has(self.newClusterName) || !has(self.newClusterVersion)",message="newClusterVersion is for a new cluster; set newClusterName, too, or leave it out"
 type RestoreSpec struct {
-	// BackupName names the Backup, in the same namespace. The cluster is the one that it was taken of.
+	// BackupName names the Backup, in the same namespace. The cluster is the one that it was taken of, unless there is a newClusterName.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	BackupName string `json:"backupName"`
-	// CompareOnly asks what a restore would change, and changes nothing. The control plane goes on.
+	// NewClusterName has the backup restored as a new Cluster of that name, in the same namespace, with keys, certificates, an endpoint and an
+	// issuer of tokens of its own. The cluster that the backup was taken of may be gone; where it is there, nothing of it is touched.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	NewClusterName string `json:"newClusterName,omitempty"`
+	// NewClusterVersion is the version of Kubernetes of the new cluster, of the same minor as that of the backup or one minor newer; that of the
+	// backup where it is absent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+$`
+	NewClusterVersion string `json:"newClusterVersion,omitempty"`
+	// CompareOnly asks what a restore would change, or whether a new cluster could be created and what it would get, and changes nothing. The
+	// control plane goes on.
 	// +optional
 	CompareOnly bool `json:"compareOnly,omitempty"`
 	// Include names the objects that are restored; everything else stays as it is. Empty for all. Each is KIND/NAMESPACE/NAME, or KIND/NAME for
@@ -86,9 +105,12 @@ type RestoreSpec struct {
 // RestoreStatus is what is known of a restore.
 type RestoreStatus struct {
 	Status `json:",inline"`
-	// ClusterName is the name of the cluster.
+	// ClusterName is the name of the cluster that is restored: the new one, where one is created.
 	// +optional
 	ClusterName string `json:"clusterName,omitempty"`
+	// NewClusterUID is the UID of the Cluster that the restore has created.
+	// +optional
+	NewClusterUID string `json:"newClusterUID,omitempty"`
 	// Saved is the name of the Backup of the state before the restore.
 	// +optional
 	Saved string `json:"saved,omitempty"`
@@ -109,6 +131,8 @@ type RestoreStatus struct {
 // RestoreChanges are by what the cluster and the backup differ.
 type RestoreChanges struct {
 	// Added is how many objects are in the backup alone, Changed how many are in both and differ, and Removed how many are in the cluster alone.
+	// Of a new cluster Added is how many it gets as they are in the backup, Changed how many it gets without what they say of the cluster that the
+	// backup was taken of, and Removed how many it does not get; First are of those two.
 	Added   int64 `json:"added"`
 	Changed int64 `json:"changed"`
 	Removed int64 `json:"removed"`
@@ -131,5 +155,6 @@ type RestoreList struct {
 	Items           []Restore `json:"items"`
 }
 
-// LabelRestore on a Backup is the UID of the Restore that made it, before it changed the cluster.
+// LabelRestore on a Backup is the UID of the Restore that made it, before it changed the cluster; on a Cluster it is that of the Restore that
+// created it, for which the control plane stands still until all is written.
 const LabelRestore = "kqueen.io/restore"

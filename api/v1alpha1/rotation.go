@@ -24,6 +24,8 @@ const (
 	ReasonRotatingControlPlane = "RotatingControlPlane"
 	// ReasonRotatingNodes: nodes get certificates of the authority of their cluster, or come to trust it; the message names them.
 	ReasonRotatingNodes = "RotatingNodes"
+	// ReasonRotatingSecrets: Secrets are written again, to be encrypted with the new key; the message says how many are to be.
+	ReasonRotatingSecrets = "RotatingSecrets"
 	// ReasonRotationAwaitsFinish: old and new credential are accepted, until spec.finish is true.
 	ReasonRotationAwaitsFinish = "RotationAwaitsFinish"
 	// ReasonRotationFailed: a call failed; the message has its cause.
@@ -65,8 +67,8 @@ type RotationSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	ClusterName string `json:"clusterName"`
-	// Credential that is replaced: CertificateAuthority, which signs the certificates of users, nodes and the API server, or
-	// ServiceAccountKey, which signs the tokens of service accounts.
+	// Credential that is replaced: CertificateAuthority, which signs the certificates of users, nodes and the API server,
+	// ServiceAccountKey, which signs the tokens of service accounts, or EncryptionKey, by which Secrets are encrypted where they are stored.
 	Credential RotatedCredential `json:"credential"`
 	// Finish takes the old credential out: what depends on it, such as kubeconfigs from before, is refused from then on.
 	// +optional
@@ -103,6 +105,13 @@ type RotationStatus struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=20
 	OlderPodNames []string `json:"olderPodNames,omitempty"`
+	// PendingSecrets is how many Secrets are encrypted with the old key, or not at all, as far as was seen last.
+	// +optional
+	PendingSecrets int32 `json:"pendingSecrets,omitempty"`
+	// OlderBackups is how many backups of the cluster were taken before all Secrets were encrypted with the new key. They cannot be restored
+	// any more once the old key is gone.
+	// +optional
+	OlderBackups int32 `json:"olderBackups,omitempty"`
 	// CompletionTime is when the rotation ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`

@@ -30,6 +30,8 @@ const (
 	ReasonUpgradeOutsideWindow = "UpgradeOutsideWindow"
 	// ReasonUpgradeBackingUp: the cluster is being backed up.
 	ReasonUpgradeBackingUp = "UpgradeBackingUp"
+	// ReasonUpgradeRestoring: a backup is being compared with the cluster, or restored.
+	ReasonUpgradeRestoring = "UpgradeRestoring"
 	// ReasonUpgradingControlPlane: the control plane is being upgraded to the next version.
 	ReasonUpgradingControlPlane = "UpgradingControlPlane"
 	// ReasonUpgradingNodePool: the nodes of a pool are being replaced; the message names it.
@@ -69,7 +71,8 @@ type Upgrade struct {
 
 // UpgradeSpec says which cluster is upgraded to which version.
 //
-// +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.version == oldSelf.version && self.backup == oldSelf.backup && (has(self.rollback) && self.rollback) == (has(oldSelf.rollback) && oldSelf.rollback)",message="clusterName, version, backup and rollback cannot be changed; delete this upgrade, which ends it, and create another one"
+// +kubebuilder:validation:XValidation:rule=`self.clusterName == oldSelf.clusterName && self.version == oldSelf.version && self.backup == oldSelf.backup && (has(self.rollback) && self.rollback) == (has(oldSelf.rollback) && oldSelf.rollback) && (has(self.restoreBackupName) ? self.restoreBackupName : "") == (has(oldSelf.restoreBackupName) ? oldSelf.restoreBackupName : "")`,message="clusterName, version, backup, rollback and restoreBackupName cannot be changed; delete this upgrade, which ends it, and create another one"
+// +kubebuilder:validation:XValidation:rule="!has(self.restoreBackupName) || (has(self.rollback) && self.rollback)",message="restoreBackupName is for a rollback; set rollback, too, or leave it out"
 type UpgradeSpec struct {
 	// ClusterName names the Cluster, in the same namespace. KQueen hosts its control plane.
 	// +kubebuilder:validation:MinLength=1
@@ -84,6 +87,13 @@ type UpgradeSpec struct {
 	// older minor before its programs are replaced.
 	// +optional
 	Rollback bool `json:"rollback,omitempty"`
+	// RestoreBackupName names a Backup of the cluster, in the same namespace and of the minor of version, that a rollback restores before the
+	// programs of the control plane are replaced: what was written to the cluster since the backup is lost, and what only the newer minor knows
+	// stands against it no more. The state before is in a backup that the restore makes.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	RestoreBackupName string `json:"restoreBackupName,omitempty"`
 	// Backup says whether the cluster is backed up before it is changed, to the BackupStore default.
 	// +optional
 	// +kubebuilder:default=true
@@ -174,12 +184,12 @@ type UpgradeStep struct {
 	// Name of the step, for progress displays.
 	Name string `json:"name"`
 	// Kind says what the step is about.
-	// +kubebuilder:validation:Enum=Preflight;Backup;ControlPlane;NodePool;Emulation
+	// +kubebuilder:validation:Enum=Preflight;Backup;ControlPlane;NodePool;Emulation;Comparison;Restore
 	Kind string `json:"kind"`
 	// Version that the step leads to.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// Object is the name of the node pool or of the backup.
+	// Object is the name of the node pool, of the backup or of the restore.
 	// +optional
 	Object string `json:"object,omitempty"`
 	// State says how far the step is.
@@ -209,6 +219,10 @@ const (
 	StepNodePool     = "NodePool"
 	// StepEmulation has the control plane behave as an older minor, with the programs that it has.
 	StepEmulation = "Emulation"
+	// StepComparison reads all of a backup, and says what restoring it would change. It changes nothing.
+	StepComparison = "Comparison"
+	// StepRestore restores it.
+	StepRestore = "Restore"
 )
 
 // Values of status.steps[].state.
@@ -261,7 +275,8 @@ type UpgradeList struct {
 
 // Labels and annotations of upgrades.
 const (
-	// LabelUpgrade on a Backup is the UID of the Upgrade that made it, before it changed the cluster.
+	// LabelUpgrade on a Backup is the UID of the Upgrade that made it, before it changed the cluster; on a Restore that of the one that it is a
+	// step of.
 	LabelUpgrade = "kqueen.io/upgrade"
 	// AnnotationUpgrade on a Cluster is the UID of the Upgrade that goes on. Another one waits for it.
 	AnnotationUpgrade = "kqueen.io/upgrade"

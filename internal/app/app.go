@@ -74,6 +74,8 @@ type Config struct {
 	// ImportAllowed is what the kubeconfigs of adopted clusters may lead to of what is closed to them, such as this host; nil takes
 	// what was said last time, and one that is not nil and empty stands for nothing.
 	ImportAllowed []egress.Destination
+	// BackupAllowed is where S3 servers of backups may be of what is closed to them, such as this host; nil takes what was allowed before.
+	BackupAllowed []egress.Destination
 	// Images says where the images come from that KQueen's own pods in clusters run: prepare.Bundled
 	// or prepare.Upstream. Empty takes what was said last time; when nothing was, they are bundled where they are built.
 	Images string
@@ -151,8 +153,11 @@ func New(ctx context.Context, c Config) (*App, error) {
 	if slices.Contains(c.ImportAllowed, egress.Destination{}) {
 		return nil, errors.New("--import-allow: an entry is empty")
 	}
+	if slices.Contains(c.BackupAllowed, egress.Destination{}) {
+		return nil, errors.New("--backup-allow: an entry is empty")
+	}
 	a := &App{Config: c, settings: settings, notices: newNotices(c.Engine), began: time.Now()}
-	a.agents = tunnel.NewSessions(maxAgents, time.Now, a.notices.agents.Send)
+	a.agents = tunnel.NewSessions(maxAgents, time.Now, a.notices.clusters.Send)
 	a.gateway, a.ingress = newFronts(a.Config, a.notices)
 	a.simulation = &simulation{a: a}
 	a.problems.note("disk", low)

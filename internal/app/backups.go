@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 	"time"
 
@@ -14,10 +15,12 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/archive"
+	"kqueen.io/kqueen/internal/clusters/archive/s3"
 	"kqueen.io/kqueen/internal/clusters/backup"
 	"kqueen.io/kqueen/internal/clusters/backupschedule"
 	"kqueen.io/kqueen/internal/clusters/backupstore"
 	"kqueen.io/kqueen/internal/clusters/changelog"
+	"kqueen.io/kqueen/internal/clusters/connection"
 	"kqueen.io/kqueen/internal/hosting/controlplane"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
@@ -27,12 +30,13 @@ const backupsDir = "backups"
 
 // backups adds the reconcilers of backups, of their stores and of their schedules, which record changes.
 func (d *apiServer) backups(ctx context.Context, a *App, mgr ctrl.Manager, stores *controlplane.DataStores) error {
-	here := func(directory string) string { return relocated(directory, a.settings.MovedFrom, a.Dir) }
+	places := &backupPlaces{
+		movedFrom: a.settings.MovedFrom, dir: a.Dir,
+		guard: &connection.Guard{For: "stores of backups", Flag: "--backup-allow", Allowed: a.BackupAllowed, Machines: a.MachineNetwork},
+	}
 	kept := backupstore.Stores{
 		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(),
-		Bucket: func(directory, folder string) (backupstore.Bucket, error) {
-			return archive.OpenDirectory(here(directory), folder)
-		},
+		Bucket: places.open,
 	}
 	recorded := operator.NewNotices()
 	recorders := changelog.New(ctx, changelog.Config{
@@ -60,12 +64,45 @@ func (d *apiServer) backups(ctx context.Context, a *App, mgr ctrl.Manager, store
 		State: func(ctx context.Context, cp *v1alpha1.ControlPlane) (backup.State, error) {
 			return stores.State(ctx, cp)
 		},
-		Bucket: kept.Bucket, Free: func(directory string) (int64, error) { return free(here(directory)) }, Flush: recorders.Flush,
+		Bucket: places.open, Look: places.look, Flush: recorders.Flush,
 	})
 	if err != nil {
 		return err
 	}
 	return backupschedule.Setup(ctx, mgr, backupschedule.Config{Stores: kept, Recorders: recorders}, recorded)
+}
+
+// backupPlaces opens where backups are kept.
+type backupPlaces struct {
+	// movedFrom are the data directories of before, and dir is the present one.
+	movedFrom []string
+	dir       string
+	guard     *connection.Guard
+}
+
+// open opens a folder of a store.
+func (p *backupPlaces) open(at backupstore.Place, folder string) (backupstore.Bucket, error) {
+	if at.S3 == nil {
+		return archive.OpenDirectory(relocated(at.Directory, p.movedFrom, p.dir), folder)
+	}
+	return s3.Open(s3.Config{
+		Endpoint: at.S3.Endpoint, Region: at.S3.Region, Bucket: at.S3.Bucket, Prefix: at.S3.Prefix, CABundle: at.S3.CABundle,
+		AccessKeyID: string(at.Credentials[v1alpha1.BackupStoreAccessKeyID]), SecretAccessKey: string(at.Credentials[v1alpha1.BackupStoreSecretAccessKey]),
+		SessionToken: string(at.Credentials[v1alpha1.BackupStoreSessionToken]), Dial: p.guard.DialContext,
+	}, folder)
+}
+
+// look sees that a place is there and no other store's, and says how many bytes are free there: a server says it of no bucket.
+func (p *backupPlaces) look(ctx context.Context, at backupstore.Place, owner string) (int64, error) {
+	folder, err := p.open(at, ".")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = folder.Close() }()
+	if bucket, is := folder.(*s3.Bucket); is {
+		return math.MaxInt64, bucket.Claim(ctx, owner)
+	}
+	return free(relocated(at.Directory, p.movedFrom, p.dir))
 }
 
 // relocated is where a directory is that a BackupStore names, which cannot be changed there: what was in a data directory from which the

@@ -142,7 +142,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	if err := d.addInventory(mgr, a); err != nil {
 		return fmt.Errorf("add the inventory: %w", err)
 	}
-	machineLooks, err := a.addWorkers(ctx, mgr, machines, reach, prepares)
+	machineLooks, err := a.addWorkers(ctx, mgr, d, machines, reach, prepares)
 	if err != nil {
 		return fmt.Errorf("add the reconcilers of workers: %w", err)
 	}
@@ -183,6 +183,7 @@ func (a *App) drivers(mgr ctrl.Manager) map[string]provision.Driver {
 	return all.Drivers(all.Config{
 		Hosted: hosted.Config{
 			Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Taken: func() ([]hosted.Taken, error) { return takenRanges(a.Listen, a.MachineNetwork) },
+			Wakes: wakes(a),
 		},
 		Imported: imported.Config{Guard: guard, Agents: a.agents, Version: a.Version},
 	})
@@ -310,17 +311,13 @@ func (a *App) addReconcilers(
 	if err := upgrade.Setup(mgr, led); err != nil {
 		return nil, err
 	}
-	if err := rotation.Setup(mgr, rotations(a.connections.Load())); err != nil {
+	if err := rotation.Setup(mgr, rotations(stores, a.connections.Load())); err != nil {
 		return nil, err
 	}
 	if err := rehearsal.Setup(ctx, mgr, rehearsals(mgr, stores, a.connections.Load(), led)); err != nil {
 		return nil, err
 	}
-	front := a.routes(mgr.GetClient())
-	if err := front.Restore(ctx, mgr.GetAPIReader()); err != nil {
-		return nil, fmt.Errorf("restore the gateway's routes: %w", err)
-	}
-	routes, err := front.Setup(mgr)
+	routes, err := addRoutes(ctx, a, mgr)
 	if err != nil {
 		return nil, err
 	}
@@ -333,7 +330,7 @@ func (a *App) addReconcilers(
 	if err := ingress.Setup(mgr); err != nil {
 		return nil, err
 	}
-	if err := cluster.Setup(ctx, mgr, cluster.Config{Drivers: drivers, Addons: prepares.Addons, Applications: applications(a, prepares)}, a.notices.agents); err != nil {
+	if err := cluster.Setup(ctx, mgr, cluster.Config{Drivers: drivers, Addons: prepares.Addons, Applications: applications(a, prepares), Look: looks(a.connections.Load())}, a.notices.clusters); err != nil {
 		return nil, err
 	}
 	if err := organization.Setup(mgr, d.access.ServiceAccounts); err != nil {

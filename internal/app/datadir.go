@@ -84,6 +84,8 @@ type settings struct {
 	EgressAllowed []egress.Destination `json:"egressAllowed,omitempty"`
 	// ImportAllowed is what the kubeconfigs of adopted clusters may lead to of what is closed to them.
 	ImportAllowed []egress.Destination `json:"importAllowed,omitempty"`
+	// BackupAllowed is where S3 servers of backups may be of what is closed to them.
+	BackupAllowed []egress.Destination `json:"backupAllowed,omitempty"`
 	// MovedFrom are the data directories in which the installation ran before it was restored into this one.
 	MovedFrom []string `json:"movedFrom,omitempty"`
 	// Demo says that the installation is for demonstrations, and has simulated clusters.
@@ -124,7 +126,10 @@ func (s *settings) merge(c Config) Config {
 	if c.ImportAllowed == nil {
 		c.ImportAllowed = s.ImportAllowed
 	}
-	s.EgressAllowed, s.ImportAllowed = c.EgressAllowed, c.ImportAllowed
+	if c.BackupAllowed == nil {
+		c.BackupAllowed = s.BackupAllowed
+	}
+	s.EgressAllowed, s.ImportAllowed, s.BackupAllowed = c.EgressAllowed, c.ImportAllowed, c.BackupAllowed
 	c.Images, c.AgentImage = cmp.Or(c.Images, s.Images), cmp.Or(c.AgentImage, s.AgentImage)
 	c.Database = cmp.Or(c.Database, s.Database)
 	s.Database = c.Database

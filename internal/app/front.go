@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"kqueen.io/kqueen/internal/clusters/cluster"
 	"kqueen.io/kqueen/internal/engine"
@@ -20,6 +22,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/gateway"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
 	"kqueen.io/kqueen/internal/platform/confine"
+	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/workers/prepare"
 )
@@ -54,7 +57,7 @@ func (f *front) remembered(s *settings) *int {
 // newFronts describes both gateways. All clients of all control planes wait for the first one; the second one carries what tenants serve.
 func newFronts(c Config, n *notices) (apiServers, applications *front) {
 	apiServers = &front{
-		id: workloadGateway, build: "gateway 3", limits: confine.Limits{Weight: 1000},
+		id: workloadGateway, build: "gateway 4", limits: confine.Limits{Weight: 1000},
 		port: port{"gateway", "--gateway-port", c.GatewayPort, firstGatewayPort}, changed: n.awaited[workloadGateway],
 	}
 	applications = &front{
@@ -177,9 +180,21 @@ func applications(a *App, prepares *prepare.Preparer) cluster.Applications {
 
 // routes are the gateway's.
 func (a *App) routes(c client.Reader) *gateway.Routes {
-	r := &gateway.Routes{Table: a.gateway.table, Client: c, Name: func(of types.NamespacedName) string { return controlplane.ServerName(of, a.Domain) }}
+	r := &gateway.Routes{Table: a.gateway.table, Client: c, Name: func(of types.NamespacedName) string { return controlplane.ServerName(of, a.Domain) }, Asleep: asleep(a)}
 	if a.Listen.IsUnspecified() {
 		r.Self = advertiseAddress(a.Listen)
 	}
 	return r
+}
+
+// addRoutes has the gateway's routes be as statuses of control planes have them, and clusters be woken for which clients wait there.
+func addRoutes(ctx context.Context, a *App, mgr ctrl.Manager) (*operator.FirstLooks, error) {
+	if err := mgr.Add(manager.RunnableFunc(wakes(a).Run)); err != nil {
+		return nil, err
+	}
+	front := a.routes(mgr.GetClient())
+	if err := front.Restore(ctx, mgr.GetAPIReader()); err != nil {
+		return nil, fmt.Errorf("restore the gateway's routes: %w", err)
+	}
+	return front.Setup(mgr)
 }

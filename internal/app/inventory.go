@@ -130,7 +130,7 @@ func (d *apiServer) addInventory(mgr ctrl.Manager, a *App) error {
 	}
 	connections := a.connections.Load()
 	c := collector.New(collector.Config{
-		Client: mgr.GetClient(), Store: d.inventory, Connect: connections.Config, Credential: connections.Version,
+		Client: mgr.GetClient(), Store: d.inventory, Connect: connections.Config, Credential: credentialOf(connections),
 		Hosted: hostedComponents(mgr.GetClient()), Known: d.inFleet, Now: time.Now, Log: a.Log.With("part", "inventory"),
 	})
 	if err := d.measure(c.Measures()); err != nil {
@@ -140,6 +140,17 @@ func (d *apiServer) addInventory(mgr ctrl.Manager, a *App) error {
 		return err
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { d.prune(ctx); return nil }))
+}
+
+// credentialOf is what the collector knows a cluster's credential by.
+func credentialOf(by *connection.Connections) func(context.Context, *v1alpha1.Cluster) (string, error) {
+	return func(ctx context.Context, c *v1alpha1.Cluster) (string, error) {
+		version, err := by.Version(ctx, c)
+		if errors.Is(err, connection.ErrNoCredentials) {
+			return "", collector.ErrNotReady
+		}
+		return version, err
+	}
 }
 
 // reach is how clusters are asked for what belongs to what in them, and for their use.

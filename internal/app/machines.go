@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/connection"
 	"kqueen.io/kqueen/internal/clusters/provision/hosted"
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/kube"
@@ -69,15 +70,21 @@ type clusters struct{ remotes *kube.Remotes }
 
 // Client implements what packages machinecontroller and prepare ask for.
 func (c clusters) Client(ctx context.Context, cluster *v1alpha1.Cluster) (client.Client, error) {
+	if cluster.Status.Sleeps() {
+		return nil, connection.ErrAsleep
+	}
 	secret := client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.KubeconfigSecret()}
 	return c.remotes.Client(ctx, secret, v1alpha1.KubeconfigKey)
 }
 
 // addWorkers adds the reconcilers of NodePool and Machine. What it returns tells when machines were looked at.
 func (a *App) addWorkers(
-	ctx context.Context, mgr ctrl.Manager, here *local.Provider, access clusters, prepares *prepare.Preparer,
+	ctx context.Context, mgr ctrl.Manager, d *apiServer, here *local.Provider, access clusters, prepares *prepare.Preparer,
 ) (*operator.FirstLooks, error) {
 	if err := nodepool.Setup(mgr, prepares.Prepare); err != nil {
+		return nil, err
+	}
+	if err := d.addAutoscaler(mgr, a.connections.Load(), here, a.Dir); err != nil {
 		return nil, err
 	}
 	return machinecontroller.Setup(ctx, mgr, access, map[string]machine.Provider{

@@ -13,15 +13,15 @@ type notices struct {
 	own    chan struct{} // the engine's workloads
 	// awaited are those of the installation's own workloads that are waited for by themselves: the gateways and the simulator.
 	awaited map[string]chan struct{}
-	// controlPlanes, machines and agents get UIDs, those of clusters the last, and credentials gets audiences.
-	controlPlanes, machines, agents, credentials *operator.Notices
+	// controlPlanes, machines and clusters get UIDs, and credentials gets audiences.
+	controlPlanes, machines, clusters, credentials *operator.Notices
 }
 
 func newNotices(e engine.Engine) *notices {
 	return &notices{
 		engine: e, own: make(chan struct{}, 1),
 		awaited:       map[string]chan struct{}{workloadGateway: make(chan struct{}, 1), workloadIngress: make(chan struct{}, 1), workloadSimulator: make(chan struct{}, 1)},
-		controlPlanes: operator.NewNotices(), machines: operator.NewNotices(), agents: operator.NewNotices(), credentials: operator.NewNotices(),
+		controlPlanes: operator.NewNotices(), machines: operator.NewNotices(), clusters: operator.NewNotices(), credentials: operator.NewNotices(),
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator"
 	"kqueen.io/kqueen/internal/tenancy/identityprovider"
 	"kqueen.io/kqueen/internal/tenancy/organization"
+	"kqueen.io/kqueen/internal/workers/autoscaler"
 	"kqueen.io/kqueen/internal/workers/machinecontroller"
 	"kqueen.io/kqueen/internal/workers/nodepool"
 )
@@ -31,7 +32,7 @@ import (
 func ClusterRole() *rbacv1.ClusterRole {
 	return operator.Role("kqueen",
 		engine.Rules(), admission.Rules(), backup.Rules(), backupschedule.Rules(), upgrade.Rules(), rehearsal.Rules(), rotation.Rules(), cluster.Rules(), hosted.Rules(), controlplane.Rules(), gateway.Rules(), collector.Rules(),
-		organization.Rules(), identityprovider.Rules(), nodepool.Rules(), machinecontroller.Rules(), serverRules(),
+		organization.Rules(), identityprovider.Rules(), nodepool.Rules(), autoscaler.Rules(), machinecontroller.Rules(), serverRules(),
 	)
 }
 

@@ -31,8 +31,9 @@ func SupportSettings(dir string) ([]byte, error) {
 		Images         string `json:"images"`
 		EgressAllowed  int    `json:"egressAllowed"`
 		ImportAllowed  int    `json:"importAllowed"`
+		BackupAllowed  int    `json:"backupAllowed"`
 	}{
-		s.Listen.String(), s.Domain, s.GatewayPort, s.IngressPort, s.APIPort, databaseKind(s.Database), s.AdminVersion, s.MachineNetwork.String(), s.Images, len(s.EgressAllowed), len(s.ImportAllowed),
+		s.Listen.String(), s.Domain, s.GatewayPort, s.IngressPort, s.APIPort, databaseKind(s.Database), s.AdminVersion, s.MachineNetwork.String(), s.Images, len(s.EgressAllowed), len(s.ImportAllowed), len(s.BackupAllowed),
 	}
 	return json.MarshalIndent(shown, "", "  ")
 }

@@ -61,6 +61,9 @@ func commandOf() map[string]string {
 
 		"getProvisionerCredentials": "provisioner credentials get", "setProvisionerCredentials": "provisioner credentials set",
 		"removeProvisionerCredentials": "provisioner credentials remove",
+
+		"getBackupStoreCredentials": "backupstore credentials get", "setBackupStoreCredentials": "backupstore credentials set",
+		"removeBackupStoreCredentials": "backupstore credentials remove",
 	}
 	// A machine is called node on the command line.
 	for kind, command := range map[string]string{

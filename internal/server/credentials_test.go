@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"testing"
@@ -119,5 +120,52 @@ func TestCredentialsAttacks(t *testing.T) {
 	list := &corev1.SecretList{}
 	if err := h.plane.List(t.Context(), list, client.MatchingFields{"type": string(v1alpha1.SecretTypeProvisionerCredentials)}); err != nil || len(list.Items) > 0 {
 		t.Errorf("%d Secrets were made (%v)", len(list.Items), err)
+	}
+}
+
+// TestBackupStoreCredentials: those for an S3 server are for administrators, are known by their keys, and do not come out.
+func TestBackupStoreCredentials(t *testing.T) {
+	h := newFixture(t)
+	things(t, h)
+	const at, marker = "/api/v1/backupstores/thing/credentials", "MARKER-of-a-secret"
+	s := &v1alpha1.BackupStore{}
+	if err := h.plane.Get(t.Context(), client.ObjectKey{Name: "thing"}, s); err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]int{
+		`{"accessKeyID":"a"}`: 422, `{"secretAccessKey":"` + marker + `"}`: 422, `{}`: 422, `{"accessKeyID":"a","secretAccessKey":""}`: 422,
+		`{"accessKeyID":"a","secretAccessKey":"` + marker + `","other":"` + marker + `"}`: 422,
+		`{"accessKeyID":"a","secretAccessKey":"` + marker + `"}`:                          204,
+	} {
+		if a := h.do(t.Context(), t, "admin", "PUT", at, body); a.status != want || bytes.Contains(a.body, []byte(marker)) {
+			t.Errorf("%s: %d, want %d: %s", body, a.status, want, a.body)
+		}
+	}
+	if a := h.do(t.Context(), t, "admin", "PUT", at, `{"accessKeyID":"b","secretAccessKey":"`+marker+`","sessionToken":"`+marker+`"}`); a.status != 204 {
+		t.Fatalf("replace: %d %s", a.status, a.body)
+	}
+	secret := &corev1.Secret{}
+	if err := h.plane.Get(t.Context(), client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: s.CredentialsSecret()}, secret); err != nil {
+		t.Fatal(err)
+	}
+	if string(secret.Data[v1alpha1.BackupStoreAccessKeyID]) != "b" || secret.OwnerReferences[0].UID != s.UID || secret.Type != v1alpha1.SecretTypeBackupStoreCredentials {
+		t.Errorf("what is kept is %v of %v", secret.Type, secret.OwnerReferences)
+	}
+	for _, path := range []string{at, "/api/v1/backupstores/thing", "/api/v1/backupstores", "/api/v1/audit/export"} {
+		if a := h.do(t.Context(), t, "admin", "GET", path, ""); a.status != http.StatusOK || bytes.Contains(a.body, []byte(marker)) {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	if a := h.do(t.Context(), t, "owner", "GET", at, ""); a.status != http.StatusForbidden {
+		t.Errorf("as the owner of an organization: %d %s", a.status, a.body)
+	}
+	directory := &v1alpha1.BackupStore{}
+	directory.Name, directory.Spec.Directory = "directory", "/backups"
+	if err := h.plane.Create(t.Context(), directory); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.plane.Delete(context.WithoutCancel(t.Context()), directory) })
+	if a := h.do(t.Context(), t, "admin", "PUT", "/api/v1/backupstores/directory/credentials", `{"accessKeyID":"a","secretAccessKey":"b"}`); a.status != http.StatusConflict {
+		t.Errorf("of a directory: %d %s", a.status, a.body)
 	}
 }

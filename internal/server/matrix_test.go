@@ -83,15 +83,13 @@ func matrixOfRest() map[string]route {
 
 		"listAddons": {from: signedIn}, "listClusterAddons": {from: "viewer"},
 
-		"listProvisioners":  {from: "viewer"},
-		"getProvisioner":    {from: "viewer"},
+		"listProvisioners": {from: "viewer"}, "getProvisioner": {from: "viewer"},
 		"createProvisioner": {from: "owner", body: `{"name":"new-%d","spec":{"driver":"hosted"}}`},
 		"updateProvisioner": {from: "owner", body: merge},
 		"deleteProvisioner": {from: "owner"},
 
-		"getProvisionerCredentials":    {from: "viewer"},
-		"setProvisionerCredentials":    {from: "owner", body: `{"token":"t%d"}`},
-		"removeProvisionerCredentials": {from: "owner"},
+		"getProvisionerCredentials": {from: "viewer"}, "removeProvisionerCredentials": {from: "owner"},
+		"setProvisionerCredentials": {from: "owner", body: `{"token":"t%d"}`},
 
 		"getClusterCredentials":    {from: "viewer"},
 		"setClusterCredentials":    {from: "operator", body: `{"kubeconfig":"k%d"}`},
@@ -136,11 +134,13 @@ func matrixOfRest() map[string]route {
 func matrixOfBackups() map[string]route {
 	return map[string]route{
 		"listBackupStores": {from: adminOnly}, "getBackupStore": {from: adminOnly}, "deleteBackupStore": {from: adminOnly},
-		"createBackupStore":  {from: adminOnly, body: `{"name":"new-%d","spec":{"directory":"/backups"}}`},
+		"createBackupStore":  {from: adminOnly, body: `{"name":"new-%d","spec":{"s3":{"endpoint":"https://s3.example.com","bucket":"vault"}}}`},
 		"updateBackupStore":  {from: adminOnly, body: `{"spec":{"maxBackups":7}}`},
-		"replaceBackupStore": {from: adminOnly, body: `{"labels":{"n":"%d"},"spec":{"directory":"/backups"}}`},
+		"replaceBackupStore": {from: adminOnly, body: `{"labels":{"n":"%d"},"spec":{"s3":{"endpoint":"https://s3.example.com","bucket":"vault"}}}`},
 
-		"listBackups": {from: "viewer"}, "getBackup": {from: "viewer"}, "listAllBackups": {from: signedIn}, "deleteBackup": {from: "operator"},
+		"getBackupStoreCredentials": {from: adminOnly}, "removeBackupStoreCredentials": {from: adminOnly},
+		"setBackupStoreCredentials": {from: adminOnly, body: `{"accessKeyID":"a%d","secretAccessKey":"s"}`},
+		"listBackups":               {from: "viewer"}, "getBackup": {from: "viewer"}, "listAllBackups": {from: signedIn}, "deleteBackup": {from: "operator"},
 		"createBackup":        {from: "operator", body: `{"name":"new-%d","spec":{"clusterName":"thing"}}`},
 		"listBackupSchedules": {from: "viewer"}, "getBackupSchedule": {from: "viewer"}, "listAllBackupSchedules": {from: signedIn}, "deleteBackupSchedule": {from: "operator"},
 		"createBackupSchedule":  {from: "operator", body: `{"name":"new-%d","spec":{"clusterName":"thing","schedule":"@daily"}}`},
@@ -300,7 +300,7 @@ func things(t *testing.T, h *fixture) {
 		&v1alpha1.NodePool{ObjectMeta: meta, Spec: v1alpha1.NodePoolSpec{ClusterName: "thing"}},
 		&v1alpha1.Machine{ObjectMeta: meta, Spec: v1alpha1.MachineSpec{ClusterName: "thing", Version: "v1.36.3", Provider: "manual"}},
 		&v1alpha1.IdentityProvider{ObjectMeta: metav1.ObjectMeta{Name: "thing"}, Spec: v1alpha1.IdentityProviderSpec{Issuer: "https://login.example.com", ClientID: "kqueen"}},
-		&v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Name: "thing"}, Spec: v1alpha1.BackupStoreSpec{Directory: "/backups"}},
+		&v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Name: "thing"}, Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.BackupStoreS3{Endpoint: "https://s3.example.com", Bucket: "vault"}}},
 		&v1alpha1.Backup{ObjectMeta: meta, Spec: v1alpha1.BackupSpec{ClusterName: "thing"}},
 		&v1alpha1.BackupSchedule{ObjectMeta: meta, Spec: v1alpha1.BackupScheduleSpec{ClusterName: "thing", Schedule: "@daily"}},
 		&v1alpha1.Restore{ObjectMeta: meta, Spec: v1alpha1.RestoreSpec{BackupName: "thing"}},

@@ -12,11 +12,12 @@ var looksSecret = regexp.MustCompile(`(?i)passw|token|secret|kubeconfig|key$|cod
 
 // notSecret are fields that only look so.
 var notSecret = map[string]string{
-	"AuditActor.credential":  "is its id",
-	"Me.credential":          "is its id and when it ends",
-	"Problem.code":           "is a word of the list of problems",
-	"User.hasPassword":       "says whether there is one",
-	"AccessToken.token_type": "says how the token is sent",
+	"AuditActor.credential":         "is its id",
+	"Me.credential":                 "is its id and when it ends",
+	"Problem.code":                  "is a word of the list of problems",
+	"User.hasPassword":              "says whether there is one",
+	"RotationStatus.pendingSecrets": "counts objects of a kind of Kubernetes",
+	"AccessToken.token_type":        "says how the token is sent",
 
 	"DeviceAuthorization.user_code": "is shown to users, and does nothing without a user who is signed in",
 	"DeviceAnswer.userCode":         "is what the user was shown",

@@ -100,8 +100,8 @@ func serve(ctx context.Context, opts options.CompletedOptions, p *port) error {
 	// Its calls to itself go to its own address: at the shared one another process may answer, with other keys for such calls.
 	p.announce()
 	aggregator := config.Aggregator.GenericConfig
-	chain := aggregator.BuildHandlerChainFunc
-	aggregator.BuildHandlerChainFunc = func(h http.Handler, c *genericapiserver.Config) http.Handler { return p.learn(chain(h, c)) }
+	chain, noted := aggregator.BuildHandlerChainFunc, newActivity()
+	aggregator.BuildHandlerChainFunc = func(h http.Handler, c *genericapiserver.Config) http.Handler { return p.learn(chain(noted.note(h), c)) }
 	completed, err := config.Complete()
 	if err != nil {
 		return err

@@ -13,7 +13,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -51,6 +53,26 @@ func Listen(ctx context.Context, folder, address string) (l net.Listener, taken 
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, false, fmt.Errorf("look for the process that has the port: %w", err)
 	}
+	if got := offered(ctx, folder, entries, want); got != nil {
+		return got, true, nil
+	}
+	l, err = new(net.ListenConfig).Listen(ctx, "tcp", address)
+	return l, false, err
+}
+
+// Offered says whether a process offers the port at address in folder: one that begins will get it there.
+func Offered(ctx context.Context, folder, address string) bool {
+	want, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return false
+	}
+	entries, _ := os.ReadDir(folder) // without one nothing is offered
+	l := offered(ctx, folder, entries, want)
+	return l != nil && l.Close() == nil
+}
+
+// offered gets the port that is wanted from the process that offers it; nil where none does.
+func offered(ctx context.Context, folder string, entries []os.DirEntry, want *net.TCPAddr) net.Listener {
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), suffix) {
 			continue
@@ -61,13 +83,12 @@ func Listen(ctx context.Context, folder, address string) (l net.Listener, taken 
 			_ = os.Remove(filepath.Join(folder, e.Name()))
 		case err != nil: // it ends just now, or hangs
 		case same(got.Addr(), want):
-			return got, true, nil
+			return got
 		default:
 			_ = got.Close()
 		}
 	}
-	l, err = new(net.ListenConfig).Listen(ctx, "tcp", address)
-	return l, false, err
+	return nil
 }
 
 // same says whether a port is the one that is wanted. No address is any address.
@@ -117,7 +138,7 @@ func ask(ctx context.Context, folder, name string) (net.Listener, error) {
 	return net.FileListener(file)
 }
 
-// Offer gives l, a port, to each process of the same user that asks in folder, until ctx ends. l stays the caller's, too. What keeps it
+// Offer gives l, a port, to each process of the same user, or of the user whose folder it is, that asks in folder, until ctx ends. l stays the caller's, too. What keeps it
 // from that, such as a disk that is full, is given to failed, and it tries again after a minute.
 func Offer(ctx context.Context, folder string, l net.Listener, failed func(error)) {
 	again := time.NewTimer(0)
@@ -150,6 +171,13 @@ func offerOnce(ctx context.Context, folder string, l net.Listener) error {
 	}
 	defer func() { _ = os.Remove(filepath.Join(folder, name)) }()
 	defer context.AfterFunc(ctx, func() { _ = at.Close() })()
+	users, err := usersOf(folder)
+	if err == nil && users[0] != users[1] {
+		err = letConnect(folder, name)
+	}
+	if err != nil {
+		return errors.Join(err, at.Close())
+	}
 	for {
 		conn, err := at.AcceptUnix()
 		if ctx.Err() != nil {
@@ -158,7 +186,7 @@ func offerOnce(ctx context.Context, folder string, l net.Listener) error {
 		if err != nil {
 			return errors.Join(err, at.Close())
 		}
-		give(conn, port)
+		give(conn, port, users)
 	}
 }
 
@@ -190,25 +218,56 @@ func sweep(folder string) {
 }
 
 // give passes a port on. A process that gets none opens its own, and says that it is taken.
-func give(conn *net.UnixConn, port *net.TCPListener) {
+func give(conn *net.UnixConn, port *net.TCPListener, users []uint32) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	raw, err := port.SyscallConn()
-	if err != nil || !own(conn) {
+	if err != nil || !slices.Contains(users, userOf(conn)) {
 		return
 	}
 	_ = raw.Control(func(fd uintptr) { _, _, _ = conn.WriteMsgUnix([]byte{1}, unix.UnixRights(int(fd)), nil) })
 }
 
-// own says whether a process of this one's user asks.
-func own(conn *net.UnixConn) bool {
+// usersOf are those to whose processes a port is given: this one's own, and the one who has the folder. A gateway that holds the port of a
+// program of another user offers it in that program's folder.
+func usersOf(folder string) ([]uint32, error) {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return nil, err
+	}
+	return []uint32{uint32(os.Geteuid()), info.Sys().(*syscall.Stat_t).Uid}, nil
+}
+
+// letConnect lets the user of a folder, which no other one may enter, connect to a socket there. The user may have put something else in its place,
+// which is left alone.
+func letConnect(folder, name string) error {
+	fd, err := unix.Open(filepath.Join(folder, name), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return errors.Join(err, errors.New("it is no socket"))
+	}
+	return os.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), 0o666)
+}
+
+// stranger is a user to whom no folder belongs.
+const stranger = ^uint32(0)
+
+// userOf is the user of the process that asks.
+func userOf(conn *net.UnixConn) uint32 {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return false
+		return stranger
 	}
 	var by *unix.Ucred
 	failed := raw.Control(func(fd uintptr) { by, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	return failed == nil && err == nil && int(by.Uid) == os.Geteuid()
+	if failed != nil || err != nil {
+		return stranger
+	}
+	return by.Uid
 }
 
 // within names a folder by the open directory: the kernel takes no name of a socket of more than 107 bytes, and data directories may

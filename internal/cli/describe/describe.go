@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -141,12 +140,4 @@ func Ago(moment *metav1.Time) string {
 		return ""
 	}
 	return kinds.Age(moment.Time) + " ago"
-}
-
-// Optional returns a number that may be left open.
-func Optional(number *int32) string {
-	if number == nil {
-		return ""
-	}
-	return strconv.Itoa(int(*number))
 }

@@ -48,6 +48,7 @@ type upFlags struct {
 	machineNetwork string
 	egressAllow    []string
 	importAllow    []string
+	backupAllow    []string
 	images         string
 	agentImage     string
 	timeout        time.Duration
@@ -115,6 +116,8 @@ until they are changed.`,
 	_ = cmd.RegisterFlagCompletionFunc("egress-allow", command.NoCompletion)
 	f.StringSliceVar(&flags.importAllow, "import-allow", nil, "address or range and port that adopted clusters may be at although it is closed to them, such as 127.0.0.1:6443, or none; may be repeated (default as before; at first none)")
 	_ = cmd.RegisterFlagCompletionFunc("import-allow", command.NoCompletion)
+	f.StringSliceVar(&flags.backupAllow, "backup-allow", nil, "address or range and port that S3 servers of backups may be at although it is closed to them, such as 127.0.0.1:9000, or none; may be repeated (default as before; at first none)")
+	_ = cmd.RegisterFlagCompletionFunc("backup-allow", command.NoCompletion)
 	f.StringVar(&flags.images, "images", "", "images that KQueen's own pods in clusters run: bundled (built with the programs of machines here) or upstream (pulled from registry.k8s.io and ghcr.io) (default as before; at first bundled where they are built)")
 	f.StringVar(&flags.agentImage, "agent-image", "", "image of the agent for clusters that nothing can dial, as their nodes pull it; see make agent-image (default as before; at first none)")
 	_ = cmd.RegisterFlagCompletionFunc("agent-image", command.NoCompletion)
@@ -267,6 +270,10 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	if err != nil {
 		return app.Config{}, err
 	}
+	backups, err := destinations("--backup-allow", flags.backupAllow, func(egress.Destination) error { return nil })
+	if err != nil {
+		return app.Config{}, err
+	}
 	if err := flags.checkPorts(); err != nil {
 		return app.Config{}, err
 	}
@@ -284,7 +291,7 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	return app.Config{
 		Engine: standalone.New(), Dir: dir, Program: self, Version: program.Version(), Releases: releases,
 		Listen: listen, GatewayPort: flags.gatewayPort, IngressPort: flags.ingressPort, APIPort: flags.apiPort, Database: os.Getenv(databaseVariable), Domain: flags.domain, MachineNetwork: machines, Images: flags.images, AgentImage: flags.agentImage,
-		EgressAllowed: allowed, ImportAllowed: adopted,
+		EgressAllowed: allowed, ImportAllowed: adopted, BackupAllowed: backups,
 	}, nil
 }
 

@@ -15,7 +15,7 @@ var BackupStore = &Kind{
 	Kind: "BackupStore", Singular: "backupstore", Plural: "backupstores",
 	Object: func() client.Object { return &v1alpha1.BackupStore{} },
 	columns: []Column{
-		{Name: "Directory", Value: of(func(s *v1alpha1.BackupStore) string { return s.Spec.Directory })},
+		{Name: "Place", Value: of(func(s *v1alpha1.BackupStore) string { return s.Place() })},
 		readyColumn,
 		reasonColumn,
 		MessageColumn,

@@ -172,6 +172,8 @@ var NodePool = &Kind{
 	columns: []Column{
 		{Name: "Cluster", Value: of(func(p *v1alpha1.NodePool) string { return p.Spec.ClusterName })},
 		{Name: "Desired", Value: of(func(p *v1alpha1.NodePool) string { return strconv.Itoa(int(p.Spec.Replicas)) })},
+		{Name: "Min", Wide: true, Value: of(func(p *v1alpha1.NodePool) string { return Optional(p.Spec.MinReplicas) })},
+		{Name: "Max", Wide: true, Value: of(func(p *v1alpha1.NodePool) string { return Optional(p.Spec.MaxReplicas) })},
 		{Name: "Ready", Value: of(func(p *v1alpha1.NodePool) string { return strconv.Itoa(int(p.Status.ReadyReplicas)) })},
 		reasonColumn,
 		{Name: "Updated", Value: of(func(p *v1alpha1.NodePool) string { return strconv.Itoa(int(p.Status.UpdatedReplicas)) })},
@@ -181,6 +183,14 @@ var NodePool = &Kind{
 		ageColumn,
 	},
 	None: "nodepool create NAME --cluster CLUSTER",
+}
+
+// Optional writes a number that may be left open.
+func Optional(number *int32) string {
+	if number == nil {
+		return ""
+	}
+	return strconv.Itoa(int(*number))
 }
 
 // Machine is called node on the command line: a Machine is KQueen's side of a node and has its name.

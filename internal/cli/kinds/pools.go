@@ -7,6 +7,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
@@ -51,6 +52,14 @@ func PoolCommand(pool *v1alpha1.NodePool) string {
 
 // Nodes says how many nodes.
 func Nodes(count int32) string { return text.Count(int(count), "node") }
+
+// Bounds says within which numbers of nodes a pool is scaled; empty for one that has no maximum.
+func Bounds(p *v1alpha1.NodePool) string {
+	if p.Spec.MaxReplicas == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d to %d nodes", ptr.Deref(p.Spec.MinReplicas, 0), *p.Spec.MaxReplicas)
+}
 
 // Article returns the name of a kind with its article: "a cluster", "an organization".
 func Article(singular string) string {

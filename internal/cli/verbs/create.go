@@ -62,6 +62,9 @@ func (c *Creation) Format() string { return c.format }
 // Waits says whether what is created is waited for.
 func (c *Creation) Waits() bool { return c.wait }
 
+// WaitFor has what is created waited for, without the flags that say so.
+func (c *Creation) WaitFor(timeout time.Duration) { c.wait, c.timeout = true, timeout }
+
 // Check refuses command lines that contradict themselves.
 func (c *Creation) Check(cmd *cobra.Command, args []string) error {
 	if c.File == "" && len(args) == 0 {
@@ -242,6 +245,9 @@ func gist(object client.Object) string {
 	case *v1alpha1.Backup:
 		return " of cluster " + o.Spec.ClusterName
 	case *v1alpha1.Restore:
+		if o.Spec.NewClusterName != "" {
+			return " from backup " + o.Spec.BackupName + " as cluster " + o.Spec.NewClusterName
+		}
 		return " from backup " + o.Spec.BackupName
 	case *v1alpha1.Rotation:
 		return " of the " + string(o.Spec.Credential) + " of cluster " + o.Spec.ClusterName
@@ -311,6 +317,9 @@ func nextFor(e *connection.Env, object client.Object) string {
 	case *v1alpha1.Backup:
 		return e.Command("restore create NAME --compare-only --backup " + o.Name)
 	case *v1alpha1.Restore:
+		if o.Spec.NewClusterName != "" && !o.Spec.CompareOnly {
+			return e.Command("cluster connect " + o.Spec.NewClusterName)
+		}
 		return e.Command("restore describe " + o.Name)
 	case *v1alpha1.Rotation:
 		return e.Command("rotation describe " + o.Name)

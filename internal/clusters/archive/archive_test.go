@@ -316,6 +316,34 @@ func TestRecipients(t *testing.T) {
 	}
 }
 
+// TestSealed: what a backup has for its store alone no other recipient opens, and it comes back as it was.
+func TestSealed(t *testing.T) {
+	theirs, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ := newDirectory(t)
+	k, about := newKeys(t, theirs.Recipient().String()), testAbout
+	if about.Sealed, err = k.SealForStore([]byte("the marker")); err != nil {
+		t.Fatal(err)
+	}
+	w := write(t, d, k, about, state(1))
+	opened, err := Open(t.Context(), d, k, about, w.Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := opened.Unsealed(); string(got) != "the marker" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, err := (Keys{identity: theirs}).open(about.Sealed); err == nil {
+		t.Errorf("another recipient reads %q", got)
+	}
+	opened.Sealed = nil
+	if got, err := opened.Unsealed(); got != nil || err != nil {
+		t.Errorf("of a backup that has nothing: %q, %v", got, err)
+	}
+}
+
 // TestOutside: a link that leads out of the folder is not followed.
 func TestOutside(t *testing.T) {
 	d, folder := newDirectory(t)

@@ -88,10 +88,25 @@ func field(chunk []byte) (value, rest []byte, err error) {
 	return chunk[:n:n], chunk[n:], nil
 }
 
+// SealForStore encrypts what is for the store alone, as [About.Sealed] has it.
+func (k Keys) SealForStore(plain []byte) ([]byte, error) {
+	return sealTo(plain, k.identity.Recipient())
+}
+
+// Unsealed opens what the manifest has for the store alone; nil where it has nothing.
+func (b *Backup) Unsealed() ([]byte, error) {
+	if len(b.Sealed) == 0 {
+		return nil, nil
+	}
+	return b.keys.open(b.Sealed)
+}
+
 // seal compresses and encrypts a chunk.
-func (k Keys) seal(plain []byte) ([]byte, error) {
+func (k Keys) seal(plain []byte) ([]byte, error) { return sealTo(plain, k.recipients...) }
+
+func sealTo(plain []byte, recipients ...age.Recipient) ([]byte, error) {
 	var out bytes.Buffer
-	encrypted, err := age.Encrypt(&out, k.recipients...)
+	encrypted, err := age.Encrypt(&out, recipients...)
 	if err != nil {
 		return nil, fmt.Errorf("encrypt: %w", err)
 	}

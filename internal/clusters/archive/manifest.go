@@ -23,6 +23,8 @@ type About struct {
 	Version string `json:"version"`
 	// Trust are fingerprints of the keys without which it cannot be read, such as that by which Secrets are encrypted.
 	Trust map[string]string `json:"trust,omitempty"`
+	// Sealed is what the store alone opens, and none of its further recipients: [Keys.SealForStore] makes it. Older backups have none.
+	Sealed []byte `json:"sealed,omitempty"`
 }
 
 // Manifest is what a backup consists of.

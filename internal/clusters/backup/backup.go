@@ -170,6 +170,9 @@ func (r *backups) write(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.Co
 		return archive.Written{}, err
 	}
 	of.about.Trust = changelog.TrustOf(cp)
+	if of.about.Sealed, err = r.sealOrigin(ctx, b, cp, of.keys); err != nil {
+		return archive.Written{}, errors.Join(err, of.bucket.Close())
+	}
 	revision := int64(0)
 	written, err := archive.Write(ctx, of.bucket, of.keys, of.about, toArchive(state.Entries(ctx, &revision)), &revision, r.Now)
 	return written, errors.Join(err, of.bucket.Close())
@@ -232,9 +235,11 @@ func (r *backups) remove(ctx context.Context, b *v1alpha1.Backup) operator.Outco
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }
 
-// needs says whether a restore that has not ended still reads its backups. One that only waits, and is deleted, does not. It is pure.
+// needs says whether a restore that has not ended still reads its backups. One that only waits, or creates a cluster, and is deleted does not.
+// It is pure.
 func needs(r *v1alpha1.Restore) bool {
-	return r.DeletionTimestamp.IsZero() || r.Status.WriteStartTime != nil && r.Status.WrittenTime == nil
+	writes := r.Status.WriteStartTime != nil && r.Status.WrittenTime == nil
+	return r.DeletionTimestamp.IsZero() || writes && r.Spec.NewClusterName == ""
 }
 
 // erase removes the files of a backup. Where the keys of the store are lost, it cannot be told which chunks others have: they stay.

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"strings"
@@ -337,12 +338,11 @@ func TestFolderHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer, calls := make(chan struct{}), atomic.Int32{}
 		s := &stores{world: &world{Config: Config{
-			Bucket: func(string, string) (backupstore.Bucket, error) { calls.Add(1); <-answer; return bucketLines{}, nil },
-			Free:   func(string) (int64, error) { return 7, nil },
+			Look: func(context.Context, backupstore.Place, string) (int64, error) { calls.Add(1); <-answer; return 7, nil },
 		}}}
 		store := &v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: v1alpha1.BackupStoreSpec{Directory: "/mnt/nas"}}
 		for range 3 {
-			if _, err := s.look(t.Context(), store); err == nil || err.Error() != "/mnt/nas does not answer: no backup is taken" {
+			if _, err := s.look(t.Context(), store, backupstore.Place{}); err == nil || err.Error() != "/mnt/nas does not answer: no backup is taken" {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -351,7 +351,7 @@ func TestFolderHangs(t *testing.T) {
 		}
 		close(answer)
 		synctest.Wait()
-		if free, err := s.look(t.Context(), store); err != nil || free != 7 {
+		if free, err := s.look(t.Context(), store, backupstore.Place{}); err != nil || free != 7 {
 			t.Errorf("got %d, %v", free, err)
 		}
 	})
@@ -365,7 +365,7 @@ func TestLostKeys(t *testing.T) {
 	if err := p.client.Get(t.Context(), client.ObjectKey{Name: p.store}, store); err != nil {
 		t.Fatal(err)
 	}
-	secret := storeSecret(store)
+	secret := storeSecret(store.KeysSecret())
 	if err := p.client.Delete(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}

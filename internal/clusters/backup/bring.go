@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/changelog"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/platform/jobs"
 	"kqueen.io/kqueen/internal/platform/operator"
@@ -128,7 +129,7 @@ func (r *restores) rewrite(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha
 	if uid := string(rs.UID); now.UID != cp.UID || now.Spec.StoppedFor != uid || now.Status.StoppedFor != uid {
 		return nil, errors.New("the control plane does not stand still for this restore: nothing was written")
 	}
-	return r.apply(ctx, rs, b, cp, true)
+	return r.apply(ctx, rs, b, now, true)
 }
 
 // apply brings the keyspace, or the objects that are chosen, to the state of a backup, or only says what that would change.
@@ -139,6 +140,9 @@ func (r *restores) apply(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.
 	}
 	defer func() { _ = bucket.Close() }()
 	if write { // whatever became of it since it was examined
+		if foreign := changelog.Untrusted(opened.Trust, cp); foreign != "" {
+			return nil, jobs.Refuse(v1alpha1.ReasonRestoreRefused, "the key %q was replaced meanwhile: nothing was written; delete the restore, and the control plane is started", foreign)
+		}
 		if err := opened.Verify(ctx); err != nil {
 			return nil, err
 		}

@@ -86,6 +86,8 @@ func (r *backups) replay(ctx context.Context, b *v1alpha1.Backup, cp *v1alpha1.C
 		return archive.Written{}, err
 	}
 	defer func() { err = errors.Join(err, to.bucket.Close()) }()
+	// The recording begins again with a backup when a key is replaced: those of the first one are those of the moment.
+	to.about.Sealed = opened.Sealed
 	to.about.Trust, to.about.Version = opened.Trust, cmp.Or(found.Version, opened.Version)
 	return archive.Write(ctx, to.bucket, to.keys, to.about, found.Over(opened.Entries(ctx)), &found.Revision, r.Now)
 }

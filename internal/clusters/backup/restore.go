@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 type restores struct{ *world }
 
 func (r *restores) reconciler() *operator.Reconciler[*v1alpha1.Restore] {
+	n := &newClusters{r}
 	return operator.New(operator.Config[*v1alpha1.Restore]{
 		Client:    r.Client,
 		Recorder:  r.Recorder,
@@ -32,13 +34,26 @@ func (r *restores) reconciler() *operator.Reconciler[*v1alpha1.Restore] {
 		Finalizer: v1alpha1.GroupVersion.Group + "/restore",
 		// Removed in reverse: what was begun to be written is taken back before the control plane starts.
 		Phases: []operator.Phase[*v1alpha1.Restore]{
-			operator.Once(v1alpha1.ConditionBackupWhole, ended, r.examine, nil),
-			operator.Once(v1alpha1.ConditionControlPlaneStopped, ended, r.stop, r.letGo),
-			operator.Once(v1alpha1.ConditionStateSaved, ended, r.save, nil),
-			operator.Once(v1alpha1.ConditionStateWritten, ended, r.bring, r.takeBack),
-			operator.Once(v1alpha1.ConditionServing, ended, r.serve, nil),
+			operator.Once(v1alpha1.ConditionBackupWhole, ended, either(r.examine, n.examine), nil),
+			operator.Once(v1alpha1.ConditionControlPlaneStopped, ended, either(r.stop, n.create), r.letGo),
+			operator.Once(v1alpha1.ConditionStateSaved, ended, either(r.save, n.save), nil),
+			operator.Once(v1alpha1.ConditionStateWritten, ended, either(r.bring, n.fill), either(r.takeBack, n.takeBack)),
+			operator.Once(v1alpha1.ConditionServing, ended, either(r.serve, n.serve), nil),
 		},
 	})
+}
+
+// step is what a phase does.
+type step func(context.Context, *v1alpha1.Restore) operator.Outcome
+
+// either is the one step for a restore in place, and the other one for a new cluster.
+func either(inPlace, asNew step) step {
+	return func(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
+		if rs.Spec.NewClusterName != "" {
+			return asNew(ctx, rs)
+		}
+		return inPlace(ctx, rs)
+	}
 }
 
 func ended(rs *v1alpha1.Restore) bool { return rs.Status.CompletionTime != nil }
@@ -50,7 +65,10 @@ func ending(rs *v1alpha1.Restore) string {
 		return "the restore has ended"
 	}
 	counts := fmt.Sprintf("%d added, %d changed, %d removed", c.Added, c.Changed, c.Removed)
-	if rs.Spec.CompareOnly {
+	switch {
+	case rs.Spec.NewClusterName != "":
+		return endingNew(rs)
+	case rs.Spec.CompareOnly:
 		return "a restore would change: " + counts
 	}
 	return "the cluster has the state of backup " + rs.Spec.BackupName + ": " + counts
@@ -73,27 +91,37 @@ func (r *restores) subject(ctx context.Context, rs *v1alpha1.Restore, backup str
 		o := operator.Retry(v1alpha1.ReasonRestoreFailed, err)
 		return nil, nil, &o
 	}
-	b := &v1alpha1.Backup{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: rs.Namespace, Name: backup}, b)
-	if apierrors.IsNotFound(err) {
-		return stalled("spec.backupName: there is no backup %s", backup)
-	}
-	if err != nil {
-		return retry(fmt.Errorf("read backup %s: %w", backup, err))
-	}
-	rs.Status.ClusterName = b.Spec.ClusterName // lists of a cluster have it also while it waits, and when it is refused
-	if !b.IsTaken() {
-		o := operator.Wait(v1alpha1.ReasonRestoreReading, waitingFor(b), waitCheck)
-		return nil, nil, &o
+	b, refused := r.backupOf(ctx, rs, backup)
+	if refused != nil {
+		return nil, nil, refused
 	}
 	cp, err := r.controlPlaneOf(ctx, b.Namespace, b.Spec.ClusterName, b.Status.ClusterUID)
 	if err != nil {
 		return retry(err)
 	}
 	if cp == nil || string(cp.UID) != b.Status.ControlPlaneUID || !cp.DeletionTimestamp.IsZero() {
-		return stalled("spec.backupName: the cluster of backup %s is gone; a backup cannot be restored to another cluster yet", b.Name)
+		return stalled("spec.backupName: the cluster of backup %s is gone; restore it as a new cluster, with spec.newClusterName", b.Name)
 	}
 	return b, cp, nil
+}
+
+// backupOf is the backup of that name, once it is taken.
+func (r *restores) backupOf(ctx context.Context, rs *v1alpha1.Restore, name string) (*v1alpha1.Backup, *operator.Outcome) {
+	refuse := func(o operator.Outcome) (*v1alpha1.Backup, *operator.Outcome) { return nil, &o }
+	b := &v1alpha1.Backup{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: rs.Namespace, Name: name}, b)
+	if apierrors.IsNotFound(err) {
+		return refuse(operator.Stalled(v1alpha1.ReasonRestoreRefused, "spec.backupName: there is no backup %s", name))
+	}
+	if err != nil {
+		return refuse(operator.Retry(v1alpha1.ReasonRestoreFailed, fmt.Errorf("read backup %s: %w", name, err)))
+	}
+	// Lists of a cluster have it also while it waits, and when it is refused.
+	rs.Status.ClusterName = cmp.Or(rs.Spec.NewClusterName, b.Spec.ClusterName)
+	if !b.IsTaken() {
+		return refuse(operator.Wait(v1alpha1.ReasonRestoreReading, waitingFor(b), waitCheck))
+	}
+	return b, nil
 }
 
 // waitingFor says why a backup that is waited for is not there. It is pure.
@@ -141,8 +169,8 @@ func (r *restores) fit(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.Ba
 		return err
 	}
 	defer func() { err = errors.Join(err, bucket.Close()) }()
-	if foreign := changelog.Untrusted(opened.Trust, changelog.TrustOf(cp)); foreign != "" {
-		return jobs.Refuse(v1alpha1.ReasonRestoreRefused, "spec.backupName: the control plane has another key %q than when the backup was taken: what is in it cannot be used", foreign)
+	if foreign := changelog.Untrusted(opened.Trust, cp); foreign != "" {
+		return jobs.Refuse(v1alpha1.ReasonRestoreRefused, "spec.backupName: the control plane has another key %q than when the backup was taken, such as after a rotation: what is in it cannot be used", foreign)
 	}
 	if err := opened.Verify(ctx); err != nil {
 		return err

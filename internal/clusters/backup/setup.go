@@ -41,6 +41,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, c Config) error {
 	}
 	allRestores := func() client.ObjectList { return &v1alpha1.RestoreList{} }
 	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Restore{}).WithOptions(operator.Parallel()).
+		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(w.unended)).
 		Watches(&v1alpha1.ControlPlane{}, handler.EnqueueRequestsFromMapFunc(w.unended)).
 		Watches(&v1alpha1.Backup{}, handler.EnqueueRequestsFromMapFunc(w.unended)).
 		WatchesRawSource(ended["restores"].ByIndex(c.Client, operator.UIDIndex, allRestores)).Complete((&restores{w}).reconciler())
@@ -67,6 +68,7 @@ func Rules() []rbacv1.PolicyRule {
 	return append(append(rules, operator.Rules("restores")...),
 		operator.Rule(v1alpha1.GroupVersion.Group, []string{"backups"}, "create"),
 		operator.Rule(v1alpha1.GroupVersion.Group, []string{"backupschedules"}, "get", "list", "watch"),
+		operator.Rule(v1alpha1.GroupVersion.Group, []string{"clusters"}, "get", "list", "watch", "create", "delete"),
 		operator.Rule(v1alpha1.GroupVersion.Group, []string{"controlplanes"}, "get", "list", "watch", "patch"),
 		operator.Rule("", []string{"secrets"}, "get", "create", "delete"),
 	)

@@ -14,6 +14,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/archive"
+	"kqueen.io/kqueen/internal/clusters/backupstore"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
@@ -22,8 +23,8 @@ const (
 	leastFree = 1 << 30
 	// storeCheck is the time between two looks at a store.
 	storeCheck = time.Minute
-	// lookTimeout is how long a folder may take to answer.
-	lookTimeout = 5 * time.Second
+	// lookTimeout is how long a store may take to answer.
+	lookTimeout = 10 * time.Second
 )
 
 // stores holds the phases of BackupStore.
@@ -59,32 +60,31 @@ func (s *stores) use(ctx context.Context, store *v1alpha1.BackupStore) operator.
 		return operator.Stalled(v1alpha1.ReasonStoreUnusable, "the Secret %s has another key than status.recipient says; put the first one back", store.KeysSecret())
 	}
 	store.Status.Recipient = keys.Recipient()
-	free, err := s.look(ctx, store)
+	at, err := s.stores().Place(ctx, store)
+	if err != nil {
+		return operator.RetryAfter(v1alpha1.ReasonStoreUnusable, err, storeCheck)
+	}
+	free, err := s.look(ctx, store, at)
 	if err != nil {
 		return operator.RetryAfter(v1alpha1.ReasonStoreUnusable, err, storeCheck)
 	}
 	if free < leastFree {
-		return operator.RetryAfter(v1alpha1.ReasonStoreUnusable, fmt.Errorf("less than 1 GiB is free at %s: no backup is taken", store.Spec.Directory), storeCheck)
+		return operator.RetryAfter(v1alpha1.ReasonStoreUnusable, fmt.Errorf("less than 1 GiB is free at %s: no backup is taken", store.Place()), storeCheck)
 	}
 	return operator.DoneUntil(v1alpha1.ReasonStoreUsable, "backups can be taken", storeCheck)
 }
 
-// look returns how many bytes are free at the folder of a store. One that hangs, as a network mount can, is an error after lookTimeout,
+// look returns how many bytes are free where a store is. One that hangs, as a network mount can, is an error after lookTimeout,
 // and is not looked at again until it has answered: each look that hangs keeps a thread.
-func (s *stores) look(ctx context.Context, store *v1alpha1.BackupStore) (int64, error) {
-	directory, uid := store.Spec.Directory, string(store.UID) // a look may go on when its store is written to
+func (s *stores) look(ctx context.Context, store *v1alpha1.BackupStore, at backupstore.Place) (int64, error) {
+	place, owner, uid := store.Place(), store.Status.Recipient, string(store.UID) // a look may go on when its store is written to
 	done, begun := s.looks.begin(uid)
 	if begun {
 		go func() {
 			defer s.looks.end(uid)
-			bucket, err := s.Bucket(directory, ".")
-			if err == nil {
-				err = bucket.Close()
-			}
-			free := int64(0)
-			if err == nil {
-				free, err = s.Free(directory)
-			}
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+			defer cancel()
+			free, err := s.Look(ctx, at, owner)
 			done <- looked{free, err}
 		}()
 	}
@@ -96,10 +96,10 @@ func (s *stores) look(ctx context.Context, store *v1alpha1.BackupStore) (int64, 
 	case <-late.C:
 	case <-ctx.Done():
 	}
-	return 0, fmt.Errorf("%s does not answer: no backup is taken", directory)
+	return 0, fmt.Errorf("%s does not answer: no backup is taken", place)
 }
 
-// looked is what a look at a folder has found.
+// looked is what a look at a store has found.
 type looked struct {
 	free int64
 	err  error
@@ -137,7 +137,7 @@ func (s *stores) createKeys(ctx context.Context, store *v1alpha1.BackupStore) er
 	if err != nil {
 		return err
 	}
-	secret := storeSecret(store)
+	secret := storeSecret(store.KeysSecret())
 	secret.Data = data
 	if err := s.Client.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("keep the keys of the backup store: %w", err)
@@ -145,7 +145,7 @@ func (s *stores) createKeys(ctx context.Context, store *v1alpha1.BackupStore) er
 	return nil
 }
 
-// leave lets a store go when no Backup names it, and no BackupSchedule records changes there. Files in its directory that belong to none stay.
+// leave lets a store go when no Backup names it, and no BackupSchedule records changes there. Files that belong to none stay.
 func (s *stores) leave(ctx context.Context, store *v1alpha1.BackupStore) operator.Outcome {
 	list := &v1alpha1.BackupList{}
 	if err := s.Secrets.List(ctx, list); err != nil { // without a cache, which may not have heard of a new one
@@ -165,13 +165,15 @@ func (s *stores) leave(ctx context.Context, store *v1alpha1.BackupStore) operato
 	if len(recording) > 0 { // what they have recorded is read with its keys
 		return operator.Wait(v1alpha1.ReasonStoreInUse, fmt.Sprintf("schedules of backups that record changes here: %d; delete them first", len(recording)), storeCheck)
 	}
-	if err := client.IgnoreNotFound(s.Client.Delete(ctx, storeSecret(store))); err != nil {
-		return operator.Retry(v1alpha1.ReasonStoreInUse, fmt.Errorf("remove the keys of the backup store: %w", err))
+	for _, name := range []string{store.CredentialsSecret(), store.KeysSecret()} {
+		if err := client.IgnoreNotFound(s.Client.Delete(ctx, storeSecret(name))); err != nil {
+			return operator.Retry(v1alpha1.ReasonStoreInUse, fmt.Errorf("remove the keys of the backup store: %w", err))
+		}
 	}
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }
 
-// storeSecret is the Secret with the keys of a store.
-func storeSecret(store *v1alpha1.BackupStore) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: store.KeysSecret()}}
+// storeSecret is a Secret of a store.
+func storeSecret(name string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: name}}
 }

@@ -31,10 +31,10 @@ type Config struct {
 	Secrets client.Reader
 	// State opens what a control plane stores.
 	State func(context.Context, *v1alpha1.ControlPlane) (State, error)
-	// Bucket opens a folder below the directory of a store.
-	Bucket func(directory, folder string) (backupstore.Bucket, error)
-	// Free says how many bytes may still be written below a directory.
-	Free func(directory string) (int64, error)
+	// Bucket opens a folder of a store.
+	Bucket func(at backupstore.Place, folder string) (backupstore.Bucket, error)
+	// Look sees that a place is there and no other store's than the owner's, and says how many bytes may still be written there.
+	Look func(ctx context.Context, at backupstore.Place, owner string) (int64, error)
 	// Flush writes the changes that are recorded for a BackupSchedule of that UID and not written yet.
 	Flush    func(ctx context.Context, schedule string) error
 	Recorder events.EventRecorder

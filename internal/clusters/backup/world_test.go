@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"kqueen.io/kqueen/api/v1alpha1"
-	"kqueen.io/kqueen/internal/clusters/archive"
 	"kqueen.io/kqueen/internal/clusters/backupstore"
+	"kqueen.io/kqueen/internal/hosting/atrest"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/platform/jobs"
@@ -43,6 +44,7 @@ type place struct {
 	state   map[string]string            // the keyspace
 	folders map[string]map[string][]byte // files by bucket
 	free    int64
+	looked  []string
 	space   int64               // in the data store
 	running bool                // the API server
 	whole   []map[string]string // states that it may start with
@@ -50,6 +52,10 @@ type place struct {
 	// flushed is how often a recorder was asked for what is not written yet, and flushFails what it answers.
 	flushed    int
 	flushFails error
+	// keys are those of the cluster, and of the one that a restore creates, whose keyspace is newState.
+	keys, newKeys map[string][]byte
+	newState      map[string]string
+	newRunning    bool
 }
 
 func newPlace(t *testing.T) *place {
@@ -58,6 +64,8 @@ func newPlace(t *testing.T) *place {
 	p := &place{
 		client: c, namespace: controlplanetest.Namespace(t, c), now: time.Now().Truncate(time.Second), free: 10 << 30, space: 1 << 30, running: true,
 		folders: map[string]map[string][]byte{}, state: map[string]string{"configmaps/default/a": "1", "minions/n": "then"},
+		keys: map[string][]byte{atrest.Key: bytes.Repeat([]byte("o"), atrest.Length)}, newKeys: map[string][]byte{atrest.Key: bytes.Repeat([]byte("n"), atrest.Length)},
+		newState: map[string]string{},
 	}
 	p.store = p.namespace
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace}}
@@ -76,6 +84,10 @@ func newPlace(t *testing.T) *place {
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cluster, v1alpha1.GroupVersion.WithKind("Cluster"))},
 	}, Spec: v1alpha1.ControlPlaneSpec{Version: "v1.36.2"}}
 	if err := c.Create(t.Context(), cp); err != nil {
+		t.Fatal(err)
+	}
+	keys := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: cp.KeysSecret()}, Data: p.keys}
+	if err := c.Create(t.Context(), keys); err != nil {
 		t.Fatal(err)
 	}
 	cp.Status.Version = "v1.36.2"
@@ -114,11 +126,16 @@ func (p *place) world(inj *operatortest.Injector) *world {
 	c := inj.Client(p.client)
 	return &world{Config{
 		Client: c, Secrets: c, Now: func() time.Time { return p.now },
-		State: func(context.Context, *v1alpha1.ControlPlane) (State, error) { return stateLines{p, inj}, nil },
-		Bucket: func(directory, folder string) (backupstore.Bucket, error) {
-			return bucketLines{p, inj, directory + "/" + folder}, nil
+		State: func(_ context.Context, cp *v1alpha1.ControlPlane) (State, error) {
+			if cp.Name != "demo" {
+				return stateLines{p, inj, &p.newState, &p.newRunning}, nil
+			}
+			return stateLines{p, inj, &p.state, &p.running}, nil
 		},
-		Free: func(string) (int64, error) { return p.free, nil },
+		Bucket: func(at backupstore.Place, folder string) (backupstore.Bucket, error) {
+			return bucketLines{p, inj, at.Directory + "/" + folder}, nil
+		},
+		Look: p.look,
 		Flush: func(context.Context, string) error {
 			return inj.Call("Flush", func() error {
 				p.flushed++
@@ -162,10 +179,15 @@ func (p *place) settle(t *testing.T, of operator.Object) {
 // step takes the part of the reconciler of ControlPlane, and takes the backups of restores.
 func (p *place) step(ctx context.Context) (bool, error) {
 	cp := &v1alpha1.ControlPlane{}
-	if err := p.client.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: "demo"}, cp); err != nil {
-		return false, client.IgnoreNotFound(err)
+	if err := p.client.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: "demo"}, cp); apierrors.IsNotFound(err) {
+		return p.stepNew(ctx)
+	} else if err != nil {
+		return false, err
 	}
-	moved := false
+	moved, err := p.stepNew(ctx)
+	if err != nil {
+		return false, err
+	}
 	if cp.Status.ObservedGeneration != cp.Generation {
 		moved = true
 		p.run(cp.Spec.StoppedFor == "")
@@ -204,14 +226,16 @@ func (p *place) run(running bool) {
 // stateLines lead to the keyspace.
 type stateLines struct {
 	*place
-	inj *operatortest.Injector
+	inj  *operatortest.Injector
+	of   *map[string]string
+	runs *bool
 }
 
 func (s stateLines) Entries(_ context.Context, revision *int64) iter.Seq2[datastore.Entry, error] {
 	all, err := operatortest.ReadValue(s.inj, "state.Entries", func() (map[string]string, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return maps.Clone(s.state), nil
+		return maps.Clone(*s.of), nil
 	})
 	return func(yield func(datastore.Entry, error) bool) {
 		if err != nil {
@@ -233,11 +257,11 @@ func (s stateLines) Entries(_ context.Context, revision *int64) iter.Seq2[datast
 func (s stateLines) changes(want map[string]string, keep func(datastore.Entry) bool) []datastore.Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	keys := maps.Clone(s.state)
+	keys := maps.Clone(*s.of)
 	maps.Copy(keys, want)
 	var all []datastore.Change
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		have, has := s.state[key]
+		have, has := (*s.of)[key]
 		wanted, wants := want[key]
 		has = has && !keep(datastore.Entry{Key: key, Value: []byte(have)})
 		wants = wants && !keep(datastore.Entry{Key: key, Value: []byte(wanted)})
@@ -281,14 +305,14 @@ func (s stateLines) Bring(
 		err := s.inj.Call(fmt.Sprintf("state.Bring%d", i), func() error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if s.running {
+			if *s.runs {
 				s.wrong = append(s.wrong, "the state was written while the API server ran")
 			}
 			for _, c := range half {
 				if value, ok := wanted[c.Key]; ok {
-					s.state[c.Key] = value
+					(*s.of)[c.Key] = value
 				} else {
-					delete(s.state, c.Key)
+					delete((*s.of), c.Key)
 				}
 			}
 			return nil
@@ -301,76 +325,6 @@ func (s stateLines) Bring(
 		}
 	}
 	return nil
-}
-
-func gather(entries iter.Seq2[datastore.Entry, error]) (map[string]string, error) {
-	all := map[string]string{}
-	for e, err := range entries {
-		if err != nil {
-			return nil, err
-		}
-		all[e.Key] = string(e.Value)
-	}
-	return all, nil
-}
-
-// bucketLines lead to the files of one bucket.
-type bucketLines struct {
-	*place
-	inj  *operatortest.Injector
-	name string
-}
-
-func (b bucketLines) Close() error { return nil }
-
-func (b bucketLines) Put(_ context.Context, name string, data []byte) error {
-	return b.inj.Call("bucket.Put", func() error {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if b.folders[b.name] == nil {
-			b.folders[b.name] = map[string][]byte{}
-		}
-		b.folders[b.name][name] = slices.Clone(data)
-		return nil
-	})
-}
-
-func (b bucketLines) Get(_ context.Context, name string, _ int64) ([]byte, error) {
-	missing := false
-	data, err := operatortest.ReadValue(b.inj, "bucket.Get", func() ([]byte, error) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		data, ok := b.folders[b.name][name]
-		missing = !ok
-		return slices.Clone(data), nil
-	})
-	if err == nil && missing {
-		return nil, archive.ErrNotFound
-	}
-	return data, err
-}
-
-func (b bucketLines) List(_ context.Context, folder string) ([]string, error) {
-	return operatortest.ReadValue(b.inj, "bucket.List", func() ([]string, error) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		var names []string
-		for _, name := range slices.Sorted(maps.Keys(b.folders[b.name])) {
-			if strings.HasPrefix(name, folder+"/") {
-				names = append(names, name)
-			}
-		}
-		return names, nil
-	})
-}
-
-func (b bucketLines) Delete(_ context.Context, name string) error {
-	return b.inj.Call("bucket.Delete", func() error {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.folders[b.name], name)
-		return nil
-	})
 }
 
 // files is how many files there are.
@@ -433,6 +387,8 @@ type end struct {
 	Status     any
 	Finalizers []string
 	Wrong      []string
+	// There says whether there is a new cluster.
+	There bool
 }
 
 func (p *place) snapshot(ctx context.Context, of client.Object) (any, error) {
@@ -474,7 +430,7 @@ func (e *end) describe(of client.Object) {
 		e.Status = fmt.Sprint(o.Status.Version, o.Status.Revision, o.Status.Objects, o.Status.Size, o.IsTaken(), o.Status.VerifiedTime != nil, o.Status.ClusterUID != "")
 	case *v1alpha1.Restore:
 		conditions = o.Status.Conditions
-		e.Status = fmt.Sprint(o.Status.ClusterName, o.Status.WriteStartTime != nil, o.Status.WrittenTime != nil, o.Status.CompletionTime != nil)
+		e.Status = fmt.Sprint(o.Status.ClusterName, o.Status.NewClusterUID != "", o.Status.WriteStartTime != nil, o.Status.WrittenTime != nil, o.Status.CompletionTime != nil)
 	}
 	for _, c := range conditions {
 		e.Conditions = append(e.Conditions, fmt.Sprint(c.Type, "=", c.Status, " ", c.Reason))

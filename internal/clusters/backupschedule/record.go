@@ -227,7 +227,7 @@ func (r *reconciler) forget(ctx context.Context, s *v1alpha1.BackupSchedule) ope
 		Failing: func(error) string { return v1alpha1.ReasonRecordingFailed },
 	}
 	_, pending := jobs.Run(r.jobs, job, s, func(ctx context.Context, s *v1alpha1.BackupSchedule) (struct{}, error) {
-		folder, err := r.Stores.Bucket(store.Spec.Directory, backupstore.FolderOf(s.Namespace, changelog.FolderOf(string(s.UID))))
+		folder, err := r.Stores.Folder(ctx, store, s.Namespace, changelog.FolderOf(string(s.UID)))
 		if err != nil {
 			return struct{}{}, err
 		}

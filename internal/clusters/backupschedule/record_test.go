@@ -54,7 +54,7 @@ func (r *recording) Stop(string) bool {
 
 func (r *recording) Trim(_ string, need changelog.Need) { r.need = need }
 
-func (r *recording) bucket(_, folder string) (backupstore.Bucket, error) {
+func (r *recording) bucket(_ backupstore.Place, folder string) (backupstore.Bucket, error) {
 	r.folder = folder
 	return &logFolder{r}, nil
 }

@@ -30,9 +30,9 @@ func ParseTimes(schedule, timeZone string) (Times, error) {
 // check refuses times that come too often.
 func (t Times) check() error {
 	// From a time that is the same always, so that what was taken once is not refused later.
-	last := t.NextUTC(time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC))
+	last := t.NextIn(time.UTC, time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC))
 	for range looked {
-		next := t.NextUTC(last)
+		next := t.NextIn(time.UTC, last)
 		if next.IsZero() {
 			return nil
 		}

@@ -1,6 +1,6 @@
 // Package backupstore opens what BackupStores hold: the folders of clusters and of logs of changes, with the keys that protect them.
 //
-// It hides where the keys of a store are and where in it a folder is. The reconcilers of backups and of their schedules use it.
+// It hides where the keys and the credentials of a store are and where in it a folder is. The reconcilers of backups and of their schedules use it.
 package backupstore
 
 import (
@@ -31,8 +31,15 @@ type Stores struct {
 	// Client of the admin plane, and Secrets a reader of it without a cache.
 	Client  client.Client
 	Secrets client.Reader
-	// Bucket opens a folder below the directory of a store.
-	Bucket func(directory, folder string) (Bucket, error)
+	// Bucket opens a folder of a store.
+	Bucket func(at Place, folder string) (Bucket, error)
+}
+
+// Place is where a store is: a directory, or a bucket of an S3 server, which takes the credentials.
+type Place struct {
+	Directory   string
+	S3          *v1alpha1.BackupStoreS3
+	Credentials map[string][]byte
 }
 
 // Opened is a bucket with the keys of its store.
@@ -43,6 +50,9 @@ type Opened struct {
 
 // ErrNoKeys says that the Secret with a store's keys is gone or cannot be used.
 var ErrNoKeys = errors.New("the keys of the store cannot be used")
+
+// ErrNoCredentials says that the S3 server of a store cannot be asked, because KQueen has nothing to prove itself with.
+var ErrNoCredentials = errors.New("it has no credentials")
 
 // ErrNotFound says that there is no such store.
 var ErrNotFound = errors.New("there is no such BackupStore")
@@ -74,6 +84,33 @@ func (s Stores) Keys(ctx context.Context, store *v1alpha1.BackupStore) (archive.
 	return keys, nil
 }
 
+// Place says where a store is, with the credentials that it takes.
+func (s Stores) Place(ctx context.Context, store *v1alpha1.BackupStore) (Place, error) {
+	if store.Spec.S3 == nil {
+		return Place{Directory: store.Spec.Directory}, nil
+	}
+	secret := &corev1.Secret{}
+	err := s.Secrets.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: store.CredentialsSecret()}, secret)
+	missing := len(secret.Data[v1alpha1.BackupStoreAccessKeyID]) == 0 || len(secret.Data[v1alpha1.BackupStoreSecretAccessKey]) == 0
+	if apierrors.IsNotFound(err) || err == nil && missing {
+		return Place{}, fmt.Errorf("backup store %s: %w yet; an administrator sets them with: kqueen backupstore credentials set %s <FILE",
+			store.Name, ErrNoCredentials, store.Name)
+	}
+	if err != nil {
+		return Place{}, fmt.Errorf("read the credentials of backup store %s: %w", store.Name, err)
+	}
+	return Place{S3: store.Spec.S3.DeepCopy(), Credentials: secret.Data}, nil
+}
+
+// Folder opens a folder of a namespace in a store, without the keys that protect what is there. The caller closes it.
+func (s Stores) Folder(ctx context.Context, store *v1alpha1.BackupStore, namespace, folder string) (Bucket, error) {
+	at, err := s.Place(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	return s.Bucket(at, FolderOf(namespace, folder))
+}
+
 // Open opens a folder of a namespace in a store. The caller closes it.
 func (s Stores) Open(ctx context.Context, name, namespace, folder string) (Opened, error) {
 	store, err := s.Named(ctx, name)
@@ -87,14 +124,14 @@ func (s Stores) Open(ctx context.Context, name, namespace, folder string) (Opene
 	if err != nil {
 		return Opened{}, err
 	}
-	bucket, err := s.Bucket(store.Spec.Directory, FolderOf(namespace, folder))
+	bucket, err := s.Folder(ctx, store, namespace, folder)
 	if err != nil {
 		return Opened{}, err
 	}
 	return Opened{bucket, keys}, nil
 }
 
-// FolderOf is the folder of a cluster's backups, or of a log, below the directory of a store.
+// FolderOf is the folder of a cluster's backups, or of a log, in a store.
 func FolderOf(namespace, folder string) string { return namespace + "/" + folder }
 
 // Allows says whether a store is there and may be used from a namespace. It is pure.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -67,12 +69,17 @@ func TrustOf(cp *v1alpha1.ControlPlane) map[string]string {
 	return trust
 }
 
-// Untrusted names a key without which what was stored then cannot be read, and that is another one now; or nothing. It is pure.
-func Untrusted(then, now map[string]string) string {
-	if then[rootEncryption] != "" && then[rootEncryption] != now[rootEncryption] {
-		return rootEncryption
+// Untrusted names a key without which what was stored then cannot be read, and that a control plane has no more; or nothing. While its key
+// is rotated, it reads with both. It is pure.
+func Untrusted(then map[string]string, now *v1alpha1.ControlPlane) string {
+	want := then[rootEncryption]
+	reads := slices.ContainsFunc(now.Status.Trust, func(r v1alpha1.TrustRoot) bool {
+		return strings.HasSuffix(r.Name, rootEncryption) && r.Fingerprint == want
+	})
+	if want == "" || reads {
+		return ""
 	}
-	return ""
+	return rootEncryption
 }
 
 // Kept is a log that there is.

@@ -101,11 +101,18 @@ func TestTrust(t *testing.T) {
 		"":           {"ca": "sha256:00", "encryption": "sha256:ee"},
 		"encryption": {"ca": "sha256:cc", "encryption": "sha256:00"},
 	} {
-		if got := Untrusted(then, now); got != want {
+		if got := Untrusted(then, cp); got != want {
 			t.Errorf("%v: got %q, want %q", then, got, want)
 		}
 	}
-	if got := Untrusted(nil, now) + Untrusted(map[string]string{"encryption": "sha256:ee"}, nil); got != "encryption" {
+	if got := Untrusted(nil, cp) + Untrusted(map[string]string{"encryption": "sha256:ee"}, &v1alpha1.ControlPlane{}); got != "encryption" {
 		t.Errorf("got %q", got)
+	}
+	// While the key is rotated, both can be read.
+	for _, other := range []string{"next-encryption", "old-encryption"} {
+		cp.Status.Trust = []v1alpha1.TrustRoot{{Name: "encryption", Fingerprint: "sha256:11"}, {Name: other, Fingerprint: "sha256:ee"}}
+		if got := Untrusted(map[string]string{"encryption": "sha256:ee"}, cp); got != "" {
+			t.Errorf("with %s: got %q", other, got)
+		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/hibernation"
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
@@ -31,7 +32,7 @@ const observeInterval = time.Minute
 const healthy = "the API server is healthy"
 
 // Config is what the reconcilers of Cluster and Provisioner are made of. All fields but Addons, Applications,
-// Recorder, Now and CallDeadline are required.
+// Look (without which no cluster is seen to be idle), Recorder, Now and CallDeadline are required.
 type Config struct {
 	// Client of the admin plane.
 	Client client.Client
@@ -43,7 +44,9 @@ type Config struct {
 	Addons func(context.Context, *v1alpha1.Cluster) ([]v1alpha1.AddonStatus, error)
 	// Applications says where those in clusters are reached.
 	Applications Applications
-	Recorder     events.EventRecorder
+	// Look reads from a cluster that is awake what decides whether it sleeps.
+	Look     func(context.Context, *v1alpha1.Cluster) (hibernation.Seen, error)
+	Recorder events.EventRecorder
 	// Now tells the time by which kubeconfigs are renewed; nil for time.Now.
 	Now func() time.Time
 	// CallDeadline bounds one call of a driver; 0 for 20 seconds.
@@ -113,12 +116,20 @@ func (r *reconciler) accept(ctx context.Context, c *v1alpha1.Cluster) operator.O
 	if err != nil {
 		return refusal(err, v1alpha1.ReasonRefused)
 	}
+	if t.want.Asleep, err = r.mayStop(ctx, c); err != nil {
+		return operator.Retry(v1alpha1.ReasonProvisionerFailed, err)
+	}
 	if err := t.ensure(ctx); err != nil {
 		return refusal(err, v1alpha1.ReasonProvisionerFailed)
 	}
 	// Not before: settings with which nothing could be made are corrected, and were never those of a cluster.
 	c.Status.FoundWith = t.settings
-	return operator.Done(v1alpha1.ReasonAccepted, "provisioner "+c.Spec.ProvisionerRef.Name+" has taken the cluster")
+	// After Ensure: a status that says that the cluster sleeps, and when it has to wake, is written before anything of it ends.
+	after, err := r.hibernate(ctx, c, t)
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonProvisionerFailed, err)
+	}
+	return operator.DoneUntil(v1alpha1.ReasonAccepted, "provisioner "+c.Spec.ProvisionerRef.Name+" has taken the cluster", after)
 }
 
 // look asks the driver how the cluster is, and notes what a status shows of it. The outcome says why there is nothing
@@ -154,6 +165,9 @@ func (r *reconciler) provision(ctx context.Context, c *v1alpha1.Cluster) operato
 	if observed.State == provision.Healthy && observed.Version != "" && c.Spec.Version != "" && observed.Version != c.Spec.Version {
 		return operator.Wait(v1alpha1.ReasonProvisioning, "the cluster still runs "+observed.Version, observeInterval)
 	}
+	if observed.State == provision.Asleep && c.Status.Sleeps() {
+		return operator.Wait(v1alpha1.ReasonAsleep, "asleep: "+c.Status.Hibernation.Message, observeInterval)
+	}
 	return judge(observed)
 }
 
@@ -166,7 +180,7 @@ func judge(o provision.Observed) operator.Outcome {
 		return operator.Stalled(v1alpha1.ReasonProvisionerFailed, "%s", o.Message)
 	case provision.Degraded:
 		return operator.Wait(v1alpha1.ReasonDegraded, o.Message, observeInterval)
-	case provision.Creating:
+	case provision.Creating, provision.Asleep: // which is told to wake
 		return operator.Wait(v1alpha1.ReasonProvisioning, o.Message, observeInterval)
 	}
 	return operator.Stalled(v1alpha1.ReasonProvisionerFailed, "the driver reports the state %q, which is none", o.State)

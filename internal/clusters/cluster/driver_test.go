@@ -31,6 +31,8 @@ type cloud struct {
 	// silent says whether calls with such a target wait for an answer that does not come.
 	silent func(provision.Target) bool
 	asked  int // calls that were made to the cloud
+	// waiting are the clusters for which clients wait while they sleep.
+	waiting map[types.UID]bool
 }
 
 // at returns the cluster of a target, where the target's parameters look for it.
@@ -142,7 +144,9 @@ func (d driver) Observe(ctx context.Context, of provision.Target) (provision.Obs
 		if m.age > 0 {
 			o.Kubeconfig, o.Endpoint = []byte("kubeconfig of "+of.Name+" at "+m.want.Version), "https://192.0.2.1:6443"
 		}
-		if m.age >= servingAge {
+		if m.next.Asleep {
+			o.State, o.Version = provision.Asleep, m.want.Version
+		} else if m.age >= servingAge {
 			o.State, o.Message, o.Version = provision.Healthy, "", m.want.Version
 		}
 		return o, nil
@@ -165,7 +169,24 @@ func (d driver) Delete(ctx context.Context, of provision.Target) (bool, error) {
 	})
 }
 
-var _ provision.Driver = driver{}
+func (d driver) Waits(_ context.Context, of provision.Target) (bool, error) {
+	return operatortest.ReadValue(d.inj, "driver.Waits", func() (bool, error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.waiting[of.UID], nil
+	})
+}
+
+func (d driver) Woken(_ context.Context, of provision.Target) error {
+	return d.inj.Call("driver.Woken", func() error {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.waiting, of.UID)
+		return nil
+	})
+}
+
+var _ provision.Hibernator = driver{}
 
 // minting is a driver whose kubeconfigs end.
 type minting struct {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/hibernation"
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/platform/operator"
@@ -64,7 +66,7 @@ func (s *subject) world() operatortest.World {
 		Request: reconcile.Request{NamespacedName: s.key},
 		Reconciler: func(inj *operatortest.Injector) reconcile.Reconciler {
 			c := inj.Client(s.client)
-			return New(Config{Client: c, Secrets: c, Drivers: map[string]provision.Driver{"test": driver{s.cloud, inj}}})
+			return New(Config{Client: c, Secrets: c, Drivers: map[string]provision.Driver{"test": driver{s.cloud, inj}}, Look: called})
 		},
 		Object:   s.object,
 		Step:     func(context.Context) (bool, error) { s.step(); return false, nil }, // no watch tells of a cloud
@@ -121,11 +123,17 @@ func (s *subject) snapshot(ctx context.Context) (any, error) {
 		return e, nil
 	}
 	for _, k := range c.Status.Conditions {
+		if k.Type == v1alpha1.ConditionAddonsReady && c.Status.Sleeps() { // which are not looked at
+			continue
+		}
 		e.Conditions = append(e.Conditions, strings.ReplaceAll(fmt.Sprint(k.Type, "=", k.Status, " ", k.Reason, " ", k.Message, " of ", k.ObservedGeneration), s.key.Namespace, "NAMESPACE"))
 	}
 	slices.Sort(e.Conditions)
 	e.Status, e.Finalizers = c.Status, c.Finalizers
 	e.Status.Conditions = nil
+	if h := e.Status.Hibernation; h != nil {
+		e.Status.Hibernation = &v1alpha1.HibernationStatus{Asleep: h.Asleep, Message: h.Message, Asked: h.Asked}
+	}
 	if e.Status.Ingress != nil {
 		e.Status.Ingress.CA = nil
 	}
@@ -154,6 +162,49 @@ func (s *subject) upgrade() operatortest.Act {
 	}
 }
 
+// called finds a cluster that was just called.
+func called(context.Context, *v1alpha1.Cluster) (hibernation.Seen, error) {
+	return hibernation.Seen{LastRequest: time.Now()}, nil
+}
+
+// sleep has the cluster sleep.
+func (s *subject) sleep() operatortest.Act {
+	return operatortest.Act{
+		Do: func(ctx context.Context) error {
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"hibernation":{"asleep":true}}}`))
+			return s.client.Patch(ctx, &v1alpha1.Cluster{ObjectMeta: s.named(s.key.Name)}, patch)
+		},
+		Done: func(ctx context.Context) (bool, error) {
+			c, err := s.get(ctx)
+			if err != nil {
+				return false, err
+			}
+			ready := apimeta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
+			return c.Status.Sleeps() && s.clusters[s.uid].next.Asleep && ready != nil && ready.Reason == v1alpha1.ReasonAsleep, nil
+		},
+	}
+}
+
+// wake has a client wait for the cluster.
+func (s *subject) wake() operatortest.Act {
+	return operatortest.Act{
+		Do: func(ctx context.Context) error {
+			s.mu.Lock()
+			s.waiting = map[types.UID]bool{s.uid: true}
+			s.mu.Unlock()
+			// The notice of it.
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"noticed":"yes"}}}`))
+			return s.client.Patch(ctx, &v1alpha1.Cluster{ObjectMeta: s.named(s.key.Name)}, patch)
+		},
+		Done: func(ctx context.Context) (bool, error) {
+			serves, err := s.serves("v1.36.2")(ctx)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return serves && !s.clusters[s.uid].next.Asleep && !s.waiting[s.uid], err
+		},
+	}
+}
+
 func TestClusterUnderFaults(t *testing.T) {
 	tests := map[string]func(t *testing.T, s *subject) operatortest.World{
 		"Create": func(_ *testing.T, s *subject) operatortest.World { return s.world() },
@@ -162,6 +213,17 @@ func TestClusterUnderFaults(t *testing.T) {
 		},
 		"Upgrade": func(t *testing.T, s *subject) operatortest.World {
 			return operatortest.After(t, s.world(), s.upgrade())
+		},
+		"Sleep": func(t *testing.T, s *subject) operatortest.World {
+			return operatortest.After(t, s.world(), s.sleep())
+		},
+		"Wake": func(t *testing.T, s *subject) operatortest.World {
+			asleep := operatortest.After(t, s.world(), s.sleep())
+			return operatortest.After(t, asleep, s.wake())
+		},
+		"DeleteAsleep": func(t *testing.T, s *subject) operatortest.World {
+			asleep := operatortest.After(t, s.world(), s.sleep())
+			return operatortest.After(t, asleep, *s.deletion())
 		},
 		"DeleteHalfMade": func(_ *testing.T, s *subject) operatortest.World { w := s.world(); w.Then = s.deletion(); return w },
 	}

@@ -276,3 +276,26 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+// TestRestoreOf: only a cluster whose Restore has not written all stands still for it, whatever the cluster's label says.
+func TestRestoreOf(t *testing.T) {
+	rs := v1alpha1.Restore{ObjectMeta: metav1.ObjectMeta{UID: "r1"}, Spec: v1alpha1.RestoreSpec{NewClusterName: "new"}}
+	written := rs
+	written.Status.WrittenTime = &metav1.Time{Time: time.Unix(1, 0)}
+	for name, tc := range map[string]struct {
+		restores               []v1alpha1.Restore
+		cluster, version, want string
+	}{
+		"BeingWritten":    {[]v1alpha1.Restore{rs}, "new", "", "r1"},
+		"Written":         {[]v1alpha1.Restore{written}, "new", "", ""},
+		"HasRun":          {[]v1alpha1.Restore{rs}, "new", "v1.36.3", ""},
+		"LabelWasCopied":  {[]v1alpha1.Restore{rs}, "copy", "", ""},
+		"RestoreIsNoMore": {nil, "new", "", ""},
+	} {
+		c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: tc.cluster, Labels: map[string]string{v1alpha1.LabelRestore: "r1"}}}
+		c.Status.Version = tc.version
+		if got := restoreOf(c, tc.restores); got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}

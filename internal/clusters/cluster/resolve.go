@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +38,9 @@ type target struct {
 	lane, crowd types.UID
 	// settings is a digest of what decides where the driver looks for the cluster.
 	settings string
-	calls    *calls
+	// sleeps says that the cluster has times at which it sleeps.
+	sleeps bool
+	calls  *calls
 }
 
 // finder finds targets.
@@ -105,7 +108,7 @@ func (f finder) find(ctx context.Context, c *v1alpha1.Cluster) (target, error) {
 		},
 		Version: c.Spec.Version, EmulatedVersion: c.Spec.EmulatedVersion, Network: c.Spec.Network, PodSecurity: c.Spec.PodSecurity, AuditLog: c.Spec.AuditLog,
 	}
-	t := target{Driver: driver, want: want, provisioner: p, settings: settingsOf(p, secret), calls: f.calls, lane: p.UID}
+	t := target{Driver: driver, want: want, provisioner: p, settings: settingsOf(p, secret), calls: f.calls, lane: p.UID, sleeps: c.Spec.Hibernation != nil}
 	if len(about.ClusterCredentials) > 0 {
 		t.lane, t.crowd = c.UID, p.UID // each cluster is another outside
 	}
@@ -155,7 +158,36 @@ func settingsOf(p *v1alpha1.Provisioner, credentials *corev1.Secret) string {
 
 // find is [finder.find] with the reconciler's own readers.
 func (r *reconciler) find(ctx context.Context, c *v1alpha1.Cluster) (target, error) {
-	return finder{provisioners: r.Client, secrets: r.Secrets, drivers: r.Drivers, calls: &r.calls}.find(ctx, c)
+	t, err := finder{provisioners: r.Client, secrets: r.Secrets, drivers: r.Drivers, calls: &r.calls}.find(ctx, c)
+	if err == nil {
+		t.want.RestoreUID, err = restoring(ctx, r.Client, c)
+	}
+	return t, err
+}
+
+// restoring is [restoreOf] the Restores that there are, which are listed where the label of the cluster names one.
+func restoring(ctx context.Context, r client.Reader, c *v1alpha1.Cluster) (string, error) {
+	if c.Labels[v1alpha1.LabelRestore] == "" || c.Status.Version != "" {
+		return "", nil
+	}
+	list := &v1alpha1.RestoreList{}
+	if err := r.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
+		return "", fmt.Errorf("list restores: %w", err)
+	}
+	return restoreOf(c, list.Items), nil
+}
+
+// restoreOf is the UID of the Restore that creates a cluster; empty where none does, and once the cluster has run. The label alone is not
+// believed: a user may have copied it, and the control plane would stand still for ever. It is pure.
+func restoreOf(c *v1alpha1.Cluster, all []v1alpha1.Restore) string {
+	uid := c.Labels[v1alpha1.LabelRestore]
+	creates := func(rs v1alpha1.Restore) bool {
+		return string(rs.UID) == uid && rs.Spec.NewClusterName == c.Name && rs.Status.WrittenTime == nil
+	}
+	if c.Status.Version != "" || !slices.ContainsFunc(all, creates) {
+		return ""
+	}
+	return uid
 }
 
 // resolve finds the target, or says why there is none.
@@ -207,6 +239,9 @@ func (t target) check(ctx context.Context, have *provision.Desired) error {
 	}
 	if _, ok := t.Driver.(provision.PodSecurer); !ok && t.want.PodSecurity != "" {
 		return invalid.New("spec.podSecurity", "clusters of the driver %q have a level of their own; leave it out", t.Describe().Name)
+	}
+	if _, ok := t.Driver.(provision.Hibernator); !ok && t.sleeps {
+		return invalid.New("spec.hibernation", "clusters of the driver %q do not sleep; leave it out", t.Describe().Name)
 	}
 	_, err := ask(ctx, t, func(ctx context.Context) (struct{}, error) { return struct{}{}, t.Check(ctx, have, t.want) })
 	if bad, ok := errors.AsType[*invalid.Error](err); ok && have != nil && bad.Field == "spec.version" && bad.Want == "" {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/clusters/hibernation"
 	"kqueen.io/kqueen/internal/clusters/maintenance"
 	"kqueen.io/kqueen/internal/clusters/provision"
 	"kqueen.io/kqueen/internal/platform/invalid"
@@ -66,10 +67,8 @@ func (v *Validator) bound() { v.calls.deadline = admissionDeadline }
 
 func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
 	v.once.Do(v.bound)
-	if old == nil || !equality.Semantic.DeepEqual(old.Spec.Maintenance, c.Spec.Maintenance) {
-		if _, err := maintenance.Parse(c.Spec.Maintenance); err != nil {
-			return err
-		}
+	if err := checkTimes(old, c); err != nil {
+		return err
 	}
 	t, err := finder{provisioners: v.Client, secrets: v.Client, drivers: v.Drivers, calls: &v.calls}.find(ctx, c)
 	if err != nil {
@@ -101,6 +100,19 @@ func (v *Validator) check(ctx context.Context, old, c *v1alpha1.Cluster) error {
 	return t.check(ctx, &before)
 }
 
+// checkTimes says what is wrong with schedules, where they are others than before. It is pure.
+func checkTimes(old, c *v1alpha1.Cluster) error {
+	if old == nil || !equality.Semantic.DeepEqual(old.Spec.Maintenance, c.Spec.Maintenance) {
+		if _, err := maintenance.Parse(c.Spec.Maintenance); err != nil {
+			return err
+		}
+	}
+	if old == nil || !equality.Semantic.DeepEqual(old.Spec.Hibernation, c.Spec.Hibernation) {
+		return hibernation.Check(c.Spec.Hibernation)
+	}
+	return nil
+}
+
 // checkAdopted refuses what KQueen does for clusters alone that it has created. It is pure.
 func checkAdopted(c *v1alpha1.Cluster) error {
 	switch {
@@ -108,6 +120,8 @@ func checkAdopted(c *v1alpha1.Cluster) error {
 		return invalid.New("spec.addons", "KQueen runs no addons in a cluster that it has adopted; leave them out")
 	case c.Spec.Maintenance != nil:
 		return invalid.New("spec.maintenance", "KQueen does not upgrade a cluster that it has adopted; leave it out")
+	case c.Spec.Hibernation != nil:
+		return invalid.New("spec.hibernation", "KQueen does not run the control plane of a cluster that it has adopted; leave it out")
 	case c.Spec.EmulatedVersion != "":
 		return invalid.New("spec.emulatedVersion", "KQueen does not run the control plane of a cluster that it has adopted; leave it out")
 	}

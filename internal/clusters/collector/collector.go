@@ -53,7 +53,7 @@ type Config struct {
 	// Connect says how to reach a cluster. It has to bound where connections may go.
 	Connect func(context.Context, *v1alpha1.Cluster) (*rest.Config, error)
 	// Credential returns a text that is another one when the credential is. Nil reads the resource version of the kubeconfig's Secret by
-	// SecretReader.
+	// SecretReader. [ErrNotReady] when there is none yet: the agent of an adopted cluster has not enrolled, for example.
 	Credential   func(context.Context, *v1alpha1.Cluster) (string, error)
 	SecretReader client.Reader
 	// Hosted returns the components that KQueen runs for a cluster itself; none for those that it does not host.
@@ -93,7 +93,13 @@ type watched struct {
 }
 
 // identity is what a session depends on: with another one there is another session.
-type identity struct{ uid, endpoint, credential string }
+type identity struct {
+	uid, endpoint, credential string
+	asleep                    bool
+}
+
+// asleepSays is what the store is told of a cluster that sleeps.
+const asleepSays = "the cluster is asleep; what is shown of it is as it was when it fell asleep"
 
 // New returns a collector that watches nothing yet.
 func New(config Config) *Collector {
@@ -225,12 +231,18 @@ func (c *Collector) Reconcile(ctx context.Context, req reconcile.Request) (recon
 		return reconcile.Result{}, nil // a session goes on with the kubeconfig that it has
 	}
 	credential, err := c.credential(ctx, cluster)
+	if errors.Is(err, ErrNotReady) {
+		return reconcile.Result{RequeueAfter: credentialEvery}, nil // sooner when the status of the cluster changes
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	with := identity{uid: string(cluster.UID), endpoint: cluster.Status.Endpoint, credential: credential}
+	with := identity{uid: string(cluster.UID), endpoint: cluster.Status.Endpoint, credential: credential, asleep: cluster.Status.Sleeps()}
 	if have == nil || have.with != with {
 		c.halt(have)
+		if with.asleep {
+			return reconcile.Result{RequeueAfter: credentialEvery}, c.rest(ctx, req.NamespacedName, cluster, with)
+		}
 		c.begin(req.NamespacedName, cluster, with)
 	} else {
 		have.object.Store(cluster)
@@ -238,6 +250,9 @@ func (c *Collector) Reconcile(ctx context.Context, req reconcile.Request) (recon
 	}
 	return reconcile.Result{RequeueAfter: credentialEvery}, nil
 }
+
+// ErrNotReady says that there is nothing yet by which a cluster can be reached.
+var ErrNotReady = errors.New("the cluster cannot be reached yet")
 
 func (c *Collector) credential(ctx context.Context, cluster *v1alpha1.Cluster) (string, error) {
 	if c.config.Credential != nil {
@@ -283,6 +298,21 @@ func (c *Collector) begin(name types.NamespacedName, cluster *v1alpha1.Cluster, 
 		defer close(w.stopped)
 		s.run(ctx)
 	})
+}
+
+// rest notes that a cluster sleeps: nothing of it is watched, and nothing is kept for it but this.
+func (c *Collector) rest(ctx context.Context, name types.NamespacedName, cluster *v1alpha1.Cluster, with identity) error {
+	if err := c.config.Store.Lost(ctx, with.uid, asleepSays); err != nil {
+		return fmt.Errorf("note in the inventory that the cluster sleeps: %w", err)
+	}
+	object := &atomic.Pointer[v1alpha1.Cluster]{}
+	object.Store(cluster)
+	stopped := make(chan struct{})
+	close(stopped)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sessions[name] = &watched{session: newSession(c, described(cluster)), with: with, object: object, stop: func() {}, stopped: stopped}
+	return nil
 }
 
 // halt ends a session and waits until it has. Its cluster stays in the fleet.

@@ -92,7 +92,7 @@ func collectForever(where string) (err error) {
 
 // process is a collector in a process of its own.
 type process struct {
-	t     *testing.T
+	t     testing.TB
 	where string
 	cmd   *exec.Cmd
 	input io.Closer

@@ -246,6 +246,9 @@ type collecting struct {
 	clusters *clusters
 }
 
+// noCredential is the credential of a cluster of which nothing is known yet by which it could be reached.
+const noCredential = "none"
+
 // quick are limits under which tests need not wait long. None of them is asserted.
 func quick() collector.Limits {
 	return collector.Limits{
@@ -263,7 +266,11 @@ func collect(t *testing.T, limits collector.Limits, connect func(name string) *r
 			return connect(cluster.Name), nil
 		},
 		Credential: func(_ context.Context, cluster *v1alpha1.Cluster) (string, error) {
-			return cluster.Annotations["credential"], nil
+			credential := cluster.Annotations["credential"]
+			if credential == noCredential {
+				return "", collector.ErrNotReady
+			}
+			return credential, nil
 		},
 	}
 	for _, change := range with {

@@ -58,7 +58,7 @@ func truthAtScale(t *testing.T, address string) {
 
 // play is a fleet that changes, a collector of it, and what was true when.
 type play struct {
-	t         *testing.T
+	t         testing.TB
 	size      scale
 	fleet     *simulator.Fleet
 	collector *process
@@ -68,7 +68,7 @@ type play struct {
 	kills     int
 }
 
-func newPlay(t *testing.T, size scale, address string) *play {
+func newPlay(t testing.TB, size scale, address string) *play {
 	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -199,7 +199,7 @@ func (w *play) report(what string, of *truth, at time.Time) {
 }
 
 // pages reads all pages of what the store has.
-func pages[T any](t *testing.T, f inventory.Filter, read func(context.Context, inventory.Filter) (inventory.Page[T], error)) []T {
+func pages[T any](t testing.TB, f inventory.Filter, read func(context.Context, inventory.Filter) (inventory.Page[T], error)) []T {
 	t.Helper()
 	f.Scope, f.Limit = inventory.Scope{All: true}, inventory.MaxLimit
 	var out []T

@@ -138,6 +138,10 @@ func TestLife(t *testing.T) {
 	if got := fleet.Cluster(name).Lists(); got != 0 {
 		t.Errorf("there were %d lists without a kubeconfig", got)
 	}
+	c.put(name, "uid-1", func(o *v1alpha1.Cluster) { o.Annotations = map[string]string{"credential": noCredential} })
+	if got := fleet.Cluster(name).Lists(); got != 0 {
+		t.Errorf("there were %d lists without a credential", got)
+	}
 	c.put(name, "uid-1")
 	lists(2)
 	c.put(name, "uid-1", func(o *v1alpha1.Cluster) { o.Labels = map[string]string{"stage": "test"} })

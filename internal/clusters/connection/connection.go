@@ -80,13 +80,24 @@ func New(c Config) *Connections {
 // ErrNoCredentials says that there is nothing yet by which a cluster could be reached.
 var ErrNoCredentials = errors.New("there are no credentials yet by which the cluster can be reached")
 
+// ErrAsleep says that nothing of a cluster runs: KQueen itself does not wake it.
+var ErrAsleep = errors.New("the cluster is asleep")
+
 // Config says how to reach a cluster: by its own kubeconfig where KQueen hosts it, and by the one that a user has set where it was
 // adopted; these are guarded. No redirect is followed, each call but a watch ends after [kube.CallDeadline], and no answer is read
 // beyond [MostBytes]. It makes no call to the cluster. The same cluster gets the same config until its credentials change; the
-// caller does not change it. [ErrNoCredentials] when there are none.
+// caller does not change it. [ErrNoCredentials] when there are none, and [ErrAsleep] for one that sleeps.
 //
 // A config for an adopted cluster has a Transport and no secrets: a client that needs its keys, as for exec, cannot be made of it.
 func (c *Connections) Config(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.Config, error) {
+	if cluster.Status.Sleeps() {
+		return nil, ErrAsleep
+	}
+	return c.config(ctx, cluster)
+}
+
+// config is Config of a cluster that may be asleep.
+func (c *Connections) config(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.Config, error) {
 	now := c.from.Now()
 	have, ok := c.known(cluster.UID, now)
 	if ok && now.Sub(have.looked) < fresh {
@@ -161,6 +172,7 @@ func (c *Connections) make(cluster *v1alpha1.Cluster, from found) (connection, e
 		return connection{}, err
 	}
 	config.UserAgent, config.QPS = c.agent(), -1
+	kube.Background(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &capped{next: kube.Bounded(next)} })
 	through, err := forCallers(config)
 	if err != nil {

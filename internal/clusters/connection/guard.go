@@ -3,6 +3,7 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -22,9 +23,11 @@ const (
 	mostAddresses = 8
 )
 
-// Guard dials the API servers that kubeconfigs of users name. It refuses what only this host, its machines or its cloud would
+// Guard dials the API servers that kubeconfigs of users name, and other hosts that users of the API name. It refuses what only this host, its machines or its cloud would
 // answer, whatever a name says at another time: each address is judged when it is dialed. The zero value opens nothing.
 type Guard struct {
+	// For says whom it guards, and Flag of "kqueen up" opens addresses; that is "adopted clusters" and --import-allow when they are empty.
+	For, Flag string
 	// Allowed is what the administrator of the installation opens, the addresses of this host among it.
 	Allowed []egress.Destination
 	// Own says of an address that KQueen itself serves there what may be adopted, although it is closed to others; nil for none.
@@ -40,18 +43,20 @@ type RefusedError struct {
 	Target netip.AddrPort
 	// As is what the address is, such as "the loopback addresses".
 	As string
+	// For and Flag are those of the Guard.
+	For, Flag string
 }
 
 // Error says what the administrator of the installation can do.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s is closed to adopted clusters: it is among %s; an administrator of the installation can open it with kqueen up --import-allow %s",
-		e.Target, e.As, e.Target)
+	return fmt.Sprintf("%s is closed to %s: it is among %s; an administrator of the installation can open it with kqueen up %s %s",
+		e.Target, cmp.Or(e.For, "adopted clusters"), e.As, cmp.Or(e.Flag, "--import-allow"), e.Target)
 }
 
 // judge says why an address is closed; nil when it is not.
 func (g *Guard) judge(target netip.AddrPort) error {
 	if target.Addr().Zone() != "" {
-		return &RefusedError{target, "the link-local addresses"}
+		return &RefusedError{target, "the link-local addresses", g.For, g.Flag}
 	}
 	if g.Own != nil && g.Own(target) {
 		return nil
@@ -64,14 +69,14 @@ func (g *Guard) judge(target netip.AddrPort) error {
 		as = "the network of machines on KQueen's host"
 	}
 	if as != "" {
-		return &RefusedError{target, as}
+		return &RefusedError{target, as, g.For, g.Flag}
 	}
 	here, err := egress.LeadsHere(target.Addr())
 	if err != nil {
 		return err
 	}
 	if here {
-		return &RefusedError{target, "the addresses of KQueen's host"}
+		return &RefusedError{target, "the addresses of KQueen's host", g.For, g.Flag}
 	}
 	return nil
 }
@@ -83,11 +88,11 @@ func (g *Guard) DialContext(ctx context.Context, _, address string) (net.Conn, e
 	defer cancel()
 	host, digits, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("read the address of the API server: %w", err)
+		return nil, fmt.Errorf("read the address %.100q: %w", address, err)
 	}
 	port, err := strconv.ParseUint(digits, 10, 16)
 	if err != nil {
-		return nil, fmt.Errorf("read the port of the API server: %w", err)
+		return nil, fmt.Errorf("read the port of %.100q: %w", address, err)
 	}
 	addrs, err := g.resolve(ctx, host)
 	if err != nil {

@@ -31,7 +31,7 @@ type Passage struct {
 // Through returns the way to a cluster for calls of others, which end when they end them: they go nowhere else, those to adopted clusters
 // are guarded, and their answers are as long as they are. [ErrNoCredentials] when nothing is known yet by which it is reached.
 func (c *Connections) Through(ctx context.Context, cluster *v1alpha1.Cluster) (Passage, error) {
-	if _, err := c.Config(ctx, cluster); err != nil {
+	if _, err := c.config(ctx, cluster); err != nil { // a call of a user wakes one that sleeps
 		return Passage{}, err
 	}
 	c.mu.Lock()

@@ -151,6 +151,9 @@ func TestFindingsPages(t *testing.T) {
 			"Namespace": {Filter{At: start.Add(time.Minute), Namespaces: []string{"ns"}}, 9},
 			"Other":     {Filter{At: start.Add(time.Minute), Namespaces: []string{"other"}}, 0},
 			"Cluster":   {Filter{At: start.Add(time.Minute), Clusters: []string{"c-1"}}, 4},
+			"Warnings":  {Filter{At: start.Add(time.Minute), Severities: []Severity{Warn}}, 9},
+			"Graver":    {Filter{At: start.Add(time.Minute), Severities: []Severity{Critical, Warn}}, 12},
+			"Critical":  {Filter{At: start.Add(time.Minute), Severities: []Severity{Critical}}, 3},
 		}
 		for name, c := range cases {
 			for _, limit := range []int{1, 4, 5, 100} {

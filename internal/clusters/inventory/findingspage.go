@@ -8,7 +8,7 @@ import (
 )
 
 // Findings returns what the rules say of the clusters that the filter takes, by cluster, and the gravest of each first. Filter.Namespaces takes
-// findings about what is in them; images, components and versions of the filter are not used. A page looks at a limited number of clusters, and may
+// findings about what is in them, and Filter.Severities those of them; images, components and versions of the filter are not used. A page looks at a limited number of clusters, and may
 // have few rows, or none, and a next one.
 func (s *Store) Findings(ctx context.Context, f Filter) (page Page[Finding], err error) {
 	err = s.ask(ctx, f, func(a *asked, tx *sql.Tx, clusters []ClusterState) error {
@@ -59,6 +59,7 @@ func (s *Store) Findings(ctx context.Context, f Filter) (page Page[Finding], err
 func (a *asked) behind(found []Finding, c ClusterState, position []string) []Finding {
 	return slices.DeleteFunc(found, func(one Finding) bool {
 		return len(a.Namespaces) > 0 && !slices.Contains(a.Namespaces, one.Subject.Namespace) ||
+			len(a.Severities) > 0 && !slices.Contains(a.Severities, one.Severity) ||
 			position != nil && compareClusters(c, position) == 0 && one.id() <= position[3]
 	})
 }

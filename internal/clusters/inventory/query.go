@@ -27,6 +27,8 @@ type Filter struct {
 	// Components are names, such as "kubelet". Version is a constraint as SemVer libraries have it, such as "<1.34".
 	Components []string
 	Version    string
+	// Severities are of findings.
+	Severities []Severity
 
 	// Limit is at most how many rows a page has; Cursor is what the page before ended with, with the same other fields.
 	Limit  int

@@ -31,16 +31,22 @@ type window struct {
 
 // Parse reads spec.maintenance of a cluster. Errors are *invalid.Error.
 func Parse(m *v1alpha1.Maintenance) (Calendar, error) {
-	var c Calendar
 	if m == nil {
-		return c, nil
+		return Calendar{}, nil
 	}
+	c, err := Windows("spec.maintenance", m.Windows, m.TimeZone)
 	if m.FreezeEndTime != nil {
 		c.frozen = m.FreezeEndTime.Time
 	}
-	for i, w := range m.Windows {
-		field := fmt.Sprintf("spec.maintenance.windows[%d]", i)
-		begins, err := cron.Parse(field+".schedule", w.Schedule, "spec.maintenance.timeZone", m.TimeZone)
+	return c, err
+}
+
+// Windows reads the windows of a field. Errors are *invalid.Error.
+func Windows(of string, windows []v1alpha1.MaintenanceWindow, timeZone string) (Calendar, error) {
+	var c Calendar
+	for i, w := range windows {
+		field := fmt.Sprintf("%s.windows[%d]", of, i)
+		begins, err := cron.Parse(field+".schedule", w.Schedule, of+".timeZone", timeZone)
 		if err != nil {
 			return Calendar{}, err
 		}
@@ -75,6 +81,21 @@ func (c Calendar) Opens(now time.Time) time.Time {
 		}
 		if first.IsZero() || begins.Before(first) {
 			first = begins
+		}
+	}
+	return first
+}
+
+// Ends is when the first one ends of the windows that are open; zero while none is. It is pure.
+func (c Calendar) Ends(now time.Time) time.Time {
+	var first time.Time
+	for _, w := range c.windows {
+		begins := w.begins.Next(now.Add(-w.lasts))
+		if begins.IsZero() || begins.After(now) {
+			continue
+		}
+		if ends := begins.Add(w.lasts); first.IsZero() || ends.Before(first) {
+			first = ends
 		}
 	}
 	return first

@@ -99,9 +99,18 @@ type PodSecurer interface {
 	DefaultPodSecurity() string
 }
 
+// Hibernator has its clusters sleep as Desired.Asleep says, in the state Asleep, and has them woken when a client connects.
+type Hibernator interface {
+	// Waits says whether a client waits for the cluster to wake.
+	Waits(ctx context.Context, of Target) (bool, error)
+	// Woken is told that the cluster is being woken, so that the next Waits is about other clients.
+	Woken(ctx context.Context, of Target) error
+}
+
 // Names of what not every driver can, as a Provisioner's status has them.
 const (
 	FeatureAdoption       = "Adoption"
+	FeatureHibernation    = "Hibernation"
 	FeatureKubeconfigs    = "Kubeconfigs"
 	FeatureNodePools      = "NodePools"
 	FeaturePodSecurity    = "PodSecurity"
@@ -114,6 +123,9 @@ func Features(d Driver) []string {
 	var all []string
 	if _, ok := d.(Adopter); ok {
 		all = append(all, FeatureAdoption)
+	}
+	if _, ok := d.(Hibernator); ok {
+		all = append(all, FeatureHibernation)
 	}
 	if _, ok := d.(KubeconfigMinter); ok {
 		all = append(all, FeatureKubeconfigs)

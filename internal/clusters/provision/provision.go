@@ -98,6 +98,11 @@ type Desired struct {
 	// AuditLog is what the API server is to write down, one of v1alpha1.AuditNone and its like, for drivers that host it
 	// themselves; empty for what they do unasked.
 	AuditLog string
+	// Asleep says that nothing of the cluster is to run. Only a [Hibernator] is told so.
+	Asleep bool
+	// RestoreUID is that of the Restore that creates the cluster, for drivers that host the control plane themselves: it is created, and stands
+	// still until all is written. Empty once it has run.
+	RestoreUID string
 }
 
 // State is how far a cluster is.
@@ -113,6 +118,8 @@ const (
 	Degraded State = "Degraded"
 	// Failed: only a change of the spec helps.
 	Failed State = "Failed"
+	// Asleep: nothing of it runs, as is wanted.
+	Asleep State = "Asleep"
 )
 
 // Observed is how a cluster is.

@@ -90,6 +90,15 @@ func (r *reconciler) await(ctx context.Context, o *v1alpha1.Rotation, cluster *v
 		}
 		return operator.Wait(v1alpha1.ReasonRotationAwaitsFinish, message, podsCheck)
 	}
+	if o.Spec.Credential == v1alpha1.CredentialEncryptionKey {
+		if err := r.countBackups(ctx, o); err != nil {
+			return operator.Retry(v1alpha1.ReasonRotationFailed, err)
+		}
+		if n := int(o.Status.OlderBackups); n > 0 {
+			message += fmt.Sprintf("; %s taken before the new key had encrypted all cannot be restored after that: back the cluster up first", text.Count(n, "backup"))
+		}
+		return operator.Wait(v1alpha1.ReasonRotationAwaitsFinish, message, podsCheck)
+	}
 	pods, err := r.OlderPods(ctx, cluster, o.Status.SignsTime.Time)
 	if err != nil {
 		return operator.Wait(v1alpha1.ReasonRotationAwaitsFinish, message+"; which pods have to be started again is not known: "+text.Cut(err.Error(), 300), podsCheck)

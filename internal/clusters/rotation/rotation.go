@@ -120,6 +120,15 @@ func (r *reconciler) sign(ctx context.Context, o *v1alpha1.Rotation) operator.Ou
 	if refused := r.follow(ctx, o, s.cluster, v1alpha1.StepSign); refused != nil {
 		return *refused
 	}
+	if o.Spec.Credential == v1alpha1.CredentialEncryptionKey {
+		if refused := r.encrypt(ctx, o, s); refused != nil {
+			return *refused
+		}
+		// A backup that is taken from now on needs the new key alone.
+		if refused := r.take(ctx, o, s.plane, v1alpha1.StepServe); refused != nil {
+			return *refused
+		}
+	}
 	if o.Status.SignsTime == nil {
 		o.Status.SignsTime = r.now()
 		r.tell(o, "NewSigns", "the new credential signs; finish with: kqueen cluster rotate finish "+o.Spec.ClusterName)
@@ -139,6 +148,11 @@ func (r *reconciler) serve(ctx context.Context, o *v1alpha1.Rotation) operator.O
 	if refused := r.take(ctx, o, s.plane, v1alpha1.StepServe); refused != nil {
 		return *refused
 	}
+	if o.Spec.Credential == v1alpha1.CredentialEncryptionKey { // a restore may have written what the old key has encrypted
+		if refused := r.encrypt(ctx, o, s); refused != nil {
+			return *refused
+		}
+	}
 	return operator.Done(v1alpha1.ReasonRotationStepDone, "what is shown and signed is of the new credential")
 }
 
@@ -146,6 +160,9 @@ func (r *reconciler) serve(ctx context.Context, o *v1alpha1.Rotation) operator.O
 func (r *reconciler) remove(ctx context.Context, o *v1alpha1.Rotation) operator.Outcome {
 	s, refused := r.subject(ctx, o)
 	if refused != nil {
+		return *refused
+	}
+	if refused := r.mayRemove(ctx, o, s); refused != nil {
 		return *refused
 	}
 	if refused := r.take(ctx, o, s.plane, v1alpha1.StepRemove); refused != nil {
@@ -159,8 +176,19 @@ func (r *reconciler) remove(ctx context.Context, o *v1alpha1.Rotation) operator.
 		return operator.Retry(v1alpha1.ReasonRotationFailed, err)
 	}
 	o.Status.CompletionTime, o.Status.OlderPods, o.Status.OlderPodNames, o.Status.PendingMachines = r.now(), 0, nil, nil
+	o.Status.PendingSecrets = 0
 	r.tell(o, "OldRemoved", "the old credential is trusted no more")
 	return operator.Done(v1alpha1.ReasonRotationStepDone, "nothing trusts the old credential, and its private key is gone")
+}
+
+// mayRemove wants, until the control plane is told to remove the old encryption key, that it has encrypted nothing, and that no restore goes on
+// which may write such a Secret. A restore that comes later changes the control plane, so that its lock refuses to be told.
+func (r *reconciler) mayRemove(ctx context.Context, o *v1alpha1.Rotation, s subject) *operator.Outcome {
+	told := s.plane.Spec.RotationStep(o.Spec.Credential) == v1alpha1.StepRemove || s.plane.Spec.Rotation == nil
+	if o.Spec.Credential != v1alpha1.CredentialEncryptionKey || told {
+		return nil
+	}
+	return r.encrypt(ctx, o, s)
 }
 
 func (r *reconciler) tell(o *v1alpha1.Rotation, reason, note string) {

@@ -122,7 +122,7 @@ func TestWithoutCluster(t *testing.T) {
 }
 
 func TestRotationUnderFaults(t *testing.T) {
-	for name, of := range map[string]v1alpha1.RotatedCredential{"Authority": v1alpha1.CredentialCertificateAuthority, "Key": v1alpha1.CredentialServiceAccountKey} {
+	for name, of := range map[string]v1alpha1.RotatedCredential{"Authority": v1alpha1.CredentialCertificateAuthority, "Key": v1alpha1.CredentialServiceAccountKey, "EncryptionKey": v1alpha1.CredentialEncryptionKey} {
 		t.Run(name, func(t *testing.T) {
 			operatortest.RunParallel(t, func(t *testing.T) operatortest.World {
 				p := newPlace(t)

@@ -22,8 +22,12 @@ type Config struct {
 	Reader client.Reader
 	// OlderPods finds the pods of a cluster that began before a time, and may hold what they read then of the cluster's credentials.
 	OlderPods func(ctx context.Context, cluster *v1alpha1.Cluster, than time.Time) (Pods, error)
-	Recorder  events.EventRecorder
-	Now       func() time.Time
+	// State opens what a control plane stores.
+	State func(ctx context.Context, plane *v1alpha1.ControlPlane) (State, error)
+	// Rewriter returns what has the API server of a cluster write a Secret as it is.
+	Rewriter func(ctx context.Context, cluster *v1alpha1.Cluster) (func(ctx context.Context, namespace, name string) error, error)
+	Recorder events.EventRecorder
+	Now      func() time.Time
 }
 
 // reconciler holds the phases.
@@ -59,6 +63,6 @@ func Rules() []rbacv1.PolicyRule {
 	group := v1alpha1.GroupVersion.Group
 	return append(operator.Rules("rotations"),
 		operator.Rule(group, []string{"controlplanes"}, "get", "list", "watch", "patch"),
-		operator.Rule(group, []string{"clusters", "machines"}, "get", "list", "watch"),
+		operator.Rule(group, []string{"backups", "clusters", "machines"}, "get", "list", "watch"),
 	)
 }

@@ -155,11 +155,13 @@ func behind(machines []v1alpha1.Machine, cluster *v1alpha1.Cluster) []string {
 
 // name notes which credential takes the place of which, while both are there.
 func (r *reconciler) name(o *v1alpha1.Rotation, plane *v1alpha1.ControlPlane) {
-	root := "ca"
-	if o.Spec.Credential == v1alpha1.CredentialServiceAccountKey {
-		root = "sa"
-	}
+	root := map[v1alpha1.RotatedCredential]string{
+		v1alpha1.CredentialCertificateAuthority: "ca", v1alpha1.CredentialServiceAccountKey: "sa", v1alpha1.CredentialEncryptionKey: "encryption",
+	}[o.Spec.Credential]
 	old, next := fingerprint(plane, root), fingerprint(plane, "next-"+root)
+	if before := fingerprint(plane, "old-"+root); before != "" { // the new one has its place already
+		old, next = before, old
+	}
 	if next != "" {
 		o.Status.OldFingerprint, o.Status.NewFingerprint = old, next
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -38,6 +39,7 @@ type place struct {
 	// not trust what another showed.
 	serves, trusted string
 	wrong           []string
+	*vault
 }
 
 var oldCA, newCA = authority("old"), authority("new")
@@ -53,7 +55,7 @@ func authority(name string) []byte {
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	c := controlplanetest.Client(t)
-	p := &place{client: c, namespace: controlplanetest.Namespace(t, c), now: time.Now().Truncate(time.Second), serves: "old", trusted: "old"}
+	p := &place{client: c, namespace: controlplanetest.Namespace(t, c), now: time.Now().Truncate(time.Second), serves: "old", trusted: "old", vault: newVault()}
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "demo"}, Spec: v1alpha1.ClusterSpec{Version: "v1.36.3"}}
 	if err := c.Create(t.Context(), cluster); err != nil {
 		t.Fatal(err)
@@ -132,9 +134,13 @@ func (p *place) stepPlane(ctx context.Context, plane *v1alpha1.ControlPlane) (bo
 		root = "sa"
 	}
 	roots := map[string]string{"ca": "sha256:old", "sa": "sha256:old"}
-	if want != nil && want.Step != v1alpha1.StepRemove {
+	switch {
+	case want != nil && want.Credential == v1alpha1.CredentialEncryptionKey:
+		p.turn(want.Step)
+	case want != nil && want.Step != v1alpha1.StepRemove:
 		roots["next-"+root] = "sha256:new"
 	}
+	maps.Copy(roots, p.roots)
 	plane.Status.Trust = nil
 	for name, fingerprint := range roots {
 		plane.Status.Trust = append(plane.Status.Trust, v1alpha1.TrustRoot{Name: name, Fingerprint: fingerprint})
@@ -169,6 +175,8 @@ func (p *place) reconciler(inj *operatortest.Injector) reconcile.Reconciler {
 	return (&reconciler{Config{
 		Client: c, Reader: c, Now: func() time.Time { return p.now },
 		OlderPods: func(context.Context, *v1alpha1.Cluster, time.Time) (Pods, error) { return p.pods, p.podsErr },
+		State:     func(context.Context, *v1alpha1.ControlPlane) (State, error) { return vaultLines{p.vault, inj}, nil },
+		Rewriter:  p.rewriter(inj),
 	}}).operator()
 }
 
@@ -226,7 +234,7 @@ func (p *place) world(o *v1alpha1.Rotation) operatortest.World {
 			if err := p.client.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: "demo"}, plane); err != nil {
 				return nil, err
 			}
-			return fmt.Sprint(now.Status.Step, now.Status.OldFingerprint, now.Status.NewFingerprint, now.Status.PendingMachines, plane.Spec.Rotation, p.wrong), nil
+			return fmt.Sprint(now.Status.Step, now.Status.OldFingerprint, now.Status.NewFingerprint, now.Status.PendingMachines, plane.Spec.Rotation, p.wrong, p.stored(), p.vault.wrong), nil
 		},
 	}
 }

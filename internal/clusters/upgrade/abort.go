@@ -48,6 +48,9 @@ func (r *reconciler) abort(ctx context.Context, u *v1alpha1.Upgrade) operator.Ou
 // goBack has the cluster want the version that its control plane has, when the upgrade wanted another one. Until the control plane has seen
 // that, it may still reach the newer one: then the cluster wants that again, because no version is lowered but by a rollback. It says what it waits for.
 func (r *reconciler) goBack(ctx context.Context, u *v1alpha1.Upgrade, s subject) (string, error) {
+	if waits, err := (restorer{r}).end(ctx, u); waits != "" || err != nil {
+		return waits, err
+	}
 	if u.Spec.Rollback {
 		return stay(ctx, r.Client, u, s)
 	}

@@ -2,10 +2,8 @@ package upgrade
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,10 +12,8 @@ import (
 )
 
 // TestUpgradeUnderFaults: whatever call fails and wherever KQueen dies, the cluster gets to the version, its pool goes with it, and nothing is
-// left behind. Several hops and pools are in TestUpgrade. A run tries one way alone, unless KQUEEN_FAULTS is all, and takes the other one back.
+// left behind. Several hops and pools are in TestUpgrade.
 func TestUpgradeUnderFaults(t *testing.T) {
-	ways := [][]string{{"Create", "DeleteRollback"}, {"Rollback", "DeleteHalfDone"}}
-	chosen := ways[rand.IntN(len(ways))]
 	for name, world := range map[string]func(t *testing.T) operatortest.World{
 		"Create": func(t *testing.T) operatortest.World {
 			p := newPlace(t, "a")
@@ -46,12 +42,28 @@ func TestUpgradeUnderFaults(t *testing.T) {
 			w.Snapshot = func(ctx context.Context) (any, error) { return p.rest(ctx) }
 			return w
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if os.Getenv("KQUEEN_FAULTS") == "all" || slices.Contains(chosen, name) {
-				operatortest.RunParallel(t, world)
+		"RollbackByBackup": func(t *testing.T) operatortest.World {
+			p := newPlaceAt(t, "v1.36.3", "a")
+			p.stored = map[string]string{"mutatingadmissionpolicies/m": policy}
+			p.backedUp(t, "monday", "v1.35.4")
+			return p.world(p.upgrade(t, "back", "v1.35.4", byBackup))
+		},
+		// Deleted at any moment: no restore is left that has not ended, and the control plane does not stand still.
+		"DeleteRollbackByBackup": func(t *testing.T) operatortest.World {
+			p := newPlaceAt(t, "v1.36.3", "a")
+			p.backedUp(t, "monday", "v1.35.4")
+			u := p.upgrade(t, "back", "v1.35.4", byBackup)
+			w := p.world(u)
+			w.Then = p.deletion(u)
+			w.Snapshot = func(ctx context.Context) (any, error) {
+				said, err := p.rest(ctx)
+				_, plane, errs := p.both(ctx)
+				return fmt.Sprint(said, plane.Spec.StoppedFor), errors.Join(err, errs)
 			}
-		})
+			return w
+		},
+	} {
+		t.Run(name, func(t *testing.T) { operatortest.RunParallel(t, world) })
 	}
 }
 

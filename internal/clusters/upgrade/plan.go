@@ -30,6 +30,8 @@ type Wanted struct {
 	From, To release.Version
 	// Rollback says that To is older.
 	Rollback bool
+	// Restore is the name of the backup that a rollback restores; empty for none.
+	Restore string
 	// Backup says whether the cluster is backed up first.
 	Backup   bool
 	Releases []Release

@@ -123,6 +123,9 @@ func (r *reconciler) facts(ctx context.Context, s subject, w Wanted, steps []v1a
 		}
 		f.Seen, f.Unseen = Seen{}, listing.Reason(err)
 	}
+	if w.Rollback && w.Restore != "" { // what is stored now is not what the older programs read
+		return f, nil
+	}
 	if w.Rollback {
 		f.Newer, err = r.newerObjects(ctx, s.plane, w.To.String())
 		return f, err

@@ -15,7 +15,8 @@ import (
 )
 
 // planRollback returns the steps of a rollback. Nodes go first, because none may be newer than the API server; then the control plane behaves
-// as the older minor, with the programs that it has, and at last its programs are replaced. It is pure.
+// as the older minor, with the programs that it has, and at last its programs are replaced. A backup is restored in between, where nothing newer
+// is written any more: whatever the older programs cannot read is gone before they start. It is pure.
 func planRollback(w Wanted) ([]v1alpha1.UpgradeStep, error) {
 	if err := refusal(release.CheckRollback(w.From, w.To, w.To.MinorString())); err != nil {
 		return nil, err
@@ -26,6 +27,10 @@ func planRollback(w Wanted) ([]v1alpha1.UpgradeStep, error) {
 	steps := []v1alpha1.UpgradeStep{
 		pending(v1alpha1.StepPreflight, "Preflight", "", "nothing is changed before it is known what stands against it"),
 		backupStep(w.Backup),
+	}
+	if w.Restore != "" {
+		steps[1].State, steps[1].Message = v1alpha1.StepSkipped, "the restore saves the state before it writes"
+		steps = append(steps, pending(v1alpha1.StepComparison, "Comparison with backup "+w.Restore, "", "all of the backup is read, and what is lost by restoring it is known, before anything is changed"))
 	}
 	pools := slices.SortedFunc(slices.Values(w.Pools), func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
 	for _, p := range pools {
@@ -39,6 +44,9 @@ func planRollback(w Wanted) ([]v1alpha1.UpgradeStep, error) {
 	if w.From.Minor() != w.To.Minor() {
 		steps = append(steps, pending(v1alpha1.StepEmulation, "Control plane as "+w.To.MinorString(), w.To.MinorString(),
 			fmt.Sprintf("%s serves and stores from then on what %s can read, and goes on as before if the upgrade is deleted", w.From, w.To.MinorString())))
+	}
+	if w.Restore != "" {
+		steps = append(steps, pending(v1alpha1.StepRestore, "Restore of backup "+w.Restore, "", "spec.restoreBackupName: the cluster gets all that the backup has, and nothing that was written since; its API server stops meanwhile"))
 	}
 	return append(steps, pending(v1alpha1.StepControlPlane, "Control plane "+w.To.String(), w.To.String(), "it is the version that is asked for")), nil
 }
@@ -69,7 +77,7 @@ func (r *reconciler) emulate(ctx context.Context, u *v1alpha1.Upgrade, at int) o
 	if waits == "" && (subject.plane.Status.EmulatedVersion != s.Version || subject.cluster.Status.EmulatedVersion != s.Version) {
 		waits = "it does not emulate " + s.Version + " yet"
 	}
-	if waits == "" {
+	if waits == "" && u.Spec.RestoreBackupName == "" {
 		newer, err := r.newerObjects(ctx, subject.plane, u.Spec.Version)
 		if err != nil {
 			return operator.Retry(v1alpha1.ReasonUpgradeFailed, err)

@@ -13,6 +13,66 @@ import (
 
 func back(s *v1alpha1.UpgradeSpec) { s.Rollback = true }
 
+func byBackup(s *v1alpha1.UpgradeSpec) { s.Rollback, s.RestoreBackupName = true, "monday" }
+
+// TestRollbackByBackup: what only the newer minor knows does not stand against it; the backup is compared before anything is changed, and
+// restored while the control plane emulates the older minor.
+func TestRollbackByBackup(t *testing.T) {
+	p := newPlaceAt(t, "v1.36.3", "a")
+	p.stored = map[string]string{"mutatingadmissionpolicies/m": policy}
+	p.backedUp(t, "monday", "v1.35.4")
+	u := p.upgrade(t, "back", "v1.35.4", byBackup)
+	p.settle(t, u)
+	got, err := p.snapshot(t.Context(), u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := end{
+		Spec: "v1.35.4", Runs: "v1.35.4", Pools: []string{"a="}, Machines: []string{"a-v1-35-4"}, Backups: 1,
+		Restores: []string{"compare of monday, only compared: true, ended: true", "rollback of monday, only compared: false, ended: true"},
+		Steps: []string{
+			"Done Preflight", "Skipped Backup", "Done Comparison with backup monday", "Done Node pool a v1.35.4", "Done Control plane as v1.35",
+			"Done Restore of backup monday", "Done Control plane v1.35.4",
+		},
+		Conditions: []string{
+			"BackedUp=True UpgradeStepDone", "Planned=True UpgradeStepDone", "PreflightPassed=True UpgradeStepDone", "Ready=True Ready",
+			"Reconciling=False Idle", "Stalled=False Idle", "Upgraded=True UpgradeStepDone",
+		},
+		Finalizers: []string{"kqueen.io/upgrade"}, Completed: true, FromVersion: "v1.36.3",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || p.restored != 1 {
+		t.Errorf("restored %d times; -want +got:\n%s", p.restored, diff)
+	}
+	if got, want := u.Status.Steps[2].Message, "lost by the restore: 3 objects created, 2 changed and 1 deleted since"; !strings.HasPrefix(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestUnsuited: only a whole backup of this very cluster, of the minor that it goes back to, is restored by a rollback.
+func TestUnsuited(t *testing.T) {
+	s := subject{&v1alpha1.Cluster{}, &v1alpha1.ControlPlane{}}
+	s.cluster.UID, s.plane.UID = "c", "p"
+	good := v1alpha1.Backup{}
+	good.Status.Digest, good.Status.ClusterUID, good.Status.ControlPlaneUID, good.Status.Version = "sha256:bb", "c", "p", "v1.35.2"
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.Backup)
+		want   string
+	}{
+		"Good":         {func(*v1alpha1.Backup) {}, ""},
+		"NotTaken":     {func(b *v1alpha1.Backup) { b.Status.Digest = "" }, "is not complete"},
+		"OtherCluster": {func(b *v1alpha1.Backup) { b.Status.ClusterUID = "d" }, "is not one of this cluster"},
+		"Newer":        {func(b *v1alpha1.Backup) { b.Status.Version = "v1.36.3" }, "is of v1.36.3; want one that was taken while the cluster had v1.35"},
+		"Older":        {func(b *v1alpha1.Backup) { b.Status.Version = "v1.34.2" }, "is of v1.34.2; want one that was taken while the cluster had v1.35"},
+		"NoVersion":    {func(b *v1alpha1.Backup) { b.Status.Version = "" }, "is of an unknown version; want one that was taken while the cluster had v1.35"},
+	} {
+		b := good.DeepCopy()
+		c.change(b)
+		if got := unsuited(b, s, version(t, "v1.35.4")); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // TestRollback: nodes go first, also those of a pool whose own version is too new, and the control plane emulates the minor before it is
 // lowered; world_test has it wrong otherwise.
 func TestRollback(t *testing.T) {

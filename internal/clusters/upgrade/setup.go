@@ -61,6 +61,7 @@ func Setup(mgr ctrl.Manager, c Config) error {
 	look := handler.EnqueueRequestsFromMapFunc(unended(r.Client))
 	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Upgrade{}).WithOptions(operator.Parallel()).
 		Watches(&v1alpha1.Cluster{}, look).Watches(&v1alpha1.ControlPlane{}, look).Watches(&v1alpha1.NodePool{}, look).Watches(&v1alpha1.Backup{}, look).
+		Watches(&v1alpha1.Restore{}, look).
 		Complete(r.operator())
 }
 
@@ -88,5 +89,6 @@ func Rules() []rbacv1.PolicyRule {
 		operator.Rule(group, []string{"clusters", "nodepools"}, "get", "list", "watch", "patch"),
 		operator.Rule(group, []string{"controlplanes", "machines", "releases", "backupstores", "organizations"}, "get", "list", "watch"),
 		operator.Rule(group, []string{"backups"}, "get", "list", "watch", "create"),
+		operator.Rule(group, []string{"restores"}, "get", "list", "watch", "create", "delete"),
 	)
 }

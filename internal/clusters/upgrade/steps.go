@@ -75,8 +75,10 @@ func (r *reconciler) advance(ctx context.Context, u *v1alpha1.Upgrade) operator.
 		reason, act = v1alpha1.ReasonUpgradingNodePool, r.nodePool
 	case v1alpha1.StepEmulation:
 		act = r.emulate
+	case v1alpha1.StepComparison, v1alpha1.StepRestore:
+		reason, act = v1alpha1.ReasonUpgradeRestoring, restorer{r}.take
 	}
-	if o := r.awaitWindow(ctx, u, s); o != nil {
+	if o := r.awaitWindow(ctx, u, s); o != nil && s.Kind != v1alpha1.StepComparison {
 		return *o
 	}
 	if o := r.begin(u, s, reason); o != nil {

@@ -88,16 +88,25 @@ func (r *reconciler) subject(ctx context.Context, u *v1alpha1.Upgrade) (subject,
 		return refuse(operator.Retry(v1alpha1.ReasonUpgradeFailed, err))
 	case s.cluster.Status.Version == "" || s.plane.Status.Version == "":
 		return refuse(operator.Wait(v1alpha1.ReasonUpgradeWaiting, "waiting for cluster "+s.cluster.Name+", which does not say yet which version it runs", waitCheck))
-	case s.plane.Spec.StoppedFor != "":
+	case s.plane.Spec.StoppedFor != "" && !restoring(u):
 		return refuse(operator.Wait(v1alpha1.ReasonUpgradeWaiting, "a restore of cluster "+s.cluster.Name+" goes first; see: kqueen restore list", waitCheck))
 	}
 	return s, nil
 }
 
+// restoring says whether the restore of a rollback has begun and not ended: the control plane stands still for it. It is pure.
+func restoring(u *v1alpha1.Upgrade) bool {
+	s := stepOf(u, v1alpha1.StepRestore)
+	return s != nil && s.State != v1alpha1.StepPending && !s.Ended()
+}
+
+// harmless are the kinds of steps that change nothing of the cluster.
+var harmless = []string{v1alpha1.StepPreflight, v1alpha1.StepBackup, v1alpha1.StepComparison}
+
 // changes says whether the upgrade has begun to change the cluster: from then on its plan stays. It is pure.
 func changes(steps []v1alpha1.UpgradeStep) bool {
 	return slices.ContainsFunc(steps, func(s v1alpha1.UpgradeStep) bool {
-		return s.Kind != v1alpha1.StepPreflight && s.Kind != v1alpha1.StepBackup && s.State != v1alpha1.StepPending
+		return !slices.Contains(harmless, s.Kind) && s.State != v1alpha1.StepPending
 	})
 }
 
@@ -161,8 +170,11 @@ func (r *reconciler) steps(ctx context.Context, u *v1alpha1.Upgrade, w Wanted) (
 		return u.Status.Steps, fmt.Errorf("list upgrades: %w", err)
 	}
 	for i := range steps {
-		if steps[i].Kind == v1alpha1.StepBackup && steps[i].State != v1alpha1.StepSkipped {
+		switch {
+		case steps[i].Kind == v1alpha1.StepBackup && steps[i].State != v1alpha1.StepSkipped:
 			steps[i].Object = backupName(u)
+		case steps[i].Kind == v1alpha1.StepComparison, steps[i].Kind == v1alpha1.StepRestore:
+			steps[i].Object = restoreName(u, steps[i].Kind)
 		}
 	}
 	steps = adopt(steps, u.Status.Steps)

@@ -18,7 +18,7 @@ import (
 
 // wantedOf reads what an upgrade is planned from.
 func wantedOf(ctx context.Context, from client.Reader, u *v1alpha1.Upgrade, s subject) (Wanted, error) {
-	w := Wanted{Rollback: u.Spec.Rollback, Backup: u.Spec.Backup == nil || *u.Spec.Backup}
+	w := Wanted{Rollback: u.Spec.Rollback, Restore: u.Spec.RestoreBackupName, Backup: u.Spec.Backup == nil || *u.Spec.Backup}
 	var err error
 	if w.From, err = release.ParseVersion(s.cluster.Status.Version); err != nil {
 		return w, fmt.Errorf("read the version that the cluster runs: %w", err)
@@ -32,6 +32,9 @@ func wantedOf(ctx context.Context, from client.Reader, u *v1alpha1.Upgrade, s su
 			return w, refusal(release.CheckUpgrade(asked, w.To))
 		}
 		w.From = asked
+	}
+	if err := restorable(ctx, from, u, s, w.To); err != nil {
+		return w, err
 	}
 	if w.Releases, err = releases(ctx, from, u.Namespace); err != nil {
 		return w, err

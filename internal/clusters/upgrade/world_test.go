@@ -41,6 +41,7 @@ type place struct {
 	slow, waited int
 	wrong        []string
 	begun        bool // the pools have their first nodes
+	restored     int  // backups
 }
 
 func newPlace(t *testing.T, pools ...string) *place {
@@ -163,7 +164,7 @@ func requestFor(o client.Object) reconcile.Request {
 // step takes the part of the reconcilers of Cluster, ControlPlane, NodePool and Backup.
 func (p *place) step(ctx context.Context) (bool, error) {
 	moved := false
-	for _, part := range []func(context.Context) (bool, error){p.stepCluster, p.stepPlane, p.stepPools, p.stepBackups} {
+	for _, part := range []func(context.Context) (bool, error){p.stepCluster, p.stepPlane, p.stepPools, p.stepBackups, p.stepRestores} {
 		did, err := part(ctx)
 		if err != nil {
 			return false, client.IgnoreNotFound(err)
@@ -355,6 +356,7 @@ type end struct {
 	Pools       []string
 	Machines    []string
 	Backups     int
+	Restores    []string
 	Steps       []string
 	Conditions  []string
 	Finalizers  []string
@@ -388,6 +390,14 @@ func (p *place) snapshot(ctx context.Context, u *v1alpha1.Upgrade) (end, error) 
 		e.Machines = append(e.Machines, machines.Items[i].Name)
 	}
 	e.Backups = len(backups.Items)
+	restores := &v1alpha1.RestoreList{}
+	if err := p.client.List(ctx, restores, in); err != nil {
+		return end{}, err
+	}
+	for i := range restores.Items {
+		rs := &restores.Items[i]
+		e.Restores = append(e.Restores, fmt.Sprintf("%s of %s, only compared: %v, ended: %v", strings.SplitN(rs.Name, "-", 2)[0], rs.Spec.BackupName, rs.Spec.CompareOnly, rs.Status.CompletionTime != nil))
+	}
 	if err := p.client.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
 		return e, client.IgnoreNotFound(err)
 	}

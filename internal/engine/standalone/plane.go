@@ -50,7 +50,7 @@ func (u *bringUp) admin(ctx context.Context) error {
 		ServerName:       u.serverName(),
 		AdvertiseAddress: u.AdvertiseAddress,
 		Keys:             u.adminKeys,
-		EncryptionKey:    u.encryptionKey,
+		EncryptionKeys:   []controlplane.EncryptionKey{{Secret: u.encryptionKey}},
 		Store: controlplane.StoreAccess{
 			Endpoints: []string{u.adminStore.endpoint}, CA: u.adminStore.keys["ca.crt"], Keyspace: datastore.AdminKeyspace(),
 		},

@@ -64,8 +64,8 @@ type Description struct {
 	// Allowed is what administrators allow it to call beside its cluster, and Closed what that does not open.
 	Allowed []egress.Destination
 	Closed  []netip.Prefix
-	// EncryptionKey encrypts Secrets at rest: 32 bytes.
-	EncryptionKey []byte
+	// EncryptionKeys read Secrets at rest, and the first one writes them.
+	EncryptionKeys []EncryptionKey
 	// Store is where the keyspace is.
 	Store StoreAccess
 	// Issuer signs credentials that the API server takes; nil for a plane that takes none but its own.
@@ -194,8 +194,8 @@ func (d Description) apiServer() runner.Component {
 			"--proxy-client-cert-file=" + runner.FileRef("front-proxy-client.crt"),
 			"--proxy-client-key-file=" + runner.FileRef("front-proxy-client.key"),
 
-			"--kubelet-client-certificate=" + runner.FileRef("apiserver-kubelet-client.crt"),
-			"--kubelet-client-key=" + runner.FileRef("apiserver-kubelet-client.key"),
+			"--kubelet-client-certificate=" + runner.FileRef(d.kubeletClient()+".crt"),
+			"--kubelet-client-key=" + runner.FileRef(d.kubeletClient()+".key"),
 			"--kubelet-preferred-address-types=InternalIP,Hostname",
 			// Kubelets serve with certificates of the cluster, which KQueen approves machine by machine.
 			"--kubelet-certificate-authority=" + runner.FileRef(d.trustFile()),

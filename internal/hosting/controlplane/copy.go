@@ -21,23 +21,23 @@ func (d Description) detached() Description {
 	return d
 }
 
-// encryptionOf is the key with which what was copied is encrypted. Everything else is the copy's own: what trusts the one control plane
+// encryptionOf are the keys with which what was copied is encrypted. Everything else is the copy's own: what trusts the one control plane
 // does not trust the other.
-func (r *reconciler) encryptionOf(ctx context.Context, copied *v1alpha1.ControlPlane) ([]byte, error) {
+func (r *reconciler) encryptionOf(ctx context.Context, copied *v1alpha1.ControlPlane) (encryptionKeys, error) {
 	all := &v1alpha1.ControlPlaneList{}
 	if err := r.Client.List(ctx, all, client.InNamespace(copied.Namespace)); err != nil {
-		return nil, fmt.Errorf("list control planes: %w", err)
+		return encryptionKeys{}, fmt.Errorf("list control planes: %w", err)
 	}
 	for i := range all.Items {
 		if of := &all.Items[i]; string(of.UID) == copied.Spec.CopyOf && !of.IsCopy() {
 			secret, err := r.keys(ctx, of)
 			if err != nil {
-				return nil, fmt.Errorf("read the encryption key of control plane %s: %w", of.Name, err)
+				return encryptionKeys{}, fmt.Errorf("read the encryption key of control plane %s: %w", of.Name, err)
 			}
-			return secret.Data[encryptionKey], nil
+			return readEncryption(secret.Data), nil
 		}
 	}
-	return nil, errors.New("spec.copyOf: there is no such control plane in the namespace")
+	return encryptionKeys{}, errors.New("spec.copyOf: there is no such control plane in the namespace")
 }
 
 // groupOf names those whose quota of store a control plane shares. Copies share none: what a user tries must not keep clusters from

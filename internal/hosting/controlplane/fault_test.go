@@ -3,6 +3,7 @@ package controlplane
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/atrest"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
 	"kqueen.io/kqueen/internal/hosting/egress"
 	"kqueen.io/kqueen/internal/hosting/pki"
@@ -178,7 +180,7 @@ func (p *plane) runs(secret map[string][]byte) bool {
 		return false
 	}
 	for name, data := range secret {
-		if name != encryptionKey && !bytes.Equal(w.Files[name].Data, data) {
+		if !atrest.Is(name) && !bytes.Equal(w.Files[name].Data, data) {
 			return false
 		}
 	}
@@ -229,6 +231,26 @@ func (p *plane) standStill(stoppedFor string) operatortest.Act {
 	}
 }
 
+// sleep has the components end, or run again.
+func (p *plane) sleep(asleep bool) operatortest.Act {
+	return operatortest.Act{
+		Do: func(ctx context.Context) error {
+			return p.client.Patch(ctx, &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.key.Namespace, Name: p.key.Name}},
+				client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"asleep":%t}}`, asleep)))
+		},
+		Done: func(ctx context.Context) (bool, error) {
+			cp, err := p.get(ctx)
+			if err != nil || cp.Status.ObservedGeneration != cp.Generation {
+				return false, err
+			}
+			if asleep && cp.Status.Asleep && len(p.workloads[p.uid].Components) != 0 {
+				return false, errors.New("it is asleep, and its components run")
+			}
+			return cp.Status.Asleep == asleep && (asleep || ready(cp)), nil
+		},
+	}
+}
+
 // renewal lets most of a year pass.
 func (p *plane) renewal() operatortest.Act {
 	return operatortest.Act{
@@ -256,6 +278,12 @@ func TestControlPlaneUnderFaults(t *testing.T) {
 		"Stop":    func(t *testing.T, p *plane) operatortest.World { return operatortest.After(t, p.world(), p.stop()) },
 		"StopAndStart": func(t *testing.T, p *plane) operatortest.World {
 			return operatortest.After(t, operatortest.After(t, p.world(), p.stop()), p.start())
+		},
+		"Sleep": func(t *testing.T, p *plane) operatortest.World {
+			return operatortest.After(t, p.world(), p.sleep(true))
+		},
+		"SleepAndWake": func(t *testing.T, p *plane) operatortest.World {
+			return operatortest.After(t, operatortest.After(t, p.world(), p.sleep(true)), p.sleep(false))
 		},
 		"DeleteHalfMade": func(_ *testing.T, p *plane) operatortest.World { w := p.world(); w.Then = p.deletion(); return w },
 	}

@@ -2,13 +2,11 @@ package controlplane
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"net/netip"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	apiserverv1beta1 "k8s.io/apiserver/pkg/apis/apiserver/v1beta1"
 	"sigs.k8s.io/yaml"
 
@@ -53,7 +51,7 @@ func (d Description) files() (map[string]runner.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects := map[string]any{fileEncryption: encryption(d.EncryptionKey), fileAuthentication: callers}
+	objects := map[string]any{fileEncryption: encryptionFile(d.EncryptionKeys), fileAuthentication: callers}
 	if d.Cluster != "" {
 		entry, err := d.entry()
 		if err != nil {
@@ -124,20 +122,4 @@ func (d Description) entry() ([]byte, error) {
 		mark.Ranges = append(mark.Ranges, p)
 	}
 	return mark.Encode()
-}
-
-// encryption keeps Secrets unreadable in the store. The last provider reads what was written before.
-func encryption(key []byte) apiserverv1.EncryptionConfiguration {
-	return apiserverv1.EncryptionConfiguration{
-		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "EncryptionConfiguration"},
-		Resources: []apiserverv1.ResourceConfiguration{{
-			Resources: []string{"secrets"},
-			Providers: []apiserverv1.ProviderConfiguration{
-				{Secretbox: &apiserverv1.SecretboxConfiguration{Keys: []apiserverv1.Key{
-					{Name: "key1", Secret: base64.StdEncoding.EncodeToString(key)},
-				}}},
-				{Identity: &apiserverv1.IdentityConfiguration{}},
-			},
-		}},
-	}
 }

@@ -2,10 +2,10 @@ package controlplane
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,15 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/atrest"
 	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/platform/operator"
-)
-
-// encryptionKey is the key, in a control plane's keys Secret, of what encrypts its Secrets at rest.
-const (
-	encryptionKey       = "encryption.key"
-	encryptionKeyLength = 32 // bytes, what secretbox takes
 )
 
 // ensureKeys issues what is missing and renews what is due. What everything else hangs on is made once, and then has to be there.
@@ -42,6 +37,10 @@ func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	}
 	stored, encryption := splitKeys(secret.Data)
 	have, moved := promoted(cp, stored)
+	encryption, turned, err := encryption.at(cp.Spec.RotationStep(v1alpha1.CredentialEncryptionKey), func() (EncryptionKey, error) { return newEncryptionKey(true) })
+	if err != nil {
+		return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
+	}
 	if refused := distrust(cp, secret.ResourceVersion != "", rootsOf(set, have, encryption)); refused != nil {
 		return *refused
 	}
@@ -56,19 +55,11 @@ func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
 	}
-	if n := len(encryption); n != 0 && n != encryptionKeyLength {
+	if n := len(encryption.present.Secret); n != 0 && n != encryptionKeyLength {
 		return operator.Stalled(v1alpha1.ReasonKeysUnusable, "%s in the Secret %s has %d bytes, must have %d: put it back from a backup", encryptionKey, secret.Name, n, encryptionKeyLength)
 	}
-	if len(encryption) == 0 {
-		if encryption, err = r.newEncryption(ctx, cp); err != nil {
-			return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
-		}
-		changes = append(changes, pki.Change{Name: encryptionKey})
-	}
-	if changes = append(changes, moved...); len(changes) > 0 {
-		if err := r.writeKeys(ctx, secret, joinKeys(got, encryption)); err != nil {
-			return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
-		}
+	if encryption, err = r.saveKeys(ctx, cp, secret, got, encryption, slices.Concat(changes, moved, turned)); err != nil {
+		return operator.Retry(v1alpha1.ReasonKeysUnusable, err)
 	}
 	due, err := pki.RenewAt(got, set)
 	if err != nil {
@@ -80,16 +71,30 @@ func (r *reconciler) ensureKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	return operator.DoneUntil(v1alpha1.ReasonKeysIssued, "all keys and certificates are there", max(due.Sub(r.Now()), 0))
 }
 
-// newEncryption is the key of a control plane that has none yet: a new one, and for a copy that of what was copied.
-func (r *reconciler) newEncryption(ctx context.Context, cp *v1alpha1.ControlPlane) ([]byte, error) {
+// saveKeys writes keys where they have changed, and makes the encryption key where there is none yet.
+func (r *reconciler) saveKeys(
+	ctx context.Context, cp *v1alpha1.ControlPlane, secret *corev1.Secret, keys pki.Bundle, encryption encryptionKeys, changes []pki.Change,
+) (encryptionKeys, error) {
+	if len(encryption.present.Secret) == 0 {
+		made, err := r.newEncryption(ctx, cp)
+		if err != nil {
+			return encryption, err
+		}
+		encryption, changes = made, append(changes, pki.Change{Name: encryptionKey})
+	}
+	if len(changes) == 0 {
+		return encryption, nil
+	}
+	return encryption, r.writeKeys(ctx, secret, joinKeys(keys, encryption))
+}
+
+// newEncryption is the key of a control plane that has none yet: a new one, and for a copy those of what was copied.
+func (r *reconciler) newEncryption(ctx context.Context, cp *v1alpha1.ControlPlane) (encryptionKeys, error) {
 	if cp.IsCopy() {
 		return r.encryptionOf(ctx, cp)
 	}
-	key := make([]byte, encryptionKeyLength)
-	if _, err := rand.Read(key); err != nil {
-		return nil, fmt.Errorf("make the encryption key: %w", err)
-	}
-	return key, nil
+	key, err := newEncryptionKey(false)
+	return encryptionKeys{present: key}, err
 }
 
 func (r *reconciler) wantKeys(cp *v1alpha1.ControlPlane) (pki.Set, error) {
@@ -155,19 +160,19 @@ func (r *reconciler) removeKeys(ctx context.Context, cp *v1alpha1.ControlPlane) 
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }
 
-// splitKeys tells the keys of the authority table from the encryption key beside them.
-func splitKeys(data map[string][]byte) (pki.Bundle, []byte) {
+// splitKeys tells the keys of the authority table from the encryption keys beside them.
+func splitKeys(data map[string][]byte) (pki.Bundle, encryptionKeys) {
 	bundle := pki.Bundle{}
 	for name, value := range data {
-		if name != encryptionKey {
+		if !atrest.Is(name) {
 			bundle[name] = value
 		}
 	}
-	return bundle, data[encryptionKey]
+	return bundle, readEncryption(data)
 }
 
-func joinKeys(bundle pki.Bundle, encryption []byte) map[string][]byte {
-	data := map[string][]byte{encryptionKey: encryption}
+func joinKeys(bundle pki.Bundle, encryption encryptionKeys) map[string][]byte {
+	data := encryption.data()
 	maps.Copy(data, bundle)
 	return data
 }

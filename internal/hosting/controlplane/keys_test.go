@@ -3,7 +3,6 @@ package controlplane
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"maps"
 	"slices"
 	"strings"
@@ -217,9 +216,9 @@ func otherKeys(t *testing.T, p *plane) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encryption := make([]byte, encryptionKeyLength)
-	if _, err := rand.Read(encryption); err != nil {
+	encryption, err := newEncryptionKey(false)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return joinKeys(made, encryption)
+	return joinKeys(made, encryptionKeys{present: encryption})
 }

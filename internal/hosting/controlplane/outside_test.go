@@ -174,7 +174,7 @@ func (l lines) ask(_ context.Context, kubeconfig []byte, path string) (int, erro
 
 func (l lines) Lookup(v release.Version) (release.Binaries, bool, error) {
 	binaries, err := operatortest.ReadValue(l.inj, "releases.Lookup", func() (release.Binaries, error) {
-		return release.Binaries{Version: v, Dir: "/releases/" + v.String(), Components: map[string]release.Component{
+		return release.Binaries{Version: v, Dir: "/releases/" + v.String(), HandsOver: true, Components: map[string]release.Component{
 			APIServer: {}, ControllerManager: {}, Scheduler: {},
 		}}, nil
 	})

@@ -64,7 +64,7 @@ func description(t *testing.T) Description {
 		ServerName:       "demo.acme.kqueen.test",
 		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"),
 		Keys:             keys,
-		EncryptionKey:    []byte("0123456789abcdef0123456789abcdef"),
+		EncryptionKeys:   []EncryptionKey{{Secret: []byte("0123456789abcdef0123456789abcdef")}},
 		Store:            StoreAccess{Endpoints: []string{"https://127.0.0.1:2379", "https://127.0.0.2:2379"}, CA: store["ca.crt"], Keyspace: keyspace},
 		Issuer: &TokenIssuer{
 			URL: "https://issuer.kqueen.test", DiscoveryURL: "https://192.0.2.1:8443/issuer/.well-known/openid-configuration",
@@ -290,14 +290,14 @@ func TestDescribeNamesOnlyItsFiles(t *testing.T) {
 				t.Errorf("%s names the file %s, which is not written", c.Name, name)
 			}
 		}
-		for _, secret := range []string{string(d.EncryptionKey), "PRIVATE KEY"} {
+		for _, secret := range []string{string(d.EncryptionKeys[0].Secret), "PRIVATE KEY"} {
 			if strings.Contains(strings.Join(c.Args, " "), secret) {
 				t.Errorf("an argument of %s holds a secret, which every process of the host can read", c.Name)
 			}
 		}
 	}
 	for name, f := range w.Files {
-		key := base64.StdEncoding.EncodeToString(d.EncryptionKey)
+		key := base64.StdEncoding.EncodeToString(d.EncryptionKeys[0].Secret)
 		private := bytes.Contains(f.Data, []byte("PRIVATE KEY")) || bytes.Contains(f.Data, []byte("client-key-data")) || bytes.Contains(f.Data, []byte(key))
 		if private != f.Secret {
 			t.Errorf("file %s: holds a secret: %v, is told apart as one: %v", name, private, f.Secret)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/pki"
@@ -15,7 +16,7 @@ import (
 // fileTrusted holds all authorities of users and nodes once the first one is being, or was, replaced; until then ca.crt does.
 const fileTrusted = "trusted-ca.crt"
 
-// rootOf is the name of the root of trust that a rotation replaces.
+// rootOf is the name of the root of trust in the authority table that a rotation replaces.
 func rootOf(credential v1alpha1.RotatedCredential) string {
 	if credential == v1alpha1.CredentialServiceAccountKey {
 		return "sa"
@@ -53,6 +54,9 @@ func promoted(cp *v1alpha1.ControlPlane, have pki.Bundle) (pki.Bundle, []pki.Cha
 // known are the roots of trust that a control plane was made with, those at the end of a rotation with the new one in the place of the old
 // one: the last run may have put it there in the Secret, and have ended before it could say so. It is pure.
 func known(cp *v1alpha1.ControlPlane) []v1alpha1.TrustRoot {
+	if step := cp.Spec.RotationStep(v1alpha1.CredentialEncryptionKey); step == v1alpha1.StepServe || step == v1alpha1.StepRemove {
+		return servedRoots(cp.Status.Trust, step)
+	}
 	if cp.Spec.Rotation == nil || cp.Spec.Rotation.Step != v1alpha1.StepRemove {
 		return cp.Status.Trust
 	}
@@ -81,6 +85,12 @@ func (d Description) keyFiles() pki.Bundle {
 	if len(next["sa.pub"]) > 0 {
 		files["sa.pub"] = bytes.Join([][]byte{d.Keys["sa.pub"], next["sa.pub"]}, nil)
 	}
+	for _, suffix := range []string{".crt", ".key"} {
+		if to := d.kubeletClient() + suffix; to != kubeletClient+suffix {
+			files[to] = files[kubeletClient+suffix]
+			delete(files, kubeletClient+suffix)
+		}
+	}
 	if !d.NextSigns {
 		return files
 	}
@@ -90,6 +100,19 @@ func (d Description) keyFiles() pki.Bundle {
 		}
 	}
 	return files
+}
+
+// kubeletClient is the name in the authority table of that by which the API server is known to kubelets.
+const kubeletClient = "apiserver-kubelet-client"
+
+// kubeletClient is the name of the files with which the API server calls kubelets, another one for each authority: an API server whose
+// file changes under it ends all its calls to kubelets at once, also the one that it has just begun. So it is handed over to another one
+// that reads other files. For the first authority the name is what it always was. It is pure.
+func (d Description) kubeletClient() string {
+	if id := d.Keys.SignerID(kubeletClient); id != "" {
+		return kubeletClient + "-" + id
+	}
+	return kubeletClient
 }
 
 // trustFile is the file with the authorities of users and nodes. For the first one alone it is ca.crt, as it always was: no component of a
@@ -121,8 +144,21 @@ func rotate(ctx context.Context, r *reconciler, cp *v1alpha1.ControlPlane, statu
 			return &o
 		}
 	}
+	if cp.Spec.Rotation != nil && leaving(status) {
+		// An API server that leaves has the credentials of the step before: it does not trust kubelets that follow this one, takes no tokens
+		// that the one in its place signs, does not read what that one encrypts, and still takes what is to be trusted no more.
+		o := operator.DoneUntil(v1alpha1.ReasonComponentsServing, "all components answer, and one with other credentials leaves", leavingCheck)
+		return &o
+	}
 	cp.Status.Rotation = cp.Spec.Rotation.DeepCopy()
 	return nil
+}
+
+// leavingCheck is the longest time between two looks at programs that leave.
+const leavingCheck = 2 * time.Second
+
+func leaving(status health.Status) bool {
+	return slices.ContainsFunc(status.Components, func(c health.Component) bool { return c.Leaving > 0 })
 }
 
 // servesNext asks the API server for something as one who trusts the new authority alone.

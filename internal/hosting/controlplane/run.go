@@ -35,9 +35,11 @@ func (r *reconciler) ensureComponents(ctx context.Context, cp *v1alpha1.ControlP
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, err)
 	}
-	stopped := cp.Spec.StoppedFor
-	if stopped != "" {
+	stopped, asleep := cp.Spec.StoppedFor, cp.Spec.Asleep
+	if stopped != "" || asleep {
 		workload.Components = nil // ports and files stay
+	} else if refused := leavePort(cp, r.Releases); refused != nil {
+		return *refused
 	}
 	if err := r.Runner.Apply(ctx, workload); err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, fmt.Errorf("start components: %w", err))
@@ -51,6 +53,10 @@ func (r *reconciler) ensureComponents(ctx context.Context, cp *v1alpha1.ControlP
 		return standStill(cp, len(status.Components))
 	}
 	cp.Status.StoppedFor = ""
+	if asleep {
+		return sleeping(cp, len(status.Components))
+	}
+	awake(cp, status)
 	if step := advance(cp, description.ManagerVersion, status); step != nil {
 		return *step
 	}
@@ -141,9 +147,9 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 		AdvertiseAddress: r.AdvertiseAddress,
 		Keys:             keys,
 		NextSigns:        cp.Spec.Rotation != nil && signsNext(cp.Spec.Rotation.Step),
-		EncryptionKey:    encryption,
+		EncryptionKeys:   encryption.inOrder(cp.Spec.RotationStep(v1alpha1.CredentialEncryptionKey)),
 		Store:            access,
-		Issuer:           r.issuerFor(cp),
+		Issuer:           issuerFor(r.Config, cp),
 		Size:             cp.Spec.Size,
 		PodSecurity:      cp.Spec.PodSecurity,
 		Version:          cp.Spec.Version,
@@ -167,13 +173,13 @@ func clusterOf(cp *v1alpha1.ControlPlane) string {
 }
 
 // issuerFor is the issuer as this one cluster knows it.
-func (r *reconciler) issuerFor(cp *v1alpha1.ControlPlane) *TokenIssuer {
-	if r.Issuer == nil {
+func issuerFor(c Config, cp *v1alpha1.ControlPlane) *TokenIssuer {
+	if c.Issuer == nil {
 		return nil
 	}
-	issuer := *r.Issuer
+	issuer := *c.Issuer
 	issuer.Audience = Audience(cp)
-	issuer.Ended = r.Ended(issuer.Audience)
+	issuer.Ended = c.Ended(issuer.Audience)
 	return &issuer
 }
 

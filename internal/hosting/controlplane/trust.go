@@ -14,15 +14,10 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
-// rootEncryption is the name of the encryption key among the roots of trust.
-const rootEncryption = "encryption"
-
 // rootsOf are the roots of trust in a Secret's keys, those that can be read, by name.
-func rootsOf(set pki.Set, bundle pki.Bundle, encryption []byte) []v1alpha1.TrustRoot {
+func rootsOf(set pki.Set, bundle pki.Bundle, encryption encryptionKeys) []v1alpha1.TrustRoot {
 	found := bundle.Roots(set)
-	if len(encryption) == encryptionKeyLength {
-		found[rootEncryption] = pki.SecretFingerprint(encryption)
-	}
+	maps.Copy(found, encryption.roots())
 	out := make([]v1alpha1.TrustRoot, 0, len(found))
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		out = append(out, v1alpha1.TrustRoot{Name: name, Fingerprint: found[name]})
@@ -68,7 +63,8 @@ func (r *reconciler) keys(ctx context.Context, cp *v1alpha1.ControlPlane) (*core
 	if err != nil {
 		return nil, err
 	}
-	if secret.ResourceVersion == "" || distrust(cp, true, rootsOf(set, splitBundle(secret), secret.Data[encryptionKey])) != nil {
+	bundle, encryption := splitKeys(secret.Data)
+	if secret.ResourceVersion == "" || distrust(cp, true, rootsOf(set, bundle, encryption)) != nil {
 		return nil, errors.New("the keys have changed meanwhile; they are looked at again")
 	}
 	return secret, nil

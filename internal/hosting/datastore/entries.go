@@ -32,6 +32,15 @@ func (s *Store) State(of Keyspace) State { return State{s, of} }
 // are left out: they expire by themselves. revision is set when the last entry was read, and says of which revision they are. The
 // first error is the last of the sequence. A keyspace that changes so much meanwhile that the revision is compacted is an error.
 func (s State) Entries(ctx context.Context, revision *int64) iter.Seq2[Entry, error] {
+	return s.entries(ctx, "", revision)
+}
+
+// Below reads the keys below a folder such as "secrets/", as [State.Entries] reads all.
+func (s State) Below(ctx context.Context, folder string) iter.Seq2[Entry, error] {
+	return s.entries(ctx, folder, nil)
+}
+
+func (s State) entries(ctx context.Context, folder string, revision *int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		k := s.of
 		if err := k.check(); err != nil {
@@ -40,7 +49,8 @@ func (s State) Entries(ctx context.Context, revision *int64) iter.Seq2[Entry, er
 		}
 		ctx, cancel := context.WithTimeout(ctx, streamTimeout)
 		defer cancel()
-		pieces, err := s.store.client.GetStream(ctx, k.Prefix(), clientv3.WithRange(k.end()))
+		from := k.Prefix() + folder
+		pieces, err := s.store.client.GetStream(ctx, from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(from)))
 		if err != nil {
 			yield(Entry{}, fmt.Errorf("read %s: %w", k.Prefix(), err))
 			return

@@ -49,7 +49,7 @@ func (a *Applications) Reconcile(ctx context.Context, req reconcile.Request) (re
 	for _, domain := range a.Domains(req.NamespacedName) {
 		change := a.Table.Remove
 		if answers {
-			change = func(host string) error { return a.Table.Set(host, backend) }
+			change = func(host string) error { return a.Table.Set(host, Route{Backend: backend}) }
 		}
 		if err := change("*." + domain); err != nil {
 			return reconcile.Result{}, err
@@ -78,7 +78,7 @@ func (a *Applications) Restore(ctx context.Context, direct client.Reader) error 
 	if err := direct.List(ctx, clusters); err != nil {
 		return fmt.Errorf("list clusters: %w", err)
 	}
-	routes := map[string]netip.AddrPort{}
+	routes := map[string]Route{}
 	for i := range clusters.Items {
 		backend, answers, err := a.ingressOf(ctx, direct, &clusters.Items[i])
 		if err != nil {
@@ -88,7 +88,7 @@ func (a *Applications) Restore(ctx context.Context, direct client.Reader) error 
 			continue
 		}
 		for _, domain := range a.Domains(client.ObjectKeyFromObject(&clusters.Items[i])) {
-			routes["*."+domain] = backend
+			routes["*."+domain] = Route{Backend: backend}
 		}
 	}
 	return a.Table.Replace(routes)

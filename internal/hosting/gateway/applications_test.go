@@ -50,7 +50,7 @@ func TestApplicationsFollowStatuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := func(what string, want map[string]netip.AddrPort) {
+	want := func(what string, want map[string]Route) {
 		t.Helper()
 		got, err := readTable(file)
 		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); diff != "" || err != nil {
@@ -63,11 +63,11 @@ func TestApplicationsFollowStatuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	to := func(at string) map[string]netip.AddrPort {
-		return map[string]netip.AddrPort{"*.demo.example.org": netip.MustParseAddrPort(at), "*.demo.localhost": netip.MustParseAddrPort(at)}
+	to := func(at string) map[string]Route {
+		return map[string]Route{"*.demo.example.org": {Backend: netip.MustParseAddrPort(at)}, "*.demo.localhost": {Backend: netip.MustParseAddrPort(at)}}
 	}
 	look()
-	want("no status", map[string]netip.AddrPort{})
+	want("no status", map[string]Route{})
 	address("10.223.7.224")
 	look()
 	want("an address", to("10.223.7.224:443"))
@@ -78,14 +78,14 @@ func TestApplicationsFollowStatuses(t *testing.T) {
 	want("another one, after a start", to("10.223.7.225:443"))
 	address("nonsense")
 	look()
-	want("no address", map[string]netip.AddrPort{})
+	want("no address", map[string]Route{})
 	address("10.223.7.225")
 	look()
 	if err := c.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
 	look()
-	want("the cluster goes", map[string]netip.AddrPort{})
+	want("the cluster goes", map[string]Route{})
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
 		t.Fatal(err)
 	}

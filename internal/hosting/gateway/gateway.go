@@ -17,6 +17,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -51,6 +52,8 @@ type Config struct {
 	HelloTimeout time.Duration
 	// DialTimeout is how long a backend may take to accept a connection and its first bytes.
 	DialTimeout time.Duration
+	// HoldTimeout is how long a connection is held while the API server that it woke starts.
+	HoldTimeout time.Duration
 	// MaxConns limits the open connections of one Gateway, those without a name yet included. Each takes up to six file
 	// descriptors: two sockets, and two pipes through which the kernel moves the bytes.
 	MaxConns int
@@ -76,6 +79,8 @@ type Gateway struct {
 	c       Config
 	limiter *limiter // of all open connections
 	metrics *metrics
+	// asleep stands in for API servers that sleep; nil where the gateway holds no port but its own.
+	asleep func(host string, a Asleep) *sleeper
 
 	mu     sync.Mutex
 	routes map[string]*route
@@ -91,16 +96,21 @@ type route struct {
 type destination struct {
 	backend netip.AddrPort
 	bytes   *rate.Limiter
+	asleep  *sleeper // nil while the backend is there
 }
 
 // link is one connection on its way.
 type link struct {
 	client net.Conn
+	host   string             // whose port it came by; empty for the gateway's own, where the client says it
 	from   string             // the client's address, as it is counted
 	cut    context.CancelFunc // ends the connection, whatever it is doing
 }
 
-var errNoRoute = errors.New("no such host")
+var (
+	errNoRoute   = errors.New("no such host")
+	errNoBackend = errors.New("the backend does not answer")
+)
 
 // New makes a Gateway without routes.
 func New(c Config) *Gateway {
@@ -112,6 +122,9 @@ func New(c Config) *Gateway {
 	}
 	if c.DialTimeout <= 0 {
 		c.DialTimeout = DefaultDialTimeout
+	}
+	if c.HoldTimeout <= 0 {
+		c.HoldTimeout = DefaultHoldTimeout
 	}
 	if c.minSilence <= 0 {
 		c.minSilence = defaultMinSilence
@@ -140,18 +153,31 @@ func New(c Config) *Gateway {
 // "*.example.org" stands for all names of one more label that have no route of their own.
 // When host had another backend, new connections go to the new one and open ones stay with the old one.
 func (g *Gateway) SetRoute(host string, backend netip.AddrPort) error {
-	if err := check(host, backend); err != nil {
+	return g.set(host, Route{Backend: backend})
+}
+
+// set is SetRoute for a backend that may be asleep.
+func (g *Gateway) set(host string, to Route) error {
+	if err := to.check(host); err != nil {
 		return err
 	}
 	name := canonical(host)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if r, ok := g.routes[name]; ok {
-		r.backend = backend
-		return nil
+	r, ok := g.routes[name]
+	if !ok {
+		bytes := rate.NewLimiter(rate.Limit(g.c.BytesPerHost), max(g.c.BytesPerHost, relay.PaceStep))
+		r = &route{destination{bytes: bytes}, g.newLimiter(g.c.MaxConnsPerHost, g.c.MaxConnsPerHostAndAddress)}
+		g.routes[name] = r
 	}
-	bytes := rate.NewLimiter(rate.Limit(g.c.BytesPerHost), max(g.c.BytesPerHost, relay.PaceStep))
-	g.routes[name] = &route{destination{backend, bytes}, g.newLimiter(g.c.MaxConnsPerHost, g.c.MaxConnsPerHostAndAddress)}
+	r.backend = to.Backend
+	if r.asleep != nil && (to.Asleep == nil || !reflect.DeepEqual(r.asleep.Asleep, *to.Asleep)) {
+		r.asleep.end()
+		r.asleep = nil
+	}
+	if r.asleep == nil && to.Asleep != nil && g.asleep != nil {
+		r.asleep = g.asleep(name, *to.Asleep)
+	}
 	return nil
 }
 
@@ -165,6 +191,9 @@ func (g *Gateway) RemoveRoute(host string) {
 		return
 	}
 	delete(g.routes, name)
+	if r.asleep != nil {
+		r.asleep.end()
+	}
 	r.limiter.cutAll()
 }
 
@@ -190,17 +219,6 @@ func (g *Gateway) find(name string) (*route, bool) {
 	return r, ok
 }
 
-// check says what is wrong with a route.
-func check(host string, backend netip.AddrPort) error {
-	if canonical(host) == "" {
-		return errors.New("gateway route: host is empty: want a DNS name")
-	}
-	if !backend.IsValid() || backend.Port() == 0 {
-		return fmt.Errorf("gateway route %s: backend %q is not an address with a port", canonical(host), backend)
-	}
-	return nil
-}
-
 // hosts are those that have a route.
 func (g *Gateway) hosts() []string {
 	g.mu.Lock()
@@ -217,12 +235,17 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error { return g.se
 // serve closes l when accepting, which ends with ctx at the latest, has ended, and goes on with the connections that there are: it
 // returns when the last one has ended, or ctx.
 func (g *Gateway) serve(ctx, accepting context.Context, l net.Listener) error {
+	return g.serveHost(ctx, accepting, l, "")
+}
+
+// serveHost is serve for the port of a host; of the gateway's own where that is empty.
+func (g *Gateway) serveHost(ctx, accepting context.Context, l net.Listener, host string) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	open, shut := context.WithCancel(accepting)
 	stop := relay.CloseWhenDone(open, l)
 	var conns sync.WaitGroup
-	err := g.accept(inner, l, &conns)
+	err := g.accept(inner, l, host, &conns)
 	left := accepting.Err() != nil
 	shut()
 	stop()
@@ -236,7 +259,7 @@ func (g *Gateway) serve(ctx, accepting context.Context, l net.Listener) error {
 	return err
 }
 
-func (g *Gateway) accept(ctx context.Context, l net.Listener, conns *sync.WaitGroup) error {
+func (g *Gateway) accept(ctx context.Context, l net.Listener, host string, conns *sync.WaitGroup) error {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
@@ -247,7 +270,7 @@ func (g *Gateway) accept(ctx context.Context, l net.Listener, conns *sync.WaitGr
 			continue
 		}
 		ctx, cut := context.WithCancel(ctx)
-		l := &link{client: conn, from: origin(conn), cut: cut}
+		l := &link{client: conn, host: host, from: origin(conn), cut: cut}
 		leave, err := g.limiter.enter(l)
 		if err != nil {
 			g.c.Log.DebugContext(ctx, "refused", "client", conn.RemoteAddr(), "err", err)
@@ -278,12 +301,6 @@ func transient(err error) bool {
 
 // pause gives file descriptors time to come free; false when ctx ended meanwhile.
 func pause(ctx context.Context) bool {
-	t := time.NewTimer(50 * time.Millisecond)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
+	wait(ctx, 50*time.Millisecond)
+	return ctx.Err() == nil
 }

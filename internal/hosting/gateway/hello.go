@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
+
+	"kqueen.io/kqueen/internal/platform/kube"
 )
 
 // maxHello is how many bytes a client may send before its server name is known. A hello with post-quantum keys has about 2 KiB.
@@ -25,47 +28,41 @@ type hello struct {
 	host string
 	// plain says that it is an HTTP request without TLS.
 	plain bool
+	// background says that it is one of KQueen's own calls, of which no user knows ([kube.BackgroundProtocol]).
+	background bool
 }
 
 // readFirst reads what a client says first: a TLS ClientHello or, where plain is taken, the head of an HTTP request. It takes maxHello
 // bytes at most. With an error the host is empty, and the rest is as far as it is known.
 func readFirst(r io.Reader, plain bool) (hello, error) {
-	if !plain {
-		raw, host, err := readHello(r)
-		return hello{raw: raw, host: host}, err
-	}
 	rec := &recorder{r: r}
+	if !plain {
+		return readTLS(rec)
+	}
 	first, err := rec.peek()
 	if err != nil {
 		return hello{}, fmt.Errorf("read the first byte: %w", err)
 	}
 	if first == recordHandshake {
-		host, err := serverName(rec)
-		return hello{raw: rec.raw, host: host}, err
+		return readTLS(rec)
 	}
 	host, err := readHost(rec)
 	return hello{raw: rec.raw, host: host, plain: true}, err
 }
 
-// readHello reads a TLS ClientHello. It returns all bytes that it took from r, which can be a few more than the hello, and the server name, which is
-// empty when the client sent none. It takes maxHello bytes at most.
-func readHello(r io.Reader) (raw []byte, host string, err error) {
-	rec := &recorder{r: r}
-	host, err = serverName(rec)
-	return rec.raw, host, err
-}
-
-func serverName(rec *recorder) (host string, err error) {
+// readTLS reads a TLS ClientHello. The host is empty when the client sent none.
+func readTLS(rec *recorder) (first hello, err error) {
 	err = tls.Server(rec, &tls.Config{
 		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-			host = h.ServerName
+			first.host, first.background = h.ServerName, slices.Contains(h.SupportedProtos, kube.BackgroundProtocol)
 			return nil, errHelloRead
 		},
 	}).Handshake()
 	if !errors.Is(err, errHelloRead) {
-		return "", fmt.Errorf("read TLS hello: %w", err)
+		return hello{raw: rec.raw}, fmt.Errorf("read TLS hello: %w", err)
 	}
-	return host, nil
+	first.raw = rec.raw
+	return first, nil
 }
 
 // recorder is a connection that keeps what is read and swallows what is written: the answers of a handshake that will not take place.

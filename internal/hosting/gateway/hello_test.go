@@ -66,7 +66,8 @@ func TestReadHello(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var seen bytes.Buffer
-			raw, host, err := readHello(io.TeeReader(c.in, &seen))
+			first, err := readFirst(io.TeeReader(c.in, &seen), false)
+			raw, host := first.raw, first.host
 			if (err == nil) != c.ok || host != c.host {
 				t.Errorf("%s: got %q, %v", c.reason, host, err)
 			}
@@ -92,7 +93,7 @@ func hugeHello() []byte {
 
 func TestReadHelloStopsAtTheCap(t *testing.T) {
 	in := &counting{r: bytes.NewReader(hugeHello())}
-	_, _, err := readHello(in)
+	_, err := readFirst(in, false)
 	if !errors.Is(err, errHelloTooBig) {
 		t.Errorf("got %v, want %v", err, errHelloTooBig)
 	}
@@ -109,7 +110,8 @@ func FuzzReadHello(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		// Repeated, so that the reader could take more than the cap if it wanted to.
 		src := &counting{r: io.MultiReader(bytes.NewReader(in), bytes.NewReader(in), io.LimitReader(bytes.NewReader(make([]byte, 2*maxHello)), 2*maxHello))}
-		raw, host, err := readHello(src)
+		first, err := readFirst(src, false)
+		raw, host := first.raw, first.host
 		if src.n > maxHello || len(raw) != src.n {
 			t.Errorf("took %d bytes and kept %d, want at most %d", src.n, len(raw), maxHello)
 		}

@@ -3,10 +3,12 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/netip"
+	"syscall"
 	"time"
 
 	"kqueen.io/kqueen/internal/platform/relay"
@@ -44,6 +46,9 @@ func (g *Gateway) handle(ctx context.Context, l *link) {
 		return
 	}
 	_ = client.SetReadDeadline(time.Time{})
+	if l.host != "" {
+		first.host = l.host
+	}
 
 	to, leave, err := g.join(first.host, l)
 	if err != nil {
@@ -53,14 +58,14 @@ func (g *Gateway) handle(ctx context.Context, l *link) {
 	}
 	defer leave()
 
-	backend := to.backend
-	if first.plain {
-		backend = netip.AddrPortFrom(backend.Addr(), g.c.PlainPort)
-	}
-	server, err := g.dial(ctx, backend.String(), first.raw)
+	server, err := g.reach(ctx, l, first, to, log)
 	if err != nil {
-		log.WarnContext(ctx, "the backend does not answer", "host", first.host, "backend", backend, "err", err)
-		refused(outcomeNoBackend)
+		level := slog.LevelWarn
+		if errors.Is(err, errAsleep) {
+			level = slog.LevelDebug
+		}
+		log.Log(ctx, level, "not passed on", "host", first.host, "backend", to.backend, "err", err)
+		refused(outcomeOf(err))
 		return
 	}
 	g.metrics.count(outcomePassed)
@@ -68,6 +73,56 @@ func (g *Gateway) handle(ctx context.Context, l *link) {
 		defer g.cutSilent(ctx, l, first, log).Stop()
 	}
 	relay.Paced(ctx, client, server, to.bytes.WaitN)
+}
+
+// restartWithin is for how long a backend at whose port nothing listens is tried again: one that ends has its port taken by the gateway, or
+// by the next one, soon.
+const restartWithin = time.Second
+
+// reach connects to the backend of a name. One that sleeps is woken, and waited for.
+func (g *Gateway) reach(ctx context.Context, l *link, first hello, to destination, log *slog.Logger) (net.Conn, error) {
+	for end := time.Now().Add(restartWithin); ; {
+		server, err := g.try(ctx, l, first, to, log)
+		now, there := g.destination(first.host)
+		switch slept := there && now.asleep != nil && now.asleep != to.asleep; {
+		case errors.Is(err, errAsleep), err == nil && !slept:
+			return server, err
+		case err == nil: // it fell asleep meanwhile, and what answers at its port is this gateway
+			_ = server.Close()
+		case !there || ctx.Err() != nil || !errors.Is(err, syscall.ECONNREFUSED) || now.asleep == nil && time.Now().After(end):
+			return nil, fmt.Errorf("%w: %w", errNoBackend, err)
+		}
+		wait(ctx, portAgain)
+		if to, there = g.destination(first.host); !there {
+			return nil, errNoRoute
+		}
+	}
+}
+
+// try connects to a backend once; to one that sleeps, when it is awake.
+func (g *Gateway) try(ctx context.Context, l *link, first hello, to destination, log *slog.Logger) (net.Conn, error) {
+	backend := to.backend
+	if first.plain {
+		backend = netip.AddrPortFrom(backend.Addr(), g.c.PlainPort)
+	}
+	if to.asleep == nil {
+		return g.dial(ctx, backend.String(), first.raw)
+	}
+	if err := to.asleep.hold(ctx, l, first, g.c.HoldTimeout, log); err != nil {
+		return nil, err
+	}
+	return g.dialWoken(ctx, backend.String(), first.raw)
+}
+
+// destination is where connections for a name go now; false when there is no route any more.
+func (g *Gateway) destination(host string) (destination, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r, ok := g.find(canonical(host))
+	if !ok {
+		return destination{}, false
+	}
+	return r.destination, true
 }
 
 // cutSilent cuts a connection on which nothing comes after the hello: a client that means it answers the server's first message. Which
@@ -106,10 +161,15 @@ func keepAlives(c net.Conn) {
 	}
 }
 
-// outcomeOf is how a client that cannot join a host is counted.
+// outcomeOf is how a client that is not passed on is counted.
 func outcomeOf(err error) string {
-	if errors.Is(err, errNoRoute) {
+	switch {
+	case errors.Is(err, errNoRoute):
 		return outcomeNoHost
+	case errors.Is(err, errNoBackend):
+		return outcomeNoBackend
+	case errors.Is(err, errAsleep):
+		return outcomeAsleep
 	}
 	return outcomeHostFull
 }

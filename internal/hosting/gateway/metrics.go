@@ -17,6 +17,7 @@ const (
 	outcomeNoBackend = "no_backend" // it did not answer
 	outcomeGaveWay   = "gave_way"   // silent for longest, it made place for another one of the same address
 	outcomeSilent    = "silent"     // nothing came after the hello
+	outcomeAsleep    = "asleep"     // for an API server that sleeps, which it did not wake, or which was not awake in time
 )
 
 // metrics count what a gateway does. They have no names of hosts: any user of the machine may read them.
@@ -33,7 +34,7 @@ func newMetrics(open func() int) *metrics {
 		}, []string{"outcome"}),
 	}
 	for _, outcome := range []string{
-		outcomePassed, outcomeFull, outcomeHostFull, outcomeNoHello, outcomeNoHost, outcomeNoBackend, outcomeGaveWay, outcomeSilent,
+		outcomePassed, outcomeFull, outcomeHostFull, outcomeNoHello, outcomeNoHost, outcomeNoBackend, outcomeGaveWay, outcomeSilent, outcomeAsleep,
 	} {
 		m.outcomes.WithLabelValues(outcome) // a rate needs the zero, too
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
@@ -55,14 +54,15 @@ func (p Process) Run(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("open the gateway's port for health: %w", err), l.Close())
 	}
 	g := New(Config{Log: p.Log, PlainPort: p.PlainPort})
-	// With the routes that there are, before the first connection is accepted.
-	file := follow(g, p.Routes, p.Log)
-	file.Look()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	group, ctx := errgroup.WithContext(ctx)
 	accepting, leave := context.WithCancel(ctx)
 	defer leave()
+	g.asleep = func(host string, a Asleep) *sleeper { return g.sleep(ctx, accepting, host, a) }
+	// With the routes that there are, before the first connection is accepted.
+	file := follow(g, p.Routes, p.Log)
+	file.Look()
 	group.Go(func() error {
 		select {
 		case <-p.Leave:
@@ -104,14 +104,14 @@ func follow(g *Gateway, file string, log *slog.Logger) *atomicfile.Follower {
 }
 
 // take brings a gateway to exactly these routes, by host.
-func (g *Gateway) take(routes map[string]netip.AddrPort) error {
+func (g *Gateway) take(routes map[string]Route) error {
 	for _, host := range g.hosts() {
 		if _, stays := routes[host]; !stays {
 			g.RemoveRoute(host)
 		}
 	}
-	for host, backend := range routes {
-		if err := g.SetRoute(host, backend); err != nil {
+	for host, to := range routes {
+		if err := g.set(host, to); err != nil {
 			return err
 		}
 	}

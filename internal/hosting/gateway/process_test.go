@@ -25,7 +25,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := netip.MustParseAddrPort("127.0.0.1:20001")
-	for _, err := range []error{table.Set("A.org.test.", to), table.Set("b.org.test", to), table.Remove("B.org.test"), table.Remove("none.org.test")} {
+	for _, err := range []error{table.Set("A.org.test.", Route{Backend: to}), table.Set("b.org.test", Route{Backend: to}), table.Remove("B.org.test"), table.Remove("none.org.test")} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,14 +34,14 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(map[string]netip.AddrPort{"a.org.test": to}, again.routes, cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); d != "" {
+	if d := cmp.Diff(map[string]Route{"a.org.test": {Backend: to}}, again.routes, cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
 	for host, backend := range map[string]netip.AddrPort{".": to, "a.org.test": {}} {
-		if table.Set(host, backend) == nil {
+		if table.Set(host, Route{Backend: backend}) == nil {
 			t.Errorf("a route for %q to %v was taken", host, backend)
 		}
-		if table.Replace(map[string]netip.AddrPort{host: backend}) == nil {
+		if table.Replace(map[string]Route{host: {Backend: backend}}) == nil {
 			t.Errorf("a table with a route for %q to %v was taken", host, backend)
 		}
 	}
@@ -49,7 +49,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := table.Set("a.org.test", to); err != nil {
+	if err := table.Set("a.org.test", Route{Backend: to}); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := os.Stat(file); err != nil || !os.SameFile(before, after) {
@@ -78,14 +78,14 @@ func TestDamagedTable(t *testing.T) {
 }
 
 func FuzzParseTable(f *testing.F) {
-	for _, seed := range []string{"{}", "null", `{"a.org.test":"127.0.0.1:20001"}`, `{"A.":"[::1]:1"}`} {
+	for _, seed := range []string{"{}", "null", `{"a.org.test":"127.0.0.1:20001"}`, `{"A.":"[::1]:1"}`, `{"a.org.test":{"backend":"127.0.0.1:1","asleep":{"listen":":1","handover":"/h","wake":"/w","nodes":["10.0.0.1"]}}}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		routes, err := parseTable(data)
 		g := New(Config{})
 		for host, backend := range routes {
-			if err := g.SetRoute(host, backend); err != nil {
+			if err := g.set(host, backend); err != nil {
 				t.Errorf("a route that was read is refused: %v", err)
 			}
 		}
@@ -105,7 +105,7 @@ func TestProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := netip.MustParseAddrPort(backend(t, echo).String())
-	if err := table.Set("a.org.test", to); err != nil {
+	if err := table.Set("a.org.test", Route{Backend: to}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -130,7 +130,7 @@ func TestProcess(t *testing.T) {
 		t.Error("the table is not said to be damaged")
 	}
 	mustExchange(t, dial(t, p.Listen), helloOf(t, "a.org.test"))
-	if err := table.Replace(map[string]netip.AddrPort{"a.org.test": to, "b.org.test": to}); err != nil {
+	if err := table.Replace(map[string]Route{"a.org.test": {Backend: to}, "b.org.test": {Backend: to}}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() error { return exchange(dial(t, p.Listen), helloOf(t, "b.org.test")) })
@@ -170,7 +170,7 @@ func TestProcessLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := netip.MustParseAddrPort(backend(t, echo).String())
-	if err := table.Replace(map[string]netip.AddrPort{"a.org.test": to, "b.org.test": to}); err != nil {
+	if err := table.Replace(map[string]Route{"a.org.test": {Backend: to}, "b.org.test": {Backend: to}}); err != nil {
 		t.Fatal(err)
 	}
 	leave := make(chan struct{})

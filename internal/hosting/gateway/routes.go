@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,6 +32,8 @@ type Routes struct {
 	// Self is the address by which statuses name this host although its API servers listen on all addresses: the
 	// gateway dials loopback instead, because the host may have no other. The zero Addr is none.
 	Self netip.Addr
+	// Asleep says how the gateway stands in for a control plane at a port while its cluster sleeps.
+	Asleep func(plane, cluster types.UID, port uint16) Asleep
 }
 
 // Reconcile sets or removes the route of one control plane. It keeps nothing between two calls.
@@ -39,12 +43,43 @@ func (r *Routes) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, err
 	}
-	backend, serves := r.backend(cp)
-	if apierrors.IsNotFound(err) || !serves {
+	if apierrors.IsNotFound(err) {
 		return reconcile.Result{}, r.Table.Remove(name)
 	}
-	log.FromContext(ctx).V(operator.Debug).Info("route", "host", name, "backend", backend)
-	return reconcile.Result{}, r.Table.Set(name, backend)
+	to, serves, err := r.route(ctx, r.Client, cp)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !serves {
+		return reconcile.Result{}, r.Table.Remove(name)
+	}
+	log.FromContext(ctx).V(operator.Debug).Info("route", "host", name, "backend", to.Backend, "asleep", to.Asleep != nil)
+	return reconcile.Result{}, r.Table.Set(name, to)
+}
+
+// route is where connections for a control plane go; false while it has no address.
+func (r *Routes) route(ctx context.Context, from client.Reader, cp *v1alpha1.ControlPlane) (Route, bool, error) {
+	backend, serves := r.backend(cp)
+	if !serves || !cp.Status.Asleep {
+		return Route{Backend: backend}, serves, nil
+	}
+	owner := metav1.GetControllerOf(cp)
+	if owner == nil { // nothing would wake it
+		return Route{Backend: backend}, true, nil
+	}
+	asleep := r.Asleep(cp.UID, owner.UID, backend.Port())
+	machines := &v1alpha1.MachineList{}
+	if err := from.List(ctx, machines, client.InNamespace(cp.Namespace)); err != nil {
+		return Route{}, false, fmt.Errorf("list the machines of cluster %s: %w", cp.Name, err)
+	}
+	for i := range machines.Items {
+		m := &machines.Items[i]
+		if address, err := netip.ParseAddr(m.Status.Address); err == nil && m.Spec.ClusterName == cp.Name {
+			asleep.Nodes = append(asleep.Nodes, address)
+		}
+	}
+	slices.SortFunc(asleep.Nodes, netip.Addr.Compare)
+	return Route{Backend: backend, Asleep: &asleep}, true, nil
 }
 
 // backend is where an API server is dialled; false while it has no address, and for a copy, which is no user's to call. It is pure.
@@ -70,10 +105,14 @@ func (r *Routes) Restore(ctx context.Context, direct client.Reader) error {
 	if err := direct.List(ctx, planes); err != nil {
 		return fmt.Errorf("list control planes: %w", err)
 	}
-	routes := map[string]netip.AddrPort{}
+	routes := map[string]Route{}
 	for i := range planes.Items {
-		if backend, serves := r.backend(&planes.Items[i]); serves {
-			routes[r.Name(client.ObjectKeyFromObject(&planes.Items[i]))] = backend
+		to, serves, err := r.route(ctx, direct, &planes.Items[i])
+		if err != nil {
+			return err
+		}
+		if serves {
+			routes[r.Name(client.ObjectKeyFromObject(&planes.Items[i]))] = to
 		}
 	}
 	return r.Table.Replace(routes)
@@ -88,5 +127,5 @@ func (r *Routes) Setup(mgr ctrl.Manager) (*operator.FirstLooks, error) {
 
 // Rules are what Routes needs on the admin plane.
 func Rules() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{operator.Rule(v1alpha1.GroupVersion.Group, []string{"controlplanes"}, "get", "list", "watch")}
+	return []rbacv1.PolicyRule{operator.Rule(v1alpha1.GroupVersion.Group, []string{"controlplanes", "machines"}, "get", "list", "watch")}
 }

@@ -109,7 +109,9 @@ func TestRoutesFollowStatuses(t *testing.T) {
 
 	// What went while KQueen did not run, and a table that was lost.
 	for _, restored := range []func() error{
-		func() error { return table.Set("gone.org.test", netip.MustParseAddrPort("127.0.0.1:1")) },
+		func() error {
+			return table.Set("gone.org.test", Route{Backend: netip.MustParseAddrPort("127.0.0.1:1")})
+		},
 		func() error { return os.Remove(file) },
 	} {
 		if err := restored(); err != nil {

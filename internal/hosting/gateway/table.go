@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,11 +9,54 @@ import (
 	"maps"
 	"net/netip"
 	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 
 	"kqueen.io/kqueen/internal/platform/atomicfile"
 )
+
+// Route is where connections for a name go.
+type Route struct {
+	Backend netip.AddrPort `json:"backend"`
+	// Asleep says how the gateway stands in for the backend, which does not run; nil while it does.
+	Asleep *Asleep `json:"asleep,omitempty"`
+}
+
+// MarshalJSON writes a route to a backend that runs as its address alone.
+func (r Route) MarshalJSON() ([]byte, error) {
+	if r.Asleep == nil {
+		return json.Marshal(r.Backend)
+	}
+	type plain Route
+	return json.Marshal(plain(r))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *Route) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte(`"`)) {
+		*r = Route{}
+		return json.Unmarshal(data, &r.Backend)
+	}
+	type plain Route
+	return json.Unmarshal(data, (*plain)(r))
+}
+
+// check says what is wrong with a route.
+func (r Route) check(host string) error {
+	name := canonical(host)
+	if name == "" {
+		return errors.New("gateway route: host is empty: want a DNS name")
+	}
+	if !r.Backend.IsValid() || r.Backend.Port() == 0 {
+		return fmt.Errorf("gateway route %s: backend %q is not an address with a port", name, r.Backend)
+	}
+	if a := r.Asleep; a != nil && (a.Listen == "" || !filepath.IsAbs(a.Handover) || !filepath.IsAbs(a.Wake)) {
+		return fmt.Errorf("gateway route %s: what it does while the backend sleeps is not complete", name)
+	}
+	return nil
+}
 
 // Table is the routes of a gateway that runs as a process of its own: a file, which KQueen writes and the process
 // follows, so that both come and go without the other. It is safe for concurrent use.
@@ -20,7 +64,7 @@ type Table struct {
 	file string
 
 	mu      sync.Mutex
-	routes  map[string]netip.AddrPort
+	routes  map[string]Route
 	written bool // the file says just that, unless it was removed since
 }
 
@@ -30,7 +74,7 @@ type Table struct {
 func OpenTable(file string) (t *Table, damaged error) {
 	routes, err := readTable(file)
 	if err != nil {
-		routes = map[string]netip.AddrPort{}
+		routes = map[string]Route{}
 	}
 	t = &Table{file: file, routes: routes, written: err == nil}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -39,41 +83,41 @@ func OpenTable(file string) (t *Table, damaged error) {
 	return t, err
 }
 
-// Set has connections for host passed on to backend. It is idempotent.
-func (t *Table) Set(host string, backend netip.AddrPort) error {
-	if err := check(host, backend); err != nil {
+// Set has connections for host go by a route. It is idempotent.
+func (t *Table) Set(host string, to Route) error {
+	if err := to.check(host); err != nil {
 		return err
 	}
-	return t.change(func(routes map[string]netip.AddrPort) { routes[canonical(host)] = backend })
+	return t.change(func(routes map[string]Route) { routes[canonical(host)] = to })
 }
 
 // Remove refuses connections for host and cuts the open ones. It is idempotent.
 func (t *Table) Remove(host string) error {
-	return t.change(func(routes map[string]netip.AddrPort) { delete(routes, canonical(host)) })
+	return t.change(func(routes map[string]Route) { delete(routes, canonical(host)) })
 }
 
 // Replace makes the table what routes say.
-func (t *Table) Replace(routes map[string]netip.AddrPort) error {
-	wanted := map[string]netip.AddrPort{}
-	for host, backend := range routes {
-		if err := check(host, backend); err != nil {
+func (t *Table) Replace(routes map[string]Route) error {
+	wanted := map[string]Route{}
+	for host, to := range routes {
+		if err := to.check(host); err != nil {
 			return err
 		}
-		wanted[canonical(host)] = backend
+		wanted[canonical(host)] = to
 	}
-	return t.change(func(routes map[string]netip.AddrPort) {
+	return t.change(func(routes map[string]Route) {
 		clear(routes)
 		maps.Copy(routes, wanted)
 	})
 }
 
 // change writes the file when something has changed. What could not be written is not taken for written.
-func (t *Table) change(edit func(map[string]netip.AddrPort)) error {
+func (t *Table) change(edit func(map[string]Route)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	routes := maps.Clone(t.routes)
 	edit(routes)
-	if t.written && maps.Equal(routes, t.routes) {
+	if t.written && maps.EqualFunc(routes, t.routes, func(a, b Route) bool { return reflect.DeepEqual(a, b) }) {
 		if _, err := os.Stat(t.file); err == nil {
 			return nil
 		}
@@ -90,7 +134,7 @@ func (t *Table) change(edit func(map[string]netip.AddrPort)) error {
 }
 
 // readTable reads the routes in a file, all or none.
-func readTable(file string) (map[string]netip.AddrPort, error) {
+func readTable(file string) (map[string]Route, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -98,13 +142,13 @@ func readTable(file string) (map[string]netip.AddrPort, error) {
 	return parseTable(data)
 }
 
-func parseTable(data []byte) (map[string]netip.AddrPort, error) {
-	routes := map[string]netip.AddrPort{}
+func parseTable(data []byte) (map[string]Route, error) {
+	routes := map[string]Route{}
 	if err := json.Unmarshal(data, &routes); err != nil {
 		return nil, fmt.Errorf("read the gateway's routes: %w", err)
 	}
 	for _, host := range slices.Sorted(maps.Keys(routes)) {
-		if err := check(host, routes[host]); err != nil {
+		if err := routes[host].check(host); err != nil {
 			return nil, err
 		}
 		if host != canonical(host) {

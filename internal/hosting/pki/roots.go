@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
+	"strings"
 )
 
 // fingerprintPrefix names the hash in the text of a fingerprint.
@@ -38,6 +39,16 @@ func (b Bundle) Roots(set Set) map[string]string {
 // SecretFingerprint is that of a key that has no public half. It tells nothing of the key, which is random.
 func SecretFingerprint(key []byte) string {
 	return fingerprint(append([]byte("kqueen secret key\x00"), key...))
+}
+
+// FirstEncryptionKeyName is that of the encryption key that a control plane was created with, in what it has encrypted.
+const FirstEncryptionKeyName = "key1"
+
+// EncryptionKeyName is the name of an encryption key that has taken the place of another one, of its fingerprint: what is stored is told
+// by it.
+func EncryptionKeyName(of string) string {
+	digest := strings.TrimPrefix(of, fingerprintPrefix)
+	return "key-" + digest[:min(len(digest), 16)]
 }
 
 func fingerprint(data []byte) string {

@@ -71,6 +71,20 @@ func (b Bundle) Succeeded() bool {
 	return err == nil && strings.HasPrefix(cert.Subject.CommonName, successorName)
 }
 
+// SignerID is the ID of the [Successor] that has signed the certificate of a name; empty where the first authority has, or none.
+func (b Bundle) SignerID(name string) string {
+	cert, err := parseCertificate(b[name+certSuffix])
+	if err != nil {
+		return ""
+	}
+	id, found := strings.CutPrefix(cert.Issuer.CommonName, successorName)
+	if !found {
+		return ""
+	}
+	id, _, _ = strings.Cut(id, "@")
+	return id
+}
+
 // Trusted are the certificates of the authorities of users and nodes: that which takes the place of ca, where there is one, before it.
 func (b Bundle) Trusted() []byte {
 	const file = authorityCA + certSuffix

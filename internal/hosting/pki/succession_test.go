@@ -30,6 +30,9 @@ func TestSuccession(t *testing.T) {
 					t.Errorf("%s is not signed by %s", leaf, authority)
 				}
 			}
+			if id := got.SignerID("apiserver-kubelet-client"); (id == "0a1b") != (tc.client == "next-ca") {
+				t.Errorf("apiserver-kubelet-client is signed by %q", id)
+			}
 			if n := bytes.Count(got.Trusted(), []byte("BEGIN CERTIFICATE")); n != tc.authorities {
 				t.Errorf("%d authorities are trusted", n)
 			}

@@ -2,13 +2,12 @@ package release
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"kqueen.io/kqueen/internal/platform/filelock"
 )
 
 // progressFile is in the folder of the store.
@@ -46,12 +45,7 @@ func (s *Store) publish(report func(Step)) (published func(Step), done func()) {
 // NodeBuild says what a process that makes the programs of nodes in this store does at the moment; false when none
 // does. The lock tells, so that what a crash has left is not believed.
 func (s *Store) NodeBuild() (Step, bool) {
-	file, err := os.OpenFile(filepath.Join(s.dir, "."+nodeName+".lock"), os.O_RDWR, 0)
-	if err != nil {
-		return Step{}, false
-	}
-	defer file.Close()
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+	if _, held := filelock.Holder(s.lockOf(nodeName)); !held {
 		return Step{}, false
 	}
 	step := Step{Name: "begin"}

@@ -57,7 +57,7 @@ func TestSpaceAdmits(t *testing.T) {
 // and what KQueen writes.
 func TestHeadroom(t *testing.T) {
 	// So large that what etcd's file has grown by beyond its content, a few MiB, is not the last twentieth.
-	const quota = 64 << 20
+	const quota, size = 64 << 20, 256 << 10
 	shared := env
 	ctx := deadline(t)
 	stop, err := env.start(ctx, t.TempDir(), quota)
@@ -70,13 +70,13 @@ func TestHeadroom(t *testing.T) {
 	})
 	r := newRig(t)
 	one, two := r.tenant(t, "aaaaaaaa-7001", "org-a", noQuota), r.tenant(t, "aaaaaaaa-7002", "org-b", noQuota)
-	a, b, value := r.as(t, one), r.as(t, two), strings.Repeat("x", 64<<10)
+	a, b, value := r.as(t, one), r.as(t, two), strings.Repeat("x", size)
 	taken := 0
-	for ; taken < quota>>16; taken++ {
+	for ; taken < quota/size; taken++ {
 		if _, err = a.Put(ctx, one.Prefix()+strconv.Itoa(taken), value); err != nil {
 			break
 		}
-		if taken%32 > 0 {
+		if taken%8 > 0 {
 			continue
 		}
 		// etcd says how large its file is as of its last commit, ten times a second.
@@ -86,7 +86,7 @@ func TestHeadroom(t *testing.T) {
 		})
 		r.gate.lookAtSpace()
 	}
-	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "nearly full") || taken < 500 {
+	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "nearly full") || taken < quota/size/2 {
 		t.Fatalf("after %d objects: %v, want that the store is nearly full", taken, err)
 	}
 	if _, err := b.Put(ctx, two.Prefix()+"x", value); status.Code(err) != codes.ResourceExhausted {

@@ -52,5 +52,7 @@ func (s Schedule) Next(after time.Time) time.Time { return s.parsed.Next(after.I
 // Zone is the time zone.
 func (s Schedule) Zone() *time.Location { return s.zone }
 
-// NextUTC is the first time after another one if the time zone were UTC, in which no hour is left out.
-func (s Schedule) NextUTC(after time.Time) time.Time { return s.parsed.Next(after.UTC()) }
+// NextIn is the first time after another one if the time zone were that one, such as UTC, in which no hour is left out.
+func (s Schedule) NextIn(zone *time.Location, after time.Time) time.Time {
+	return s.parsed.Next(after.In(zone))
+}

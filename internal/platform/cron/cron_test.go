@@ -28,7 +28,7 @@ func TestNext(t *testing.T) {
 	if got, want := s.Next(from), time.Date(2026, time.November, 27, 1, 30, 0, 0, time.UTC); !got.Equal(want) || s.Zone().String() != "Europe/Prague" {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got, want := s.NextUTC(from), time.Date(2026, time.November, 27, 2, 30, 0, 0, time.UTC); !got.Equal(want) {
+	if got, want := s.NextIn(time.UTC, from), time.Date(2026, time.November, 27, 2, 30, 0, 0, time.UTC); !got.Equal(want) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -70,6 +70,8 @@ type Component struct {
 	Restarts  int       // starts after an end that was not asked for
 	LastExit  *Exit     // last end that was not asked for
 	NextStart time.Time // when backing off
+	// Leaving is how many programs still serve whose place this one takes, or has taken: they were described otherwise.
+	Leaving int
 }
 
 // Exit tells how a program ended, or why it could not start.

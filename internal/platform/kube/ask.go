@@ -28,6 +28,7 @@ func Ask(ctx context.Context, kubeconfig []byte, path string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the keys of the kubeconfig: %w", err)
 	}
+	tls.NextProtos = []string{"http/1.1", BackgroundProtocol} // this transport speaks no other
 	caller := &http.Client{Transport: &http.Transport{TLSClientConfig: tls, DisableKeepAlives: true}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
 	if err != nil {

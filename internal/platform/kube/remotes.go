@@ -105,6 +105,7 @@ func (r *Remotes) connect(kubeconfig []byte) (client.WithWatch, error) {
 		return nil, err
 	}
 	config.UserAgent = "kqueen/" + r.version
+	Background(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &deadline{next: next, limit: CallDeadline} })
 	return Connect(config, r.scheme)
 }

@@ -171,8 +171,15 @@ func (h *handler) certificates(ctx context.Context, in *namespacedInput) (*outpu
 	return answer(ctx, a, h.items(inventory.KindCertificate), toCertificate, certificateTable)
 }
 
-func (h *handler) findings(ctx context.Context, in *namespacedInput) (*output, error) {
-	a, err := h.ask(ctx, &in.Where, inventory.Filter{Namespaces: in.Namespaces}, in.format())
+type findingsInput struct {
+	Where
+	Namespaced
+	Format
+	Severities []inventory.Severity `query:"severity,explode" enum:"Critical,Warning,Info" maxItems:"3" doc:"Only findings of this severity; may be repeated."`
+}
+
+func (h *handler) findings(ctx context.Context, in *findingsInput) (*output, error) {
+	a, err := h.ask(ctx, &in.Where, inventory.Filter{Namespaces: in.Namespaces, Severities: in.Severities}, in.format())
 	if err != nil {
 		return nil, err
 	}

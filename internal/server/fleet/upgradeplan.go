@@ -26,6 +26,7 @@ type upgradePlanInput struct {
 
 	Version  string `query:"version" maxLength:"32" pattern:"^v[0-9]+\\.[0-9]+\\.[0-9]+$" doc:"The version that the cluster would be upgraded to, such as v1.37.2."`
 	Rollback bool   `query:"rollback" doc:"Whether the cluster would go back to that version, which is older."`
+	Restore  string `query:"restoreBackupName" maxLength:"253" doc:"Name of the backup that a rollback would restore."`
 	Backup   bool   `query:"backup" default:"true" doc:"Whether the cluster would be backed up first."`
 }
 
@@ -48,7 +49,7 @@ func (l *live) upgradePlan(ctx context.Context, in *upgradePlanInput) (*chain.An
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, dryRunWithin)
 	defer cancel()
-	u := &v1alpha1.Upgrade{Spec: v1alpha1.UpgradeSpec{ClusterName: cluster.Name, Version: in.Version, Rollback: in.Rollback, Backup: ptr.To(in.Backup)}}
+	u := &v1alpha1.Upgrade{Spec: v1alpha1.UpgradeSpec{ClusterName: cluster.Name, Version: in.Version, Rollback: in.Rollback, RestoreBackupName: in.Restore, Backup: ptr.To(in.Backup)}}
 	u.Namespace = cluster.Namespace
 	status, err := l.dryRun(ctx, u)
 	if bad, ok := errors.AsType[*invalid.Error](err); ok {

@@ -1,4 +1,4 @@
-// Package secrets serves what the REST API takes in and hands out beside objects: credentials of provisioners, of
+// Package secrets serves what the REST API takes in and hands out beside objects: credentials of provisioners, of stores of backups, of
 // adopted clusters and of identity providers go in and do not come out; credentials and kubeconfigs for clusters, and tokens that machines join with,
 // are handed out, and the audit log has each. No caller may read Secrets: KQueen reads and writes them itself, after the API
 // server has said that the caller may do as much with the object that they belong to.
@@ -54,4 +54,5 @@ func Register(api huma.API, c Config) {
 	(&clusterAccess{c.Callers, c.Own, c.Rights, c.Issuer, c.Entries, c.Adopted, c.Address}).register(api)
 	(&join{c.Callers, c.Own, c.Rights, c.Now}).register(api)
 	(&clientSecrets{c.Callers, c.Rights, c.Providers, c.Now}).register(api)
+	(&storeCredentials{c.Callers, c.Own, c.Rights, c.Now}).register(api)
 }

@@ -105,6 +105,8 @@ type Desired struct {
 	Token string
 	// Peers are the cluster's other machines that have joined, in any order.
 	Peers []Peer
+	// Asleep says that nothing of the machine is to run, and all that it has kept is to stay. A provider that cannot switch a machine off goes on.
+	Asleep bool
 }
 
 // Size is how large a machine is. What is 0 is not bounded.
@@ -156,6 +158,8 @@ const (
 	// Lost: nothing of it is there although its node has joined, as after a restore on another host. Nothing is made without a token: a
 	// machine that has none could not join.
 	Lost State = "Lost"
+	// Asleep: made, and switched off as is wanted.
+	Asleep State = "Asleep"
 )
 
 // Observed is how a machine is.

@@ -55,6 +55,9 @@ func (r *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.
 		return operator.Warn(v1alpha1.ReasonMachineFailed, tidy(err.Error(), longestWords))
 	}
 	note(m, observed)
+	if want.Asleep {
+		return sleeping(observed, r.userJoins(m))
+	}
 	if observed.State == machine.Lost {
 		return joinAgain(m, r.userJoins(m))
 	}
@@ -94,6 +97,20 @@ func seconds(at time.Time) *metav1.Time {
 	}
 	return &metav1.Time{Time: at.Truncate(time.Second)}
 }
+
+// sleeping says how far a machine is whose cluster sleeps. Nothing answers for its node, which stays as it was seen last. It is pure.
+func sleeping(o machine.Observed, userJoins bool) operator.Outcome {
+	switch {
+	case userJoins:
+		return operator.Wait(v1alpha1.ReasonAsleep, "the cluster sleeps; the machine, which a user has joined, runs on", asleepLook)
+	case o.State == machine.Asleep:
+		return operator.Wait(v1alpha1.ReasonAsleep, "the machine sleeps with its cluster", asleepLook)
+	}
+	return operator.Wait(v1alpha1.ReasonMachineStopping, "the machine is being stopped, because its cluster sleeps", joiningLook)
+}
+
+// asleepLook is the time between two looks at a machine that sleeps.
+const asleepLook = time.Minute
 
 // preparingAgain is the time between two looks at what a machine is made of while it is being made.
 const preparingAgain = 5 * time.Second
@@ -136,6 +153,7 @@ func (r *reconciler) desired(ctx context.Context, m *v1alpha1.Machine, cluster *
 		Cluster: to,
 		Peers:   peers(others),
 		Size:    machine.SizeOf(m.Spec.Resources),
+		Asleep:  cluster.Status.Sleeps(),
 	}
 	if m.Status.JoinTime != nil {
 		return want, nil

@@ -35,7 +35,7 @@ func WaitAgreed(ctx context.Context, direct client.Reader) (bool, error) {
 func agreed(pools []v1alpha1.NodePool, machines []v1alpha1.Machine) bool {
 	have := map[types.UID]int32{}
 	for i := range machines {
-		if m := &machines[i]; m.DeletionTimestamp.IsZero() && ready(m) {
+		if m := &machines[i]; m.DeletionTimestamp.IsZero() && (ready(m) || m.Sleeps()) { // one that sleeps is counted as it was
 			if owner := metav1.GetControllerOf(m); owner != nil {
 				have[owner.UID]++
 			}

@@ -43,6 +43,9 @@ func (r *reconciler) cluster(ctx context.Context, p *v1alpha1.NodePool) operator
 	case !c.DeletionTimestamp.IsZero():
 		return r.abandon(ctx, p, v1alpha1.ReasonClusterNotReady, fmt.Sprintf("cluster %q is being deleted", c.Name))
 	}
+	if c.Status.Sleeps() {
+		return operator.Wait(v1alpha1.ReasonAsleep, fmt.Sprintf("cluster %q sleeps, and so do the machines of the nodepool on KQueen's host", c.Name), 0)
+	}
 	if lacks := lacking(c); lacks != "" {
 		return operator.Wait(v1alpha1.ReasonClusterNotReady, lacks, 0)
 	}

@@ -43,6 +43,8 @@ func NewCommand(e *connection.Env) *cobra.Command {
 		verbs.GetCommand(e, kinds.Cluster),
 		newDescribeClusterCommand(e),
 		newUpdateClusterCommand(e),
+		newSleepCommand(e),
+		newWakeCommand(e),
 		newDeleteClusterCommand(e),
 		newConnectCommand(e),
 		newKubeconfigCommand(e),

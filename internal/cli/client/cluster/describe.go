@@ -103,6 +103,7 @@ func describeSpec(p *describe.Page, organization string, c *v1alpha1.Cluster, se
 		"CNI", c.Spec.CNI,
 	)
 	describeMaintenance(p, c.Spec.Maintenance)
+	describeHibernation(p, c.Spec.Hibernation, c.Status.Hibernation)
 	describe.Parameters(p, c.Spec.Parameters)
 }
 
@@ -122,6 +123,26 @@ func describeMaintenance(p *describe.Page, m *v1alpha1.Maintenance) {
 	}
 	fields := []string{"Channel", m.UpgradeChannel, "Time zone", m.TimeZone, "Freeze", frozen}
 	for _, w := range m.Windows {
+		fields = append(fields, "Window", fmt.Sprintf("%s, for %s", w.Schedule, time.Duration(w.DurationSeconds)*time.Second))
+	}
+	p.Fields("  ", fields...)
+}
+
+// describeHibernation adds when the cluster sleeps, where it does.
+func describeHibernation(p *describe.Page, h *v1alpha1.Hibernation, status *v1alpha1.HibernationStatus) {
+	if h == nil || status == nil {
+		return
+	}
+	p.Heading("Hibernation")
+	state := "awake"
+	if status.Asleep {
+		state = "asleep"
+	}
+	fields := []string{
+		"State", state, "Because", status.Message, "Time zone", h.TimeZone,
+		"Last request", describe.Ago(status.LastRequestTime), "Woken", describe.Ago(status.WokenTime), "Next CronJob", describe.In(status.NextCronJobTime),
+	}
+	for _, w := range h.Windows {
 		fields = append(fields, "Window", fmt.Sprintf("%s, for %s", w.Schedule, time.Duration(w.DurationSeconds)*time.Second))
 	}
 	p.Fields("  ", fields...)

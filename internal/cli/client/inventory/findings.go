@@ -20,6 +20,7 @@ var severities = []string{"critical", "warning", "info"}
 func newFindingsCommand(e *connection.Env) *cobra.Command {
 	q := &question{env: e}
 	var failOn string
+	var only []string
 	cmd := &cobra.Command{
 		Use:     "findings",
 		Aliases: []string{"finding"},
@@ -29,9 +30,12 @@ func newFindingsCommand(e *connection.Env) *cobra.Command {
 With --fail-on the exit code is 1 when there is something of that severity or
 worse, so that a pipeline can stop. A cluster that cannot be reached is judged as
 it was seen last.`,
-		Example: "  kqueen inventory findings -A\n  kqueen inventory findings --cluster shop --fail-on critical",
+		Example: "  kqueen inventory findings -A --severity critical\n  kqueen inventory findings --cluster shop --fail-on critical",
 		Args:    command.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if q.filter.Severities, err = severitiesOf(cmd, only); err != nil {
+				return err
+			}
 			if failOn == "" {
 				return findings().run(cmd, q)
 			}
@@ -41,15 +45,33 @@ it was seen last.`,
 	q.registerWhere(cmd, formats)
 	q.registerAt(cmd)
 	q.registerNamespace(cmd)
+	cmd.Flags().StringArrayVar(&only, "severity", nil, "only findings of this severity: critical, warning or info; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("severity", command.OneOf(severities...))
 	cmd.Flags().StringVar(&failOn, "fail-on", "", "exit with 1 when there is this severity or a worse one: warning or critical")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", command.OneOf("warning", "critical"))
 	return cmd
+}
+
+// severitiesOf are severities as the API has them.
+func severitiesOf(cmd *cobra.Command, said []string) ([]string, error) {
+	var out []string
+	for _, one := range said {
+		lower := strings.ToLower(one)
+		if !slices.Contains(severities, lower) {
+			return nil, exit.UsageError(cmd, "--severity: %q has to be critical, warning or info", one)
+		}
+		out = append(out, strings.ToUpper(lower[:1])+lower[1:])
+	}
+	return out, nil
 }
 
 // judged shows findings, as many as are wanted, and fails when among all of them one is too bad.
 func judged(cmd *cobra.Command, q *question, failOn string) error {
 	if failOn != "warning" && failOn != "critical" {
 		return exit.UsageError(cmd, "--fail-on: %q has to be warning or critical", failOn)
+	}
+	if len(q.filter.Severities) > 0 {
+		return exit.UsageError(cmd, "--fail-on looks at findings of all severities: leave --severity out")
 	}
 	if err := refuseFormats(cmd, q, "--fail-on"); err != nil {
 		return err

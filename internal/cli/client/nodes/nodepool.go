@@ -27,6 +27,7 @@ func NewNodePoolCommand(e *connection.Env) *cobra.Command {
 		Short:   "Create, scale and delete nodepools: sets of identical nodes",
 		Example: `  kqueen nodepool create gpu --cluster demo --nodes 2 --label gpu=yes --wait
   kqueen nodepool scale gpu --nodes 3
+  kqueen nodepool autoscale gpu --min 0 --max 5
   kqueen nodepool delete gpu`,
 	}
 	command.Group(cmd)
@@ -37,6 +38,7 @@ func NewNodePoolCommand(e *connection.Env) *cobra.Command {
 		verbs.GetCommand(e, kinds.NodePool),
 		newDescribeNodePoolCommand(e),
 		newScaleCommand(e),
+		newAutoscaleCommand(e),
 		update,
 		newDeleteNodePoolCommand(e),
 		verbs.WaitCommand(e, kinds.NodePool, v1alpha1.ConditionClusterReady, v1alpha1.ConditionHealthy, v1alpha1.ConditionUpdated, v1alpha1.ConditionScaled),
@@ -71,6 +73,7 @@ func describeNodePool(ctx context.Context, e *connection.Env, name string) error
 	p := &describe.Page{}
 	describePoolSpec(p, e.Organization(), pool)
 	describe.Conditions(p, pool.Status.Status)
+	describeAutoscaling(p, pool)
 	machines, err := kinds.Fetch(ctx, c, machinesOf(e, name))
 	if err != nil {
 		return err
@@ -98,8 +101,9 @@ func describePoolSpec(p *describe.Page, organization string, pool *v1alpha1.Node
 		"Cluster", spec.ClusterName,
 		"Version", version,
 		"Nodes", fmt.Sprintf("%d wanted, %d there, %d ready, %d updated", spec.Replicas, status.Replicas, status.ReadyReplicas, status.UpdatedReplicas),
-		"At least", describe.Optional(spec.MinReplicas),
-		"At most", describe.Optional(spec.MaxReplicas),
+		"At least", kinds.Optional(spec.MinReplicas),
+		"At most", kinds.Optional(spec.MaxReplicas),
+		"Autoscaling", autoscalingInWords(&spec),
 		"Next retry", describe.In(status.NextRetryTime),
 	)
 	p.Heading("Each node")

@@ -22,13 +22,15 @@ type poolCreation struct {
 	// pool is what the flags say.
 	pool           *v1alpha1.NodePool
 	least, most    int32
+	autoscale      bool
+	idle           int32
 	labels, taints []string
 	resources      v1alpha1.MachineResources
 }
 
 // newCreateNodePoolCommand returns `nodepool create`.
 func newCreateNodePoolCommand(e *connection.Env) *cobra.Command {
-	c := &poolCreation{Creation: verbs.Creation{Env: e, Kind: kinds.NodePool}, pool: kinds.NewNodePool()}
+	c := &poolCreation{Creation: verbs.Creation{Env: e, Kind: kinds.NodePool}, pool: kinds.NewNodePool(), idle: *autoscaled().IdleSeconds}
 	c.FromFlags = c.build
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
@@ -42,11 +44,15 @@ before the first is created.
 A node that is unready for longer than --unready-timeout is replaced, unless
 more than --max-unhealthy are unhealthy at once: then the cause is probably not
 the nodes, and none is. Pods leave a node before it is removed; those that a
-PodDisruptionBudget holds back may take --drain-timeout, where 0 means no limit.`,
+PodDisruptionBudget holds back may take --drain-timeout, where 0 means no limit.
+
+With --autoscale KQueen chooses the number of nodes from --min to --max, by the need
+of the cluster's pods; see "kqueen nodepool autoscale".`,
 		Example: `  kqueen nodepool create workers --cluster demo --nodes 2 --wait
   kqueen nodepool create gpu --cluster demo --label gpu=yes --taint gpu=yes:NoSchedule
   kqueen nodepool create small --cluster demo --cpu 2 --memory 4Gi
   kqueen nodepool create busy --cluster demo --min 2 --max 10 --max-surge 25%
+  kqueen nodepool create burst --cluster demo --autoscale --max 10 --cpu 2 --memory 4Gi
   kqueen nodepool create -f nodepools.yaml --dry-run=server`,
 		Args:              command.Names(0, 1),
 		ValidArgsFunction: command.NoCompletion,
@@ -65,9 +71,11 @@ PodDisruptionBudget holds back may take --drain-timeout, where 0 means no limit.
 func (c *poolCreation) registerFlags(cmd *cobra.Command) {
 	flags, spec := cmd.Flags(), &c.pool.Spec
 	flags.StringVar(&spec.ClusterName, "cluster", "", "cluster that the nodes are for")
-	flags.Int32Var(&spec.Replicas, "nodes", spec.Replicas, "how many nodes to create; without it and with --min, as many as that")
+	flags.Int32Var(&spec.Replicas, "nodes", spec.Replicas, "how many nodes to create; without it and with --min or --autoscale, as many as the minimum")
 	flags.Int32Var(&c.least, "min", 0, "minimum number of nodes that the nodepool may be scaled to")
 	flags.Int32Var(&c.most, "max", 0, "maximum number of nodes that the nodepool may be scaled to")
+	flags.BoolVar(&c.autoscale, "autoscale", false, "have KQueen scale the nodepool by the need of pods, from --min to --max")
+	flags.Var(period{&c.idle}, "idle-after", "with --autoscale, how long a node must not have been needed before it is removed")
 	flags.StringVar(&spec.Version, "version", "", "version of Kubernetes on the nodes, such as v1.36.3 (default that of the cluster)")
 	flags.StringVar(&spec.Template.Provider, "provider", spec.Template.Provider, "what creates the machines: local, or manual for machines of your own")
 	flags.Var(amount{&c.resources.CPU}, "cpu", "processors of each node, such as 2 or 500m (default all of the host's)")
@@ -87,7 +95,7 @@ func (c *poolCreation) registerFlags(cmd *cobra.Command) {
 		"provider": command.OneOf(v1alpha1.ProviderLocal, v1alpha1.ProviderManual),
 	}
 	for _, name := range []string{
-		"cluster", "nodes", "min", "max", "version", "provider", "cpu", "memory", "volume-capacity", "label", "taint", "unready-timeout", "startup-timeout",
+		"cluster", "nodes", "min", "max", "autoscale", "idle-after", "version", "provider", "cpu", "memory", "volume-capacity", "label", "taint", "unready-timeout", "startup-timeout",
 		"drain-timeout", "max-unhealthy", "max-surge", "max-unavailable",
 	} {
 		c.Excludes = append(c.Excludes, name)
@@ -143,7 +151,13 @@ func (c *poolCreation) checkSize(cmd *cobra.Command) error {
 	if changed("max") {
 		spec.MaxReplicas = &c.most
 	}
+	if err := c.checkAutoscaling(cmd); err != nil {
+		return err
+	}
 	if !changed("nodes") {
+		if c.autoscale {
+			spec.Replicas = 0
+		}
 		spec.Replicas = max(spec.Replicas, c.least)
 		if spec.MaxReplicas != nil {
 			spec.Replicas = min(spec.Replicas, c.most)
@@ -165,6 +179,25 @@ func (c *poolCreation) checkSize(cmd *cobra.Command) error {
 	case changed("max") && spec.Replicas > c.most:
 		return exit.UsageError(cmd, "--nodes %d is above --max %d", spec.Replicas, c.most)
 	}
+	return nil
+}
+
+// checkAutoscaling reads how KQueen scales the pool, if it does.
+func (c *poolCreation) checkAutoscaling(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case !c.autoscale && changed("idle-after"):
+		return exit.UsageError(cmd, "--idle-after is about a nodepool with --autoscale")
+	case !c.autoscale:
+		return nil
+	case !changed("max"):
+		return exit.UsageError(cmd, "--autoscale needs --max: say how many nodes the nodepool may have at most")
+	case c.idle < 1:
+		return exit.UsageError(cmd, "--idle-after has to be at least 1s")
+	case c.pool.Spec.Template.Provider == v1alpha1.ProviderManual:
+		return exit.UsageError(cmd, "--autoscale cannot be given with --provider manual: KQueen cannot create machines of your own")
+	}
+	c.pool.Spec.Autoscaling = &v1alpha1.PoolAutoscaling{IdleSeconds: &c.idle}
 	return nil
 }
 

@@ -106,6 +106,9 @@ func (s *scaling) run(ctx context.Context, name string, sized bool) error {
 	if err := s.resize(ctx, c, pool, target); err != nil {
 		return err
 	}
+	if pool.Spec.Autoscaling != nil {
+		s.env.Say("nodepool %s is scaled by the need of pods, from %s: KQueen changes its size again when they need another", pool.Name, kinds.Bounds(pool))
+	}
 	if !s.wait {
 		s.env.Say("wait for it with: %s", s.env.Command("nodepool wait "+name))
 		return nil

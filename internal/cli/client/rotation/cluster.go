@@ -25,7 +25,7 @@ import (
 func NewClusterCommand(e *connection.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate",
-		Short: "Replace credentials of a cluster: its certificate authority, or its token key",
+		Short: "Replace credentials of a cluster: certificate authority, token key, encryption key",
 		Long: `Replace a credential of a cluster whose control plane KQueen hosts. The new one is
 trusted beside the old one, then signs; both are accepted until you finish the rotation.`,
 		Example: `  kqueen cluster rotate ca demo --wait
@@ -53,6 +53,18 @@ themselves; the guide says what to do.`,
 			long: `Replace the key that signs the tokens of service accounts. Tokens of the old key go
 on until "kqueen cluster rotate finish NAME". Pods get tokens of the new key within an
 hour; make tokens that you keep elsewhere, such as those in Secrets, again before that.`,
+		}),
+		newStartCommand(e, credential{
+			name: "encryption-key", credential: v1alpha1.CredentialEncryptionKey,
+			short: "Replace the key by which Secrets of a cluster are encrypted where they are stored",
+			long: `Replace the key by which Secrets are encrypted where they are stored. The API server
+writes with a new one, reads with both, and every Secret is written again, which shows
+as a change to those that watch it. Nothing is restarted but the API server, which is
+replaced while it runs.
+
+"kqueen cluster rotate finish NAME" removes the old key. Backups from before all Secrets
+were encrypted with the new one cannot be restored after that: back the cluster up
+first. "kqueen rotation describe" counts them.`,
 		}),
 		newFinishCommand(e),
 	)
@@ -113,8 +125,9 @@ func newFinishCommand(e *connection.Env) *cobra.Command {
 		Use:   "finish NAME",
 		Short: "Take the old credential out that a rotation has replaced",
 		Long: `Take the old credential of a cluster out that a rotation has replaced. What depends on
-it is refused from then on: kubeconfigs from before the rotation, tokens of the old key.
-It cannot be taken back. It waits for nodes that do not follow yet.
+it is refused from then on: kubeconfigs from before the rotation, tokens of the old key;
+backups from before the rotation of an encryption key. It cannot be taken back. It waits
+for nodes that do not follow yet, and for Secrets that the old key has encrypted.
 
 You are asked first; without a terminal, --yes is required.`,
 		Example: `  kqueen cluster rotate finish demo --wait
@@ -157,6 +170,9 @@ func question(r *v1alpha1.Rotation) string {
 	text := fmt.Sprintf("Refuse the old %s of cluster %s from now on?", r.Spec.Credential, r.Spec.ClusterName)
 	if n := r.Status.OlderPods; n > 0 {
 		text += fmt.Sprintf(" %d pods that began before may trust it alone.", n)
+	}
+	if n := r.Status.OlderBackups; n > 0 {
+		text += fmt.Sprintf(" %d backups from before can then not be restored any more.", n)
 	}
 	return text
 }

@@ -3,6 +3,7 @@ package upgrade
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 	"kqueen.io/kqueen/internal/cli/kinds"
 	"kqueen.io/kqueen/internal/cli/objects"
 	"kqueen.io/kqueen/internal/cli/verbs"
+	"kqueen.io/kqueen/internal/platform/text"
 )
 
 // NewClusterCommand returns `cluster upgrade`.
@@ -35,7 +37,8 @@ func NewClusterCommand(e *connection.Env) *cobra.Command {
 for what stands against it, backs the cluster up, brings the control plane to the
 version, minor by minor, and replaces the nodes, pool by pool.
 
-With --dry-run the steps are shown, and what stands against them; nothing is created.
+With --dry-run the steps are shown, and what stands against them; nothing is created,
+and the exit code is 1 if something blocks.
 With --rehearse the upgrade is tried in a copy of all that the cluster stores, which is
 removed afterwards; the cluster itself is only read. With --wait, too, the command shows
 what was found, and fails if something blocks.
@@ -59,7 +62,7 @@ It is paused, resumed and ended with "kqueen upgrade".`,
 				return rehearseUpgrade(cmd.Context(), c, args)
 			}
 			if c.DryRun == verbs.DryRunServer && c.File == "" {
-				return showPlan(cmd, c, args[0], u.Spec, !without)
+				return dryRun(cmd, c, args[0], u.Spec, !without)
 			}
 			return c.Run(cmd.Context(), args)
 		},
@@ -128,18 +131,44 @@ func checks() []string {
 	}
 }
 
-// showPlan shows what an upgrade would be.
-func showPlan(cmd *cobra.Command, c *verbs.Creation, cluster string, of v1alpha1.UpgradeSpec, backup bool) error {
-	e := c.Env
-	d, err := e.API()
+// planOf asks what an upgrade would be.
+func planOf(ctx context.Context, c *verbs.Creation, cluster string, of v1alpha1.UpgradeSpec, backup bool) (*rest.UpgradePlan, error) {
+	d, err := c.Env.API()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := d.GetClusterUpgradePlan(ctx, c.Env.Organization(), cluster, of.Version, of.Rollback, of.RestoreBackupName, backup)
+	if err != nil {
+		return nil, fmt.Errorf("plan the upgrade of cluster %s: %w", cluster, err)
+	}
+	return plan, nil
+}
+
+// dryRun shows what an upgrade would be, and fails when it would not begin.
+func dryRun(cmd *cobra.Command, c *verbs.Creation, cluster string, of v1alpha1.UpgradeSpec, backup bool) error {
+	plan, err := planOf(cmd.Context(), c, cluster, of, backup)
 	if err != nil {
 		return err
 	}
-	plan, err := d.GetClusterUpgradePlan(cmd.Context(), e.Organization(), cluster, of.Version, of.Rollback, backup)
-	if err != nil {
-		return fmt.Errorf("plan the upgrade of cluster %s: %w", cluster, err)
+	if err := showPlan(c, cluster, of.Version, plan); err != nil {
+		return err
 	}
-	format := c.Format()
+	if n := len(blocking(plan.Findings, of.Ignore)); n > 0 {
+		return exit.Fail(exit.Failed, "the upgrade of cluster %s would not begin: %s against it", cluster, text.Count(n, "finding"))
+	}
+	return nil
+}
+
+// blocking are the findings that an upgrade does not begin with. It is pure.
+func blocking(all []rest.UpgradePlanFinding, ignore []string) []rest.UpgradePlanFinding {
+	return slices.DeleteFunc(slices.Clone(all), func(f rest.UpgradePlanFinding) bool {
+		return f.Severity != v1alpha1.SeverityBlocks || slices.Contains(ignore, f.Check)
+	})
+}
+
+// showPlan shows a plan.
+func showPlan(c *verbs.Creation, cluster, version string, plan *rest.UpgradePlan) error {
+	e, format := c.Env, c.Format()
 	if format == "" || format == "name" {
 		format = "table"
 	}
@@ -150,7 +179,7 @@ func showPlan(cmd *cobra.Command, c *verbs.Creation, cluster string, of v1alpha1
 		return nil
 	}
 	if len(plan.Steps) == 0 {
-		e.Say("cluster %s has %s already", cluster, of.Version)
+		e.Say("cluster %s has %s already", cluster, version)
 	}
 	for _, f := range plan.Findings {
 		e.Say("%s", findingLine(f))

@@ -3,12 +3,17 @@ package upgrade
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kqueen.io/kqueen/api/rest"
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/cli/command"
 	"kqueen.io/kqueen/internal/cli/connection"
@@ -38,18 +43,22 @@ the nodes by older ones, pool by pool, has the control plane behave as the older
 
 Without --to it goes back to where the last upgrade of the cluster came from.
 
-What only the newer minor knows cannot be kept: objects of kinds that came with it keep
-the rollback from going on, and fields that came with it are lost when their objects are
-next written. To go back to the objects of before the upgrade, too, restore its backup
-first; "kqueen restore create --compare-only" shows which writes that would undo.
+What only the newer minor knows cannot be kept: fields that came with it are lost when
+their objects are next written. Once objects of kinds that came with it are stored, the
+cluster cannot take all along. Then it goes back with the backup that the upgrade made:
+its objects are as they were before the upgrade, and what was written since is lost. You
+are shown what that is before you are asked; the state before is in a backup, too. With
+--restore-backup you choose that, and the backup, yourself.
 
-With --dry-run the steps are shown, and what stands against them; nothing is created.
+With --dry-run the steps are shown, and what stands against them; nothing is created,
+and the exit code is 1 if something blocks.
 With --rehearse the older version is tried over a copy of all that the cluster stores.
 It is paused, resumed and ended with "kqueen upgrade". You are asked first; without a
 terminal, --yes is required.`,
 		Example: `  kqueen cluster rollback demo --dry-run
   kqueen cluster rollback demo --rehearse --wait
   kqueen cluster rollback demo --wait
+  kqueen cluster rollback demo --restore-backup before-the-upgrade --wait
   kqueen cluster rollback demo --to v1.36.3 --yes --no-backup`,
 		Args:              command.Names(0, 1),
 		ValidArgsFunction: kinds.CompleteNames(e, kinds.Cluster, 1),
@@ -65,8 +74,13 @@ terminal, --yes is required.`,
 			if rehearse {
 				return rehearseUpgrade(cmd.Context(), c, args)
 			}
+			if c.DryRun != verbs.DryRunClient && c.File == "" {
+				if err := fallBack(cmd.Context(), c, u, args[0], !without); err != nil {
+					return err
+				}
+			}
 			if c.DryRun == verbs.DryRunServer && c.File == "" {
-				return showPlan(cmd, c, args[0], u.Spec, !without)
+				return dryRun(cmd, c, args[0], u.Spec, !without)
 			}
 			if err := confirmRollback(cmd, c, u, args, sure); err != nil {
 				return err
@@ -75,10 +89,14 @@ terminal, --yes is required.`,
 		},
 	}
 	cmd.Flags().StringVar(&u.Spec.Version, "to", "", "version of Kubernetes, such as v1.36.3; where the last upgrade came from when left out")
+	cmd.Flags().StringVar(&u.Spec.RestoreBackupName, "restore-backup", "", "backup of before the upgrade that is restored: what was written since is lost")
+	_ = cmd.RegisterFlagCompletionFunc("restore-backup", kinds.CompleteNames(e, kinds.Backup, -1))
 	cmd.Flags().BoolVarP(&sure, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&rehearse, "rehearse", false, "try it in a copy of what the cluster stores")
 	register(cmd, c, u, &without)
 	rehearsable(cmd, c)
+	cmd.MarkFlagsMutuallyExclusive("rehearse", "restore-backup")
+	c.Excludes = append(c.Excludes, "restore-backup")
 	return cmd
 }
 
@@ -94,20 +112,22 @@ func confirmRollback(cmd *cobra.Command, c *verbs.Creation, u *v1alpha1.Upgrade,
 	if err := c.Env.Confirmable(cmd, sure, "rollback"); err != nil {
 		return err
 	}
-	return c.Env.Confirmed(cmd, sure, "rollback", fmt.Sprintf("Roll back %s? Its nodes are replaced by older ones, and its API server serves the older version from then on.", what))
+	lost := ""
+	if backup := u.Spec.RestoreBackupName; backup != "" {
+		if err := compare(cmd.Context(), c, u); err != nil {
+			return err
+		}
+		lost = " What was written to it since backup " + backup + " is lost, and its API server stops while that is restored."
+	}
+	return c.Env.Confirmed(cmd, sure, "rollback", fmt.Sprintf("Roll back %s? Its nodes are replaced by older ones, and its API server serves the older version from then on.%s", what, lost))
 }
 
 // toLast has a rollback go back to where the last upgrade of the cluster came from.
 func toLast(ctx context.Context, c *verbs.Creation, u *v1alpha1.Upgrade, cluster string) error {
-	connected, err := c.Env.Connect()
+	last, err := lastUpgrade(ctx, c, cluster)
 	if err != nil {
 		return err
 	}
-	all, err := kinds.Fetch(ctx, connected, kinds.In(c.Env, kinds.Upgrade))
-	if err != nil {
-		return err
-	}
-	last := lastOf(all, cluster)
 	if last == nil {
 		return exit.Fail(exit.Failed, "no upgrade of cluster %s has ended; name the version to go back to with --to", cluster)
 	}
@@ -116,6 +136,99 @@ func toLast(ctx context.Context, c *verbs.Creation, u *v1alpha1.Upgrade, cluster
 	}
 	u.Spec.Version = last.Status.FromVersion
 	return nil
+}
+
+// lastUpgrade is the upgrade of a cluster that ended last; nil without one.
+func lastUpgrade(ctx context.Context, c *verbs.Creation, cluster string) (*v1alpha1.Upgrade, error) {
+	connected, err := c.Env.Connect()
+	if err != nil {
+		return nil, err
+	}
+	all, err := kinds.Fetch(ctx, connected, kinds.In(c.Env, kinds.Upgrade))
+	if err != nil {
+		return nil, err
+	}
+	return lastOf(all, cluster), nil
+}
+
+// fallBack has a rollback restore the backup that the last upgrade made, when what is stored is all that stands against going back with it.
+func fallBack(ctx context.Context, c *verbs.Creation, u *v1alpha1.Upgrade, cluster string, backup bool) error {
+	if u.Spec.RestoreBackupName != "" {
+		return nil
+	}
+	plan, err := planOf(ctx, c, cluster, u.Spec, backup)
+	if objects.IsForbidden(err) { // the server judges the rest
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	against := blocking(plan.Findings, u.Spec.Ignore)
+	if len(against) == 0 || slices.ContainsFunc(against, func(f rest.UpgradePlanFinding) bool { return f.Check != v1alpha1.CheckNewerObjects }) {
+		return nil
+	}
+	for _, f := range against {
+		c.Env.Say("%s", findingLine(f))
+	}
+	last, err := lastUpgrade(ctx, c, cluster)
+	if err != nil {
+		return err
+	}
+	if last == nil || last.Spec.Rollback || last.Status.BackupName == "" || minorOf(last.Status.FromVersion) != minorOf(u.Spec.Version) {
+		c.Env.Say("the last upgrade of cluster %s has no backup to go back with; delete these objects, or name a backup with --restore-backup", cluster)
+		return nil
+	}
+	u.Spec.RestoreBackupName = last.Status.BackupName
+	c.Env.Say("cluster %s cannot take these along: it goes back with backup %s, which upgrade %s made before it began", cluster, last.Status.BackupName, last.Name)
+	return nil
+}
+
+// minorOf is the minor of a version. It is pure.
+func minorOf(version string) string {
+	return version[:max(strings.LastIndex(version, "."), 0)]
+}
+
+// compare shows which writes a rollback would lose, by a Restore that only compares.
+func compare(ctx context.Context, c *verbs.Creation, u *v1alpha1.Upgrade) error {
+	name := fmt.Sprintf("compare-%.40s-%s", u.Spec.ClusterName, rand.String(5))
+	look := &verbs.Creation{Env: c.Env, Kind: kinds.Restore, DryRun: c.DryRun, FromFlags: func(context.Context, *objects.Client, error, string) ([]client.Object, error) {
+		return []client.Object{&v1alpha1.Restore{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.RestoreSpec{BackupName: u.Spec.RestoreBackupName, CompareOnly: true}}}, nil
+	}}
+	look.WaitFor(compareWithin)
+	if err := look.Run(ctx, []string{name}); err != nil {
+		return err
+	}
+	connected, err := c.Env.Connect()
+	if err != nil {
+		return err
+	}
+	rs, err := kinds.FindAs[*v1alpha1.Restore](ctx, c.Env, connected, kinds.Restore, name)
+	if err != nil {
+		return err
+	}
+	for _, line := range lost(rs) {
+		c.Env.Say("%s", line)
+	}
+	return nil
+}
+
+// compareWithin bounds the comparison of a cluster with a backup.
+const compareWithin = 10 * time.Minute
+
+// lost says what a restore would undo. It is pure.
+func lost(rs *v1alpha1.Restore) []string {
+	changes := ptr.Deref(rs.Status.Changes, v1alpha1.RestoreChanges{})
+	lines := []string{fmt.Sprintf("lost since backup %s: %d objects created, %d changed, %d deleted", rs.Spec.BackupName, changes.Removed, changes.Changed, changes.Added)}
+	did := map[string]string{"- ": "created", "~ ": "changed", "+ ": "deleted"}
+	for _, first := range changes.First {
+		if len(first) > 2 && did[first[:2]] != "" {
+			lines = append(lines, "  "+did[first[:2]]+" "+first[2:])
+		}
+	}
+	if more := changes.Added + changes.Changed + changes.Removed - int64(len(changes.First)); more > 0 {
+		lines = append(lines, fmt.Sprintf("  … and %d more", more))
+	}
+	return lines
 }
 
 // lastOf is the upgrade of a cluster that has ended last, or nil. It is pure.

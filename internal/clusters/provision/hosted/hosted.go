@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,6 +33,14 @@ type Config struct {
 	// Taken are the ranges that the host of control planes and its machines have; those that are special everywhere are not
 	// among them. May be nil.
 	Taken func() ([]Taken, error)
+	// Wakes are the clusters for which clients wait while they sleep.
+	Wakes Wakes
+}
+
+// Wakes tells for which clusters clients wait, by their UIDs. *gateway.Wakes does.
+type Wakes interface {
+	Asked(uid types.UID) (bool, error)
+	Taken(uid types.UID) error
 }
 
 // Driver is the driver.
@@ -42,10 +51,19 @@ var (
 	_ provision.Upgrader   = (*Driver)(nil)
 	_ provision.PodSecurer = (*Driver)(nil)
 	_ provision.Storer     = (*Driver)(nil)
+	_ provision.Hibernator = (*Driver)(nil)
 )
 
 // New returns the driver.
 func New(c Config) *Driver { return &Driver{c} }
+
+// Waits implements [provision.Hibernator].
+func (d *Driver) Waits(_ context.Context, of provision.Target) (bool, error) {
+	return d.Wakes.Asked(of.UID)
+}
+
+// Woken implements [provision.Hibernator].
+func (d *Driver) Woken(_ context.Context, of provision.Target) error { return d.Wakes.Taken(of.UID) }
 
 // DefaultPodSecurity implements [provision.PodSecurer].
 func (d *Driver) DefaultPodSecurity() string { return v1alpha1.PodSecurityBaseline }
@@ -79,6 +97,7 @@ func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
 	have, err := get(ctx, d.Client, want.Ref)
 	if errors.Is(err, provision.ErrNotFound) {
 		spec.PodSecurity = cmp.Or(want.PodSecurity, d.DefaultPodSecurity())
+		spec.StoppedFor = want.RestoreUID // who has it stand still starts it
 		return d.create(ctx, want.Ref, spec)
 	}
 	if err != nil {
@@ -88,6 +107,7 @@ func (d *Driver) Ensure(ctx context.Context, want provision.Desired) error {
 		return fmt.Errorf("control plane %s is being deleted", want.Name)
 	}
 	base := have.DeepCopy()
+	have.Spec.Asleep = want.Asleep
 	have.Spec.Version, have.Spec.EmulatedVersion, have.Spec.Network = spec.Version, spec.EmulatedVersion, spec.Network
 	if spec.Size != "" { // the administrator of the control plane chose otherwise
 		have.Spec.Size = spec.Size

@@ -217,6 +217,33 @@ func TestKeysThatAreNotTaken(t *testing.T) {
 	}
 }
 
+// TestCreatedByRestore: a control plane that is to be written first stands still from its creation, and no later Ensure stops it again.
+func TestCreatedByRestore(t *testing.T) {
+	a := newAdmin(t)
+	d := hosted.New(hosted.Config{Client: a, Secrets: a})
+	want := a.want(t)
+	want.RestoreUID = "r1"
+	stopped := func() string {
+		t.Helper()
+		if err := d.Ensure(t.Context(), want); err != nil {
+			t.Fatal(err)
+		}
+		cp := &v1alpha1.ControlPlane{}
+		if err := a.Get(t.Context(), client.ObjectKey{Namespace: want.Namespace, Name: want.Name}, cp); err != nil {
+			t.Fatal(err)
+		}
+		got := cp.Spec.StoppedFor
+		cp.Spec.StoppedFor = ""
+		if err := a.Update(t.Context(), cp); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if first, then := stopped(), stopped(); first != "r1" || then != "" {
+		t.Errorf("it stands still for %q, and for %q after it was started; want r1, and nothing", first, then)
+	}
+}
+
 // TestForeignControlPlane: an object that was made by hand is named as what is in the way.
 func TestForeignControlPlane(t *testing.T) {
 	a := newAdmin(t)

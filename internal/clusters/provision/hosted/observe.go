@@ -51,6 +51,8 @@ func observe(cp *v1alpha1.ControlPlane) provision.Observed {
 		o.Message = "the control plane's new settings were not looked at yet"
 	case apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled):
 		o.State = provision.Failed
+	case cp.Spec.Asleep:
+		o.State = provision.Asleep
 	case ready.Status == metav1.ConditionTrue:
 		o.State = provision.Healthy
 	}

@@ -8,8 +8,8 @@ import (
 	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
-// handoverFolder is in the working directory of a workload. The names of sockets in it have to be short.
-const handoverFolder = "handover"
+// HandoverFolder is where programs of a workload hand ports over, relative to its directory. The names of sockets in it have to be short.
+const HandoverFolder = "handover"
 
 // ownPort names the port at which the process of a component listens that no other process of it shares: of what makes it another
 // process than one before it.
@@ -31,7 +31,7 @@ func (h host) handOver(c runner.Component, program Program, out *supervise.Compo
 	for _, a := range c.HandOver.Args {
 		arg, err := runner.Expand(a, func(r runner.Reference) (string, error) {
 			if r.Kind == runner.KindHandover {
-				return handoverFolder, nil
+				return HandoverFolder, nil
 			}
 			return own.String(), nil // Workload.Validate lets no other one pass
 		})
@@ -45,8 +45,9 @@ func (h host) handOver(c runner.Component, program Program, out *supervise.Compo
 		public = own.Addr()
 	}
 	out.Ports = append(slices.Clone(out.Ports), name)
-	out.Writes = append(slices.Clone(out.Writes), handoverFolder)
+	out.Writes = append(slices.Clone(out.Writes), HandoverFolder)
 	out.Probe = h.probeAt(c.Probe, own)
+	out.TakesIn = HandoverFolder
 	out.HandsOver, out.Hands = c.HandOver.Within, netip.AddrPortFrom(public, uint16(h.place.Port[c.HandOver.Port])).String()
 	return nil
 }

@@ -153,7 +153,7 @@ func TestHandOver(t *testing.T) {
 	at.Port[own] = 7000
 	want := supervise.Component{
 		Name: "c", Path: "/bin/c", Args: []string{"--folder=handover", "--own=127.0.0.1:7000", "--port=6443"}, Ports: []string{"api", own},
-		Writes: []string{"handover"}, Probe: &supervise.Probe{URL: "http://127.0.0.1:7000/readyz"}, HandsOver: time.Minute, Hands: "192.0.2.7:6443",
+		Writes: []string{"handover"}, Probe: &supervise.Probe{URL: "http://127.0.0.1:7000/readyz"}, HandsOver: time.Minute, Hands: "192.0.2.7:6443", TakesIn: process.HandoverFolder,
 	}
 	if diff := cmp.Diff(want, describe(true)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -76,6 +76,22 @@ type strike struct {
 	fault Fault
 }
 
+// strikesOf are those to be tried of calls, each once: every one, or those of a turn. It is pure.
+func strikesOf(calls []call, every bool, turn int) (strikes []strike) {
+	tried := map[strike]bool{}
+	for at, c := range calls {
+		for n, fault := range c.faults {
+			s := strike{at, fault}.earliest(calls)
+			if !every && !c.chosen(n, turn+at) || tried[s] {
+				continue
+			}
+			tried[s] = true
+			strikes = append(strikes, s)
+		}
+	}
+	return strikes
+}
+
 // earliest returns the first strike that is the same as s for all that outlives the process: a crash after a call is one before
 // the next, and a crash before a call is one before the reads that led to it. Between two runs of the reconciler the outside
 // moves. It is pure.

@@ -158,19 +158,34 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 	if err != nil {
 		return machine.Observed{}, err
 	}
-	if err := p.Runner.Apply(ctx, workload); err != nil {
-		return machine.Observed{}, fmt.Errorf("start the machine: %w", err)
-	}
-	status, err := p.Runner.Status(ctx, workload.ID)
+	status, err := p.run(ctx, workload, want.Asleep)
 	if err != nil {
-		return machine.Observed{}, fmt.Errorf("look at the machine: %w", err)
+		return machine.Observed{}, err
 	}
 	observed := judge(status.Health(), trusted)
+	if want.Asleep && len(status.Health().Components) == 0 {
+		observed = machine.Observed{State: machine.Asleep}
+	}
 	observed.ProviderID = machine.ProviderID(v1alpha1.ProviderLocal, want.UID)
 	observed.Address = r.Address.Addr()
 	observed.LifeBegan = lifeBegan(status.Health(), p.began)
 	observed.Isolation, observed.IsolationMessage = r.Isolation, r.Reason
 	return p.explain(observed), nil
+}
+
+// run has a machine run, or nothing of it while it sleeps, and says what runs of it.
+func (p *Provider) run(ctx context.Context, workload supervise.Workload, asleep bool) (supervise.Status, error) {
+	if asleep {
+		workload.Components = nil // its files stay
+	}
+	if err := p.Runner.Apply(ctx, workload); err != nil {
+		return supervise.Status{}, fmt.Errorf("start the machine: %w", err)
+	}
+	status, err := p.Runner.Status(ctx, workload.ID)
+	if err != nil {
+		return supervise.Status{}, fmt.Errorf("look at the machine: %w", err)
+	}
+	return status, nil
 }
 
 // check refuses what can be on no host, or not on this one.

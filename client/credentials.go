@@ -21,3 +21,19 @@ func (c *Client) SetProvisionerCredentials(ctx context.Context, organization, pr
 func (c *Client) RemoveProvisionerCredentials(ctx context.Context, organization, provisioner string) error {
 	return c.call(ctx, "removeProvisionerCredentials", nil, nil, nil, organization, provisioner)
 }
+
+// GetBackupStoreCredentials returns which credentials a backup store has for its S3 server, without their values (operation
+// getBackupStoreCredentials).
+func (c *Client) GetBackupStoreCredentials(ctx context.Context, store string) (*rest.CredentialKeys, error) {
+	return called[rest.CredentialKeys](ctx, c, "getBackupStoreCredentials", nil, nil, store)
+}
+
+// SetBackupStoreCredentials replaces the credentials of a backup store for its S3 server (operation setBackupStoreCredentials).
+func (c *Client) SetBackupStoreCredentials(ctx context.Context, store string, values map[string]string) error {
+	return c.call(ctx, "setBackupStoreCredentials", nil, values, nil, store)
+}
+
+// RemoveBackupStoreCredentials removes the credentials of a backup store for its S3 server (operation removeBackupStoreCredentials).
+func (c *Client) RemoveBackupStoreCredentials(ctx context.Context, store string) error {
+	return c.call(ctx, "removeBackupStoreCredentials", nil, nil, nil, store)
+}
