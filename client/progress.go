@@ -10,7 +10,7 @@ import (
 type OperationFilter struct {
 	Paging
 
-	// Kind is Cluster, NodePool or Machine, and Cluster the name of the cluster that the work is on.
+	// Kind is one of [rest.KindsOfOperations], and Cluster the name of the cluster that the work is on.
 	Kind, Cluster string
 	// State is running, retrying or stalled.
 	State string

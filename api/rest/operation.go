@@ -7,7 +7,7 @@ type Operation struct {
 	Object ObjectReference `json:"object"`
 	// Cluster that the object belongs to.
 	Cluster string `json:"cluster,omitempty"`
-	// Action is what is done: create, update, upgrade, scale or delete.
+	// Action is what is done: create, update, upgrade, rollback, rehearse, scale, backup, restore, rotate or delete.
 	Action string `json:"action"`
 	// State is Running, Retrying (a step failed and is tried again) or Stalled (a user has to act).
 	State string `json:"state"`
@@ -28,6 +28,11 @@ type Progress struct {
 	Total int `json:"total"`
 }
 
+// KindsOfOperations are the kinds of objects on which work goes on.
+func KindsOfOperations() []string {
+	return []string{"Cluster", "NodePool", "Machine", "Upgrade", "Rehearsal", "Backup", "Restore", "Rotation"}
+}
+
 // Actions of operations.
 const (
 	ActionCreate  = "create"
@@ -35,6 +40,12 @@ const (
 	ActionUpgrade = "upgrade"
 	ActionScale   = "scale"
 	ActionDelete  = "delete"
+
+	ActionRollback = "rollback"
+	ActionRehearse = "rehearse"
+	ActionBackup   = "backup"
+	ActionRestore  = "restore"
+	ActionRotate   = "rotate"
 )
 
 // States of operations.

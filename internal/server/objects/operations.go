@@ -34,7 +34,7 @@ func (h *operations) register(api huma.API) {
 type OperationQuery struct {
 	Limit   int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"How many at most."`
 	Cursor  string `query:"cursor" maxLength:"1024" doc:"Where to go on: the cursor of the page before, with the same other parameters."`
-	Kind    string `query:"kind" enum:"Cluster,NodePool,Machine" doc:"Only work on objects of this kind."`
+	Kind    string `query:"kind" enum:"Cluster,NodePool,Machine,Upgrade,Rehearsal,Backup,Restore,Rotation" doc:"Only work on objects of this kind."`
 	Cluster string `query:"cluster" maxLength:"253" doc:"Only work on the cluster of this name and what belongs to it."`
 	State   string `query:"state" enum:"Running,Retrying,Stalled" doc:"Only work that is in this state."`
 }
@@ -51,7 +51,7 @@ func (q OperationQuery) wants(op *rest.Operation) bool {
 // worked are the kinds on which work goes on.
 func worked(only string) []kind {
 	return slices.DeleteFunc(kinds(), func(k kind) bool {
-		return !slices.Contains([]string{"Cluster", "NodePool", "Machine"}, k.Name) || only != "" && only != k.Name
+		return !slices.Contains(rest.KindsOfOperations(), k.Name) || only != "" && only != k.Name
 	})
 }
 

@@ -75,6 +75,19 @@ func TestOperationOf(t *testing.T) {
 		"MachineLost": {&v1alpha1.Machine{ObjectMeta: meta(1), Spec: v1alpha1.MachineSpec{ClusterName: "demo"}, Status: v1alpha1.MachineStatus{
 			JoinTime: stamp(7), Status: status(1, nil, working, c("Ready", "Unknown", "ClusterUnreachable", "gone", 9)),
 		}}, `update Running ClusterUnreachable "gone" 10 - 0/3`},
+		"UpgradeRuns": {&v1alpha1.Upgrade{ObjectMeta: meta(1), Spec: v1alpha1.UpgradeSpec{ClusterName: "demo"}, Status: v1alpha1.UpgradeStatus{
+			Status: status(1, nil, working, unready("UpgradeStepRunning", "rolls")), Steps: []v1alpha1.UpgradeStep{{State: v1alpha1.StepDone}, {State: v1alpha1.StepPending}},
+		}}, `upgrade Running UpgradeStepRunning "rolls" 10 - 1/2`},
+		"UpgradeEnded":  {&v1alpha1.Upgrade{ObjectMeta: meta(1), Status: v1alpha1.UpgradeStatus{Status: status(1, nil, idle, ready)}}, ""},
+		"RollbackStuck": {&v1alpha1.Upgrade{ObjectMeta: meta(1), Spec: v1alpha1.UpgradeSpec{Rollback: true}, Status: v1alpha1.UpgradeStatus{Status: status(1, nil, idle, stalled, unready("Refused", "no"))}}, `rollback Stalled Refused "no" 20 - 0/0`},
+		"RotationWaits": {&v1alpha1.Rotation{ObjectMeta: meta(1), Status: v1alpha1.RotationStatus{
+			Status: status(1, nil, c("NewTrusted", "True", "RotationStepDone", "", 3), working, unready("RotationWaiting", "finish")),
+		}}, `rotate Running RotationWaiting "finish" 10 - 1/4`},
+		"RestoreRuns": {&v1alpha1.Restore{ObjectMeta: meta(1), Status: v1alpha1.RestoreStatus{
+			Status: status(1, nil, c("BackupWhole", "True", "RestoreDone", "", 3), working, unready("RestoreWriting", "writes")),
+		}}, `restore Running RestoreWriting "writes" 10 - 1/5`},
+		"BackupRetries":  {&v1alpha1.Backup{ObjectMeta: meta(1), Status: v1alpha1.BackupStatus{Status: status(1, stamp(99), retrying, unready("BackupFailed", "full"))}}, `backup Retrying BackupFailed "full" 10 99 -`},
+		"RehearsalStuck": {&v1alpha1.Rehearsal{ObjectMeta: meta(1), Status: v1alpha1.RehearsalStatus{Status: status(1, nil, idle, stalled, unready("Refused", "no"))}}, `rehearse Stalled Refused "no" 20 - -`},
 	} {
 		if got := oneLine(operationOf("Kind", tc.object)); got != tc.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, tc.want)

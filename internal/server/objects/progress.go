@@ -96,6 +96,19 @@ func actionOf(o operator.Object) string {
 		if o.Status.JoinTime == nil {
 			return rest.ActionCreate
 		}
+	case *v1alpha1.Upgrade:
+		if o.Spec.Rollback {
+			return rest.ActionRollback
+		}
+		return rest.ActionUpgrade
+	case *v1alpha1.Rehearsal:
+		return rest.ActionRehearse
+	case *v1alpha1.Backup:
+		return rest.ActionBackup
+	case *v1alpha1.Restore:
+		return rest.ActionRestore
+	case *v1alpha1.Rotation:
+		return rest.ActionRotate
 	}
 	return rest.ActionUpdate
 }
@@ -134,6 +147,18 @@ func progressOf(o operator.Object) *rest.Progress {
 		return &rest.Progress{Done: int(min(ready, o.Spec.Replicas)), Total: int(o.Spec.Replicas)}
 	case *v1alpha1.Machine:
 		return conditionsDone(o, v1alpha1.ConditionBootstrapped, v1alpha1.ConditionMachineReady, v1alpha1.ConditionNodeReady)
+	case *v1alpha1.Upgrade:
+		p := &rest.Progress{Total: len(o.Status.Steps)}
+		for _, s := range o.Status.Steps {
+			if s.Ended() {
+				p.Done++
+			}
+		}
+		return p
+	case *v1alpha1.Restore:
+		return conditionsDone(o, v1alpha1.ConditionBackupWhole, v1alpha1.ConditionControlPlaneStopped, v1alpha1.ConditionStateSaved, v1alpha1.ConditionStateWritten, v1alpha1.ConditionServing)
+	case *v1alpha1.Rotation:
+		return conditionsDone(o, v1alpha1.ConditionNewTrusted, v1alpha1.ConditionNewSigns, v1alpha1.ConditionNewServes, v1alpha1.ConditionOldRemoved)
 	}
 	return nil
 }

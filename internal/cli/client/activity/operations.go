@@ -3,6 +3,7 @@ package activity
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,8 @@ func newListOperationsCommand(e *connection.Env) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "Show operations in an organization that are in progress or stalled",
 		Long: `Show the operations in progress in an organization: what is being created,
-changed, scaled, upgraded or deleted, how far that is, and what it waits for.`,
+changed, scaled, upgraded, backed up, restored, rotated or deleted, how far that is,
+and what it waits for.`,
 		Example: "  kqueen operation list --org payments\n  kqueen operation list --cluster demo --state Stalled -o json",
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,10 +62,10 @@ changed, scaled, upgraded or deleted, how far that is, and what it waits for.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&filter.Kind, "kind", "", "only what is done to this kind of object: Cluster, NodePool or Machine")
+	f.StringVar(&filter.Kind, "kind", "", "only what is done to this kind of object, or by it: one of "+strings.Join(rest.KindsOfOperations(), ", "))
 	f.StringVar(&filter.Cluster, "cluster", "", "only what is done to the cluster of this name")
 	f.StringVar(&filter.State, "state", "", "only what is in this state: Running, Retrying or Stalled")
-	_ = cmd.RegisterFlagCompletionFunc("kind", command.OneOf(kinds.Cluster.Kind, kinds.NodePool.Kind, kinds.Machine.Kind))
+	_ = cmd.RegisterFlagCompletionFunc("kind", command.OneOf(rest.KindsOfOperations()...))
 	_ = cmd.RegisterFlagCompletionFunc("cluster", kinds.CompleteNames(e, kinds.Cluster, -1))
 	_ = cmd.RegisterFlagCompletionFunc("state", command.OneOf(states...))
 	command.RegisterOutput(cmd, &format, "table", console.DataFormats)
