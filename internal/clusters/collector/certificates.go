@@ -29,7 +29,14 @@ func secretItems(s *secret) []inventory.Item {
 	return []inventory.Item{{Key: keyOf(&s.Meta, inventory.KindCertificate, "Secret"), Certificate: certificateOf(certificate)}}
 }
 
-// servingItem is the certificate that the API server shows.
-func servingItem(c *x509.Certificate) inventory.Item {
-	return inventory.Item{Key: inventory.Key{Kind: inventory.KindCertificate, Name: apiServer, Part: "apiserver"}, Certificate: certificateOf(c)}
+// shownItems are the certificate that the API server shows, and that of the authority by which it is believed, where that is another one.
+func shownItems(chain []*x509.Certificate) []inventory.Item {
+	item := func(part string, c *x509.Certificate) inventory.Item {
+		return inventory.Item{Key: inventory.Key{Kind: inventory.KindCertificate, Name: apiServer, Part: part}, Certificate: certificateOf(c)}
+	}
+	items := []inventory.Item{item("apiserver", chain[0])}
+	if len(chain) > 1 {
+		items = append(items, item(inventory.PartAuthority, chain[len(chain)-1]))
+	}
+	return items
 }

@@ -270,8 +270,8 @@ func (w *world) others(store *recorder) {
 		return strings.Join(missed, ", ")
 	})
 	store.until(w.t, func() string { // it is looked at between lists
-		if got := store.of("real", inventory.KindCertificate); len(got) != 1 || got[0].Certificate.NotAfter.IsZero() {
-			return fmt.Sprintf("certificates are %v, want that of the API server", got)
+		if got := store.of("real", inventory.KindCertificate); len(got) != 2 || got[0].Certificate.NotAfter.IsZero() || got[0].Key.Part == got[1].Key.Part {
+			return fmt.Sprintf("certificates are %v, want that of the API server and that of its authority", got)
 		}
 		return ""
 	})

@@ -325,8 +325,8 @@ func (s *session) probe(ctx context.Context, src *source) {
 			s.mu.Lock()
 			s.version, s.probed = said.GitVersion, true
 			s.mu.Unlock()
-			if shown != nil {
-				err = s.ledger.derive(&ofCluster, "certificate", []inventory.Item{servingItem(shown)})
+			if len(shown) > 0 {
+				err = s.ledger.derive(&ofCluster, "certificate", shownItems(shown))
 			}
 			if err == nil {
 				s.state.proved(began)

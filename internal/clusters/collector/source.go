@@ -39,8 +39,9 @@ func newSource(config *rest.Config, l Limits) (*source, error) {
 	return &source{Client: client, limits: l}, nil
 }
 
-// get reads a small answer whole. It returns the certificate that the API server showed, nil without TLS.
-func (s *source) get(ctx context.Context, path string, read func(io.Reader) error, most int64) (*x509.Certificate, error) {
+// get reads a small answer whole. It returns the certificates by which the API server was believed, from its own to that of the authority; none
+// without TLS.
+func (s *source) get(ctx context.Context, path string, read func(io.Reader) error, most int64) ([]*x509.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Call)
 	defer cancel()
 	resp, err := s.Open(ctx, path, nil, "application/json, text/plain")
@@ -48,9 +49,9 @@ func (s *source) get(ctx context.Context, path string, read func(io.Reader) erro
 		return nil, listing.InTime(ctx, err)
 	}
 	defer resp.Body.Close()
-	var shown *x509.Certificate
-	if resp.TLS != nil && len(resp.TLS.PeerCertificates) > 0 {
-		shown = resp.TLS.PeerCertificates[0]
+	var shown []*x509.Certificate
+	if resp.TLS != nil && len(resp.TLS.VerifiedChains) > 0 {
+		shown = resp.TLS.VerifiedChains[0]
 	}
 	return shown, listing.InTime(ctx, read(&listing.Capped{Reader: resp.Body, Left: most}))
 }

@@ -48,6 +48,8 @@ type Finding struct {
 const (
 	// certificateWarning is how long before the end of a certificate it is a finding.
 	certificateWarning = 30 * 24 * time.Hour
+	// authorityWarning is the same for an authority: all that it has signed ends with it, and another one is brought to all clients first.
+	authorityWarning = 180 * 24 * time.Hour
 	// pendingPatience is how long a pod may be pending.
 	pendingPatience = 5 * time.Minute
 )
@@ -238,6 +240,9 @@ func stuckPod(j judged) *Finding {
 
 func certificateExpires(j judged) *Finding {
 	end := j.Item.Certificate.NotAfter
+	if j.Item.Key.Part == PartAuthority {
+		return authorityExpires(end, j.now)
+	}
 	switch {
 	case end.IsZero() || end.Sub(j.now) > certificateWarning:
 		return nil
@@ -251,6 +256,20 @@ func certificateExpires(j judged) *Finding {
 		Rule: RuleCertificateExpires, Severity: Warn, Reason: "the certificate expires at " + end.Format(time.RFC3339),
 		Remedy: "renew the certificate before that",
 	}
+}
+
+func authorityExpires(end, now time.Time) *Finding {
+	if end.IsZero() || end.Sub(now) > authorityWarning {
+		return nil
+	}
+	f := &Finding{
+		Rule: RuleCertificateExpires, Severity: Warn, Reason: "the authority of the API server expires at " + end.Format(time.RFC3339) + ", and all that it has signed with it",
+		Remedy: "rotate it before that: where KQueen hosts the control plane by kqueen cluster rotate ca, else where the cluster was created",
+	}
+	if end.Sub(now) <= certificateWarning {
+		f.Severity = Critical
+	}
+	return f
 }
 
 func nodeNotReady(j judged) *Finding {

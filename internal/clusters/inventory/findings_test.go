@@ -28,6 +28,12 @@ func certificate(end time.Time) Item {
 	return Item{Key: Key{Kind: KindCertificate, Name: "c"}, Certificate: &Certificate{NotAfter: end}}
 }
 
+func authority(end time.Time) Item {
+	i := certificate(end)
+	i.Key.Part = PartAuthority
+	return i
+}
+
 func api(removed string) Item {
 	return Item{Key: Key{Kind: KindAPI, Name: "g/v1beta1/r"}, API: &API{RemovedIn: removed}}
 }
@@ -70,6 +76,9 @@ var findingCases = map[string]struct {
 	"CertificateValid":   {[]Item{certificate(now.Add(30*24*time.Hour + 1))}, 0, nil},
 	"CertificateExpires": {[]Item{certificate(now.Add(30 * 24 * time.Hour))}, 0, []string{"Warning CertificateExpires c"}},
 	"CertificateExpired": {[]Item{certificate(now)}, 0, []string{"Critical CertificateExpires c"}},
+	"AuthorityValid":     {[]Item{authority(now.Add(180*24*time.Hour + 1))}, 0, nil},
+	"AuthorityExpires":   {[]Item{authority(now.Add(180 * 24 * time.Hour))}, 0, []string{"Warning CertificateExpires c"}},
+	"AuthorityExpired":   {[]Item{authority(now.Add(30 * 24 * time.Hour))}, 0, []string{"Critical CertificateExpires c"}},
 	"CertificateUnknown": {[]Item{certificate(time.Time{})}, 0, nil},
 
 	"Ready":    {[]Item{node("n", "")}, 0, nil},

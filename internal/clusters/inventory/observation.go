@@ -159,7 +159,11 @@ type Volume struct {
 	Bound string
 }
 
-// Certificate is a certificate whose expiry matters. Its key's Part says where it was seen: "apiserver", "Secret".
+// PartAuthority is the part of certificates of authorities.
+const PartAuthority = "authority"
+
+// Certificate is a certificate whose expiry matters. Its key's Part says where it was seen: "apiserver", "Secret", or [PartAuthority] for
+// that by which the API server is believed.
 type Certificate struct {
 	Subject, Issuer string
 	DNSNames        []string
