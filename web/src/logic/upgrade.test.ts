@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { Schemas } from '../api/client'
 import type { Upgrade } from '../api/objects'
 import {
+  backupBefore,
   blocking,
   hasBegunToChange,
   rollbackOf,
@@ -78,6 +79,19 @@ test('what is ignored or only warns does not block', () => {
   const all = [of('NodesReady', 'Blocks'), of('BackupStore', 'Blocks'), of('OwnVersions', 'Warns')]
   expect(blocking(all, ['BackupStore'])).toEqual([all[0]])
   expect(blocking(null)).toEqual([])
+})
+
+test('a cluster goes back with the backup of its last upgrade where newer objects alone keep it', () => {
+  const of = (check: string) => ({ check, severity: 'Blocks' as const, message: '' })
+  const newer = of('NewerObjects')
+  const last = was('demo-v1.36.3', 'v1.35.4', 'v1.36.3', '2')
+  const upgrade = { ...last, status: { ...last.status, backupName: 'before' } } as typeof last
+  expect(backupBefore([upgrade], 'v1.35.4', [newer])).toBe('before')
+  expect(backupBefore([upgrade], 'v1.35.4', [])).toBeUndefined()
+  expect(backupBefore([upgrade], 'v1.35.4', [newer, of('NodesReady')])).toBeUndefined()
+  expect(backupBefore([upgrade], 'v1.34.4', [newer])).toBeUndefined()
+  expect(backupBefore([last], 'v1.35.4', [newer])).toBeUndefined()
+  expect(backupBefore([], 'v1.35.4', [newer])).toBeUndefined()
 })
 
 test('a step that goes on has taken the time until now', () => {

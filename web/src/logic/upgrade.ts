@@ -82,6 +82,22 @@ export function blocking(
   return (findings ?? []).filter(({ severity, check }) => severity === 'Blocks' && !ignore.includes(check))
 }
 
+/**
+ * backupBefore is the backup with which a cluster can go back to a version where objects that only the newer one knows are all that stands
+ * against it: that which its last upgrade made, if it came from the same minor.
+ */
+export function backupBefore(
+  upgrades: readonly Upgrade[],
+  version: string | undefined,
+  findings: readonly UpgradeFinding[] | null | undefined,
+): string | undefined {
+  const against = blocking(findings)
+  const [last, to] = [lastEnded(upgrades), versionOf(version)]
+  const from = versionOf(last?.status?.fromVersion)
+  if (against.length === 0 || against.some(({ check }) => check !== 'NewerObjects')) return
+  return !last?.spec?.rollback && from && to && minors(from) === minors(to) ? last?.status?.backupName : undefined
+}
+
 /** secondsOf is how long a step took or takes so far; undefined before it has begun. */
 export function secondsOf(step: UpgradeStep, now: Date): number | undefined {
   if (!step.startedTime) return

@@ -3,14 +3,14 @@ import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { api, idempotencyKey, ok } from '../../api/client'
 import { count } from '../../logic/quantity'
-import { blocking, upgradeName } from '../../logic/upgrade'
+import { backupBefore, blocking, upgradeName } from '../../logic/upgrade'
 import { CheckField } from '../../ui/field'
 import { FormDialog } from '../../ui/formdialog'
 import { ProblemAlert } from '../../ui/problem'
 import { useTell } from '../../ui/toasts'
 import { useAskAgain } from './data'
 import type { TabProps } from './index'
-import { upgradesQuery, useUpgradePlan } from './upgradedata'
+import { type UpgradeHow, upgradesQuery, useUpgradePlan } from './upgradedata'
 import { UpgradeFindings } from './upgradefindings'
 import { PlannedSteps } from './upgradesteps'
 import { useVersionChoice, versionNow } from './versionchoice'
@@ -29,17 +29,27 @@ export function UpgradeTo({ of, cluster, back, close, done }: UpgradeToProps) {
   const rollback = back !== undefined
   const version = back ?? choice.version
   const [backup, setBackup] = useState(true)
+  const [restores, setRestores] = useState(false)
+  const plain = useUpgradePlan(of, back, { rollback, backup })
+  const kept = rollback ? backupBefore(earlier.data?.items ?? [], back, plain.data?.findings) : undefined
+  const restored = restores ? kept : undefined
   const tell = useTell()
   const askAgain = useAskAgain()
   // biome-ignore lint/correctness/useExhaustiveDependencies: one key for each form that is sent
-  const key = useMemo(idempotencyKey, [version, backup])
+  const key = useMemo(idempotencyKey, [version, backup, restored])
   const run = async () => {
     await ok(
       api.POST('/api/v1/organizations/{organization}/upgrades', {
         params: { path: { organization: of.organization }, header: key },
         body: {
           name: upgradeName(earlier.data?.items ?? [], { cluster: of.cluster, version: version ?? '', rollback }),
-          spec: { clusterName: of.cluster, version: version ?? '', backup, ...(rollback && { rollback }) },
+          spec: {
+            clusterName: of.cluster,
+            version: version ?? '',
+            backup,
+            ...(rollback && { rollback }),
+            ...(restored && { restoreBackupName: restored }),
+          },
         },
       }),
     )
@@ -54,6 +64,8 @@ export function UpgradeTo({ of, cluster, back, close, done }: UpgradeToProps) {
       act={rollback ? 'Roll back' : 'Upgrade'}
       run={run}
       isIncomplete={!version || !earlier.data}
+      isDanger={!!restored}
+      typed={restored && of.cluster}
       done={done}
       close={close}
     >
@@ -66,7 +78,15 @@ export function UpgradeTo({ of, cluster, back, close, done }: UpgradeToProps) {
             onChange={setBackup}
             help="To the backup store default. Volumes are not backed up."
           />
-          <Plan of={of} version={version} rollback={rollback} backup={backup} />
+          {kept && (
+            <CheckField
+              label={`Restore backup ${kept}, of before the upgrade`}
+              value={restores}
+              onChange={setRestores}
+              help="Objects that only the newer version knows cannot go back with it. With the backup, all that was written since is lost, and the API server stops meanwhile; what that is, a comparison in the tab Backups says."
+            />
+          )}
+          <Plan of={of} version={version} how={{ rollback, backup, restored }} />
         </>
       )}
     </FormDialog>
@@ -80,12 +100,11 @@ const backAbout =
 interface PlanProps {
   of: TabProps['of']
   version: string
-  rollback: boolean
-  backup: boolean
+  how: UpgradeHow
 }
 
-function Plan({ of, version, rollback, backup }: PlanProps) {
-  const plan = useUpgradePlan(of, version, rollback, backup)
+function Plan({ of, version, how }: PlanProps) {
+  const plan = useUpgradePlan(of, version, how)
   if (plan.error) return <ProblemAlert error={plan.error} again={() => void plan.refetch()} />
   if (!plan.data) return <Skeleton screenreaderText="Looking at the cluster" height="10rem" />
   const findings = plan.data.findings ?? []

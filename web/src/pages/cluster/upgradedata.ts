@@ -27,14 +27,23 @@ export function useUpgrades({ organization, cluster }: Of) {
   return { ...query, live }
 }
 
+/** How a cluster gets to another version. */
+export interface UpgradeHow {
+  rollback: boolean
+  /** Whether it is backed up first. */
+  backup: boolean
+  /** The backup that a rollback restores. */
+  restored?: string
+}
+
 /** useUpgradePlan is what an upgrade would do and what stands against it. The cluster is looked at for it, which may take seconds. */
-export function useUpgradePlan(of: Of, version: string | undefined, rollback: boolean, backup: boolean) {
+export function useUpgradePlan(of: Of, version: string | undefined, { rollback, backup, restored }: UpgradeHow) {
   return useQuery({
-    queryKey: ['upgrades', of.organization, 'plan', of.cluster, version, rollback, backup],
+    queryKey: ['upgrades', of.organization, 'plan', of.cluster, version, rollback, backup, restored],
     queryFn: () =>
       ok(
         api.GET('/api/v1/organizations/{organization}/clusters/{cluster}/upgrade-plan', {
-          params: { path: of, query: { version, rollback, backup } },
+          params: { path: of, query: { version, rollback, backup, restoreBackupName: restored } },
         }),
       ),
     enabled: version !== undefined,

@@ -173,6 +173,37 @@ test('the cluster goes back to where its last upgrade came from', async () => {
   })
 })
 
+test('a cluster that cannot take newer objects along goes back with the backup of its upgrade', async () => {
+  const done = {
+    ...ended,
+    spec: { clusterName: 'demo', version: 'v1.35.4' },
+    status: { ...ended.status, fromVersion: 'v1.34.4' },
+  }
+  const answer = GET.getMockImplementation()
+  GET.mockImplementation(async (path: string) => {
+    if (path.endsWith('/upgrades')) return { data: { items: [done] }, response: new Response() }
+    if (!path.endsWith('/upgrade-plan')) return answer?.(path)
+    const newer = { check: 'NewerObjects', severity: 'Blocks', object: 'Thing new', message: 'only v1.35 has it' }
+    return { data: { ...plan, findings: [newer] }, response: new Response() }
+  })
+  show('operator')
+  fireEvent.click(await screen.findByRole('button', { name: 'Roll back to v1.34.4' }))
+  fireEvent.click(await screen.findByRole('checkbox', { name: 'Restore backup before-demo, of before the upgrade' }))
+  const act = () => screen.getByRole('button', { name: 'Roll back' })
+  fireEvent.click(act())
+  expect(POST).not.toHaveBeenCalled()
+  fireEvent.change(screen.getByRole('textbox', { name: 'Type demo to go on' }), { target: { value: 'demo' } })
+  fireEvent.click(act())
+  await vi.waitFor(() => expect(POST).toHaveBeenCalled())
+  expect(POST.mock.calls[0]?.[1].body.spec).toEqual({
+    clusterName: 'demo',
+    version: 'v1.34.4',
+    backup: true,
+    rollback: true,
+    restoreBackupName: 'before-demo',
+  })
+})
+
 test('who may not sees why', async () => {
   show('developer')
   const button = await screen.findByRole('button', { name: 'Pause' })
