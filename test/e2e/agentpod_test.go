@@ -23,14 +23,15 @@ import (
 )
 
 // TestAdoptedByAgent: a cluster of another installation, in a network into which nothing dials, is adopted by the one line that KQueen
-// prints: its agent is a pod that dials out. The cluster is seen with its version, its node and its images, a member uses what runs there,
+// prints: its agent is a pod that dials out. Then it is adopted by a kubeconfig. The cluster is seen with its version, its node and its images, a member uses what runs there,
 // it is offline when its agent hangs, and letting it go leaves its objects as they were, and the agent without a way in.
 func TestAdoptedByAgent(t *testing.T) {
 	needRoot(t)
 	parallel(t, 3*time.Minute)
 	i := newInstallation(t)
 	l := i.lan()
-	i.up("--listen", l.gateway.String())
+	door := l.door()
+	i.up("--listen", l.gateway.String(), "--import-allow", door.Addr().String())
 	f := l.farAway()
 	if r := i.tryKubectl(f.config, "", "get", "namespaces", "--request-timeout", "3s"); r.code == 0 {
 		t.Fatal("the cluster can be dialed from the host")
@@ -43,7 +44,7 @@ func TestAdoptedByAgent(t *testing.T) {
 	}
 	before := f.objects()
 	w := &workers{installation: i, config: i.kubeconfig("default", "far")}
-	f.isObserved(w)
+	f.isObserved(w, "far")
 	f.isUsed(t, w)
 	f.isSeenByViewer(t)
 	f.hangs(t)
@@ -58,6 +59,18 @@ func TestAdoptedByAgent(t *testing.T) {
 		}
 		return nil
 	})
+
+	// The same cluster, by a kubeconfig, as soon as something leads to it. What the import makes in it is its users' to keep.
+	f.opens(t, door)
+	i.ok("cluster", "import", "near", "--kubeconfig", f.through(t, door.Addr().String()), "--service-account", "--members", "--wait", "--timeout", "3m")
+	before = f.objects()
+	w.config = i.kubeconfig("default", "near")
+	f.isObserved(w, "near")
+	f.isUsed(t, w)
+	i.ok("cluster", "delete", "near", "--yes", "--wait")
+	if diff := cmp.Diff(before, f.objects()); diff != "" {
+		t.Errorf("its objects are others (-before +after):\n%s", diff)
+	}
 }
 
 // adoptionLine is what a user runs who has the cluster's kubectl. kqueen says more than that.
@@ -137,10 +150,10 @@ kubectl get deployments,daemonsets -A -o jsonpath='{range .items[*]}{.kind}/{.me
 }
 
 // isObserved: the inventory has the cluster's node and images.
-func (f *far) isObserved(w *workers) {
+func (f *far) isObserved(w *workers, name string) {
 	f.t.Helper()
 	eventually(f.t, "it is observed", func(context.Context) error {
-		nodes, images := w.ok("inventory", "nodes", "--cluster", "far"), w.ok("inventory", "images", "--cluster", "far")
+		nodes, images := w.ok("inventory", "nodes", "--cluster", name), w.ok("inventory", "images", "--cluster", name)
 		if !strings.Contains(nodes, programs.version) || !strings.Contains(images, agentImage) || !strings.Contains(images, testImage(f.t)) {
 			return fmt.Errorf("nodes %s, images %s", nodes, images)
 		}
