@@ -5,14 +5,12 @@ import { api, ok, type Schemas } from '../../api/client'
 import { useLive } from '../../api/live'
 import { condition } from '../../api/objects'
 import { useUrlState } from '../../app/urlstate'
-import { type Column, DataTable } from '../../ui/datatable'
+import type { Column } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
 import { HealthAndWhy } from '../../ui/health'
 import { LiveMark } from '../../ui/livemark'
-import { Pager } from '../../ui/pager'
-import { Part } from '../../ui/part'
-import { ProblemAlert } from '../../ui/problem'
 import { RowActions } from '../../ui/rowactions'
+import { ListPart } from './listpart'
 import { EditProvider, RemoveProvider, SetSecret } from './providerdialogs'
 
 export type Provider = Schemas['IdentityProvider']
@@ -33,7 +31,7 @@ export function IdentityProviders() {
   const changed = () => client.invalidateQueries({ queryKey: ['identityproviders'] })
   const create = <Button onClick={() => setDoing({ what: 'create' })}>Create identity provider</Button>
   return (
-    <Part
+    <ListPart
       title="Identity providers"
       about="OpenID Connect providers by which users sign in. The name of a provider stands before the names of its users and groups."
       actions={
@@ -42,28 +40,21 @@ export function IdentityProviders() {
           {create}
         </>
       }
+      list={list}
+      keyOf={(p) => p.uid}
+      columns={columns(setDoing)}
+      empty={
+        <Empty title="Users sign in by passwords alone" actions={create}>
+          With an identity provider users sign in by the accounts that they have already, and groups of it can be
+          members of organizations. <a href="/docs/guides/identity-providers">How to set one up</a>.
+        </Empty>
+      }
     >
-      <ProblemAlert error={list.error} again={() => void list.refetch()} />
-      {!(list.isError && !list.data) && (
-        <DataTable
-          label="Identity providers"
-          rows={list.data?.items}
-          keyOf={(p) => p.uid}
-          columns={columns(setDoing)}
-          empty={
-            <Empty title="Users sign in by passwords alone" actions={create}>
-              With an identity provider users sign in by the accounts that they have already, and groups of it can be
-              members of organizations. <a href="/docs/guides/identity-providers">How to set one up</a>.
-            </Empty>
-          }
-        />
-      )}
-      <Pager next={list.data?.cursor} />
       {doing?.what === 'create' && <EditProvider changed={changed} close={close} />}
       {doing?.what === 'edit' && <EditProvider provider={doing.provider} changed={changed} close={close} />}
       {doing?.what === 'secret' && <SetSecret provider={doing.provider} changed={changed} close={close} />}
       {doing?.what === 'delete' && <RemoveProvider provider={doing.provider} changed={changed} close={close} />}
-    </Part>
+    </ListPart>
   )
 }
 

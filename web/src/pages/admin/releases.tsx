@@ -5,14 +5,12 @@ import type { Release } from '../../api/objects'
 import { useUrlState } from '../../app/urlstate'
 import { count } from '../../logic/quantity'
 import { Age } from '../../ui/age'
-import { type Column, DataTable } from '../../ui/datatable'
+import type { Column } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
 import { Copied } from '../../ui/fromcli'
 import { HealthAndWhy } from '../../ui/health'
 import { LiveMark } from '../../ui/livemark'
-import { Pager } from '../../ui/pager'
-import { Part } from '../../ui/part'
-import { ProblemAlert } from '../../ui/problem'
+import { ListPart } from './listpart'
 
 /** Releases shows the versions of Kubernetes that clusters can have. */
 export function Releases() {
@@ -23,28 +21,20 @@ export function Releases() {
     queryFn: () => ok(api.GET('/api/v1/releases', { params: { query: { limit: 50, cursor, sort: sort as 'name' } } })),
   })
   return (
-    <Part
+    <ListPart
       title="Releases"
       about="Versions of Kubernetes that this installation can run. Releases are added on its machine, where their programs are."
       actions={<LiveMark state={live} />}
-    >
-      <ProblemAlert error={list.error} again={() => void list.refetch()} />
-      {!(list.isError && !list.data) && (
-        <DataTable
-          label="Releases"
-          rows={list.data?.items}
-          keyOf={(r) => r.uid}
-          columns={columns(sort, (by) => set({ sort: by }))}
-          empty={
-            <Empty title="No release yet" actions={<Copied text="kqueen release build" />}>
-              No cluster can be created. Build a release on the machine of the installation, or add one that is
-              downloaded: <a href="/docs/reference/kinds/release">how</a>.
-            </Empty>
-          }
-        />
-      )}
-      <Pager next={list.data?.cursor} />
-    </Part>
+      list={list}
+      keyOf={(r) => r.uid}
+      columns={columns(sort, (by) => set({ sort: by }))}
+      empty={
+        <Empty title="No release yet" actions={<Copied text="kqueen release build" />}>
+          No cluster can be created. Build a release on the machine of the installation, or add one that is downloaded:{' '}
+          <a href="/docs/reference/kinds/release">how</a>.
+        </Empty>
+      }
+    />
   )
 }
 

@@ -2,16 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { api, ok } from '../../api/client'
 import { useLive } from '../../api/live'
-import type { Provisioner } from '../../api/objects'
 import { useUrlState } from '../../app/urlstate'
 import { Age } from '../../ui/age'
-import { DataTable } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
 import { HealthAndWhy } from '../../ui/health'
 import { LiveMark } from '../../ui/livemark'
-import { Pager } from '../../ui/pager'
-import { Part } from '../../ui/part'
-import { ProblemAlert } from '../../ui/problem'
+import { ListPart } from './listpart'
 
 /** SharedProvisioners shows those that every organization may use. */
 export function SharedProvisioners() {
@@ -23,46 +19,40 @@ export function SharedProvisioners() {
   })
   const shared = list.data?.items.filter((p) => !p.organization)
   return (
-    <Part
+    <ListPart
       title="Shared provisioners"
       about="Ways to get clusters that every organization may use, unless its provisionerNames says otherwise. They stand in the namespace kqueen-system."
       actions={<LiveMark state={live} />}
+      list={list}
+      rows={shared}
+      keyOf={(p) => p.uid}
+      columns={[
+        {
+          name: 'Name',
+          cell: (p) => (
+            <Link to="/provisioners" search={{ name: p.name }}>
+              {p.name}
+            </Link>
+          ),
+        },
+        { name: 'Driver', cell: (p) => p.spec?.driver },
+        { name: 'What it does', cell: (p) => <span className="kq-wrap">{p.status?.driver?.summary ?? '–'}</span> },
+        {
+          name: 'Health',
+          cell: (p) => <HealthAndWhy of={p} />,
+        },
+        { name: 'Created', cell: (p) => <Age at={p.createdAt} /> },
+      ]}
+      empty={
+        <Empty title="No shared provisioner on this page">
+          Organizations can use only their own. kqueen up creates hosted and imported.
+        </Empty>
+      }
     >
-      <ProblemAlert error={list.error} again={() => void list.refetch()} />
-      {!(list.isError && !list.data) && (
-        <DataTable<Provisioner>
-          label="Shared provisioners"
-          rows={shared}
-          keyOf={(p) => p.uid}
-          columns={[
-            {
-              name: 'Name',
-              cell: (p) => (
-                <Link to="/provisioners" search={{ name: p.name }}>
-                  {p.name}
-                </Link>
-              ),
-            },
-            { name: 'Driver', cell: (p) => p.spec?.driver },
-            { name: 'What it does', cell: (p) => <span className="kq-wrap">{p.status?.driver?.summary ?? '–'}</span> },
-            {
-              name: 'Health',
-              cell: (p) => <HealthAndWhy of={p} />,
-            },
-            { name: 'Created', cell: (p) => <Age at={p.createdAt} /> },
-          ]}
-          empty={
-            <Empty title="No shared provisioner on this page">
-              Organizations can use only their own. kqueen up creates hosted and imported.
-            </Empty>
-          }
-        />
-      )}
-      <Pager next={list.data?.cursor} />
       <p className="kq-quiet kq-small">
         The REST API does not create or change shared provisioners: do it with kubectl on the machine of the
         installation, as CLI and API shows.
       </p>
-    </Part>
+    </ListPart>
   )
 }

@@ -6,15 +6,13 @@ import { useLive } from '../../api/live'
 import { useUrlState } from '../../app/urlstate'
 import { type BackupStore, placeOf } from '../../logic/backupstore'
 import { Age } from '../../ui/age'
-import { type Column, DataTable } from '../../ui/datatable'
+import type { Column } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
 import { Foreign } from '../../ui/foreign'
 import { HealthAndWhy } from '../../ui/health'
 import { LiveMark } from '../../ui/livemark'
-import { Pager } from '../../ui/pager'
-import { Part } from '../../ui/part'
-import { ProblemAlert } from '../../ui/problem'
 import { RowActions } from '../../ui/rowactions'
+import { ListPart } from './listpart'
 import { CreateStore, RemoveStore, SetStoreCredentials } from './storedialogs'
 
 type Doing = { what: 'create' } | { what: 'credentials' | 'delete'; store: BackupStore }
@@ -33,7 +31,7 @@ export function BackupStores() {
   const changed = () => client.invalidateQueries({ queryKey: ['backupstores'] })
   const create = <Button onClick={() => setDoing({ what: 'create' })}>Create backup store</Button>
   return (
-    <Part
+    <ListPart
       title="Backup stores"
       about="Where backups of clusters are kept: buckets of S3 servers, or folders of KQueen’s host. All that is written there is encrypted."
       actions={
@@ -42,22 +40,15 @@ export function BackupStores() {
           {create}
         </>
       }
+      list={list}
+      keyOf={(one) => one.uid}
+      columns={columns(setDoing)}
+      empty={
+        <Empty title="There is no backup store" actions={create}>
+          No cluster can be backed up.
+        </Empty>
+      }
     >
-      <ProblemAlert error={list.error} again={() => void list.refetch()} />
-      {!(list.isError && !list.data) && (
-        <DataTable
-          label="Backup stores"
-          rows={list.data?.items}
-          keyOf={(one) => one.uid}
-          columns={columns(setDoing)}
-          empty={
-            <Empty title="There is no backup store" actions={create}>
-              No cluster can be backed up.
-            </Empty>
-          }
-        />
-      )}
-      <Pager next={list.data?.cursor} />
       {doing?.what === 'create' && (
         <CreateStore
           changed={changed}
@@ -67,7 +58,7 @@ export function BackupStores() {
       )}
       {doing?.what === 'credentials' && <SetStoreCredentials store={doing.store} changed={changed} close={close} />}
       {doing?.what === 'delete' && <RemoveStore store={doing.store} changed={changed} close={close} />}
-    </Part>
+    </ListPart>
   )
 }
 

@@ -6,12 +6,10 @@ import { useMe } from '../../app/queries'
 import { useUrlState } from '../../app/urlstate'
 import type { Permission } from '../../logic/roles'
 import { Age } from '../../ui/age'
-import { type Column, DataTable } from '../../ui/datatable'
+import type { Column } from '../../ui/datatable'
 import { Empty } from '../../ui/empty'
-import { Pager } from '../../ui/pager'
-import { Part } from '../../ui/part'
-import { ProblemAlert } from '../../ui/problem'
 import { type RowAction, RowActions } from '../../ui/rowactions'
+import { ListPart } from './listpart'
 import { OneTime, type OneTimeFor } from './onetime'
 import { type Doing, UserDialogs } from './userdialogs'
 
@@ -30,22 +28,15 @@ export function Users() {
   const columns = useColumns(setDoing)
   const create = <Button onClick={() => setDoing({ what: 'create' })}>Create user</Button>
   return (
-    <Part
+    <ListPart
       title="Users"
       about="Those of this installation, who have a password here, and those who have signed in by an identity provider. Their roles are those of organizations."
       actions={create}
+      list={list}
+      keyOf={(u) => u.name}
+      columns={columns}
+      empty={<Empty title="There are no users" actions={create} />}
     >
-      <ProblemAlert error={list.error} again={() => void list.refetch()} />
-      {!(list.isError && !list.data) && (
-        <DataTable
-          label="Users"
-          rows={list.data && (list.data.items ?? [])}
-          keyOf={(u) => u.name}
-          columns={columns}
-          empty={<Empty title="There are no users" actions={create} />}
-        />
-      )}
-      <Pager next={list.data?.cursor} />
       {doing && (
         <UserDialogs
           doing={doing}
@@ -55,7 +46,7 @@ export function Users() {
         />
       )}
       {once && <OneTime once={once} close={() => setOnce(undefined)} />}
-    </Part>
+    </ListPart>
   )
 }
 
