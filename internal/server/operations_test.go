@@ -30,8 +30,8 @@ func TestOperations(t *testing.T) {
 		}
 		return names, page.Cursor
 	}
-	h.await(t, func() bool { all, _ := list(""); return len(all) == 5 })
-	for query, want := range map[string]int{"?kind=Cluster": 3, "?cluster=thing": 3, "?state=Running": 5, "?state=Stalled": 0, "?kind=Machine&cluster=thing": 1} {
+	h.await(t, func() bool { all, _ := list(""); return len(all) == 10 })
+	for query, want := range map[string]int{"?kind=Cluster": 3, "?kind=Upgrade": 1, "?cluster=thing": 7, "?state=Running": 10, "?state=Stalled": 0, "?kind=Machine&cluster=thing": 1} {
 		if got, _ := list(query); len(got) != want {
 			t.Errorf("%s has %v, want %d", query, got, want)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -63,22 +64,23 @@ func registerProbes(mux *http.ServeMux, c Config, before *chain.Chain) {
 // measured answers administrators of the installation with what this process has measured, as Prometheus reads it.
 func measured(c Config, before *chain.Chain, may *rights.Rights) http.Handler {
 	own := prometheus.NewRegistry()
-	own.MustRegister(before.Measures(), objects.Measures{Cache: c.Cache}, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	own.MustRegister(before.Measures(), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "kqueen_build_info", Help: "The version of KQueen, which is always 1.", ConstLabels: prometheus.Labels{"version": c.Version},
 	}, func() float64 { return 1 }))
 	all := prometheus.Gatherers{own}
 	if c.Metrics != nil {
 		all = append(all, c.Metrics)
 	}
-	// What cannot be measured does not hide the rest.
-	answer := promhttp.HandlerFor(all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := may.Require(r.Context(), rights.Act{Verb: "get", Resource: role.Metrics}); err != nil {
 			chain.Of(r.Context()).Failure = err
 			chain.WriteProblem(w, r, problem.Of(err))
 			return
 		}
-		answer.ServeHTTP(w, r)
+		counted := prometheus.NewRegistry()
+		counted.MustRegister(objects.Measures(r.Context(), c.Cache))
+		// What cannot be measured does not hide the rest.
+		promhttp.HandlerFor(append(slices.Clone(all), counted), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
 	})
 }
 

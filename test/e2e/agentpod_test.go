@@ -30,8 +30,8 @@ func TestAdoptedByAgent(t *testing.T) {
 	parallel(t, 3*time.Minute)
 	i := newInstallation(t)
 	l := i.lan()
-	door := l.door()
-	i.up("--listen", l.gateway.String(), "--import-allow", door.Addr().String())
+	entry := l.entry()
+	i.up("--listen", l.gateway.String(), "--import-allow", entry.Addr().String())
 	f := l.farAway()
 	if r := i.tryKubectl(f.config, "", "get", "namespaces", "--request-timeout", "3s"); r.code == 0 {
 		t.Fatal("the cluster can be dialed from the host")
@@ -61,8 +61,8 @@ func TestAdoptedByAgent(t *testing.T) {
 	})
 
 	// The same cluster, by a kubeconfig, as soon as something leads to it. What the import makes in it is its users' to keep.
-	f.opens(t, door)
-	i.ok("cluster", "import", "near", "--kubeconfig", f.through(t, door.Addr().String()), "--service-account", "--members", "--wait", "--timeout", "3m")
+	f.opens(t, entry)
+	i.ok("cluster", "import", "near", "--kubeconfig", f.through(t, entry.Addr().String()), "--service-account", "--members", "--wait", "--timeout", "3m")
 	before = f.objects()
 	w.config = i.kubeconfig("default", "near")
 	f.isObserved(w, "near")

@@ -48,7 +48,7 @@ type Finding struct {
 const (
 	// certificateWarning is how long before the end of a certificate it is a finding.
 	certificateWarning = 30 * 24 * time.Hour
-	// authorityWarning is the same for an authority: all that it has signed ends with it, and another one is brought to all clients first.
+	// authorityWarning is the same for an authority: all that it has signed ends with it, and all clients have to trust another one first.
 	authorityWarning = 180 * 24 * time.Hour
 	// pendingPatience is how long a pod may be pending.
 	pendingPatience = 5 * time.Minute

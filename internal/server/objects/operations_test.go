@@ -30,8 +30,7 @@ func TestOperationOf(t *testing.T) {
 	c := func(name string, is metav1.ConditionStatus, reason, message string, second int64) metav1.Condition {
 		return metav1.Condition{Type: name, Status: is, Reason: reason, Message: message, LastTransitionTime: *stamp(second)}
 	}
-	working := c("Reconciling", "True", "Progressing", "more", 10)
-	retrying := c("Reconciling", "True", "Retrying", "more", 10)
+	working, retrying := c("Reconciling", "True", "Progressing", "more", 10), c("Reconciling", "True", "Retrying", "more", 10)
 	idle := c("Reconciling", "False", "Idle", "", 10)
 	stalled := c("Stalled", "True", "Refused", "no", 20)
 	ready := c("Ready", "True", "Ready", "", 5)

@@ -15,24 +15,24 @@ import (
 	"kqueen.io/kqueen/internal/platform/relay"
 )
 
-// door is a port of this host which leads nowhere until it is opened.
-func (l *lan) door() net.Listener {
+// entry is a port of this host which leads nowhere until it is opened.
+func (l *lan) entry() net.Listener {
 	l.t.Helper()
-	door, err := net.Listen("tcp", net.JoinHostPort(l.gateway.String(), "0"))
+	entry, err := net.Listen("tcp", net.JoinHostPort(l.gateway.String(), "0"))
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.t.Cleanup(func() { _ = door.Close() })
-	return door
+	l.t.Cleanup(func() { _ = entry.Close() })
+	return entry
 }
 
-// opens has a door lead to the API server of the cluster, in the machine's own network.
-func (f *far) opens(t *testing.T, door net.Listener) {
+// opens has a entry lead to the API server of the cluster, in the machine's own network.
+func (f *far) opens(t *testing.T, entry net.Listener) {
 	t.Helper()
 	server, machine := f.server(t).Host, f.init.Process.Pid
 	go func() {
 		for {
-			near, err := door.Accept()
+			near, err := entry.Accept()
 			if err != nil {
 				return
 			}
