@@ -96,6 +96,13 @@ func actionOf(o operator.Object) string {
 		if o.Status.JoinTime == nil {
 			return rest.ActionCreate
 		}
+	}
+	return actionBy(o)
+}
+
+// actionBy says what is done by an object that stands for an act; update for others.
+func actionBy(o operator.Object) string {
+	switch o := o.(type) {
 	case *v1alpha1.Upgrade:
 		if o.Spec.Rollback {
 			return rest.ActionRollback
