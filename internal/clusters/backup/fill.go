@@ -108,11 +108,18 @@ func (n *newClusters) write(ctx context.Context, rs *v1alpha1.Restore, b *v1alph
 	if err := state.Bring(ctx, datastore.LeftByRestores, want, all, func(datastore.Change) {}); err != nil {
 		return nil, err
 	}
-	if _, gone := n.plane(ctx, rs); gone != nil { // what was written after its keyspace was removed would stay for ever
-		none := func(func(datastore.Entry, error) bool) {}
-		return nil, errors.Join(gone, state.Bring(ctx, 0, none, all, func(datastore.Change) {}))
+	return changes, n.sweep(ctx, rs, state)
+}
+
+// sweep removes what was written when the new cluster was deleted meanwhile: behind the removal of its keyspace it would stay for ever. Nothing
+// of a control plane that is there is removed, whatever it does.
+func (n *newClusters) sweep(ctx context.Context, rs *v1alpha1.Restore, state State) error {
+	cp, err := backupstore.ControlPlaneOf(ctx, n.Secrets, rs.Namespace, rs.Spec.NewClusterName, rs.Status.NewClusterUID)
+	if err != nil || cp != nil && cp.DeletionTimestamp.IsZero() {
+		return err
 	}
-	return changes, nil
+	none := func(func(datastore.Entry, error) bool) {}
+	return errors.Join(errors.New("the new cluster was deleted: nothing of it is left"), state.Bring(ctx, 0, none, all, func(datastore.Change) {}))
 }
 
 // all has every entry written.

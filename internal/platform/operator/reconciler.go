@@ -60,6 +60,8 @@ type Reconciler[T Object] struct {
 	mu sync.Mutex
 	// due is when an object is retried next, by request, while a step of it is to be tried again.
 	due map[reconcile.Request]time.Time
+	// written is the resource version of what was last written of an object, until it is read again.
+	written map[reconcile.Request]string
 }
 
 const (
@@ -74,7 +76,7 @@ func New[T Object](c Config[T]) *Reconciler[T] {
 	if c.Backoff == nil {
 		c.Backoff = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, lastBackoff)
 	}
-	return &Reconciler[T]{Config: c, due: map[reconcile.Request]time.Time{}}
+	return &Reconciler[T]{Config: c, due: map[reconcile.Request]time.Time{}, written: map[reconcile.Request]string{}}
 }
 
 // Reconcile brings the world one run closer to the object's spec and writes the object's status
@@ -83,8 +85,13 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	obj := r.New()
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		r.forget(req)
+		r.gone(req)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	if r.behind(req, obj) {
+		return reconcile.Result{RequeueAfter: cacheWait}, nil
+	}
+	read := obj.GetResourceVersion()
 	deleting := !obj.GetDeletionTimestamp().IsZero()
 	if deleting && !controllerutil.ContainsFinalizer(obj, r.Finalizer) {
 		return reconcile.Result{}, nil
@@ -107,6 +114,9 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	shared.ObservedGeneration = obj.GetGeneration()
 	if err := r.patchStatus(ctx, before, obj); err != nil {
 		return reconcile.Result{}, err
+	}
+	if obj.GetResourceVersion() != read {
+		r.wrote(req, obj)
 	}
 	r.announce(obj, before.Shared().Conditions, shared.Conditions)
 	return reconcile.Result{RequeueAfter: after}, nil

@@ -387,3 +387,31 @@ func TestForeignFinalizer(t *testing.T) {
 	}
 	want(t, "phases that ran after ours was dropped", nil, s.log)
 }
+
+// TestCacheThatIsBehind: phases do not run on an object as it was before what the run before has written, which a cache may still have.
+func TestCacheThatIsBehind(t *testing.T) {
+	s := newSubject(t)
+	var old *v1alpha1.Provisioner
+	config := s.config(s.phase("A", nil, nil))
+	config.Client = interceptor.NewClient(s.client, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if old == nil {
+				return c.Get(ctx, key, obj, opts...)
+			}
+			old.DeepCopyInto(obj.(*v1alpha1.Provisioner))
+			return nil
+		},
+	})
+	r, before := operator.New(config), s.get(t)
+	s.run(t, r)
+	old = before
+	for range 2 {
+		if _, result := s.run(t, r); len(s.log)+len(s.writes) > 0 || result.RequeueAfter <= 0 {
+			t.Errorf("it did %v and wrote %v, and is looked at again after %s", s.log, s.writes, result.RequeueAfter)
+		}
+	}
+	old = nil
+	if s.run(t, r); !cmp.Equal(s.log, []string{"ensure A"}) {
+		t.Errorf("once the cache has it, it did %v", s.log)
+	}
+}
