@@ -17,8 +17,9 @@ const (
 	// kubeletAway is how long calls wait for a kubelet that refuses connections: it is started again within a second or two.
 	kubeletAway = 5 * time.Second
 	// kubeletKnows is the time between a kubelet's opening its port and its having heard of its pods, for which it asks a second
-	// later at the earliest (upstream's WaitForAPIServerSyncPeriod). Until then it answers that they do not exist.
-	kubeletKnows = 2 * time.Second
+	// later at the earliest (upstream's WaitForAPIServerSyncPeriod). Until then it answers that they do not exist. On a busy host two seconds
+	// were too few.
+	kubeletKnows = 4 * time.Second
 	// kubeletTry is the time between two looks at a port that is closed.
 	kubeletTry = 100 * time.Millisecond
 )
