@@ -39,6 +39,18 @@ type Dial func(ctx context.Context, target netip.AddrPort) (net.Conn, error)
 // Serve answers CONNECT on l with connections from dial until ctx ends; then it closes all and returns nil.
 func Serve(ctx context.Context, l net.Listener, dial Dial) error { return serve(ctx, ctx, l, dial) }
 
+// exitGrace is how long a machine that ends carries what it has begun.
+const exitGrace = 3 * time.Second
+
+// ServeExit is Serve for the exit of a machine: when ctx ends it accepts nothing more, and ends what it carries a moment later. A call that came
+// this way to a pod of another machine is answered.
+func ServeExit(ctx context.Context, l net.Listener, dial Dial) error {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(exitGrace, end) })()
+	return serve(life, ctx, l, dial)
+}
+
 // serve accepts nothing more when accepting, which ends with ctx at the latest, has ended, and goes on with what it carries: it
 // returns when the last connection has ended, or ctx.
 func serve(ctx, accepting context.Context, l net.Listener, dial Dial) error {

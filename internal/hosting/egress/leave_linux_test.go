@@ -61,3 +61,41 @@ func TestAcceptedIsAnswered(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestExitCarriesOn: what goes through a machine that ends goes on for a moment, and no longer.
+func TestExitCarriesOn(t *testing.T) {
+	h := newHost(t)
+	dir := h.mark("machine-a", Mark{Cluster: "a", Machine: netip.MustParseAddr("10.223.0.2")})
+	l, err := Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- ServeExit(ctx, l, echo("pod of a")) }()
+	dial := func() (net.Conn, error) {
+		return dialThrough(t.Context(), dir, netip.MustParseAddrPort("10.244.0.5:80"))
+	}
+	used, err := dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer used.Close()
+	reader := bufio.NewReader(used)
+	if _, err := reader.ReadString('\n'); err != nil { // it is carried
+		t.Fatal(err)
+	}
+	end()
+	if _, err := io.WriteString(used, "after\n"); err != nil {
+		t.Error(err)
+	}
+	if got, err := reader.ReadString('\n'); err != nil || got != "after\n" {
+		t.Errorf("what goes on is %q: %v", got, err)
+	}
+	if err := <-ended; err != nil { // without its other side having ended
+		t.Error(err)
+	}
+	if _, err := dial(); err == nil {
+		t.Error("it accepts another one")
+	}
+}

@@ -94,7 +94,7 @@ func (c Config) serve(ctx context.Context, in *inner, n *networks, log *slog.Log
 		if err != nil {
 			return fmt.Errorf("open the exit of the egress proxy: %w", err)
 		}
-		group.Go(func() error { return egress.Serve(ctx, l, dialInside(n.hereFD, c.Ranges)) })
+		group.Go(func() error { return egress.ServeExit(ctx, l, dialInside(n.hereFD, c.Ranges)) })
 	}
 	starts, err := spawn.Listen(c.Starts)
 	if err != nil {
