@@ -392,7 +392,8 @@ func TestForeignFinalizer(t *testing.T) {
 func TestCacheThatIsBehind(t *testing.T) {
 	s := newSubject(t)
 	var old *v1alpha1.Provisioner
-	config := s.config(s.phase("A", nil, nil))
+	says := "begun"
+	config := s.config(s.phase("A", func() operator.Outcome { return operator.Done("Done", says) }, nil))
 	config.Client = interceptor.NewClient(s.client, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			if old == nil {
@@ -402,7 +403,9 @@ func TestCacheThatIsBehind(t *testing.T) {
 			return nil
 		},
 	})
-	r, before := operator.New(config), s.get(t)
+	r := operator.New(config)
+	before, _ := s.run(t, r)
+	says = "ended"
 	s.run(t, r)
 	old = before
 	for range 2 {
