@@ -120,8 +120,24 @@ func (r *restores) takeBack(ctx context.Context, rs *v1alpha1.Restore) operator.
 	return operator.Done(v1alpha1.ReasonIdle, "")
 }
 
+// unwritten says that a restore has not written its state yet, which it must not do again: the control plane may have started since. It asks
+// without a cache, as the reconciler may not have heard that its own last status was stored.
+func unwritten(ctx context.Context, direct client.Reader, rs *v1alpha1.Restore) error {
+	now := &v1alpha1.Restore{}
+	if err := direct.Get(ctx, client.ObjectKeyFromObject(rs), now); err != nil {
+		return fmt.Errorf("read the restore: %w", err)
+	}
+	if now.UID != rs.UID || now.Status.WrittenTime != nil {
+		return errors.New("the restore has written its state already, or is another one: nothing is written")
+	}
+	return nil
+}
+
 // rewrite writes a state when it is sure that the control plane stands still for this restore. It asks without a cache.
 func (r *restores) rewrite(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.Backup, cp *v1alpha1.ControlPlane) (*v1alpha1.RestoreChanges, error) {
+	if err := unwritten(ctx, r.Secrets, rs); err != nil {
+		return nil, err
+	}
 	now := &v1alpha1.ControlPlane{}
 	if err := r.Secrets.Get(ctx, client.ObjectKeyFromObject(cp), now); err != nil {
 		return nil, fmt.Errorf("read the control plane: %w", err)

@@ -75,6 +75,9 @@ func (n *newClusters) plane(ctx context.Context, rs *v1alpha1.Restore) (*v1alpha
 
 // write writes it when it is sure that the control plane stands still for this restore.
 func (n *newClusters) write(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.Backup) (changes *v1alpha1.RestoreChanges, err error) {
+	if err := unwritten(ctx, n.Secrets, rs); err != nil {
+		return nil, err
+	}
 	cp, err := n.plane(ctx, rs)
 	if err != nil {
 		return nil, err
