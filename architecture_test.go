@@ -31,14 +31,14 @@ const importTable = `
 	NONE < platform/atomicfile, platform/ciphers, platform/filelock, platform/handover, platform/invalid, platform/peer, platform/share, platform/stage, platform/text < PLAIN;
 	platform/text < platform/health < PLAIN;
 	platform/invalid < platform/component, platform/schema, platform/cron < PLAIN;
-	NONE < platform/osthread, platform/relay, platform/spawn, platform/links, platform/kube, platform/database, platform/hostcheck, platform/logfile, platform/redact, platform/sealedtar;
+	NONE < platform/osthread, platform/procroot, platform/relay, platform/spawn, platform/links, platform/kube, platform/database, platform/hostcheck, platform/logfile, platform/redact, platform/sealedtar;
 	platform/relay < platform/healthz;
 	platform/database, PLAIN < platform/idempotency;
 	API < platform/operator, platform/admission;
 	platform/operator, platform/share < platform/jobs;
 	platform/osthread < platform/confine;
 	# Only supervise knows how a process of the host is run.
-	PLAIN, platform/osthread, platform/confine, platform/spawn < platform/supervise;
+	PLAIN, platform/osthread, platform/confine, platform/procroot, platform/spawn < platform/supervise;
 
 	# hosting: the mechanisms of control planes.
 	PLAIN < hosting/pki, hosting/datastore, hosting/release, hosting/runner;
@@ -67,7 +67,7 @@ const importTable = `
 	API, PLAIN < workers/addons, workers/machine;
 	NONE < workers/addons/gatewayapi/generate;
 	workers/machine, hosting/release, platform/supervise, platform/kube < workers/node;
-	platform/osthread, platform/spawn, platform/links, platform/healthz, hosting/egress, workers/node < workers/machine/local/guest;
+	platform/osthread, platform/procroot, platform/spawn, platform/links, platform/healthz, hosting/egress, workers/node < workers/machine/local/guest;
 	workers/machine/local/guest, platform/hostcheck < workers/machine/local;
 	workers/machine, hosting/release < workers/machine/manual;
 	workers/node, platform/links, PLAIN < workers/join;

@@ -30,7 +30,7 @@ import (
 // KQueen is killed on the way. Then the encryption key is replaced.
 func TestRotation(t *testing.T) {
 	needRoot(t)
-	// By itself: beside other clusters a kubelet that starts again takes longer to know its pods than calls wait for it.
+	parallel(t, 4*time.Minute)
 	i := started(t)
 	i.ok("cluster", "create", "demo", "--version", programs.before, "--nodes", "1", "--wait", "--timeout", patience.String())
 	w := i.workers("demo")

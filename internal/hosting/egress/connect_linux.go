@@ -22,9 +22,9 @@ import (
 const (
 	// helloTimeout bounds the time in which a caller says where it wants to go.
 	helloTimeout = 10 * time.Second
-	// answerTimeout bounds the time until it is connected, through an exit if need be. API servers
+	// answerTimeout bounds the time until it is connected, through an exit or after a kubelet's start if need be. API servers
 	// themselves give up after 30 seconds or less.
-	answerTimeout = 15 * time.Second
+	answerTimeout = kubeletAway + kubeletKnows + 5*time.Second
 	// maxConnections bounds the open connections of one entry or exit: watches of aggregated APIs, logs and
 	// sessions, of which an API server holds hundreds in a large cluster.
 	maxConnections = 4096
@@ -37,26 +37,29 @@ const (
 type Dial func(ctx context.Context, target netip.AddrPort) (net.Conn, error)
 
 // Serve answers CONNECT on l with connections from dial until ctx ends; then it closes all and returns nil.
-func Serve(ctx context.Context, l net.Listener, dial Dial) error { return serve(ctx, ctx, l, dial) }
+func Serve(ctx context.Context, l net.Listener, dial Dial) error {
+	return serve(ctx, ctx, l, connector{life: ctx, dial: dial})
+}
 
 // exitGrace is how long a machine that ends carries what it has begun.
 const exitGrace = 3 * time.Second
 
 // ServeExit is Serve for the exit of a machine: when ctx ends it accepts nothing more, and ends what it carries a moment later. A call that came
-// this way to a pod of another machine is answered.
-func ServeExit(ctx context.Context, l net.Listener, dial Dial) error {
+// this way to a pod of another machine is answered. It answers whether the machine's kubelet knows its pods, too.
+func ServeExit(ctx context.Context, l net.Listener, dial Dial, knows Knows) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(exitGrace, end) })()
-	return serve(life, ctx, l, dial)
+	return serve(life, ctx, l, connector{life: life, dial: dial, knows: knows})
 }
 
 // serve accepts nothing more when accepting, which ends with ctx at the latest, has ended, and goes on with what it carries: it
 // returns when the last connection has ended, or ctx.
-func serve(ctx, accepting context.Context, l net.Listener, dial Dial) error {
+func serve(ctx, accepting context.Context, l net.Listener, c connector) error {
 	var carried, waiting sync.WaitGroup
+	c.carried = &carried
 	server := &http.Server{
-		Handler:           connector{ctx, dial, &carried},
+		Handler:           c,
 		ReadHeaderTimeout: helloTimeout,
 		IdleTimeout:       helloTimeout,
 		MaxHeaderBytes:    maxHeader,
@@ -85,13 +88,18 @@ func serve(ctx, accepting context.Context, l net.Listener, dial Dial) error {
 
 // connector lives as long as its server: connections that were taken over are not the server's any more.
 type connector struct {
-	life context.Context
-	dial Dial
+	life  context.Context
+	dial  Dial
+	knows Knows // of an exit
 	// carried counts requests until their connections have ended.
 	carried *sync.WaitGroup
 }
 
 func (c connector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c.knows != nil && r.Method == http.MethodGet && r.URL.Path == knowsPath {
+		c.knows.ServeHTTP(w, r)
+		return
+	}
 	c.carried.Add(1)
 	defer c.carried.Done()
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)

@@ -85,6 +85,18 @@ func (s *Server) exits(cluster string) (machines []Mark, dirs []string) {
 	return machines, dirs
 }
 
+// exitAt returns the directory with the exit of a kubelet's machine; empty for one of another host.
+func (s *Server) exitAt(k kubelet) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, m := range s.marks {
+		if m.exit() && m.Cluster == k.cluster && m.Machine == k.target.Addr() {
+			return filepath.Join(s.Dir, name)
+		}
+	}
+	return ""
+}
+
 // HostAddresses are those of this host now.
 func HostAddresses() ([]netip.Addr, error) {
 	all, err := net.InterfaceAddrs()

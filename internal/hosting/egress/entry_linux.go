@@ -81,8 +81,9 @@ func (s *Server) open(ctx, accepting context.Context, entries *errgroup.Group, n
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
+	dial := func(ctx context.Context, to netip.AddrPort) (net.Conn, error) { return s.dial(ctx, name, to) }
 	entries.Go(func() error {
-		if err := serve(ctx, accepting, l, func(ctx context.Context, to netip.AddrPort) (net.Conn, error) { return s.dial(ctx, name, to) }); err != nil {
+		if err := serve(ctx, accepting, l, connector{life: ctx, dial: dial}); err != nil {
 			s.Log.Error("an API server's entry is closed", "cluster", cluster, "error", err)
 		}
 		return nil

@@ -14,13 +14,15 @@ import (
 )
 
 const (
-	// kubeletAway is how long calls wait for a kubelet that refuses connections: it is started again within a second or two.
-	kubeletAway = 5 * time.Second
-	// kubeletKnows is the time between a kubelet's opening its port and its having heard of its pods, for which it asks a second
-	// later at the earliest (upstream's WaitForAPIServerSyncPeriod). Until then it answers that they do not exist. On a busy host two seconds
-	// were too few.
-	kubeletKnows = 4 * time.Second
-	// kubeletTry is the time between two looks at a port that is closed.
+	// kubeletAway is how long calls wait for a kubelet that refuses connections: it is started again within a second or two, and on a
+	// busy host within more.
+	kubeletAway = 10 * time.Second
+	// kubeletKnows is how long they wait after that until it knows its pods, which its machine says. It hears of them a second after it has opened
+	// its port at the earliest (upstream's WaitForAPIServerSyncPeriod), and until then it answers that they do not exist.
+	kubeletKnows = 10 * time.Second
+	// kubeletLearns is how long a kubelet is given for that whose machine cannot be asked.
+	kubeletLearns = 4 * time.Second
+	// kubeletTry is the time between two looks at a port that is closed, and between two questions.
 	kubeletTry = 100 * time.Millisecond
 )
 
@@ -35,19 +37,19 @@ type kubelet struct {
 
 // restarts has calls wait while a kubelet starts again. However many they are, one look at its port serves all.
 type restarts struct {
-	life               context.Context // of the server
-	dial               Dial
-	away, knows, again time.Duration
-	waiting            *share.Shares
-	looks              sync.WaitGroup
+	life    context.Context // of the server
+	dial    Dial
+	asked   func(context.Context, kubelet) error // nil when the kubelet knows its pods, errNotYet, or that nothing says it
+	waiting *share.Shares
+	looks   sync.WaitGroup
 
 	mu   sync.Mutex
 	back map[kubelet]chan struct{} // closed when a kubelet is back, or is waited for no more
 }
 
-func newRestarts(life context.Context, dial Dial) *restarts {
+func newRestarts(life context.Context, dial Dial, asked func(context.Context, kubelet) error) *restarts {
 	return &restarts{
-		life: life, dial: dial, away: kubeletAway, knows: kubeletKnows, again: kubeletTry,
+		life: life, dial: dial, asked: asked,
 		waiting: share.New(maxWaiting, maxWaitingOfOne, sureWaiting), back: map[kubelet]chan struct{}{},
 	}
 }
@@ -90,18 +92,43 @@ func (r *restarts) look(k kubelet, back chan struct{}) {
 		close(back)
 	}()
 	if r.opens(k.target) {
+		r.learns(k)
+	}
+}
+
+// learns returns when a kubelet that has opened its port knows its pods, or has taken too long. It hears of all at once and adds them one after
+// the other: a second answer says that it had the time for that.
+func (r *restarts) learns(k kubelet) {
+	ctx, cancel := context.WithTimeout(r.life, kubeletKnows)
+	defer cancel()
+	tick := time.NewTicker(kubeletTry)
+	defer tick.Stop()
+	for known := 0; ; {
+		switch err := r.asked(ctx, k); {
+		case err == nil && known == 1:
+			return
+		case err == nil:
+			known++
+		case !errors.Is(err, errNotYet):
+			select {
+			case <-r.life.Done():
+			case <-time.After(kubeletLearns):
+			}
+			return
+		}
 		select {
-		case <-r.life.Done():
-		case <-time.After(r.knows):
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
 	}
 }
 
 // opens says whether a port that refuses connections takes one in time.
 func (r *restarts) opens(target netip.AddrPort) bool {
-	ctx, cancel := context.WithTimeout(r.life, r.away)
+	ctx, cancel := context.WithTimeout(r.life, kubeletAway)
 	defer cancel()
-	tick := time.NewTicker(r.again)
+	tick := time.NewTicker(kubeletTry)
 	defer tick.Stop()
 	for {
 		select {

@@ -36,25 +36,48 @@ func (p *port) dial(context.Context, netip.AddrPort) (net.Conn, error) {
 	return near, nil
 }
 
+// asked is what the machine of a kubelet says.
+type asked func(context.Context, kubelet) error
+
+func notAsked(context.Context, kubelet) error { return errors.New("it is no machine of this host") }
+
+// knowsAfter is the answer of a machine whose kubelet knows its pods some time after the first question.
+func knowsAfter(d time.Duration) asked {
+	var first time.Time
+	return func(context.Context, kubelet) error {
+		if first.IsZero() {
+			first = time.Now()
+		}
+		if time.Since(first) < d {
+			return errNotYet
+		}
+		return nil
+	}
+}
+
 var kubeletOfA = kubelet{"a", netip.MustParseAddrPort("240.0.0.1:10250")}
 
 // A call waits until a kubelet is back and knows its pods, and no longer than is said.
 func TestRestartsWait(t *testing.T) {
+	const back = 1500 * time.Millisecond
 	for name, c := range map[string]struct {
 		closed   time.Duration
 		err      error
+		asked    asked
 		deadline time.Duration
 		want     time.Duration
 	}{
-		"Back":        {1500 * time.Millisecond, nil, time.Minute, 1500*time.Millisecond + kubeletKnows},
-		"Away":        {time.Hour, nil, time.Minute, kubeletAway},
-		"OtherwiseOn": {time.Second, errors.New("no route to host"), time.Minute, time.Second},
-		"Deadline":    {time.Hour, nil, 700 * time.Millisecond, 700 * time.Millisecond},
+		"Back":        {back, nil, knowsAfter(3 * time.Second), time.Minute, back + 3*time.Second + kubeletTry},
+		"NeverKnows":  {back, nil, knowsAfter(time.Hour), time.Minute, back + kubeletKnows},
+		"NotAsked":    {back, nil, notAsked, time.Minute, back + kubeletLearns},
+		"Away":        {time.Hour, nil, notAsked, time.Minute, kubeletAway},
+		"OtherwiseOn": {time.Second, errors.New("no route to host"), notAsked, time.Minute, time.Second},
+		"Deadline":    {time.Hour, nil, notAsked, 700 * time.Millisecond, 700 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &port{opens: time.Now().Add(c.closed), err: c.err}
-				r := newRestarts(t.Context(), p.dial)
+				r := newRestarts(t.Context(), p.dial, c.asked)
 				ctx, cancel := context.WithTimeout(t.Context(), c.deadline)
 				defer cancel()
 				began := time.Now()
@@ -75,7 +98,7 @@ func TestRestartsWait(t *testing.T) {
 func TestRestartsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &port{opens: time.Now().Add(time.Hour)}
-		r := newRestarts(t.Context(), p.dial)
+		r := newRestarts(t.Context(), p.dial, notAsked)
 		var calls sync.WaitGroup
 		for range maxWaitingOfOne {
 			calls.Go(func() { r.wait(t.Context(), kubeletOfA) })
@@ -101,7 +124,7 @@ func TestRestartsShare(t *testing.T) {
 func TestRestartsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		life, end := context.WithCancel(t.Context())
-		r := newRestarts(life, (&port{opens: time.Now().Add(time.Hour)}).dial)
+		r := newRestarts(life, (&port{opens: time.Now().Add(time.Hour)}).dial, notAsked)
 		time.AfterFunc(time.Second, end)
 		began := time.Now()
 		r.wait(t.Context(), kubeletOfA)

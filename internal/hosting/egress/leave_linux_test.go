@@ -35,7 +35,8 @@ func TestAcceptedIsAnswered(t *testing.T) {
 	ended := make(chan error, 1)
 	near, far := net.Pipe()
 	go func() {
-		ended <- serve(t.Context(), accepting, l, func(context.Context, netip.AddrPort) (net.Conn, error) { return near, nil })
+		dial := func(context.Context, netip.AddrPort) (net.Conn, error) { return near, nil }
+		ended <- serve(t.Context(), accepting, l, connector{life: t.Context(), dial: dial})
 	}()
 	conn, err := net.Dial("tcp", l.Addr().String()) //nolint:noctx // it is in this process
 	if err != nil {
@@ -72,7 +73,7 @@ func TestExitCarriesOn(t *testing.T) {
 	}
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- ServeExit(ctx, l, echo("pod of a")) }()
+	go func() { ended <- ServeExit(ctx, l, echo("pod of a"), nil) }()
 	dial := func() (net.Conn, error) {
 		return dialThrough(t.Context(), dir, netip.MustParseAddrPort("10.244.0.5:80"))
 	}

@@ -53,7 +53,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.direct = direct
 	}
 	ctx, end := context.WithCancel(ctx)
-	s.restarts = newRestarts(ctx, s.direct)
+	s.restarts = newRestarts(ctx, s.direct, s.asked)
 	defer s.restarts.looks.Wait()
 	defer end()
 	group, ctx := errgroup.WithContext(ctx)

@@ -3,7 +3,6 @@ package supervise
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"kqueen.io/kqueen/internal/platform/procroot"
 )
 
 // absentError says that a program answers and does not offer what it is asked for. It loads that at its start or never.
@@ -26,24 +25,8 @@ func newServiceClient(pid int, socket string, timeout time.Duration) *http.Clien
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Client{Timeout: timeout, Transport: &http.Transport{
 		Protocols: protocols, DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dialWithin(ctx, pid, socket) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return procroot.Dial(ctx, pid, socket) },
 	}}
-}
-
-// dialWithin connects to a unix socket below the root of a process. Symlinks that it has planted do not lead out of there.
-func dialWithin(ctx context.Context, pid int, socket string) (conn net.Conn, err error) {
-	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("open the root of process %d: %w", pid, err)
-	}
-	defer func() { err = errors.Join(err, unix.Close(root)) }()
-	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	fd, err := unix.Openat2(root, strings.TrimPrefix(socket, "/"), how)
-	if err != nil {
-		return nil, fmt.Errorf("find %s: %w", socket, err)
-	}
-	defer func() { err = errors.Join(err, unix.Close(fd)) }()
-	return (&net.Dialer{}).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d", fd))
 }
 
 const (

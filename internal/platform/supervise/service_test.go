@@ -60,25 +60,3 @@ func TestProgramWithoutItsServiceIsRestarted(t *testing.T) {
 	}
 	awaitState(t, r, "a", "api", health.Ready)
 }
-
-// TestSocketsOfOthers: a program that plants a symlink in place of its socket has the supervisor call none beside it.
-func TestSocketsOfOthers(t *testing.T) {
-	dir := t.TempDir()
-	l, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	conn, err := dialWithin(t.Context(), os.Getpid(), filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = conn.Close()
-	if err := os.Symlink("/proc/self/root"+filepath.Join(dir, "s"), filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if conn, err := dialWithin(t.Context(), os.Getpid(), filepath.Join(dir, "link")); err == nil {
-		_ = conn.Close()
-		t.Error("a magic link was followed")
-	}
-}

@@ -94,7 +94,8 @@ func (c Config) serve(ctx context.Context, in *inner, n *networks, log *slog.Log
 		if err != nil {
 			return fmt.Errorf("open the exit of the egress proxy: %w", err)
 		}
-		group.Go(func() error { return egress.ServeExit(ctx, l, dialInside(n.hereFD, c.Ranges)) })
+		knows := func(ctx context.Context) error { return knowsPods(ctx, in.pid) }
+		group.Go(func() error { return egress.ServeExit(ctx, l, dialInside(n.hereFD, c.Ranges), knows) })
 	}
 	starts, err := spawn.Listen(c.Starts)
 	if err != nil {
