@@ -20,13 +20,14 @@ func TestSettings(t *testing.T) {
 		v2     bool
 		want   []setting
 	}{
-		"none, version 1":    {Limits{}, false, []setting{{"memory", "memory.limit_in_bytes", "-1"}, {"cpu", "cpu.shares", "1024"}, {"pids", "pids.max", "max"}}},
-		"none, version 2":    {Limits{}, true, []setting{{"memory", "memory.max", "max"}, {"cpu", "cpu.weight", "100"}, {"pids", "pids.max", "max"}}},
-		"all, version 1":     {Limits{Memory: 1 << 30, Weight: 80, Tasks: 9}, false, []setting{{"memory", "memory.limit_in_bytes", "1073741824"}, {"cpu", "cpu.shares", "819"}, {"pids", "pids.max", "9"}}},
-		"all, version 2":     {Limits{Memory: 1 << 30, Weight: 80, Tasks: 9}, true, []setting{{"memory", "memory.max", "1073741824"}, {"cpu", "cpu.weight", "80"}, {"pids", "pids.max", "9"}}},
-		"idle, version 1":    {Limits{Idle: true}, false, []setting{{"memory", "memory.limit_in_bytes", "-1"}, {"cpu", "cpu.idle", "1"}, {"pids", "pids.max", "max"}}},
-		"idle, version 2":    {Limits{Weight: 80, Idle: true}, true, []setting{{"memory", "memory.max", "max"}, {"cpu", "cpu.idle", "1"}, {"pids", "pids.max", "max"}}},
-		"more than there is": {Limits{Weight: 99999}, true, []setting{{"memory", "memory.max", "max"}, {"cpu", "cpu.weight", "10000"}, {"pids", "pids.max", "max"}}},
+		"none, version 1":    {Limits{}, false, []setting{{"memory", "memory.limit_in_bytes", "-1", false}, {"cpu", "cpu.shares", "1024", false}, {"pids", "pids.max", "max", false}}},
+		"none, version 2":    {Limits{}, true, []setting{{"memory", "memory.max", "max", false}, {"cpu", "cpu.weight", "100", false}, {"pids", "pids.max", "max", false}}},
+		"all, version 1":     {Limits{Memory: 1 << 30, Weight: 80, Tasks: 9}, false, []setting{{"memory", "memory.limit_in_bytes", "1073741824", false}, {"cpu", "cpu.shares", "819", false}, {"pids", "pids.max", "9", false}}},
+		"all, version 2":     {Limits{Memory: 1 << 30, Weight: 80, Tasks: 9}, true, []setting{{"memory", "memory.max", "1073741824", false}, {"cpu", "cpu.weight", "80", false}, {"pids", "pids.max", "9", false}}},
+		"idle, version 1":    {Limits{Idle: true}, false, []setting{{"memory", "memory.limit_in_bytes", "-1", false}, {"cpu", "cpu.idle", "1", false}, {"pids", "pids.max", "max", false}}},
+		"idle, version 2":    {Limits{Weight: 80, Idle: true}, true, []setting{{"memory", "memory.max", "max", false}, {"cpu", "cpu.idle", "1", false}, {"pids", "pids.max", "max", false}}},
+		"behind, version 1":  {Limits{Weight: 50, GivesWay: true}, false, []setting{{"memory", "memory.limit_in_bytes", "-1", false}, {"cpu", "cpu.idle", "0", true}, {"cpu", "cpu.shares", "512", false}, {"pids", "pids.max", "max", false}}},
+		"more than there is": {Limits{Weight: 99999}, true, []setting{{"memory", "memory.max", "max", false}, {"cpu", "cpu.weight", "10000", false}, {"pids", "pids.max", "max", false}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

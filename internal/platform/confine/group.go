@@ -20,6 +20,8 @@ type Limits struct {
 	Weight int   // share of the processors while all are busy, 1 to 10000; 0: 100, which is what a usual process has
 	Tasks  int   // processes and threads; 0: as many as the host takes
 	Idle   bool  // only what no other process wants of the processors, whatever Weight says
+	// GivesWay is for programs that are put behind others like them while they use more than these ([Group.PutBehind]); Hold takes that back.
+	GivesWay bool
 }
 
 // Group is a cgroup for programs that belong together, named so that it is KQueen's alone. It lies beside the others of
@@ -39,7 +41,10 @@ func unified() bool {
 }
 
 // setting is what a file of a cgroup is to hold.
-type setting struct{ controller, file, value string }
+type setting struct {
+	controller, file, value string
+	lacking                 bool // kernels that have no such file mean the same
+}
 
 // settings are the limits in the words of a version. It is pure.
 func (l Limits) settings(v2 bool) []setting {
@@ -54,15 +59,18 @@ func (l Limits) settings(v2 bool) []setting {
 		weight = 100
 	}
 	weight = min(weight, 10000)
-	tasks := setting{"pids", "pids.max", most(int64(l.Tasks), "max")}
-	memory, processors := setting{"memory", "memory.limit_in_bytes", most(l.Memory, "-1")}, setting{"cpu", "cpu.shares", strconv.Itoa(max(2, weight*1024/100))}
+	memory, share := setting{"memory", "memory.limit_in_bytes", most(l.Memory, "-1"), false}, setting{"cpu", "cpu.shares", strconv.Itoa(max(2, weight*1024/100)), false}
 	if v2 {
-		memory, processors = setting{"memory", "memory.max", most(l.Memory, "max")}, setting{"cpu", "cpu.weight", strconv.Itoa(weight)}
+		memory, share = setting{"memory", "memory.max", most(l.Memory, "max"), false}, setting{"cpu", "cpu.weight", strconv.Itoa(weight), false}
 	}
-	if l.Idle {
-		processors = setting{"cpu", "cpu.idle", "1"}
+	processors := []setting{share}
+	switch {
+	case l.Idle:
+		processors = []setting{{"cpu", "cpu.idle", "1", false}}
+	case l.GivesWay: // a group that is idle takes no weight
+		processors = []setting{{"cpu", "cpu.idle", "0", true}, share}
 	}
-	return []setting{memory, processors, tasks}
+	return slices.Concat([]setting{memory}, processors, []setting{{"pids", "pids.max", most(int64(l.Tasks), "max"), false}})
 }
 
 // dir is the group's folder of a controller.
@@ -104,7 +112,35 @@ func (g Group) set(v2 bool, dir string, s setting) error {
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return write(filepath.Join(dir, s.file), s.value)
+	err := write(filepath.Join(dir, s.file), s.value)
+	if s.lacking && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// PutBehind has the programs of a group get only those processors that no other process of the host wants now, or gives them back the share that
+// l says. A group that is not there is left alone. The error is [errors.ErrUnsupported] on kernels that cannot do it (before Linux 5.15).
+func (g Group) PutBehind(so bool, l Limits) error {
+	v2 := unified()
+	l.Idle, l.GivesWay = so, !so
+	for _, s := range l.settings(v2) {
+		if s.controller != "cpu" {
+			continue
+		}
+		dir := g.dir(v2, s.controller)
+		err := write(filepath.Join(dir, s.file), s.value)
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, gone := os.Stat(dir); errors.Is(gone, fs.ErrNotExist) {
+				return nil
+			}
+			err = fmt.Errorf("%s: %w", s.file, errors.ErrUnsupported)
+		}
+		if err != nil {
+			return fmt.Errorf("cgroup cpu: %w", err)
+		}
+	}
+	return nil
 }
 
 // write writes to a file of the kernel, which is none on a disk.

@@ -25,6 +25,8 @@ type Config struct {
 	Rotate Rotation        // zero fields get their defaults
 	// StartsAtOnce is how many heavy components may start at the same time; default one for each processor.
 	StartsAtOnce int
+	// Busy is the share of the host's processor time that has to be used before workloads give way to others; default a half.
+	Busy float64
 }
 
 // PortRange is the first and the last TCP port that may be reserved.
@@ -56,6 +58,7 @@ type Timing struct {
 	HangBusy      time.Duration // without an answer ends a process that works, or waits for a disk; default 5 min
 	HangGrace     time.Duration // between SIGQUIT and SIGKILL for a process that hangs; default 3 s
 	LockWait      time.Duration // how long New waits for a dying predecessor; default 2 s
+	Balance       time.Duration // between two looks at what workloads use of the processors; default 500 ms
 }
 
 const (
@@ -84,6 +87,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.StartsAtOnce <= 0 {
 		c.StartsAtOnce = runtime.NumCPU()
 	}
+	if c.Busy <= 0 {
+		c.Busy = 0.5
+	}
 	if c.Notify == nil {
 		c.Notify = func(string) {}
 	}
@@ -109,6 +115,7 @@ func (c Config) withDefaults() (Config, error) {
 		{&t.HangBusy, 5 * time.Minute},
 		{&t.HangGrace, 3 * time.Second},
 		{&t.LockWait, 2 * time.Second},
+		{&t.Balance, 500 * time.Millisecond},
 		{&c.Rotate.Every, 10 * time.Second},
 	} {
 		if *d.field <= 0 {

@@ -66,6 +66,7 @@ func New(conf Config) (*Supervisor, error) {
 	if err := s.adoptAll(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("adopt running processes: %w", err), s.Close())
 	}
+	s.keepers.Go(func() { s.balance(ctx) })
 	return s, nil
 }
 

@@ -101,7 +101,7 @@ func TestPrivileges(t *testing.T) {
 	}{
 		"a tenant": {
 			runner.Workload{Unprivileged: true, Components: []runner.Component{one(100, 3<<20), one(40, 1<<20)}},
-			supervise.Workload{Confined: true, Score: confine.ScoreTenant, Limits: confine.Limits{Memory: 4 << 20, Weight: 140, Tasks: 2048}},
+			supervise.Workload{Confined: true, Score: confine.ScoreTenant, Limits: confine.Limits{Memory: 4 << 20, Weight: 140, Tasks: 2048, GivesWay: true}},
 		},
 		"what all depend on": {
 			runner.Workload{Unprivileged: true, Essential: true, Components: []runner.Component{one(500, 0), one(200, 1<<20)}},
@@ -109,7 +109,7 @@ func TestPrivileges(t *testing.T) {
 		},
 		"with privileges": {
 			runner.Workload{Components: []runner.Component{one(0, 0)}},
-			supervise.Workload{Score: confine.ScoreTenant, Limits: confine.Limits{Tasks: 1024}},
+			supervise.Workload{Score: confine.ScoreTenant, Limits: confine.Limits{Tasks: 1024, GivesWay: true}},
 		},
 	}
 	for name, tc := range cases {
