@@ -22,7 +22,7 @@ func TestManyAtOnce(t *testing.T) {
 	parallel(t, 2*time.Minute)
 	count := int(number(t, "KQUEEN_E2E_CLUSTERS", 4))
 	i := started(t)
-	before := holdings(t, i)
+	before, without := holdings(t, i), memoryOf(t, i.servers()[0])
 	var names []string
 	var documents strings.Builder
 	for n := range count {
@@ -52,7 +52,7 @@ func TestManyAtOnce(t *testing.T) {
 		t.Fatal("living clusters leave hardly a trace: the search sees nothing")
 	}
 
-	i.allSleepAndWake(made, names)
+	i.allSleepAndWake(made, names, without)
 	i.ok(slices.Concat([]string{"cluster", "delete", "--yes", "--timeout", "9m"}, names)...)
 	if left := i.traces(made); len(left) > 0 {
 		t.Errorf("%d traces are left of deleted clusters:\n%s", len(left), strings.Join(left, "\n"))
@@ -67,7 +67,8 @@ func TestManyAtOnce(t *testing.T) {
 const wokenAtOnce = 20
 
 // allSleepAndWake puts clusters to sleep, of which no process runs then, and has clients ask for up to [wokenAtOnce] of them at once.
-func (i *installation) allSleepAndWake(made tenants, names []string) {
+// KQueen had so much memory without them.
+func (i *installation) allSleepAndWake(made tenants, names []string, without int64) {
 	i.t.Helper()
 	server := i.servers()[0]
 	awake := memoryOf(i.t, server)
@@ -80,7 +81,9 @@ func (i *installation) allSleepAndWake(made tenants, names []string) {
 		}
 		return nil
 	})
-	i.t.Logf("KQueen has %d MiB with %d clusters awake, and %d MiB while they sleep", awake>>20, len(names), memoryOf(i.t, server)>>20)
+	asleep := memoryOf(i.t, server)
+	i.t.Logf("KQueen had %d MiB without clusters, has %d MiB with %d awake, and %d MiB while they sleep: %.2f MiB each",
+		without>>20, awake>>20, len(names), asleep>>20, float64(asleep-without)/float64(len(names))/(1<<20))
 	names = names[:min(wokenAtOnce, len(names))]
 	began := time.Now()
 	answers := map[string]<-chan error{}
