@@ -40,7 +40,7 @@ func TestUnit(t *testing.T) {
 			t.Errorf("%s: the unit is\n%s", name, got)
 		}
 	}
-	for _, want := range []string{"\nRestart=on-failure\n", "\nKillMode=process\n", "\nType=notify\n", "\nWantedBy=multi-user.target\n"} {
+	for _, want := range []string{"\nRestart=on-failure\n", "\nKillMode=process\n", "\nType=notify\n", "\nWatchdogSec=3min\n", "\nWantedBy=multi-user.target\n"} {
 		if !strings.Contains(unitTemplate, want) {
 			t.Errorf("the unit has no %q", want)
 		}

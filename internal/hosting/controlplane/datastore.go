@@ -64,12 +64,17 @@ func (r *dataStoreReconciler) connect(ctx context.Context, ds *v1alpha1.DataStor
 		return storeOutcome(err)
 	}
 	ds.Status.Version, ds.Status.Members = health.Version, int32(health.Members)
-	if len(health.Alarms) > 0 {
-		return operator.Wait(v1alpha1.ReasonAlarm, alarmed(health), storeCheckInterval)
+	return healthOutcome(health)
+}
+
+// healthOutcome says what the state of an etcd that answers means. It is pure.
+func healthOutcome(h datastore.Health) operator.Outcome {
+	if len(h.Alarms) > 0 {
+		return operator.Wait(v1alpha1.ReasonAlarm, alarmed(h), storeCheckInterval)
 	}
-	message := "etcd " + health.Version + " answers"
-	if len(health.Silent) > 0 {
-		message += "; members that do not: " + strings.Join(health.Silent, ", ")
+	message := "etcd " + h.Version + " answers"
+	if len(h.Silent) > 0 {
+		message += "; members that do not: " + strings.Join(h.Silent, ", ")
 	}
 	return operator.DoneUntil(v1alpha1.ReasonConnected, message, storeCheckInterval)
 }

@@ -9,7 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kqueen.io/kqueen/api/v1alpha1"
+	"kqueen.io/kqueen/internal/hosting/datastore"
 	"kqueen.io/kqueen/internal/hosting/storegate"
+	"kqueen.io/kqueen/internal/platform/operator"
 )
 
 // TestSpace: a data store says how full it is as its gate acts on it, with what helps, and nothing where there always was enough.
@@ -50,5 +52,23 @@ func TestSpace(t *testing.T) {
 	r.noteSpace(t.Context(), other) // it has no gate
 	if len(other.Status.Conditions) > 0 {
 		t.Errorf("a store without a gate says %v", other.Status.Conditions)
+	}
+}
+
+// TestHealthOutcome: an etcd that has raised an alarm takes no writes, and is not connected, though it answers.
+func TestHealthOutcome(t *testing.T) {
+	full := datastore.Health{Version: "3.7.0", Alarms: []string{"NOSPACE on member 8e9e"}, DBInUseBytes: 3 << 20, QuotaBytes: 4 << 20}
+	if got, want := healthOutcome(full), operator.Wait(v1alpha1.ReasonAlarm, alarmed(full), storeCheckInterval); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	for _, want := range []string{"NOSPACE on member 8e9e", "3 of 4 MiB", "delete objects"} {
+		if got := alarmed(full); !strings.Contains(got, want) {
+			t.Errorf("%q does not say %q", got, want)
+		}
+	}
+	half := datastore.Health{Version: "3.7.0", Silent: []string{"https://b:2379"}}
+	want := operator.DoneUntil(v1alpha1.ReasonConnected, "etcd 3.7.0 answers; members that do not: https://b:2379", storeCheckInterval)
+	if got := healthOutcome(half); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
