@@ -45,8 +45,11 @@ export const phone = { width: 390, height: 844 }
 export async function visit(page: Page, path: string) {
   await page.goto(path)
   await expect(page.getByRole('heading', { level: 1 }).first()).toBeVisible()
-  await expect(page.locator('.pf-v6-c-skeleton, .pf-v6-c-spinner')).toHaveCount(0)
+  const loading = page.locator('.pf-v6-c-skeleton, .pf-v6-c-spinner')
+  await expect(loading).toHaveCount(0)
   await settled(page)
+  // A part whose code comes when it is first shown, as that of a graph does, begins to load only now.
+  await expect(loading).toHaveCount(0)
 }
 
 /** picture leaves a picture in the folder SCREENSHOTS, if there is one. */
