@@ -390,6 +390,15 @@ var bannedCalls = []bannedCall{
 		},
 	},
 	{call: "syscall.ForkExec", why: "processes are run by internal/platform/supervise"},
+	{
+		call: "runtime.LockOSThread", inTests: true,
+		why: "the first thread of a process never ends, and is by what the process is seen: run what changes a thread by internal/platform/osthread",
+		allowed: map[string]string{
+			"platform/osthread":              "is there for that",
+			"platform/database/databasetest": "starts a process that ends with the thread",
+			"workers/machine/local/guest":    "is process 1 of a machine, whose first thread is in the machine",
+		},
+	},
 }
 
 // The limits. Lines are counted with comments and blank lines.

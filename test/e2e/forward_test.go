@@ -6,12 +6,12 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/vishvananda/netns"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"kqueen.io/kqueen/internal/platform/osthread"
 	"kqueen.io/kqueen/internal/platform/relay"
 )
 
@@ -69,8 +69,8 @@ func dialIn(pid int, address string) (net.Conn, error) {
 		err  error
 	}
 	answers := make(chan answer, 1)
-	go func() {
-		runtime.LockOSThread() // the thread ends with this, and its network with it
+	// Were it the first thread of the process, all tests beside this one would find themselves in that network.
+	osthread.Spend(func() {
 		network, err := netns.GetFromPid(pid)
 		if err != nil {
 			answers <- answer{nil, err}
@@ -83,7 +83,7 @@ func dialIn(pid int, address string) (net.Conn, error) {
 		}
 		conn, err := net.Dial("tcp", address)
 		answers <- answer{conn, err}
-	}()
+	})
 	a := <-answers
 	return a.conn, a.err
 }
