@@ -131,6 +131,7 @@ soak: kubernetes ## Kill and stop programs under load for FOR=30m, then run the 
 	@echo "Soaking; docs/development/soak.md says what this does"
 	KQUEEN_E2E_SOAK=$${FOR:-30m} go test -trimpath -v -timeout 24h ./test/e2e -run 'TestSoak$$'
 	KQUEEN_E2E_SEEDS=$${SEEDS:-50} KQUEEN_E2E_CLUSTERS=20 KQUEEN_E2E_FLOOD=10000 go test -trimpath -v -timeout 2h ./test/e2e -run 'TestCrashes|TestManyAtOnce|TestMember$$'
+	KQUEEN_E2E_HOSTILE=$${HOSTILE:-3m} go test -trimpath -v -timeout 1h ./test/e2e -run 'TestHostileTenant$$'
 	KQUEEN_TRUTH=full go test -trimpath -v -timeout 3h ./internal/clusters/collector -run 'TestTruthAtScale$$'
 	KQUEEN_FAULTS=all go test -trimpath -timeout 2h ./internal/... -run UnderFaults
 
