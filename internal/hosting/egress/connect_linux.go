@@ -24,7 +24,7 @@ const (
 	helloTimeout = 10 * time.Second
 	// answerTimeout bounds the time until it is connected, through an exit or after a kubelet's start if need be. API servers
 	// themselves give up after 30 seconds or less.
-	answerTimeout = kubeletAway + kubeletKnows + 5*time.Second
+	answerTimeout = 25 * time.Second
 	// maxConnections bounds the open connections of one entry or exit: watches of aggregated APIs, logs and
 	// sessions, of which an API server holds hundreds in a large cluster.
 	maxConnections = 4096

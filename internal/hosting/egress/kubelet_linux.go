@@ -3,6 +3,7 @@ package egress
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"sync"
@@ -14,12 +15,13 @@ import (
 )
 
 const (
-	// kubeletAway is how long calls wait for a kubelet that refuses connections: it is started again within a second or two, and on a
+	// kubeletAway is how long a kubelet is waited for that refuses connections: it is started again within a second or two, and on a
 	// busy host within more.
-	kubeletAway = 10 * time.Second
-	// kubeletKnows is how long they wait after that until it knows its pods, which its machine says. It hears of them a second after it has opened
-	// its port at the earliest (upstream's WaitForAPIServerSyncPeriod), and until then it answers that they do not exist.
-	kubeletKnows = 10 * time.Second
+	kubeletAway = 20 * time.Second
+	// kubeletKnows is how long it is waited for after that until it knows its pods, which its machine says. It hears of them a second after it has
+	// opened its port at the earliest (upstream's WaitForAPIServerSyncPeriod), 16 seconds were seen on a busy host, and until then it answers that
+	// they do not exist. This is longer than a call may wait: one that comes late need not fail because the first one has.
+	kubeletKnows = time.Minute
 	// kubeletLearns is how long a kubelet is given for that whose machine cannot be asked.
 	kubeletLearns = 4 * time.Second
 	// kubeletTry is the time between two looks at a port that is closed, and between two questions.
@@ -61,12 +63,12 @@ func (r *restarts) isAway(k kubelet) bool {
 	return r.back[k] != nil
 }
 
-// wait returns when a kubelet that has refused a connection is back, has refused for too long, or ctx ends, and at once when too many
-// calls wait already.
-func (r *restarts) wait(ctx context.Context, k kubelet) {
+// wait returns when a kubelet that has refused a connection is back or has taken too long, and at once when too many calls wait already. It is
+// an error when ctx ends first.
+func (r *restarts) wait(ctx context.Context, k kubelet) error {
 	leave := r.waiting.Take(k.cluster)
 	if leave == nil {
-		return
+		return nil
 	}
 	defer leave()
 	r.mu.Lock()
@@ -79,7 +81,9 @@ func (r *restarts) wait(ctx context.Context, k kubelet) {
 	r.mu.Unlock()
 	select {
 	case <-ctx.Done():
+		return fmt.Errorf("the kubelet at %s is starting and does not answer for its pods yet: %w", k.target, ctx.Err())
 	case <-back:
+		return nil
 	}
 }
 
@@ -156,7 +160,9 @@ func (s *Server) dialKubelet(ctx context.Context, name, cluster string, target n
 			return conn, err
 		}
 	}
-	s.restarts.wait(ctx, k)
+	if err := s.restarts.wait(ctx, k); err != nil {
+		return nil, err
+	}
 	// Meanwhile the address may have become one that this API server does not call.
 	if _, err := s.route(name, target); err != nil {
 		return nil, err

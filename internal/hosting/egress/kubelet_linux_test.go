@@ -57,7 +57,7 @@ func knowsAfter(d time.Duration) asked {
 
 var kubeletOfA = kubelet{"a", netip.MustParseAddrPort("240.0.0.1:10250")}
 
-// A call waits until a kubelet is back and knows its pods, and no longer than is said.
+// A call waits until a kubelet is back and knows its pods, and no longer than is said. When that is longer than the call has, it fails.
 func TestRestartsWait(t *testing.T) {
 	const back = 1500 * time.Millisecond
 	for name, c := range map[string]struct {
@@ -68,7 +68,8 @@ func TestRestartsWait(t *testing.T) {
 		want     time.Duration
 	}{
 		"Back":        {back, nil, knowsAfter(3 * time.Second), time.Minute, back + 3*time.Second + kubeletTry},
-		"NeverKnows":  {back, nil, knowsAfter(time.Hour), time.Minute, back + kubeletKnows},
+		"NeverKnows":  {back, nil, knowsAfter(time.Hour), time.Hour, back + kubeletKnows},
+		"KnowsLate":   {back, nil, knowsAfter(time.Hour), answerTimeout, answerTimeout},
 		"NotAsked":    {back, nil, notAsked, time.Minute, back + kubeletLearns},
 		"Away":        {time.Hour, nil, notAsked, time.Minute, kubeletAway},
 		"OtherwiseOn": {time.Second, errors.New("no route to host"), notAsked, time.Minute, time.Second},
@@ -81,7 +82,9 @@ func TestRestartsWait(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), c.deadline)
 				defer cancel()
 				began := time.Now()
-				r.wait(ctx, kubeletOfA)
+				if err := r.wait(ctx, kubeletOfA); (err != nil) != (c.want == c.deadline) {
+					t.Errorf("got %v", err)
+				}
 				if took := time.Since(began); took != c.want {
 					t.Errorf("waited for %v, want %v", took, c.want)
 				}
@@ -101,17 +104,19 @@ func TestRestartsShare(t *testing.T) {
 		r := newRestarts(t.Context(), p.dial, notAsked)
 		var calls sync.WaitGroup
 		for range maxWaitingOfOne {
-			calls.Go(func() { r.wait(t.Context(), kubeletOfA) })
+			calls.Go(func() {
+				if err := r.wait(t.Context(), kubeletOfA); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 		synctest.Wait()
 		began := time.Now()
-		r.wait(t.Context(), kubeletOfA)
-		if took := time.Since(began); took != 0 {
-			t.Errorf("one call more than may wait has waited for %v", took)
+		if err := r.wait(t.Context(), kubeletOfA); err != nil || time.Since(began) != 0 {
+			t.Errorf("one call more than may wait has waited for %v: %v", time.Since(began), err)
 		}
-		r.wait(t.Context(), kubelet{"b", kubeletOfA.target})
-		if took := time.Since(began); took != kubeletAway {
-			t.Errorf("a call of another cluster has waited for %v, want %v", took, kubeletAway)
+		if err := r.wait(t.Context(), kubelet{"b", kubeletOfA.target}); err != nil || time.Since(began) != kubeletAway {
+			t.Errorf("a call of another cluster has waited for %v, want %v: %v", time.Since(began), kubeletAway, err)
 		}
 		calls.Wait()
 		if most := int32(2 * kubeletAway / kubeletTry); p.dials.Load() > most {
@@ -127,9 +132,8 @@ func TestRestartsEnd(t *testing.T) {
 		r := newRestarts(life, (&port{opens: time.Now().Add(time.Hour)}).dial, notAsked)
 		time.AfterFunc(time.Second, end)
 		began := time.Now()
-		r.wait(t.Context(), kubeletOfA)
-		if took := time.Since(began); took != time.Second {
-			t.Errorf("waited for %v", took)
+		if err := r.wait(t.Context(), kubeletOfA); err != nil || time.Since(began) != time.Second {
+			t.Errorf("waited for %v: %v", time.Since(began), err)
 		}
 	})
 }
