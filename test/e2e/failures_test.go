@@ -16,8 +16,8 @@ import (
 	"kqueen.io/kqueen/api/v1alpha1"
 )
 
-// TestFailures kills the API server of a tenant and KQueen itself, replaces what stands between it and its clients, kills everything at once, fills the disk,
-// and then takes files away. TestSoak kills what else there is.
+// TestFailures kills the API server of a tenant and KQueen itself, replaces what stands between it and its clients, kills everything at once, fills the
+// stores and the disk, and then takes files away. TestSoak kills what else there is.
 func TestFailures(t *testing.T) {
 	i, ownDisk := onOwnDisk(t)
 	i.up()
@@ -26,7 +26,8 @@ func TestFailures(t *testing.T) {
 	t.Run("Keeper", func(t *testing.T) { killServer(t, i) })
 	t.Run("Systemd", func(t *testing.T) { underSystemd(t, i) })
 	t.Run("Upgrade", func(t *testing.T) { replaceFronts(t, i) })
-	t.Run("Power", func(t *testing.T) { killAll(t, i) })
+	t.Run("Power", func(t *testing.T) { losePower(t, i) })
+	t.Run("FullStores", func(t *testing.T) { fillStores(t, i) })
 	t.Run("FullDisk", func(t *testing.T) {
 		if !ownDisk {
 			t.Skip("a disk in memory has to be mounted, and this machine does not allow that")
@@ -92,17 +93,11 @@ func watchFailure(t *testing.T, i *installation, component string) <-chan string
 	return said
 }
 
-// killAll is what a power failure does. Nothing that is said afterwards may be from before it.
-func killAll(t *testing.T, i *installation) {
+// losePower: after a power failure all is as it was. Nothing that is said afterwards may be from before it.
+func losePower(t *testing.T, i *installation) {
 	kubeconfig := i.kubeconfig("default", "demo")
 	i.kubectl(kubeconfig, "", "create", "configmap", "before-the-night", "--from-literal=k=v")
-	i.halt() // first, or it starts the others again
-	for _, p := range i.processes() {
-		kill(t, p.pid)
-	}
-	if left := i.processes(); len(left) > 0 {
-		t.Fatalf("survived: %v", left)
-	}
+	i.killAll(t)
 	i.up()
 	i.ok("cluster", "wait", "demo", "--timeout", "5m")
 	if got := i.kubectl(kubeconfig, "", "get", "configmap", "before-the-night", "-o", "jsonpath={.data.k}"); got != "v" {
