@@ -76,6 +76,10 @@ type Config struct {
 	ImportAllowed []egress.Destination
 	// BackupAllowed is where S3 servers of backups may be of what is closed to them, such as this host; nil takes what was allowed before.
 	BackupAllowed []egress.Destination
+	// OwnBackupEvery is the time between two backups that the installation takes of itself, or [NoOwnBackups], and OwnBackupsKept how many of them are
+	// kept; 0 takes what was said last time, or a day and 3.
+	OwnBackupEvery time.Duration
+	OwnBackupsKept int
 	// Images says where the images come from that KQueen's own pods in clusters run: prepare.Bundled
 	// or prepare.Upstream. Empty takes what was said last time; when nothing was, they are bundled where they are built.
 	Images string

@@ -34,7 +34,7 @@ func VerifyAuditExport(dir string, from io.Reader) (found *rest.AuditReport, com
 
 // auditKey reads the key of the audit log. It makes none: one that is made now checks nothing.
 func auditKey(dir string) ([]byte, error) {
-	path := filepath.Join(dir, "keys", "audit.key")
+	path := filepath.Join(dir, keysFolder, auditKeyFile)
 	key, err := pki.ReadSecretKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no key of an audit log in %s", dir)

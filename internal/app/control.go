@@ -142,6 +142,9 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	if err := d.addInventory(mgr, a); err != nil {
 		return fmt.Errorf("add the inventory: %w", err)
 	}
+	if err := d.addOwnBackups(mgr, a); err != nil {
+		return fmt.Errorf("add backups of the installation: %w", err)
+	}
 	machineLooks, err := a.addWorkers(ctx, mgr, d, machines, reach, prepares)
 	if err != nil {
 		return fmt.Errorf("add the reconcilers of workers: %w", err)

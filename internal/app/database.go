@@ -61,7 +61,7 @@ func (d *apiServer) openDatabase(ctx context.Context, a *App) error {
 		if d.access, err = access.New(ctx, access.Config{DB: d.db}); err != nil {
 			return err
 		}
-		key, err := pki.SecretKey(filepath.Join(a.Dir, "keys", "audit.key"), ledger{a})
+		key, err := pki.SecretKey(filepath.Join(a.Dir, keysFolder, auditKeyFile), ledger{a})
 		if err != nil {
 			return fmt.Errorf("key of the audit log: %w", err)
 		}
@@ -89,7 +89,7 @@ func hadDatabase(c Config) bool {
 	if info, err := os.Stat(filepath.Join(c.Dir, databaseFile)); err == nil && info.Size() > 0 {
 		return true
 	}
-	_, err := os.Stat(filepath.Join(c.Dir, "keys", "audit.key"))
+	_, err := os.Stat(filepath.Join(c.Dir, keysFolder, auditKeyFile))
 	return err == nil
 }
 

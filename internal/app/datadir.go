@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -86,6 +87,9 @@ type settings struct {
 	ImportAllowed []egress.Destination `json:"importAllowed,omitempty"`
 	// BackupAllowed is where S3 servers of backups may be of what is closed to them.
 	BackupAllowed []egress.Destination `json:"backupAllowed,omitempty"`
+	// OwnBackupEvery is in nanoseconds, less than 0 for none.
+	OwnBackupEvery time.Duration `json:"ownBackupEvery,omitempty"`
+	OwnBackupsKept int           `json:"ownBackupsKept,omitempty"`
 	// MovedFrom are the data directories in which the installation ran before it was restored into this one.
 	MovedFrom []string `json:"movedFrom,omitempty"`
 	// Demo says that the installation is for demonstrations, and has simulated clusters.
@@ -130,6 +134,8 @@ func (s *settings) merge(c Config) Config {
 		c.BackupAllowed = s.BackupAllowed
 	}
 	s.EgressAllowed, s.ImportAllowed, s.BackupAllowed = c.EgressAllowed, c.ImportAllowed, c.BackupAllowed
+	c.OwnBackupEvery, c.OwnBackupsKept = cmp.Or(c.OwnBackupEvery, s.OwnBackupEvery, usualOwnBackupEvery), cmp.Or(c.OwnBackupsKept, s.OwnBackupsKept, usualOwnBackupsKept)
+	s.OwnBackupEvery, s.OwnBackupsKept = c.OwnBackupEvery, c.OwnBackupsKept
 	c.Images, c.AgentImage = cmp.Or(c.Images, s.Images), cmp.Or(c.AgentImage, s.AgentImage)
 	c.Database = cmp.Or(c.Database, s.Database)
 	s.Database = c.Database

@@ -101,7 +101,7 @@ const auditFolder = "audit"
 var contents = []string{
 	"run", "etcd", "etcd-admin", "keys", "logs", auditFolder, "admin.kubeconfig", "settings.json", "settings.json.copy", status.Name, rest.LocalSocket,
 	keeperFile, authorityFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm", endingsFile,
-	inventoryFile, inventoryFile + "-wal", inventoryFile + "-shm", DemoUsersFile, backupsDir,
+	inventoryFile, inventoryFile + "-wal", inventoryFile + "-shm", DemoUsersFile, backupsDir, ownBackupsFolder,
 	spoolFolder, restoringFolder,
 }
 

@@ -71,6 +71,7 @@ const (
 	// snapshotsFolder has the snapshots of data stores, in a backup.
 	snapshotsFolder = "snapshots"
 	keysFolder      = "keys"
+	auditKeyFile    = "audit.key" // among the keys
 	imagesFolder    = "images"
 )
 

@@ -34,7 +34,9 @@ type BackupConfig struct {
 	Without []BackupPart
 	// Recipients are those who can read it; with none it is not encrypted.
 	Recipients []age.Recipient
-	Report     func(stage.Step)
+	// Own says that the installation takes it by itself, to a file on the disk of Dir.
+	Own    bool
+	Report func(stage.Step)
 }
 
 // BackUp writes a backup of the installation in a data directory, whose data stores run. KQueen itself may run or not, and clusters are
@@ -116,6 +118,9 @@ func (b *backingUp) fits() error {
 			need += info.Size()
 		}
 	}
+	if b.Own { // the file itself is compressed, by how much is not known before
+		need *= 2
+	}
 	left, err := free(b.Dir)
 	if err == nil && left < need+leastDisk {
 		err = fmt.Errorf("not enough disk: %s has %d MiB free, and copies of its data take %d MiB beside the %d MiB that KQueen needs; free some", b.Dir, left>>20, need>>20, leastDisk>>20)
@@ -150,7 +155,7 @@ func (b *backingUp) databases(ctx context.Context) error {
 }
 
 func (b *backingUp) copyDatabase(ctx context.Context, db *database.DB) error {
-	if err := record(ctx, db, b.Dir, audit.Record{Action: "back-up-installation", Detail: map[string]string{"encrypted": fmt.Sprint(len(b.Recipients) > 0)}}); err != nil {
+	if err := record(ctx, db, b.Dir, audit.Record{Action: "back-up-installation", Detail: map[string]string{"encrypted": fmt.Sprint(len(b.Recipients) > 0), "scheduled": fmt.Sprint(b.Own)}}); err != nil {
 		return err
 	}
 	if slices.Contains(b.Without, PartDatabase) {
@@ -162,7 +167,7 @@ func (b *backingUp) copyDatabase(ctx context.Context, db *database.DB) error {
 // record records what the owner of the data directory does with the whole installation: a user who has the file of a backup and can open it has all
 // keys.
 func record(ctx context.Context, db *database.DB, dir string, r audit.Record) error {
-	key, err := pki.ReadSecretKey(filepath.Join(dir, keysFolder, "audit.key"))
+	key, err := pki.ReadSecretKey(filepath.Join(dir, keysFolder, auditKeyFile))
 	if err != nil {
 		return fmt.Errorf("key of the audit log: %w", err)
 	}

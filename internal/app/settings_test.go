@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -24,12 +25,14 @@ import (
 func TestSettingsHold(t *testing.T) {
 	chosen := settings{
 		Listen: netip.MustParseAddr("192.0.2.7"), Domain: "k.example", Database: "postgres://db", MachineNetwork: netip.MustParsePrefix("10.9.0.0/16"), Images: "upstream", AgentImage: "a.example/agent:1",
-		EgressAllowed: []egress.Destination{{Range: netip.MustParsePrefix("192.0.2.0/24"), Port: 443}, {Range: netip.MustParsePrefix("2001:db8::7/128"), Port: 8443}},
-		GatewayPort:   7443, IngressPort: 7080, APIPort: 9443, AdminVersion: "v1.36.9",
+		EgressAllowed:  []egress.Destination{{Range: netip.MustParsePrefix("192.0.2.0/24"), Port: 443}, {Range: netip.MustParsePrefix("2001:db8::7/128"), Port: 8443}},
+		OwnBackupEvery: NoOwnBackups, OwnBackupsKept: 9,
+		GatewayPort: 7443, IngressPort: 7080, APIPort: 9443, AdminVersion: "v1.36.9",
 	}
 	said := Config{
 		Listen: netip.MustParseAddr("::1"), Domain: "other.example", Database: "postgres://other", MachineNetwork: netip.MustParsePrefix("10.8.0.0/20"), Images: "bundled", AgentImage: "b.example/agent:2",
-		EgressAllowed: []egress.Destination{{Range: netip.MustParsePrefix("198.51.100.7/32"), Port: 443}},
+		EgressAllowed:  []egress.Destination{{Range: netip.MustParsePrefix("198.51.100.7/32"), Port: 443}},
+		OwnBackupEvery: time.Hour, OwnBackupsKept: 2,
 	}
 	closing := said
 	closing.EgressAllowed = []egress.Destination{}
@@ -38,8 +41,8 @@ func TestSettingsHold(t *testing.T) {
 		said   Config
 		want   Config
 	}{
-		"nothing, ever": {settings{}, Config{}, Config{Listen: defaultListen, Domain: defaultDomain, MachineNetwork: defaultMachineNetwork}},
-		"nothing now":   {chosen, Config{}, Config{Listen: chosen.Listen, Domain: chosen.Domain, Database: chosen.Database, MachineNetwork: chosen.MachineNetwork, Images: chosen.Images, AgentImage: chosen.AgentImage, EgressAllowed: chosen.EgressAllowed}},
+		"nothing, ever": {settings{}, Config{}, Config{Listen: defaultListen, Domain: defaultDomain, MachineNetwork: defaultMachineNetwork, OwnBackupEvery: usualOwnBackupEvery, OwnBackupsKept: usualOwnBackupsKept}},
+		"nothing now":   {chosen, Config{}, Config{Listen: chosen.Listen, Domain: chosen.Domain, Database: chosen.Database, MachineNetwork: chosen.MachineNetwork, Images: chosen.Images, AgentImage: chosen.AgentImage, EgressAllowed: chosen.EgressAllowed, OwnBackupEvery: NoOwnBackups, OwnBackupsKept: 9}},
 		"now":           {settings{}, said, said},
 		"something new": {chosen, said, said},
 		"nothing more":  {chosen, closing, closing},

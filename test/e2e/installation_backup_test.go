@@ -57,7 +57,8 @@ func TestInstallationBackup(t *testing.T) {
 	i.dir = filepath.Join(i.base, "elsewhere")
 	i.refusesDamaged(t, file, phrase)
 	i.ok("installation", "restore", file, "--passphrase-file", phrase)
-	i.up()
+	i.madeBefore(t, 48*time.Hour)
+	i.up("--installation-backup-every", "6h", "--installation-backups-kept", "8")
 	i.ok("cluster", "wait", "demo", "--timeout", "5m")
 
 	found := map[string]bool{}
@@ -81,6 +82,32 @@ func TestInstallationBackup(t *testing.T) {
 	})
 	i.usersAreBack(t, root, alice)
 	i.backupsAreBack(t, lost)
+	i.backsItselfUp(t)
+}
+
+// madeBefore makes the installation older than it is.
+func (i *installation) madeBefore(t *testing.T, age time.Duration) {
+	t.Helper()
+	then := time.Now().Add(-age)
+	if err := os.Chtimes(filepath.Join(i.dir, "keys", "audit.key"), then, then); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// backsItselfUp wants one backup that the installation has taken by itself, which is whole.
+func (i *installation) backsItselfUp(t *testing.T) {
+	t.Helper()
+	eventually(t, "the installation has backed itself up", func(context.Context) error {
+		all, err := filepath.Glob(filepath.Join(i.dir, "installation-backups", "kqueen-*.backup"))
+		if err != nil || len(all) != 1 {
+			return errors.Join(err, fmt.Errorf("there are %v: %s", all, i.ok("status")))
+		}
+		if info, err := os.Stat(all[0]); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("it is open to others: %v, %v", info, err)
+		}
+		i.ok("installation", "verify", all[0])
+		return nil
+	})
 }
 
 // usersAreBack wants that a user's session and password are good, and the audit log's chain.

@@ -110,6 +110,7 @@ func (flags upFlags) args(dir string) []string {
 		"up", "--data-dir=" + dir, "--listen=" + flags.listen, "--gateway-port=" + strconv.Itoa(flags.gatewayPort), "--ingress-port=" + strconv.Itoa(flags.ingressPort), "--api-port=" + strconv.Itoa(flags.apiPort),
 		"--domain=" + flags.domain, "--machine-network=" + flags.machineNetwork, "--images=" + flags.images, "--egress-allow=" + strings.Join(flags.egressAllow, ","),
 		"--import-allow=" + strings.Join(flags.importAllow, ","), "--backup-allow=" + strings.Join(flags.backupAllow, ","),
+		"--installation-backup-every=" + flags.ownBackupEvery, "--installation-backups-kept=" + strconv.Itoa(flags.ownBackupsKept),
 	}
 }
 

@@ -43,20 +43,23 @@ func run(t *testing.T, dir string, args ...string) (data, words string, err erro
 // TestUpRefuses: a flag that cannot be right is named, and nothing is made in the data directory.
 func TestUpRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ flag, want string }{
-		"Name":          {"--listen=localhost", `--listen: "localhost" is not an IP address; write one such as 127.0.0.1 or 0.0.0.0`},
-		"HostPort":      {"--listen=127.0.0.1:6443", "--listen: "},
-		"HighPort":      {"--gateway-port=70000", "--gateway-port: 70000 is not between 1 and 65535"},
-		"HighIngress":   {"--ingress-port=70000", "--ingress-port: 70000 is not between 1 and 65535"},
-		"LowPort":       {"--api-port=-1", "--api-port: -1 is not between 1 and 65535"},
-		"HostBits":      {"--machine-network=10.1.2.3/16", `--machine-network: "10.1.2.3/16" is not an IPv4 network of /8 to /24 with no host bits set; write one such as 10.223.0.0/16`},
-		"IPv6":          {"--machine-network=fd00::/16", "--machine-network: "},
-		"TooSmall":      {"--machine-network=10.1.2.0/25", "--machine-network: "},
-		"TooLarge":      {"--machine-network=0.0.0.0/7", "--machine-network: "},
-		"NoNetwork":     {"--machine-network=10.1.2.0", "--machine-network: "},
-		"NoDestination": {"--egress-allow=hooks.example.com:443", `--egress-allow: "hooks.example.com:443" has neither an address nor a range; write an address or a range and a port, such as 192.0.2.7:443`},
-		"ClosedToAll":   {"--egress-allow=192.0.2.7:443,127.0.0.0/8:443", "--egress-allow: 127.0.0.0/8:443 cannot be allowed: it overlaps 127.0.0.0/8, the loopback addresses"},
-		"UnknownImages": {"--images=mine", `--images: "mine" has to be `},
-		"Argument":      {"now", `takes no argument, but there is "now"`},
+		"Name":             {"--listen=localhost", `--listen: "localhost" is not an IP address; write one such as 127.0.0.1 or 0.0.0.0`},
+		"HostPort":         {"--listen=127.0.0.1:6443", "--listen: "},
+		"HighPort":         {"--gateway-port=70000", "--gateway-port: 70000 is not between 1 and 65535"},
+		"HighIngress":      {"--ingress-port=70000", "--ingress-port: 70000 is not between 1 and 65535"},
+		"LowPort":          {"--api-port=-1", "--api-port: -1 is not between 1 and 65535"},
+		"HostBits":         {"--machine-network=10.1.2.3/16", `--machine-network: "10.1.2.3/16" is not an IPv4 network of /8 to /24 with no host bits set; write one such as 10.223.0.0/16`},
+		"IPv6":             {"--machine-network=fd00::/16", "--machine-network: "},
+		"TooSmall":         {"--machine-network=10.1.2.0/25", "--machine-network: "},
+		"TooLarge":         {"--machine-network=0.0.0.0/7", "--machine-network: "},
+		"NoNetwork":        {"--machine-network=10.1.2.0", "--machine-network: "},
+		"NoDestination":    {"--egress-allow=hooks.example.com:443", `--egress-allow: "hooks.example.com:443" has neither an address nor a range; write an address or a range and a port, such as 192.0.2.7:443`},
+		"ClosedToAll":      {"--egress-allow=192.0.2.7:443,127.0.0.0/8:443", "--egress-allow: 127.0.0.0/8:443 cannot be allowed: it overlaps 127.0.0.0/8, the loopback addresses"},
+		"OwnBackupsOften":  {"--installation-backup-every=1s", `--installation-backup-every: "1s" is neither none nor a time of at least 10m0s`},
+		"OwnBackupsNoTime": {"--installation-backup-every=daily", `"daily" is neither none nor a time`},
+		"OwnBackupsMany":   {"--installation-backups-kept=101", "--installation-backups-kept: 101 is not between 1 and 100"},
+		"UnknownImages":    {"--images=mine", `--images: "mine" has to be `},
+		"Argument":         {"now", `takes no argument, but there is "now"`},
 	} {
 		for _, where := range []string{"--foreground", "--foreground=false"} {
 			t.Run(name+where, func(t *testing.T) {

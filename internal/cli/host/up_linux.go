@@ -49,6 +49,8 @@ type upFlags struct {
 	egressAllow    []string
 	importAllow    []string
 	backupAllow    []string
+	ownBackupEvery string
+	ownBackupsKept int
 	images         string
 	agentImage     string
 	timeout        time.Duration
@@ -118,6 +120,9 @@ until they are changed.`,
 	_ = cmd.RegisterFlagCompletionFunc("import-allow", command.NoCompletion)
 	f.StringSliceVar(&flags.backupAllow, "backup-allow", nil, "address or range and port that S3 servers of backups may be at although it is closed to them, such as 127.0.0.1:9000, or none; may be repeated (default as before; at first none)")
 	_ = cmd.RegisterFlagCompletionFunc("backup-allow", command.NoCompletion)
+	f.StringVar(&flags.ownBackupEvery, "installation-backup-every", "", "time between two backups that the installation takes of itself, into its data directory, such as 6h, or none (default as before; at first 24h)")
+	_ = cmd.RegisterFlagCompletionFunc("installation-backup-every", command.OneOf("6h", "24h", "none"))
+	f.IntVar(&flags.ownBackupsKept, "installation-backups-kept", 0, "how many of these are kept (default as before; at first 3)")
 	f.StringVar(&flags.images, "images", "", "images that KQueen's own pods in clusters run: bundled (built with the programs of machines here) or upstream (pulled from registry.k8s.io and ghcr.io) (default as before; at first bundled where they are built)")
 	f.StringVar(&flags.agentImage, "agent-image", "", "image of the agent for clusters that nothing can dial, as their nodes pull it; see make agent-image (default as before; at first none)")
 	_ = cmd.RegisterFlagCompletionFunc("agent-image", command.NoCompletion)
@@ -274,6 +279,10 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	if err != nil {
 		return app.Config{}, err
 	}
+	every, err := flags.ownBackups()
+	if err != nil {
+		return app.Config{}, err
+	}
 	if err := flags.checkPorts(); err != nil {
 		return app.Config{}, err
 	}
@@ -291,8 +300,29 @@ func (flags upFlags) config(dir string) (app.Config, error) {
 	return app.Config{
 		Engine: standalone.New(), Dir: dir, Program: self, Version: program.Version(), Releases: releases,
 		Listen: listen, GatewayPort: flags.gatewayPort, IngressPort: flags.ingressPort, APIPort: flags.apiPort, Database: os.Getenv(databaseVariable), Domain: flags.domain, MachineNetwork: machines, Images: flags.images, AgentImage: flags.agentImage,
-		EgressAllowed: allowed, ImportAllowed: adopted, BackupAllowed: backups,
+		EgressAllowed: allowed, ImportAllowed: adopted, BackupAllowed: backups, OwnBackupEvery: every, OwnBackupsKept: flags.ownBackupsKept,
 	}, nil
+}
+
+// Bounds of what is said about backups that the installation takes of itself: each reads all of its data.
+const leastOwnBackupEvery, mostOwnBackupsKept = 10 * time.Minute, 100
+
+// ownBackups reads the time between two, and checks how many are kept; 0 where the user does not say.
+func (flags upFlags) ownBackups() (time.Duration, error) {
+	if flags.ownBackupsKept < 0 || flags.ownBackupsKept > mostOwnBackupsKept {
+		return 0, exit.Fail(exit.Usage, "--installation-backups-kept: %d is not between 1 and %d", flags.ownBackupsKept, mostOwnBackupsKept)
+	}
+	switch flags.ownBackupEvery {
+	case "":
+		return 0, nil
+	case "none":
+		return app.NoOwnBackups, nil
+	}
+	every, err := time.ParseDuration(flags.ownBackupEvery)
+	if err != nil || every < leastOwnBackupEvery {
+		return 0, exit.Fail(exit.Usage, "--installation-backup-every: %q is neither none nor a time of at least %s, such as 6h", flags.ownBackupEvery, leastOwnBackupEvery)
+	}
+	return every, nil
 }
 
 // destinations reads the list of a flag; nil when the user does not say.
