@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/procfs"
+	"github.com/vishvananda/netlink"
 
 	"kqueen.io/kqueen/internal/clusters/tunnel"
 	"kqueen.io/kqueen/internal/hosting/controlplanetest"
@@ -204,6 +205,7 @@ func (f *far) hangs(t *testing.T) {
 	t.Helper()
 	agent := f.agent()
 	t.Logf("the agent uses %s", usedBy(t, agent))
+	f.measures(t, agent)
 	if err := syscall.Kill(agent, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -217,6 +219,31 @@ func (f *far) hangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.ok("cluster", "wait", "far", "--timeout", "3m")
+}
+
+// measures says what an adopted cluster sends and receives while nothing happens, and what its agent uses meanwhile. KQUEEN_E2E_TRAFFIC says for how
+// long; without it nothing is measured.
+func (f *far) measures(t *testing.T, agent int) {
+	t.Helper()
+	text := os.Getenv("KQUEEN_E2E_TRAFFIC")
+	if text == "" {
+		return
+	}
+	long, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("KQUEEN_E2E_TRAFFIC: %v", err)
+	}
+	carried := func() uint64 {
+		link, err := netlink.LinkByName(f.link)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return link.Attrs().Statistics.RxBytes + link.Attrs().Statistics.TxBytes
+	}
+	before := carried()
+	over := time.NewTimer(long)
+	<-over.C
+	t.Logf("%.0f bytes a minute, with all headers; the agent uses %s", float64(carried()-before)/long.Minutes(), usedBy(t, agent))
 }
 
 // agent is the process of the agent, as the host sees it: the one that dials this installation.
