@@ -25,8 +25,9 @@ const (
 	unlooked = 10 * time.Second
 	// planesUnagreed is for clusters, once their control planes were looked at.
 	planesUnagreed = 10 * time.Second
-	// workersUnlooked is for machines and pools: a machine is looked at by its cluster, which may not answer.
-	workersUnlooked = 5 * time.Second
+	// workersUnlooked is for machines and pools: a machine is looked at by its cluster, which may not answer. On a busy host 15 seconds were too few
+	// for a cluster and its pool together, and a user who waits for the pool then was told what had been before.
+	workersUnlooked = 20 * time.Second
 )
 
 // awaitLooked waits until looked is closed, at most for as long as the API waits. It answers false when the context ends before.

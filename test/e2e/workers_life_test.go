@@ -144,31 +144,9 @@ func (w *workers) surviveDeath(t *testing.T, m v1alpha1.Machine) {
 	t.Logf("process 1 of a machine killed: its %d containers are ready again after %.1fs", len(before), time.Since(begin).Seconds())
 }
 
-// stopAll has everything end in order, and wants nothing left of it.
-func (w *workers) stopAll(t *testing.T) {
-	w.ok("down")
-	if left := w.processes(); len(left) > 0 {
-		t.Errorf("still runs: %v", left)
-	}
-	if left := w.traces(t); len(left) > 0 {
-		t.Errorf("left on the host: %v", left)
-	}
-}
-
-// killAll is what a power failure does to processes; links, mounts and cgroups are left, as none is after one.
-func (i *installation) killAll(t *testing.T) {
-	i.halt() // first, or it starts the others again
-	for _, p := range i.processes() {
-		kill(t, p.pid)
-	}
-	if left := i.processes(); len(left) > 0 {
-		t.Errorf("survived: %v", left)
-	}
-}
-
 // comeBack stops everything and starts it again. Meanwhile the networks of machines are held, as a busy kernel does that
 // has not yet come to remove them: what leads to them is gone nevertheless.
-func (w *workers) comeBack(t *testing.T, stop func(*testing.T)) {
+func (w *workers) comeBack(t *testing.T) {
 	var held []netns.NsHandle
 	for _, m := range w.machines() {
 		network, err := netns.GetFromPid(w.pid(m.Namespace+"/"+m.Name, "kubelet")) // its process "machine" is one of the host
@@ -177,7 +155,13 @@ func (w *workers) comeBack(t *testing.T, stop func(*testing.T)) {
 		}
 		held = append(held, network)
 	}
-	stop(t)
+	w.ok("down")
+	if left := w.processes(); len(left) > 0 {
+		t.Errorf("still runs: %v", left)
+	}
+	if left := w.traces(t); len(left) > 0 {
+		t.Errorf("left on the host: %v", left)
+	}
 	for _, network := range held {
 		if err := network.Close(); err != nil {
 			t.Error(err)
