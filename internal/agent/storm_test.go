@@ -240,7 +240,7 @@ func (s *shore) await(number int) {
 func (s *shore) agents() {
 	b := s.b
 	b.Helper()
-	child := exec.CommandContext(b.Context(), os.Args[0], "-test.run", "^$")
+	child := exec.CommandContext(context.WithoutCancel(b.Context()), os.Args[0], "-test.run", "^$")
 	child.Env = append(os.Environ(), stormServer+"=https://"+s.address, stormAgents+"="+strconv.Itoa(s.number))
 	child.Stderr = os.Stderr
 	in, err := child.StdinPipe()

@@ -23,8 +23,8 @@ import (
 const (
 	// unlooked is for all, by the REST API.
 	unlooked = 10 * time.Second
-	// planesUnagreed is for clusters, once their control planes were looked at.
-	planesUnagreed = 10 * time.Second
+	// planesUnagreed is for control planes and clusters.
+	planesUnagreed = 20 * time.Second
 	// workersUnlooked is for machines and pools: a machine is looked at by its cluster, which may not answer. On a busy host 15 seconds were too few
 	// for a cluster and its pool together, and a user who waits for the pool then was told what had been before.
 	workersUnlooked = 20 * time.Second
@@ -53,31 +53,42 @@ func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.Wi
 			return err
 		}
 	}
+	if err := awaitPlanes(ctx, direct, looks, a.Log); err != nil {
+		return err
+	}
+	return awaitWorkers(ctx, direct, machines, a.Log)
+}
+
+// awaitPlanes waits until what is said of control planes and of their clusters is of this life, and until clients reach them. What it does not wait
+// for any longer, it says in the log.
+func awaitPlanes(ctx context.Context, direct client.Reader, looks []*operator.FirstLooks, log *slog.Logger) error {
 	planes := &v1alpha1.ControlPlaneList{}
 	if err := direct.List(ctx, planes); err != nil {
 		return fmt.Errorf("list control planes: %w", err)
+	}
+	if len(planes.Items) == 0 {
+		return nil
 	}
 	var names []types.NamespacedName
 	for i := range planes.Items {
 		names = append(names, client.ObjectKeyFromObject(&planes.Items[i]))
 	}
+	bounded, cancel := context.WithTimeout(ctx, planesUnagreed)
+	defer cancel()
 	for _, l := range looks {
-		if err := l.Wait(ctx, names); err != nil {
-			return err
+		if err := l.Wait(bounded, names); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			log.Warn("the start goes on without: what is said of some control planes may be of an earlier life", "waited", planesUnagreed, "error", err)
+			return nil
 		}
 	}
-	if len(names) > 0 {
-		bounded, cancel := context.WithTimeout(ctx, planesUnagreed)
-		defer cancel()
-		agreed, err := cluster.WaitAgreed(bounded, direct)
-		if err != nil {
-			return err
-		}
-		if !agreed && ctx.Err() == nil {
-			a.Log.Warn("the start goes on without: a cluster is called ready whose control plane is not", "waited", planesUnagreed)
-		}
+	agreed, err := cluster.WaitAgreed(bounded, direct)
+	if !agreed && err == nil && ctx.Err() == nil {
+		log.Warn("the start goes on without: a cluster is called ready whose control plane is not", "waited", planesUnagreed)
 	}
-	return awaitWorkers(ctx, direct, machines, a.Log)
+	return err
 }
 
 // awaitWorkers waits until what is said of machines and pools is of this life: before, all nodes are as ready as they were when

@@ -105,6 +105,37 @@ func TestAwaitWorkersIsBounded(t *testing.T) {
 	})
 }
 
+// onePlane is an admin plane with a control plane.
+type onePlane struct{ client.Reader }
+
+func (onePlane) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	if planes, ok := list.(*v1alpha1.ControlPlaneList); ok {
+		planes.Items = []v1alpha1.ControlPlane{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "away"}}}
+	}
+	return nil
+}
+
+// TestAwaitPlanesIsBounded: a control plane whose status cannot be written, as on a full disk, keeps KQueen from being ready for a moment alone.
+func TestAwaitPlanesIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, said := time.Now(), &bytes.Buffer{}
+		log := slog.New(slog.NewTextHandler(said, nil))
+		looks := []*operator.FirstLooks{operator.NewFirstLooks(nil)}
+		if err := awaitPlanes(t.Context(), onePlane{}, looks, log); err != nil || time.Since(began) != planesUnagreed {
+			t.Errorf("it waits for %s and ends with %v, want %s", time.Since(began), err, planesUnagreed)
+		}
+		if !strings.Contains(said.String(), "level=WARN") || !strings.Contains(said.String(), "default/away") {
+			t.Errorf("the log does not say that a control plane was not looked at: %q", said)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		said.Reset()
+		if err := awaitPlanes(ended, onePlane{}, looks, log); !errors.Is(err, context.Canceled) || said.Len() > 0 {
+			t.Errorf("after its end: %v, and it says %q", err, said)
+		}
+	})
+}
+
 // overcounted is an admin plane with a pool that counts a node, and no machine.
 type overcounted struct{ client.Reader }
 

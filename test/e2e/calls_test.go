@@ -54,16 +54,24 @@ const (
 	callBeat, mostCalls = 300 * time.Millisecond, 10
 	// lateCall is how long a call takes that fails because its host is busy with other tests: longer than one waits for a kubelet.
 	lateCall = 20 * time.Second
-	// lastWords is the time from the end of the connections of a process to its own end, as a test on a busy host sees it.
-	lastWords = 2 * time.Second
+	// lastWords is the time from the end of the connections of a process to its own end, as a test on a busy host sees it, and heard that from the
+	// end of an API server until its clients say so.
+	lastWords, heard = 2 * time.Second, 5 * time.Second
 )
 
-// callsInto makes calls until ctx ends.
-func (i *installation) callsInto(ctx context.Context, namespace, pod, kubeconfig string) *calls {
+// callsInto makes calls to a pod of a cluster until ctx ends.
+func (i *installation) callsInto(ctx context.Context, cluster, namespace, pod, kubeconfig string) *calls {
 	c := &calls{installation: i, namespace: namespace, pod: pod, kubeconfig: kubeconfig}
-	for _, component := range []string{"kubelet", "kube-apiserver"} {
-		c.done.Go(func() { c.seeEnds(ctx, component) })
+	server, workload := i.pid(cluster, "kube-apiserver"), "" // not that of the admin plane
+	for _, p := range i.processes() {
+		if p.pid == server {
+			workload = p.workload
+		}
 	}
+	c.done.Go(func() { c.seeEnds(ctx, "kubelet", func(p process) bool { return p.component == "kubelet" }) })
+	c.done.Go(func() {
+		c.seeEnds(ctx, "kube-apiserver", func(p process) bool { return p.component == "kube-apiserver" && p.workload == workload })
+	})
 	c.done.Go(func() { c.every(ctx, "exec", c.exec) })
 	c.done.Go(func() { c.every(ctx, "logs", c.logs) })
 	return c
@@ -139,8 +147,8 @@ func (c *calls) logs(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// seeEnds notes when processes of a component of the installation end.
-func (c *calls) seeEnds(ctx context.Context, component string) {
+// seeEnds notes when processes of a component end.
+func (c *calls) seeEnds(ctx context.Context, component string, is func(process) bool) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	seen, most := map[string]int{}, 1 // file descriptors of processes, by pid and start, and how many there were at once
@@ -156,7 +164,7 @@ func (c *calls) seeEnds(ctx context.Context, component string) {
 		if len(seen) < most {
 			for _, p := range c.processes() {
 				id := fmt.Sprint(p.pid, p.start)
-				if _, known := seen[id]; known || p.component != component {
+				if _, known := seen[id]; known || !is(p) {
 					continue
 				}
 				if fd, err := unix.PidfdOpen(p.pid, 0); err == nil {
@@ -178,6 +186,11 @@ func (c *calls) seeEnds(ctx context.Context, component string) {
 	}
 }
 
+// cutBy says whether the call was under way when a process ended. A call waits for the next kubelet, and not for the next API server.
+func (f failedCall) cutBy(e processEnd) bool {
+	return f.began.Before(e.at) && f.end.After(e.at.Add(-lastWords)) && (e.component == "kubelet" || f.end.Before(e.at.Add(heard)))
+}
+
 // flawless: no call has failed but those that were under way when a kubelet or their API server ended; kubelets have to have ended so many times.
 // On a host that is busy with other tests one may be too late, and a process ends its connections a while before it ends.
 func (c *calls) flawless(t *testing.T, kubelets int) {
@@ -187,7 +200,7 @@ func (c *calls) flawless(t *testing.T, kubelets int) {
 	cut, late := 0, 0
 	for _, f := range c.failed {
 		switch {
-		case slices.ContainsFunc(c.ends, func(e processEnd) bool { return f.began.Before(e.at) && f.end.After(e.at.Add(-lastWords)) }):
+		case slices.ContainsFunc(c.ends, f.cutBy):
 			cut++
 		case f.end.Sub(f.began) > lateCall:
 			late++

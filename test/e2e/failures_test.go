@@ -97,13 +97,7 @@ func watchFailure(t *testing.T, i *installation, component string) <-chan string
 func losePower(t *testing.T, i *installation) {
 	kubeconfig := i.kubeconfig("default", "demo")
 	i.kubectl(kubeconfig, "", "create", "configmap", "before-the-night", "--from-literal=k=v")
-	i.halt() // first, or it starts the others again
-	for _, p := range i.processes() {
-		kill(t, p.pid)
-	}
-	if left := i.processes(); len(left) > 0 {
-		t.Fatalf("survived: %v", left)
-	}
+	i.killAll(t)
 	i.up()
 	i.ok("cluster", "wait", "demo", "--timeout", "5m")
 	if got := i.kubectl(kubeconfig, "", "get", "configmap", "before-the-night", "-o", "jsonpath={.data.k}"); got != "v" {

@@ -39,7 +39,7 @@ func TestWorkersFlannel(t *testing.T) {
 	t.Run("Sources", w.seeSources)
 	t.Run("Policies", w.closeByVXLAN)
 	t.Run("Another node", w.learnVXLAN)
-	t.Run("Everything stops", func(t *testing.T) { w.comeBack(t) })
+	t.Run("Power", func(t *testing.T) { w.comeBack(t, w.killAll) })
 	i.ok("cluster", "delete", "demo", "--yes", "--wait")
 	if left := w.traces(t); len(left) > 0 {
 		t.Errorf("left on the host: %v", left)

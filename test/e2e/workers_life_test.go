@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -113,6 +114,9 @@ func (w *workers) surviveDeath(t *testing.T, m v1alpha1.Machine) {
 		return containers
 	}
 	before := onIt()
+	if there := cgroupsOf(t, before); len(there) < len(before) {
+		t.Fatalf("%d containers have the cgroups %v", len(before), there)
+	}
 	kill(t, w.pid(m.Namespace+"/"+m.Name, "machine"))
 	begin := time.Now()
 	eventually(t, "KQueen notices", func(context.Context) error {
@@ -129,6 +133,9 @@ func (w *workers) surviveDeath(t *testing.T, m v1alpha1.Machine) {
 	if at, err := time.Parse(time.RFC3339, said); err != nil || at.Before(begin) {
 		t.Errorf("the pool is ready, and the kubelet has said nothing since the machine ended: %q, %v", said, err)
 	}
+	if left := cgroupsOf(t, before); len(left) > 0 {
+		t.Errorf("the pool is ready, and of the containers that ended there are still the cgroups, for which the kubelet waits: %v", left)
+	}
 	eventually(t, "the pods of the machine run again", func(context.Context) error {
 		now := onIt()
 		if len(now) < len(before) {
@@ -144,9 +151,55 @@ func (w *workers) surviveDeath(t *testing.T, m v1alpha1.Machine) {
 	t.Logf("process 1 of a machine killed: its %d containers are ready again after %.1fs", len(before), time.Since(begin).Seconds())
 }
 
+// cgroupsOf finds the cgroups of containers.
+func cgroupsOf(t *testing.T, containers map[string]bool) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) { // one that ends meanwhile
+			return nil
+		}
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		for id := range containers {
+			if _, hash, _ := strings.Cut(id, "://"); hash != "" && strings.Contains(entry.Name(), hash) {
+				found = append(found, path)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// stopAll has everything end in order, and wants nothing left of it.
+func (w *workers) stopAll(t *testing.T) {
+	w.ok("down")
+	if left := w.processes(); len(left) > 0 {
+		t.Errorf("still runs: %v", left)
+	}
+	if left := w.traces(t); len(left) > 0 {
+		t.Errorf("left on the host: %v", left)
+	}
+}
+
+// killAll is what a power failure does to processes; links, mounts and cgroups are left, as none is after one.
+func (i *installation) killAll(t *testing.T) {
+	i.halt() // first, or it starts the others again
+	for _, p := range i.processes() {
+		kill(t, p.pid)
+	}
+	if left := i.processes(); len(left) > 0 {
+		t.Errorf("survived: %v", left)
+	}
+}
+
 // comeBack stops everything and starts it again. Meanwhile the networks of machines are held, as a busy kernel does that
 // has not yet come to remove them: what leads to them is gone nevertheless.
-func (w *workers) comeBack(t *testing.T) {
+func (w *workers) comeBack(t *testing.T, stop func(*testing.T)) {
 	var held []netns.NsHandle
 	for _, m := range w.machines() {
 		network, err := netns.GetFromPid(w.pid(m.Namespace+"/"+m.Name, "kubelet")) // its process "machine" is one of the host
@@ -155,13 +208,7 @@ func (w *workers) comeBack(t *testing.T) {
 		}
 		held = append(held, network)
 	}
-	w.ok("down")
-	if left := w.processes(); len(left) > 0 {
-		t.Errorf("still runs: %v", left)
-	}
-	if left := w.traces(t); len(left) > 0 {
-		t.Errorf("left on the host: %v", left)
-	}
+	stop(t)
 	for _, network := range held {
 		if err := network.Close(); err != nil {
 			t.Error(err)

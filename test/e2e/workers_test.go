@@ -65,7 +65,7 @@ func TestWorkers(t *testing.T) {
 	t.Run("KQueen is killed and upgraded", func(*testing.T) { w.surviveUpgrade() })
 	t.Run("Programs of a node are killed", func(*testing.T) { w.surviveCrash(machines[0]) })
 	t.Run("A machine dies", func(t *testing.T) { w.surviveDeath(t, machines[0]) })
-	t.Run("Everything stops", func(t *testing.T) { w.comeBack(t) })
+	t.Run("Everything stops", func(t *testing.T) { w.comeBack(t, w.stopAll) })
 	t.Run("Storage and addresses are as before", w.storedStill)
 	t.Run("NetworkPolicies", w.enforcesPolicies)
 	t.Run("Addons are switched off", w.addonsOff)

@@ -71,9 +71,14 @@ func inviteAdministrator(ctx context.Context, e *connection.Env, dir string) {
 	if setup.Token == "" {
 		return
 	}
-	e.Say("%s. Create the first administrator, within %s, in the portal:\n  %s\nor with:\n  %s\nwhich asks for this token:\n  %s",
-		who, duration.HumanDuration(time.Until(setup.Expires).Round(time.Minute)), setup.API+"/setup?token="+setup.Token,
-		e.Command("login "+setup.API+" --setup-token-file -"), setup.Token)
+	e.Say("%s", invitation(who, setup, time.Until(setup.Expires), e.Command))
+}
+
+// invitation is what inviteAdministrator says. A command's arguments are in the list of processes while it waits for the password. It is pure.
+func invitation(who string, setup *status.Setup, left time.Duration, command func(string) string) string {
+	return fmt.Sprintf("%s. Create the first administrator, within %s, in the portal:\n  %s\nor with:\n  %s\nwhich asks for this token:\n  %s",
+		who, duration.HumanDuration(left.Round(time.Minute)), setup.API+"/setup?token="+setup.Token,
+		command("login "+setup.API+" --setup-token-file -"), setup.Token)
 }
 
 // withoutAdministrator says whether an installation is for demonstrations and has users of which none is an administrator: those that it

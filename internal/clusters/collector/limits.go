@@ -14,7 +14,7 @@ type Limits struct {
 	Gather time.Duration
 	// Probe is the time between two looks at whether the API server answers: 10 s.
 	Probe time.Duration
-	// Metrics is the time between two looks at the API server's metrics: 10 minutes.
+	// Metrics is the time between two looks at the API server's metrics, which are some 3 MB: 30 minutes.
 	Metrics time.Duration
 	// Again is when a kind is tried again that may not be read, or that the cluster does not have: 5 minutes.
 	Again time.Duration
@@ -55,7 +55,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Watch, 5*time.Minute)
 	set(&l.Gather, time.Second)
 	set(&l.Probe, 10*time.Second)
-	set(&l.Metrics, 10*time.Minute)
+	set(&l.Metrics, 30*time.Minute)
 	set(&l.Again, 5*time.Minute)
 	set(&l.Pause, time.Second)
 	set(&l.Store, 30*time.Second)

@@ -23,10 +23,13 @@ func NewFirstLooks(r reconcile.Reconciler) *FirstLooks {
 	return &FirstLooks{Reconciler: r, looked: map[types.NamespacedName]bool{}, changed: make(chan struct{}, 1)}
 }
 
-// Reconcile counts a look that failed too: its error is in the status, or comes with the next one.
+// Reconcile counts a look whose findings are in the status, good or bad, and not one of which nothing could be written.
 func (f *FirstLooks) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	defer f.mark(req.NamespacedName)
-	return f.Reconciler.Reconcile(ctx, req)
+	result, err := f.Reconciler.Reconcile(ctx, req)
+	if err == nil {
+		f.mark(req.NamespacedName)
+	}
+	return result, err
 }
 
 func (f *FirstLooks) mark(name types.NamespacedName) {

@@ -22,6 +22,8 @@ type Outcome struct {
 	kind kind
 	// unknown: the reconciler cannot tell how the phase's part is.
 	unknown bool
+	// late: the phase ran after one that had failed, see [Phase.Observes].
+	late    bool
 	reason  string
 	message string
 	after   time.Duration

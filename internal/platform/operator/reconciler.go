@@ -34,6 +34,9 @@ type Phase[T Object] struct {
 	// Leaving says that the condition is about what Remove does: it becomes true when that is done.
 	// Conditions of other phases say that something is there, and are false from then on.
 	Leaving bool
+	// Observes says that others act on the condition alone. Ensure runs even when a phase before it has failed (Retry, Unknown, Stalled), and sets
+	// no more than its condition then: otherwise the condition would go on to say what was seen last, perhaps in an earlier life of KQueen.
+	Observes bool
 }
 
 // Config is what a Reconciler is made of. All fields but Ready, Recorder and Backoff are required.
@@ -126,35 +129,44 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 func (r *Reconciler[T]) run(ctx context.Context, obj T, deleting bool) ([]result, time.Duration) {
 	var results []result
 	var soonest time.Duration
+	ended, failed := false, false
 	for i := range r.Phases {
 		phase, act := r.Phases[i], r.Phases[i].Ensure
 		if deleting {
 			phase = r.Phases[len(r.Phases)-1-i]
 			act = phase.Remove
 		}
-		if act == nil {
+		if act == nil || ended && (deleting || !failed || !phase.Observes) {
 			continue
 		}
 		outcome := act(ctx, obj)
 		tell(ctx, phase.Condition, outcome)
+		outcome.late = ended
 		results = append(results, result{phase.Condition, outcome, phase.Leaving})
 		if outcome.after > 0 && (soonest == 0 || outcome.after < soonest) {
 			soonest = outcome.after
 		}
-		if !outcome.IsDone() && (deleting || outcome.kind > warned) {
-			break
-		}
+		ended = ended || !outcome.IsDone() && (deleting || outcome.kind > warned)
+		failed = failed || outcome.kind > waiting
 	}
 	return results, soonest
+}
+
+// decisive is what ended the run; done for one without phases.
+func decisive(results []result) Outcome {
+	last := Outcome{}
+	for _, r := range results {
+		if !r.outcome.late {
+			last = r.outcome
+		}
+	}
+	return last
 }
 
 // schedule decides when the object is looked at again and says so in its status.
 func (r *Reconciler[T]) schedule(req reconcile.Request, obj T, results []result, after time.Duration) time.Duration {
 	obj.Shared().NextRetryTime = nil
-	last := Outcome{}
-	if len(results) > 0 {
-		last = results[len(results)-1].outcome
-	}
+	last := decisive(results)
 	if last.kind == stalled {
 		after = stalledLook
 	}
@@ -235,5 +247,5 @@ func (r *Reconciler[T]) patchStatus(ctx context.Context, before, obj T) error {
 }
 
 func allDone(results []result) bool {
-	return len(results) == 0 || results[len(results)-1].outcome.IsDone()
+	return decisive(results).IsDone()
 }

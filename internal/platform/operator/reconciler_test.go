@@ -229,6 +229,40 @@ func TestWarnLetsLaterPhasesRun(t *testing.T) {
 	want(t, "finalizers", []string{finalizer}, p.Finalizers)
 }
 
+// TestObservingPhase: what others act on is looked at when a phase before has failed, and decides nothing of the run.
+func TestObservingPhase(t *testing.T) {
+	s := newSubject(t)
+	end := operator.Stalled("Broken", "mend it")
+	ends := func() operator.Outcome { return end }
+	seen := operator.Done("Seen", "it is there")
+	observes := s.phase("C", func() operator.Outcome { return seen }, nil)
+	observes.Observes = true
+	r := operator.New(s.config(s.phase("A", ends, ends), s.phase("B", nil, nil), observes))
+	look := func(status metav1.ConditionStatus, reason string) {
+		t.Helper()
+		p, _ := s.run(t, r)
+		want(t, "phases that ran", []string{"ensure A", "ensure C"}, s.log)
+		if c := apimeta.FindStatusCondition(p.Status.Conditions, "C"); c == nil || c.Status != status || c.Reason != reason {
+			t.Errorf("condition C is %+v, want %s %s", c, status, reason)
+		}
+		want(t, "reason of Ready", "Broken", apimeta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady).Reason)
+		if !apimeta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionStalled) || p.Status.NextRetryTime != nil {
+			t.Errorf("want it stalled and no retry, got %v", p.Status.Conditions)
+		}
+	}
+	look(metav1.ConditionTrue, "Seen")
+	seen = operator.Unknown("Unreachable", errors.New("no answer"), 0)
+	look(metav1.ConditionUnknown, "Unreachable")
+	end = operator.Wait("Asleep", "nothing is wrong", time.Minute)
+	_, result := s.run(t, r)
+	want(t, "phases that ran while one waits", []string{"ensure A"}, s.log)
+	want(t, "result", reconcile.Result{RequeueAfter: time.Minute}, result)
+
+	s.delete(t)
+	s.run(t, r)
+	want(t, "removed while A is broken", []string{"remove C", "remove B", "remove A"}, s.log)
+}
+
 func TestUnknownIsTriedAgain(t *testing.T) {
 	s := newSubject(t)
 	r := operator.New(s.config(s.phase("A", func() operator.Outcome { return operator.Unknown("Unreachable", errors.New("no answer"), 0) }, nil)))

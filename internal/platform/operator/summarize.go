@@ -18,7 +18,7 @@ type result struct {
 }
 
 // summarize returns the conditions that follow from the results of the phases that ran, which are
-// in the order of running: only the last of them can be other than done, aside or warned. have are the conditions
+// in the order of running: only the last of them that is not late can be other than done, aside or warned. have are the conditions
 // so far; those of phases that did not run stay as they were, because the phase would have said
 // the same again or is not reached yet. ready is what Ready says while it is true; empty for what the last phase says.
 // generation is the spec's.
@@ -38,7 +38,7 @@ func summarize(have []metav1.Condition, results []result, ready string, generati
 			state = truth(r.outcome.IsDone() && r.leaving)
 		}
 		set(r.condition, state, r.outcome.reason, r.outcome.message)
-		if r.outcome.kind == aside && !deleting {
+		if r.outcome.late || r.outcome.kind == aside && !deleting {
 			continue
 		}
 		if last = r.outcome; cause.IsDone() {

@@ -2,6 +2,7 @@ package machinecontroller
 
 import (
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -229,7 +230,6 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// TestFailingMachine: what the provider says does not hide whether the node is ready.
 // TestDeadMachine: until the kubelet of the next life has said how the node is, the node is not ready, whatever Kubernetes
 // still takes it to be.
 func TestDeadMachine(t *testing.T) {
@@ -279,6 +279,31 @@ func TestLostMachine(t *testing.T) {
 	}
 }
 
+// TestUnheardMachine: while the provider cannot say, since KQueen was started, how the machine is, nothing is known of its node, whatever Kubernetes
+// still takes it to be. A provider that has said it once may fail.
+func TestUnheardMachine(t *testing.T) {
+	s := newSubject(t)
+	operatortest.Converge(t, s.world(t))
+	for _, s.refuse = range []error{errors.New("the disk is full"), invalid.New("spec.version", "is not on this machine")} {
+		c := want(t, s.look(t), v1alpha1.ConditionNodeReady, metav1.ConditionUnknown, v1alpha1.ReasonRetrying)
+		if !strings.Contains(c.Message, "since KQueen was started") {
+			t.Errorf("after %q it says %q", s.refuse, c.Message)
+		}
+	}
+	r := s.reconciler(&operatortest.Injector{})
+	for _, s.refuse = range []error{nil, errors.New("the disk is full")} {
+		if _, err := r.Reconcile(t.Context(), s.request()); err != nil {
+			t.Fatal(err)
+		}
+		m, err := s.get(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, m, v1alpha1.ConditionNodeReady, metav1.ConditionTrue, v1alpha1.ReasonNodeReady)
+	}
+}
+
+// TestFailingMachine: what the provider says does not hide whether the node is ready.
 func TestFailingMachine(t *testing.T) {
 	s := newSubject(t)
 	operatortest.Converge(t, s.world(t))

@@ -19,6 +19,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,11 +85,15 @@ type Config struct {
 }
 
 // reconciler holds the phases.
-type reconciler struct{ Config }
+type reconciler struct {
+	Config
+	// heard has the UIDs of the machines of which their provider has said, in this life of KQueen, how they are.
+	heard sync.Map
+}
 
 // New returns the reconciler of Machine.
 func New(c Config) *operator.Reconciler[*v1alpha1.Machine] {
-	r := &reconciler{c}
+	r := &reconciler{Config: c}
 	return operator.New(operator.Config[*v1alpha1.Machine]{
 		Client:    c.Client,
 		Recorder:  c.Recorder,
@@ -100,7 +105,7 @@ func New(c Config) *operator.Reconciler[*v1alpha1.Machine] {
 		Phases: []operator.Phase[*v1alpha1.Machine]{
 			{Condition: v1alpha1.ConditionBootstrapped, Ensure: r.bootstrap, Remove: r.forget},
 			{Condition: v1alpha1.ConditionMachineReady, Ensure: r.provide, Remove: r.unprovide},
-			{Condition: v1alpha1.ConditionNodeReady, Ensure: r.attend},
+			{Condition: v1alpha1.ConditionNodeReady, Ensure: r.attend, Observes: true},
 			{Condition: v1alpha1.ConditionDrained, Remove: r.drain, Leaving: true},
 		},
 	})

@@ -245,6 +245,9 @@ func (r *reconciler) judge(m *v1alpha1.Machine, node *corev1.Node, remark string
 	if !ready {
 		return operator.Wait(v1alpha1.ReasonNodeNotReady, why, look)
 	}
+	if _, heard := r.heard.Load(m.UID); !heard {
+		return operator.Unknown(v1alpha1.ReasonRetrying, errors.New("the node is as ready as it was; whether its machine runs is not known since KQueen was started"), look)
+	}
 	look = readyLook
 	if m.Status.JoinTime == nil || r.Now().Sub(m.Status.JoinTime.Time) < newborn {
 		look = newbornLook

@@ -55,6 +55,7 @@ func (r *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.
 		return operator.Warn(v1alpha1.ReasonMachineFailed, tidy(err.Error(), longestWords))
 	}
 	note(m, observed)
+	r.heard.Store(m.UID, true)
 	if want.Asleep {
 		return sleeping(observed, r.userJoins(m))
 	}
@@ -221,5 +222,6 @@ func (r *reconciler) unprovide(ctx context.Context, m *v1alpha1.Machine) operato
 	if !gone {
 		return operator.Wait(v1alpha1.ReasonMachineRemaining, "the machine is being removed", removeLook)
 	}
+	r.heard.Delete(m.UID)
 	return operator.Done(v1alpha1.ReasonIdle, "nothing of the machine is left")
 }

@@ -121,11 +121,11 @@ func (p *Provider) Ensure(ctx context.Context, want machine.Desired) (machine.Ob
 		return machine.Observed{}, err
 	}
 	if !binaries.HasNode() {
-		return awaitPrograms(step, building, binaries.NodeDamage)
+		return p.awaiting(ctx, want.UID, step, building, binaries.NodeDamage)
 	}
 	r, err := p.recordOf(ctx, want)
 	if errors.Is(err, errNotBuilt) {
-		return awaitPrograms(step, building, nil)
+		return p.awaiting(ctx, want.UID, step, building, nil)
 	}
 	if errors.Is(err, errLost) {
 		return machine.Observed{State: machine.Lost, Message: err.Error(), ProviderID: machine.ProviderID(v1alpha1.ProviderLocal, want.UID), LifeBegan: p.began}, nil

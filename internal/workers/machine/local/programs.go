@@ -3,8 +3,11 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"kqueen.io/kqueen/internal/hosting/release"
 	"kqueen.io/kqueen/internal/platform/invalid"
@@ -24,6 +27,20 @@ func awaitPrograms(step release.Step, building bool, damage error) (machine.Obse
 		return machine.Observed{}, fmt.Errorf("%w; build it again with: kqueen release build", damage)
 	}
 	return machine.Observed{}, fmt.Errorf("%w: the programs of nodes (kubelet, containerd and others) are not on it; build them with: kqueen release build", machine.ErrUnsupported)
+}
+
+// awaiting is a machine whose programs are awaited. What it had of them may run on.
+func (p *Provider) awaiting(ctx context.Context, uid types.UID, step release.Step, building bool, damage error) (machine.Observed, error) {
+	observed, err := awaitPrograms(step, building, damage)
+	if err != nil {
+		return machine.Observed{}, err
+	}
+	status, err := p.Runner.Status(ctx, string(uid))
+	if err != nil {
+		return machine.Observed{}, fmt.Errorf("look for the programs of the machine: %w", err)
+	}
+	observed.LifeBegan = lifeBegan(status.Health(), p.began)
+	return observed, nil
 }
 
 // binariesOf returns the programs of a version of Kubernetes. Those of nodes may not be among them yet.
