@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,6 +19,12 @@ import (
 // other database takes the place of the lost one, and with that back the API answers again.
 func loseDatabase(t *testing.T, i *installation) {
 	tenant := clientset(t, i.tenant("default", "demo"))
+	var ports string
+	for _, w := range i.status().Workloads {
+		if w.Name == "org-default/demo" {
+			ports = filepath.Join(i.dir, "run", "workloads", w.ID, "ports.json")
+		}
+	}
 	i.halt()
 	move := func(from, to string) {
 		t.Helper()
@@ -39,6 +46,10 @@ func loseDatabase(t *testing.T, i *installation) {
 		if err := os.Truncate(filepath.Join(i.dir, file), 5); err != nil {
 			t.Fatal(err)
 		}
+	}
+	reserved, err := os.ReadFile(ports)
+	if err := errors.Join(err, os.Truncate(ports, 0)); err != nil {
+		t.Fatal(err)
 	}
 	i.up()
 	said := i.ok("status")
@@ -63,4 +74,15 @@ func loseDatabase(t *testing.T, i *installation) {
 		}
 		return nil
 	})
+	// Which ports its clients have is not known of the cluster, which goes on all the same.
+	if said := i.ok("cluster", "describe", "demo"); !strings.Contains(said, ports+" is damaged") || !strings.Contains(said, "restore it from a backup") {
+		t.Errorf("the cluster does not say what is wrong with its ports:\n%s", said)
+	}
+	if _, err := tenant.CoreV1().ConfigMaps(corev1.NamespaceDefault).List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("the cluster without its ports: %v", err)
+	}
+	if err := os.WriteFile(ports, reserved, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i.ok("cluster", "wait", "demo", "--timeout", "5m")
 }

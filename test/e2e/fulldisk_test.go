@@ -76,8 +76,8 @@ func fill(t *testing.T, dir string) (empty func()) {
 	return empty
 }
 
-// fillDisk fills the disk while a client reads through the gateway: it goes on reading, the status says what is wrong, and with space
-// again all is as before, without a hand.
+// fillDisk fills the disk while a client reads through the gateway: it goes on reading, also while KQueen ends and cannot start, the status says
+// what is wrong, and with space again all is as before.
 func fillDisk(t *testing.T, i *installation) {
 	tenant := clientset(t, i.tenant("default", "demo"))
 	if err := readOnce(t.Context(), tenant); err != nil {
@@ -101,12 +101,19 @@ func fillDisk(t *testing.T, i *installation) {
 		}
 		return nil
 	})
+	i.halt()
+	for range 3 { // as a service manager has it
+		if r := i.kqueen("up", "--timeout", "20s"); r.code == 0 || !strings.Contains(r.stderr, "no space left on device") || !strings.Contains(r.stderr, i.dir) {
+			t.Errorf("on a full disk it starts: exit code %d: %s", r.code, r.stderr)
+		}
+	}
 	cancel()
 	if err := <-read; err != nil {
-		t.Errorf("while the disk was full a client of the gateway got: %v", err)
+		t.Errorf("while the disk was full and KQueen did not start a client of the gateway got: %v", err)
 	}
 	empty()
 	emptied = true
+	i.up()
 	begin := time.Now()
 	eventually(t, "the cluster takes writes again", func(ctx context.Context) error {
 		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "after-the-flood-"}}

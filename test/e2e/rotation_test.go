@@ -41,7 +41,7 @@ func TestRotation(t *testing.T) {
 	defer end()
 	probed := make(chan error, 1)
 	go func() { probed <- p.run(ctx) }()
-	calls := i.callsInto(ctx, "default/demo", "kube-system", p.pod, p.kubeconfig)
+	calls := i.callsInto(ctx, "org-default/demo", "kube-system", p.pod, p.kubeconfig)
 	loaded, unload := context.WithCancel(ctx)
 	defer unload()
 	s := &soak{installation: i, t: t}

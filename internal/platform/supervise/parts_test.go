@@ -209,6 +209,19 @@ func TestDamagedPortsHarmOnlyTheirWorkload(t *testing.T) {
 	if _, err := r.Reserve(t.Context(), "b", []string{"api"}); err != nil {
 		t.Errorf("another workload: %v", err)
 	}
+	file := filepath.Join(dir, "ports.json")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if place, err := r.Reserve(t.Context(), "a", []string{"api"}); err == nil {
+		t.Errorf("what was damaged and is removed gets the port %v, which no client knows", place.Port)
+	}
+	if err := os.WriteFile(file, []byte(`{"api":20999}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if place, err := r.Reserve(t.Context(), "a", []string{"api", "more"}); err != nil || place.Port["api"] != 20999 || place.Port["more"] == 0 {
+		t.Errorf("with the file restored it has %v, %v, want the ports in it and one more", place.Port, err)
+	}
 	if gone, err := r.Remove(t.Context(), "a", 0); err != nil || !gone {
 		t.Fatalf("want gone, got %v, %v", gone, err)
 	}

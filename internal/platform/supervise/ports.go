@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -90,14 +91,43 @@ func readPorts(file string) (map[string]int, error) {
 		return nil, err
 	}
 	var held map[string]int
-	if err := json.Unmarshal(data, &held); err != nil {
-		return nil, fmt.Errorf("%s is damaged, remove the workload or repair it: %w", file, err)
+	err = json.Unmarshal(data, &held)
+	if err == nil && held == nil {
+		err = errors.New("it has no ports")
+	}
+	if err != nil {
+		return nil, &atomicfile.DamagedError{
+			Path: file, Problem: "is damaged: " + err.Error(), Remedy: `restore it from a backup, or write the ports that clients have into it, as in {"api":20001}; the others are chosen again`,
+		}
 	}
 	return held, nil
 }
 
+// mend takes the reservation of id that was damaged, once the file in dir is good again. One that is missing is not: clients have its ports.
+func (b *portBook) mend(ctx context.Context, id, dir string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	bad := b.bad[id]
+	if bad == nil {
+		return nil
+	}
+	held, err := readPorts(filepath.Join(dir, PortsFile))
+	if err != nil || held == nil {
+		return cmp.Or(err, bad)
+	}
+	for _, p := range held {
+		b.taken.keep(ctx, p)
+	}
+	b.byID[id] = held
+	delete(b.bad, id)
+	return nil
+}
+
 // reserve adds the missing names and returns all ports of id, once they are on disk in dir.
 func (b *portBook) reserve(ctx context.Context, id, dir string, names []string) (map[string]int, error) {
+	if err := b.mend(ctx, id, dir); err != nil {
+		return nil, err
+	}
 	all, added, err := b.allocate(ctx, id, names)
 	if err != nil || len(added) == 0 {
 		return all, err
@@ -144,9 +174,6 @@ func (b *portBook) leave(ctx context.Context, all map[string]int, names []string
 func (b *portBook) allocate(ctx context.Context, id string, names []string) (all map[string]int, added []int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.bad[id]; err != nil {
-		return nil, nil, err
-	}
 	all = maps.Clone(b.byID[id])
 	if all == nil {
 		all = map[string]int{}

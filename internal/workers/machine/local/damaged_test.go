@@ -54,6 +54,17 @@ func TestDamagedMachine(t *testing.T) {
 	if r, err := p.recordOf(t.Context(), machine.Desired{Target: machine.Target{Ref: machine.Ref{UID: "good"}}}); err != nil || r.Cluster != "c" {
 		t.Errorf("the others: %+v, %v", r, err)
 	}
+	mended := filepath.Join(dir, "workloads", "cut", recordFile)
+	look := func() error {
+		_, err := p.recordOf(t.Context(), machine.Desired{Target: machine.Target{Ref: machine.Ref{UID: "cut"}}})
+		return err
+	}
+	if err := errors.Join(os.Remove(mended), look()); err == nil {
+		t.Error("one whose damaged file was removed is taken for a new one")
+	}
+	if err := errors.Join(os.WriteFile(mended, []byte(good), 0o600), look()); err != nil {
+		t.Errorf("one whose file is good again: %v", err)
+	}
 	if found.Has("controlplane") {
 		t.Error("a control plane is taken for a machine")
 	}

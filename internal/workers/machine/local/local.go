@@ -13,8 +13,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -227,9 +229,10 @@ func judge(status health.Status, trusted []byte) machine.Observed {
 func (p *Provider) recordOf(ctx context.Context, want machine.Desired) (record, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r, ok := p.records[want.UID]; ok && r.damage != nil {
-		return record{}, r.damage
-	} else if ok {
+	if err := p.mend(want.UID); err != nil {
+		return record{}, err
+	}
+	if r, ok := p.records[want.UID]; ok {
 		// Called by another path its programs would be restarted, and that of process 1 ends all pods.
 		if _, err := os.Stat(r.Program); err != nil {
 			r.Program = p.Program
@@ -271,6 +274,22 @@ func (p *Provider) recordOf(ctx context.Context, want machine.Desired) (record, 
 	}
 	r := record{Cluster: want.Ref.Cluster, Address: address, Parts: parts.Dir, Program: p.Program, Masquerades: true}
 	return p.isolate(ctx, want.UID, r)
+}
+
+// mend takes the record of a machine that was damaged, once its file is good again.
+func (p *Provider) mend(id types.UID) error {
+	damage := p.records[id].damage
+	if damage == nil {
+		return nil
+	}
+	found, err := readRecord(filepath.Join(p.Runner.Dir(string(id)), recordFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return damage
+	}
+	if err == nil {
+		p.records[id] = found
+	}
+	return err
 }
 
 // removeGrace is for a machine that cannot end by itself, such as one that hangs.
