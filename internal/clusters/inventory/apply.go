@@ -240,6 +240,9 @@ func takeBackBatch(ctx context.Context, tx *sql.Tx, uid string, batch int) (more
 			return true, err
 		}
 	}
+	if err := countItems(ctx, tx, row.id); err != nil {
+		return false, err
+	}
 	_, err = tx.ExecContext(ctx, `UPDATE inventory_clusters SET pending = 0 WHERE id = $1`, row.id)
 	return false, err
 }
