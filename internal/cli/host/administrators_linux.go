@@ -75,10 +75,10 @@ func inviteAdministrator(ctx context.Context, e *connection.Env, dir string) {
 }
 
 // invitation is what inviteAdministrator says. A command's arguments are in the list of processes while it waits for the password. It is pure.
-func invitation(who string, setup *status.Setup, left time.Duration, command func(string) string) string {
+func invitation(who string, setup *status.Setup, left time.Duration, as func(string) string) string {
 	return fmt.Sprintf("%s. Create the first administrator, within %s, in the portal:\n  %s\nor with:\n  %s\nwhich asks for this token:\n  %s",
 		who, duration.HumanDuration(left.Round(time.Minute)), setup.API+"/setup?token="+setup.Token,
-		command("login "+setup.API+" --setup-token-file -"), setup.Token)
+		as("login "+setup.API+" --setup-token-file -"), setup.Token)
 }
 
 // withoutAdministrator says whether an installation is for demonstrations and has users of which none is an administrator: those that it

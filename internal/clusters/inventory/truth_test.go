@@ -66,6 +66,19 @@ func TestTruth(t *testing.T) {
 	})
 }
 
+// world is a fleet that changes.
+type world struct {
+	t     *testing.T
+	store *Store
+	rand  *rand.Rand
+	model *model
+	now   time.Time
+	// times are those at which something changed.
+	times []time.Time
+	// crashes counts those that left a part.
+	crashes int
+}
+
 // migrateCounts counts as the migration of a store from before did, perhaps in the middle of changes, and goes on.
 func (w *world) migrateCounts(db *database.DB) {
 	w.t.Helper()
@@ -85,19 +98,6 @@ func (w *world) migrateCounts(db *database.DB) {
 		w.step()
 	}
 	w.compareAll()
-}
-
-// world is a fleet that changes.
-type world struct {
-	t     *testing.T
-	store *Store
-	rand  *rand.Rand
-	model *model
-	now   time.Time
-	// times are those at which something changed.
-	times []time.Time
-	// crashes counts those that left a part.
-	crashes int
 }
 
 func (w *world) step() {
