@@ -238,7 +238,7 @@ func (l *load) see(n int) {
 	l.seen = n
 }
 
-// relist begins anew, which loses sight of what came in between and is counted.
+// relist begins anew, which is counted. Of the values in between none comes any more; what there is now is none of before.
 func (l *load) relist(ctx context.Context, version string) string {
 	got, err := l.maps.Get(ctx, l.object, metav1.GetOptions{})
 	if err != nil {
@@ -247,6 +247,9 @@ func (l *load) relist(ctx context.Context, version string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.relists++
+	if n := count(got); n < l.seen {
+		l.missed = append(l.missed, fmt.Sprintf("a list has %d after %d", n, l.seen))
+	}
 	l.seen = count(got)
 	return got.ResourceVersion
 }
