@@ -23,11 +23,10 @@ import (
 const (
 	// unlooked is for all, by the REST API.
 	unlooked = 10 * time.Second
-	// planesUnagreed is for control planes and clusters.
-	planesUnagreed = 20 * time.Second
-	// workersUnlooked is for machines and pools: a machine is looked at by its cluster, which may not answer. On a busy host 15 seconds were too few
-	// for a cluster and its pool together, and a user who waits for the pool then was told what had been before.
-	workersUnlooked = 20 * time.Second
+	// lookedAtLast is for control planes and, after them, for machines, in "kqueen up": a machine is looked at by its cluster, which may not answer.
+	lookedAtLast = time.Minute
+	// unagreed is for clusters and, after them, for pools, once what they are made of was looked at.
+	unagreed = 10 * time.Second
 )
 
 // awaitLooked waits until looked is closed, at most for as long as the API waits. It answers false when the context ends before.
@@ -73,20 +72,22 @@ func awaitPlanes(ctx context.Context, direct client.Reader, looks []*operator.Fi
 	for i := range planes.Items {
 		names = append(names, client.ObjectKeyFromObject(&planes.Items[i]))
 	}
-	bounded, cancel := context.WithTimeout(ctx, planesUnagreed)
+	looking, cancel := context.WithTimeout(ctx, lookedAtLast)
 	defer cancel()
 	for _, l := range looks {
-		if err := l.Wait(bounded, names); err != nil {
+		if err := l.Wait(looking, names); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			log.Warn("the start goes on without: what is said of some control planes may be of an earlier life", "waited", planesUnagreed, "error", err)
+			log.Warn("the start goes on without: what is said of some control planes may be of an earlier life", "waited", lookedAtLast, "error", err)
 			return nil
 		}
 	}
-	agreed, err := cluster.WaitAgreed(bounded, direct)
+	agreeing, cancel := context.WithTimeout(ctx, unagreed)
+	defer cancel()
+	agreed, err := cluster.WaitAgreed(agreeing, direct)
 	if !agreed && err == nil && ctx.Err() == nil {
-		log.Warn("the start goes on without: a cluster is called ready whose control plane is not", "waited", planesUnagreed)
+		log.Warn("the start goes on without: a cluster is called ready whose control plane is not", "waited", unagreed)
 	}
 	return err
 }
@@ -102,18 +103,20 @@ func awaitWorkers(ctx context.Context, direct client.Reader, looks *operator.Fir
 	for i := range machines.Items {
 		names = append(names, client.ObjectKeyFromObject(&machines.Items[i]))
 	}
-	bounded, cancel := context.WithTimeout(ctx, workersUnlooked)
+	looking, cancel := context.WithTimeout(ctx, lookedAtLast)
 	defer cancel()
-	if err := looks.Wait(bounded, names); err != nil {
+	if err := looks.Wait(looking, names); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		log.Warn("the start goes on without: what is said of some machines and of their pools may be of an earlier life", "waited", workersUnlooked, "error", err)
+		log.Warn("the start goes on without: what is said of some machines and of their pools may be of an earlier life", "waited", lookedAtLast, "error", err)
 		return nil
 	}
-	agreed, err := nodepool.WaitAgreed(bounded, direct)
+	agreeing, cancel := context.WithTimeout(ctx, unagreed)
+	defer cancel()
+	agreed, err := nodepool.WaitAgreed(agreeing, direct)
 	if !agreed && err == nil && ctx.Err() == nil {
-		log.Warn("the start goes on without: a pool counts nodes as ready of which no machine says so", "waited", workersUnlooked)
+		log.Warn("the start goes on without: a pool counts nodes as ready of which no machine says so", "waited", unagreed)
 	}
 	return err
 }

@@ -90,8 +90,8 @@ func TestAwaitWorkersIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, said := time.Now(), &bytes.Buffer{}
 		log := slog.New(slog.NewTextHandler(said, nil))
-		if err := awaitWorkers(t.Context(), oneMachine{}, operator.NewFirstLooks(nil), log); err != nil || time.Since(began) != workersUnlooked {
-			t.Errorf("it waits for %s and ends with %v, want %s", time.Since(began), err, workersUnlooked)
+		if err := awaitWorkers(t.Context(), oneMachine{}, operator.NewFirstLooks(nil), log); err != nil || time.Since(began) != lookedAtLast {
+			t.Errorf("it waits for %s and ends with %v, want %s", time.Since(began), err, lookedAtLast)
 		}
 		if !strings.Contains(said.String(), "level=WARN") || !strings.Contains(said.String(), "default/away") {
 			t.Errorf("the log does not say that a machine was not looked at: %q", said)
@@ -121,8 +121,8 @@ func TestAwaitPlanesIsBounded(t *testing.T) {
 		began, said := time.Now(), &bytes.Buffer{}
 		log := slog.New(slog.NewTextHandler(said, nil))
 		looks := []*operator.FirstLooks{operator.NewFirstLooks(nil)}
-		if err := awaitPlanes(t.Context(), onePlane{}, looks, log); err != nil || time.Since(began) != planesUnagreed {
-			t.Errorf("it waits for %s and ends with %v, want %s", time.Since(began), err, planesUnagreed)
+		if err := awaitPlanes(t.Context(), onePlane{}, looks, log); err != nil || time.Since(began) != lookedAtLast {
+			t.Errorf("it waits for %s and ends with %v, want %s", time.Since(began), err, lookedAtLast)
 		}
 		if !strings.Contains(said.String(), "level=WARN") || !strings.Contains(said.String(), "default/away") {
 			t.Errorf("the log does not say that a control plane was not looked at: %q", said)
