@@ -58,8 +58,37 @@ func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.Wi
 	return awaitWorkers(ctx, direct, machines, a.Log)
 }
 
-// awaitPlanes waits until what is said of control planes and of their clusters is of this life, and until clients reach them. What it does not wait
-// for any longer, it says in the log.
+// first is what a start waits for of objects: looks at each of them, and then that those which are made of them agree.
+type first struct {
+	names []types.NamespacedName
+	looks []*operator.FirstLooks
+	// unlooked and disagree say what is left as it is where the start waits no longer.
+	unlooked, disagree string
+	agreed             func(context.Context, client.Reader) (bool, error)
+}
+
+func (f first) await(ctx context.Context, direct client.Reader, log *slog.Logger) error {
+	looking, cancel := context.WithTimeout(ctx, lookedAtLast)
+	defer cancel()
+	for _, l := range f.looks {
+		if err := l.Wait(looking, f.names); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			log.Warn("the start goes on without", "reason", f.unlooked, "waited", lookedAtLast, "error", err)
+			return nil
+		}
+	}
+	agreeing, cancel := context.WithTimeout(ctx, unagreed)
+	defer cancel()
+	agreed, err := f.agreed(agreeing, direct)
+	if !agreed && err == nil && ctx.Err() == nil {
+		log.Warn("the start goes on without", "reason", f.disagree, "waited", unagreed)
+	}
+	return err
+}
+
+// awaitPlanes waits until what is said of control planes and of their clusters is of this life, and until clients reach them.
 func awaitPlanes(ctx context.Context, direct client.Reader, looks []*operator.FirstLooks, log *slog.Logger) error {
 	planes := &v1alpha1.ControlPlaneList{}
 	if err := direct.List(ctx, planes); err != nil {
@@ -68,55 +97,29 @@ func awaitPlanes(ctx context.Context, direct client.Reader, looks []*operator.Fi
 	if len(planes.Items) == 0 {
 		return nil
 	}
-	var names []types.NamespacedName
+	f := first{
+		looks: looks, agreed: cluster.WaitAgreed,
+		unlooked: "what is said of some control planes may be of an earlier life", disagree: "a cluster is called ready whose control plane is not",
+	}
 	for i := range planes.Items {
-		names = append(names, client.ObjectKeyFromObject(&planes.Items[i]))
+		f.names = append(f.names, client.ObjectKeyFromObject(&planes.Items[i]))
 	}
-	looking, cancel := context.WithTimeout(ctx, lookedAtLast)
-	defer cancel()
-	for _, l := range looks {
-		if err := l.Wait(looking, names); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			log.Warn("the start goes on without: what is said of some control planes may be of an earlier life", "waited", lookedAtLast, "error", err)
-			return nil
-		}
-	}
-	agreeing, cancel := context.WithTimeout(ctx, unagreed)
-	defer cancel()
-	agreed, err := cluster.WaitAgreed(agreeing, direct)
-	if !agreed && err == nil && ctx.Err() == nil {
-		log.Warn("the start goes on without: a cluster is called ready whose control plane is not", "waited", unagreed)
-	}
-	return err
+	return f.await(ctx, direct, log)
 }
 
 // awaitWorkers waits until what is said of machines and pools is of this life: before, all nodes are as ready as they were when
-// the host stopped. What it does not wait for any longer, it says in the log.
+// the host stopped.
 func awaitWorkers(ctx context.Context, direct client.Reader, looks *operator.FirstLooks, log *slog.Logger) error {
 	machines := &v1alpha1.MachineList{}
 	if err := direct.List(ctx, machines); err != nil {
 		return fmt.Errorf("list machines: %w", err)
 	}
-	var names []types.NamespacedName
+	f := first{
+		looks: []*operator.FirstLooks{looks}, agreed: nodepool.WaitAgreed,
+		unlooked: "what is said of some machines and of their pools may be of an earlier life", disagree: "a pool counts nodes as ready of which no machine says so",
+	}
 	for i := range machines.Items {
-		names = append(names, client.ObjectKeyFromObject(&machines.Items[i]))
+		f.names = append(f.names, client.ObjectKeyFromObject(&machines.Items[i]))
 	}
-	looking, cancel := context.WithTimeout(ctx, lookedAtLast)
-	defer cancel()
-	if err := looks.Wait(looking, names); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		log.Warn("the start goes on without: what is said of some machines and of their pools may be of an earlier life", "waited", lookedAtLast, "error", err)
-		return nil
-	}
-	agreeing, cancel := context.WithTimeout(ctx, unagreed)
-	defer cancel()
-	agreed, err := nodepool.WaitAgreed(agreeing, direct)
-	if !agreed && err == nil && ctx.Err() == nil {
-		log.Warn("the start goes on without: a pool counts nodes as ready of which no machine says so", "waited", unagreed)
-	}
-	return err
+	return f.await(ctx, direct, log)
 }
