@@ -34,7 +34,7 @@ const (
 
 // Store is told what runs in clusters. The same Changes may come twice.
 type Store interface {
-	// Apply writes what has changed in a cluster. Changes without items tell what the Cluster object says.
+	// Apply writes what has changed in a cluster, however long that takes beside others. Changes without items tell what the Cluster object says.
 	Apply(context.Context, inventory.Cluster, inventory.Changes) error
 	// Confirm says that these clusters, by UID, are watched now and known to be so until a time. It leaves their messages as they are.
 	Confirm(ctx context.Context, at time.Time, live []string) error

@@ -20,7 +20,7 @@ type Limits struct {
 	Again time.Duration
 	// Pause is between the first two tries; it doubles up to a minute: 1 s.
 	Pause time.Duration
-	// Store bounds a call of the store: 30 s.
+	// Store bounds a call of the store but Apply, which bounds its steps: 30 s.
 	Store time.Duration
 
 	// PageItems is how many objects a page of a list has: 500. It is made smaller where a page is too large.

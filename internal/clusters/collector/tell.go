@@ -37,9 +37,7 @@ func (s *session) flush(ctx context.Context) {
 	b.At = began
 	if len(b.kinds) > 0 || renamed {
 		if err == nil {
-			call, cancel := context.WithTimeout(ctx, s.limits.Store)
-			err = s.store.Apply(call, cluster, b.Changes)
-			cancel()
+			err = s.store.Apply(ctx, cluster, b.Changes)
 		}
 		if err != nil {
 			s.ledger.restore(b)

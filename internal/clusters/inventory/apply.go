@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"kqueen.io/kqueen/internal/platform/database"
 	"kqueen.io/kqueen/internal/platform/invalid"
@@ -38,18 +39,40 @@ func (s *Store) apply(ctx context.Context, c Cluster, changes Changes) error {
 	if w.at <= 0 {
 		return invalid.New("at", "is not a time after 1970; want when it was observed")
 	}
+	if len(want.set) > s.limits.batch {
+		select {
+		case s.large <- struct{}{}:
+			defer func() { <-s.large }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 	if err := s.makeReady(ctx, c.UID); err != nil {
 		return err
 	}
-	if err := s.db.Do(ctx, lock, func(tx *sql.Tx) error { return w.begin(ctx, tx, c) }); err != nil {
+	if err := write(ctx, s.db, func(ctx context.Context, tx *sql.Tx) error { return w.begin(ctx, tx, c) }); err != nil {
 		return err
 	}
 	for !w.done {
-		if err := s.db.Do(ctx, lock, func(tx *sql.Tx) error { return w.next(ctx, tx) }); err != nil {
+		if err := write(ctx, s.db, w.next); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// largeAtOnce is how many changes of more than a batch are written at once. Of many, such as the first lists of a whole fleet, a few come to their end
+// and the others wait before they begin.
+const largeAtOnce = 2
+
+// writeWithin bounds a transaction, and its wait for others. Changes have no bound as a whole: those that had to wait for others would be given up half
+// written, taken back and begun again, and none would come to its end.
+const writeWithin = 30 * time.Second
+
+func write(ctx context.Context, db *database.DB, act func(context.Context, *sql.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	return db.Do(ctx, lock, func(tx *sql.Tx) error { return act(ctx, tx) })
 }
 
 // makeReady removes what stands in the way of changes: what a crash left of others, and history that is too much.
@@ -196,7 +219,7 @@ func boolNumber(b bool) int {
 // takeBack removes what a crash left of changes that were not written to their end, as if they had never been.
 func (s *Store) takeBack(ctx context.Context, uid string) error {
 	for more := true; more; {
-		err := s.db.Do(ctx, lock, func(tx *sql.Tx) (err error) {
+		err := write(ctx, s.db, func(ctx context.Context, tx *sql.Tx) (err error) {
 			more, err = takeBackBatch(ctx, tx, uid, s.limits.batch)
 			return err
 		})

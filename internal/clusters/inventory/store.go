@@ -51,11 +51,15 @@ type Store struct {
 	db     *database.DB
 	now    func() time.Time
 	limits limits
+	large  chan struct{} // has a value for each of the large changes that are being written
 }
 
 // New makes no call to the database.
 func New(db *database.DB, now func() time.Time) *Store {
-	return &Store{db: db, now: now, limits: limits{items: 200_000, bytes: 1 << 30, batch: 2000, narrow: 20, chosen: 250, few: 64}}
+	return &Store{
+		db: db, now: now, large: make(chan struct{}, largeAtOnce),
+		limits: limits{items: 200_000, bytes: 1 << 30, batch: 2000, narrow: 20, chosen: 250, few: 64},
+	}
 }
 
 // Migrate brings the tables up to date. It comes before everything else.
