@@ -34,8 +34,8 @@ type Phase[T Object] struct {
 	// Leaving says that the condition is about what Remove does: it becomes true when that is done.
 	// Conditions of other phases say that something is there, and are false from then on.
 	Leaving bool
-	// Observes says that others act on the condition alone. Ensure runs even when a phase before it has failed (Retry, Unknown, Stalled), and sets
-	// no more than its condition then: otherwise the condition would go on to say what was seen last, perhaps in an earlier life of KQueen.
+	// Observes says that others act on the condition alone. Ensure runs even when a phase before it has failed (Retry, Unknown, Stalled): otherwise
+	// the condition would go on to say what was seen last, perhaps in an earlier life of KQueen. Ready and the time of the next retry are those of the failure.
 	Observes bool
 }
 
