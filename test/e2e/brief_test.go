@@ -56,7 +56,8 @@ func TestBriefCredentials(t *testing.T) {
 
 	seen.await(t, i, 1)
 	i.ok("nodepool", "create", "demo", "--cluster", "demo", "--nodes", "1", "--wait") // webhooks, bootstrap and approval by what was renewed
-	seen.await(t, i, 2)
+	machine := i.workers("demo").machines()[0]
+	seen.await(t, i, 2, kubeletClient(machine.Name), kubeletServer(machine.Name))
 	if diff := cmp.Diff(before, i.supervised(carry)); diff != "" {
 		t.Errorf("what carries the calls of users was restarted (-before +after):\n%s", diff)
 	}
@@ -133,14 +134,20 @@ var renewedThere = []string{
 	"Secret org-default/demo-kubeconfig/value kubernetes-admin",
 }
 
-// await looks until every certificate was renewed so many times, whatever it is, and none that is there has ended.
-func (r renewals) await(t *testing.T, i *installation, times int) {
+// kubeletClient and kubeletServer are the two certificates of a node that its kubelet renews and the cluster signs.
+func kubeletClient(node string) string { return "kubelet-client system:node:" + node }
+
+func kubeletServer(node string) string { return "kubelet-server system:node:" + node }
+
+// await looks until every certificate was renewed so many times, whatever it is, and none that is there has ended. Those with these names are
+// there beside renewedThere.
+func (r renewals) await(t *testing.T, i *installation, times int, there ...string) {
 	t.Helper()
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
 	for begin := time.Now(); ; <-again.C {
 		r.look(i)
-		left := r.left(times)
+		left := r.left(times, append(slices.Clone(renewedThere), there...))
 		if len(left) == 0 {
 			return
 		}
@@ -151,9 +158,9 @@ func (r renewals) await(t *testing.T, i *installation, times int) {
 }
 
 // left names what was not renewed so often, or has ended.
-func (r renewals) left(times int) []string {
+func (r renewals) left(times int, there []string) []string {
 	var left []string
-	for _, name := range renewedThere {
+	for _, name := range there {
 		if r[name] == nil {
 			left = append(left, name+": is not there")
 		}
@@ -194,6 +201,19 @@ func (r renewals) look(i *installation) {
 			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() < 1<<20 {
 				r.file(i, path)
 			}
+		}
+	}
+	for _, name := range []string{"kubelet-client", "kubelet-server"} {
+		// A kubelet keeps those before, each in a file named by its time; a link without one names the newest, but by its path in the machine.
+		files, err := filepath.Glob(filepath.Join(i.dir, "run/workloads/*/root/lib/kubelet/pki", name+"-2*.pem"))
+		if err != nil {
+			i.t.Fatal(err)
+		}
+		if len(files) == 0 {
+			continue
+		}
+		if data, err := os.ReadFile(slices.Max(files)); err == nil {
+			r.note(name, data)
 		}
 	}
 	secrets := &corev1.SecretList{}

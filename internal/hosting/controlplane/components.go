@@ -258,6 +258,9 @@ func (d Description) controllerManager() runner.Component {
 		"--cluster-cidr="+d.Network.PodCIDR,
 		"--service-cluster-ip-range="+d.Network.ServiceCIDR,
 	)
+	if life := pki.SignFor(); life > 0 {
+		args = append(args, "--cluster-signing-duration="+life.String())
+	}
 	return runner.Component{
 		Name:      ControllerManager,
 		Program:   d.manager(ControllerManager),
