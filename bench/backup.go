@@ -48,15 +48,8 @@ const (
 func backups(ctx context.Context, inst *installation, long time.Duration) (r backupResult, err error) {
 	maps := map[string]corev1client.ConfigMapInterface{}
 	for _, name := range []string{"bystander", "large"} {
-		if _, err := clusterStart(ctx, inst, name); err != nil {
-			return r, err
-		}
-		kubeconfig, err := awaitKubeconfig(ctx, inst, name+"-kubeconfig")
+		path, err := tenantCluster(ctx, inst, name)
 		if err != nil {
-			return r, err
-		}
-		path := filepath.Join(inst.dir, name+".kubeconfig")
-		if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
 			return r, err
 		}
 		if maps[name], err = configMaps(path); err != nil {

@@ -43,7 +43,7 @@ func main() {
 	flag.IntVar(&o.clusters, "clusters", 2000, "how many clusters there are when the REST API is measured; 0 leaves that out")
 	flag.IntVar(&o.requests, "requests", 1000, "how often each call of the REST API is made")
 	flag.IntVar(&o.rounds, "rounds", 40, "how often each thing is done in the portal")
-	flag.DurationVar(&o.neighbour, "neighbour", 20*time.Second, "how long a tenant is measured alone, and then beside a hostile one; 0 leaves that out, as it has to be without root and cgroups")
+	flag.DurationVar(&o.neighbour, "neighbour", 20*time.Second, "how long a tenant is measured alone, and then beside a hostile one, four times in turn; 0 leaves that out, as it has to be without root and cgroups")
 	flag.StringVar(&o.only, "only", "", `"workers" measures clusters with nodes, "api" the REST API, "portal" the portal in a browser, "neighbour" a tenant beside a hostile one, "backup" backups and restores, "sleep" clusters that sleep, "upgrade" upgrades of control planes, and "inventory" the observation store, and nothing else`)
 	flag.IntVar(&o.scale, "scale", 20, "the observation store is measured with one part in so many of a fleet of 1000 clusters; 1 is the whole fleet")
 	flag.IntVar(&o.days, "days", 365, "of how many days the history of the fleet is")

@@ -24,8 +24,12 @@ import (
 	"kqueen.io/kqueen/internal/platform/confine"
 )
 
-// neighbourResult is what calls of a tenant take, in seconds, alone and beside one that does what it can.
+// neighbourResult is what calls of a tenant take, in seconds, alone and beside one that does what it can, each so many times in turn.
 type neighbourResult struct {
+	Rounds []neighbourRound `json:"rounds"`
+}
+
+type neighbourRound struct {
 	Alone  apiTimes `json:"alone"`
 	Beside apiTimes `json:"beside"`
 	// Failed are the bystander's calls that failed.
@@ -36,27 +40,18 @@ const (
 	neighbourGet, neighbourUpdate = "get", "update"
 	// neighbourBeat is the time between two calls of the bystander.
 	neighbourBeat = 50 * time.Millisecond
+	// neighbourRounds are so many that the p99 of all calls says something: that of one round is its fifth longest call.
+	neighbourRounds = 4
 )
 
-// neighbour measures a tenant, alone and beside another one, for a time each. The other one's clients are elsewhere, were they real: here they
-// are a process that gets what is left of the processors.
+// neighbour measures a tenant, alone and beside another one, for a time each and in turn. The other one is new each time, so that it has its quota
+// to fill. Its clients are elsewhere, were they real: here they are a process that gets what is left of the processors.
 func neighbour(ctx context.Context, inst *installation, long time.Duration) (r neighbourResult, err error) {
-	names := []string{"bystander", "hostile"}
-	kubeconfigs := map[string]string{}
-	for _, name := range names {
-		if _, err := clusterStart(ctx, inst, name); err != nil {
-			return r, err
-		}
-		kubeconfig, err := awaitKubeconfig(ctx, inst, name+"-kubeconfig")
-		if err != nil {
-			return r, err
-		}
-		kubeconfigs[name] = filepath.Join(inst.dir, name+".kubeconfig")
-		if err := os.WriteFile(kubeconfigs[name], kubeconfig, 0o600); err != nil {
-			return r, err
-		}
+	bystander, err := tenantCluster(ctx, inst, "bystander")
+	if err != nil {
+		return r, err
 	}
-	maps, err := configMaps(kubeconfigs["bystander"])
+	maps, err := configMaps(bystander)
 	if err != nil {
 		return r, err
 	}
@@ -64,20 +59,53 @@ func neighbour(ctx context.Context, inst *installation, long time.Duration) (r n
 	if err != nil {
 		return r, err
 	}
-	var failed int
+	for range neighbourRounds {
+		round, err := besideHostile(ctx, inst, maps, object, long)
+		if err != nil {
+			return r, err
+		}
+		r.Rounds = append(r.Rounds, round)
+	}
+	return r, inst.deleteAll(ctx, []string{"bystander"})
+}
+
+// tenantCluster creates a cluster and returns the file of its kubeconfig.
+func tenantCluster(ctx context.Context, inst *installation, name string) (kubeconfig string, err error) {
+	if _, err := clusterStart(ctx, inst, name); err != nil {
+		return "", err
+	}
+	text, err := awaitKubeconfig(ctx, inst, name+"-kubeconfig")
+	if err != nil {
+		return "", err
+	}
+	kubeconfig = filepath.Join(inst.dir, name+".kubeconfig")
+	return kubeconfig, os.WriteFile(kubeconfig, text, 0o600)
+}
+
+// besideHostile is one round.
+func besideHostile(ctx context.Context, inst *installation, maps corev1client.ConfigMapInterface, object *corev1.ConfigMap, long time.Duration) (r neighbourRound, err error) {
+	const name = "hostile"
+	hostile, err := tenantCluster(ctx, inst, name)
+	if err != nil {
+		return r, err
+	}
+	if _, err := settled(ctx, inst, managerSettles); err != nil {
+		return r, err
+	}
 	r.Alone, r.Beside = apiTimes{}, apiTimes{}
-	if failed, err = bystand(ctx, maps, object, long, r.Alone.note); err != nil {
+	failed, err := bystand(ctx, maps, object, long, r.Alone.note)
+	if err != nil {
 		return r, err
 	}
 	if failed > 0 {
 		return r, fmt.Errorf("%d calls failed of a tenant that was alone", failed)
 	}
-	stop, err := attack(ctx, kubeconfigs["hostile"])
+	stop, err := attack(ctx, hostile)
 	if err != nil {
 		return r, err
 	}
 	r.Failed, err = bystand(ctx, maps, object, long, r.Beside.note)
-	return r, errors.Join(err, stop(ctx), inst.deleteAll(ctx, names))
+	return r, errors.Join(err, stop(ctx), inst.deleteAll(ctx, []string{name}))
 }
 
 func configMaps(kubeconfig string) (corev1client.ConfigMapInterface, error) {
@@ -200,12 +228,21 @@ func attackNow(ctx context.Context, kubeconfig string) error {
 
 func (r neighbourResult) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprint(w, "\nBESIDE A HOSTILE TENANT\tBESIDE p50\tp99\tALONE p50\tp99\tRATIO p50\tp99\n")
-	for _, call := range []string{neighbourGet, neighbourUpdate} {
-		beside, alone := r.Beside[call], r.Alone[call]
-		fmt.Fprintf(w, "%s\t%.1fms\t%.1fms\t%.1fms\t%.1fms\t%.2f\t%.2f\n", call, 1000*median(beside), 1000*p99(beside),
-			1000*median(alone), 1000*p99(alone), median(beside)/median(alone), p99(beside)/p99(alone))
+	fmt.Fprint(w, "\nBESIDE A HOSTILE TENANT\tcalls\tBESIDE p50\tp99\tALONE p50\tp99\tRATIO p50\tp99\tp99 OF EACH ROUND\n")
+	failed := 0
+	for _, round := range r.Rounds {
+		failed += round.Failed
 	}
-	fmt.Fprintf(w, "calls that failed\t%d\n", r.Failed)
+	for _, call := range []string{neighbourGet, neighbourUpdate} {
+		var beside, alone []float64
+		var each strings.Builder
+		for _, round := range r.Rounds {
+			beside, alone = append(beside, round.Beside[call]...), append(alone, round.Alone[call]...)
+			fmt.Fprintf(&each, "%.2f ", p99(round.Beside[call])/p99(round.Alone[call]))
+		}
+		fmt.Fprintf(w, "%s\t%d\t%.1fms\t%.1fms\t%.1fms\t%.1fms\t%.2f\t%.2f\t%s\n", call, len(beside), 1000*median(beside), 1000*p99(beside),
+			1000*median(alone), 1000*p99(alone), median(beside)/median(alone), p99(beside)/p99(alone), strings.TrimSpace(each.String()))
+	}
+	fmt.Fprintf(w, "calls that failed\t%d\n", failed)
 	_ = w.Flush()
 }
