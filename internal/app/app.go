@@ -277,7 +277,6 @@ func (a *App) socket() *status.Socket {
 		Supervisor: a.supervisor,
 		Owns:       func(id string) bool { return owns(a.Engine, id) },
 		Demo:       a.simulation.wanted, Simulate: a.simulation.Begin,
-		Gate: gateOf,
 		Admin: func() client.Reader {
 			if admin := a.admin.Load(); admin != nil {
 				return *admin

@@ -27,6 +27,7 @@ import (
 	"kqueen.io/kqueen/internal/hosting/pki"
 	"kqueen.io/kqueen/internal/hosting/storegate"
 	"kqueen.io/kqueen/internal/platform/atomicfile"
+	"kqueen.io/kqueen/internal/platform/supervise"
 )
 
 // gatePrefix begins the workloads of gates before data stores that are not the engine's; the UID of the DataStore follows.
@@ -140,7 +141,9 @@ func (g *gates) begin(ctx context.Context, store *controlplane.Store) (*runningG
 	if err != nil {
 		return nil, fmt.Errorf("keys of the gate before data store %s: %w", store.Name, err)
 	}
-	made, err := g.keeper.Run(ctx, gatekeeper.Store{Workload: gateOf(store.UID), Members: members, CA: store.CA, Keys: keys})
+	made, err := g.keeper.Run(ctx, gatekeeper.Store{
+		Workload: gateOf(store.UID), Subject: supervise.Subject{Name: "store-gate/" + store.Name}, Members: members, CA: store.CA, Keys: keys,
+	})
 	if err != nil {
 		return nil, err
 	}

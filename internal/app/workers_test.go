@@ -75,65 +75,49 @@ func TestAwaitWorkers(t *testing.T) {
 	}
 }
 
-// oneMachine is an admin plane with a machine and no pools.
-type oneMachine struct{ client.Reader }
+// away is an admin plane with a control plane and a machine, of which nothing can be written, and no clusters or pools.
+type away struct{ client.Reader }
 
-func (oneMachine) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	if machines, ok := list.(*v1alpha1.MachineList); ok {
-		machines.Items = []v1alpha1.Machine{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "away"}}}
+func (away) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	is := metav1.ObjectMeta{Namespace: "default", Name: "away"}
+	switch list := list.(type) {
+	case *v1alpha1.ControlPlaneList:
+		list.Items = []v1alpha1.ControlPlane{{ObjectMeta: is}}
+	case *v1alpha1.MachineList:
+		list.Items = []v1alpha1.Machine{{ObjectMeta: is}}
 	}
 	return nil
 }
 
-// TestAwaitWorkersIsBounded: a machine that cannot be looked at keeps the rest from being served for a moment alone.
-func TestAwaitWorkersIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began, said := time.Now(), &bytes.Buffer{}
-		log := slog.New(slog.NewTextHandler(said, nil))
-		if err := awaitWorkers(t.Context(), oneMachine{}, operator.NewFirstLooks(nil), log); err != nil || time.Since(began) != lookedAtLast {
-			t.Errorf("it waits for %s and ends with %v, want %s", time.Since(began), err, lookedAtLast)
-		}
-		if !strings.Contains(said.String(), "level=WARN") || !strings.Contains(said.String(), "default/away") {
-			t.Errorf("the log does not say that a machine was not looked at: %q", said)
-		}
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		said.Reset()
-		if err := awaitWorkers(ended, oneMachine{}, operator.NewFirstLooks(nil), log); !errors.Is(err, context.Canceled) || said.Len() > 0 {
-			t.Errorf("after its end: %v, and it says %q", err, said)
-		}
-	})
-}
-
-// onePlane is an admin plane with a control plane.
-type onePlane struct{ client.Reader }
-
-func (onePlane) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	if planes, ok := list.(*v1alpha1.ControlPlaneList); ok {
-		planes.Items = []v1alpha1.ControlPlane{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "away"}}}
+// TestTheStartIsBounded: an object that cannot be looked at, or whose status cannot be written, as on a full disk, keeps the rest from being
+// served for a moment alone.
+func TestTheStartIsBounded(t *testing.T) {
+	unseen := func() *operator.FirstLooks { return operator.NewFirstLooks(nil) }
+	for name, await := range map[string]func(context.Context, *slog.Logger) error{
+		"Planes": func(ctx context.Context, log *slog.Logger) error {
+			return awaitPlanes(ctx, away{}, []*operator.FirstLooks{unseen()}, log)
+		},
+		"Workers": func(ctx context.Context, log *slog.Logger) error { return awaitWorkers(ctx, away{}, unseen(), log) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began, said := time.Now(), &bytes.Buffer{}
+				log := slog.New(slog.NewTextHandler(said, nil))
+				if err := await(t.Context(), log); err != nil || time.Since(began) != lookedAtLast {
+					t.Errorf("it waits for %s and ends with %v, want %s", time.Since(began), err, lookedAtLast)
+				}
+				if !strings.Contains(said.String(), "level=WARN") || !strings.Contains(said.String(), "default/away") {
+					t.Errorf("the log does not say what was not looked at: %q", said)
+				}
+				ended, cancel := context.WithCancel(t.Context())
+				cancel()
+				said.Reset()
+				if err := await(ended, log); !errors.Is(err, context.Canceled) || said.Len() > 0 {
+					t.Errorf("after its end: %v, and it says %q", err, said)
+				}
+			})
+		})
 	}
-	return nil
-}
-
-// TestAwaitPlanesIsBounded: a control plane whose status cannot be written, as on a full disk, keeps KQueen from being ready for a moment alone.
-func TestAwaitPlanesIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began, said := time.Now(), &bytes.Buffer{}
-		log := slog.New(slog.NewTextHandler(said, nil))
-		looks := []*operator.FirstLooks{operator.NewFirstLooks(nil)}
-		if err := awaitPlanes(t.Context(), onePlane{}, looks, log); err != nil || time.Since(began) != lookedAtLast {
-			t.Errorf("it waits for %s and ends with %v, want %s", time.Since(began), err, lookedAtLast)
-		}
-		if !strings.Contains(said.String(), "level=WARN") || !strings.Contains(said.String(), "default/away") {
-			t.Errorf("the log does not say that a control plane was not looked at: %q", said)
-		}
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		said.Reset()
-		if err := awaitPlanes(ended, onePlane{}, looks, log); !errors.Is(err, context.Canceled) || said.Len() > 0 {
-			t.Errorf("after its end: %v, and it says %q", err, said)
-		}
-	})
 }
 
 // overcounted is an admin plane with a pool that counts a node, and no machine.

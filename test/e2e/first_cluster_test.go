@@ -94,6 +94,9 @@ func firstCluster(t *testing.T, i *installation, more func(*installation)) {
 	if r := i.kqueen("status"); r.code == 0 || !strings.Contains(r.stderr, "not running") {
 		t.Errorf("status after down: exit code %d: %s", r.code, r.stderr)
 	}
+	if out := i.ok("logs", "default/first", "kube-apiserver", "--tail", "1"); strings.Count(out, "\n") != 1 {
+		t.Errorf("after down the last line of the API server's log is %q", out)
+	}
 	i.up()
 	i.ok("cluster", "wait", "first", "--timeout", "5m")
 	got := i.kubectl(kubeconfig, "", "get", "deployment/web", "boat/argo", "-o", "jsonpath={.items[*].metadata.uid}")

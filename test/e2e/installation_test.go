@@ -342,24 +342,11 @@ func (i *installation) supervised(wanted func(workloadStatus, componentStatus) b
 	return out
 }
 
-// looksForNames is how often the status is asked, a second apart, while a workload has no name: on a host that is busy with other tests KQueen may
-// have had no time to ask for it. Some have none.
-const looksForNames = 5
-
 func (i *installation) status() status {
 	i.t.Helper()
 	var s status
-	for n := range looksForNames {
-		if n > 0 {
-			<-time.After(time.Second)
-		}
-		s = status{}
-		if err := json.Unmarshal([]byte(i.ok("status", "-o", "json")), &s); err != nil {
-			i.t.Fatalf("read the status: %v", err)
-		}
-		if !slices.ContainsFunc(s.Workloads, func(w workloadStatus) bool { return !w.Own && w.Name == w.ID }) {
-			break
-		}
+	if err := json.Unmarshal([]byte(i.ok("status", "-o", "json")), &s); err != nil {
+		i.t.Fatalf("read the status: %v", err)
 	}
 	return s
 }

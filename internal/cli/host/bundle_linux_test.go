@@ -97,9 +97,9 @@ func TestSupportBundle(t *testing.T) {
 		"problems.txt":                  "status.json: KQueen is not running",
 		"logs/kqueen/kqueen.log":        "serving",
 		"logs/kqueen/stderr.log":        "panic",
-		"logs/uid-1/kube-apiserver.log": "third",
-		"logs/uid-1/kube-proxy.log":     "the end",
-		"logs/uid-1/long.log":           "a line of a long log",
+		"logs/org-blue_demo/kube-apiserver.log": "third",
+		"logs/org-blue_demo/kube-proxy.log":     "the end",
+		"logs/org-blue_demo/long.log":           "a line of a long log",
 		"logs/etcd/etcd.log":            "etcd",
 		"logs/kqueen/stderr-20261123T050000.000Z.log": "panic: oh",
 	} {
@@ -107,7 +107,7 @@ func TestSupportBundle(t *testing.T) {
 			t.Errorf("%s has no %q: %.300q", name, want, files[name])
 		}
 	}
-	if text := files["logs/uid-1/long.log"]; len(text) > logBytes || !strings.HasPrefix(text, "time=") {
+	if text := files["logs/org-blue_demo/long.log"]; len(text) > logBytes || !strings.HasPrefix(text, "time=") {
 		t.Errorf("of a long log there are %d bytes, which begin with %.20q", len(text), text)
 	}
 	if !strings.Contains(files["problems.txt"], "objects: ") {

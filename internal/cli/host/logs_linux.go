@@ -81,32 +81,29 @@ kubectl.`,
 }
 
 // findLogs finds all logs of the installation, whether it runs or not.
-func findLogs(ctx context.Context, e *connection.Env) (dir string, all []logSource, running bool, err error) {
+func findLogs(ctx context.Context, e *connection.Env) (dir string, all []logSource, err error) {
 	dir, err = e.AbsoluteDataDir()
 	if err != nil {
-		return "", nil, false, err
+		return "", nil, err
 	}
 	if !app.Used(dir) {
-		return "", nil, false, exit.Fail(exit.Failed, "KQueen is not set up in %s; start it with: %s", dir, e.Command("up"))
+		return "", nil, exit.Fail(exit.Failed, "KQueen is not set up in %s; start it with: %s", dir, e.Command("up"))
 	}
 	st, err := status.Read(ctx, dir)
-	if err != nil { // then workloads have their IDs alone
+	if err != nil { // then it is not known since when programs run
 		st = nil
 	}
 	all, err = logSources(dir, st)
-	return dir, all, st != nil, err
+	return dir, all, err
 }
 
 func showLogs(ctx context.Context, e *connection.Env, flags logsFlags, args []string) error {
-	dir, all, running, err := findLogs(ctx, e)
+	dir, all, err := findLogs(ctx, e)
 	if err != nil {
 		return err
 	}
 	chosen, err := chooseLogs(all, args)
 	if err != nil {
-		if !running {
-			err = exit.Fail(exit.CodeOf(err), "%w\nKQueen does not run: clusters and machines are named by their UIDs", err)
-		}
 		return err
 	}
 	out := &linesOut{out: e.Stdout, terminal: console.IsTerminal(e.Stdout)}
@@ -169,7 +166,7 @@ func (flags logsFlags) filter(dir string, s *logSource, now time.Time) (logfile.
 func completeLogs(ctx context.Context, e *connection.Env, args []string, begun string) []string {
 	ctx, cancel := context.WithTimeout(ctx, command.CompletionDeadline)
 	defer cancel()
-	_, all, _, err := findLogs(ctx, e)
+	_, all, err := findLogs(ctx, e)
 	if err != nil {
 		return nil
 	}

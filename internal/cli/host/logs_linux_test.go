@@ -33,6 +33,8 @@ func withLogs(t *testing.T) string {
 		"run/workloads/uid-1/logs/kube-apiserver.log.tmp": "half\n",
 		"run/workloads/uid-1/logs/kube-scheduler.log":     "time=2026-11-23T06:00:02Z bound\n",
 		"run/workloads/uid-2/logs/kube-scheduler.log":     "time=2026-11-23T06:00:02Z other\n",
+		"run/workloads/uid-1/subject.json":                `{"name":"org-blue/demo","cluster":"blue/demo"}`,
+		"run/workloads/uid-2/subject.json":                `{"name":"org-red/demo","cluster":"red/demo"}`,
 		"run/workloads/uid-2/secret":                      "",
 	} {
 		path := filepath.Join(dir, file)
@@ -46,7 +48,7 @@ func withLogs(t *testing.T) string {
 	return dir
 }
 
-// TestLogs: logs are found by what the status names, and where KQueen does not run by IDs.
+// TestLogs: logs are found by the names of workloads and by their IDs, also where KQueen does not run.
 func TestLogs(t *testing.T) {
 	dir := withLogs(t)
 	for _, tc := range []struct {
@@ -62,9 +64,9 @@ func TestLogs(t *testing.T) {
 		{args: "logs kube-apiserver --tail 2", want: "time=2026-11-23T06:00:02Z third\nno end\n"},
 		{args: "logs uid-1 --tail 1", want: "[kube-apiserver] no end\n[kube-scheduler] time=2026-11-23T06:00:02Z bound\n"},
 		{args: "logs etcd", want: `{"ts":"2026-11-23T06:00:00.0Z","msg":"etcd \u001b[2J` + "\x1b[2J" + `"}` + "\n"},
-		{args: "logs kube-scheduler", code: exit.Usage, err: `"kube-scheduler" can be any of: uid-1 kube-scheduler, uid-2 kube-scheduler; name one of these`},
-		{args: "logs uid-2 planted", code: exit.NotFound, err: `there is no log of "uid-2 planted"; see: kqueen status` + "\nKQueen does not run: clusters and machines are named by their UIDs"},
-		{args: "logs uid-1 kube-apiserver --previous", code: exit.NotFound, err: "it is not known since when uid-1 kube-apiserver runs; leave out --previous"},
+		{args: "logs kube-scheduler", code: exit.Usage, err: `"kube-scheduler" can be any of: org-blue/demo kube-scheduler, org-red/demo kube-scheduler; name one of these`},
+		{args: "logs uid-2 planted", code: exit.NotFound, err: `there is no log of "uid-2 planted"; see: kqueen status`},
+		{args: "logs uid-1 kube-apiserver --previous", code: exit.NotFound, err: "it is not known since when org-blue/demo kube-apiserver runs; leave out --previous"},
 		{args: "logs -f -p", code: exit.Usage, err: "--previous: a process that has ended writes nothing more"},
 		{args: "logs a b c", code: exit.Usage, err: `but there is also "c"`},
 		{args: "logs --since -1m", code: exit.Usage, err: "--since: -1m0s is in the future"},
@@ -78,7 +80,7 @@ func TestLogs(t *testing.T) {
 		}
 	}
 	t.Setenv(connection.DataDirVariable, dir)
-	for words, want := range map[string]string{"": "etcd kqueen uid-1 uid-2", "u": "uid-1 uid-2", "uid-1 kube-s": "kube-scheduler", "uid-1 kube-scheduler k": ""} {
+	for words, want := range map[string]string{"": "etcd kqueen org-blue/demo org-red/demo", "org-b": "org-blue/demo", "uid-1 kube-s": "kube-scheduler", "blue/demo kube-s": "kube-scheduler", "uid-1 kube-scheduler k": ""} {
 		args := strings.Split(words, " ")
 		last := len(args) - 1
 		if got := completeLogs(t.Context(), connection.New(nil, nil, nil), args[:last], args[last]); strings.Join(got, " ") != want {
@@ -90,12 +92,11 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestChooseLogs: what the user names is found by the names of a KQueen that runs.
+// TestChooseLogs: what the user names is found by the whole name, by the end of it where it is the only one, and by the ID.
 func TestChooseLogs(t *testing.T) {
 	began := time.Date(2026, 11, 23, 6, 0, 2, 0, time.UTC)
 	all, err := logSources(withLogs(t), &status.Status{Workloads: []status.WorkloadStatus{
-		{ID: "uid-1", Name: "org-blue/demo", Components: []status.ComponentStatus{{Name: "kube-apiserver", StartedAt: began}}},
-		{ID: "uid-2", Name: "org-red/demo"},
+		{ID: "uid-1", Components: []status.ComponentStatus{{Name: "kube-apiserver", StartedAt: began}}},
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ type logSource struct {
 
 func (s logSource) String() string { return s.Workload + " " + s.Component }
 
-// logSources finds all logs of the installation in dir, by the names that its status has; st is nil when that is not known.
+// logSources finds all logs of the installation in dir, whether it runs or not; st is nil when its status is not known.
 func logSources(dir string, st *status.Status) ([]logSource, error) {
 	own, err := ownLogs(dir)
 	if err != nil {
@@ -53,31 +53,31 @@ func logSources(dir string, st *status.Status) ([]logSource, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list logs of %s: %w", entry.Name(), err)
 		}
+		for n := range some {
+			some[n].Workload = cmp.Or(supervise.SubjectOf(filepath.Join(top, entry.Name())).Name, some[n].ID)
+		}
 		found = append(found, some...)
 	}
-	names, began := namesOf(st)
+	began := startsOf(st)
 	for n := range found {
-		s := &found[n]
-		s.Workload = cmp.Or(names[s.ID], s.ID)
-		s.StartedAt = began[s.ID+" "+s.Component]
+		found[n].StartedAt = began[found[n].ID+" "+found[n].Component]
 	}
 	slices.SortStableFunc(found, func(a, b logSource) int { return cmp.Compare(a.String(), b.String()) })
 	return append(own, found...), nil
 }
 
-// namesOf are the names of workloads by their IDs, and when their programs started by ID and component. It is pure.
-func namesOf(st *status.Status) (names map[string]string, began map[string]time.Time) {
-	names, began = map[string]string{}, map[string]time.Time{}
+// startsOf are when programs started, by the ID of the workload and the component. It is pure.
+func startsOf(st *status.Status) map[string]time.Time {
+	began := map[string]time.Time{}
 	if st == nil {
-		return names, began
+		return began
 	}
 	for _, w := range st.Workloads {
-		names[w.ID] = w.Name
 		for _, c := range w.Components {
 			began[w.ID+" "+c.Name] = c.StartedAt
 		}
 	}
-	return names, began
+	return began
 }
 
 // ownLogs are those of KQueen itself and of its keeper.

@@ -59,14 +59,15 @@ func TestIssuerRestartsNoAPIServer(t *testing.T) {
 	}
 }
 
-func TestAudience(t *testing.T) {
-	cp := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{UID: "own"}}
-	if got := Audience(cp); got != "kqueen.io/cluster/own" {
-		t.Errorf("without a Cluster: got %s", got)
+// TestClusterOfControlPlane: a control plane is of the Cluster that it was made for, and of itself where it was made for none.
+func TestClusterOfControlPlane(t *testing.T) {
+	cp := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "org-acme", Name: "copy", UID: "own"}}
+	if got, name := Audience(cp), clusterNameOf(cp); got != "kqueen.io/cluster/own" || name != "acme/copy" {
+		t.Errorf("without a Cluster: got %s of %s", got, name)
 	}
-	owner := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{UID: "of-the-cluster"}}
+	owner := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", UID: "of-the-cluster"}}
 	cp.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind("Cluster"))}
-	if got := Audience(cp); got != "kqueen.io/cluster/of-the-cluster" {
-		t.Errorf("of a Cluster: got %s", got)
+	if got, name := Audience(cp), clusterNameOf(cp); got != "kqueen.io/cluster/of-the-cluster" || name != "acme/demo" {
+		t.Errorf("of a Cluster: got %s of %s", got, name)
 	}
 }

@@ -45,6 +45,9 @@ func Ports() []runner.Port {
 type Description struct {
 	// ID names the workload: the control plane's UID.
 	ID string
+	// Name is NAMESPACE/NAME of the control plane, and ClusterName ORGANIZATION/NAME of its cluster: users know it by these. They are empty for
+	// KQueen's own plane.
+	Name, ClusterName string
 	// Network is the cluster's addressing.
 	Network v1alpha1.Network
 	// ServerName is the API server's host name at the gateway. Issuer and audience of the
@@ -117,7 +120,7 @@ func Describe(d Description) (runner.Workload, error) {
 		return runner.Workload{}, err
 	}
 	w := runner.Workload{
-		ID: d.ID, Files: files, Ports: Ports(), Components: []runner.Component{d.apiServer()},
+		ID: d.ID, Name: d.Name, Cluster: d.ClusterName, Files: files, Ports: Ports(), Components: []runner.Component{d.apiServer()},
 		Unprivileged: true, Reaches: d.reaches(), Essential: d.Own,
 	}
 	if !d.Copy {

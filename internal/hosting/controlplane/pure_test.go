@@ -59,6 +59,8 @@ func description(t *testing.T) Description {
 	const cluster = "0f6b7c5e-6a3f-4c63-9b6a-3a6a0f2f7a10"
 	return Description{
 		ID:               uid,
+		Name:             "org-acme/demo",
+		ClusterName:      "acme/demo",
 		Cluster:          cluster,
 		Network:          v1alpha1.Network{PodCIDR: "10.244.0.0/16", ServiceCIDR: "10.96.0.0/16", DNSDomain: "cluster.local"},
 		ServerName:       "demo.acme.kqueen.test",
@@ -182,6 +184,7 @@ func portable(w runner.Workload) string {
 // text writes what runs on a host for a reader. Of secret files and those that are new in every run it says only the name.
 func text(w supervise.Workload) string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "subject %+v\n", w.Subject)
 	for _, name := range slices.Sorted(maps.Keys(w.Files)) {
 		file := w.Files[name]
 		fmt.Fprintf(&b, "file %s mode %v\n", name, file.Mode)

@@ -138,6 +138,8 @@ func (r *reconciler) describe(ctx context.Context, cp *v1alpha1.ControlPlane) (D
 	keys, encryption := splitKeys(secret.Data)
 	d := Description{
 		ID:               string(cp.UID),
+		Name:             cp.Namespace + "/" + cp.Name,
+		ClusterName:      clusterNameOf(cp),
 		Cluster:          clusterOf(cp),
 		Kubelets:         kubelets,
 		Allowed:          allowed,
@@ -170,6 +172,15 @@ func clusterOf(cp *v1alpha1.ControlPlane) string {
 		return string(cp.UID)
 	}
 	return string(owner.UID)
+}
+
+// clusterNameOf is ORGANIZATION/NAME of the Cluster that a control plane was made for, with its own name where it was made for none.
+func clusterNameOf(cp *v1alpha1.ControlPlane) string {
+	name := cp.Name
+	if owner := metav1.GetControllerOf(cp); owner != nil && owner.Kind == "Cluster" {
+		name = owner.Name
+	}
+	return strings.TrimPrefix(cp.Namespace, v1alpha1.NamespacePrefix) + "/" + name
 }
 
 // issuerFor is the issuer as this one cluster knows it.

@@ -70,8 +70,9 @@ type Keeper struct {
 
 // Store is what a gate stands before.
 type Store struct {
-	// Workload is the gate's to the supervisor.
+	// Workload is the gate's to the supervisor, and Subject what that is to users.
 	Workload string
+	Subject  supervise.Subject
 	// Members are host:port of the etcd's members.
 	Members []string
 	// CA is what their certificates are checked against, in PEM.
@@ -188,7 +189,7 @@ func describe(program string, place supervise.Place, s Store) supervise.Workload
 		Usage: filepath.Join(file(usageFolder), usageFile),
 	}
 	return supervise.Workload{
-		ID: s.Workload, Confined: true, Reach: reach(s.Members), Limits: limits, Score: confine.ScoreKept,
+		ID: s.Workload, Subject: s.Subject, Confined: true, Reach: reach(s.Members), Limits: limits, Score: confine.ScoreKept,
 		Files: map[string]supervise.File{
 			"store-ca.crt": {Data: s.CA}, "ca.crt": {Data: s.Keys["ca.crt"]},
 			"server.crt": {Data: s.Keys["server.crt"]}, "server.key": {Data: s.Keys["server.key"]},

@@ -8,6 +8,8 @@ import (
 // Workload describes all that one control plane runs.
 type Workload struct {
 	ID         string          // UID of the control plane
+	Name       string          // what users know it by, such as org-default/demo; empty for its ID
+	Cluster    string          // ORGANIZATION/NAME of the cluster that it is of; empty for none
 	Files      map[string]File // by name; see [FileRef]
 	Ports      []Port
 	Components []Component

@@ -53,6 +53,9 @@ func (s *Supervisor) Apply(ctx context.Context, w Workload) error {
 	if err := os.MkdirAll(filepath.Join(wl.dir, LogDir), 0o700); err != nil {
 		return fmt.Errorf("make workload directory: %w", err)
 	}
+	if err := keepSubject(wl.dir, w.Subject); err != nil { // programs start also where a disk is full
+		s.conf.Log.Warn("keep what a workload is to users", "workload", w.ID, "error", err)
+	}
 	files, err := s.confine(wl, w, orders)
 	if err != nil {
 		return fmt.Errorf("confine %s: %w", w.ID, err)

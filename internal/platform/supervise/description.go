@@ -22,6 +22,8 @@ type Workload struct {
 	Files      map[string]File // by path relative to the workload's directory
 	Components []Component
 
+	// Subject is what it is to users; empty for what they know by the ID.
+	Subject Subject
 	// Confined takes from the programs what they do not need: see package confine. They run under a user of the
 	// workload's own, read its files, which then lie in its directory itself, and write nothing but Component.Writes. Where
 	// the host does not let us do that they run as KQueen does; Status.Confinement says so.

@@ -16,6 +16,8 @@ const (
 // Status is what a workload does now.
 type Status struct {
 	Components []ComponentStatus // sorted by name
+	// Subject is what the workload is to users, by its last description, if that is known.
+	Subject Subject
 	// Confinement says how far the programs are confined: ConfinementComplete, or what is missing and why. It is empty for
 	// a workload that is not to be, or was not described yet.
 	Confinement string

@@ -197,10 +197,10 @@ func (s *Supervisor) Status(ctx context.Context, id string) (Status, error) {
 	if closed {
 		return Status{}, ErrClosed
 	}
+	out := Status{Subject: SubjectOf(s.Dir(id))}
 	if wl == nil {
-		return Status{}, nil
+		return out, nil
 	}
-	var out Status
 	starts := map[string]uint64{}
 	wl.mu.Lock()
 	out.Confinement = wl.confined()

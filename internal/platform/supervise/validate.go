@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kqueen.io/kqueen/internal/platform/component"
@@ -29,6 +30,8 @@ func CheckName(field, name string) error {
 const (
 	LogDir    = "logs"
 	PortsFile = "ports.json"
+
+	subjectFile = "subject.json"
 )
 
 // Validate checks the description by itself and returns an [*invalid.Error] for the first fault.
@@ -78,7 +81,7 @@ func checkFile(name string, f File) error {
 	if err := checkPath(field, name); err != nil {
 		return err
 	}
-	if first, _, _ := strings.Cut(name, "/"); first == LogDir || first == PortsFile {
+	if first, _, _ := strings.Cut(name, "/"); slices.Contains([]string{LogDir, PortsFile, subjectFile}, first) {
 		return invalid.New(field, "%q belongs to the supervisor; choose another name", first)
 	}
 	if f.Mode&^fs.ModePerm != 0 {

@@ -23,12 +23,8 @@ import (
 	"strings"
 	"time"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/clusters/simulator"
 	"kqueen.io/kqueen/internal/platform/supervise"
 	"kqueen.io/kqueen/internal/server/socket"
@@ -110,8 +106,8 @@ const (
 	// RunFolder is the supervisor's folder there.
 	RunFolder = "run"
 	timeout   = 10 * time.Second
-	// namesTimeout bounds all that is asked of the admin plane, without which the status is as good.
-	namesTimeout = 2 * time.Second
+	// storesTimeout bounds what is asked of the admin plane, without which the status is nearly as good.
+	storesTimeout = 2 * time.Second
 	// maxSaid bounds how much of an error is read.
 	maxSaid = 4 << 10
 )
@@ -177,8 +173,6 @@ type Socket struct {
 	Problems       func() []string
 	// Owns says whether a workload is the engine's own.
 	Owns func(id string) bool
-	// Gate is the workload of what stands before a DataStore that is not the engine's.
-	Gate func(dataStore types.UID) string
 	// Admin reads the admin plane; nil until its API server is healthy.
 	Admin func() client.Reader
 	// Demo says whether the installation is for demonstrations, and Simulate makes it one and returns how its simulated clusters are adopted.
@@ -243,50 +237,21 @@ func (s *Socket) status(ctx context.Context) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	asking, cancel := context.WithTimeout(ctx, namesTimeout)
+	asking, cancel := context.WithTimeout(ctx, storesTimeout)
 	defer cancel()
-	known := s.workloads(asking)
 	found.Problems = append(found.Problems, s.storeProblems(asking)...)
 	for _, id := range ids {
 		status, err := s.Supervisor.Status(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		w := known[id]
-		w.ID, w.Name, w.Own, w.Components, w.Confinement = id, cmp.Or(w.Name, id), s.Owns(id), componentsOf(status), status.Confinement
-		found.Workloads = append(found.Workloads, w)
+		found.Workloads = append(found.Workloads, WorkloadStatus{
+			ID: id, Name: cmp.Or(status.Subject.Name, id), Own: s.Owns(id), Cluster: status.Subject.Cluster, Node: status.Subject.Node,
+			Components: componentsOf(status), Confinement: status.Confinement,
+		})
 	}
 	found.Warnings = s.Warnings(len(ids))
 	return found, nil
-}
-
-// workloads are what the admin plane knows of workloads: namespace/name, and store-gate/name of those that stand before data stores, and of
-// which cluster they are. Empty until the admin plane is ready.
-func (s *Socket) workloads(ctx context.Context) map[string]WorkloadStatus {
-	known := map[string]WorkloadStatus{}
-	admin := s.Admin()
-	if admin == nil {
-		return known
-	}
-	for _, list := range []client.ObjectList{&v1alpha1.ControlPlaneList{}, &v1alpha1.MachineList{}, &v1alpha1.DataStoreList{}} {
-		if err := admin.List(ctx, list); err != nil {
-			s.Log.Warn("list objects for the status", "list", fmt.Sprintf("%T", list), "error", err)
-		}
-		_ = apimeta.EachListItem(list, func(item runtime.Object) error {
-			o := item.(client.Object)
-			name, in := o.GetNamespace()+"/"+o.GetName(), strings.TrimPrefix(o.GetNamespace(), v1alpha1.NamespacePrefix)+"/"
-			switch o := item.(type) {
-			case *v1alpha1.DataStore:
-				known[s.Gate(o.UID)] = WorkloadStatus{Name: "store-gate/" + o.Name}
-			case *v1alpha1.Machine:
-				known[string(o.UID)] = WorkloadStatus{Name: name, Cluster: in + o.Spec.ClusterName, Node: true}
-			default:
-				known[string(o.(client.Object).GetUID())] = WorkloadStatus{Name: name, Cluster: in + o.(client.Object).GetName()}
-			}
-			return nil
-		})
-	}
-	return known
 }
 
 // anonymousMemory is what this process takes from the host and shares with no other, in bytes.

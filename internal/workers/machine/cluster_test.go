@@ -12,13 +12,13 @@ import (
 
 func TestClusterOf(t *testing.T) {
 	cluster := func(pods, services string) *v1alpha1.Cluster {
-		c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo"}, Spec: v1alpha1.ClusterSpec{CNI: v1alpha1.CNIRoutes, Network: v1alpha1.Network{PodCIDR: pods, ServiceCIDR: services, DNSDomain: "cluster.local"}}}
+		c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "org-acme", Name: "demo"}, Spec: v1alpha1.ClusterSpec{CNI: v1alpha1.CNIRoutes, Network: v1alpha1.Network{PodCIDR: pods, ServiceCIDR: services, DNSDomain: "cluster.local"}}}
 		c.Status.Join = &v1alpha1.JoinEndpoint{Server: "192.0.2.1:6443", CA: []byte("ca")}
 		return c
 	}
 	for services, dns := range map[string]string{"10.96.0.0/16": "10.96.0.10", "10.0.0.16/28": "10.0.0.26", "fd00::/112": "fd00::a"} {
 		got, err := machine.ClusterOf(cluster("10.244.0.0/16", services))
-		if err != nil || got.DNS.String() != dns || got.CNI != v1alpha1.CNIRoutes || got.Server != "192.0.2.1:6443" {
+		if err != nil || got.DNS.String() != dns || got.CNI != v1alpha1.CNIRoutes || got.Server != "192.0.2.1:6443" || got.Organization != "acme" {
 			t.Errorf("of %s follows %+v, %v; want the name service at %s", services, got, err, dns)
 		}
 	}

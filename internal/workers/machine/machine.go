@@ -118,8 +118,8 @@ type Size struct {
 
 // Cluster is what a machine has to know of the cluster that it joins.
 type Cluster struct {
-	// Name of the cluster, for users.
-	Name string
+	// Organization and Name of the cluster, for users.
+	Organization, Name string
 	// Server is host:port at which nodes and pods reach the API server, and CA (PEM) what signs its certificate.
 	Server string
 	CA     []byte

@@ -4,6 +4,7 @@ package supervisetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -20,6 +21,9 @@ func Text(t *testing.T, w supervise.Workload) string {
 		t.Error(err)
 	}
 	var text strings.Builder
+	if w.Subject != (supervise.Subject{}) {
+		fmt.Fprintf(&text, "subject %+v\n", w.Subject)
+	}
 	for _, c := range w.Components {
 		data, err := json.MarshalIndent(c, "", "  ")
 		if err != nil {

@@ -67,6 +67,9 @@ func describe(d description) (supervise.Workload, error) {
 	p := d.programs()
 	w := supervise.Workload{
 		ID: string(d.UID), Files: files,
+		Subject: supervise.Subject{
+			Name: v1alpha1.NamespacePrefix + d.Cluster.Organization + "/" + d.Name, Cluster: d.Cluster.Organization + "/" + d.Cluster.Name, Node: true,
+		},
 		Components: []supervise.Component{d.machine(), within(p.Containerd()), within(p.Kubelet()), within(p.Proxy())},
 	}
 	for _, c := range append(p.Importer(), p.Renewal(d.Cluster.CA, d.trusted)...) {

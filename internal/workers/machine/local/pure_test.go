@@ -98,7 +98,7 @@ func exampleDescription() description {
 			Version: "v1.36.3", Token: "abcdef.0123456789abcdef",
 			Taints: []corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}},
 			Cluster: machine.Cluster{
-				Name: "demo", Server: "192.0.2.1:20001", CA: []byte("CA\n"), DNS: netip.MustParseAddr("10.96.0.10"), DNSDomain: "cluster.local", CNI: v1alpha1.CNIRoutes,
+				Organization: "acme", Name: "demo", Server: "192.0.2.1:20001", CA: []byte("CA\n"), DNS: netip.MustParseAddr("10.96.0.10"), DNSDomain: "cluster.local", CNI: v1alpha1.CNIRoutes,
 				PodCIDR: netip.MustParsePrefix("10.244.0.0/16"), ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"),
 			},
 			Peers: []machine.Peer{
