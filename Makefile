@@ -110,7 +110,7 @@ check: packages lint $(TOOLS)/versitygw ## Check form and run the tests that sta
 .PHONY: test
 test: VERSIONS = $(shell sed -n 's/^\tk8s.io\/kubernetes //p' kubernetes/v1.*/go.mod | sort -V | tail -n 2)
 test: packages lint kubernetes conformance-tests test-node test-portal $(TOOLS)/helm $(TOOLS)/versitygw ## Check form and run all tests
-	@./hack/packages chromium
+	@./hack/packages chromium-headless-shell
 	@echo "Testing"
 	@# As in check; and SQLite, which is C made Go with memory of its own, takes five times as long under the race detector.
 	@# There is more memory than processor time: garbage is collected half as often.
@@ -121,7 +121,7 @@ test: packages lint kubernetes conformance-tests test-node test-portal $(TOOLS)/
 
 .PHONY: cover
 cover: kubernetes ## Show how much of internal/ all tests together run, end-to-end tests included
-	@./hack/packages chromium
+	@./hack/packages chromium-headless-shell
 	@rm -rf $(BIN)/cover && mkdir -p $(BIN)/cover
 	go test -trimpath -exec "env GOCOVERDIR=$(abspath $(BIN)/cover)" -cover -coverpkg=./internal/... -timeout 60m ./internal/... ./test/... -args -test.gocoverdir=$(abspath $(BIN)/cover)
 	@go tool covdata percent -i=$(BIN)/cover -pkg="$$(go list ./internal/... | paste -sd,)" | sort
@@ -156,11 +156,12 @@ test-portal: portal ## Check form and test the parts of the portal that need no 
 
 .PHONY: test-browser
 test-browser: kubernetes ## Use the portal in a browser beside a cluster with nodes, and look at every page
-	@./hack/packages chromium
+	@./hack/packages chromium-headless-shell
 	go test -trimpath -vet=off -ldflags "-s -w" -timeout 20m -v ./test/e2e -run '^TestWorkers$$/^(Workloads|Portal)$$'
 
 .PHONY: screenshots
 screenshots: portal ## Take pictures of every page of the portal at KQUEEN_SERVER, as PORTAL_USER with PORTAL_PASSWORD, into docs/screenshots
+	@./hack/packages chromium-headless-shell
 	cd web && PATH="$(NODE_PATH)" KQUEEN_SERVER="$${KQUEEN_SERVER:-https://127.0.0.1:8443}" SCREENSHOTS="$(abspath docs/screenshots)" npx playwright test then-every-page.spec.ts
 
 .PHONY: generate

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,7 +51,8 @@ func measurePortal(ctx context.Context, inst *installation, m *member, clusters,
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join("node_modules", ".bin", "playwright"), "test", "bench.spec.ts")
 	cmd.Dir = "web"
-	cmd.Env = append(os.Environ(), "PATH="+node+":"+os.Getenv("PATH"), "KQUEEN_SERVER=https://"+server.Host, "KQUEEN_KEY="+key,
+	// The browser that users have, and not the one without windows that tests use.
+	cmd.Env = append(os.Environ(), "CHROMIUM="+cmp.Or(os.Getenv("CHROMIUM"), "/usr/bin/chromium"), "PATH="+node+":"+os.Getenv("PATH"), "KQUEEN_SERVER=https://"+server.Host, "KQUEEN_KEY="+key,
 		"PORTAL_USER="+memberName, "PORTAL_PASSWORD="+memberPassword, "BENCH_ROUNDS="+strconv.Itoa(rounds), "BENCH_OUT="+out)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return r, fmt.Errorf("use the portal; `make portal` and `hack/packages chromium` install what that needs: %w: %s", err, said)
