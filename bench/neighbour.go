@@ -228,7 +228,7 @@ func attackNow(ctx context.Context, kubeconfig string) error {
 
 func (r neighbourResult) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprint(w, "\nBESIDE A HOSTILE TENANT\tcalls\tBESIDE p50\tp99\tALONE p50\tp99\tRATIO p50\tp99\tp99 OF EACH ROUND\n")
+	fmt.Fprint(w, "\nBESIDE A HOSTILE TENANT\tcalls\tBESIDE p50\tp99\tALONE p50\tp99\tRATIO p50\tp99\tROUND BY ROUND, p99\n")
 	failed := 0
 	for _, round := range r.Rounds {
 		failed += round.Failed

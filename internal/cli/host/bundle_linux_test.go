@@ -89,18 +89,18 @@ func TestSupportBundle(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"README.txt":                    "what could not be had",
-		"version.json":                  `"platform": "linux/`,
-		"host.json":                     `"processors": `,
-		"checks.json":                   `"name": "fs.inotify.max_user_instances"`,
-		"settings.json":                 `"database": "postgres"`,
-		"problems.txt":                  "status.json: KQueen is not running",
-		"logs/kqueen/kqueen.log":        "serving",
-		"logs/kqueen/stderr.log":        "panic",
-		"logs/org-blue_demo/kube-apiserver.log": "third",
-		"logs/org-blue_demo/kube-proxy.log":     "the end",
-		"logs/org-blue_demo/long.log":           "a line of a long log",
-		"logs/etcd/etcd.log":            "etcd",
+		"README.txt":                                  "what could not be had",
+		"version.json":                                `"platform": "linux/`,
+		"host.json":                                   `"processors": `,
+		"checks.json":                                 `"name": "fs.inotify.max_user_instances"`,
+		"settings.json":                               `"database": "postgres"`,
+		"problems.txt":                                "status.json: KQueen is not running",
+		"logs/kqueen/kqueen.log":                      "serving",
+		"logs/kqueen/stderr.log":                      "panic",
+		"logs/org-blue_demo/kube-apiserver.log":       "third",
+		"logs/org-blue_demo/kube-proxy.log":           "the end",
+		"logs/org-blue_demo/long.log":                 "a line of a long log",
+		"logs/etcd/etcd.log":                          "etcd",
 		"logs/kqueen/stderr-20261123T050000.000Z.log": "panic: oh",
 	} {
 		if !strings.Contains(files[name], want) {
