@@ -18,8 +18,8 @@ type Subject struct {
 	Node    bool   `json:"node,omitempty"`
 }
 
-// SubjectOf reads that of the workload whose directory is dir, whether a supervisor runs or not. Where the file is missing or damaged it is empty until
-// the next Apply: nothing but what users see depends on it.
+// SubjectOf reads that of the workload whose directory is dir, whether a supervisor runs or not. Where the file is missing or damaged it is
+// empty until the next Apply: nothing but what users see depends on it.
 func SubjectOf(dir string) Subject {
 	var is Subject
 	data, err := os.ReadFile(filepath.Join(dir, subjectFile))
