@@ -40,7 +40,7 @@ const (
 	neighbourGet, neighbourUpdate = "get", "update"
 	// neighbourBeat is the time between two calls of the bystander.
 	neighbourBeat = 50 * time.Millisecond
-	// neighbourRounds are so many that the p99 of all calls says something: that of one round is its fifth longest call.
+	// neighbourRounds are so many that the p99 of all calls says something: that of one round is its sixth longest call.
 	neighbourRounds = 4
 )
 
