@@ -203,19 +203,7 @@ func (r renewals) look(i *installation) {
 			}
 		}
 	}
-	for _, name := range []string{"kubelet-client", "kubelet-server"} {
-		// A kubelet keeps those before, each in a file named by its time; a link without one names the newest, but by its path in the machine.
-		files, err := filepath.Glob(filepath.Join(i.dir, "run/workloads/*/root/lib/kubelet/pki", name+"-2*.pem"))
-		if err != nil {
-			i.t.Fatal(err)
-		}
-		if len(files) == 0 {
-			continue
-		}
-		if data, err := os.ReadFile(slices.Max(files)); err == nil {
-			r.note(name, data)
-		}
-	}
+	r.kubelets(i)
 	secrets := &corev1.SecretList{}
 	if err := i.admin().List(i.t.Context(), secrets); err != nil {
 		return
@@ -223,6 +211,20 @@ func (r renewals) look(i *installation) {
 	for _, s := range secrets.Items {
 		for key, data := range s.Data {
 			r.note("Secret "+s.Namespace+"/"+s.Name+"/"+key, data)
+		}
+	}
+}
+
+func (r renewals) kubelets(i *installation) {
+	machines, err := filepath.Glob(filepath.Join(i.dir, "run/workloads/*/root"))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	for _, root := range machines {
+		for _, name := range []string{"kubelet-client", "kubelet-server"} {
+			if data, err := keptByKubelet(filepath.Dir(root), name); err == nil {
+				r.note(name, data)
+			}
 		}
 	}
 }

@@ -11,8 +11,10 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,19 +147,27 @@ func nodesApart(t *testing.T, w *workers) {
 	}
 }
 
-// identityOf is the certificate and key of a machine's node. The name that it has in the machine is a link that
-// leads nowhere outside.
+// identityOf is the certificate and key of a machine's node.
 func identityOf(t *testing.T, machine string) []byte {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(machine, "root", "lib", "kubelet", "pki", "kubelet-client-2*.pem"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no identity in %s: %v", machine, err)
-	}
-	data, err := os.ReadFile(files[len(files)-1])
+	data, err := keptByKubelet(machine, "kubelet-client")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// keptByKubelet is the newest certificate of that name, with its key, that the kubelet of the machine in that folder keeps. Each is a file named by
+// its time; a link without one names the newest, but by its path in the machine.
+func keptByKubelet(machine, name string) ([]byte, error) {
+	files, err := filepath.Glob(filepath.Join(machine, "root", "lib", "kubelet", "pki", name+"-2*.pem"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no %s in %s: %w", name, machine, fs.ErrNotExist)
+	}
+	return os.ReadFile(slices.Max(files))
 }
 
 // identityRequest asks for the identity of a node.
