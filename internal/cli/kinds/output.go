@@ -110,7 +110,8 @@ func placeColumn(n *Kind, everywhere bool) *Column {
 		return &Column{Name: "Namespace", Value: client.Object.GetNamespace}
 	case n.Scope() == rest.ScopeOrganization && everywhere:
 		return &Column{Name: "Organization", Value: func(o client.Object) string {
-			return strings.TrimPrefix(o.GetNamespace(), v1alpha1.NamespacePrefix)
+			organization, _ := v1alpha1.OrganizationOf(o.GetNamespace())
+			return organization
 		}}
 	}
 	return nil

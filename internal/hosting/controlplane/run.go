@@ -180,7 +180,8 @@ func clusterNameOf(cp *v1alpha1.ControlPlane) string {
 	if owner := metav1.GetControllerOf(cp); owner != nil && owner.Kind == "Cluster" {
 		name = owner.Name
 	}
-	return strings.TrimPrefix(cp.Namespace, v1alpha1.NamespacePrefix) + "/" + name
+	organization, _ := v1alpha1.OrganizationOf(cp.Namespace)
+	return organization + "/" + name
 }
 
 // issuerFor is the issuer as this one cluster knows it.

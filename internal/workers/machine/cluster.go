@@ -3,7 +3,6 @@ package machine
 import (
 	"fmt"
 	"net/netip"
-	"strings"
 
 	"kqueen.io/kqueen/api/v1alpha1"
 )
@@ -34,8 +33,9 @@ func ClusterOf(cluster *v1alpha1.Cluster) (Cluster, error) {
 	if !services.Contains(dns) {
 		return Cluster{}, fmt.Errorf("spec.network.serviceCIDR of cluster %s: %s has no %dth address for the name service", cluster.Name, services, dnsHost)
 	}
+	organization, _ := v1alpha1.OrganizationOf(cluster.Namespace)
 	return Cluster{
-		Organization: strings.TrimPrefix(cluster.Namespace, v1alpha1.NamespacePrefix), Name: cluster.Name, Server: cluster.Status.Join.Server, CA: cluster.Status.Join.CA,
+		Organization: organization, Name: cluster.Name, Server: cluster.Status.Join.Server, CA: cluster.Status.Join.CA,
 		PodCIDR: pods, ServiceCIDR: services, DNS: dns, DNSDomain: network.DNSDomain,
 		CNI: cluster.Spec.CNI,
 	}, nil
