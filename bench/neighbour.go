@@ -169,7 +169,7 @@ func attack(ctx context.Context, kubeconfig string) (stop func(context.Context) 
 		return errors.Join(killed, group.Release(ctx))
 	}
 	// A nice value counts only beside processes of the same session.
-	if err := errors.Join(group.Hold(cmd.Process.Pid, confine.Limits{Idle: true}), confine.ShortSlices(cmd.Process.Pid)); err != nil {
+	if err := group.Hold(cmd.Process.Pid, confine.Limits{Idle: true}); err != nil {
 		return nil, errors.Join(err, stop(ctx))
 	}
 	return stop, nil

@@ -3,7 +3,7 @@
 // and processes than they are given.
 //
 // It hides how Linux does each of that: mounts that one program sees ([Program]), capability sets, seccomp, cgroups of
-// both versions ([Group]), how long a program runs while others wait ([ShortSlices]), the packet filter ([Wall]), and what the kernel ends first when memory runs out ([Score]). [Able] says whether a host
+// both versions ([Group]), the packet filter ([Wall]), and what the kernel ends first when memory runs out ([Score]). [Able] says whether a host
 // lets KQueen do it. Package supervise imports it, and what protects KQueen itself.
 //
 // What is set for a thread is inherited by what it starts: [Program.Enter] changes the calling thread, from which the

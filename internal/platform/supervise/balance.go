@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -22,10 +21,8 @@ const (
 	// With less than lightUse, or less than that mean, it is taken back.
 	heavyUse, heavyRatio = 0.3, 1.3
 	lightUse             = 0.15
-	// looksBack is the time over which uses are smoothed, and for which a host counts as busy after it was.
-	looksBack = time.Second
-	// perProcess is the time between two looks for each process that is looked at, which takes some 20 us: a thousandth of a processor.
-	perProcess = 2 * time.Millisecond
+	// lastLook is the weight of the last look in what a workload is held to use.
+	lastLook = 0.4
 )
 
 // sharer is a workload that gives way to others like it, as it runs now.
@@ -38,7 +35,6 @@ type sharer struct {
 type looks struct {
 	at     time.Time
 	host   hostTime
-	busyAt time.Time          // when the host was busy last
 	taken  map[string]uint64  // processor time of each workload
 	uses   map[string]float64 // processors
 	behind map[string]bool
@@ -48,30 +44,28 @@ type looks struct {
 // balance looks after the processors until ctx ends. Workloads that are behind others then stay there until the next supervisor gives them
 // their limits.
 func (s *Supervisor) balance(ctx context.Context) {
-	next := time.NewTimer(s.conf.Timing.Balance)
-	defer next.Stop()
+	tick := time.NewTicker(s.conf.Timing.Balance)
+	defer tick.Stop()
 	for l := (&looks{}); ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-next.C:
-			processes := s.rebalance(l)
-			next.Reset(max(s.conf.Timing.Balance, time.Duration(processes)*perProcess))
+		case <-tick.C:
+			s.rebalance(l, s.sharers())
 		}
 	}
 }
 
-// rebalance is one look, at this many processes: at those of workloads on a busy host alone, where there are several.
-func (s *Supervisor) rebalance(l *looks) (processes int) {
-	now := time.Now()
-	busy := l.busy(now, s.conf.Busy)
-	if !busy && len(l.behind) == 0 {
-		l.taken, l.uses = nil, nil
-		return 0
+// rebalance is one look. Processes are looked at on a busy host alone, where there are several workloads.
+func (s *Supervisor) rebalance(l *looks, all map[string]sharer) {
+	busy := false
+	if len(all) > 1 {
+		now, err := readHostTime()
+		busy = err == nil && now.busy(l.host) >= s.conf.Busy
+		l.host = now
 	}
-	all := s.sharers()
-	if busy && len(all) > 1 {
-		processes = l.measure(now, all)
+	if busy {
+		l.measure(time.Now(), all)
 	} else {
 		l.taken, l.uses = nil, nil
 	}
@@ -91,17 +85,6 @@ func (s *Supervisor) rebalance(l *looks) (processes int) {
 		}
 	}
 	l.behind = behind
-	return processes
-}
-
-// busy says whether so much of the host's processors is used, or was a moment ago.
-func (l *looks) busy(now time.Time, share float64) bool {
-	host, err := readHostTime()
-	if err == nil && host.busy(l.host) >= share {
-		l.busyAt = now
-	}
-	l.host = host
-	return now.Sub(l.busyAt) < looksBack
 }
 
 // sharers are the workloads that give way and run, by their ids.
@@ -126,13 +109,10 @@ func (s *Supervisor) sharers() map[string]sharer {
 	return all
 }
 
-// measure looks at what workloads have used since the last look, which the first one does not know, and returns how many processes they have.
-func (l *looks) measure(now time.Time, all map[string]sharer) (processes int) {
+// measure looks at what workloads have used since the last look, which the first one does not know.
+func (l *looks) measure(now time.Time, all map[string]sharer) {
 	taken, uses := map[string]uint64{}, map[string]float64{}
-	long := now.Sub(l.at).Seconds()
-	last := 1 - math.Exp(-long/looksBack.Seconds()) // the weight of this look
 	for id, w := range all {
-		processes += len(w.processes)
 		for pid, start := range w.processes {
 			if st, err := readStat(pid); err == nil && st.start == start {
 				taken[id] += st.cpu
@@ -140,14 +120,13 @@ func (l *looks) measure(now time.Time, all map[string]sharer) (processes int) {
 		}
 		before, known := l.taken[id]
 		if known && taken[id] >= before { // otherwise a process has ended
-			uses[id] = float64(taken[id]-before) / ticks / long
+			uses[id] = float64(taken[id]-before) / ticks / now.Sub(l.at).Seconds()
 			if earlier, ok := l.uses[id]; ok {
-				uses[id] = last*uses[id] + (1-last)*earlier
+				uses[id] = lastLook*uses[id] + (1-lastLook)*earlier
 			}
 		}
 	}
 	l.at, l.taken, l.uses = now, taken, uses
-	return processes
 }
 
 // behindOthers says which workloads are behind the others from now on, by the processors that each uses. It is pure.

@@ -181,7 +181,7 @@ func (k *keeper) settle(o order) {
 		err = errors.Join(err, confine.Bound(k.proc.pid))
 	}
 	if o.limits != nil {
-		err = errors.Join(err, k.s.group(k.wl.id).Hold(k.proc.pid, *o.limits), confine.ShortSlices(k.proc.pid))
+		err = errors.Join(err, k.s.group(k.wl.id).Hold(k.proc.pid, *o.limits))
 	}
 	text := ""
 	if err != nil {
