@@ -25,7 +25,7 @@ const (
 	unlooked = 10 * time.Second
 	// lookedAtLast is for control planes and, after them, for machines, in "kqueen up": a machine is looked at by its cluster, which may not answer.
 	lookedAtLast = time.Minute
-	// unagreed is for clusters and, after them, for pools, once what they are made of was looked at.
+	// unagreed is for clusters and, after them, for pools, once what they are made of was looked at, and then for the cache.
 	unagreed = 10 * time.Second
 )
 
@@ -55,7 +55,10 @@ func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.Wi
 	if err := awaitPlanes(ctx, direct, looks, a.Log); err != nil {
 		return err
 	}
-	return awaitWorkers(ctx, direct, machines, a.Log)
+	if err := awaitWorkers(ctx, direct, machines, a.Log); err != nil {
+		return err
+	}
+	return awaitCached(ctx, direct, mgr.GetClient(), a.Log)
 }
 
 // first is what a start waits for of objects: looks at each of them, and then that those which are made of them agree.
@@ -122,4 +125,21 @@ func awaitWorkers(ctx context.Context, direct client.Reader, looks *operator.Fir
 		f.names = append(f.names, client.ObjectKeyFromObject(&machines.Items[i]))
 	}
 	return f.await(ctx, direct, log)
+}
+
+// awaitCached waits until the cache from which users are answered has what the looks have written.
+func awaitCached(ctx context.Context, direct, cached client.Reader, log *slog.Logger) error {
+	waiting, cancel := context.WithTimeout(ctx, unagreed)
+	defer cancel()
+	for _, list := range []client.ObjectList{&v1alpha1.ControlPlaneList{}, &v1alpha1.ClusterList{}, &v1alpha1.MachineList{}, &v1alpha1.NodePoolList{}} {
+		shown, err := operator.WaitCached(waiting, direct, cached, list)
+		if err != nil {
+			return err
+		}
+		if !shown && ctx.Err() == nil {
+			log.Warn("the start goes on without", "reason", fmt.Sprintf("the cache is behind in %T", list), "waited", unagreed)
+			return nil
+		}
+	}
+	return nil
 }

@@ -303,6 +303,33 @@ func TestUnheardMachine(t *testing.T) {
 	}
 }
 
+// TestUnwrittenLook: a node is not ready by the word of an earlier life of its machine, also when the status does not say when the present
+// one began, because that could not be written, and the provider fails since.
+func TestUnwrittenLook(t *testing.T) {
+	s := newSubject(t)
+	operatortest.Converge(t, s.world(t))
+	before, err := s.get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.reconciler(&operatortest.Injector{})
+	s.began = time.Now()
+	for _, s.refuse = range []error{nil, errors.New("the disk is slow")} {
+		if _, err := r.Reconcile(t.Context(), s.request()); err != nil {
+			t.Fatal(err)
+		}
+		m, err := s.get(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, m, v1alpha1.ConditionNodeReady, metav1.ConditionFalse, v1alpha1.ReasonNodeNotReady)
+		m.Status = before.Status
+		if err := s.admin.Status().Update(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestFailingMachine: what the provider says does not hide whether the node is ready.
 func TestFailingMachine(t *testing.T) {
 	s := newSubject(t)

@@ -87,7 +87,8 @@ type Config struct {
 // reconciler holds the phases.
 type reconciler struct {
 	Config
-	// heard has the UIDs of the machines of which their provider has said, in this life of KQueen, how they are.
+	// heard has, by UID, since when the machines live (a *metav1.Time) of which their provider has said, in this life of KQueen, how
+	// they are. What a status says of it may be of before: it may not have been written, and the provider may fail then.
 	heard sync.Map
 }
 

@@ -241,11 +241,16 @@ func (r *reconciler) judge(m *v1alpha1.Machine, node *corev1.Node, remark string
 		}
 		return operator.Wait(v1alpha1.ReasonNodeMissing, "there is no node "+m.Name+" in the cluster", look)
 	}
-	ready, why := readiness(node, m.Status.LifeTransitionTime)
+	life := m.Status.LifeTransitionTime
+	latest, heard := r.heard.Load(m.UID)
+	if heard {
+		life = latest.(*metav1.Time)
+	}
+	ready, why := readiness(node, life)
 	if !ready {
 		return operator.Wait(v1alpha1.ReasonNodeNotReady, why, look)
 	}
-	if _, heard := r.heard.Load(m.UID); !heard {
+	if !heard {
 		return operator.Unknown(v1alpha1.ReasonRetrying, errors.New("the node is as ready as it was; whether its machine runs is not known since KQueen was started"), look)
 	}
 	look = readyLook

@@ -55,7 +55,7 @@ func (r *reconciler) provide(ctx context.Context, m *v1alpha1.Machine) operator.
 		return operator.Warn(v1alpha1.ReasonMachineFailed, tidy(err.Error(), longestWords))
 	}
 	note(m, observed)
-	r.heard.Store(m.UID, true)
+	r.heard.Store(m.UID, m.Status.LifeTransitionTime)
 	if want.Asleep {
 		return sleeping(observed, r.userJoins(m))
 	}
