@@ -54,7 +54,7 @@ const (
 	timeout = 10 * time.Second
 )
 
-// Serve begins to answer and tells the API server where to ask. The returned function ends it.
+// Serve begins to answer, tells the API server where to ask and returns once it asks there. The returned function ends it.
 func (h *Hook) Serve(ctx context.Context) (func(), error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -71,6 +71,8 @@ func (h *Hook) Serve(ctx context.Context) (func(), error) {
 	for resource, handler := range h.Resources {
 		mux.Handle(at+resource, handler)
 	}
+	proof := newProof()
+	mux.Handle(at+proofPath, proof)
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: 2 * timeout, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(h.Log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return ctx },
@@ -82,15 +84,19 @@ func (h *Hook) Serve(ctx context.Context) (func(), error) {
 		}
 	}()
 	url := fmt.Sprintf("https://localhost:%d%s", listener.Addr().(*net.TCPAddr).Port, at)
-	if err := h.register(ctx, url); err != nil {
+	err = h.register(ctx, url, proof)
+	if err == nil {
+		err = proof.await(ctx, h.Client)
+	}
+	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
 	return func() { _ = server.Close() }, nil
 }
 
-// register tells the API server that resources are asked about below url.
-func (h *Hook) register(ctx context.Context, url string) error {
-	want := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
+// register tells the API server that resources are asked about below url, and the proof too.
+func (h *Hook) register(ctx context.Context, url string, proof *proof) error {
+	want := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionv1.ValidatingWebhook{proof.webhook(url, h.Authority)}}
 	for _, resource := range slices.Sorted(maps.Keys(h.Resources)) {
 		want.Webhooks = append(want.Webhooks, h.webhook(resource, url))
 	}

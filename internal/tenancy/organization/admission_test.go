@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -81,20 +80,20 @@ func admitting(t *testing.T) client.Client {
 func serve(t *testing.T, c client.Client, resources map[string]http.Handler) {
 	t.Helper()
 	keys, authority := localhost(t)
-	stop, err := (&hook.Hook{
-		Client: c, Certificate: keys, Authority: authority, Log: slog.New(slog.DiscardHandler),
-		Resources: resources, When: map[string]string{"organizations": AskedAbout},
-	}).Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	asks := func(ctx context.Context, resources map[string]http.Handler) (stop func()) {
+		stop, err := (&hook.Hook{
+			Client: c, Certificate: keys, Authority: authority, Log: slog.New(slog.DiscardHandler),
+			Resources: resources, When: map[string]string{"organizations": AskedAbout},
+		}).Serve(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stop
 	}
+	stop := asks(t.Context(), resources)
 	t.Cleanup(func() {
 		stop()
-		// The other tests of this package have the same API server, and it would go on asking.
-		hooks := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kqueen"}}
-		if err := client.IgnoreNotFound(c.Delete(context.WithoutCancel(t.Context()), hooks)); err != nil {
-			t.Error(err)
-		}
+		asks(context.WithoutCancel(t.Context()), nil)() // the other tests of this package have the same API server
 	})
 }
 
