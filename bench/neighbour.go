@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"kqueen.io/kqueen/internal/platform/confine"
@@ -184,46 +187,65 @@ const (
 	attackHuge    = 1 << 20   // of each tenth object
 )
 
-// attackNow writes until its quota refuses it and goes on, lists everything and watches, until ctx ends. What is refused does not matter.
+// attackNow writes until its quota refuses it and goes on, lists everything and watches, until ctx ends. What is refused does not matter,
+// and nothing is read of an answer: the less its clients take of the processors here, the more like clients elsewhere they are.
 func attackNow(ctx context.Context, kubeconfig string) error {
-	maps, err := configMaps(kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
 	}
+	c, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	a := attacker{client: c, maps: config.Host + "/api/v1/namespaces/default/configmaps"}
+	object, huge := attackBody(attackObject), attackBody(attackHuge-1<<10)
 	var all sync.WaitGroup
-	for range attackWriters {
-		all.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				size := attackObject
-				if n%10 == 0 {
-					size = attackHuge - 1<<10
+	repeat := func(clients int, call func(n int)) {
+		for range clients {
+			all.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					call(n)
 				}
-				m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "full-"}, Data: map[string]string{"x": strings.Repeat("x", size)}}
-				_, _ = maps.Create(ctx, m, metav1.CreateOptions{})
-			}
-		})
+			})
+		}
 	}
-	for range attackListers {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				_, _ = maps.List(ctx, metav1.ListOptions{})
-			}
-		})
-	}
-	for range attackWatches {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				w, err := maps.Watch(ctx, metav1.ListOptions{})
-				if err != nil {
-					continue
-				}
-				for range w.ResultChan() {
-				}
-			}
-		})
-	}
+	repeat(attackWriters, func(n int) {
+		body := object
+		if n%10 == 0 {
+			body = huge
+		}
+		a.call(ctx, http.MethodPost, "", body)
+	})
+	repeat(attackListers, func(int) { a.call(ctx, http.MethodGet, "", nil) })
+	repeat(attackWatches, func(int) { a.call(ctx, http.MethodGet, "?watch=true", nil) })
 	all.Wait()
 	return nil
+}
+
+func attackBody(size int) []byte {
+	return fmt.Appendf(nil, `{"metadata":{"generateName":"full-"},"data":{"x":%q}}`, strings.Repeat("x", size))
+}
+
+type attacker struct {
+	client *http.Client
+	maps   string // URL
+}
+
+// call makes one call and takes its answer, compressed as it comes, to its end.
+func (a attacker) call(ctx context.Context, method, query string, body []byte) {
+	req, err := http.NewRequestWithContext(ctx, method, a.maps+query, bytes.NewReader(body))
+	if err != nil {
+		return
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept-Encoding", "gzip")
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
 }
 
 func (r neighbourResult) print(out io.Writer) {

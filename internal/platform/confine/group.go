@@ -20,7 +20,8 @@ type Limits struct {
 	Weight int   // share of the processors while all are busy, 1 to 10000; 0: 100, which is what a usual process has
 	Tasks  int   // processes and threads; 0: as many as the host takes
 	Idle   bool  // only what no other process wants of the processors, whatever Weight says
-	// GivesWay is for programs that are put behind others like them while they use more than these ([Group.PutBehind]); Hold takes that back.
+	// GivesWay is for programs that are put behind others like them while they use more than these ([Group.PutBehind]); Hold takes that
+	// back, unless it is told Idle.
 	GivesWay bool
 }
 

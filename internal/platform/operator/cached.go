@@ -16,14 +16,14 @@ import (
 // whether that was reached before ctx ended, which bounds it. A status that was just written is not yet in the cache from which
 // users are answered.
 func WaitCached(ctx context.Context, direct, cached client.Reader, list client.ObjectList) (bool, error) {
-	missing, err := versions(ctx, direct, list)
-	if ctx.Err() != nil {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
+	var missing map[types.UID]string
 	return WaitAgreed(ctx, func(ctx context.Context) (bool, error) {
+		if missing == nil {
+			var err error
+			if missing, err = versions(ctx, direct, list); err != nil {
+				return false, err
+			}
+		}
 		have, err := versions(ctx, cached, list)
 		if err != nil {
 			return false, err

@@ -46,6 +46,27 @@ func TestBehindOthers(t *testing.T) {
 	}
 }
 
+// TestStarts: a program that starts is not put behind others, for a bounded time.
+func TestStarts(t *testing.T) {
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, c := range map[string]struct {
+		state health.State
+		after time.Duration
+		want  bool
+	}{
+		"AStart":       {health.Starting, 0, true},
+		"ALongStart":   {health.Starting, longStart - 1, true},
+		"AnEndlessOne": {health.Starting, longStart, false},
+		"IsReady":      {health.Ready, time.Second, false},
+		"IsNotStarted": {health.Waiting, time.Second, false},
+	} {
+		status := ComponentStatus{Component: health.Component{State: c.state, StartedAt: began}}
+		if got := starts(status, began.Add(c.after)); got != c.want {
+			t.Errorf("%s: got %t, want %t", name, got, c.want)
+		}
+	}
+}
+
 func TestHostTime(t *testing.T) {
 	before, err := parseHostTime("cpu  100 10 50 800 40 0 0 0 5 5")
 	if err != nil || before != (hostTime{1000, 840}) {
@@ -80,6 +101,7 @@ func TestGivesWay(t *testing.T) {
 	conf.Busy, conf.Timing.Balance = 0.001, 20*time.Millisecond
 	r := open(t, conf)
 	toil := filepath.Join(r.Dir("a"), "toil")
+	var toils Workload
 	for _, id := range []string{"a", "b"} {
 		w := confinedServer(t, r, id)
 		if id == "a" {
@@ -87,6 +109,9 @@ func TestGivesWay(t *testing.T) {
 		}
 		w.Limits.GivesWay = true
 		apply(t, r, w)
+		if id == "a" {
+			toils = w
+		}
 	}
 	awaitState(t, r, "b", "api", health.Ready)
 	if s := await(t, r, "a", Status.Ready); s.Confinement != ConfinementComplete {
@@ -109,6 +134,16 @@ func TestGivesWay(t *testing.T) {
 	await(t, r, "b", func(Status) bool { return idle("a") == "1" })
 	if got := idle("b"); got != "0" {
 		t.Errorf("the workload that does nothing: cpu.idle is %s", got)
+	}
+	// Its reconciler describes it again and again, and it stays where it is.
+	for range 20 {
+		apply(t, r, toils)
+		for range 20 {
+			if got := idle("a"); got != "1" {
+				t.Fatalf("cpu.idle is %s after it was described again", got)
+			}
+			<-time.After(time.Millisecond)
+		}
 	}
 	if err := os.Remove(toil); err != nil {
 		t.Fatal(err)

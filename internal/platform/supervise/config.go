@@ -58,7 +58,7 @@ type Timing struct {
 	HangBusy      time.Duration // without an answer ends a process that works, or waits for a disk; default 5 min
 	HangGrace     time.Duration // between SIGQUIT and SIGKILL for a process that hangs; default 3 s
 	LockWait      time.Duration // how long New waits for a dying predecessor; default 2 s
-	Balance       time.Duration // between two looks at what workloads use of the processors; default 500 ms
+	Balance       time.Duration // between two looks at what workloads use of the processors, longer where there are many; default 100 ms
 }
 
 const (
@@ -115,7 +115,7 @@ func (c Config) withDefaults() (Config, error) {
 		{&t.HangBusy, 5 * time.Minute},
 		{&t.HangGrace, 3 * time.Second},
 		{&t.LockWait, 2 * time.Second},
-		{&t.Balance, 500 * time.Millisecond},
+		{&t.Balance, 100 * time.Millisecond},
 		{&c.Rotate.Every, 10 * time.Second},
 	} {
 		if *d.field <= 0 {

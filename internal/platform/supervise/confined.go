@@ -181,7 +181,7 @@ func (k *keeper) settle(o order) {
 		err = errors.Join(err, confine.Bound(k.proc.pid))
 	}
 	if o.limits != nil {
-		err = errors.Join(err, k.s.group(k.wl.id).Hold(k.proc.pid, *o.limits))
+		err = errors.Join(err, k.s.group(k.wl.id).Hold(k.proc.pid, k.wl.limitsNow(*o.limits)))
 	}
 	text := ""
 	if err != nil {
