@@ -113,6 +113,11 @@ func (s *soak) fault(f *fault) {
 	f.healed = time.Since(begin)
 	f.restarted = append(missing(programs, s.others(f)), missing(containers, append(s.bystander.containers(), s.soaked.containers()...))...)
 	f.orphans = s.orphans()
+	if len(f.restarted) > 0 {
+		for _, w := range []*workers{s.bystander, s.soaked} {
+			s.t.Log(w.kube("get", "events", "-A", "--field-selector", "type=Warning"))
+		}
+	}
 	s.t.Logf("%3d %-45s well after %5.1fs, restarted %v, orphans %v", len(s.faults), f, f.healed.Seconds(), f.restarted, f.orphans)
 }
 
