@@ -120,12 +120,17 @@ func (g Group) set(v2 bool, dir string, s setting) error {
 	return err
 }
 
+// Behind are the limits of programs that give way while they are behind others, or are not. It is pure.
+func (l Limits) Behind(so bool) Limits {
+	l.Idle, l.GivesWay = so, !so
+	return l
+}
+
 // PutBehind has the programs of a group get only those processors that no other process of the host wants now, or gives them back the share that
 // l says. A group that is not there is left alone. The error is [errors.ErrUnsupported] on kernels that cannot do it (before Linux 5.15).
 func (g Group) PutBehind(so bool, l Limits) error {
 	v2 := unified()
-	l.Idle, l.GivesWay = so, !so
-	for _, s := range l.settings(v2) {
+	for _, s := range l.Behind(so).settings(v2) {
 		if s.controller != "cpu" {
 			continue
 		}

@@ -171,8 +171,8 @@ func (wl *workload) putBehind(so bool) {
 func (wl *workload) limitsNow(l confine.Limits) confine.Limits {
 	wl.mu.Lock()
 	defer wl.mu.Unlock()
-	if wl.behind && l.GivesWay {
-		l.Idle, l.GivesWay = true, false
+	if l.GivesWay {
+		return l.Behind(wl.behind)
 	}
 	return l
 }

@@ -292,14 +292,7 @@ func TestUnheardMachine(t *testing.T) {
 	}
 	r := s.reconciler(&operatortest.Injector{})
 	for _, s.refuse = range []error{nil, errors.New("the disk is full")} {
-		if _, err := r.Reconcile(t.Context(), s.request()); err != nil {
-			t.Fatal(err)
-		}
-		m, err := s.get(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		want(t, m, v1alpha1.ConditionNodeReady, metav1.ConditionTrue, v1alpha1.ReasonNodeReady)
+		want(t, s.lookBy(t, r), v1alpha1.ConditionNodeReady, metav1.ConditionTrue, v1alpha1.ReasonNodeReady)
 	}
 }
 
@@ -315,13 +308,7 @@ func TestUnwrittenLook(t *testing.T) {
 	r := s.reconciler(&operatortest.Injector{})
 	s.began = time.Now()
 	for _, s.refuse = range []error{nil, errors.New("the disk is slow")} {
-		if _, err := r.Reconcile(t.Context(), s.request()); err != nil {
-			t.Fatal(err)
-		}
-		m, err := s.get(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := s.lookBy(t, r)
 		want(t, m, v1alpha1.ConditionNodeReady, metav1.ConditionFalse, v1alpha1.ReasonNodeNotReady)
 		m.Status = before.Status
 		if err := s.admin.Status().Update(t.Context(), m); err != nil {

@@ -192,7 +192,13 @@ func (s *subject) get(ctx context.Context) (*v1alpha1.Machine, error) {
 // look runs the reconciler once, in a process of its own.
 func (s *subject) look(t *testing.T) *v1alpha1.Machine {
 	t.Helper()
-	if _, err := s.reconciler(&operatortest.Injector{}).Reconcile(t.Context(), s.request()); err != nil {
+	return s.lookBy(t, s.reconciler(&operatortest.Injector{}))
+}
+
+// lookBy runs a reconciler once.
+func (s *subject) lookBy(t *testing.T, r reconcile.Reconciler) *v1alpha1.Machine {
+	t.Helper()
+	if _, err := r.Reconcile(t.Context(), s.request()); err != nil {
 		t.Fatalf("reconcile: %v", err)
 	}
 	m, err := s.get(t.Context())
