@@ -41,6 +41,7 @@ func TestHostileTenant(t *testing.T) {
 		i.ok("cluster", "create", name, "--nodes", "1", "--wait", "--timeout", patience.String())
 	}
 	hostile, bystander := i.workers("hostile"), i.workers("bystander")
+	i.addonsReady("hostile", "bystander")
 	hostile.startedContainers()
 	containers := bystander.startedContainers()
 	others := func() []string {

@@ -67,6 +67,7 @@ func TestSoak(t *testing.T) {
 		s.load(ctx, cluster+" by the gateway", through)
 		s.load(ctx, cluster+" directly", i.direct(through, cluster))
 	}
+	i.addonsReady("soaked", "bystander")
 	eventually(t, "everything is well at first", func(ctx context.Context) error { return s.well(ctx, &fault{}) })
 	s.soaked.startedContainers()
 	s.bystander.startedContainers()

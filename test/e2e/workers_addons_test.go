@@ -21,7 +21,7 @@ const kindsOfAddons = "deployments,daemonsets,services,configmaps,serviceaccount
 
 // addons: metrics-server tells what nodes use, an autoscaler goes by it, and switched off it leaves nothing.
 func (w *workers) addons(t *testing.T) {
-	w.ok("cluster", "wait", "demo", "--for=condition=AddonsReady", "--timeout", "3m")
+	w.addonsReady("demo")
 	if said := w.ok("cluster", "describe", "demo"); !regexp.MustCompile(`metrics-server +v0\.[0-9.]+ +Ready`).MatchString(said) {
 		t.Errorf("describe does not show the addons:\n%s", said)
 	}

@@ -286,6 +286,15 @@ func (w *workers) get(pod, host, port string) error {
 	return nil
 }
 
+// addonsReady waits for the addons of clusters that have nodes. A node is ready before their pods are there, so who compares containers would
+// take the first one of an addon for one that was started again.
+func (i *installation) addonsReady(clusters ...string) {
+	i.t.Helper()
+	for _, name := range clusters {
+		i.ok("cluster", "wait", name, "--for=condition=AddonsReady", "--timeout", patience.String())
+	}
+}
+
 // containers are the containers that have started of all pods that last, as "pod id".
 func (w *workers) containers() []string {
 	w.t.Helper()
