@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -124,6 +125,36 @@ func golden(t *testing.T, path, got string) {
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// TestLivenessProbes: on a host that is busy an answer takes longer than the second that a liveness probe has by default, and the restart of the
+// container makes the host busier.
+func TestLivenessProbes(t *testing.T) {
+	found := 0
+	for _, object := range objects(t, params()) {
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var workload struct {
+			Spec struct{ Template corev1.PodTemplateSpec }
+		}
+		if err := yaml.Unmarshal(text, &workload); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range workload.Spec.Template.Spec.Containers {
+			if c.LivenessProbe == nil {
+				continue
+			}
+			found++
+			if c.LivenessProbe.TimeoutSeconds < 5 {
+				t.Errorf("container %s has %d seconds to answer its liveness probe; give it five", c.Name, c.LivenessProbe.TimeoutSeconds)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no container has a liveness probe")
 	}
 }
 
