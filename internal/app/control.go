@@ -135,7 +135,8 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	gates := newGates(a, plane.Store)
 	reach := clusters{kube.NewRemotes(mgr.GetAPIReader(), mgr.GetScheme(), a.Version)}
 	prepares := prepare.New(prepare.Config{Clusters: reach, Settings: mgr.GetClient(), Releases: release.NewStore(a.Releases), Images: a.Images})
-	looks, err := a.addReconcilers(ctx, mgr, d, gates, drivers, prepares)
+	held := newHeld()
+	looks, err := a.addReconcilers(ctx, mgr, d, gates, drivers, prepares, held.clusters)
 	if err != nil {
 		return fmt.Errorf("add reconcilers: %w", err)
 	}
@@ -145,7 +146,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	if err := d.addOwnBackups(mgr, a); err != nil {
 		return fmt.Errorf("add backups of the installation: %w", err)
 	}
-	machineLooks, err := a.addWorkers(ctx, mgr, d, machines, reach, prepares)
+	machineLooks, err := a.addWorkers(ctx, mgr, d, machines, reach, prepares, held.pools)
 	if err != nil {
 		return fmt.Errorf("add the reconcilers of workers: %w", err)
 	}
@@ -166,7 +167,7 @@ func (a *App) manage(ctx context.Context, plane *engine.Plane, mgr ctrl.Manager,
 	}
 	defer stop()
 	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		err := stage.Run(ctx, a.Report, "Reconcilers", func(ctx context.Context) error { return a.awaitReady(ctx, mgr, direct, looks, machineLooks) })
+		err := stage.Run(ctx, a.Report, "Reconcilers", func(ctx context.Context) error { return a.awaitReady(ctx, mgr, direct, looks, machineLooks, held) })
 		if err == nil {
 			close(looked)
 			ready()
@@ -287,6 +288,7 @@ func (a *App) manager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager
 // addReconcilers adds all but those of workers. What it returns tells when control planes were looked at.
 func (a *App) addReconcilers(
 	ctx context.Context, mgr ctrl.Manager, d *apiServer, gates controlplane.Gates, drivers map[string]provision.Driver, prepares *prepare.Preparer,
+	clusters *operator.Barrier,
 ) ([]*operator.FirstLooks, error) {
 	endings, err := d.endings(ctx, a)
 	if err != nil {
@@ -333,7 +335,7 @@ func (a *App) addReconcilers(
 	if err := ingress.Setup(mgr); err != nil {
 		return nil, err
 	}
-	if err := cluster.Setup(ctx, mgr, cluster.Config{Drivers: drivers, Addons: prepares.Addons, Applications: applications(a, prepares), Look: looks(a.connections.Load())}, a.notices.clusters); err != nil {
+	if err := cluster.Setup(ctx, mgr, cluster.Config{Drivers: drivers, Addons: prepares.Addons, Applications: applications(a, prepares), Look: looks(a.connections.Load())}, a.notices.clusters, clusters); err != nil {
 		return nil, err
 	}
 	if err := organization.Setup(mgr, d.access.ServiceAccounts); err != nil {

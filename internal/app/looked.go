@@ -27,7 +27,27 @@ const (
 	lookedAtLast = time.Minute
 	// unagreed is for clusters and, after them, for pools, once what they are made of was looked at, and then for the cache.
 	unagreed = 10 * time.Second
+	// heldBack is for clusters, by what control planes say, and for pools, by what machines say.
+	heldBack = 20 * time.Second
 )
+
+// held are the reconcilers that begin once what their objects are made of was looked at.
+type held struct{ clusters, pools *operator.Barrier }
+
+func newHeld() held { return held{operator.NewBarrier(heldBack), operator.NewBarrier(heldBack)} }
+
+// open lets reconcilers begin that read these objects, once their cache has what was written of them.
+func open(ctx context.Context, direct, cached client.Reader, barrier *operator.Barrier, lists ...client.ObjectList) error {
+	defer barrier.Open()
+	waiting, cancel := context.WithTimeout(ctx, unagreed)
+	defer cancel()
+	for _, list := range lists {
+		if _, err := operator.WaitCached(waiting, direct, cached, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // awaitLooked waits until looked is closed, at most for as long as the API waits. It answers false when the context ends before.
 func awaitLooked(ctx context.Context, looked <-chan struct{}, log *slog.Logger) bool {
@@ -43,7 +63,7 @@ func awaitLooked(ctx context.Context, looked <-chan struct{}, log *slog.Logger) 
 
 // awaitReady waits until the caches are filled, the first provisioner and organization are ready and what
 // is said of clusters and machines is true, so that a user who is told "ready" can create and trust.
-func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.WithWatch, looks []*operator.FirstLooks, machines *operator.FirstLooks) error {
+func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.WithWatch, looks []*operator.FirstLooks, machines *operator.FirstLooks, held held) error {
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		return fmt.Errorf("wait for the caches: %w", context.Cause(ctx))
 	}
@@ -52,10 +72,14 @@ func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.Wi
 			return err
 		}
 	}
-	if err := awaitPlanes(ctx, direct, looks, a.Log); err != nil {
+	if err := awaitPlanes(ctx, direct, looks, func(ctx context.Context) error {
+		return open(ctx, direct, mgr.GetClient(), held.clusters, &v1alpha1.ControlPlaneList{})
+	}, a.Log); err != nil {
 		return err
 	}
-	if err := awaitWorkers(ctx, direct, machines, a.Log); err != nil {
+	if err := awaitWorkers(ctx, direct, machines, func(ctx context.Context) error {
+		return open(ctx, direct, mgr.GetClient(), held.pools, &v1alpha1.ClusterList{}, &v1alpha1.MachineList{})
+	}, a.Log); err != nil {
 		return err
 	}
 	return awaitCached(ctx, direct, mgr.GetClient(), a.Log)
@@ -65,22 +89,24 @@ func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.Wi
 type first struct {
 	names []types.NamespacedName
 	looks []*operator.FirstLooks
+	// begin lets the reconcilers begin of what is made of them.
+	begin func(context.Context) error
 	// unlooked and disagree say what is left as it is where the start waits no longer.
 	unlooked, disagree string
 	agreed             func(context.Context, client.Reader) (bool, error)
 }
 
 func (f first) await(ctx context.Context, direct client.Reader, log *slog.Logger) error {
-	looking, cancel := context.WithTimeout(ctx, lookedAtLast)
-	defer cancel()
-	for _, l := range f.looks {
-		if err := l.Wait(looking, f.names); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			log.Warn("the start goes on without", "reason", f.unlooked, "waited", lookedAtLast, "error", err)
-			return nil
-		}
+	missing := f.look(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := f.begin(ctx); err != nil {
+		return err
+	}
+	if missing != nil {
+		log.Warn("the start goes on without", "reason", f.unlooked, "waited", lookedAtLast, "error", missing)
+		return nil
 	}
 	agreeing, cancel := context.WithTimeout(ctx, unagreed)
 	defer cancel()
@@ -91,17 +117,29 @@ func (f first) await(ctx context.Context, direct client.Reader, log *slog.Logger
 	return err
 }
 
+// look waits for the looks, and is an error when they took too long.
+func (f first) look(ctx context.Context) error {
+	looking, cancel := context.WithTimeout(ctx, lookedAtLast)
+	defer cancel()
+	for _, l := range f.looks {
+		if err := l.Wait(looking, f.names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // awaitPlanes waits until what is said of control planes and of their clusters is of this life, and until clients reach them.
-func awaitPlanes(ctx context.Context, direct client.Reader, looks []*operator.FirstLooks, log *slog.Logger) error {
+func awaitPlanes(ctx context.Context, direct client.Reader, looks []*operator.FirstLooks, begin func(context.Context) error, log *slog.Logger) error {
 	planes := &v1alpha1.ControlPlaneList{}
 	if err := direct.List(ctx, planes); err != nil {
 		return fmt.Errorf("list control planes: %w", err)
 	}
 	if len(planes.Items) == 0 {
-		return nil
+		return begin(ctx)
 	}
 	f := first{
-		looks: looks, agreed: cluster.WaitAgreed,
+		looks: looks, begin: begin, agreed: cluster.WaitAgreed,
 		unlooked: "what is said of some control planes may be of an earlier life", disagree: "a cluster is called ready whose control plane is not",
 	}
 	for i := range planes.Items {
@@ -112,13 +150,13 @@ func awaitPlanes(ctx context.Context, direct client.Reader, looks []*operator.Fi
 
 // awaitWorkers waits until what is said of machines and pools is of this life: before, all nodes are as ready as they were when
 // the host stopped.
-func awaitWorkers(ctx context.Context, direct client.Reader, looks *operator.FirstLooks, log *slog.Logger) error {
+func awaitWorkers(ctx context.Context, direct client.Reader, looks *operator.FirstLooks, begin func(context.Context) error, log *slog.Logger) error {
 	machines := &v1alpha1.MachineList{}
 	if err := direct.List(ctx, machines); err != nil {
 		return fmt.Errorf("list machines: %w", err)
 	}
 	f := first{
-		looks: []*operator.FirstLooks{looks}, agreed: nodepool.WaitAgreed,
+		looks: []*operator.FirstLooks{looks}, begin: begin, agreed: nodepool.WaitAgreed,
 		unlooked: "what is said of some machines and of their pools may be of an earlier life", disagree: "a pool counts nodes as ready of which no machine says so",
 	}
 	for i := range machines.Items {

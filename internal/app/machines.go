@@ -79,9 +79,9 @@ func (c clusters) Client(ctx context.Context, cluster *v1alpha1.Cluster) (client
 
 // addWorkers adds the reconcilers of NodePool and Machine. What it returns tells when machines were looked at.
 func (a *App) addWorkers(
-	ctx context.Context, mgr ctrl.Manager, d *apiServer, here *local.Provider, access clusters, prepares *prepare.Preparer,
+	ctx context.Context, mgr ctrl.Manager, d *apiServer, here *local.Provider, access clusters, prepares *prepare.Preparer, pools *operator.Barrier,
 ) (*operator.FirstLooks, error) {
-	if err := nodepool.Setup(mgr, prepares.Prepare); err != nil {
+	if err := nodepool.Setup(mgr, prepares.Prepare, pools); err != nil {
 		return nil, err
 	}
 	if err := d.addAutoscaler(mgr, a.connections.Load(), here, a.Dir); err != nil {

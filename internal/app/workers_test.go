@@ -50,21 +50,35 @@ func TestAwaitWorkers(t *testing.T) {
 	if err := errors.Join(node(metav1.ConditionTrue), counts(1)); err != nil {
 		t.Fatal(err)
 	}
-	var looked, counted atomic.Bool
+	var looked, begun, counted atomic.Bool
 	looks := operator.NewFirstLooks(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 		looked.Store(true)
 		return reconcile.Result{}, node(metav1.ConditionUnknown)
 	}))
 	done := make(chan error, 1)
 	go func() {
-		err := awaitWorkers(t.Context(), c, looks, slog.New(slog.DiscardHandler))
-		if err == nil && (!looked.Load() || !counted.Load()) {
+		begin := func(context.Context) error {
+			if !looked.Load() || counted.Load() {
+				return errors.New("the pool was looked at before the machine, or after it was waited for")
+			}
+			begun.Store(true)
+			return nil
+		}
+		err := awaitWorkers(t.Context(), c, looks, begin, slog.New(slog.DiscardHandler))
+		if err == nil && (!begun.Load() || !counted.Load()) {
 			err = errors.New("it did not wait for a look at the machine, or for the pool to count it")
 		}
 		done <- err
 	}()
 	if _, err := looks.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(m)}); err != nil {
 		t.Fatal(err)
+	}
+	for !begun.Load() {
+		select {
+		case err := <-done:
+			t.Fatal(err)
+		case <-time.After(time.Millisecond):
+		}
 	}
 	counted.Store(true)
 	if err := counts(0); err != nil {
@@ -93,21 +107,32 @@ func (away) List(_ context.Context, list client.ObjectList, _ ...client.ListOpti
 // served for a moment alone.
 func TestTheStartIsBounded(t *testing.T) {
 	unseen := func() *operator.FirstLooks { return operator.NewFirstLooks(nil) }
+	begun := 0
+	begin := func(context.Context) error {
+		begun++
+		return nil
+	}
 	for name, await := range map[string]func(context.Context, *slog.Logger) error{
 		"Planes": func(ctx context.Context, log *slog.Logger) error {
-			return awaitPlanes(ctx, away{}, []*operator.FirstLooks{unseen()}, log)
+			return awaitPlanes(ctx, away{}, []*operator.FirstLooks{unseen()}, begin, log)
 		},
-		"Workers": func(ctx context.Context, log *slog.Logger) error { return awaitWorkers(ctx, away{}, unseen(), log) },
+		"Workers": func(ctx context.Context, log *slog.Logger) error {
+			return awaitWorkers(ctx, away{}, unseen(), begin, log)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began, said := time.Now(), &bytes.Buffer{}
+				begun = 0
 				log := slog.New(slog.NewTextHandler(said, nil))
 				if err := await(t.Context(), log); err != nil || time.Since(began) != lookedAtLast {
 					t.Errorf("it waits for %s and ends with %v, want %s", time.Since(began), err, lookedAtLast)
 				}
 				if !strings.Contains(said.String(), "level=WARN") || !strings.Contains(said.String(), "default/away") {
 					t.Errorf("the log does not say what was not looked at: %q", said)
+				}
+				if begun != 1 {
+					t.Errorf("what is made of it begins to be looked at %d times", begun)
 				}
 				ended, cancel := context.WithCancel(t.Context())
 				cancel()
@@ -134,7 +159,7 @@ func (overcounted) List(_ context.Context, list client.ObjectList, _ ...client.L
 func TestAwaitWorkersSaysWhatItLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := &bytes.Buffer{}
-		err := awaitWorkers(t.Context(), overcounted{}, operator.NewFirstLooks(nil), slog.New(slog.NewTextHandler(said, nil)))
+		err := awaitWorkers(t.Context(), overcounted{}, operator.NewFirstLooks(nil), func(context.Context) error { return nil }, slog.New(slog.NewTextHandler(said, nil)))
 		if err != nil || !strings.Contains(said.String(), "a pool counts nodes as ready") {
 			t.Errorf("it ends with %v and says %q", err, said)
 		}

@@ -228,13 +228,13 @@ func (w *workers) comeBack(t *testing.T, stop func(*testing.T)) {
 func (w *workers) wantOfThisLife(t *testing.T, begin time.Time) {
 	begin = begin.Truncate(time.Second) // as what Kubernetes says
 	said := w.kube("get", "nodes", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status} `+
-		`{.status.conditions[?(@.type=="Ready")].lastHeartbeatTime}{"\n"}{end}`)
+		`{.status.conditions[?(@.type=="Ready")].lastHeartbeatTime} {.status.conditions[?(@.type=="Ready")].message}{"\n"}{end}`)
 	nodes := 0
 	for line := range strings.Lines(said) {
 		nodes++
 		fields := strings.Fields(line)
-		if len(fields) != 3 || fields[1] != "True" {
-			t.Errorf("the pool is ready, and a node is not: %q", line)
+		if len(fields) < 3 || fields[1] != "True" {
+			t.Errorf("everything began at %s, the pool is ready, and a node is not: %q", begin.Format(time.RFC3339), line)
 			continue
 		}
 		if at, err := time.Parse(time.RFC3339, fields[2]); err != nil || at.Before(begin) {

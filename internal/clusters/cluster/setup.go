@@ -20,8 +20,8 @@ import (
 
 // Setup adds the reconcilers of Cluster and Provisioner to mgr. A Cluster is also looked at when an object changes that
 // a driver made for it, when it gets a node pool or loses one, and when what it is reached by does; agents gets the UIDs of those
-// whose agent has come or is lost. What of the Config mgr has need not be set.
-func Setup(ctx context.Context, mgr ctrl.Manager, config Config, agents *operator.Notices) error {
+// whose agent has come or is lost. None is looked at before the barrier opens: once what drivers have made was. What of the Config mgr has need not be set.
+func Setup(ctx context.Context, mgr ctrl.Manager, config Config, agents *operator.Notices, barrier *operator.Barrier) error {
 	if err := operator.IndexUID(ctx, mgr.GetFieldIndexer(), &v1alpha1.Cluster{}); err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config, agents *operato
 		}
 	}
 	config.Client, config.Secrets, config.Recorder = mgr.GetClient(), mgr.GetAPIReader(), operator.Recorder(mgr)
-	if err := clusters.Complete(New(config)); err != nil {
+	if err := clusters.Complete(barrier.Hold(New(config))); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Provisioner{}).Complete(NewProvisionerReconciler(config))

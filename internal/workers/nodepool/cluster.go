@@ -43,6 +43,9 @@ func (r *reconciler) cluster(ctx context.Context, p *v1alpha1.NodePool) operator
 	case !c.DeletionTimestamp.IsZero():
 		return r.abandon(ctx, p, v1alpha1.ReasonClusterNotReady, fmt.Sprintf("cluster %q is being deleted", c.Name))
 	}
+	if err := r.uncount(ctx, p); err != nil {
+		return operator.Retry(v1alpha1.ReasonClusterNotReady, err)
+	}
 	if c.Status.Sleeps() {
 		return operator.Wait(v1alpha1.ReasonAsleep, fmt.Sprintf("cluster %q sleeps, and so do the machines of the nodepool on KQueen's host", c.Name), 0)
 	}
@@ -55,6 +58,15 @@ func (r *reconciler) cluster(ctx context.Context, p *v1alpha1.NodePool) operator
 		return operator.Retry(v1alpha1.ReasonClusterNotReady, fmt.Errorf("prepare cluster %q for nodes: %w", c.Name, err))
 	}
 	return operator.DoneUntil(v1alpha1.ReasonClusterReady, fmt.Sprintf("cluster %q takes nodes", c.Name), prepareInterval)
+}
+
+// uncount counts no node as ready any more that is not. The phase that counts is not reached while the cluster lacks something.
+func (r *reconciler) uncount(ctx context.Context, p *v1alpha1.NodePool) error {
+	machines, err := list(ctx, p, r.Client)
+	if err == nil {
+		p.Status.ReadyReplicas = min(p.Status.ReadyReplicas, mostReady(p.UID, machines))
+	}
+	return err
 }
 
 func (r *reconciler) clusterOf(ctx context.Context, p *v1alpha1.NodePool, from client.Reader) (*v1alpha1.Cluster, error) {

@@ -267,20 +267,43 @@ func TestClusterIsNotReady(t *testing.T) {
 	if err != nil || p.Status.NextRetryTime == nil {
 		t.Errorf("want it tried again, got %v, %v", p.Status.NextRetryTime, err)
 	}
-	down := operatortest.Act{Do: func(ctx context.Context) error {
-		c := &v1alpha1.Cluster{}
-		if err := s.client.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: "demo"}, c); err != nil {
-			return err
-		}
-		c.Status.Conditions[0].Status, c.Status.Conditions[0].Message = metav1.ConditionFalse, "the API server starts"
-		return s.client.Status().Update(ctx, c)
-	}, Done: waits("the API server starts").Done}
+	down := operatortest.Act{Do: s.stops, Done: waits(stopped).Done}
 	s.prepared = nil
 	if have := s.becomes(t, down); len(have) > 0 {
 		t.Errorf("want no machine in a cluster whose API server is not healthy, got %v", have)
 	}
 	if have := s.becomes(t, operatortest.Act{Do: s.serve, Done: s.ready}); len(have) != 1 {
 		t.Errorf("want a machine, got %v", have)
+	}
+}
+
+// stopped is what a cluster says whose API server does not answer.
+const stopped = "the API server starts"
+
+// stops has the API server of the cluster not answer.
+func (s *subject) stops(ctx context.Context) error {
+	c := &v1alpha1.Cluster{}
+	if err := s.client.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: "demo"}, c); err != nil {
+		return err
+	}
+	c.Status.Conditions[0].Status, c.Status.Conditions[0].Message = metav1.ConditionFalse, stopped
+	return s.client.Status().Update(ctx, c)
+}
+
+// TestClusterStops: a pool counts a node as ready no more that is not, also while its cluster lacks something. After a stop of the host it said
+// for minutes how many there had been, and a start waited for it in vain.
+func TestClusterStops(t *testing.T) {
+	s := newSubject(t, pooled(2))
+	have := s.becomes(t, operatortest.Act{Do: nothing, Done: s.ready})
+	act := s.kill(1)
+	dies := act.Do
+	act.Do = func(ctx context.Context) error { return errors.Join(s.stops(ctx), dies(ctx)) }
+	act.Done = func(ctx context.Context) (bool, error) {
+		p, err := s.pool(ctx)
+		return err == nil && p.Status.ReadyReplicas == 1, err
+	}
+	if next := s.becomes(t, act); !slices.Equal(have, next) {
+		t.Errorf("want nothing changed, got %v of %v", next, have)
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
-// Setup adds the reconciler of NodePool to mgr. prepare is Config.Prepare.
-func Setup(mgr ctrl.Manager, prepare func(context.Context, *v1alpha1.Cluster) error) error {
+// Setup adds the reconciler of NodePool to mgr. prepare is Config.Prepare. No pool is looked at before the barrier opens: once machines were.
+func Setup(mgr ctrl.Manager, prepare func(context.Context, *v1alpha1.Cluster) error, barrier *operator.Barrier) error {
 	c := mgr.GetClient()
 	pools := New(Config{Client: c, Reader: mgr.GetAPIReader(), Prepare: prepare, Now: time.Now, Recorder: operator.Recorder(mgr)})
 	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.NodePool{}).Owns(&v1alpha1.Machine{}).
 		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(PoolsOf(c))).
-		WithOptions(operator.Parallel()).Complete(pools)
+		WithOptions(operator.Parallel()).Complete(barrier.Hold(pools))
 }
 
 // Rules are what the reconciler needs on the admin plane.
