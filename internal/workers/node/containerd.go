@@ -32,7 +32,8 @@ type Containerd struct {
 	Apart bool
 }
 
-// Config is in containerd 2's own notation.
+// Config is in containerd 2's own notation. On a busy host a shim takes longer to answer than containerd's own timeouts allow: after 2 s an exec fails,
+// and after 5 s, when containerd starts again, a container is taken to be dead, and killed.
 func (c Containerd) Config() string {
 	template, keyrings, bins := "", "", make([]string, 0, len(c.CNIBin))
 	if c.NoKeyrings {
@@ -50,6 +51,10 @@ state = %q
 
 [grpc]
   address = %q
+
+[timeouts]
+  'io.containerd.timeout.shim.load' = '15s'
+  'io.containerd.timeout.task.state' = '10s'
 
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
   sandbox = %q
