@@ -37,16 +37,9 @@ type held struct{ clusters, pools *operator.Barrier }
 func newHeld() held { return held{operator.NewBarrier(heldBack), operator.NewBarrier(heldBack)} }
 
 // open lets reconcilers begin that read these objects, once their cache has what was written of them.
-func open(ctx context.Context, direct, cached client.Reader, barrier *operator.Barrier, lists ...client.ObjectList) error {
+func open(ctx context.Context, direct, cached client.Reader, barrier *operator.Barrier, log *slog.Logger, lists ...client.ObjectList) error {
 	defer barrier.Open()
-	waiting, cancel := context.WithTimeout(ctx, unagreed)
-	defer cancel()
-	for _, list := range lists {
-		if _, err := operator.WaitCached(waiting, direct, cached, list); err != nil {
-			return err
-		}
-	}
-	return nil
+	return awaitCached(ctx, direct, cached, log, lists...)
 }
 
 // awaitLooked waits until looked is closed, at most for as long as the API waits. It answers false when the context ends before.
@@ -73,16 +66,16 @@ func (a *App) awaitReady(ctx context.Context, mgr ctrl.Manager, direct client.Wi
 		}
 	}
 	if err := awaitPlanes(ctx, direct, looks, func(ctx context.Context) error {
-		return open(ctx, direct, mgr.GetClient(), held.clusters, &v1alpha1.ControlPlaneList{})
+		return open(ctx, direct, mgr.GetClient(), held.clusters, a.Log, &v1alpha1.ControlPlaneList{})
 	}, a.Log); err != nil {
 		return err
 	}
 	if err := awaitWorkers(ctx, direct, machines, func(ctx context.Context) error {
-		return open(ctx, direct, mgr.GetClient(), held.pools, &v1alpha1.ClusterList{}, &v1alpha1.MachineList{})
+		return open(ctx, direct, mgr.GetClient(), held.pools, a.Log, &v1alpha1.ClusterList{}, &v1alpha1.MachineList{})
 	}, a.Log); err != nil {
 		return err
 	}
-	return awaitCached(ctx, direct, mgr.GetClient(), a.Log)
+	return awaitCached(ctx, direct, mgr.GetClient(), a.Log, &v1alpha1.ControlPlaneList{}, &v1alpha1.ClusterList{}, &v1alpha1.MachineList{}, &v1alpha1.NodePoolList{})
 }
 
 // first is what a start waits for of objects: looks at each of them, and then that those which are made of them agree.
@@ -165,11 +158,11 @@ func awaitWorkers(ctx context.Context, direct client.Reader, looks *operator.Fir
 	return f.await(ctx, direct, log)
 }
 
-// awaitCached waits until the cache from which users are answered has what the looks have written.
-func awaitCached(ctx context.Context, direct, cached client.Reader, log *slog.Logger) error {
+// awaitCached waits until the cache from which users are answered, and reconcilers, has what the looks have written.
+func awaitCached(ctx context.Context, direct, cached client.Reader, log *slog.Logger, lists ...client.ObjectList) error {
 	waiting, cancel := context.WithTimeout(ctx, unagreed)
 	defer cancel()
-	for _, list := range []client.ObjectList{&v1alpha1.ControlPlaneList{}, &v1alpha1.ClusterList{}, &v1alpha1.MachineList{}, &v1alpha1.NodePoolList{}} {
+	for _, list := range lists {
 		shown, err := operator.WaitCached(waiting, direct, cached, list)
 		if err != nil {
 			return err

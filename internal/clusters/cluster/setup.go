@@ -20,7 +20,7 @@ import (
 
 // Setup adds the reconcilers of Cluster and Provisioner to mgr. A Cluster is also looked at when an object changes that
 // a driver made for it, when it gets a node pool or loses one, and when what it is reached by does; agents gets the UIDs of those
-// whose agent has come or is lost. None is looked at before the barrier opens: once what drivers have made was. What of the Config mgr has need not be set.
+// whose agent has come or is lost. No cluster is looked at before the barrier opens: that is once the control planes were looked at. What of the Config mgr has need not be set.
 func Setup(ctx context.Context, mgr ctrl.Manager, config Config, agents *operator.Notices, barrier *operator.Barrier) error {
 	if err := operator.IndexUID(ctx, mgr.GetFieldIndexer(), &v1alpha1.Cluster{}); err != nil {
 		return err

@@ -33,23 +33,22 @@ func WaitAgreed(ctx context.Context, direct client.Reader) (bool, error) {
 
 // agreed says whether no pool counts more ready nodes than there are. It is pure.
 func agreed(pools []v1alpha1.NodePool, machines []v1alpha1.Machine) bool {
+	have := map[types.UID]int32{}
+	for i := range machines {
+		if m := &machines[i]; m.DeletionTimestamp.IsZero() && countable(m) {
+			if owner := metav1.GetControllerOf(m); owner != nil {
+				have[owner.UID]++
+			}
+		}
+	}
 	for i := range pools {
 		// One that is being deleted counts no more.
-		if p := &pools[i]; p.DeletionTimestamp.IsZero() && p.Status.ReadyReplicas > mostReady(p.UID, machines) {
+		if p := &pools[i]; p.DeletionTimestamp.IsZero() && p.Status.ReadyReplicas > have[p.UID] {
 			return false
 		}
 	}
 	return true
 }
 
-// mostReady is how many ready nodes a pool can count of these machines. It is pure.
-func mostReady(pool types.UID, machines []v1alpha1.Machine) (n int32) {
-	for i := range machines {
-		if m := &machines[i]; m.DeletionTimestamp.IsZero() && (ready(m) || m.Sleeps()) { // one that sleeps is counted as it was
-			if owner := metav1.GetControllerOf(m); owner != nil && owner.UID == pool {
-				n++
-			}
-		}
-	}
-	return n
-}
+// countable says whether a pool may count the node of a machine as ready: one that sleeps is counted as it was.
+func countable(m *v1alpha1.Machine) bool { return ready(m) || m.Sleeps() }

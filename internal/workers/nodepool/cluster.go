@@ -63,10 +63,17 @@ func (r *reconciler) cluster(ctx context.Context, p *v1alpha1.NodePool) operator
 // uncount counts no node as ready any more that is not. The phase that counts is not reached while the cluster lacks something.
 func (r *reconciler) uncount(ctx context.Context, p *v1alpha1.NodePool) error {
 	machines, err := list(ctx, p, r.Client)
-	if err == nil {
-		p.Status.ReadyReplicas = min(p.Status.ReadyReplicas, mostReady(p.UID, machines))
+	if err != nil {
+		return err
 	}
-	return err
+	var most int32
+	for i := range machines {
+		if m := &machines[i]; m.DeletionTimestamp.IsZero() && countable(m) {
+			most++
+		}
+	}
+	p.Status.ReadyReplicas = min(p.Status.ReadyReplicas, most)
+	return nil
 }
 
 func (r *reconciler) clusterOf(ctx context.Context, p *v1alpha1.NodePool, from client.Reader) (*v1alpha1.Cluster, error) {

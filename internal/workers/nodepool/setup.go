@@ -12,7 +12,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/operator"
 )
 
-// Setup adds the reconciler of NodePool to mgr. prepare is Config.Prepare. No pool is looked at before the barrier opens: once machines were.
+// Setup adds the reconciler of NodePool to mgr. prepare is Config.Prepare. No pool is looked at before the barrier opens: that is once the machines were looked at.
 func Setup(mgr ctrl.Manager, prepare func(context.Context, *v1alpha1.Cluster) error, barrier *operator.Barrier) error {
 	c := mgr.GetClient()
 	pools := New(Config{Client: c, Reader: mgr.GetAPIReader(), Prepare: prepare, Now: time.Now, Recorder: operator.Recorder(mgr)})
