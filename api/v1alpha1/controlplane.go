@@ -163,6 +163,10 @@ type ControlPlaneSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	StoppedFor string `json:"stoppedFor,omitempty"`
+	// ReadOnly leaves the API server running while the other components stand still for what stoppedFor names. It answers reads and watches,
+	// and the data store refuses its writes. An API server that does not run, or not in spec.version, stands still as the others do.
+	// +optional
+	ReadOnly bool `json:"readOnly,omitempty"`
 	// Asleep has the components end; the keyspace, the keys and the ports stay. The gateway holds connections of clients until they run again.
 	// +optional
 	Asleep bool `json:"asleep,omitempty"`
@@ -177,6 +181,9 @@ type ControlPlaneSpec struct {
 	// +optional
 	Rotation *CredentialRotation `json:"rotation,omitempty"`
 }
+
+// IsReadOnly says whether the API server reads on while the other components stand still.
+func (s *ControlPlaneSpec) IsReadOnly() bool { return s.StoppedFor != "" && s.ReadOnly }
 
 // RotationStep is the step of the rotation of a credential, or empty where that one is not being rotated.
 func (s *ControlPlaneSpec) RotationStep(of RotatedCredential) RotationStep {
@@ -228,7 +235,7 @@ type ControlPlaneStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Components []ComponentStatus `json:"components,omitempty"`
-	// StoppedFor is spec.stoppedFor once no component runs any more.
+	// StoppedFor is spec.stoppedFor once no component runs any more that may write.
 	// +optional
 	StoppedFor string `json:"stoppedFor,omitempty"`
 	// Asleep is true from when no component runs, for spec.asleep, until the API server serves again. The gateway has its port meanwhile.

@@ -290,6 +290,28 @@ func TestRestoreOfSome(t *testing.T) {
 	}
 }
 
+// TestReadWhileRestored: the API server reads on while what its own minor wrote is restored, and is started anew for what another one wrote.
+func TestReadWhileRestored(t *testing.T) {
+	for wrote, want := range map[string][]bool{"v1.36.1": {true, false}, "v1.35.4": {false, false}} {
+		t.Run(wrote, func(t *testing.T) {
+			p := newPlace(t)
+			p.changeControlPlane(t, func(s *v1alpha1.ControlPlaneStatus) { s.Version = wrote })
+			p.backup(t, "then")
+			p.change()
+			p.changeControlPlane(t, func(s *v1alpha1.ControlPlaneStatus) { s.Version = "v1.36.2" })
+			p.readOnly = nil
+			rs := p.restore(t, false)
+			p.settle(t, rs)
+			if !ended(rs) || len(p.wrong) > 0 {
+				t.Errorf("the restore says %q: %v", saysOf(rs), p.wrong)
+			}
+			if diff := cmp.Diff(want, p.readOnly); diff != "" {
+				t.Errorf("whether it could only be read: -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestOneRestoreAtATime: the second one waits for the first, and a backup that one needs is not removed.
 func TestOneRestoreAtATime(t *testing.T) {
 	p := newPlace(t)
@@ -403,6 +425,26 @@ func TestFits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if problem := fits(c.wrote, c.runs); (problem == "") != c.fits {
 				t.Errorf("got %q", problem)
+			}
+		})
+	}
+}
+
+// TestSameMinor: what another minor wrote is served by an API server that starts with it.
+func TestSameMinor(t *testing.T) {
+	for name, c := range map[string]struct {
+		wrote, runs string
+		same        bool
+	}{
+		"Same":       {"v1.36.3", "v1.36.3", true},
+		"Patch":      {"v1.36.3", "v1.36.1", true},
+		"OneNewer":   {"v1.35.1", "v1.36.3", false},
+		"OtherMajor": {"v2.36.3", "v1.36.3", false},
+		"Unknown":    {"v1.36.3", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := sameMinor(c.wrote, c.runs); got != c.same {
+				t.Errorf("got %t", got)
 			}
 		})
 	}

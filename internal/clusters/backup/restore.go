@@ -235,10 +235,20 @@ func fits(wrote, runs string) string {
 	return ""
 }
 
+// sameMinor says whether an API server of a version may go on serving what another version wrote: one of a newer minor adds what is its own,
+// such as roles, when it starts. It is pure.
+func sameMinor(wrote, runs string) bool {
+	w, errW := release.ParseVersion(wrote)
+	v, errV := release.ParseVersion(runs)
+	return errors.Join(errW, errV) == nil && w.Major() == v.Major() && w.Minor() == v.Minor()
+}
+
 // claimRetry is the time between two looks at a control plane that another restore has.
 const claimRetry = 5 * time.Second
 
-// stop has the control plane stand still.
+// stop has the control plane stand still: nothing writes but the restore. Where it can, its API server answers reads meanwhile, and the
+// changes reach its watches, so that no API server starts for a restore, which takes most of what a restore takes of the processors. The controller manager
+// starts anew in any case: its garbage collector remembers which owners are gone, and would delete what belongs to one that is restored.
 func (r *restores) stop(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
 	if rs.Spec.CompareOnly {
 		return operator.Done(v1alpha1.ReasonRestoreDone, "a comparison stops nothing")
@@ -246,14 +256,14 @@ func (r *restores) stop(ctx context.Context, rs *v1alpha1.Restore) operator.Outc
 	if rs.Status.WrittenTime != nil { // it is started, or was
 		return operator.Done(v1alpha1.ReasonRestoreDone, "the control plane stood still while the state was written")
 	}
-	_, cp, refused := r.subject(ctx, rs, rs.Spec.BackupName)
+	b, cp, refused := r.subject(ctx, rs, rs.Spec.BackupName)
 	if refused != nil {
 		return *refused
 	}
 	uid := string(rs.UID)
 	if cp.Spec.StoppedFor == "" {
 		base := cp.DeepCopy()
-		cp.Spec.StoppedFor = uid
+		cp.Spec.StoppedFor, cp.Spec.ReadOnly = uid, sameMinor(b.Status.Version, cp.Status.APIServerVersion)
 		// The lock refuses it when another restore came first.
 		if err := r.Client.Patch(ctx, cp, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 			return operator.Retry(v1alpha1.ReasonRestoreFailed, fmt.Errorf("stop the control plane: %w", err))
@@ -297,7 +307,7 @@ func (r *restores) start(ctx context.Context, cp *v1alpha1.ControlPlane, uid str
 		return nil
 	}
 	base := cp.DeepCopy()
-	cp.Spec.StoppedFor = ""
+	cp.Spec.StoppedFor, cp.Spec.ReadOnly = "", false
 	if err := r.Client.Patch(ctx, cp, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("start the control plane: %w", err)
 	}

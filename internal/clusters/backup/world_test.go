@@ -49,6 +49,8 @@ type place struct {
 	running bool                // the API server
 	whole   []map[string]string // states that it may start with
 	wrong   []string
+	// readOnly says, of each change of the control plane's spec, whether it could only be read then.
+	readOnly []bool
 	// flushed is how often a recorder was asked for what is not written yet, and flushFails what it answers.
 	flushed    int
 	flushFails error
@@ -90,7 +92,7 @@ func newPlace(t *testing.T) *place {
 	if err := c.Create(t.Context(), keys); err != nil {
 		t.Fatal(err)
 	}
-	cp.Status.Version = "v1.36.2"
+	cp.Status.Version, cp.Status.APIServerVersion = "v1.36.2", "v1.36.2"
 	cp.Status.Trust = []v1alpha1.TrustRoot{{Name: "encryption", Fingerprint: "sha256:aa"}}
 	for _, condition := range []string{v1alpha1.ConditionInitialized, v1alpha1.ConditionReady} {
 		apimeta.SetStatusCondition(&cp.Status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady})
@@ -191,6 +193,7 @@ func (p *place) step(ctx context.Context) (bool, error) {
 	if cp.Status.ObservedGeneration != cp.Generation {
 		moved = true
 		p.run(cp.Spec.StoppedFor == "")
+		p.readOnly = append(p.readOnly, cp.Spec.IsReadOnly())
 		cp.Status.ObservedGeneration, cp.Status.StoppedFor = cp.Generation, cp.Spec.StoppedFor
 		if err := p.client.Status().Update(ctx, cp); err != nil {
 			return false, err
@@ -398,6 +401,9 @@ func (p *place) snapshot(ctx context.Context, of client.Object) (any, error) {
 		return nil, err
 	}
 	e.StoppedFor = cp.Spec.StoppedFor + cp.Status.StoppedFor
+	if cp.Spec.ReadOnly {
+		e.StoppedFor += " read only"
+	}
 	backups := &v1alpha1.BackupList{}
 	if err := p.client.List(ctx, backups, client.InNamespace(p.namespace)); err != nil {
 		return nil, err

@@ -128,7 +128,7 @@ func (u *bringUp) secure(ctx context.Context, e *etcd) error {
 	}
 	err = store.Secure(ctx)
 	if err == nil && e == u.adminStore {
-		err = store.Ensure(ctx, datastore.AdminKeyspace())
+		err = store.Ensure(ctx, datastore.AdminKeyspace(), datastore.ReadWrite)
 	}
 	if err == nil {
 		err = u.noteCluster(ctx, e.folder, store)

@@ -29,7 +29,7 @@ func (e *CredentialsError) Error() string { return e.Problem }
 
 // Keyspaces are what control planes, and backups of them, need of a data store. *datastore.Store offers it.
 type Keyspaces interface {
-	Ensure(ctx context.Context, k datastore.Keyspace) error
+	Ensure(ctx context.Context, k datastore.Keyspace, may datastore.Access) error
 	Remove(ctx context.Context, k datastore.Keyspace) error
 	Health(ctx context.Context) (datastore.Health, error)
 	Maintain(ctx context.Context) (datastore.Maintenance, error)

@@ -141,7 +141,7 @@ func (p *plane) snapshot(ctx context.Context) (any, error) {
 		e.KeysInUse = p.runs(s.Data)
 	}
 	for k, n := range p.keyspaces {
-		e.Keyspaces = append(e.Keyspaces, own.Replace(fmt.Sprint(k.Prefix(), " ", n)))
+		e.Keyspaces = append(e.Keyspaces, own.Replace(fmt.Sprint(k.Prefix(), " ", n, " readOnly=", p.readOnly[k])))
 	}
 	for uid, tenant := range p.gate {
 		due, err := pki.RenewAt(pki.Bundle{"client.crt": tenant.Certificate}, pki.Set{Leaves: []pki.Leaf{{Name: "client"}}})
@@ -213,15 +213,18 @@ func (p *plane) upgrade() operatortest.Act {
 }
 
 // stop has the components stand still, and start lets them run again.
-func (p *plane) stop() operatortest.Act { return p.standStill("a-restore") }
+func (p *plane) stop() operatortest.Act { return p.standStill("a-restore", false) }
 
-func (p *plane) start() operatortest.Act { return p.standStill("") }
+// onlyReads has all stand still but the API server.
+func (p *plane) onlyReads() operatortest.Act { return p.standStill("a-restore", true) }
 
-func (p *plane) standStill(stoppedFor string) operatortest.Act {
+func (p *plane) start() operatortest.Act { return p.standStill("", false) }
+
+func (p *plane) standStill(stoppedFor string, readOnly bool) operatortest.Act {
 	return operatortest.Act{
 		Do: func(ctx context.Context) error {
 			return p.client.Patch(ctx, &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.key.Namespace, Name: p.key.Name}},
-				client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"stoppedFor":%q}}`, stoppedFor)))
+				client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"stoppedFor":%q,"readOnly":%t}}`, stoppedFor, readOnly)))
 		},
 		Done: func(ctx context.Context) (bool, error) {
 			cp, err := p.get(ctx)
@@ -279,6 +282,12 @@ func TestControlPlaneUnderFaults(t *testing.T) {
 		"StopAndStart": func(t *testing.T, p *plane) operatortest.World {
 			return operatortest.After(t, operatortest.After(t, p.world(), p.stop()), p.start())
 		},
+		"ReadOnly": func(t *testing.T, p *plane) operatortest.World {
+			return operatortest.After(t, p.world(), p.onlyReads())
+		},
+		"ReadOnlyAndStart": func(t *testing.T, p *plane) operatortest.World {
+			return operatortest.After(t, operatortest.After(t, p.world(), p.onlyReads()), p.start())
+		},
 		"Sleep": func(t *testing.T, p *plane) operatortest.World {
 			return operatortest.After(t, p.world(), p.sleep(true))
 		},
@@ -315,6 +324,65 @@ func TestStopped(t *testing.T) {
 	}
 	if diff := cmp.Diff(before.Status.Endpoint, after.Status.Endpoint); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestReadOnly: of a control plane that is only read the API server goes on, which was not started again, and its keyspace takes no write before
+// the status says so. One that sleeps, or is to have another version, stands still as a whole.
+func TestReadOnly(t *testing.T) {
+	p := newPlane(t)
+	made := p.world()
+	operatortest.Converge(t, made)
+	look := func(want []string, readOnly bool) {
+		t.Helper()
+		var run []string
+		for _, c := range p.workloads[p.uid].Components {
+			run = append(run, c.Name)
+		}
+		if diff := cmp.Diff(want, run); diff != "" {
+			t.Error(diff)
+		}
+		for space, is := range p.readOnly {
+			if is != readOnly {
+				t.Errorf("%s can only be read: %t", space.UID(), is)
+			}
+		}
+	}
+	held := operatortest.After(t, made, p.onlyReads())
+	operatortest.Converge(t, held)
+	look([]string{APIServer}, true)
+	again := operatortest.After(t, held, p.start())
+	operatortest.Converge(t, again)
+	look([]string{APIServer, "kube-controller-manager", "kube-scheduler"}, false)
+
+	asleep := operatortest.After(t, again, p.sleep(true))
+	operatortest.Converge(t, asleep)
+	operatortest.Converge(t, operatortest.After(t, asleep, p.onlyReads()))
+	look(nil, true)
+}
+
+// TestReadsOn: an API server reads on where it is the one that is wanted.
+func TestReadsOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(*v1alpha1.ControlPlane)
+		want bool
+	}{
+		"as it is":         {func(*v1alpha1.ControlPlane) {}, true},
+		"not stopped":      {func(cp *v1alpha1.ControlPlane) { cp.Spec.StoppedFor = "" }, false},
+		"stopped wholly":   {func(cp *v1alpha1.ControlPlane) { cp.Spec.ReadOnly = false }, false},
+		"another version":  {func(cp *v1alpha1.ControlPlane) { cp.Spec.Version = "v1.37.0" }, false},
+		"emulates another": {func(cp *v1alpha1.ControlPlane) { cp.Spec.EmulatedVersion = "v1.35" }, false},
+		"never ran":        {func(cp *v1alpha1.ControlPlane) { cp.Status.APIServerVersion = "" }, false},
+		"is to sleep":      {func(cp *v1alpha1.ControlPlane) { cp.Spec.Asleep = true }, false},
+		"has slept":        {func(cp *v1alpha1.ControlPlane) { cp.Status.Asleep = true }, false},
+	} {
+		cp := &v1alpha1.ControlPlane{
+			Spec:   v1alpha1.ControlPlaneSpec{StoppedFor: "a-restore", ReadOnly: true, Version: "v1.36.3"},
+			Status: v1alpha1.ControlPlaneStatus{APIServerVersion: "v1.36.3"},
+		}
+		if c.edit(cp); readsOn(cp) != c.want {
+			t.Errorf("%s: %t", name, !c.want)
+		}
 	}
 }
 

@@ -14,7 +14,11 @@ func (r *reconciler) ensureKeyspace(ctx context.Context, cp *v1alpha1.ControlPla
 	if err != nil {
 		return storeOutcome(err)
 	}
-	if err := store.Ensure(ctx, keyspace); err != nil {
+	may := datastore.ReadWrite
+	if cp.Spec.IsReadOnly() {
+		may = datastore.ReadOnly
+	}
+	if err := store.Ensure(ctx, keyspace, may); err != nil {
 		return operator.Retry(v1alpha1.ReasonDataStoreUnavailable, err)
 	}
 	renew, err := r.letThrough(ctx, cp, store, keyspace)

@@ -31,6 +31,7 @@ type outside struct {
 	mu        sync.Mutex
 	workloads map[string]*workload
 	keyspaces map[datastore.Keyspace]int // how often it was made anew
+	readOnly  map[datastore.Keyspace]bool
 	bytes     map[datastore.Keyspace]int64
 	gate      map[string]storegate.Tenant // by UID
 	quotas    map[string]int64
@@ -49,7 +50,7 @@ type workload struct {
 
 func newOutside() *outside {
 	return &outside{
-		workloads: map[string]*workload{}, keyspaces: map[datastore.Keyspace]int{},
+		workloads: map[string]*workload{}, keyspaces: map[datastore.Keyspace]int{}, readOnly: map[datastore.Keyspace]bool{},
 		gate: map[string]storegate.Tenant{}, quotas: map[string]int64{}, nextPort: 20000,
 	}
 }
@@ -113,7 +114,7 @@ func (l lines) Apply(_ context.Context, want runner.Workload) error {
 		if w == nil {
 			return fmt.Errorf("workload %s has no place", want.ID)
 		}
-		changed := len(w.Components) != len(want.Components)
+		changed := len(w.Components) < len(want.Components) || len(want.Components) == 0 // those that stay run on when others end
 		for i := range min(len(w.Components), len(want.Components)) {
 			have, want := w.Components[i], want.Components[i]
 			changed = changed || have.Program != want.Program || !slices.Equal(have.Args, want.Args)
@@ -207,13 +208,14 @@ var storeSigner = sync.OnceValues(func() (pki.Bundle, error) {
 // keyspaceLines lead to the keyspaces of the data store.
 type keyspaceLines struct{ lines }
 
-func (k keyspaceLines) Ensure(_ context.Context, space datastore.Keyspace) error {
+func (k keyspaceLines) Ensure(_ context.Context, space datastore.Keyspace, may datastore.Access) error {
 	return k.inj.Call("keyspaces.Ensure", func() error {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if k.keyspaces[space] == 0 {
 			k.keyspaces[space] = 1
 		}
+		k.readOnly[space] = may == datastore.ReadOnly
 		return nil
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"kqueen.io/kqueen/api/v1alpha1"
 	"kqueen.io/kqueen/internal/hosting/release"
+	"kqueen.io/kqueen/internal/hosting/runner"
 	"kqueen.io/kqueen/internal/platform/health"
 	"kqueen.io/kqueen/internal/platform/operator"
 )
@@ -35,11 +36,16 @@ func (r *reconciler) ensureComponents(ctx context.Context, cp *v1alpha1.ControlP
 	if err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, err)
 	}
-	stopped, asleep := cp.Spec.StoppedFor, cp.Spec.Asleep
-	if stopped != "" || asleep {
+	stopped, asleep, reads := cp.Spec.StoppedFor, cp.Spec.Asleep, readsOn(cp)
+	switch {
+	case reads:
+		workload.Components = slices.DeleteFunc(workload.Components, func(c runner.Component) bool { return c.Name != APIServer })
+	case stopped != "" || asleep:
 		workload.Components = nil // ports and files stay
-	} else if refused := leavePort(cp, r.Releases); refused != nil {
-		return *refused
+	default:
+		if refused := leavePort(cp, r.Releases); refused != nil {
+			return *refused
+		}
 	}
 	if err := r.Runner.Apply(ctx, workload); err != nil {
 		return operator.Retry(v1alpha1.ReasonComponentsFailing, fmt.Errorf("start components: %w", err))
@@ -50,7 +56,7 @@ func (r *reconciler) ensureComponents(ctx context.Context, cp *v1alpha1.ControlP
 	}
 	cp.Status.Components, cp.Status.Confinement = componentsOf(status), status.Confinement
 	if stopped != "" {
-		return standStill(cp, len(status.Components))
+		return standStill(cp, status, reads)
 	}
 	cp.Status.StoppedFor = ""
 	if asleep {
@@ -66,16 +72,28 @@ func (r *reconciler) ensureComponents(ctx context.Context, cp *v1alpha1.ControlP
 	return judge(status)
 }
 
-// standStill says in the status that nothing runs any more, once that is so.
-func standStill(cp *v1alpha1.ControlPlane, running int) operator.Outcome {
-	if running > 0 {
+// readsOn says whether the API server goes on, for reads alone, while the other components stand still: where it is the one that is wanted.
+// One that has to be started or replaced for that would write before it answers. It is pure.
+func readsOn(cp *v1alpha1.ControlPlane) bool {
+	current := cp.Spec.Version == cp.Status.APIServerVersion && cp.Spec.Emulates() == cp.Status.EmulatedVersion
+	return cp.Spec.IsReadOnly() && current && !cp.Spec.Asleep && !cp.Status.Asleep
+}
+
+// standStill says in the status that nothing writes any more, once that is so. Whether an API server that reads on may write was decided
+// with the keyspace, before.
+func standStill(cp *v1alpha1.ControlPlane, status health.Status, reads bool) operator.Outcome {
+	remaining := slices.ContainsFunc(status.Components, func(c health.Component) bool { return !reads || c.Name != APIServer })
+	if remaining {
 		cp.Status.StoppedFor = ""
 		return operator.Wait(v1alpha1.ReasonComponentsStopped, "the components are being stopped", time.Second)
 	}
 	cp.Status.StoppedFor = cp.Spec.StoppedFor
 	what := "the components stand still for a restore; see: kqueen restore list"
-	if cp.IsCopy() {
+	switch {
+	case cp.IsCopy():
 		what = "nothing runs until all is copied"
+	case reads:
+		what = "the API server answers reads alone, and the other components stand still, for a restore; see: kqueen restore list"
 	}
 	return operator.Wait(v1alpha1.ReasonComponentsStopped, what, componentsCheck)
 }

@@ -35,12 +35,22 @@ func (s *Store) Secure(ctx context.Context) error {
 	return err
 }
 
-// Ensure makes the keyspace usable by its tenant and by no other: a role with one read-write grant on exactly the keyspace, a user
+// Access is what a tenant may do in its keyspace.
+type Access authpb.Permission_Type
+
+// ReadWrite is what tenants usually have. ReadOnly takes the right to write: once Ensure has returned, no write of the tenant is done any
+// more, not even one that was under way, because etcd asks for the grant when it applies a write.
+const (
+	ReadWrite = Access(authpb.READWRITE)
+	ReadOnly  = Access(authpb.READ)
+)
+
+// Ensure makes the keyspace usable by its tenant and by no other: a role with one grant of that access on exactly the keyspace, a user
 // without password that has exactly this role. It is idempotent, repairs what it finds (a wider grant, a further role), may have died
 // between any two of its steps, and costs three reads when all is well. It returns [ErrUnguarded] when access control is off.
 //
 // It cannot see whether an existing user has a password: etcd does not tell. Only root could have given it one.
-func (s *Store) Ensure(ctx context.Context, k Keyspace) error {
+func (s *Store) Ensure(ctx context.Context, k Keyspace, may Access) error {
 	if err := k.check(); err != nil {
 		return err
 	}
@@ -52,7 +62,7 @@ func (s *Store) Ensure(ctx context.Context, k Keyspace) error {
 		return fmt.Errorf("ensure keyspace %s: %w", k.uid, ErrUnguarded)
 	}
 	// The role comes first, so that a user never holds a role that is wider than it should be.
-	if err := s.ensureRole(ctx, k); err != nil {
+	if err := s.ensureRole(ctx, k, may); err != nil {
 		return err
 	}
 	return s.ensureUser(ctx, k)
@@ -66,7 +76,7 @@ func (s *Store) guarded(ctx context.Context) (bool, error) {
 	return r.Enabled, nil
 }
 
-func (s *Store) ensureRole(ctx context.Context, k Keyspace) error {
+func (s *Store) ensureRole(ctx context.Context, k Keyspace, may Access) error {
 	perms, found, err := s.grants(ctx, k.User())
 	if err != nil {
 		return err
@@ -76,7 +86,7 @@ func (s *Store) ensureRole(ctx context.Context, k Keyspace) error {
 			return err
 		}
 	}
-	p := planGrants(k, perms)
+	p := planGrants(k, perms, may)
 	if p.empty() {
 		return nil
 	}
@@ -87,7 +97,7 @@ func (s *Store) ensureRole(ctx context.Context, k Keyspace) error {
 	}
 	// Granted before the foreign ones go, so that repairing a wider grant does not shut out a running tenant.
 	if p.addOwn {
-		if err := s.grant(ctx, k); err != nil {
+		if err := s.grant(ctx, k, may); err != nil {
 			return err
 		}
 	}
@@ -100,7 +110,7 @@ func (s *Store) ensureRole(ctx context.Context, k Keyspace) error {
 	if err != nil {
 		return err
 	}
-	if !planGrants(k, perms).empty() {
+	if !planGrants(k, perms, may).empty() {
 		return fmt.Errorf("ensure role %s: its grants changed while they were being repaired", k.User())
 	}
 	return nil
@@ -108,27 +118,31 @@ func (s *Store) ensureRole(ctx context.Context, k Keyspace) error {
 
 // grantPlan is what it takes to turn the grants of a role into the one it should have. The order is: dropOwn, addOwn, foreign.
 type grantPlan struct {
-	dropOwn bool // the right range with the wrong type, or more than once: etcd does not reliably update it in place
+	dropOwn bool // the right range more than once, or beside another one that begins with the same key: etcd updates the first it finds
 	addOwn  bool
 	foreign []*authpb.Permission
 }
 
 func (p grantPlan) empty() bool { return !p.dropOwn && !p.addOwn && len(p.foreign) == 0 }
 
-func planGrants(k Keyspace, perms []*authpb.Permission) grantPlan {
+func planGrants(k Keyspace, perms []*authpb.Permission, may Access) grantPlan {
 	var p grantPlan
 	var own []*authpb.Permission
+	sameKey := 0
 	for _, g := range perms {
+		if string(g.Key) == k.Prefix() {
+			sameKey++
+		}
 		if string(g.Key) == k.Prefix() && string(g.RangeEnd) == k.end() {
 			own = append(own, g)
 			continue
 		}
 		p.foreign = append(p.foreign, g)
 	}
-	if len(own) == 1 && own[0].PermType == authpb.READWRITE {
+	if len(own) == 1 && own[0].PermType == authpb.Permission_Type(may) {
 		return p
 	}
-	p.dropOwn, p.addOwn = len(own) > 0, true
+	p.dropOwn, p.addOwn = len(own) > 0 && sameKey > 1, true
 	return p
 }
 
@@ -186,9 +200,9 @@ func (s *Store) revokeRole(ctx context.Context, user, role string) error {
 	return unless(err, rpctypes.ErrRoleNotGranted)
 }
 
-func (s *Store) grant(ctx context.Context, k Keyspace) error {
+func (s *Store) grant(ctx context.Context, k Keyspace, may Access) error {
 	_, err := call(ctx, s, "grant "+k.Prefix(), func(ctx context.Context) (*clientv3.AuthRoleGrantPermissionResponse, error) {
-		return s.client.RoleGrantPermission(ctx, k.User(), k.Prefix(), k.end(), clientv3.PermissionType(clientv3.PermReadWrite))
+		return s.client.RoleGrantPermission(ctx, k.User(), k.Prefix(), k.end(), clientv3.PermissionType(may))
 	})
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 
@@ -128,7 +129,7 @@ func TestEnsureConvergesFromEveryState(t *testing.T) {
 				}
 			}
 			for range 2 {
-				if err := env.store.Ensure(ctx, k); err != nil {
+				if err := env.store.Ensure(ctx, k, datastore.ReadWrite); err != nil {
 					t.Fatal(err)
 				}
 				if d := gocmp.Diff(rightWall(k), wallOf(t, root, k)); d != "" {
@@ -144,14 +145,14 @@ func TestEnsureConvergesFromEveryState(t *testing.T) {
 
 func TestEnsureWritesNothingWhenAllIsWell(t *testing.T) {
 	ctx, root, k := deadline(t), clientFor(t, "root"), keyspace(t, "e11e0000")
-	if err := env.store.Ensure(ctx, k); err != nil {
+	if err := env.store.Ensure(ctx, k, datastore.ReadWrite); err != nil {
 		t.Fatal(err)
 	}
 	before, err := root.AuthStatus(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := env.store.Ensure(ctx, k); err != nil {
+	if err := env.store.Ensure(ctx, k, datastore.ReadWrite); err != nil {
 		t.Fatal(err)
 	}
 	after, err := root.AuthStatus(ctx)
@@ -163,9 +164,72 @@ func TestEnsureWritesNothingWhenAllIsWell(t *testing.T) {
 	}
 }
 
+// TestEnsureReadOnly: a tenant that writes without a pause has written nothing any more once Ensure has taken that right, and reads and watches
+// go on; Ensure lets it write again.
+func TestEnsureReadOnly(t *testing.T) {
+	ctx, root, k := deadline(t), clientFor(t, "root"), keyspace(t, "e00d0000")
+	if err := env.store.Ensure(ctx, k, datastore.ReadWrite); err != nil {
+		t.Fatal(err)
+	}
+	tenant := clientFor(t, k.User())
+	counter := k.Prefix() + "counter"
+	seen := tenant.Watch(ctx, counter)
+	refused := make(chan error, 4)
+	for range cap(refused) {
+		go func() {
+			for {
+				if _, err := tenant.Put(ctx, counter, "by the tenant"); err != nil {
+					refused <- err
+					return
+				}
+			}
+		}()
+	}
+	if event := <-seen; event.Err() != nil {
+		t.Fatal(event.Err())
+	}
+	if err := env.store.Ensure(ctx, k, datastore.ReadOnly); err != nil {
+		t.Fatal(err)
+	}
+	of := func() int64 {
+		t.Helper()
+		found, err := tenant.Get(ctx, counter)
+		if err != nil || len(found.Kvs) != 1 {
+			t.Fatalf("read as the tenant: %v, %v", found, err)
+		}
+		return found.Kvs[0].Version
+	}
+	last := of()
+	for range cap(refused) {
+		if err := <-refused; !errors.Is(err, rpctypes.ErrPermissionDenied) {
+			t.Errorf("a write ended with %v", err)
+		}
+	}
+	if now := of(); now != last {
+		t.Errorf("%d writes were done behind Ensure", now-last)
+	}
+	if _, err := root.Put(ctx, counter, "by root"); err != nil {
+		t.Fatal(err)
+	}
+	for event := range seen {
+		if event.Err() != nil {
+			t.Fatal(event.Err())
+		}
+		if n := len(event.Events); string(event.Events[n-1].Kv.Value) == "by root" {
+			break
+		}
+	}
+	if err := env.store.Ensure(ctx, k, datastore.ReadWrite); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tenant.Put(ctx, counter, "again"); err != nil {
+		t.Errorf("write as the tenant: %v", err)
+	}
+}
+
 func TestEnsureAdmin(t *testing.T) {
 	ctx, k := deadline(t), datastore.AdminKeyspace()
-	if err := env.store.Ensure(ctx, k); err != nil {
+	if err := env.store.Ensure(ctx, k, datastore.ReadWrite); err != nil {
 		t.Fatal(err)
 	}
 	if d := gocmp.Diff(rightWall(k), wallOf(t, clientFor(t, "root"), k)); d != "" {
@@ -185,7 +249,7 @@ func TestEnsureAdmin(t *testing.T) {
 // Twenty keyspaces at once, each by two callers, while a tenant that is already there goes on writing.
 func TestEnsureInParallel(t *testing.T) {
 	ctx, old := deadline(t), keyspace(t, "0fff0000")
-	if err := env.store.Ensure(ctx, old); err != nil {
+	if err := env.store.Ensure(ctx, old, datastore.ReadWrite); err != nil {
 		t.Fatal(err)
 	}
 	tenant := clientFor(t, old.User())
@@ -206,7 +270,7 @@ func TestEnsureInParallel(t *testing.T) {
 	var g errgroup.Group
 	for i := range 40 {
 		k := keyspace(t, uidOf("9a0000", i/2))
-		g.Go(func() error { return env.store.Ensure(ctx, k) })
+		g.Go(func() error { return env.store.Ensure(ctx, k, datastore.ReadWrite) })
 	}
 	err := g.Wait()
 	close(made)
@@ -258,7 +322,7 @@ func TestSecureConvergesFromEveryState(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := env.store.Ensure(ctx, keyspace(t, "5ec00000")); !errors.Is(err, datastore.ErrUnguarded) {
+			if err := env.store.Ensure(ctx, keyspace(t, "5ec00000"), datastore.ReadWrite); !errors.Is(err, datastore.ErrUnguarded) {
 				t.Errorf("Ensure without access control: got %v, want ErrUnguarded", err)
 			}
 			for range 2 {

@@ -220,7 +220,7 @@ func TestIsolation(t *testing.T) {
 	ctx, root := deadline(t), clientFor(t, "root")
 	a, b := keyspace(t, uidA), keyspace(t, uidB)
 	for _, k := range []datastore.Keyspace{a, b} {
-		if err := env.store.Ensure(ctx, k); err != nil {
+		if err := env.store.Ensure(ctx, k, datastore.ReadWrite); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -266,7 +266,7 @@ func TestIsolation(t *testing.T) {
 // The same calls in the own keyspace: what an API server needs is allowed, so that the refusals above are not due to something else.
 func TestOwnKeyspaceIsOpen(t *testing.T) {
 	ctx, k := deadline(t), keyspace(t, "abcdef11")
-	if err := env.store.Ensure(ctx, k); err != nil {
+	if err := env.store.Ensure(ctx, k, datastore.ReadWrite); err != nil {
 		t.Fatal(err)
 	}
 	c, own := clientFor(t, k.User()), k.Prefix()

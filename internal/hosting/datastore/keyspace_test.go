@@ -49,7 +49,7 @@ func TestZeroKeyspaceIsRefused(t *testing.T) {
 	var zero datastore.Keyspace
 	ctx := deadline(t)
 	_, usage := env.store.Usage(ctx, zero)
-	for act, err := range map[string]error{"ensure": env.store.Ensure(ctx, zero), "remove": env.store.Remove(ctx, zero), "usage": usage} {
+	for act, err := range map[string]error{"ensure": env.store.Ensure(ctx, zero, datastore.ReadWrite), "remove": env.store.Remove(ctx, zero), "usage": usage} {
 		if _, ok := errors.AsType[*datastore.KeyspaceError](err); !ok {
 			t.Errorf("%s: got %v, want a KeyspaceError", act, err)
 		}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
 func TestRemoveFromEveryState(t *testing.T) {
@@ -57,7 +59,7 @@ func TestRemoveFromEveryState(t *testing.T) {
 // A tenant that writes as fast as it can while it is being removed leaves nothing behind.
 func TestRemoveOfABusyTenant(t *testing.T) {
 	ctx, k := deadline(t), keyspace(t, "b0510000")
-	if err := env.store.Ensure(ctx, k); err != nil {
+	if err := env.store.Ensure(ctx, k, datastore.ReadWrite); err != nil {
 		t.Fatal(err)
 	}
 	tenant := clientFor(t, k.User())

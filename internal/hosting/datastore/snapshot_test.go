@@ -45,7 +45,7 @@ func saved(t *testing.T, during func()) string {
 func TestSnapshotAndRestore(t *testing.T) {
 	ctx := deadline(t)
 	tenant := keyspace(t, "5aa5c0de-0000-4000-8000-000000000001")
-	if err := env.store.Ensure(ctx, tenant); err != nil {
+	if err := env.store.Ensure(ctx, tenant, datastore.ReadWrite); err != nil {
 		t.Fatal(err)
 	}
 	root := clientFor(t, "root")

@@ -69,7 +69,8 @@ func TestPlanGrants(t *testing.T) {
 	}{
 		"right":          {"nothing to do", []*authpb.Permission{own}, false, false, 0},
 		"none":           {"half-made role", nil, false, true, 0},
-		"read only":      {"wrong type", []*authpb.Permission{ownRead}, true, true, 0},
+		"read only":      {"wrong type", []*authpb.Permission{ownRead}, false, true, 0},
+		"read and wider": {"wrong type, and etcd may update the other one", []*authpb.Permission{wideSameKey, ownRead}, true, true, 1},
 		"twice":          {"exactly one is wanted", []*authpb.Permission{own, own}, true, true, 0},
 		"wide":           {"foreign grant", []*authpb.Permission{wide}, false, true, 1},
 		"own and wide":   {"own stays in force", []*authpb.Permission{own, wide}, false, false, 1},
@@ -77,9 +78,12 @@ func TestPlanGrants(t *testing.T) {
 		"point":          {"a single key is no keyspace", []*authpb.Permission{point}, false, true, 1},
 	}
 	for name, c := range cases {
-		p := planGrants(k, c.perms)
+		p := planGrants(k, c.perms, ReadWrite)
 		if p.dropOwn != c.dropOwn || p.addOwn != c.add || len(p.foreign) != c.foreign {
 			t.Errorf("%s (%s): got %+v", name, c.reason, p)
 		}
+	}
+	if p := planGrants(k, []*authpb.Permission{own}, ReadOnly); p.dropOwn || !p.addOwn {
+		t.Errorf("to read alone: got %+v, want the grant in place", p)
 	}
 }

@@ -227,6 +227,46 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// TestReadOnly: a tenant whose right to write was taken is told so for each way to write, and reads and watches on.
+func TestReadOnly(t *testing.T) {
+	r, ctx := newRig(t), deadline(t)
+	k := r.tenant(t, "aaaaaaaa-5003", "org-a", noQuota)
+	c, key := r.as(t, k), k.Prefix()+"x"
+	if _, err := c.Put(ctx, key, "before"); err != nil {
+		t.Fatal(err)
+	}
+	watching := c.Watch(ctx, key, clientv3.WithCreatedNotify())
+	<-watching
+	if err := env.store.Ensure(ctx, k, datastore.ReadOnly); err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func() error{
+		"put":         func() error { _, err := c.Put(ctx, key, "now"); return err },
+		"delete":      func() error { _, err := c.Delete(ctx, key); return err },
+		"transaction": func() error { _, err := c.Txn(ctx).Then(clientv3.OpPut(key, "now")).Commit(); return err },
+		"transaction that deletes": func() error {
+			_, err := c.Txn(ctx).If(clientv3.Compare(clientv3.Version(key), "=", 1)).Then(clientv3.OpDelete(key)).Else(clientv3.OpGet(key)).Commit()
+			return err
+		},
+	} {
+		if err := write(); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "can only be read") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if found, err := c.Get(ctx, key); err != nil || string(found.Kvs[0].Value) != "before" {
+		t.Errorf("it reads %v: %v", found, err)
+	}
+	if err := env.store.Ensure(ctx, k, datastore.ReadWrite); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Put(ctx, key, "after"); err != nil {
+		t.Error(err)
+	}
+	if seen := <-watching; len(seen.Events) != 1 || string(seen.Events[0].Kv.Value) != "after" {
+		t.Errorf("the watch says %v", seen)
+	}
+}
+
 // TestRemoved: a tenant that is not in the table any more is cut off at once, watches included, and another one is not.
 func TestRemoved(t *testing.T) {
 	r, ctx := newRig(t), deadline(t)

@@ -201,7 +201,7 @@ func pool(authority []byte) *x509.CertPool {
 func (r *rig) tenant(t testing.TB, uid, group string, quota int64) datastore.Keyspace {
 	t.Helper()
 	k := keyspace(t, uid)
-	if err := env.store.Ensure(t.Context(), k); err != nil {
+	if err := env.store.Ensure(t.Context(), k, datastore.ReadWrite); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net"
 	"testing"
+
+	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
 // TestMembers: of several members the first that answers is spoken to, be it named or numbered.
@@ -14,7 +16,7 @@ func TestMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := keyspace(t, "aaaaaaaa-9601")
-	if err := env.store.Ensure(deadline(t), k); err != nil {
+	if err := env.store.Ensure(deadline(t), k, datastore.ReadWrite); err != nil {
 		t.Fatal(err)
 	}
 	credential, err := tls.X509KeyPair(issued(t, env.keys, k.User()))

@@ -9,6 +9,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"kqueen.io/kqueen/internal/hosting/datastore"
 )
 
 func TestLevelOf(t *testing.T) {
@@ -95,7 +97,7 @@ func TestHeadroom(t *testing.T) {
 	if _, err := a.Put(ctx, one.Prefix()+"0", value); err != nil {
 		t.Errorf("an update of the same size: %v", err)
 	}
-	if err := env.store.Ensure(ctx, keyspace(t, "aaaaaaaa-7003")); err != nil {
+	if err := env.store.Ensure(ctx, keyspace(t, "aaaaaaaa-7003"), datastore.ReadWrite); err != nil {
 		t.Errorf("what KQueen writes: %v", err)
 	}
 	if health, err := env.store.Health(ctx); err != nil || len(health.Alarms) > 0 {

@@ -145,9 +145,19 @@ func outgoing(ctx context.Context) context.Context {
 func (t *tenant) pass(ctx context.Context, method string, request any) (*frame, error) {
 	answer := &frame{}
 	if err := t.conn.Invoke(outgoing(ctx), method, request, answer); err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
 	return answer, nil
+}
+
+var errReadOnly = status.Error(codes.Unavailable, "store gate: the cluster can only be read for now, as while it is being restored; try again later")
+
+// explain says in words of the gate why etcd denies what the gate has allowed: the tenant has only [datastore.ReadOnly] left.
+func explain(err error) error {
+	if status.Code(err) == codes.PermissionDenied {
+		return errReadOnly
+	}
+	return err
 }
 
 // pace waits until a tenant may write so many bytes more.

@@ -81,7 +81,7 @@ func (t *tenant) write(ctx context.Context, as *pb.TxnRequest, method string, re
 		if doubtful(err) {
 			count = func() { t.count.doubt(most) }
 		}
-		return err
+		return explain(err)
 	}
 	done, err := outcome()
 	if err != nil {

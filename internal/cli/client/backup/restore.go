@@ -166,7 +166,7 @@ func confirmRestore(cmd *cobra.Command, c *verbs.Creation, restore *v1alpha1.Res
 	if len(restore.Spec.Include) > 0 {
 		lost, what = "What was written to them since then", strings.Join(restore.Spec.Include, ", ")+" from "+what
 	}
-	return c.Env.Confirmed(cmd, sure, "restore", fmt.Sprintf("Restore %s? %s is lost, and the API server of the cluster stops meanwhile.", what, lost))
+	return c.Env.Confirmed(cmd, sure, "restore", fmt.Sprintf("Restore %s? %s is lost, and the cluster takes no other writes meanwhile.", what, lost))
 }
 
 // newDescribeRestoreCommand returns `restore describe`.

@@ -193,7 +193,7 @@ export function RestoreTo(props: DialogProps) {
         lost: objects that were created since are removed, and those that were changed or deleted are as they were.
       </p>
       <ul className="pf-v6-c-list">
-        <li>The API server stops meanwhile: nobody can change or look at the cluster. Pods go on.</li>
+        <li>Nothing else is written meanwhile, and what is read may be half of each state. Pods go on.</li>
         <li>The state before is backed up first; restore that backup to undo this one.</li>
         <li>Volumes, nodes, node pools and events stay as they are now.</li>
       </ul>
