@@ -37,7 +37,7 @@ type backupResult struct {
 const (
 	actSnapshot, actSnapshotRestore = "etcdctl snapshot save", "etcdutl snapshot restore"
 	actFirst, actAgain, actMoment   = "backup, first", "backup, again", "backup of a moment"
-	actRestore, actRestoreWrite     = "restore, with its restart", "restore, its writes alone"
+	actRestore, actRestoreWrite     = "restore, until all is ready", "restore, its writes alone"
 	// backupObjects of backupObject bytes each, which do not compress, are in the cluster.
 	backupObjects, backupObject = 300, 200 << 10
 	backupRounds                = 5

@@ -111,7 +111,7 @@ func (b *backupBench) restores(ctx context.Context, alone time.Duration) (err er
 	defer func() { err = errors.Join(err, store.Close()) }()
 	keyspace, err := datastore.NewKeyspace("bbbbbbbb-0000-4000-8000-000000004000")
 	if err == nil {
-		err = store.Ensure(ctx, keyspace)
+		err = store.Ensure(ctx, keyspace, datastore.ReadWrite)
 	}
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func bareStart(ctx context.Context, inst *installation, n int) (times, error) {
 	if err != nil {
 		return times{}, errors.Join(err, store.Close())
 	}
-	if err := store.Ensure(ctx, keyspace); err != nil {
+	if err := store.Ensure(ctx, keyspace, datastore.ReadWrite); err != nil {
 		return times{}, errors.Join(err, store.Close())
 	}
 	took, err := bareRun(ctx, inst, keyspace)

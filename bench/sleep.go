@@ -54,7 +54,7 @@ func bareRestart(ctx context.Context, inst *installation, n int) (times, error) 
 	}
 	keyspace, err := datastore.NewKeyspace(fmt.Sprintf("bbbbbbbb-0000-4000-8000-%012d", n))
 	if err == nil {
-		err = store.Ensure(ctx, keyspace)
+		err = store.Ensure(ctx, keyspace, datastore.ReadWrite)
 	}
 	if err != nil {
 		return times{}, errors.Join(err, store.Close())

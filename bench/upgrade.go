@@ -88,7 +88,7 @@ func bareUpgrade(ctx context.Context, older, newer *installation, n int) (took f
 	defer func() { err = errors.Join(err, store.Close()) }()
 	keyspace, err := datastore.NewKeyspace(fmt.Sprintf("bbbbbbbb-0000-4000-8000-%012d", n))
 	if err == nil {
-		err = store.Ensure(ctx, keyspace)
+		err = store.Ensure(ctx, keyspace, datastore.ReadWrite)
 	}
 	if err != nil {
 		return 0, err

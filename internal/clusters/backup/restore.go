@@ -247,8 +247,8 @@ func sameMinor(wrote, runs string) bool {
 const claimRetry = 5 * time.Second
 
 // stop has the control plane stand still: nothing writes but the restore. Where it can, its API server answers reads meanwhile, and the
-// changes reach its watches, so that no API server starts for a restore, which takes most of what a restore takes of the processors. The controller manager
-// starts anew in any case: its garbage collector remembers which owners are gone, and would delete what belongs to one that is restored.
+// changes reach its watches. The controller manager starts anew in any case: its garbage collector remembers which owners are gone, and would
+// delete what belongs to one that is restored.
 func (r *restores) stop(ctx context.Context, rs *v1alpha1.Restore) operator.Outcome {
 	if rs.Spec.CompareOnly {
 		return operator.Done(v1alpha1.ReasonRestoreDone, "a comparison stops nothing")
