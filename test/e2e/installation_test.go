@@ -45,8 +45,8 @@ import (
 const (
 	// patience is for one thing to come true on a machine that is busy with other tests.
 	patience = 6 * time.Minute
-	// commandTimeout is for one command. No command of these tests needs a tenth of it on an idle machine.
-	commandTimeout = 10 * time.Minute
+	// commandTimeout is for one command. All that a browser does in the portal takes a fifth of it on an idle machine, no other command a tenth.
+	commandTimeout = 15 * time.Minute
 	look           = 100 * time.Millisecond
 )
 
