@@ -16,7 +16,7 @@ BIN         := bin
 TOOLS       := $(BIN)/tools
 # Of Kubernetes, such as VERSIONS="v1.35.4 v1.36.3"; the newest that there is a module for when it is empty. Each takes minutes the first time.
 VERSIONS    ?=
-GO_TEST     := GOGC=200 CGO_ENABLED=1 go test -trimpath -race -gcflags=modernc.org/...=-race=false -vet=off -ldflags "-s -w" -shuffle=on -timeout 55m
+GO_TEST     := GOGC=200 CGO_ENABLED=1 go test -trimpath -race -gcflags=modernc.org/...=-race=false -vet=off -ldflags "-s -w" -shuffle=on -timeout 70m
 NODE_MODULES := web/node_modules/.package-lock.json
 NODE_PATH   := $(abspath $(BIN)/tools/node/bin):$(PATH)
 PORTAL_SOURCES := $(shell git ls-files --cached --others --exclude-standard web/src web/build web/public) web/index.html web/openapi.json web/package.json web/tsconfig.json web/vite.config.ts

@@ -20,8 +20,8 @@ import (
 // less than twenty.
 const mostRuns = 60
 
-// mostStrikes is how many faults one Run tries. The tests of a dozen reconcilers take a quarter of an hour with more.
-const mostStrikes = 12
+// mostStrikes is how many faults one Run tries. With twelve the tests of a dozen reconcilers took a quarter of an hour.
+const mostStrikes = 8
 
 // World is one object with all that its reconciler touches. Every run gets a World of its own, so
 // the names in it must be its own too.
@@ -51,7 +51,7 @@ type Act struct {
 	Done func(context.Context) (bool, error)
 }
 
-// Run runs the reconciler of one World without a fault, and then Worlds in each of which one call goes wrong in one way: up to twelve of
+// Run runs the reconciler of one World without a fault, and then Worlds in each of which one call goes wrong in one way: up to eight of
 // one fault of every call with effects and of one in three reads, others from run to run. With KQUEEN_FAULTS=all in the environment it tries
 // every fault of every call. What is the same as another one is not tried twice. All must reach the first one's end state. Each is a subtest
 // whose name says the call and the fault, so that it can be run alone.
