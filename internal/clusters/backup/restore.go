@@ -240,7 +240,7 @@ func fits(wrote, runs string) string {
 func sameMinor(wrote, runs string) bool {
 	w, errW := release.ParseVersion(wrote)
 	v, errV := release.ParseVersion(runs)
-	return errors.Join(errW, errV) == nil && w.Major() == v.Major() && w.Minor() == v.Minor()
+	return errors.Join(errW, errV) == nil && w.MinorString() == v.MinorString()
 }
 
 // claimRetry is the time between two looks at a control plane that another restore has.
