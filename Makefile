@@ -111,7 +111,7 @@ check: packages lint $(TOOLS)/versitygw ## Check form and run the tests that sta
 .PHONY: test
 test: VERSIONS = $(shell sed -n 's/^\tk8s.io\/kubernetes //p' kubernetes/v1.*/go.mod | sort -V | tail -n 2)
 test: packages lint kubernetes conformance-tests test-node test-portal $(TOOLS)/helm $(TOOLS)/versitygw ## Check form and run all tests
-	@./hack/packages chromium-headless-shell
+	@./hack/packages chromium-headless-shell systemd
 	@echo "Testing"
 	@# As in check; and SQLite, which is C made Go with memory of its own, takes five times as long under the race detector.
 	@# There is more memory than processor time: garbage is collected half as often.

@@ -78,6 +78,7 @@ func newSystemd(t *testing.T, i *installation) *userSystemd {
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("not tested: there is no systemd on this host (Debian: systemd)")
 	}
+	looksBooted(t)
 	dir, err := os.MkdirTemp("", "kqsd") //nolint:usetesting // the path of a socket is short
 	if err != nil {
 		t.Fatal(err)
@@ -122,6 +123,29 @@ func newSystemd(t *testing.T, i *installation) *userSystemd {
 		return err
 	})
 	return s
+}
+
+// looksBooted makes the folder by which sd_booted(3) tells that systemd has booted a host, where it is missing: without it a systemd for a
+// user refuses to run.
+func looksBooted(t *testing.T) {
+	t.Helper()
+	const folder = "/run/systemd/system"
+	_, before := os.Stat("/run/systemd")
+	if _, err := os.Stat(folder); err == nil {
+		return
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Skipf("not tested: systemd has not booted this host, and only root can make it look so: %v", err)
+	}
+	t.Cleanup(func() {
+		err := os.Remove(folder)
+		if before != nil {
+			err = errors.Join(err, os.Remove(filepath.Dir(folder)))
+		}
+		if err != nil {
+			t.Errorf("left behind: %v", err)
+		}
+	})
 }
 
 // ownCgroup makes a cgroup for a systemd, which takes all processes of the one that it is in for its own.
