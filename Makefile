@@ -123,7 +123,7 @@ test: packages lint kubernetes conformance-tests test-node test-portal $(TOOLS)/
 
 .PHONY: cover
 cover: kubernetes ## Show how much of internal/ all tests together run, end-to-end tests included
-	@./hack/packages chromium-headless-shell
+	@./hack/packages chromium-headless-shell systemd
 	@rm -rf $(BIN)/cover && mkdir -p $(BIN)/cover
 	go test -trimpath -exec "env GOCOVERDIR=$(abspath $(BIN)/cover)" -cover -coverpkg=./internal/... -timeout 60m ./internal/... ./test/... -args -test.gocoverdir=$(abspath $(BIN)/cover)
 	@go tool covdata percent -i=$(BIN)/cover -pkg="$$(go list ./internal/... | paste -sd,)" | sort
