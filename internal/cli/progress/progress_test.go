@@ -239,6 +239,10 @@ func TestStepsOfNodes(t *testing.T) {
 			pool(2, 1, 3, "ClusterReady", "True", "", "Scaled", "False", "waiting for demo-a", "Ready", "False", "not all nodes are ready"),
 			[]Step{{Name: "ClusterReady", State: StepDone}, {Name: "Nodes", Message: "1/3 ready, waiting for demo-a"}, {Name: "Ready", Message: "not all nodes are ready"}},
 		},
+		"a pool that is not ready because of its nodes": {
+			pool(2, 1, 3, "ClusterReady", "True", "", "Scaled", "False", "waiting for demo-a", "Ready", "False", "waiting for demo-a"),
+			[]Step{{Name: "ClusterReady", State: StepDone}, {Name: "Nodes", Message: "1/3 ready, waiting for demo-a"}, {Name: "Ready", Message: "1/3 ready, waiting for demo-a"}},
+		},
 		"a pool of which nothing is said": {
 			pool(2, 1, 3, "Scaled", "False", ""),
 			[]Step{{Name: "ClusterReady"}, {Name: "Nodes", Message: "1/3 ready"}, {Name: "Ready"}},

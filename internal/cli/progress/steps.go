@@ -47,7 +47,11 @@ func stepsOf(o kinds.Conditioned) []Step {
 	case *v1alpha1.NodePool:
 		steps = []Step{conditionStep(o, v1alpha1.ConditionClusterReady), nodesStep(o)}
 	}
-	steps = append(steps, conditionStep(o, v1alpha1.ConditionReady))
+	ready := conditionStep(o, v1alpha1.ConditionReady)
+	if p, isPool := o.(*v1alpha1.NodePool); isPool && ready.Message != "" && ready.Message == conditionStep(p, v1alpha1.ConditionScaled).Message {
+		ready.Message = nodesStep(p).Message // to be the same for the display, which says it once
+	}
+	steps = append(steps, ready)
 	stalled := kinds.Condition(o, v1alpha1.ConditionStalled)
 	if stalled == nil || stalled.Status != metav1.ConditionTrue {
 		return steps
@@ -98,17 +102,17 @@ func upgradeSteps(u *v1alpha1.Upgrade) []Step {
 // nodesStep is how many of a pool's nodes are ready, and what the others wait for.
 func nodesStep(p *v1alpha1.NodePool) Step {
 	nodes := Step{Name: "Nodes"}
-	scaled := kinds.Condition(p, v1alpha1.ConditionScaled)
-	if scaled == nil {
+	if kinds.Condition(p, v1alpha1.ConditionScaled) == nil {
 		return nodes
 	}
-	if scaled.Status == metav1.ConditionTrue {
+	scaled := conditionStep(p, v1alpha1.ConditionScaled)
+	if scaled.State == StepDone {
 		nodes.State = StepDone
 		return nodes
 	}
 	nodes.Message = fmt.Sprintf("%d/%d ready", p.Status.ReadyReplicas, p.Spec.Replicas)
-	if message := console.CleanLine(scaled.Message); message != "" {
-		nodes.Message += ", " + message
+	if scaled.Message != "" {
+		nodes.Message += ", " + scaled.Message
 	}
 	return nodes
 }
