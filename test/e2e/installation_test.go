@@ -45,8 +45,10 @@ import (
 const (
 	// patience is for one thing to come true on a machine that is busy with other tests.
 	patience = 6 * time.Minute
-	// commandTimeout is for one command. All that a browser does in the portal takes a fifth of it on an idle machine, no other command a tenth.
-	commandTimeout = 15 * time.Minute
+	// commandTimeout is for one command. No command of these tests needs a tenth of it on an idle machine.
+	commandTimeout = 10 * time.Minute
+	// browserTimeout is for all that a browser does in the portal: five times what that takes on an idle machine.
+	browserTimeout = 15 * time.Minute
 	look           = 100 * time.Millisecond
 )
 
@@ -280,13 +282,16 @@ func (i *installation) command(program string, args ...string) *exec.Cmd {
 
 // run runs a command to its end. One that could not be run has the code -1. It does not end the test, so
 // that it may be called beside it.
-func (i *installation) run(cmd *exec.Cmd) result {
+func (i *installation) run(cmd *exec.Cmd) result { return i.runFor(commandTimeout, cmd) }
+
+// runFor is run for this long at most.
+func (i *installation) runFor(long time.Duration, cmd *exec.Cmd) result {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		return result{stderr: err.Error(), code: -1}
 	}
-	tooLong := time.AfterFunc(commandTimeout, func() { _ = cmd.Process.Kill() })
+	tooLong := time.AfterFunc(long, func() { _ = cmd.Process.Kill() })
 	defer tooLong.Stop()
 	err := cmd.Wait()
 	var exit *exec.ExitError

@@ -14,7 +14,7 @@ import (
 	"kqueen.io/kqueen/internal/platform/relay"
 )
 
-// undisturbed runs a command to its end in a network of its own, in which no interface comes or goes, as those of machines do in that of the
+// undisturbed runs what a browser does to its end in a network of its own, in which no interface comes or goes, as those of machines do in that of the
 // host while tests run side by side. Of the host it reaches what listens at these addresses of 127.0.0.1, under the same addresses, and
 // nothing else.
 func (i *installation) undisturbed(cmd *exec.Cmd, addresses ...string) result {
@@ -27,7 +27,7 @@ func (i *installation) undisturbed(cmd *exec.Cmd, addresses ...string) result {
 			ended <- result{stderr: err.Error(), code: -1}
 			return
 		}
-		ended <- i.run(cmd) // a process begins in the network of the thread that starts it
+		ended <- i.runFor(browserTimeout, cmd) // a process begins in the network of the thread that starts it
 	})
 	return <-ended
 }
