@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"time"
 
@@ -179,40 +178,43 @@ func (r *restores) fit(ctx context.Context, rs *v1alpha1.Restore, b *v1alpha1.Ba
 	if err != nil {
 		return err
 	}
-	if !rs.Spec.CompareOnly {
-		if err := hasSpace(ctx, rs, state, opened); err != nil {
-			return err
-		}
-	}
-	if len(chosen) == 0 {
+	if rs.Spec.CompareOnly && len(chosen) == 0 {
 		return nil
 	}
 	seen := map[string]bool{}
-	for _, entries := range []iter.Seq2[datastore.Entry, error]{toStore(opened.Entries(ctx)), state.Entries(ctx, nil)} {
-		for e, err := range entries {
-			if err != nil {
-				return err
-			}
-			chosen.see(seen, e)
-		}
+	grows, err := growth(ctx, rs, state, opened, func(e datastore.Entry) { chosen.see(seen, e) })
+	if err != nil {
+		return err
 	}
 	if missing := chosen.without(seen); len(missing) > 0 {
 		return jobs.Refuse(v1alpha1.ReasonRestoreRefused, "spec.include: neither the backup nor the cluster has %s", strings.Join(missing[:min(len(missing), 5)], ", "))
 	}
-	return nil
+	if rs.Spec.CompareOnly {
+		return nil
+	}
+	return hasSpace(ctx, state, grows)
+}
+
+// growth is how many bytes a restore will write. Each entry of the backup and of the cluster is shown to see, whether it is restored or not:
+// the cluster is read once for both, because what reads all of it is felt by the other tenants of the data store.
+func growth(ctx context.Context, rs *v1alpha1.Restore, state State, b *archive.Backup, see func(datastore.Entry)) (bytes int64, err error) {
+	stays, err := staysOf(rs)
+	if err != nil {
+		return 0, err
+	}
+	seen := func(e datastore.Entry) bool {
+		see(e)
+		return stays(e)
+	}
+	err = state.Compare(ctx, toStore(b.Entries(ctx)), seen, func(c datastore.Change) { bytes += int64(c.Bytes) })
+	return bytes, err
 }
 
 // hasSpace is an error when the data store has no space for what a restore will write. It is asked while the cluster still runs: from the
 // first write on, its control plane would stand still until there is space.
-func hasSpace(ctx context.Context, rs *v1alpha1.Restore, state State, b *archive.Backup) error {
-	stays, err := staysOf(rs)
-	if err != nil {
-		return err
-	}
-	var grows int64
-	err = state.Compare(ctx, toStore(b.Entries(ctx)), stays, func(c datastore.Change) { grows += int64(c.Bytes) })
-	if err != nil || grows == 0 {
-		return err
+func hasSpace(ctx context.Context, state State, grows int64) error {
+	if grows == 0 {
+		return nil
 	}
 	space, err := state.Space(ctx, datastore.LeftByRestores)
 	if err == nil && grows*3/2 > space { // pages of an etcd are not full
