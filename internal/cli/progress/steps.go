@@ -39,17 +39,18 @@ func stepsOf(o kinds.Conditioned) []Step {
 		return []Step{deletion}
 	}
 	var steps []Step
+	ready := conditionStep(o, v1alpha1.ConditionReady)
 	switch o := o.(type) {
 	case *v1alpha1.Cluster:
 		steps = clusterSteps(o)
 	case *v1alpha1.Upgrade:
 		steps = upgradeSteps(o)
 	case *v1alpha1.NodePool:
-		steps = []Step{conditionStep(o, v1alpha1.ConditionClusterReady), nodesStep(o)}
-	}
-	ready := conditionStep(o, v1alpha1.ConditionReady)
-	if p, isPool := o.(*v1alpha1.NodePool); isPool && ready.Message != "" && ready.Message == conditionStep(p, v1alpha1.ConditionScaled).Message {
-		ready.Message = nodesStep(p).Message // to be the same for the display, which says it once
+		nodes := nodesStep(o)
+		steps = []Step{conditionStep(o, v1alpha1.ConditionClusterReady), nodes}
+		if ready.Message != "" && ready.Message == conditionStep(o, v1alpha1.ConditionScaled).Message {
+			ready.Message = nodes.Message // the display says once what two steps say
+		}
 	}
 	steps = append(steps, ready)
 	stalled := kinds.Condition(o, v1alpha1.ConditionStalled)

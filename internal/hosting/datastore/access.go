@@ -45,8 +45,14 @@ const (
 	ReadOnly  = Access(authpb.READ)
 )
 
+// granted is what the user of a keyspace was found to have, at a revision of etcd's access control.
+type granted struct {
+	may      Access
+	revision uint64 // of all users and roles: each change of one makes it greater
+}
+
 // Ensure makes the keyspace usable by its tenant and by no other: a role with one grant of that access on exactly the keyspace, a user
-// without password that has exactly this role. It is idempotent, repairs what it finds (a wider grant, a further role), may have died
+// without password that has exactly this role. It is idempotent, repairs what it finds (a wider grant, a further role), and may have died
 // between any two of its steps. It returns [ErrUnguarded] when access control is off.
 //
 // It costs one read of etcd's access control where nothing was changed in that since this Store found the keyspace good, and three where
@@ -67,7 +73,7 @@ func (s *Store) Ensure(ctx context.Context, k Keyspace, may Access) error {
 	}
 	// The revision is the one before the reads: what this call changes itself is read once more by the next one.
 	now := granted{may, control.AuthRevision}
-	if s.findings.have(k, now) {
+	if found, _ := s.found.Load(k); found == now {
 		return nil
 	}
 	// The role comes first, so that a user never holds a role that is wider than it should be.
@@ -77,7 +83,7 @@ func (s *Store) Ensure(ctx context.Context, k Keyspace, may Access) error {
 	if err := s.ensureUser(ctx, k); err != nil {
 		return err
 	}
-	s.findings.note(k, now)
+	s.found.Store(k, now)
 	return nil
 }
 

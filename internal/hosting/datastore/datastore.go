@@ -61,7 +61,7 @@ type Store struct {
 	client    *clientv3.Client
 	endpoints []string // all, as configured
 	timeout   time.Duration
-	findings  findings
+	found     sync.Map // of Keyspace to what Ensure last found it to have, granted
 
 	mu     sync.Mutex
 	shrunk time.Time // when a member's file was made smaller last

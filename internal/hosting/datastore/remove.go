@@ -22,7 +22,7 @@ func (s *Store) Remove(ctx context.Context, k Keyspace) error {
 	if k == AdminKeyspace() {
 		return errors.New("remove keyspace: the admin plane's keyspace cannot be removed")
 	}
-	s.findings.forget(k)
+	s.found.Delete(k)
 	_, err := call(ctx, s, "delete etcd user "+k.User(), func(ctx context.Context) (*clientv3.AuthUserDeleteResponse, error) {
 		return s.client.UserDelete(ctx, k.User())
 	})
