@@ -65,6 +65,9 @@ func backups(ctx context.Context, inst *installation, long time.Duration) (r bac
 	}
 	b := &backupBench{inst: inst, maps: maps["large"], seconds: map[string][]float64{}}
 	b.other = &bystander{maps: maps["bystander"], own: own, times: map[string]apiTimes{}}
+	if err := b.moments(ctx, long); err != nil {
+		return r, err
+	}
 	if err := b.snapshot(ctx); err != nil {
 		return r, err
 	}
@@ -81,7 +84,7 @@ func backups(ctx context.Context, inst *installation, long time.Duration) (r bac
 	}
 	err = b.restores(ctx, long/backupRounds)
 	r = backupResult{Bytes: b.bytes, SnapshotBytes: b.snapshotBytes, Seconds: b.seconds, Meanwhile: b.other.times}
-	return r, errors.Join(err, inst.deleteAll(ctx, []string{"bystander", "large"}))
+	return r, errors.Join(err, inst.deleteAll(ctx, []string{"bystander", "large", "small"}))
 }
 
 func fillLarge(ctx context.Context, maps corev1client.ConfigMapInterface) error {
@@ -197,11 +200,11 @@ func (b *backupBench) backUp(ctx context.Context) error {
 	return nil
 }
 
-// record has changes recorded while each object is written once, and makes backups of moments then.
-func (b *backupBench) record(ctx context.Context) error {
+// recordOf has the changes of a cluster recorded from now on.
+func (b *backupBench) recordOf(ctx context.Context, cluster string) error {
 	s := &v1alpha1.BackupSchedule{
-		ObjectMeta: metav1.ObjectMeta{Name: backupSchedule},
-		Spec:       v1alpha1.BackupScheduleSpec{ClusterName: "large", Schedule: "@yearly", RecoveryWindowHours: 1},
+		ObjectMeta: metav1.ObjectMeta{Name: backupSchedule + "-" + cluster},
+		Spec:       v1alpha1.BackupScheduleSpec{ClusterName: cluster, Schedule: "@yearly", RecoveryWindowHours: 1},
 	}
 	if err := b.made(ctx, "schedule", s, unseen); err != nil {
 		return err
@@ -210,6 +213,14 @@ func (b *backupBench) record(ctx context.Context) error {
 		if err := b.inst.admin.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// record has changes recorded while each object is written once, and makes backups of moments then.
+func (b *backupBench) record(ctx context.Context) error {
+	if err := b.recordOf(ctx, "large"); err != nil {
+		return err
 	}
 	for n := range backupObjects {
 		patch := []byte(fmt.Sprintf(`{"metadata":{"labels":{"n":"%d"}}}`, n))

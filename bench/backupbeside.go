@@ -75,6 +75,11 @@ func (b *bystander) note(call string, begin time.Time) {
 // aloneFor measures the calls of the other tenant while nothing goes on.
 func (b *bystander) aloneFor(ctx context.Context, long time.Duration) error {
 	b.during(besideAlone)
+	return b.measure(ctx, long)
+}
+
+// measure measures the calls of the other tenant for a time.
+func (b *bystander) measure(ctx context.Context, long time.Duration) error {
 	failed, err := bystand(ctx, b.maps, b.own, long, b.note)
 	if err == nil && failed > 0 {
 		err = fmt.Errorf("%d calls failed of a tenant that was alone", failed)
@@ -217,8 +222,9 @@ func (r *backupResult) print(out io.Writer) {
 			rate(row.act, row.bytes)/rate(row.beside, r.SnapshotBytes))
 	}
 	fmt.Fprint(w, "\nANOTHER TENANT MEANWHILE\tcalls\tp50\tp99\tRATIO to alone p50\tp99\tto the bare restart p99\n")
+	beside := besideAlone
 	row := func(name string, of apiTimes) {
-		alone, bare := r.Meanwhile[besideAlone], r.Meanwhile[besideBare]
+		alone, bare := r.Meanwhile[beside], r.Meanwhile[besideBare]
 		for _, call := range []string{neighbourGet, neighbourUpdate} {
 			if len(of[call]) == 0 {
 				continue
@@ -234,5 +240,8 @@ func (r *backupResult) print(out io.Writer) {
 	for _, step := range restoreSteps {
 		row(step.beside, r.Meanwhile[step.beside])
 	}
+	beside = besideMomentsAlone
+	row(besideMomentsAlone, r.Meanwhile[besideMomentsAlone])
+	row(fmt.Sprintf("%s, %.1fs each", besideMoments, median(r.Seconds[actOfMoment])), r.Meanwhile[besideMoments])
 	_ = w.Flush()
 }

@@ -64,7 +64,7 @@ func (d *apiServer) backups(ctx context.Context, a *App, mgr ctrl.Manager, store
 		State: func(ctx context.Context, cp *v1alpha1.ControlPlane) (backup.State, error) {
 			return stores.State(ctx, cp)
 		},
-		Bucket: places.open, Look: places.look, Flush: recorders.Flush,
+		Bucket: places.open, Look: places.look, Flush: recorders.Flush, Background: a.supervisor.Background,
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -307,6 +308,24 @@ func TestReadWhileRestored(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, p.readOnly); diff != "" {
 				t.Errorf("whether it could only be read: -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRestoreMakesWay: the cluster makes way for others from the first look at a restore until shortly after its end, and for no comparison.
+func TestRestoreMakesWay(t *testing.T) {
+	for compareOnly, want := range map[bool][]time.Duration{true: nil, false: {unfelt, unfeltAfter}} {
+		t.Run(fmt.Sprintf("CompareOnly=%t", compareOnly), func(t *testing.T) {
+			p := newPlace(t)
+			p.backup(t, "then")
+			p.change()
+			rs := p.restore(t, compareOnly)
+			for range 2 { // one that has ended asks for nothing
+				p.settle(t, rs)
+				if diff := cmp.Diff(want, slices.Compact(slices.Clone(p.ways))); diff != "" || !ended(rs) || len(p.wrong) > 0 {
+					t.Errorf("%s (-want +got):\n%s\n%v", saysOf(rs), diff, p.wrong)
+				}
 			}
 		})
 	}

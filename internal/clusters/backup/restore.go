@@ -101,7 +101,25 @@ func (r *restores) subject(ctx context.Context, rs *v1alpha1.Restore, backup str
 	if cp == nil || string(cp.UID) != b.Status.ControlPlaneUID || !cp.DeletionTimestamp.IsZero() {
 		return stalled("spec.backupName: the cluster of backup %s is gone; restore it as a new cluster, with spec.newClusterName", b.Name)
 	}
+	if !rs.Spec.CompareOnly {
+		r.makeWay(cp, unfelt)
+	}
 	return b, cp, nil
+}
+
+const (
+	// unfelt is for how long after each look at a restore that goes on its cluster makes way for others: what is written at a time takes less,
+	// but for large clusters, and a restore that waits for long is not to be slower for that.
+	unfelt = 30 * time.Second
+	// unfeltAfter is for how long it does after the restore: a controller manager that is ready begins its work.
+	unfeltAfter = 3 * time.Second
+)
+
+// makeWay has the other clusters feel nothing of what is done for a control plane.
+func (r *restores) makeWay(cp *v1alpha1.ControlPlane, long time.Duration) {
+	if r.Background != nil {
+		r.Background(string(cp.UID), long)
+	}
 }
 
 // backupOf is the backup of that name, once it is taken.
@@ -298,6 +316,7 @@ func (r *restores) serve(ctx context.Context, rs *v1alpha1.Restore) operator.Out
 	if !current || !apimeta.IsStatusConditionTrue(cp.Status.Conditions, v1alpha1.ConditionReady) {
 		return operator.Wait(v1alpha1.ReasonRestoreStarting, "the control plane of "+b.Spec.ClusterName+" is being started", claimRetry)
 	}
+	r.makeWay(cp, unfeltAfter)
 	now := r.now()
 	rs.Status.CompletionTime = &now
 	return operator.Done(v1alpha1.ReasonRestoreDone, ending(rs))

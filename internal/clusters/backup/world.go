@@ -24,7 +24,7 @@ type State interface {
 	Bring(ctx context.Context, left int, want iter.Seq2[datastore.Entry, error], keep func(datastore.Entry) bool, tell func(datastore.Change)) error
 }
 
-// Config is what the reconcilers are made of. All fields but Recorder are required.
+// Config is what the reconcilers are made of. All fields but Recorder and Background are required.
 type Config struct {
 	// Client of the admin plane, and Secrets a reader of it without a cache.
 	Client  client.Client
@@ -39,6 +39,8 @@ type Config struct {
 	Flush    func(ctx context.Context, schedule string) error
 	Recorder events.EventRecorder
 	Now      func() time.Time
+	// Background has the programs of the control plane of that UID, and KQueen itself, make way for others for a time; nil where KQueen cannot.
+	Background func(controlPlane string, long time.Duration)
 }
 
 // world is what the reconcilers share.

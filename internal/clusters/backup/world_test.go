@@ -51,6 +51,8 @@ type place struct {
 	wrong   []string
 	// readOnly says, of each change of the control plane's spec, whether it could only be read then.
 	readOnly []bool
+	// ways are for how long the control plane was to make way for others, each time it was asked to.
+	ways []time.Duration
 	// flushed is how often a recorder was asked for what is not written yet, and flushFails what it answers.
 	flushed    int
 	flushFails error
@@ -138,6 +140,11 @@ func (p *place) world(inj *operatortest.Injector) *world {
 			return bucketLines{p, inj, at.Directory + "/" + folder}, nil
 		},
 		Look: p.look,
+		Background: func(uid string, long time.Duration) {
+			if p.ways = append(p.ways, long); uid == "" {
+				p.wrong = append(p.wrong, "no control plane is named")
+			}
+		},
 		Flush: func(context.Context, string) error {
 			return inj.Call("Flush", func() error {
 				p.flushed++

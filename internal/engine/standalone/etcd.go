@@ -152,7 +152,7 @@ func (u *bringUp) describeStore(e *etcd, place supervise.Place) (supervise.Workl
 		files[name] = supervise.File{Data: e.keys[name]}
 	}
 	return supervise.Workload{
-		ID: e.workload, Files: files, Confined: true, Limits: storeLimits, Score: confine.ScoreKept,
+		ID: e.workload, Files: files, Confined: true, Limits: storeLimits, Score: confine.ScoreKept, Management: e == u.adminStore,
 		Components: []supervise.Component{{
 			Name:      "etcd",
 			Path:      u.Program,

@@ -20,14 +20,16 @@ func TestSettings(t *testing.T) {
 		v2     bool
 		want   []setting
 	}{
-		"none, version 1":    {Limits{}, false, []setting{{"memory", "memory.limit_in_bytes", "-1", false}, {"cpu", "cpu.shares", "1024", false}, {"pids", "pids.max", "max", false}}},
-		"none, version 2":    {Limits{}, true, []setting{{"memory", "memory.max", "max", false}, {"cpu", "cpu.weight", "100", false}, {"pids", "pids.max", "max", false}}},
-		"all, version 1":     {Limits{Memory: 1 << 30, Weight: 80, Tasks: 9}, false, []setting{{"memory", "memory.limit_in_bytes", "1073741824", false}, {"cpu", "cpu.shares", "819", false}, {"pids", "pids.max", "9", false}}},
-		"all, version 2":     {Limits{Memory: 1 << 30, Weight: 80, Tasks: 9}, true, []setting{{"memory", "memory.max", "1073741824", false}, {"cpu", "cpu.weight", "80", false}, {"pids", "pids.max", "9", false}}},
+		"none, version 1":    {Limits{}, false, []setting{{"memory", "memory.limit_in_bytes", "-1", false}, {"cpu", "cpu.idle", "0", true}, {"cpu", "cpu.shares", "1024", false}, {"pids", "pids.max", "max", false}}},
+		"none, version 2":    {Limits{}, true, []setting{{"memory", "memory.max", "max", false}, {"cpu", "cpu.idle", "0", true}, {"cpu", "cpu.weight", "100", false}, {"pids", "pids.max", "max", false}}},
+		"all, version 1":     {Limits{Memory: 1 << 30, Weight: 80, Tasks: 9}, false, []setting{{"memory", "memory.limit_in_bytes", "1073741824", false}, {"cpu", "cpu.idle", "0", true}, {"cpu", "cpu.shares", "819", false}, {"pids", "pids.max", "9", false}}},
+		"all, version 2":     {Limits{Memory: 1 << 30, Weight: 80, Tasks: 9}, true, []setting{{"memory", "memory.max", "1073741824", false}, {"cpu", "cpu.idle", "0", true}, {"cpu", "cpu.weight", "80", false}, {"pids", "pids.max", "9", false}}},
 		"idle, version 1":    {Limits{Idle: true}, false, []setting{{"memory", "memory.limit_in_bytes", "-1", false}, {"cpu", "cpu.idle", "1", false}, {"pids", "pids.max", "max", false}}},
 		"idle, version 2":    {Limits{Weight: 80, Idle: true}, true, []setting{{"memory", "memory.max", "max", false}, {"cpu", "cpu.idle", "1", false}, {"pids", "pids.max", "max", false}}},
-		"behind, version 1":  {Limits{Weight: 50, GivesWay: true}, false, []setting{{"memory", "memory.limit_in_bytes", "-1", false}, {"cpu", "cpu.idle", "0", true}, {"cpu", "cpu.shares", "512", false}, {"pids", "pids.max", "max", false}}},
-		"more than there is": {Limits{Weight: 99999}, true, []setting{{"memory", "memory.max", "max", false}, {"cpu", "cpu.weight", "10000", false}, {"pids", "pids.max", "max", false}}},
+		"behind, version 1":  {Limits{Weight: 50, GivesWay: true}.Behind(true), false, []setting{{"memory", "memory.limit_in_bytes", "-1", false}, {"cpu", "cpu.idle", "1", false}, {"pids", "pids.max", "max", false}}},
+		"back, version 1":    {Limits{Weight: 50, GivesWay: true}.Behind(false), false, []setting{{"memory", "memory.limit_in_bytes", "-1", false}, {"cpu", "cpu.idle", "0", true}, {"cpu", "cpu.shares", "512", false}, {"pids", "pids.max", "max", false}}},
+		"idle stays idle":    {Limits{Idle: true}.Behind(false), true, []setting{{"memory", "memory.max", "max", false}, {"cpu", "cpu.idle", "1", false}, {"pids", "pids.max", "max", false}}},
+		"more than there is": {Limits{Weight: 99999}, true, []setting{{"memory", "memory.max", "max", false}, {"cpu", "cpu.idle", "0", true}, {"cpu", "cpu.weight", "10000", false}, {"pids", "pids.max", "max", false}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -20,8 +20,7 @@ type Limits struct {
 	Weight int   // share of the processors while all are busy, 1 to 10000; 0: 100, which is what a usual process has
 	Tasks  int   // processes and threads; 0: as many as the host takes
 	Idle   bool  // only what no other process wants of the processors, whatever Weight says
-	// GivesWay is for programs that are put behind others like them while they use more than these ([Group.PutBehind]); Hold takes that
-	// back, unless it is told Idle.
+	// GivesWay is for programs that are put behind others like them while they use more than these ([Group.PutBehind]).
 	GivesWay bool
 }
 
@@ -64,12 +63,9 @@ func (l Limits) settings(v2 bool) []setting {
 	if v2 {
 		memory, share = setting{"memory", "memory.max", most(l.Memory, "max"), false}, setting{"cpu", "cpu.weight", strconv.Itoa(weight), false}
 	}
-	processors := []setting{share}
-	switch {
-	case l.Idle:
+	processors := []setting{{"cpu", "cpu.idle", "0", true}, share} // a group that is idle takes no weight
+	if l.Idle {
 		processors = []setting{{"cpu", "cpu.idle", "1", false}}
-	case l.GivesWay: // a group that is idle takes no weight
-		processors = []setting{{"cpu", "cpu.idle", "0", true}, share}
 	}
 	return slices.Concat([]setting{memory}, processors, []setting{{"pids", "pids.max", most(int64(l.Tasks), "max"), false}})
 }
@@ -120,9 +116,9 @@ func (g Group) set(v2 bool, dir string, s setting) error {
 	return err
 }
 
-// Behind are the limits of programs that give way while they are behind others, or are not. It is pure.
+// Behind are the limits of programs while they are behind others, or are not. It is pure.
 func (l Limits) Behind(so bool) Limits {
-	l.Idle, l.GivesWay = so, !so
+	l.Idle = l.Idle || so
 	return l
 }
 

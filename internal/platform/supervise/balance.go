@@ -57,16 +57,18 @@ type looks struct {
 // balance looks after the processors until ctx ends. Workloads that are behind others then stay there until the next supervisor gives them
 // their limits.
 func (s *Supervisor) balance(ctx context.Context) {
+	defer s.background.leave()
 	next := time.NewTimer(s.conf.Timing.Balance)
 	defer next.Stop()
 	for l := (&looks{}); ; {
 		select {
 		case <-ctx.Done():
 			return
+		case <-s.background.changed:
 		case <-next.C:
-			processes := s.rebalance(l)
-			next.Reset(max(s.conf.Timing.Balance, time.Duration(processes)*perProcess))
 		}
+		s.background.look(time.Now())
+		next.Reset(max(s.conf.Timing.Balance, time.Duration(s.rebalance(l))*perProcess))
 	}
 }
 
@@ -92,7 +94,7 @@ func (s *Supervisor) rebalance(l *looks) (processes int) {
 		}
 		w.wl.putBehind(behind[id])
 		// Again at each look: a program may have been settled meanwhile as it was before.
-		err := s.group(id).PutBehind(behind[id], w.limits)
+		err := s.group(id).PutBehind(behind[id] || s.background.put[id], w.limits)
 		if err != nil && !l.unable {
 			l.unable = true
 			s.conf.Log.Warn("workloads that use much of the processors are not put behind others", "workload", id, "error", err)
@@ -130,13 +132,17 @@ func (l *looks) busy(now time.Time, share float64) bool {
 	return now.Sub(l.busyAt) < looksBack
 }
 
+// allOf are the workloads by their ids: a copy, because the supervisor's lock is not held with one of theirs, see spawn.
+func allOf(s *Supervisor) map[string]*workload {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.workloads)
+}
+
 // sharers are the workloads that give way and run, by their ids.
 func (s *Supervisor) sharers(now time.Time) map[string]sharer {
-	s.mu.Lock()
-	workloads := maps.Clone(s.workloads)
-	s.mu.Unlock() // not held with a workload's, see spawn
 	all := map[string]sharer{}
-	for id, wl := range workloads {
+	for id, wl := range allOf(s) {
 		w := sharer{wl: wl, processes: map[int]uint64{}}
 		wl.mu.Lock()
 		for _, k := range wl.keepers {
@@ -171,10 +177,7 @@ func (wl *workload) putBehind(so bool) {
 func (wl *workload) limitsNow(l confine.Limits) confine.Limits {
 	wl.mu.Lock()
 	defer wl.mu.Unlock()
-	if l.GivesWay {
-		return l.Behind(wl.behind)
-	}
-	return l
+	return l.Behind(wl.behind || wl.background)
 }
 
 // measure looks at what workloads have used since the last look, which the first one does not know, and returns how many processes they have.

@@ -94,6 +94,16 @@ func TestHostTime(t *testing.T) {
 	}
 }
 
+// idleOf is the cpu.idle of a workload; empty where there is none.
+func idleOf(r *Supervisor, id string) string {
+	for _, at := range []string{"cpu", ""} { // version 1, version 2
+		if data, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", at, "kqueen-"+r.instance[:12]+"-"+id, "cpu.idle")); err == nil {
+			return strings.TrimSpace(string(data))
+		}
+	}
+	return ""
+}
+
 // TestGivesWay: a workload that takes a processor is behind one that takes none, and comes back. Its limits stay what they are.
 func TestGivesWay(t *testing.T) {
 	t.Parallel()
@@ -117,14 +127,7 @@ func TestGivesWay(t *testing.T) {
 	if s := await(t, r, "a", Status.Ready); s.Confinement != ConfinementComplete {
 		incomplete(t, s.Confinement)
 	}
-	idle := func(id string) string {
-		for _, at := range []string{"cpu", ""} { // version 1, version 2
-			if data, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", at, "kqueen-"+r.instance[:12]+"-"+id, "cpu.idle")); err == nil {
-				return strings.TrimSpace(string(data))
-			}
-		}
-		return ""
-	}
+	idle := func(id string) string { return idleOf(r, id) }
 	if idle("a") == "" {
 		t.Skip("this kernel cannot put programs behind others")
 	}

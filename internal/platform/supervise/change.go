@@ -63,7 +63,7 @@ func (s *Supervisor) Apply(ctx context.Context, w Workload) error {
 	if err := writeFiles(ctx, wl.dir, files); err != nil {
 		return fmt.Errorf("write files of %s: %w", w.ID, err)
 	}
-	return s.give(wl, orders)
+	return s.give(wl, orders, w.Management)
 }
 
 // orders turns the description into an order for each component, by name.
@@ -88,9 +88,10 @@ func (s *Supervisor) orders(w Workload) (map[string]order, error) {
 }
 
 // give hands out the orders, all at once: a keeper that looks at its siblings sees either none or all of them.
-func (s *Supervisor) give(wl *workload, orders map[string]order) error {
+func (s *Supervisor) give(wl *workload, orders map[string]order, management bool) error {
 	wl.mu.Lock()
 	defer wl.mu.Unlock()
+	wl.management = management
 	var fresh []*keeper
 	for name, o := range orders {
 		k := wl.keepers[name]

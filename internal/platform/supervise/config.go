@@ -27,6 +27,10 @@ type Config struct {
 	StartsAtOnce int
 	// Busy is the share of the host's processor time that has to be used before workloads give way to others; default a half.
 	Busy float64
+
+	// Tests replace these: they are not to slow down each other, and a busy host is not to change what they see.
+	putSelf func(background bool) error
+	starves func(before, now seen) bool
 }
 
 // PortRange is the first and the last TCP port that may be reserved.

@@ -142,21 +142,29 @@ func (c Component) writes(dir string) []string {
 	return all
 }
 
-// executeConfined starts the program under its user from a thread that is confined, and ends with that.
-func executeConfined(l launch, argv []string, attr *syscall.ProcAttr) (int, error) {
-	attr.Sys.Credential = &syscall.Credential{Uid: uint32(l.user), Gid: uint32(l.user)}
+// executeHere starts the program from a thread that ends with it: out of the background, where we may be, and confined under its user where
+// it is to be.
+func executeHere(l launch, argv []string, attr *syscall.ProcAttr) (int, error) {
+	if l.confined != nil {
+		attr.Sys.Credential = &syscall.Credential{Uid: uint32(l.user), Gid: uint32(l.user)}
+	}
 	type started struct {
 		pid int
 		err error
 	}
 	answer := make(chan started, 1)
 	osthread.Spend(func() {
-		if err := l.confined.Enter(); err != nil {
-			answer <- started{0, err}
-			return
+		var s started
+		if l.leave != nil {
+			_ = l.leave() // the processors may have been taken from KQueen
 		}
-		pid, _, err := syscall.StartProcess(l.path, argv, attr)
-		answer <- started{pid, err}
+		if l.confined != nil {
+			s.err = l.confined.Enter()
+		}
+		if s.err == nil {
+			s.pid, _, s.err = syscall.StartProcess(l.path, argv, attr)
+		}
+		answer <- s
 	})
 	a := <-answer
 	return a.pid, a.err
@@ -182,6 +190,9 @@ func (k *keeper) settle(o order) {
 	}
 	if o.limits != nil {
 		err = errors.Join(err, k.s.group(k.wl.id).Hold(k.proc.pid, k.wl.limitsNow(*o.limits)))
+	}
+	if k.wl.inBackground() {
+		k.s.background.poke()
 	}
 	text := ""
 	if err != nil {

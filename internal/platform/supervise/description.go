@@ -34,6 +34,8 @@ type Workload struct {
 	// Limits are for all programs of the workload together, where the host lets us set them. Those of a confined workload are in a group of
 	// their own also without any. A change takes effect at once and restarts none.
 	Limits confine.Limits
+	// Management says that the programs are there for KQueen alone, see [Supervisor.Background].
+	Management bool `json:",omitempty"`
 	// Score says which programs the kernel ends first when memory runs out: one of confine's. It takes effect at once.
 	Score int
 }

@@ -219,7 +219,7 @@ func (k *keeper) begin(ctx context.Context, o order) (health.State, string) {
 		return k.fail(health.ReasonPortTaken, fmt.Errorf("port %d is in use by another process of this host", port))
 	}
 	l := launch{path: o.comp.Path, args: o.comp.Args, log: k.log(), spec: o.spec}
-	l.handing = o.comp.handsOver()
+	l.handing, l.leave = o.comp.handsOver(), k.s.background.how.Leave
 	l.within, l.dir = k.wl.within(o.comp)
 	l.env = k.s.environ(l.dir, k.wl.id, k.name, o)
 	err := o.confine(&l)

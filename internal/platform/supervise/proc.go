@@ -42,7 +42,8 @@ type launch struct {
 	handing
 	within   string // the socket of what starts it; empty: we do
 	confined *confine.Program
-	user     int // under which a confined program runs
+	user     int          // under which a confined program runs
+	leave    func() error // takes the thread that starts it out of the background; nil: it is not there
 }
 
 // start runs a program in its own session, so that no terminal's signals and no hangup of KQueen's session reach it. It

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kqueen.io/kqueen/internal/platform/confine"
 	"kqueen.io/kqueen/internal/platform/health"
 )
 
@@ -25,10 +26,13 @@ type Supervisor struct {
 	ports    *portBook
 	users    *userBook
 	turns    *turns
-	ctx      context.Context // ends with Close; the life of the keepers
-	cancel   context.CancelFunc
-	keepers  sync.WaitGroup
-	changes  sync.WaitGroup // calls between enter and leave
+
+	background background
+
+	ctx     context.Context // ends with Close; the life of the keepers
+	cancel  context.CancelFunc
+	keepers sync.WaitGroup
+	changes sync.WaitGroup // calls between enter and leave
 
 	mu        sync.Mutex
 	closed    bool
@@ -51,6 +55,17 @@ func New(conf Config) (*Supervisor, error) {
 	// The supervisor's life is its own: it ends by Close, not with the caller that made it.
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Supervisor{conf: conf, instance: instanceOf(conf.Dir), ctx: ctx, cancel: cancel, workloads: map[string]*workload{}, turns: newTurns(conf.StartsAtOnce)}
+	s.background.s, s.background.changed, s.background.until = s, make(chan struct{}, 1), map[string]time.Time{}
+	if s.background.how, err = confine.NewBackground(); err != nil {
+		cancel()
+		return nil, err
+	}
+	if conf.putSelf == nil {
+		s.conf.putSelf = func(background bool) error { return s.background.how.Put(os.Getpid(), background) }
+	}
+	if conf.starves == nil {
+		s.conf.starves = seen.starves
+	}
 	wait, stop := context.WithTimeout(ctx, conf.Timing.LockWait)
 	defer stop()
 	if s.lock, err = takeLock(wait, conf.Dir); err != nil {
@@ -66,6 +81,7 @@ func New(conf Config) (*Supervisor, error) {
 	if err := s.adoptAll(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("adopt running processes: %w", err), s.Close())
 	}
+	s.background.leave()
 	s.keepers.Go(func() { s.balance(ctx) })
 	return s, nil
 }

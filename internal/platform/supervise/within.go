@@ -27,12 +27,7 @@ func execute(l launch, argv []string, null, log *os.File) (pid, fd int, err erro
 		Dir: l.dir, Env: l.env, Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
 		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &fd},
 	}
-	if l.confined != nil {
-		pid, err = executeConfined(l, argv, attr)
-	} else {
-		pid, _, err = syscall.StartProcess(l.path, argv, attr)
-	}
-	if err != nil || fd >= 0 {
+	if pid, err = executeHere(l, argv, attr); err != nil || fd >= 0 {
 		return pid, fd, err
 	}
 	// A kernel without CLONE_PIDFD; an unreaped child's pid is not recycled.

@@ -19,8 +19,10 @@ type workload struct {
 	// unwalled says why connections are not limited as described, or is empty; walled is for which rules they are. The one
 	// is guarded by mu, the other by op.
 	unwalled, walled string
-	// behind says that it is put behind others (balance).
-	behind bool
+	// behind says that it is put behind others (balance), and background that it is in the background.
+	behind, background bool
+	// management says that it is there for KQueen alone.
+	management bool
 }
 
 // unready returns the first of the named components that is not ready as it was ordered, or "". One that is about to be

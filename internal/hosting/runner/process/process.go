@@ -168,7 +168,7 @@ func Describe(w runner.Workload, at supervise.Place, programs Programs) (supervi
 		ID: w.ID, Files: map[string]supervise.File{}, Confined: w.Unprivileged, Reach: w.Reaches, Limits: limits(w.Components), Score: confine.ScoreTenant,
 		Subject: supervise.Subject{Name: w.Name, Cluster: w.Cluster},
 	}
-	out.Limits.GivesWay = !w.Essential
+	out.Limits.GivesWay, out.Management = !w.Essential, w.Essential
 	if w.Essential {
 		out.Score = confine.ScoreKept
 	}

@@ -105,7 +105,7 @@ func TestPrivileges(t *testing.T) {
 		},
 		"what all depend on": {
 			runner.Workload{Unprivileged: true, Essential: true, Components: []runner.Component{one(500, 0), one(200, 1<<20)}},
-			supervise.Workload{Confined: true, Score: confine.ScoreKept, Limits: confine.Limits{Weight: 700, Tasks: 2048}},
+			supervise.Workload{Confined: true, Management: true, Score: confine.ScoreKept, Limits: confine.Limits{Weight: 700, Tasks: 2048}},
 		},
 		"with privileges": {
 			runner.Workload{Components: []runner.Component{one(0, 0)}},

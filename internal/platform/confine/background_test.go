@@ -1,0 +1,126 @@
+package confine
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"kqueen.io/kqueen/internal/platform/osthread"
+)
+
+// holds says whether a thread is in the background.
+func (b *Background) holds(t *testing.T, tid int) bool {
+	t.Helper()
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(tid, &set); err != nil {
+		t.Error(err) // on a thread that is not the test's, too
+	}
+	return set.Count() < b.all.Count()
+}
+
+// TestPut puts all threads of a program into the background, and takes them back.
+func TestPut(t *testing.T) {
+	b, err := NewBackground()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.all.Count() < 2 {
+		t.Skip("there is one processor")
+	}
+	program := exec.Command(os.Args[0], "-test.run=^TestHasThreads$")
+	program.Env = append(os.Environ(), "KQUEEN_TEST_HAS_THREADS=1")
+	in, err := program.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := program.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	pid := program.Process.Pid
+	for _, so := range []bool{true, true, false} {
+		if err := b.Put(pid, so); err != nil {
+			t.Fatal(err)
+		}
+		threads, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task"))
+		if err != nil || len(threads) < 2 {
+			t.Fatalf("threads: %v, %v", threads, err)
+		}
+		for _, thread := range threads {
+			tid, err := strconv.Atoi(thread.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := b.holds(t, tid); got != so {
+				t.Errorf("thread %d: in the background: %t, want %t", tid, got, so)
+			}
+		}
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Put(pid, true); err != nil {
+		t.Errorf("a program that has ended: %v", err)
+	}
+}
+
+// TestHasThreads is the program of TestPut.
+func TestHasThreads(t *testing.T) {
+	if os.Getenv("KQUEEN_TEST_HAS_THREADS") == "" {
+		t.Skip("it is a program of TestPut")
+	}
+	if _, err := os.Stdout.WriteString("."); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = os.Stdin.Read(make([]byte, 1))
+}
+
+// TestLeave: all threads of this process are in the background, and what a thread starts that has left it is not.
+func TestLeave(t *testing.T) {
+	b, err := NewBackground()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Put(os.Getpid(), false); err != nil || b.holds(t, os.Getpid()) {
+			t.Errorf("this process is in the background: %v", err)
+		}
+	})
+	if err := b.Put(os.Getpid(), true); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := b.holds(t, os.Getpid()), b.all.Count() > 1; got != want {
+		t.Errorf("this process is in the background: %t, want %t", got, want)
+	}
+	started := make(chan error)
+	osthread.Spend(func() {
+		if err := b.Leave(); err != nil {
+			t.Error(err)
+		}
+		child := exec.Command(os.Args[0], "-test.run=^TestHasThreads$")
+		child.Env = append(os.Environ(), "KQUEEN_TEST_HAS_THREADS=1")
+		started <- errors.Join(child.Start(), func() error {
+			if b.holds(t, child.Process.Pid) {
+				return errors.New("what was started is in the background")
+			}
+			return child.Wait()
+		}())
+	})
+	if err := <-started; err != nil {
+		t.Error(err)
+	}
+}
