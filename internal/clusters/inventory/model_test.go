@@ -51,6 +51,10 @@ func (c *modelCluster) end(at time.Time) {
 	if at.Before(c.asOf) {
 		at = c.asOf
 	}
+	// What came at that moment was there for no time at all.
+	if n := len(c.states); n > 0 && c.states[n-1].at.Equal(at) {
+		c.states = c.states[:n-1]
+	}
 	c.ended, c.asOf = at, at
 }
 
