@@ -46,26 +46,11 @@ const (
 
 // backups measures a cluster with much in it, and another one beside it.
 func backups(ctx context.Context, inst *installation, long time.Duration) (r backupResult, err error) {
-	maps := map[string]corev1client.ConfigMapInterface{}
-	for _, name := range []string{"bystander", "large"} {
-		path, err := tenantCluster(ctx, inst, name)
-		if err != nil {
-			return r, err
-		}
-		if maps[name], err = configMaps(path); err != nil {
-			return r, err
-		}
-	}
-	own, err := maps["bystander"].Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "own"}}, metav1.CreateOptions{})
+	b, err := newBackupBench(ctx, inst, "large")
 	if err != nil {
 		return r, err
 	}
-	if err := fillLarge(ctx, maps["large"]); err != nil {
-		return r, err
-	}
-	b := &backupBench{inst: inst, maps: maps["large"], seconds: map[string][]float64{}}
-	b.other = &bystander{maps: maps["bystander"], own: own, times: map[string]apiTimes{}}
-	if err := b.moments(ctx, long); err != nil {
+	if err := fillLarge(ctx, b.maps); err != nil {
 		return r, err
 	}
 	if err := b.snapshot(ctx); err != nil {
@@ -84,7 +69,7 @@ func backups(ctx context.Context, inst *installation, long time.Duration) (r bac
 	}
 	err = b.restores(ctx, long/backupRounds)
 	r = backupResult{Bytes: b.bytes, SnapshotBytes: b.snapshotBytes, Seconds: b.seconds, Meanwhile: b.other.times}
-	return r, errors.Join(err, inst.deleteAll(ctx, []string{"bystander", "large", "small"}))
+	return r, errors.Join(err, inst.deleteAll(ctx, []string{"bystander", "large"}))
 }
 
 func fillLarge(ctx context.Context, maps corev1client.ConfigMapInterface) error {
@@ -110,6 +95,23 @@ type backupBench struct {
 	seconds              map[string][]float64
 	bytes, snapshotBytes int64
 	n                    int
+}
+
+// newBackupBench creates the other tenant's cluster, and one that is backed up and restored.
+func newBackupBench(ctx context.Context, inst *installation, cluster string) (*backupBench, error) {
+	b := &backupBench{inst: inst, seconds: map[string][]float64{}, other: &bystander{times: map[string]apiTimes{}}}
+	for name, maps := range map[string]*corev1client.ConfigMapInterface{"bystander": &b.other.maps, cluster: &b.maps} {
+		path, err := tenantCluster(ctx, inst, name)
+		if err != nil {
+			return nil, err
+		}
+		if *maps, err = configMaps(path); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	b.other.own, err = b.other.maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "own"}}, metav1.CreateOptions{})
+	return b, err
 }
 
 // snapshot is what "etcdctl snapshot save" and "etcdutl snapshot restore" do, by the packages that these are made of.

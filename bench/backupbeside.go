@@ -222,9 +222,8 @@ func (r *backupResult) print(out io.Writer) {
 			rate(row.act, row.bytes)/rate(row.beside, r.SnapshotBytes))
 	}
 	fmt.Fprint(w, "\nANOTHER TENANT MEANWHILE\tcalls\tp50\tp99\tRATIO to alone p50\tp99\tto the bare restart p99\n")
-	beside := besideAlone
+	alone, bare := r.Meanwhile[besideAlone], r.Meanwhile[besideBare]
 	row := func(name string, of apiTimes) {
-		alone, bare := r.Meanwhile[beside], r.Meanwhile[besideBare]
 		for _, call := range []string{neighbourGet, neighbourUpdate} {
 			if len(of[call]) == 0 {
 				continue
@@ -240,8 +239,5 @@ func (r *backupResult) print(out io.Writer) {
 	for _, step := range restoreSteps {
 		row(step.beside, r.Meanwhile[step.beside])
 	}
-	beside = besideMomentsAlone
-	row(besideMomentsAlone, r.Meanwhile[besideMomentsAlone])
-	row(fmt.Sprintf("%s, %.1fs each", besideMoments, median(r.Seconds[actOfMoment])), r.Meanwhile[besideMoments])
 	_ = w.Flush()
 }

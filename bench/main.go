@@ -44,7 +44,7 @@ func main() {
 	flag.IntVar(&o.requests, "requests", 1000, "how often each call of the REST API is made")
 	flag.IntVar(&o.rounds, "rounds", 40, "how often each thing is done in the portal")
 	flag.DurationVar(&o.neighbour, "neighbour", 20*time.Second, "how long a tenant is measured alone, and then beside a hostile one, four times in turn; 0 leaves that out, as it has to be without root and cgroups")
-	flag.StringVar(&o.only, "only", "", `"workers" measures clusters with nodes, "api" the REST API, "portal" the portal in a browser, "neighbour" a tenant beside a hostile one, "backup" backups and restores, "sleep" clusters that sleep, "upgrade" upgrades of control planes, and "inventory" the observation store, and nothing else`)
+	flag.StringVar(&o.only, "only", "", `"workers" measures clusters with nodes, "api" the REST API, "portal" the portal in a browser, "neighbour" a tenant beside a hostile one, "backup" backups and restores, "moments" restores to moments, "sleep" clusters that sleep, "upgrade" upgrades of control planes, and "inventory" the observation store, and nothing else`)
 	flag.IntVar(&o.scale, "scale", 20, "the observation store is measured with one part in so many of a fleet of 1000 clusters; 1 is the whole fleet")
 	flag.IntVar(&o.days, "days", 365, "of how many days the history of the fleet is")
 	flag.StringVar(&o.database, "database", "", "the observation store is measured in this database, postgres://USER:PASSWORD@HOST/NAME or sqlite:///FILE, instead of a file that is removed; one that was filled before is asked again, with the same -scale and -days")
@@ -95,6 +95,8 @@ type result struct {
 	Neighbour *neighbourResult `json:"neighbour,omitempty"`
 	// Backup is a cluster that is backed up and restored.
 	Backup *backupResult `json:"backup,omitempty"`
+	// Moments is another tenant while a cluster is restored to moments.
+	Moments *momentsResult `json:"moments,omitempty"`
 	// Sleep is a cluster that is woken.
 	Sleep *sleepResult `json:"sleep,omitempty"`
 	// Upgrade is a control plane that is upgraded.
@@ -106,8 +108,8 @@ type result struct {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	if !slices.Contains([]string{"", "workers", "api", "portal", "neighbour", "backup", "sleep", "upgrade"}, o.only) {
-		return fmt.Errorf(`-only %s: want "workers", "api", "portal", "neighbour", "backup", "sleep", "upgrade", "inventory", or nothing`, o.only)
+	if !slices.Contains([]string{"", "workers", "api", "portal", "neighbour", "backup", "moments", "sleep", "upgrade"}, o.only) {
+		return fmt.Errorf(`-only %s: want "workers", "api", "portal", "neighbour", "backup", "moments", "sleep", "upgrade", "inventory", or nothing`, o.only)
 	}
 	inst, err := start(ctx, o.program)
 	if err != nil {
@@ -143,6 +145,9 @@ func (r *result) printParts(out io.Writer, o options) {
 	}
 	if r.Backup != nil {
 		r.Backup.print(out)
+	}
+	if r.Moments != nil {
+		r.Moments.print(out)
 	}
 	if r.Sleep != nil {
 		r.Sleep.print(out)
@@ -221,6 +226,13 @@ func (r *result) beside(ctx context.Context, inst *installation, o options, only
 			return err
 		}
 		r.Backup = &b
+	}
+	if only("moments") {
+		m, err := restoreMoments(ctx, inst, o.neighbour)
+		if err != nil {
+			return err
+		}
+		r.Moments = &m
 	}
 	return nil
 }

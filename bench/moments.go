@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"text/tabwriter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,54 +19,60 @@ import (
 )
 
 const (
-	besideMomentsAlone = "beside nothing, before and after"
-	besideMoments      = "a small cluster restored to 20 moments"
-	actOfMoment        = "restore of a moment, its backup included"
-	// momentWrites are made to momentObjects of a cluster, and moments of that time are restored.
-	momentWrites, momentObjects, moments = 1000, 50, 20
+	besideMoments = "restores to moments"
+	actOfMoment   = "restore of a moment, its backup included"
+	// momentWrites are made to momentObjects of a cluster, and moments of that time are restored, in momentRounds.
+	momentWrites, momentObjects, moments, momentRounds = 1000, 50, 20, 4
 	// afterRestores is the time after the last restore before the other tenant counts as alone.
 	afterRestores = 10 * time.Second
 )
 
-// moments restores a small cluster to moments of the time in which it was written to, one after the other, beside the other tenant.
-func (b *backupBench) moments(ctx context.Context, alone time.Duration) error {
-	path, err := tenantCluster(ctx, b.inst, "small")
+// momentsResult is what restores of a small cluster to moments do to another tenant.
+type momentsResult struct {
+	// Seconds of each restore.
+	Seconds []float64 `json:"seconds"`
+	// Alone and Beside are the calls of the other tenant.
+	Alone  apiTimes `json:"alone"`
+	Beside apiTimes `json:"beside"`
+}
+
+// restoreMoments restores a small cluster to moments of the time in which it was written to, one after the other, in rounds: before each of
+// them another tenant is measured alone for a time, and beside them.
+func restoreMoments(ctx context.Context, inst *installation, alone time.Duration) (r momentsResult, err error) {
+	b, err := newBackupBench(ctx, inst, "small")
 	if err != nil {
-		return err
-	}
-	maps, err := configMaps(path)
-	if err != nil {
-		return err
+		return r, err
 	}
 	if err := b.recordOf(ctx, "small"); err != nil {
-		return err
+		return r, err
 	}
-	times, err := writeAtRandom(ctx, maps)
+	times, err := writeAtRandom(ctx, b.maps)
 	if err != nil {
-		return err
+		return r, err
 	}
-	b.other.during(besideMomentsAlone)
-	if err := b.other.measure(ctx, alone); err != nil {
-		return err
-	}
-	err = b.other.beside(ctx, besideMoments, func(ctx context.Context) error {
-		for n, at := range times {
-			if err := b.restoreMoment(ctx, fmt.Sprintf("m%d", n), metav1.NewTime(at)); err != nil {
-				return err
-			}
+	for round := range slices.Chunk(times, moments/momentRounds) {
+		select {
+		case <-time.After(afterRestores):
+		case <-ctx.Done():
+			return r, ctx.Err()
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		if err := b.other.aloneFor(ctx, alone); err != nil {
+			return r, err
+		}
+		err := b.other.beside(ctx, besideMoments, func(ctx context.Context) error {
+			for _, at := range round {
+				if err := b.restoreMoment(ctx, metav1.NewTime(at)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return r, err
+		}
 	}
-	select {
-	case <-time.After(afterRestores):
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	b.other.during(besideMomentsAlone)
-	return b.other.measure(ctx, alone)
+	r = momentsResult{Seconds: b.seconds[actOfMoment], Alone: b.other.times[besideAlone], Beside: b.other.times[besideMoments]}
+	return r, inst.deleteAll(ctx, []string{"bystander", "small"})
 }
 
 // writeAtRandom creates, changes and deletes objects, and returns moments of that time, to the second.
@@ -97,8 +106,10 @@ func writeAtRandom(ctx context.Context, maps corev1client.ConfigMapInterface) ([
 }
 
 // restoreMoment does what "kqueen restore create --at" does.
-func (b *backupBench) restoreMoment(ctx context.Context, name string, at metav1.Time) error {
+func (b *backupBench) restoreMoment(ctx context.Context, at metav1.Time) error {
 	begin := time.Now()
+	b.n++
+	name := fmt.Sprintf("m%d", b.n)
 	of := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.BackupSpec{ClusterName: "small", AsOfTime: &at}}
 	of.SetNamespace(namespace)
 	if err := b.inst.admin.Create(ctx, of); err != nil {
@@ -110,4 +121,19 @@ func (b *backupBench) restoreMoment(ctx context.Context, name string, at metav1.
 	}
 	b.took(actOfMoment, begin)
 	return client.IgnoreNotFound(b.inst.admin.Delete(ctx, rs))
+}
+
+func (r *momentsResult) print(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(w, "\nANOTHER TENANT MEANWHILE\tcalls\tp50\tp99\tRATIO to alone p50\tp99\n")
+	for _, part := range []struct {
+		name  string
+		times apiTimes
+	}{{besideAlone, r.Alone}, {fmt.Sprintf("%d %s, %.1fs each, %.1fs at most", len(r.Seconds), besideMoments, median(r.Seconds), slices.Max(r.Seconds)), r.Beside}} {
+		for _, call := range []string{neighbourGet, neighbourUpdate} {
+			fmt.Fprintf(w, "%s: %s\t%d\t%.1fms\t%.1fms\t%.2f\t%.2f\n", part.name, call, len(part.times[call]), 1000*median(part.times[call]),
+				1000*p99(part.times[call]), median(part.times[call])/median(r.Alone[call]), p99(part.times[call])/p99(r.Alone[call]))
+		}
+	}
+	_ = w.Flush()
 }
