@@ -157,7 +157,7 @@ func (f *front) serve(ctx context.Context, a *App) error {
 		Ports: []string{healthPort},
 		Probe: &supervise.Probe{URL: "http://" + health + "/healthz"},
 		// Every client has to connect again, when it is stopped.
-		StopGrace: time.Second, HandsOver: gatewayLeaves, Hands: listen,
+		StopGrace: time.Second, HandsOver: gatewayLeaves, Hands: listen, LatencySensitive: true,
 	}}})
 	if err != nil {
 		return fmt.Errorf("start the %s: %w", f.port.of, err)

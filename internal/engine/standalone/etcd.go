@@ -160,7 +160,7 @@ func (u *bringUp) describeStore(e *etcd, place supervise.Place) (supervise.Workl
 			Args:      append([]string{"etcd"}, args...),
 			Ports:     []string{portClient, portPeer, portHTTP},
 			Writes:    []string{data},
-			StopGrace: storeGrace,
+			StopGrace: storeGrace, LatencySensitive: true,
 			Probe: &supervise.Probe{
 				URL:    endpoint(place.Port[portHTTP]) + "/readyz",
 				CAFile: "ca.crt", CertFile: "server.crt", KeyFile: "server.key",

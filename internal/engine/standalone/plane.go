@@ -113,7 +113,7 @@ func (u *bringUp) egress(ctx context.Context) error {
 		Ports: []string{port},
 		Probe: &supervise.Probe{URL: "http://" + health + "/healthz"},
 		// Every client has to connect again, when it is stopped.
-		StopGrace: time.Second, HandsOver: egressLeaves,
+		StopGrace: time.Second, HandsOver: egressLeaves, LatencySensitive: true,
 	}}})
 	if err != nil {
 		return fmt.Errorf("start egress: %w", err)

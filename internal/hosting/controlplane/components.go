@@ -213,7 +213,7 @@ func (d Description) apiServer() runner.Component {
 		Env:       memoryEnv(size.apiServer),
 		Ports:     []string{PortAPI},
 		Heavy:     true,
-		Resources: size.apiServer,
+		Resources: size.apiServer, LatencySensitive: true,
 		// An open watch keeps it from ending by itself. Whatever it has acknowledged is in the store.
 		StopGrace: 3 * time.Second,
 		Probe:     d.probe(PortAPI, "/readyz"),

@@ -169,8 +169,8 @@ func portable(w runner.Workload) string {
 		fmt.Fprintf(&b, "file %s secret %v template %v\n", name, w.Files[name].Secret, w.Files[name].Template)
 	}
 	for _, c := range w.Components {
-		fmt.Fprintf(&b, "\ncomponent %s\n  program %s %s\n  after %v\n  restart on %v\n  alone %v, heavy %v\n  ports %v\n  probe %s%s %+v\n  resources %+v\n  grace %v\n",
-			c.Name, c.Program.Name, c.Program.Version, c.After, c.RestartOn, c.Alone, c.Heavy, c.Ports, c.Probe.Port, c.Probe.Path, *c.Probe.TLS, c.Resources, c.StopGrace)
+		fmt.Fprintf(&b, "\ncomponent %s\n  program %s %s\n  after %v\n  restart on %v\n  alone %v, heavy %v, latency sensitive %v\n  ports %v\n  probe %s%s %+v\n  resources %+v\n  grace %v\n",
+			c.Name, c.Program.Name, c.Program.Version, c.After, c.RestartOn, c.Alone, c.Heavy, c.LatencySensitive, c.Ports, c.Probe.Port, c.Probe.Path, *c.Probe.TLS, c.Resources, c.StopGrace)
 		if c.HandOver != nil {
 			fmt.Fprintf(&b, "  hand over %+v\n", *c.HandOver)
 		}

@@ -205,7 +205,7 @@ func describe(program string, place supervise.Place, s Store) supervise.Workload
 			Writes:    []string{file(usageFolder), file(handoverFolder)},
 			Probe:     &supervise.Probe{URL: "http://" + p.Health + "/healthz"},
 			// Every API server has to connect again, when it is stopped.
-			StopGrace: time.Second, HandsOver: leaves, Hands: p.Listen,
+			StopGrace: time.Second, HandsOver: leaves, Hands: p.Listen, LatencySensitive: true,
 		}},
 	}
 }

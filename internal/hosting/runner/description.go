@@ -70,6 +70,9 @@ type Component struct {
 	// Heavy says that a start keeps a processor busy. A runner may let only a few of them start at once; a restart
 	// after a crash does not wait.
 	Heavy bool
+	// LatencySensitive is for programs for which calls of users wait. A runner that can has them come to a processor sooner than others,
+	// for a shorter time at once.
+	LatencySensitive bool
 	// Ports names the ports on which the program listens.
 	Ports []string
 	// Writes names folders in which the program writes: those of the host with absolute paths, those of its working

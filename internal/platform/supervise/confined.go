@@ -178,8 +178,8 @@ func (k *keeper) spend(p *proc) {
 	}
 }
 
-// settle gives the process what can be given to one that runs: its limits, and its place among those that go when memory
-// runs out. A failure keeps no program from running; the status says it.
+// settle gives the process what can be given to one that runs: its limits, how soon it comes to a processor, and its place among those that go
+// when memory runs out. A failure keeps no program from running; the status says it.
 func (k *keeper) settle(o order) {
 	var err error
 	if o.score != 0 {
@@ -190,6 +190,9 @@ func (k *keeper) settle(o order) {
 	}
 	if o.limits != nil {
 		err = errors.Join(err, k.s.group(k.wl.id).Hold(k.proc.pid, k.wl.limitsNow(*o.limits)))
+	}
+	if o.comp.LatencySensitive {
+		err = errors.Join(err, confine.ShortenSlices(k.proc.pid))
 	}
 	if k.wl.inBackground() {
 		k.s.background.poke()

@@ -166,6 +166,30 @@ func TestLimitsWithoutConfinement(t *testing.T) {
 	}
 }
 
+// TestLatencySensitive: a program for which calls wait has short slices of processor time, also one that runs already.
+func TestLatencySensitive(t *testing.T) {
+	t.Parallel()
+	slice := func(pid int) uint64 {
+		attr, err := unix.SchedGetAttr(pid, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return attr.Runtime
+	}
+	r := open(t, config(t.TempDir()))
+	w := server(t, r, "a")
+	apply(t, r, w)
+	pid := await(t, r, "a", Status.Ready).Components[0].PID
+	usual := slice(pid)
+	w.Components[0].LatencySensitive = true
+	apply(t, r, w)
+	// Linux before 6.12 has no slices, and says 0.
+	await(t, r, "a", func(s Status) bool { return s.Ready() && (usual == 0 || slice(pid) < usual) })
+	if got := leaders(t, r, "a"); len(got) != 1 || got[0] != pid {
+		t.Errorf("program %d was restarted: %v", pid, got)
+	}
+}
+
 // TestConfinedIsFoundAgain: another KQueen finds a program of another user, and does not start it again. A program that was
 // not confined is restarted once.
 func TestConfinedIsFoundAgain(t *testing.T) {

@@ -79,6 +79,8 @@ type Component struct {
 	// Heavy says that a start keeps a processor busy. A supervisor may let only a few of them start at once; a restart
 	// after a crash does not wait.
 	Heavy bool
+	// LatencySensitive is for programs for which calls of users wait: they come to a processor sooner than others ([confine.ShortenSlices]).
+	LatencySensitive bool `json:",omitempty"`
 	// Probe tells when it is ready; nil: running is ready.
 	Probe *Probe
 	// StopGrace is the time between SIGTERM and SIGKILL; 0 means 10 s.

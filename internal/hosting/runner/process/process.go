@@ -232,7 +232,7 @@ func (h host) component(c runner.Component, programs Programs) (supervise.Compon
 	}
 	out := supervise.Component{
 		Name: c.Name, Path: program.Path, Build: program.Build, Env: c.Env, After: c.After, RestartOn: c.RestartOn, Ports: c.Ports,
-		Writes: c.Writes, Heavy: c.Heavy, StopGrace: c.StopGrace, Probe: h.probe(c.Probe),
+		Writes: c.Writes, Heavy: c.Heavy, LatencySensitive: c.LatencySensitive, StopGrace: c.StopGrace, Probe: h.probe(c.Probe),
 	}
 	if c.HandOver != nil && program.HandsOver {
 		if err := h.handOver(c, program, &out); err != nil {
