@@ -39,6 +39,9 @@ func (b *Background) Put(pid int, so bool) error {
 	return eachThread(pid, func(tid int) error { return unix.SchedSetaffinity(tid, to) })
 }
 
+// Has says whether a processor is one that programs in the background may use.
+func (b *Background) Has(processor int) bool { return b.fewer.IsSet(processor) }
+
 // Leave takes the calling thread out of the background, so that a program that it starts does not inherit that.
 func (b *Background) Leave() error { return unix.SchedSetaffinity(0, &b.all) }
 

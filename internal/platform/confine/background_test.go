@@ -29,6 +29,15 @@ func TestPut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	left := 0
+	for processor := range 1024 { // as many as a set has
+		if b.Has(processor) {
+			left++
+		}
+	}
+	if want := max(1, b.all.Count()-1); left != want {
+		t.Errorf("%d processors are for the background, want %d", left, want)
+	}
 	program := exec.Command(os.Args[0])
 	program.Env = append(os.Environ(), "KQUEEN_TEST_HAS_THREADS=1")
 	in, err := program.StdinPipe()

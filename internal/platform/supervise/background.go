@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	// starvedAfter is the time over which it is seen whether other programs leave something to those in the background: less than enough
-	// of a processor while there is not spare of one. backAgain is the time after which it is tried again.
+	// starvedAfter is the time over which it is seen whether other programs, and KQueen itself, leave something to those in the background:
+	// less than enough of a processor while the processors that they may use are not idle for spare of it. backAgain is the time after which
+	// it is tried again.
 	starvedAfter = 300 * time.Millisecond
 	enough       = 0.25
-	spare        = 0.05 // of all processors
+	spare        = 0.05
 	backAgain    = 5 * time.Second
 )
 
@@ -37,8 +38,8 @@ type background struct {
 // seen is what was known of processors at a time.
 type seen struct {
 	at   time.Time
-	host hostTime
-	used uint64 // ticks of all that is in the background but KQueen
+	host hostTime // of the processors of the background
+	used uint64   // ticks of all that is in the background but KQueen
 }
 
 // Background has what a workload needs run in the background for a time, or no longer when that is 0: its own programs, those of workloads that
@@ -94,7 +95,7 @@ func (b *background) watch(now time.Time) {
 		return
 	}
 	is := seen{at: now}
-	host, err := readHostTime()
+	host, err := readHostTime(b.how.Has)
 	if err != nil {
 		b.unable(err)
 	}

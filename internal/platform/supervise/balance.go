@@ -124,7 +124,7 @@ func (l *looks) taking(now time.Time, behind map[string]bool) {
 
 // busy says whether so much of the host's processors is used, or was a moment ago.
 func (l *looks) busy(now time.Time, share float64) bool {
-	host, err := readHostTime()
+	host, err := readHostTime(allProcessors)
 	if err == nil && host.busy(l.host) >= share {
 		l.busyAt = now
 	}
@@ -222,34 +222,45 @@ func behindOthers(uses map[string]float64, was map[string]bool) map[string]bool 
 	return behind
 }
 
-// hostTime is processor time of the host since its start, in ticks of all processors together.
+// hostTime is processor time since the host's start, in ticks of some of its processors together.
 type hostTime struct{ all, idle uint64 }
 
-// readHostTime reads the first line of /proc/stat (proc_stat(5)).
-func readHostTime() (hostTime, error) {
+// readHostTime reads that of the processors that has takes, from /proc/stat (proc_stat(5)).
+func readHostTime(has func(processor int) bool) (hostTime, error) {
 	data, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return hostTime{}, err
 	}
-	line, _, _ := strings.Cut(string(data), "\n")
-	return parseHostTime(line)
+	return parseHostTime(string(data), has)
 }
 
-// parseHostTime reads "cpu user nice system idle iowait irq softirq steal guest guest_nice"; guests are part of user and nice.
-func parseHostTime(line string) (t hostTime, err error) {
-	fields := strings.Fields(line)
-	if len(fields) < 9 || fields[0] != "cpu" {
-		return t, errors.New("malformed")
-	}
-	for i, field := range fields[1:9] {
-		n, bad := strconv.ParseUint(field, 10, 64)
-		err = errors.Join(err, bad)
-		t.all += n
-		if i == 3 || i == 4 {
-			t.idle += n
+// allProcessors are those of the host.
+func allProcessors(int) bool { return true }
+
+// parseHostTime reads lines of "cpuN user nice system idle iowait irq softirq steal guest guest_nice"; guests are part of user and nice.
+func parseHostTime(stat string, has func(processor int) bool) (sum hostTime, err error) {
+	for line := range strings.Lines(stat) {
+		fields := strings.Fields(line)
+		if len(fields) < 9 || !strings.HasPrefix(fields[0], "cpu") {
+			continue
+		}
+		processor, bad := strconv.Atoi(fields[0][len("cpu"):])
+		if bad != nil || !has(processor) { // the line "cpu" has all together
+			continue
+		}
+		for i, field := range fields[1:9] {
+			n, bad := strconv.ParseUint(field, 10, 64)
+			err = errors.Join(err, bad)
+			sum.all += n
+			if i == 3 || i == 4 {
+				sum.idle += n
+			}
 		}
 	}
-	return t, err
+	if sum.all == 0 {
+		err = errors.Join(err, errors.New("/proc/stat has no time of these processors"))
+	}
+	return sum, err
 }
 
 // busy is the share of the processor time that was used since an earlier look; 0 when nothing is known of that.

@@ -68,18 +68,20 @@ func TestStarts(t *testing.T) {
 }
 
 func TestHostTime(t *testing.T) {
-	before, err := parseHostTime("cpu  100 10 50 800 40 0 0 0 5 5")
+	const stat = "cpu  170 10 50 900 40 0 0 0 5 5\ncpu0 100 10 50 800 40 0 0 0 5 5\ncpu1 70 0 0 100 0 0 0 0 0 0\nintr 1 2 3 4 5 6 7 8 9\n"
+	first := func(processor int) bool { return processor == 0 }
+	before, err := parseHostTime(stat, first)
 	if err != nil || before != (hostTime{1000, 840}) {
 		t.Fatalf("got %+v, %v", before, err)
 	}
 	for line, want := range map[string]float64{
-		"cpu 160 10 50 820 60 0 0 0 5 5":  0.6,
-		"cpu 100 10 50 900 40 0 0 0 5 5":  0,
-		"cpu 100 10 50 800 40 0 0 0 5 5":  0, // no time has passed
-		"cpu 1 1 1 1 1 1 1 1 1 1":         0, // another host's
-		"cpu 200 10 50 790 40 0 10 0 5 5": 0, // as the idle time of some kernels does
+		"cpu0 160 10 50 820 60 0 0 0 5 5":  0.6,
+		"cpu0 100 10 50 900 40 0 0 0 5 5":  0,
+		"cpu0 100 10 50 800 40 0 0 0 5 5":  0, // no time has passed
+		"cpu0 1 1 1 1 1 1 1 1 1 1":         0, // another host's
+		"cpu0 200 10 50 790 40 0 10 0 5 5": 0, // as the idle time of some kernels does
 	} {
-		now, err := parseHostTime(line)
+		now, err := parseHostTime(line, first)
 		if got := now.busy(before); err != nil || got < want-1e-9 || got > want+1e-9 {
 			t.Errorf("%s: busy for %v, %v, want %v", line, got, err, want)
 		}
@@ -87,8 +89,11 @@ func TestHostTime(t *testing.T) {
 	if got := before.busy(hostTime{}); got != 0 {
 		t.Errorf("a first look says %v", got)
 	}
-	for _, line := range []string{"", "cpu", "intr 1 2 3 4 5 6 7 8 9", "cpu 1 2 3 4 5 6 7 x"} {
-		if got, err := parseHostTime(line); err == nil {
+	if all, err := parseHostTime(stat, allProcessors); err != nil || all != (hostTime{1170, 940}) {
+		t.Errorf("all processors: got %+v, %v", all, err)
+	}
+	for _, line := range []string{"", "cpu", "intr 1 2 3 4 5 6 7 8 9", "cpu0 1 2 3 4 5 6 7 x", "cpu 1 2 3 4 5 6 7 8", "cpu1 1 2 3 4 5 6 7 8"} {
+		if got, err := parseHostTime(line, first); err == nil {
 			t.Errorf("%q is read as %v", line, got)
 		}
 	}
