@@ -23,22 +23,10 @@ func (b *Background) holds(t *testing.T, tid int) bool {
 	return set.Count() < b.all.Count()
 }
 
-// TestPut puts all threads of a program into the background, and takes them back.
-func TestPut(t *testing.T) {
-	b, err := NewBackground()
-	if err != nil {
-		t.Fatal(err)
-	}
-	left := 0
-	for processor := range 1024 { // as many as a set has
-		if b.Has(processor) {
-			left++
-		}
-	}
-	if want := max(1, b.all.Count()-1); left != want {
-		t.Errorf("%d processors are for the background, want %d", left, want)
-	}
-	program := exec.Command(os.Args[0])
+// programWithThreads starts this test as a program that has several threads, until end is called.
+func programWithThreads(t *testing.T, command ...string) (pid int, end func()) {
+	t.Helper()
+	program := exec.Command(command[0], command[1:]...)
 	program.Env = append(os.Environ(), "KQUEEN_TEST_HAS_THREADS=1")
 	in, err := program.StdinPipe()
 	if err != nil {
@@ -54,31 +42,57 @@ func TestPut(t *testing.T) {
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
-	pid := program.Process.Pid
+	return program.Process.Pid, func() {
+		if err := errors.Join(in.Close(), program.Wait()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// threadsOf are those of a program that has several.
+func threadsOf(t *testing.T, pid int) (tids []int) {
+	t.Helper()
+	threads, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task"))
+	if err != nil || len(threads) < 2 {
+		t.Fatalf("threads: %v, %v", threads, err)
+	}
+	for _, thread := range threads {
+		tid, err := strconv.Atoi(thread.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tids = append(tids, tid)
+	}
+	return tids
+}
+
+// TestPut puts all threads of a program into the background, and takes them back.
+func TestPut(t *testing.T) {
+	b, err := NewBackground()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := 0
+	for processor := range 1024 { // as many as a set has
+		if b.Has(processor) {
+			left++
+		}
+	}
+	if want := max(1, b.all.Count()-1); left != want {
+		t.Errorf("%d processors are for the background, want %d", left, want)
+	}
+	pid, end := programWithThreads(t, os.Args[0])
 	for _, so := range []bool{true, true, false} {
 		if err := b.Put(pid, so); err != nil {
 			t.Fatal(err)
 		}
-		threads, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task"))
-		if err != nil || len(threads) < 2 {
-			t.Fatalf("threads: %v, %v", threads, err)
-		}
-		for _, thread := range threads {
-			tid, err := strconv.Atoi(thread.Name())
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, tid := range threadsOf(t, pid) {
 			if got, want := b.holds(t, tid), so && b.all.Count() > 1; got != want { // one processor is the same for all
 				t.Errorf("thread %d: in the background: %t, want %t", tid, got, want)
 			}
 		}
 	}
-	if err := in.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := program.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	end()
 	if err := b.Put(pid, true); err != nil {
 		t.Errorf("a program that has ended: %v", err)
 	}

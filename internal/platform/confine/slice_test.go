@@ -2,9 +2,6 @@ package confine
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -12,23 +9,7 @@ import (
 
 // TestShortenSlices: all threads of a program have the shortest slice, and its nice value as before.
 func TestShortenSlices(t *testing.T) {
-	program := exec.Command("nice", "-n", "3", os.Args[0])
-	program.Env = append(os.Environ(), "KQUEEN_TEST_HAS_THREADS=1")
-	in, err := program.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := program.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := out.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
-	pid := program.Process.Pid
+	pid, end := programWithThreads(t, "nice", "-n", "3", os.Args[0])
 	before, err := unix.SchedGetAttr(pid, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -41,27 +22,14 @@ func TestShortenSlices(t *testing.T) {
 		if err := ShortenSlices(pid); err != nil {
 			t.Fatal(err)
 		}
-		threads, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task"))
-		if err != nil || len(threads) < 2 {
-			t.Fatalf("threads: %v, %v", threads, err)
-		}
-		for _, thread := range threads {
-			tid, err := strconv.Atoi(thread.Name())
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, tid := range threadsOf(t, pid) {
 			got, err := unix.SchedGetAttr(tid, 0)
 			if err != nil || got.Runtime != want || got.Nice != before.Nice || got.Policy != before.Policy {
 				t.Errorf("thread %d: %+v, %v; before %+v", tid, got, err, before)
 			}
 		}
 	}
-	if err := in.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := program.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	end()
 	if err := ShortenSlices(pid); err != nil {
 		t.Errorf("a program that has ended: %v", err)
 	}
